@@ -159,7 +159,7 @@ func (b *builder) with(ctx context.Context, loader *load.Loader, plan *load.Plan
 			err = errors.Join(err, u.undo())
 		}
 	}()
-	if u.dir, err = b.store.Create(plan.DB, plan.Version, plan.Manifest()); err != nil {
+	if u.dir, err = b.store.Create(plan.DB, plan.Manifest()); err != nil {
 		return nil, err
 	}
 	staging := u.dir.Staging()

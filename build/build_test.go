@@ -112,7 +112,7 @@ func into(t testing.TB, from build.Place, o load.Options, want ...int) (*loaded,
 	}
 	var p load.Progress
 	err = l.Load(t.Context(), plan, want, &p)
-	dir, derr := s.Dir(from.DB, from.Version)
+	dir, derr := s.Dir(from.DB, plan.Manifest().Content().Input)
 	if derr != nil {
 		t.Fatal(derr)
 	}
@@ -232,8 +232,8 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
-// Nodes with other files and settings make the same plan, and copies have other times.
-func TestPlanHash(t *testing.T) {
+// Nodes with other settings load the same content, and copies have other times.
+func TestContent(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, shard.Hadoop, 4, some(400))
 	to, _ := run(t, place(t, root), load.Options{})
@@ -249,11 +249,11 @@ func TestPlanHash(t *testing.T) {
 	}
 	for _, o := range []load.Options{{}, {Compression: blocks.Zstd, BlockSize: 8192}, {Partitioner: "hadoop"}, {Partitioner: "auto", Fields: load.Fields{Key: "k"}, AllowEmpty: true}} {
 		again := plan(o)
-		if again.Manifest().PlanHash() != first.Manifest().PlanHash() || !again.LastModified.Equal(first.LastModified) {
+		if again.Manifest().Content() != first.Manifest().Content() || !again.LastModified.Equal(first.LastModified) {
 			t.Errorf("%+v: another plan", o)
 		}
 	}
-	if o := (load.Options{}).PlannedBy(first.Manifest()); plan(o).Manifest().PlanHash() != first.Manifest().PlanHash() {
+	if o := (load.Options{}).PlannedBy(first.Manifest()); plan(o).Manifest().Content() != first.Manifest().Content() {
 		t.Error("planned again from the manifest of the store, it is another plan")
 	}
 	// The names and sizes of another build of the version may be the same.
@@ -261,7 +261,7 @@ func TestPlanHash(t *testing.T) {
 	m := must(finished.Parse(must(os.ReadFile(other.String()+"/_BLOCKS.json"))(t), ""))(t)
 	m.Release = "other"
 	writeManifest(t, to, m)
-	if plan(load.Options{}).Manifest().PlanHash() == first.Manifest().PlanHash() {
+	if plan(load.Options{}).Input == first.Input {
 		t.Error("another manifest, and the same plan")
 	}
 }

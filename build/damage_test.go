@@ -153,7 +153,7 @@ func TestChangedWhileLoading(t *testing.T) {
 		if err := l.Load(t.Context(), plan, []int{0, 1}, nil); !errors.Is(err, source.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if published := must(must(s.Dir("db", "1"))(t).Complete())(t); len(published) != 0 {
+		if published := must(must(s.Dir("db", plan.Manifest().Content().Input))(t).Complete())(t); len(published) != 0 {
 			t.Errorf("%s: published %v", name, published)
 		}
 	}

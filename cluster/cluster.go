@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"sequins/version"
 	"sequins/zk"
 )
 
@@ -37,8 +35,8 @@ type Options struct {
 	// starting node waits for.
 	Converge time.Duration
 	MinNodes int
-	// HealAfter is how long the members may differ from those of a version's
-	// division, or partitions may lack replicas, before the version is divided
+	// HealAfter is how long the members may differ from those that partitions
+	// were assigned to, or partitions may lack replicas, before they are assigned
 	// again; 0 disables it.
 	HealAfter time.Duration
 	// Logger receives one line for each significant event; nil means
@@ -64,22 +62,15 @@ type Cluster struct {
 	// read-only and replaced as a whole.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu        sync.Mutex           // guards the following fields, and fields of following, see there
-	ctx       context.Context      // ends with Leave; nothing is published after that
-	leave     context.CancelFunc   // called with mu held
-	refuted   map[string][]string  // what this node has refuted; see nodeData
-	revisions map[key][]*following // the followed ones of each version, newest first, by key.inSource
-	published []string             // the znodes of this node; empty before Join
+	mu        sync.Mutex         // guards the following fields, and fields of watched and following, see there
+	ctx       context.Context    // ends with Leave; nothing is published after that
+	leave     context.CancelFunc // called with mu held
+	versions  map[key]*watched   // those of which an input is followed
+	published []string           // the znodes of this node; empty before Join
 	running   sync.WaitGroup
 
 	problemsLogged map[string]bool // logged problems; used only by the goroutine of watchMembers
 }
-
-// key identifies a version, which is named by its id: see version.Revise.
-type key struct{ db, version string }
-
-// inSource returns the key of the version whose revision is k.
-func (k key) inSource() key { return key{k.db, version.Name(k.version)} }
 
 // New returns a Cluster without members. Join connects it.
 func New(o Options) (*Cluster, error) {
@@ -91,7 +82,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(),
-		refuted: make(map[string][]string), revisions: make(map[key][]*following), problemsLogged: make(map[string]bool),
+		versions: make(map[key]*watched), problemsLogged: make(map[string]bool),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router && o.ShardID != "" {
@@ -120,8 +111,8 @@ func (c *Cluster) ShardID() string {
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
-	for _, revisions := range c.revisions {
-		for _, f := range revisions {
+	for _, w := range c.versions {
+		for _, f := range w.inputs {
 			f.unpublish()
 			f.unreport()
 		}
@@ -155,11 +146,13 @@ func (c *Cluster) changed() {
 // nodes learn of the switch later.
 const minLinger = time.Second
 
+// Mixed implements version.Cluster.
+func (c *Cluster) Mixed() bool {
+	return slices.ContainsFunc(c.Members(), func(m Member) bool { return m.Settings == nil })
+}
+
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool { return (*c.dbs.Load())[db] }
-
-// Databases implements version.Cluster.
-func (c *Cluster) Databases() []string { return slices.Sorted(maps.Keys(*c.dbs.Load())) }
 
 // watchDatabases keeps the names of the databases that nodes hold something of, until Leave. Those that it finds first are
 // tidied once: when the last node of a database crashes, nobody removes its directory.

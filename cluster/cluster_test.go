@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/test/expect"
 	"sequins/test/harness"
@@ -101,7 +102,7 @@ func (f *testCluster) eventually(what string, ok func() bool) {
 	expect.Eventually(f.t, what, ok)
 }
 
-// holder is a node with the partitions that it holds of one version, in place of package node.
+// holder is a node with the partitions that it holds of the content x, in place of package node.
 type holder struct {
 	*Cluster
 	version.Following
@@ -109,9 +110,19 @@ type holder struct {
 }
 
 func hold(c *Cluster, partitions int) *holder {
-	h := &holder{c, c.Follow(context.Background(), "db", "1"), make([]bool, partitions)}
-	h.SetPlan("plan", h.held)
+	h := &holder{c, c.Follow(context.Background(), "db", input("1", "x")), make([]bool, partitions)}
+	h.SetDivision(x.Division, h.held)
 	return h
+}
+
+// serve lets a node advertise partitions of an input by the division of x.
+func serve(c *Cluster, in content.Input, partitions ...int) version.Following {
+	f := c.Follow(context.Background(), "db", in)
+	f.SetDivision(x.Division, make([]bool, slices.Max(partitions)+1))
+	for _, p := range partitions {
+		f.Advertise(p)
+	}
+	return f
 }
 
 // load loads the owned partitions and drops the surplus.
@@ -166,9 +177,9 @@ func TestCluster(t *testing.T) {
 			"router":                   testRouter,
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
-			"plans":                    testPlans,
-			"revisions":                testRevisions,
-			"refuted":                  testRefuted,
+			"divisions":                testDivisions,
+			"two contents":             testTwoContents,
+			"leave":                    testLeave,
 			"five at once":             testFiveAtOnce,
 			"five that choose":         testFiveChoosing,
 			"shard ids":                testShardIDs,
@@ -284,7 +295,7 @@ func testLostInUpgrade(t *testing.T, server string) {
 	})
 }
 
-// Without heal_after a complete version is not divided again.
+// Without heal_after a complete version is not assigned again.
 func testNoHealing(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
@@ -308,8 +319,8 @@ func testNoHealing(t *testing.T, server string) {
 			t.Fatalf("a held %v and holds %v", before, ha.has())
 		}
 	}
-	// The next version is divided among the remaining members.
-	if got := a.Follow(t.Context(), "db", "2").Owned(make([]bool, 6)); len(got) != 6 {
+	// The next version is assigned to the remaining members.
+	if got := a.Follow(t.Context(), "db", input("2", "x")).Owned(make([]bool, 6)); len(got) != 6 {
 		t.Errorf("of another version a has to hold %v", got)
 	}
 }
@@ -395,7 +406,7 @@ func testOldZnodes(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	f.join(a)
-	a.Follow(t.Context(), "db", "0").Advertise(1)
+	serve(a, input("0", "x"), 1)
 	if err := a.o.Session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -411,9 +422,8 @@ func testOldZnodes(t *testing.T, server string) {
 		}
 		return strings.Join(names, " ")
 	}
-	first := b.Follow(t.Context(), "db", "1")
-	first.Advertise(0)
-	b.Follow(t.Context(), "db", "2").Advertise(0)
+	first := serve(b, input("1", "x"), 0)
+	serve(b, input("2", "x"), 0)
 	f.eventually("what was left is gone", func() bool { return names() == "1 2" })
 	first.Stop()
 	f.eventually("the newest is left", func() bool { return names() == "2" })

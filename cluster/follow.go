@@ -4,263 +4,97 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/version"
 	"sequins/zk"
 )
 
-// following is the state of one followed version. It implements version.Following.
+// following is the state of one followed input. It implements version.Following.
 type following struct {
-	key
-	c        *Cluster
-	children directory       // nil if followed after Leave
-	ctx      context.Context // ends with Stop or Leave
-	end      context.CancelFunc
-
-	// view is read-only and replaced as a whole, with updating held.
-	view      atomic.Pointer[view]
-	updating  sync.Mutex // c.mu must not be locked while it is held
-	malformed bool       // a malformed znode was logged; guarded by updating
-	// plan is the plan of this node's blocks, "" until SetPlan. It is set with both
-	// locks held.
-	plan string
+	*watched
+	view atomic.Pointer[view] // read-only and replaced as a whole, with c.mu held
 
 	// The fields below are guarded by c.mu.
+	content      content.Content // without a division until SetDivision
+	stopped      bool
 	advertised   map[int]bool
 	held         map[int]bool // partitions that this node holds, advertised or not yet
-	division     *division    // nil until SetPlan
-	switched     bool         // this node has switched to the version
+	assignment   *assignment  // nil until SetDivision
+	switched     bool         // this node has switched to the content
 	sufficed     bool         // all partitions had enough replicas at some time since then
-	stable       bool         // the division has been stable for Converge
+	stable       bool         // the assignment has been stable for Converge
 	lackingSince time.Time    // when replicas were first found missing; zero if none are
-	reports      reports
-}
-
-// directory lists the znodes of a version. It is a zk.Children.
-type directory interface {
-	Entries() []zk.Entry
-	Changes() <-chan struct{}
-	Seen() <-chan struct{}
-	Stop()
-}
-
-// view lists the nodes that hold partitions by this node's plan.
-type view struct {
-	replicas [][]string // addresses that advertise each partition
-	// peers are the replicas and the vanished ones: a node that has lost ZooKeeper
-	// may still answer.
-	peers    [][]string
-	vanished map[holding]time.Time // replicas that are not advertised any more, since when
-	plans    []string              // other plans by which nodes hold partitions, sorted
-}
-
-// holding is one partition on one node.
-type holding struct {
-	partition int
-	addr      string
-}
-
-const (
-	// missedFor is how long a node remains a peer for a partition that it no
-	// longer advertises.
-	missedFor = 10 * time.Minute
-	// maxMissed limits the vanished peers of one partition.
-	maxMissed = 8
-)
-
-// next returns the view that follows v, from what is advertised now.
-func (v *view) next(r holdings, now time.Time) *view {
-	replicas := r.byPartition
-	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
-	n.plans = slices.Sorted(maps.Keys(r.plans))
-	gone := func(h holding) bool {
-		return !r.others[h] && !slices.Contains(at(replicas, h.partition), h.addr)
-	}
-	for h, since := range v.vanished {
-		if now.Sub(since) < missedFor && gone(h) {
-			n.vanished[h] = since
-		}
-	}
-	for p, before := range v.replicas {
-		for _, addr := range before {
-			if h := (holding{p, addr}); gone(h) {
-				n.vanished[h] = now
-			}
-		}
-	}
-	if len(n.vanished) == 0 {
-		return n
-	}
-	n.peers = make([][]string, max(len(replicas), len(v.peers)))
-	for p := range n.peers {
-		n.peers[p] = slices.Clip(at(replicas, p))
-	}
-	for h := range n.vanished {
-		if len(n.peers[h.partition]) < len(at(replicas, h.partition))+maxMissed {
-			n.peers[h.partition] = append(n.peers[h.partition], h.addr)
-		}
-	}
-	return n
-}
-
-func at(table [][]string, partition int) []string {
-	if uint(partition) >= uint(len(table)) {
-		return nil
-	}
-	return table[partition]
 }
 
 // Follow implements version.Cluster.
-func (c *Cluster) Follow(ctx context.Context, db, id string) version.Following {
-	f := c.follow(key{db, id})
-	if f.children == nil {
-		return f
-	}
-	select {
-	case <-f.children.Seen():
-		f.update()
-	case <-f.ctx.Done():
-	case <-ctx.Done():
+func (c *Cluster) Follow(ctx context.Context, db string, in content.Input) version.Following {
+	f := c.follow(db, in)
+	for _, known := range []chan struct{}{f.partitionsKnown, f.reportsKnown} {
+		select {
+		case <-known:
+		case <-f.ctx.Done():
+		case <-ctx.Done():
+		}
 	}
 	return f
 }
 
-// follow returns the state of a followed version, and begins to follow it if
-// necessary. After Leave it is not updated.
-func (c *Cluster) follow(k key) *following {
+// follow returns the state of a followed input, and begins to follow it if necessary. After Leave it is not updated.
+func (c *Cluster) follow(db string, in content.Input) *following {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	revisions := c.revisions[k.inSource()]
-	if i := slices.IndexFunc(revisions, func(f *following) bool { return f.key == k }); i >= 0 {
-		return revisions[i]
+	w := c.watch(key{db, in.Name})
+	f := w.inputs[in]
+	if f == nil {
+		f = &following{watched: w, content: content.Content{Input: in}, advertised: make(map[int]bool), held: make(map[int]bool)}
+		f.view.Store(new(view))
+		f.updateView()
+		w.inputs[in] = f
 	}
-	f := c.newFollowing(k)
-	if f.ctx.Err() != nil {
-		return f
-	}
-	f.children = c.o.Session.Watch(zk.VersionDir(k.db, version.Name(k.version)), true)
-	revisions = append(revisions, f)
-	slices.SortFunc(revisions, func(a, b *following) int { return strings.Compare(b.version, a.version) })
-	c.revisions[k.inSource()] = revisions
-	c.running.Go(f.watch)
 	return f
 }
 
-func (c *Cluster) newFollowing(k key) *following {
-	f := &following{key: k, c: c, advertised: make(map[int]bool), held: make(map[int]bool)}
-	f.ctx, f.end = context.WithCancel(c.ctx)
-	f.view.Store(new(view))
-	return f
-}
+// ended reports whether nothing may be published any more. c.mu is held.
+func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
 
-// watch updates the view until Stop or Leave.
-func (f *following) watch() {
-	defer f.children.Stop()
-	for {
-		select {
-		case <-f.children.Changes():
-			f.update()
-			f.c.changed()
-		case <-f.ctx.Done():
-			return
-		}
-	}
-}
-
-// update computes the view from the current znodes.
-func (f *following) update() {
-	f.updating.Lock()
-	before := f.view.Load()
-	f.updateView(before)
-	now := f.view.Load()
-	f.updating.Unlock()
-
-	f.c.mu.Lock()
-	defer f.c.mu.Unlock()
-	f.assess(before)
-	f.assess(now)
-	f.updateReports() // which nodes hold the version as this one does has changed
-}
-
-// updateView replaces the view by the one that follows before. f.updating is held,
-// so that the view of the newest znodes is stored last.
-func (f *following) updateView(before *view) {
-	if f.children == nil {
+// SetDivision implements version.Following.
+func (f *following) SetDivision(division string, held []bool) {
+	c := f.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.stopped {
 		return
 	}
-	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan)
-	if r.malformed != "" && !f.malformed {
-		f.malformed = true
-		f.c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
+	other := f.content.Division != division
+	if other {
+		f.unpublish()
+		f.unreport()
+		f.content.Division = division
+		f.view.Store(new(view)) // the vanished ones may have had another division
+		f.updateView()
+		f.assignment, f.switched, f.sufficed, f.stable, f.lackingSince = nil, false, false, false, time.Time{}
 	}
-	f.view.Store(before.next(r, time.Now()))
+	for p, here := range held {
+		if here {
+			f.held[p] = true
+		}
+	}
+	if f.assignment == nil || len(f.assignment.owners) != len(held) {
+		f.assignment = f.assign(c.members.Load(), held)
+	}
+	f.assess()
+	if other {
+		c.changed()
+	}
 }
 
-// maxPartitions limits the size of the tables, which the name of a znode determines.
-const maxPartitions = 1 << 20
-
-// holdings is what other nodes advertise of a version.
-type holdings struct {
-	byPartition [][]string       // addresses of the nodes that hold it by this node's plan
-	others      map[holding]bool // held by other plans only, or by a plan that cannot be read
-	plans       map[string]bool  // the other plans
-	malformed   string           // the error of the last malformed znode
-}
-
-// parseReplicas returns what nodes other than self advertise. plan is this node's
-// plan.
-func parseReplicas(entries []zk.Entry, self, plan string) holdings {
-	r := holdings{others: make(map[holding]bool), plans: make(map[string]bool)}
-	var plans planParser
-	for _, e := range entries {
-		p, addr, err := zk.ParsePartition(e.Name)
-		if err != nil {
-			r.malformed = err.Error()
-			continue
-		}
-		if p >= maxPartitions {
-			r.malformed = e.Name + ": no such partition"
-			continue
-		}
-		if addr == self {
-			continue
-		}
-		theirs, err := plans.parse(e.Data)
-		if err != nil {
-			r.malformed = e.Name + ": " + err.Error()
-			r.others[holding{p, addr}] = true
-			continue
-		}
-		r.add(p, addr, theirs, plan)
-	}
-	return r
-}
-
-// add adds a replica of a partition.
-func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
-	r.addPlan(theirs.Plan, plan)
-	for _, other := range theirs.Also {
-		r.addPlan(other, plan)
-	}
-	if !theirs.holds(plan) {
-		r.others[holding{p, addr}] = true
-		return
-	}
-	if p >= len(r.byPartition) {
-		r.byPartition = append(r.byPartition, make([][]string, p+1-len(r.byPartition))...)
-	}
-	r.byPartition[p] = append(r.byPartition[p], addr)
-}
-
-// addPlan adds the plan of a replica to the other plans unless it is this node's.
-func (r *holdings) addPlan(theirs, plan string) {
-	if plan != "" && theirs != "" && theirs != plan {
-		r.plans[theirs] = true
-	}
+// updateView replaces the view by the one that follows it. c.mu is held.
+func (f *following) updateView() {
+	replicas, others := holders(f.advertisements, f.content)
+	f.view.Store(f.view.Load().next(replicas, others, time.Now()))
 }
 
 // Peers implements version.Following.
@@ -271,9 +105,6 @@ func (f *following) Replicas(partition int) int { return len(f.replicas(partitio
 
 // replicas returns the other nodes that advertise a partition.
 func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
-
-// OtherPlans implements version.Following.
-func (f *following) OtherPlans() []string { return slices.Clone(f.view.Load().plans) }
 
 // Missing implements version.Following.
 func (f *following) Missing(held []bool, minReplication int) []int {
@@ -290,90 +121,33 @@ func (f *following) Missing(held []bool, minReplication int) []int {
 	return missing
 }
 
-// Stop implements version.Following.
-func (f *following) Stop() {
-	c, name := f.c, f.inSource()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f.ctx.Err() != nil {
-		return
-	}
-	f.end()
-	f.unpublish()
-	f.unreport()
-	left := slices.DeleteFunc(c.revisions[name], func(each *following) bool { return each == f })
-	if c.revisions[name] = left; len(left) == 0 {
-		delete(c.revisions, name)
-		c.forgetRefuted(name)
-	}
-	c.running.Go(func() { c.prune(name.db, name.version) })
-}
-
-// pruneTimeout limits the wait for the listing of a directory to be pruned.
-const pruneTimeout = 30 * time.Second
-
-// prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
-// database, if they are empty and not followed. Nodes that crash leave their directories.
-func (c *Cluster) prune(db, last string) {
-	for _, root := range []string{zk.PartitionsDir, zk.GatesDir} {
-		c.pruneBelow(root+"/"+db, db, last)
-	}
-}
-
-// pruneBelow is prune for the directory of one kind of znodes.
-func (c *Cluster) pruneBelow(dir, db, last string) {
-	versions := c.o.Session.Watch(dir, false)
-	defer versions.Stop()
-	select {
-	case <-versions.Seen():
-	case <-c.ctx.Done():
-		return
-	case <-time.After(pruneTimeout):
-		return
-	}
-	for _, e := range versions.Entries() {
-		if (last == "" || e.Name <= last) && !c.followed(db, e.Name) {
-			c.o.Session.Prune(dir + "/" + e.Name)
-		}
-	}
-	c.o.Session.Prune(dir)
-}
-
-// followed reports whether any revision of a version is followed.
-func (c *Cluster) followed(db, name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.revisions[key{db, name}] != nil
-}
-
-// Advertise implements version.Following.
+// Advertise implements version.Following. There is nothing to advertise before SetDivision: a znode without a content would
+// count for all of them.
 func (f *following) Advertise(partition int) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.ctx.Err() != nil {
+	if f.ended() || f.content.Division == "" {
 		return
 	}
 	f.advertised[partition], f.held[partition] = true, true
 	f.publish(partition)
 }
 
-// publish updates the znode of a partition with the plans by which this node
-// advertises it, and removes the znode if no revision advertises it. c.mu is held.
+// publish updates the znode of a partition with the contents of which this node advertises it, and removes the znode if
+// there are none. c.mu is held.
 func (f *following) publish(partition int) {
-	c, name := f.c, f.inSource()
-	path := zk.PartitionPath(name.db, name.version, partition, c.o.Addr)
-	advertised, d := false, partitionData{}
-	for _, each := range c.revisions[name] { // newest first
+	var contents []content.Content
+	for _, each := range f.inputs {
 		if each.advertised[partition] {
-			advertised = true
-			d.add(each.plan)
+			contents = append(contents, each.content)
 		}
 	}
-	if !advertised {
-		c.o.Session.Unpublish(path)
+	path := zk.PartitionPath(f.db, f.version, partition, f.c.o.Addr)
+	if len(contents) == 0 {
+		f.c.o.Session.Unpublish(path)
 		return
 	}
-	c.o.Session.Publish(path, d.encode())
+	f.c.o.Session.Publish(path, zk.EncodeContents(contents))
 }
 
 // Withdraw implements version.Following.
@@ -393,4 +167,40 @@ func (f *following) unpublish(partitions ...int) {
 		}
 	}
 	maps.DeleteFunc(f.held, named)
+}
+
+// Report implements version.Following.
+func (f *following) Report(data []byte) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	switch {
+	case f.ended() || f.content.Division == "":
+	case data == nil:
+		f.unreport()
+	default:
+		f.c.o.Session.Publish(f.reportPath(), data)
+	}
+}
+
+// unreport withdraws the report of this node, if there is one. c.mu is held.
+func (f *following) unreport() { f.c.o.Session.Unpublish(f.reportPath()) }
+
+func (f *following) reportPath() string { return zk.ReportPath(f.db, f.content, f.c.o.Addr) }
+
+// Stop implements version.Following.
+func (f *following) Stop() {
+	c := f.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.ended() {
+		return
+	}
+	f.unpublish()
+	f.unreport()
+	f.stopped = true
+	if delete(f.inputs, f.content.Input); len(f.inputs) == 0 {
+		f.end()
+		delete(c.versions, f.key)
+	}
+	c.running.Go(func() { c.prune(f.db, f.version) })
 }

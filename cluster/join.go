@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -62,7 +63,7 @@ func (c *Cluster) Join(ctx context.Context) error {
 	}
 	c.running.Go(func() { c.watchMembers(j.nodes) })
 	c.running.Go(c.watchDatabases)
-	c.running.Go(c.keepDivided)
+	c.running.Go(c.keepAssigned)
 	if err := j.until(ctx, j.unsettled); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
@@ -87,14 +88,21 @@ func (j *joining) publish(ctx context.Context) error {
 		paths = append(paths, zk.ShardIDPath(id))
 		j.self.Store(j.member(id))
 	}
+	settings, err := json.Marshal(j.o.Settings)
+	if err != nil {
+		return fmt.Errorf("publishing this node's settings: %w", err)
+	}
 	path := zk.NodePath(j.ShardID(), j.o.Addr)
 	if j.o.Router {
 		path = zk.RouterPath(j.ShardID(), j.o.Addr)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.published = append([]string{path}, paths...)
-	return j.publishSelf()
+	if j.ctx.Err() == nil {
+		j.published = append([]string{path}, paths...)
+		j.o.Session.Publish(path, settings)
+	}
+	return nil
 }
 
 // until waits until blocked returns "", and logs its result at growing intervals: what lasts longer than the members have to stay the same

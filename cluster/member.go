@@ -34,20 +34,8 @@ const maxSettings = 64 << 10
 type Member struct {
 	ShardID string
 	Addr    string // host:port
-	// Settings is nil for nodes of older releases, which publish none.
+	// Settings is nil for nodes of upstream's kind, which publish none.
 	Settings *Settings
-	// Refuted lists the partitioners that the node has refuted, by "db/version".
-	Refuted map[string][]string
-}
-
-// nodeData is the data of a node's znode, as JSON:
-//
-//	{"replication":2,"assignment":"balanced",…,"refuted":{"db/version":["hadoop"]}}
-//
-// Other fields are ignored. Older releases have no refuted, and ignore it.
-type nodeData struct {
-	Settings
-	Refuted map[string][]string `json:"refuted,omitempty"`
 }
 
 // membership is the set of members at a time. It is immutable.
@@ -72,11 +60,8 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 		}
 		m := Member{ShardID: id, Addr: addr}
 		if len(e.Data) > 0 {
-			data, err := parseNodeData(e.Data)
-			if err != nil {
+			if m.Settings, err = parseSettings(e.Data); err != nil {
 				malformed = append(malformed, fmt.Sprintf("settings of node %s: %v", e.Name, err))
-			} else {
-				m.Settings, m.Refuted = &data.Settings, data.Refuted
 			}
 		}
 		members = append(members, m)
@@ -84,17 +69,19 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 	return members, malformed
 }
 
-func parseNodeData(data []byte) (d nodeData, err error) {
+// parseSettings parses the data of a node's znode: Settings as JSON. Other fields are ignored.
+func parseSettings(data []byte) (*Settings, error) {
 	if len(data) > maxSettings {
-		return d, fmt.Errorf("%d bytes, more than the limit of %d", len(data), maxSettings)
+		return nil, fmt.Errorf("%d bytes, more than the limit of %d", len(data), maxSettings)
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
-		return d, err
+	var s Settings
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
 	}
-	if !(d.Weight > 0 && d.Weight <= maxWeight) {
-		return d, fmt.Errorf("invalid weight %v", d.Weight)
+	if !(s.Weight > 0 && s.Weight <= maxWeight) {
+		return nil, fmt.Errorf("invalid weight %v", s.Weight)
 	}
-	return d, nil
+	return &s, nil
 }
 
 // maxWeight is above the maximum of the configuration.

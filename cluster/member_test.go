@@ -148,3 +148,20 @@ func TestSignature(t *testing.T) {
 		}
 	}
 }
+
+// A cluster is mixed while it has a member of upstream's kind, whose znode has no settings.
+func TestMixed(t *testing.T) {
+	c := new(Cluster)
+	mixed := func(entries ...zk.Entry) bool {
+		members, _ := parseMembers(entries)
+		c.members.Store(newMembership(members, &Member{ShardID: "me", Addr: "me:1", Settings: new(Settings)}, settings(nil), time.Now()))
+		return c.Mixed()
+	}
+	a := entry(t, "a@h1:1", settings(nil))
+	if mixed() || mixed(a) {
+		t.Error("without nodes of upstream's kind it is mixed")
+	}
+	if !mixed(a, zk.Entry{Name: "b@h2:1"}) {
+		t.Error("with one it is not")
+	}
+}

@@ -17,8 +17,8 @@ func testRemoved(t *testing.T, server string) {
 	f.join(a)
 	publish := func(db string, partitions int) version.Following {
 		t.Helper()
-		v := a.Follow(t.Context(), db, "1")
-		v.SetPlan("plan", make([]bool, partitions))
+		v := a.Follow(t.Context(), db, x.Input)
+		v.SetDivision(x.Division, make([]bool, partitions))
 		for p := range partitions {
 			v.Advertise(p)
 		}

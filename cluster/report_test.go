@@ -6,23 +6,24 @@ import (
 	"bytes"
 	"testing"
 
+	"sequins/internal/content"
 	"sequins/version"
 	"sequins/zk"
 )
 
-// What a node reports of a version reaches the others by the same plan, until it reports something else, stops, leaves or
+// What a node reports of a content reaches the others that follow it, until it reports something else, stops, leaves or
 // is lost. The directories go with the last one.
 func testReports(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	b, _ := f.node("b")
 	f.join(a, b)
-	follow := func(c *Cluster, id, plan string) version.Following {
-		v := c.Follow(t.Context(), "db", id)
-		v.SetPlan(plan, make([]bool, 2))
+	follow := func(c *Cluster, of content.Content) version.Following {
+		v := c.Follow(t.Context(), "db", of.Input)
+		v.SetDivision(of.Division, make([]bool, 2))
 		return v
 	}
-	onA, onB := follow(a, "1", "p1"), follow(b, "1", "p1")
+	onA, onB := follow(a, x), follow(b, x)
 	seen := func(v version.Following, from, want string) func() bool {
 		return func() bool {
 			all, known := v.Reports()
@@ -30,7 +31,9 @@ func testReports(t *testing.T, server string) {
 			return known && found == (want != "") && string(data) == want
 		}
 	}
-	f.eventually("nothing is known of a new version", seen(onB, "a:1", ""))
+	if !seen(onB, "a:1", "")() {
+		t.Error("the reports are not known when a version is followed, or there is one")
+	}
 	onA.Report([]byte("one"))
 	f.eventually("a report arrives", seen(onB, "a:1", "one"))
 	if all, known := onA.Reports(); !known && len(all) > 0 || all["a:1"] != nil {
@@ -39,19 +42,24 @@ func testReports(t *testing.T, server string) {
 	before, _ := onB.Reports()
 	onB.Report([]byte("of b"))
 	f.eventually("the report of the other node", seen(onA, "b:1", "of b"))
-	if after, _ := onB.Reports(); !bytes.Equal(after["a:1"], before["a:1"]) || &after["a:1"][0] != &before["a:1"][0] {
-		t.Error("a report that has not changed has other memory")
-	}
 	onA.Report([]byte("two"))
 	f.eventually("another report", seen(onB, "a:1", "two"))
+	if string(before["a:1"]) != "one" {
+		t.Errorf("a report that was returned has become %q", before["a:1"])
+	}
 
-	revised := follow(b, version.Revise("1"), "p2")
-	f.eventually("reports by another plan are those of another revision", seen(revised, "a:1", ""))
-	onA.SetPlan("p2", make([]bool, 2))
-	f.eventually("a report follows the plan", seen(revised, "a:1", "two"))
-	f.eventually("and leaves the old one", seen(onB, "a:1", ""))
-	onA.SetPlan("p1", make([]bool, 2))
-	f.eventually("it is back", seen(onB, "a:1", "two"))
+	other, late := follow(b, y), follow(b, content.Content{Input: input("2", "x"), Division: x.Division})
+	if !seen(other, "a:1", "")() || !seen(late, "a:1", "")() {
+		t.Error("another input has the report")
+	}
+	onB.SetDivision(redivided.Division, make([]bool, 2))
+	if !seen(onB, "a:1", "")() {
+		t.Error("another division has the report")
+	}
+	onA.SetDivision(redivided.Division, make([]bool, 2))
+	f.eventually("a report is withdrawn with its division", func() bool { return len(onB.Elsewhere()) == 0 })
+	onA.Report([]byte("of another division"))
+	f.eventually("it has a new one", seen(onB, "a:1", "of another division"))
 
 	onA.Report(nil)
 	f.eventually("a report is withdrawn", seen(onB, "a:1", ""))
@@ -59,8 +67,9 @@ func testReports(t *testing.T, server string) {
 	f.eventually("it is there again", seen(onB, "a:1", "three"))
 	lose()
 	f.eventually("the report of a lost node is gone", seen(onB, "a:1", ""))
-	revised.Stop()
-	onB.Stop()
+	for _, v := range []version.Following{onB, other, late} {
+		v.Stop()
+	}
 	gates := b.o.Session.Watch(zk.GatesDir, false)
 	defer gates.Stop()
 	f.eventually("the directory is gone", func() bool {
@@ -71,4 +80,22 @@ func testReports(t *testing.T, server string) {
 			return false
 		}
 	})
+}
+
+// A report that has not changed keeps its memory when others change; another one gets its own.
+func TestReportsKeepTheirMemory(t *testing.T) {
+	f := alone(t).follow("db", x.Input)
+	f.SetDivision(x.Division, make([]bool, 1))
+	of := func(addr, data string) zk.Entry { return zk.Entry{Name: x.Code() + "@" + addr, Data: []byte(data)} }
+	close(f.reportsKnown)
+	f.updateReports([]zk.Entry{of("a:1", "one"), of("b:1", "two")})
+	before, _ := f.Reports()
+	f.updateReports([]zk.Entry{of("a:1", "one"), of("b:1", "three"), of("c:1", "four")})
+	after, _ := f.Reports()
+	if !bytes.Equal(after["a:1"], before["a:1"]) || &after["a:1"][0] != &before["a:1"][0] {
+		t.Error("a report that has not changed has other memory")
+	}
+	if string(before["b:1"]) != "two" || string(after["b:1"]) != "three" || len(before) != 2 || len(after) != 3 {
+		t.Errorf("reports %q and %q", before, after)
+	}
 }

@@ -1,27 +1,86 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/internal/content"
 	"sequins/zk"
 )
 
-func TestParseReplicas(t *testing.T) {
-	names := []string{"00000@a:1", "00002@a:1", "00000@me:1", "00002@b:1", "2@c:1", "stray", "99999999@d:1"}
-	entries := make([]zk.Entry, len(names))
-	for i, n := range names {
-		entries[i].Name = n
+// input returns an input of a version whose files are named by text.
+func input(name, text string) content.Input {
+	return content.Input{Name: name, Hash: content.Sum(text)}
+}
+
+// Contents of version 1: x and y have one input each, redivided has that of x.
+var (
+	x         = content.Content{Input: input("1", "x"), Division: content.Sum("hadoop")}
+	y         = content.Content{Input: input("1", "y"), Division: content.Sum("hadoop")}
+	redivided = content.Content{Input: x.Input, Division: content.Sum("string")}
+)
+
+// znode returns what a node publishes that serves a partition of contents; of any without contents.
+func znode(partition int, addr string, contents ...content.Content) zk.Entry {
+	e := zk.Entry{Name: fmt.Sprintf("%05d@%s", partition, addr)}
+	if len(contents) > 0 {
+		e.Data = zk.EncodeContents(contents)
 	}
-	r := parseReplicas(entries, "me:1", "")
-	if diff := cmp.Diff([][]string{{"a:1"}, nil, {"a:1", "b:1"}}, r.byPartition); diff != "" {
-		t.Error(diff)
+	return e
+}
+
+// Replicas of another content are not counted, nor those of one that cannot be read. Those of upstream's nodes are, and
+// those of all divisions of the input while this node has none.
+func TestHolders(t *testing.T) {
+	code := x.Code()
+	entries := []zk.Entry{
+		znode(0, "a:1", x), znode(0, "b:1", redivided), znode(0, "c:1", y), znode(0, "old:1"),
+		{Name: "00000@newer:1", Data: []byte(`{"records": 7, "contents": ["` + code + `"]}`)},
+		znode(1, "both:1", y, x), znode(1, "c:1", y), znode(1, "me:1", x),
+		{Name: "00002@odd:1", Data: []byte("{")},
+		{Name: "00002@none:1", Data: []byte(`{"contents": []}`)},
+		{Name: "00002@number:1", Data: []byte(`{"contents": 7}`)},
+		{Name: "00002@code:1", Data: []byte(`{"contents": ["` + code + `", "` + code[1:] + `"]}`)},
+		{Name: "00002@large:1", Data: []byte(`{"contents": ["` + strings.Repeat(code+`","`, 200) + `"]}`)},
+		{Name: "00002@hidden:1", Unreadable: true},
+		{Name: "00002@twice:1", Data: []byte(`{"contents": ["` + code + `", "` + code + `"]}`)},
 	}
-	if r.malformed == "" {
-		t.Error("no malformed znode reported")
+	all, malformed := parseAdvertisements(entries, "1", "me:1")
+	if malformed == nil {
+		t.Error("no malformed znode is reported")
+	}
+	anyOf := func(in content.Input) content.Content { return content.Content{Input: in} }
+	for c, want := range map[content.Content][][]string{
+		x:                      {{"a:1", "old:1", "newer:1"}, {"both:1"}, {"twice:1"}},
+		redivided:              {{"b:1", "old:1"}},
+		y:                      {{"c:1", "old:1"}, {"both:1", "c:1"}},
+		anyOf(x.Input):         {{"a:1", "b:1", "old:1", "newer:1"}, {"both:1"}, {"twice:1"}},
+		anyOf(input("1", "z")): {{"old:1"}},
+	} {
+		replicas, others := holders(all, c)
+		if diff := cmp.Diff(want, replicas); diff != "" {
+			t.Errorf("%v: %s", c, diff)
+		}
+		for _, node := range []string{"odd:1", "none:1", "number:1", "code:1", "large:1", "hidden:1"} {
+			if !others[holding{2, node}] {
+				t.Errorf("%v: %s is not one of another content", c, node)
+			}
+		}
+	}
+}
+
+// Znodes whose names are not those of partitions are ignored, and one of them is reported.
+func TestMalformedNames(t *testing.T) {
+	for _, name := range []string{"2@c:1", "stray", "99999999@d:1"} {
+		all, malformed := parseAdvertisements([]zk.Entry{{Name: name}, znode(0, "a:1")}, "1", "me:1")
+		if len(all) != 1 || malformed == nil || !strings.Contains(malformed.Error(), name) {
+			t.Errorf("%s: %v, %v", name, all, malformed)
+		}
 	}
 }
 
@@ -42,17 +101,17 @@ func TestVanished(t *testing.T) {
 		}
 	}
 	both := [][]string{{"a", "b"}, {"b"}}
-	v = v.next(holdings{byPartition: both}, now)
+	v = v.next(both, nil, now)
 	check("at first", both, [][]string{{"a", "b"}, {"b"}, nil})
-	v = v.next(holdings{byPartition: [][]string{{"a"}}}, now.Add(time.Second))
+	v = v.next([][]string{{"a"}}, nil, now.Add(time.Second))
 	check("b is gone", [][]string{{"a"}}, [][]string{{"a", "b"}, {"b"}})
-	v = v.next(holdings{byPartition: nil}, now.Add(2*time.Second))
+	v = v.next(nil, nil, now.Add(2*time.Second))
 	check("all are gone", nil, [][]string{{"a", "b"}, {"b"}})
-	v = v.next(holdings{byPartition: [][]string{{"c"}}}, now.Add(3*time.Second))
+	v = v.next([][]string{{"c"}}, nil, now.Add(3*time.Second))
 	check("another has come", [][]string{{"c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next(holdings{byPartition: [][]string{{"b", "c"}}}, now.Add(4*time.Second))
+	v = v.next([][]string{{"b", "c"}}, nil, now.Add(4*time.Second))
 	check("b is back", [][]string{{"b", "c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next(holdings{byPartition: [][]string{{"b", "c"}}}, now.Add(missedFor+time.Hour))
+	v = v.next([][]string{{"b", "c"}}, nil, now.Add(missedFor+time.Hour))
 	check("much later", [][]string{{"b", "c"}}, [][]string{{"b", "c"}, nil})
 }
 
@@ -60,7 +119,7 @@ func TestVanished(t *testing.T) {
 func TestVanishedAreFew(t *testing.T) {
 	v := new(view)
 	for i := range 1000 {
-		v = v.next(holdings{byPartition: [][]string{{"n" + string(rune('a'+i%26)) + string(rune('a'+i/26))}}}, time.Now())
+		v = v.next([][]string{{"n" + string(rune('a'+i%26)) + string(rune('a'+i/26))}}, nil, time.Now())
 	}
 	if n := len(at(v.peers, 0)); n > maxMissed+1 {
 		t.Errorf("%d can be asked", n)

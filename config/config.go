@@ -431,12 +431,6 @@ type Gate struct {
 	MaxRecordErrors int `toml:"max_record_errors" reload:"yes" alike:"yes"`
 	// MaxValueSize limits the size of a value; 0 means no limit.
 	MaxValueSize Size `toml:"max_value_size" reload:"yes" alike:"yes"`
-	// ShadowReads is the number of reads of clients on each node that are compared with a new version before it is served, in
-	// which at most the fraction MaxDiffering may find a key in only one version; 0 means none. ShadowTimeout is how long a
-	// version waits for them.
-	ShadowReads   int           `toml:"shadow_reads" reload:"yes" alike:"yes"`
-	ShadowTimeout time.Duration `toml:"shadow_timeout" reload:"yes" alike:"yes"`
-	MaxDiffering  float64       `toml:"max_differing" reload:"yes" alike:"yes"`
 	// RequiredKeys are keys that a version must have, with regular expressions that their values must match; an empty
 	// one matches all.
 	RequiredKeys map[string]string `toml:"required_keys" reload:"yes" alike:"yes"`
@@ -489,7 +483,6 @@ func Default() Config {
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:                 Scan{MaxConcurrent: 16},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
-		Gate:                 Gate{ShadowTimeout: time.Minute},
 		S3:                   S3{MaxRetries: 3},
 		GS:                   GS{MaxRetries: 3},
 		Azure:                Azure{MaxRetries: 3},

@@ -63,7 +63,6 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
-		Gate:    Gate{ShadowTimeout: time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
@@ -111,7 +110,6 @@ func TestEveryOldKey(t *testing.T) {
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
-		Gate:    Gate{ShadowTimeout: time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},
@@ -212,9 +210,9 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]DB{
-		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
-		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
-		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
+		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
+		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1},
+		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
 	}
 	for name, db := range want {
 		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {

@@ -167,14 +167,5 @@ func (k *checker) gateEffects(key string, g *Gate) {
 	const longestValue = math.MaxInt32 // of a record
 	k.never(key+".max_shrink", g.MaxShrink == 1)
 	k.never(key+".max_missing", g.MaxMissing == 1)
-	k.never(key+".max_differing", g.MaxDiffering == 1)
 	k.never(key+".max_value_size", g.MaxValueSize > longestValue)
-	switch {
-	case g.ShadowReads > 0 && g.MaxDiffering == 0:
-		k.warn(key+".shadow_reads", "has no effect: %s.max_differing is 0", key)
-	case g.ShadowReads == 0 && g.MaxDiffering > 0:
-		k.warn(key+".max_differing", "has no effect: %s.shadow_reads is 0", key)
-	case g.ShadowReads > 0 && g.ShadowTimeout == 0:
-		k.warn(key+".shadow_timeout", "is 0: no version waits for shadow reads")
-	}
 }

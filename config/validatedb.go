@@ -19,9 +19,6 @@ func (k *checker) gate(key string, g *Gate) {
 	k.fraction(key+".max_missing", g.MaxMissing, 1)
 	k.atLeast(key+".max_value_size", int64(g.MaxValueSize), 0)
 	k.atLeast(key+".max_record_errors", int64(g.MaxRecordErrors), 0)
-	k.atLeast(key+".shadow_reads", int64(g.ShadowReads), 0)
-	k.notNegative(key+".shadow_timeout", g.ShadowTimeout)
-	k.fraction(key+".max_differing", g.MaxDiffering, 1)
 	k.gateEffects(key, g)
 	if len(g.RequiredKeys) > maxRequired {
 		k.problem(key+".required_keys", "%d keys, more than %d", len(g.RequiredKeys), maxRequired)

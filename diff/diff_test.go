@@ -15,15 +15,22 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/status"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
 // addVersion adds a version with the records of a map to a set, of which a node holds some partitions.
 func addVersion(t *testing.T, set *version.Set, name string, partitions int, records map[string]string, held func(p int) bool) {
 	t.Helper()
-	v := version.New(version.Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}})
+	addContent(t, set, contents.Of(name), version.Solo{}, partitions, records, held)
+}
+
+func addContent(t *testing.T, set *version.Set, c content.Content, f version.Following, partitions int, records map[string]string, held func(p int) bool) {
+	t.Helper()
+	v := version.New(version.Info{DB: "db", Content: c, Partitions: partitions, Partitioner: shard.String, Following: f})
 	byPartition := make([][]string, partitions)
 	for k := range records {
 		p := shard.String.Partition([]byte(k), partitions)
@@ -61,7 +68,7 @@ func addVersion(t *testing.T, set *version.Set, name string, partitions int, rec
 	}
 	set.Prepare(v)
 	t.Cleanup(func() {
-		if v := set.Remove(name); v != nil {
+		if v := set.Remove(c.Input); v != nil {
 			if err := v.Close(t.Context()); err != nil {
 				t.Log(err)
 			}
@@ -247,6 +254,46 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// Nodes compare the contents that the node that was asked compares, and not others of the same names. Those that hold one of them without serving it
+// are asked, too.
+func TestSameContents(t *testing.T) {
+	records := map[string]string{"a": "1", "b": "2"}
+	all, none := func(int) bool { return true }, func(int) bool { return false }
+	other := version.NewSet("db")
+	addContent(t, other, contents.Of("1"), version.Solo{}, 1, records, all)
+	addContent(t, other, contents.Of("2", "other files"), version.Solo{}, 1, map[string]string{"a": "other"}, all)
+	wrong := node(t, other, nil)
+	holder := version.NewSet("db")
+	addContent(t, holder, contents.Of("1"), version.Solo{}, 1, records, all)
+	addContent(t, holder, contents.Of("2", "other files"), version.Solo{}, 1, map[string]string{"a": "other"}, all)
+	addContent(t, holder, contents.Of("2"), version.Solo{}, 1, map[string]string{"a": "1", "b": "3"}, all)
+	right := node(t, holder, nil)
+
+	set := version.NewSet("db")
+	held := &heldAt{}
+	addContent(t, set, contents.Of("1"), version.Solo{}, 1, records, none)
+	addContent(t, set, contents.Of("2"), held, 1, nil, none)
+	addr := node(t, set, func() []status.Peer { return []status.Peer{{Addr: wrong}} })
+	if r, _, err := ask(t, addr, "diff=1..2"); err != nil || !slices.Equal(r.Unknown, []int{0}) {
+		t.Errorf("no node has both contents: %+v, %v", r, err)
+	}
+	held.of, held.addr = contents.Of("2"), right
+	if r, _, err := ask(t, addr, "diff=1..2"); err != nil || len(r.Unknown) > 0 || r.Changed != 1 || r.Removed != 0 {
+		t.Errorf("a node holds both contents: %+v, %v", r, err)
+	}
+}
+
+// heldAt is a version that another node holds, and perhaps does not serve.
+type heldAt struct {
+	version.Solo
+	of   content.Content
+	addr string
+}
+
+func (h *heldAt) Elsewhere() map[content.Content][]string {
+	return map[content.Content][]string{h.of: {h.addr}}
+}
+
 // Requests that are wrong, and nodes that say impossible things.
 func TestErrors(t *testing.T) {
 	set := version.NewSet("db")
@@ -262,7 +309,7 @@ func TestErrors(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"diff=1": "400", "diff=": "400", "diff=1..": "400", "diff=../..": "400", "diff=1..%zz": "400", "diff=1..9": "404: version 9 of db is not on this node",
-		"diff=9..1": "404: version 9", "diff=1..2&proxy=x": "400", "diff=1..2&proxy=x&of=a": "400", "diff=1..2&proxy=x&of=0,1,0": "400: of must be different", "diff=1..2&of=0": "400: of and keys are for", "diff=1..2&keys=old": "400",
+		"diff=9..1": "404: version 9", "diff=1..2&proxy=x": "400", "diff=1..2&proxy=x&of=a": "400", "diff=1..2&proxy=x&of=0,1,0": "400: of must be different", "diff=1..2&of=0": "400: of, keys and contents are for", "diff=1..2&keys=old": "400",
 		"diff=1..2&proxy=x&of=" + tooMany: "400",
 	} {
 		req, err := http.NewRequest("GET", "http://"+addr+"/db?"+query, nil)

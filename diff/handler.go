@@ -47,8 +47,9 @@ func (h *Handler) Close() { h.others.client.CloseIdleConnections() }
 // question is a parsed request.
 type question struct {
 	db, old, new string
-	list         bool  // every key that differs
-	partitions   []int // of a request of another node; nil for all
+	contents     [2]string // of old and new, in a request of another node: see content.Content.Code
+	list         bool      // every key that differs
+	partitions   []int     // of a request of another node; nil for all
 	peer         bool
 	keys         string // old or new: another node wants the keys of a partition; see writeKeys
 }
@@ -68,11 +69,12 @@ func parse(db, query string, node bool) (q question, err error) {
 	}
 	q = question{db: db, old: old, new: now, list: values.Has("list"), peer: node, keys: values.Get("keys")}
 	if !q.peer {
-		if values.Has("of") || values.Has("keys") {
-			return q, errors.New("of and keys are for the nodes of this cluster")
+		if values.Has("of") || values.Has("keys") || values.Has("contents") {
+			return q, errors.New("of, keys and contents are for the nodes of this cluster")
 		}
 		return q, nil
 	}
+	q.contents[0], q.contents[1], _ = strings.Cut(values.Get("contents"), "..")
 	q.partitions = []int{}
 	for text := range strings.SplitSeq(values.Get("of"), ",") {
 		p, err := strconv.Atoi(text)
@@ -156,7 +158,7 @@ func (h *Handler) open(q question) (*comparison, error) {
 		return nil, &refusal{http.StatusNotFound, "there is no database " + q.db}
 	}
 	c := &comparison{question: q, report: &Report{DB: q.db, Old: q.old, New: q.new, Partitions: []Row{}}}
-	c.before, c.after = set.AcquireVersion(q.old, ""), set.AcquireVersion(q.new, "")
+	c.before, c.after = set.AcquireVersion(q.old, q.contents[0]), set.AcquireVersion(q.new, q.contents[1])
 	for i, h := range []*version.Handle{c.before, c.after} {
 		if h == nil {
 			c.close()

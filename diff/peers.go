@@ -46,14 +46,31 @@ func newPeers(o Options) *peers {
 	return p
 }
 
+// nodes returns the addresses of the other nodes: first those that hold contents, whether or not they may serve them.
+func (p *peers) nodes(of ...*version.Handle) (addrs []string) {
+	add := func(addr string) {
+		if !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	for _, h := range of {
+		for _, addr := range h.Holders() {
+			add(addr)
+		}
+	}
+	for _, other := range p.Peers() {
+		add(other.Addr)
+	}
+	return addrs
+}
+
 // compare asks one node after the other for the partitions that are left. A node that fails is left out, unless a part
 // of its list has been passed on already.
 func (p *peers) compare(ctx context.Context, c *comparison, out *answer) error {
 	if p.Peers == nil {
 		return nil
 	}
-	for _, other := range p.Peers() {
-		addr := other.Addr
+	for _, addr := range p.nodes(c.before, c.after) {
 		for chunk := range slices.Chunk(slices.Clone(c.left), maxPartitions) {
 			passed, err := p.ask(ctx, addr, chunk, c, out)
 			if ctx.Err() != nil {
@@ -129,9 +146,9 @@ func (p *peers) records(ctx context.Context, c *comparison, h *version.Handle, w
 	if b := h.Block(partition); b != nil {
 		return local{b.IterWithin(nil, nil, span)}, func() {}, nil
 	}
-	for _, other := range p.Peers() {
+	for _, addr := range p.nodes(h) {
 		ctx, cancel := context.WithCancel(ctx)
-		resp, err := p.get(ctx, other.Addr, []int{partition}, c, "&keys="+which) //nolint:bodyclose // remote.Close does
+		resp, err := p.get(ctx, addr, []int{partition}, c, "&keys="+which) //nolint:bodyclose // remote.Close does
 		if err != nil {
 			cancel()
 			continue
@@ -199,8 +216,8 @@ func (p *peers) get(ctx context.Context, addr string, partitions []int, c *compa
 	for i, n := range partitions {
 		numbers[i] = strconv.Itoa(n)
 	}
-	target := fmt.Sprintf("%s://%s/%s?diff=%s&proxy=diff&of=%s", p.scheme, addr, url.PathEscape(c.db),
-		url.QueryEscape(c.old+".."+c.new), strings.Join(numbers, ","))
+	target := fmt.Sprintf("%s://%s/%s?diff=%s&contents=%s..%s&proxy=diff&of=%s", p.scheme, addr, url.PathEscape(c.db),
+		url.QueryEscape(c.old+".."+c.new), c.before.Content().Code(), c.after.Content().Code(), strings.Join(numbers, ","))
 	target += more
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {

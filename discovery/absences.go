@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"sequins/store"
 )
 
 // MinAbsentLooks is how many listings in this process must lack a db before it is removed, however long
@@ -14,7 +12,6 @@ const MinAbsentLooks = 3
 
 // Absences are the databases that are served and that the source does not list. They are for one goroutine.
 type Absences struct {
-	store  *store.Store
 	health *Health
 	listed map[string]bool     // dbs that the source has listed since the start of the process
 	absent map[string]*absence // by db
@@ -26,9 +23,17 @@ type absence struct {
 	looks int       // listings of this process that lacked it, without those that were Unsure
 }
 
-// NewAbsences returns absences that are kept in a store and shown in h.
-func NewAbsences(s *store.Store, h *Health) *Absences {
-	return &Absences{store: s, health: h, listed: make(map[string]bool), absent: make(map[string]*absence)}
+// NewAbsences returns absences that are shown in h.
+func NewAbsences(h *Health) *Absences {
+	return &Absences{health: h, listed: make(map[string]bool), absent: make(map[string]*absence)}
+}
+
+// Since returns since when the source does not list a db; zero if it does, or if that is not sure.
+func (a *Absences) Since(db string) time.Time {
+	if now := a.absent[db]; now != nil {
+		return now.since
+	}
+	return time.Time{}
 }
 
 // Unseen reports whether a db has not been listed by the source in this process, or not by its last listing.
@@ -40,9 +45,6 @@ func (a *Absences) Present(db string, log *slog.Logger) {
 		return
 	}
 	a.listed[db] = true
-	if err := a.store.ClearAbsent(db); err != nil {
-		log.Error("the end of a database's absence cannot be recorded", "error", err)
-	}
 	if a.absent[db] != nil {
 		delete(a.absent, db)
 		a.health.SetAbsent(db, "")
@@ -50,11 +52,15 @@ func (a *Absences) Present(db string, log *slog.Logger) {
 	}
 }
 
-// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout.
-func (a *Absences) Missing(db string, timeout time.Duration, log *slog.Logger) (over bool) {
+// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout. before is since when it was
+// absent before a restart; zero if it was not.
+func (a *Absences) Missing(db string, before time.Time, timeout time.Duration, log *slog.Logger) (over bool) {
 	now := a.absent[db]
 	if now == nil || now.since.IsZero() {
-		now = &absence{since: a.since(db, log)}
+		if before.IsZero() {
+			before = time.Now()
+		}
+		now = &absence{since: before}
 		a.absent[db] = now
 		log.Warn("database is not in the source any more; it is served on until it has been absent for long enough",
 			"since", now.since, "db_remove_timeout", timeout)
@@ -77,22 +83,6 @@ func (a *Absences) Unsure(db string, timeout time.Duration, log *slog.Logger) {
 	a.health.SetAbsent(db, fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; it is served on. "+
 		"If they were renamed or deleted, there is nothing to do: %s is removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
 		db, db, timeout))
-}
-
-// since returns the time since which a db is absent. The time is stored, so that it survives a restart.
-func (a *Absences) since(db string, log *slog.Logger) time.Time {
-	since, err := a.store.AbsentSince(db)
-	if err != nil {
-		log.Error("it is not known since when a database is absent", "error", err)
-	}
-	if !since.IsZero() {
-		return since
-	}
-	since = time.Now()
-	if err := a.store.SetAbsent(db, since); err != nil {
-		log.Error("the absence of a database cannot be recorded", "error", err)
-	}
-	return since
 }
 
 // Forget removes what is known of a db that has been removed.

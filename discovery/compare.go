@@ -5,100 +5,125 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/load"
+	"sequins/source"
 	"sequins/store"
 	"sequins/version"
 )
 
 // What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people
-// change files. So the version that is served is compared with the source after the switch, and versions that other nodes hold
-// by another plan are, too. If files have been added or replaced, the version is loaded again when it is complete by the rules
+// change files. So the version that is served is compared with the source after the switch, and versions of which other nodes hold
+// other contents are, too. If files have been added or replaced, the version is listed with its new input when it is complete by the rules
 // for new versions.
 
-// aloneAfter is how long a node waits for another node with its plan before it reports that there is
+// aloneAfter is how long a node waits for another node with its content before it reports that there is
 // none: the others may be loading the version again.
 const aloneAfter = time.Minute
 
-// compare inspects the versions in Plans, and records those whose files
-// differ from this node's plan.
+// compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
 func (o *observer) compare(ctx context.Context, allowed version.Pin) {
-	for id, plan := range o.Plans {
-		if !allowed.Allows(id) {
-			continue // its revision would be loaded before the version that the pin allows
+	o.found.Wrong, o.found.Differs, o.found.apart = make(map[content.Input]string), make(map[content.Input]string), make(map[content.Input]time.Time)
+	for in, m := range o.Compare {
+		if !allowed.Allows(in.Name) {
+			continue // the pin decides what is loaded
 		}
-		name := version.Name(id)
-		if failed := o.Last.Looks[name]; o.Again && o.now.Before(failed.retry) {
-			o.lookAfterFailure(name, failed)
+		if failed := o.Last.Looks[in.Name]; o.Again && o.now.Before(failed.retry) {
+			o.keepCompared(in)
+			o.lookAfterFailure(in.Name, failed)
 			continue
 		}
-		o.compareWith(ctx, id, plan)
+		o.compareWith(ctx, in, m)
 	}
-	slices.Sort(o.found.Changed)
 }
 
 // compareWith inspects one version.
-func (o *observer) compareWith(ctx context.Context, id string, plan store.Manifest) {
-	name := version.Name(id)
+func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Manifest) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	began := time.Now()
-	l, err := o.list(ctx, name)
-	now := load.Differing(plan, l.Files)
-	if err == nil && now.Grown() {
-		l, err = o.listNew(ctx, name)
-		now = load.Differing(plan, l.Files)
-	}
+	l, now, err := o.listing(ctx, in.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		o.Log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
+		o.Log.Debug("version cannot be compared: it is not in the source any more", "version", in.Name)
 	case err != nil:
-		o.found.LeftOut[uncompared] = fmt.Sprintf("version %s of %s cannot be compared with its files in the source: %v", name, o.DB, err)
-		o.lookAfterFailure(name, o.failLook(name, err.Error()))
-	case now.None() && id == o.Changed:
-		o.found.Same = id
-	case now.None():
-		o.noteAlone(id, plan.Partitions)
-	case !now.Grown(): // the blocks have more than the source
-		o.noteWrong(id, deletedFiles(o.DB, id))
-	default:
-		o.found.Differs[id] = fmt.Sprintf("version %s of %s was loaded from other files than the source has now (%v); it is loaded again when its files stay the same",
-			name, o.DB, now)
-		if l.Incomplete != "" {
-			o.lookAfterFailure(name, o.failLook(name, l.Incomplete))
-		} else if l.Settled(o.Settle) || o.settling(name, &l, began) == "" {
-			o.found.Changed = append(o.found.Changed, id)
+		o.keepCompared(in)
+		o.found.LeftOut[uncompared] = fmt.Sprintf("version %s of %s cannot be compared with its files in the source: %v", in.Name, o.DB, err)
+		o.lookAfterFailure(in.Name, o.failLook(in.Name, err.Error()))
+	case now != in:
+		o.noteDiffers(in, now, &l, began, load.Differing(m, l.Files).String())
+	case o.Input(in.Name, l) != in: // a part of its files
+		o.noteWrong(in, deletedFiles(o.DB, in.Name))
+	case o.Apart[in]:
+		o.noteApart(in)
+	}
+}
+
+// keepCompared keeps what the last listing has found of a content that cannot be compared now. The input that takes its place may be loading.
+func (o *observer) keepCompared(in content.Input) {
+	text := o.Last.Differs[in]
+	if text == "" {
+		return
+	}
+	o.found.Differs[in] = text
+	for _, listed := range o.Last.Inputs {
+		if listed.Name == in.Name {
+			o.list(listed)
 		}
 	}
 }
 
-// noteAlone records a version that other nodes hold by other plans if none holds it by this node's plan.
-func (o *observer) noteAlone(id string, partitions int) {
-	if o.Apart[id] && !o.Shared(id, partitions) {
-		o.noteWrong(id, unshared(o.DB, id))
+// noteDiffers records how a content differs from the source, and lists the input of the source if it is complete.
+func (o *observer) noteDiffers(in, now content.Input, l *source.Listing, began time.Time, how string) {
+	then := "it is loaded again when its files stay the same"
+	if o.Mixed {
+		then = "it is not loaded again while nodes of the original sequins are members, which do not tell one from the other: write a new version"
+	}
+	if how == "" {
+		how = "key, value, partition columns, partitioner or partitions are configured differently"
+	}
+	o.found.Differs[in] = fmt.Sprintf("version %s of %s was loaded from something else than the source has now (%s); %s", in.Name, o.DB, how, then)
+	switch {
+	case o.Mixed:
+	case l.Incomplete != "":
+		o.lookAfterFailure(in.Name, o.failLook(in.Name, l.Incomplete))
+	case l.Settled(o.Settle) || o.Settled[now] || o.settling(in.Name, l, began) == "":
+		o.list(now)
 	}
 }
 
-// noteWrong records what is wrong with a version. It is reported if the next listing finds the same.
-func (o *observer) noteWrong(id, text string) {
-	o.found.Wrong[id] = text
-	if o.Last.Wrong[id] != text {
+// noteApart records a content that no other node holds, although other nodes hold other contents of the version: after a while, that is wrong.
+func (o *observer) noteApart(in content.Input) {
+	since, before := o.Last.apart[in]
+	if !before {
+		since = o.now
+	}
+	o.found.apart[in] = since
+	if o.now.Sub(since) < aloneAfter {
+		o.lookAgain(since.Add(aloneAfter))
+		return
+	}
+	o.noteWrong(in, unshared(o.DB, in.Name))
+}
+
+// noteWrong records what is wrong with a content. It is reported if the next listing finds the same.
+func (o *observer) noteWrong(in content.Input, text string) {
+	o.found.Wrong[in] = text
+	if o.Last.Wrong[in] != text {
 		o.lookAgain(o.now.Add(aloneAfter))
 	}
 }
 
-// unshared describes a version that all other nodes hold by another plan although this node's plan
-// matches the source, with a remedy.
-func unshared(db, id string) string {
-	return fmt.Sprintf("other nodes have planned version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
-		"configure the same key, value and partitioner for it on all nodes, unless its files have been changed or deleted, and write a new version",
-		version.Name(id), db)
+// unshared describes a version of which all other nodes hold another content although this node's is that of the source, with a remedy.
+func unshared(db, name string) string {
+	return fmt.Sprintf("other nodes have loaded version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
+		"configure the same key, value, partitioner and partitions for it on all nodes, unless its files have been changed or deleted, and write a new version", name, db)
 }
 
 // deletedFiles describes a version of which files have been deleted from the source, with a remedy.
-func deletedFiles(db, id string) string {
+func deletedFiles(db, name string) string {
 	return fmt.Sprintf("files of version %s of %s have been deleted from the source; it is served from the blocks of all of its files, "+
-		"and nodes that have no blocks of it do not see those files; write a new version", version.Name(id), db)
+		"which other nodes can only copy; write a new version", name, db)
 }

@@ -10,36 +10,75 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/content"
+	"sequins/load"
 	"sequins/source"
-	"sequins/version"
+	"sequins/store"
 )
 
-// missing returns the reason why a version is incomplete, or "" if it is complete.
-func (o *observer) missing(ctx context.Context, name string) (reason string, err error) {
+// inspect returns the input of a version, and why it is incomplete; "" if it is complete. With a lasting error the input is that of the files
+// that were listed.
+func (o *observer) inspect(ctx context.Context, name string) (in content.Input, reason string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	began := time.Now()
-	l, err := o.list(ctx, name)
-	o.found.Inputs[name] = l.Input
+	l, in, err := o.listing(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "it has just been removed", nil
+		return in, "it has just been removed", nil
 	case err != nil:
-		return "", err
+		return in, "", err
 	case l.Incomplete != "":
 		o.noteUnfinished(name, &l)
-		return l.Incomplete, nil
+		return in, l.Incomplete, nil
 	}
-	if reason := o.unsettled(name, &l, began); reason != "" {
-		if id := o.id(name); o.Failed[id] { // it is being written again: keep it until that is done
-			o.found.Unknown = append(o.found.Unknown, id)
+	if reason := o.unsettled(in, &l, began); reason != "" {
+		if o.Failed[o.Known[name]] { // it is being written again: keep it until that is done
+			o.found.Unknown = append(o.found.Unknown, name)
 		}
-		return reason, nil
+		return in, reason, nil
 	}
 	if len(l.LeftOut) > 0 {
 		o.found.LeftOut[name] = fmt.Sprintf("of version %s of %s, files or directories are left out (%s)", name, o.DB, some(l.LeftOut))
 	}
-	return "", nil
+	return in, "", nil
+}
+
+// listing lists a version, and returns its input. A version that is or was served was complete, by the rules that held then.
+func (o *observer) listing(ctx context.Context, name string) (l source.Listing, in content.Input, err error) {
+	if served := o.served(name); served.Name != "" {
+		l, err = source.List(ctx, o.Source, o.DB, name, false)
+		if in = o.input(name, l); err != nil || in == served {
+			return l, in, err
+		}
+	}
+	l, err = o.listNew(ctx, name)
+	return l, o.input(name, l), err
+}
+
+// served returns the input of a version that is served, or was before a restart; zero if it is not.
+func (o *observer) served(name string) content.Input {
+	for _, in := range []content.Input{o.Current, o.Served} {
+		if in.Name == name {
+			return in
+		}
+	}
+	return content.Input{}
+}
+
+// input returns the input of a version with a listing. Files that are a part of those of a content that is served are of that content: the others have
+// been deleted, or the listing is not whole.
+func (o *observer) input(name string, l source.Listing) content.Input {
+	in := o.Input(name, l)
+	if l.Incomplete != "" || slices.ContainsFunc(o.Manifests[name], func(m store.Manifest) bool { return m.Content().Input == in }) {
+		return in
+	}
+	for _, m := range o.Manifests[name] {
+		if load.Differing(m, l.Files).Subset() {
+			return m.Content().Input
+		}
+	}
+	return in
 }
 
 // unfinishedAfter is how long the files of an incomplete version must have been the same to be reported: its job has
@@ -58,7 +97,7 @@ func (o *observer) noteUnfinished(name string, l *source.Listing) {
 // knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
 // marker may have come after it was taken, so each refresh looks again until there is one.
 func (o *observer) knowMarker(ctx context.Context) {
-	name := version.Name(max(o.Current, o.Served))
+	name := max(o.Current.Name, o.Served.Name)
 	if !o.Auto || o.Require || o.Again || !slices.Contains(o.names, name) {
 		return
 	}
@@ -71,17 +110,8 @@ func (o *observer) knowMarker(ctx context.Context) {
 	o.found.Marked = o.found.Marked || marked != ""
 }
 
-// list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has
+// listNew lists a version that is to be loaded. With require_success_file = "auto", _SUCCESS is required if any version has
 // it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
-// A version that is or was served was complete, by the rules that held then.
-func (o *observer) list(ctx context.Context, name string) (source.Listing, error) {
-	if id := o.id(name); id == o.Served || id == o.Current {
-		return source.List(ctx, o.Source, o.DB, name, false)
-	}
-	return o.listNew(ctx, name)
-}
-
-// listNew inspects a version that is to be loaded.
 func (o *observer) listNew(ctx context.Context, name string) (source.Listing, error) {
 	src, require := o.Source, o.Require || o.found.Marked
 	l, err := source.List(ctx, src, o.DB, name, require)
@@ -106,12 +136,12 @@ func (o *observer) listNew(ctx context.Context, name string) (source.Listing, er
 }
 
 // unsettled returns the reason why a version needs another inspection, or "" if it does not.
-func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
+func (o *observer) unsettled(in content.Input, l *source.Listing, began time.Time) string {
 	o.promising++
-	if l.Settled(o.Settle) || o.Settled[o.id(name)] || o.id(name) == o.Served || o.Begun(o.id(name), l.Files) {
+	if l.Settled(o.Settle) || o.Settled[in] || in == o.Served || o.Begun(in) {
 		return ""
 	}
-	return o.settling(name, l, began)
+	return o.settling(in.Name, l, began)
 }
 
 // firstLook returns the first of the consecutive inspections of a version that have found the files of l.

@@ -3,8 +3,11 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/source"
 )
@@ -29,9 +32,8 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	if looked {
 		o.found.Looks[name] = l // so that a failed version that has not changed need not settle again
 	}
-	id := o.id(name)
-	if !o.Failed[id] && o.Known[id] {
-		o.add(id)
+	if o.isKnown(name) {
+		o.add(o.Known[name])
 		return nil
 	}
 	if o.Again && o.now.Before(l.retry) {
@@ -39,18 +41,18 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		return nil
 	}
 	if !o.mayLook(ctx) {
-		o.found.Unknown = append(o.found.Unknown, id)
+		o.found.Unknown = append(o.found.Unknown, name)
 		return nil
 	}
-	reason, err := o.missing(ctx, name)
+	in, reason, err := o.inspect(ctx, name)
 	if err != nil {
-		return o.observeFailed(ctx, name, err)
+		return o.observeFailed(ctx, in, err)
 	}
 	if l, looked := o.found.Looks[name]; looked {
 		o.found.Looks[name] = Look{fingerprint: l.fingerprint, at: l.at, since: l.since}
 	}
 	if reason == "" {
-		o.add(id)
+		o.add(in)
 		return nil
 	}
 	o.Log.Debug("version does not exist yet", "version", name, "reason", reason)
@@ -61,27 +63,36 @@ func (o *observer) observe(ctx context.Context, name string) error {
 }
 
 // add adds a complete version to the listing.
-func (o *observer) add(id string) {
-	o.found.Versions = append(o.found.Versions, id)
-	if !o.Failed[id] && !o.Held[id] {
+func (o *observer) add(in content.Input) {
+	o.list(in)
+	if !o.Failed[in] && !o.Held[in] {
 		o.good++
 	}
+}
+
+// list adds an input to the listing, in the order of names.
+func (o *observer) list(in content.Input) {
+	i, found := slices.BinarySearchFunc(o.found.Inputs, in.Name, func(a content.Input, name string) int { return strings.Compare(a.Name, name) })
+	if found {
+		o.found.Inputs[i] = in
+		return
+	}
+	o.found.Inputs = slices.Insert(o.found.Inputs, i, in)
 }
 
 // observeFailed handles a failed inspection. A version with a permanent error is listed, and its load
 // reports the error. After a temporary error the version is inspected again soon. The whole listing
 // fails only if the source cannot be read at all.
-func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
-	id := o.id(name)
-	if source.Lasting(err) || id == o.Served {
-		o.Log.Debug("version cannot be looked at; its load says why", "version", id, "error", err)
-		o.found.Versions = append(o.found.Versions, id)
+func (o *observer) observeFailed(ctx context.Context, in content.Input, err error) error {
+	if source.Lasting(err) {
+		o.Log.Debug("version cannot be inspected; its load reports why", "version", in.Name, "error", err)
+		o.list(in)
 		return nil
 	}
 	if _, dead := source.Versions(ctx, o.Source, o.DB); dead != nil {
 		return err
 	}
-	o.leaveUnknown(name, o.failLook(name, err.Error()))
+	o.leaveUnknown(in.Name, o.failLook(in.Name, err.Error()))
 	return nil
 }
 
@@ -96,7 +107,7 @@ func (o *observer) failLook(name, failure string) Look {
 // leaveUnknown schedules another inspection of a version whose last one failed. Inspections of other
 // versions do not make it earlier, because one that fails may take long.
 func (o *observer) leaveUnknown(name string, l Look) {
-	o.found.Unknown = append(o.found.Unknown, o.id(name))
+	o.found.Unknown = append(o.found.Unknown, name)
 	if o.found.Unfinished == "" {
 		o.found.Unfinished = fmt.Sprintf("%s: it cannot be looked at: %s", name, l.failure)
 	}

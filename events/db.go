@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"sequins/status"
-	"sequins/version"
 )
 
-// DB records the events of one database. Its methods take the ids of versions, which a reason and the log show;
-// Event.Version is the name in the source.
+// DB records the events of one database. Its methods take the names of versions in the source.
 type DB struct {
 	recorder *Recorder // may be nil
 	name     string
@@ -39,64 +37,71 @@ func (d *DB) Forget() {
 	}
 }
 
-// Found records that a version is in the source or on disk.
-func (d *DB) Found(id string) {
+// changedInPlace is why there is another content of a version that was found before.
+const changedInPlace = "its files in the source, or the options that they are read with, have changed"
+
+// Found records that a version is in the source or on disk. changed reports whether it was found before with another input.
+func (d *DB) Found(name string, changed bool) {
 	reason := ""
-	if version.Name(id) != id {
-		reason = "its files in the source have changed"
+	if changed {
+		reason = changedInPlace
 	}
-	d.event(slog.LevelInfo, "version found", id, status.EventFound, reason)
+	d.event(slog.LevelInfo, "version found", name, status.EventFound, reason)
 }
 
 // Loaded records that the partitions of this node are loaded. attrs are figures of the load, as for slog.
-func (d *DB) Loaded(id string, attrs ...any) {
-	d.event(slog.LevelInfo, "load finished", id, status.EventLoaded, describe(attrs), attrs...)
+func (d *DB) Loaded(name string, attrs ...any) {
+	d.event(slog.LevelInfo, "load finished", name, status.EventLoaded, describe(attrs), attrs...)
 }
 
 // Held records that a gate keeps a version from being served.
-func (d *DB) Held(id, reason string) {
-	d.event(slog.LevelWarn, "version held", id, status.EventHeld, reason, "reason", reason)
+func (d *DB) Held(name, reason string) {
+	d.event(slog.LevelWarn, "version held", name, status.EventHeld, reason, "reason", reason)
 }
 
 // Approved records that a version is served although a gate would hold it; reason says by whom and why.
-func (d *DB) Approved(id, reason string) {
-	d.event(slog.LevelInfo, "version approved", id, status.EventApproved, reason, "reason", reason)
+func (d *DB) Approved(name, reason string) {
+	d.event(slog.LevelInfo, "version approved", name, status.EventApproved, reason, "reason", reason)
 }
 
-// Active records that the node answers from a version, the time after it was found, and the version before, if any.
-func (d *DB) Active(id, insteadOf string, after time.Duration) {
+// Active records that the node answers from a version, the time after it was found, and the version before, if any: the same one after a switch to
+// another content of it.
+func (d *DB) Active(name, insteadOf string, after time.Duration) {
 	after = after.Round(time.Millisecond)
 	attrs, reason := []any{"after", after}, ""
 	if insteadOf != "" {
 		attrs, reason = append(attrs, "instead_of", insteadOf), "instead of "+insteadOf
 	}
-	d.event(slog.LevelInfo, "version active", id, status.EventActive, reason, attrs...)
+	if insteadOf == name {
+		reason = changedInPlace
+	}
+	d.event(slog.LevelInfo, "version active", name, status.EventActive, reason, attrs...)
 }
 
-// Pinned records that the pin of the database has changed. id is "" if none is pinned; reason says what is pinned
+// Pinned records that the pin of the database has changed. name is "" if none is pinned; reason says what is pinned
 // or excluded, by whom and why.
-func (d *DB) Pinned(id, reason string) {
+func (d *DB) Pinned(name, reason string) {
 	d.log.Info("the pin of the database has changed", "pin", reason)
-	d.recorder.record(d.name, id, status.EventPinned, reason)
+	d.recorder.record(d.name, name, status.EventPinned, reason)
 }
 
 // RolledBack records that the node answers from an older version than before. It follows Active.
-func (d *DB) RolledBack(id, from, reason string) {
+func (d *DB) RolledBack(name, from, reason string) {
 	detail := "from " + from
 	if reason != "" {
 		detail += ": " + reason
 	}
-	d.event(slog.LevelWarn, "version rolled back to", id, status.EventRolledBack, detail, "instead_of", from, "reason", reason)
+	d.event(slog.LevelWarn, "version rolled back to", name, status.EventRolledBack, detail, "instead_of", from, "reason", reason)
 }
 
 // Failed records that an attempt to load a version has failed. state is the state of the version, before the reason of the last
 // failure of the same files: the same reason again is no event.
-func (d *DB) Failed(id string, state any, reason, before string) {
+func (d *DB) Failed(name string, state any, reason, before string) {
 	if sameReason(reason, before) {
-		d.log.Debug("version failed again", "version", id, "state", state, "error", reason)
+		d.log.Debug("version failed again", "version", name, "state", state, "error", reason)
 		return
 	}
-	d.event(slog.LevelError, "version failed", id, status.EventFailed, reason, "state", state, "error", reason)
+	d.event(slog.LevelError, "version failed", name, status.EventFailed, reason, "state", state, "error", reason)
 }
 
 // sameReason reports whether two errors differ in nothing but numbers and units, as the free space of a disk does and the names of temporary
@@ -107,15 +112,19 @@ func sameReason(a, b string) bool {
 
 var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)*( [KMGT]?i?B)?`)
 
-// Removed records that a version is no longer on this node.
-func (d *DB) Removed(id string) {
-	d.event(slog.LevelInfo, "version removed", id, status.EventRemoved, "")
+// Removed records that a version is no longer on this node, or, if changed, only one content of it.
+func (d *DB) Removed(name string, changed bool) {
+	reason := ""
+	if changed {
+		reason = "another content of it stays: " + changedInPlace
+	}
+	d.event(slog.LevelInfo, "version removed", name, status.EventRemoved, reason)
 }
 
 // event logs and records an event.
-func (d *DB) event(level slog.Level, msg, id string, kind status.EventKind, reason string, attrs ...any) {
-	d.log.Log(context.Background(), level, msg, append([]any{"version", id}, attrs...)...)
-	d.recorder.record(d.name, id, kind, reason)
+func (d *DB) event(level slog.Level, msg, name string, kind status.EventKind, reason string, attrs ...any) {
+	d.log.Log(context.Background(), level, msg, append([]any{"version", name}, attrs...)...)
+	d.recorder.record(d.name, name, kind, reason)
 }
 
 // describe returns the attributes of a line of the log as a text: files 4/4, records 1000.

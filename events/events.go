@@ -18,7 +18,6 @@ import (
 
 	"sequins/metrics"
 	"sequins/status"
-	"sequins/version"
 )
 
 // Options are the settings of a Recorder. The zero value is valid.
@@ -74,12 +73,12 @@ func (r *Recorder) Close() error {
 const maxReason = 1000
 
 // record adds an event to the history, the metrics and the queue of the webhook.
-func (r *Recorder) record(db, id string, kind status.EventKind, reason string) {
+func (r *Recorder) record(db, name string, kind status.EventKind, reason string) {
 	if r == nil {
 		return
 	}
 	e := status.Event{
-		Node: r.node, DB: db, Version: version.Name(id), Kind: kind, Reason: oneLine(reason),
+		Node: r.node, DB: db, Version: name, Kind: kind, Reason: oneLine(reason),
 		Time: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	r.metrics.Count(db, kind)

@@ -34,7 +34,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // tellAll records one event of each kind.
 func tellAll(d *events.DB) {
-	d.Found("2")
+	d.Found("2", false)
 	d.Loaded("2", "files", "4/4", "records", 1000)
 	d.Held("2", "half of the records are missing")
 	d.Approved("2", "by ana: it is right")
@@ -43,7 +43,7 @@ func tellAll(d *events.DB) {
 	d.RolledBack("1", "2", "wrong prices")
 	d.Failed("3", "ERROR", "part-r-00001:\n  damaged", "")
 	d.Failed("3", "ERROR", "needs 310.2 GiB, 2 TiB are free: 00001.block.18.tmp", "needs 9 MiB, 1.5 GiB are free: 00001.block.9.tmp")
-	d.Removed("2")
+	d.Removed("2", false)
 }
 
 // Each kind of event is a line of the log, an entry of the history and a count.
@@ -100,15 +100,29 @@ func exposed(t *testing.T, m *metrics.Metrics) string {
 	return w.Body.String()
 }
 
+// A switch to another content of the version that was served says so.
+func TestChangedInPlace(t *testing.T) {
+	r, _ := recorder(t)
+	d := r.DB("db", quiet)
+	d.Found("1", true)
+	d.Active("1", "1", time.Second)
+	d.Removed("1", true)
+	for i, kind := range []status.EventKind{status.EventRemoved, status.EventActive, status.EventFound} {
+		if e := r.OfDB("db")[i]; e.Kind != kind || e.Version != "1" || !strings.Contains(e.Reason, "files in the source") || strings.Contains(e.Reason, "instead of") {
+			t.Errorf("%+v, want %s", e, kind)
+		}
+	}
+}
+
 // The history is bounded, and an eventful db does not displace the last events of the others.
 func TestHistoryIsBounded(t *testing.T) {
 	r, _ := recorder(t)
 	rare, busy := r.DB("rare", quiet), r.DB("busy", quiet)
 	for i := range 60 {
-		rare.Found(fmt.Sprintf("r%d", i))
+		rare.Found(fmt.Sprintf("r%d", i), false)
 	}
 	for i := range 1500 {
-		busy.Found(fmt.Sprintf("b%d", i))
+		busy.Found(fmt.Sprintf("b%d", i), false)
 	}
 	for name, test := range map[string]struct {
 		got         []status.Event
@@ -141,15 +155,6 @@ func TestCountersOfDBs(t *testing.T) {
 	db.Forget()
 	if text := exposed(t, m); strings.Contains(text, `db="words"`) {
 		t.Errorf("counters of a removed db:\n%s", text)
-	}
-}
-
-// A revision is an event of the version that it revises, and says so.
-func TestRevision(t *testing.T) {
-	r, _ := recorder(t)
-	r.DB("words", quiet).Found("2026-01-31#00001")
-	if e := r.Last(1)[0]; e.Version != "2026-01-31" || e.Reason != "its files in the source have changed" {
-		t.Errorf("%+v", e)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestSent(t *testing.T) {
 		var f receiver
 		s := newSender(&f)
 		s.db.Active("2", "1", time.Second)
-		s.db.Removed("1")
+		s.db.Removed("1", false)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"2", "1"}, f.versions(t)); diff != "" {
 			t.Error(diff)
@@ -171,8 +171,8 @@ func TestRetries(t *testing.T) {
 			return answerOf(http.StatusOK), nil
 		}}
 		s := newSender(&f)
-		s.db.Found("1")
-		s.db.Found("2")
+		s.db.Found("1", false)
+		s.db.Found("2", false)
 		time.Sleep(10 * time.Minute)
 		if diff := cmp.Diff(append(strings.Split(strings.Repeat("1", 9), ""), "2"), f.versions(t)); diff != "" {
 			t.Error(diff)
@@ -202,11 +202,11 @@ func TestHangingReceiver(t *testing.T) {
 			return nil, req.Context().Err()
 		}}
 		s := newSender(&f)
-		s.db.Found("first")
+		s.db.Found("first", false)
 		synctest.Wait()
 		began := time.Now()
 		for i := range maxQueue + 10 {
-			s.db.Found(fmt.Sprint(i))
+			s.db.Found(fmt.Sprint(i), false)
 		}
 		if took := time.Since(began); took > 0 {
 			t.Errorf("recording took %v", took)
@@ -232,7 +232,7 @@ func TestCloseSends(t *testing.T) {
 		}}
 		s := newSender(&f)
 		for i := range 10 {
-			s.db.Found(fmt.Sprint(i))
+			s.db.Found(fmt.Sprint(i), false)
 		}
 		s.end(t, time.Second)
 		s.wantMetrics(t, 10, 0, 0, 0)
@@ -244,7 +244,7 @@ func TestCloseDuringPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := receiver{answer: func(int, *http.Request) (*http.Response, error) { return answerOf(http.StatusBadGateway), nil }}
 		s := newSender(&f)
-		s.db.Found("1")
+		s.db.Found("1", false)
 		time.Sleep(5 * time.Minute)
 		s.end(t, 0)
 		s.wantMetrics(t, 0, len(f.times), 1, 1)
@@ -265,7 +265,7 @@ func TestRefusals(t *testing.T) {
 		}}
 		s := newSender(&f)
 		for i := range 4 {
-			s.db.Found(fmt.Sprint(i))
+			s.db.Found(fmt.Sprint(i), false)
 		}
 		time.Sleep(time.Hour)
 		if diff := cmp.Diff([]string{"0", "1", "2", "3", "3", "3", "3"}, f.versions(t)); diff != "" {
@@ -295,9 +295,9 @@ func TestOldEvents(t *testing.T) {
 			return answerOf(500), nil
 		}}
 		s := newSender(&f)
-		s.db.Found("1")
+		s.db.Found("1", false)
 		time.Sleep(maxAge - 10*time.Minute)
-		s.db.Found("2")
+		s.db.Found("2", false)
 		time.Sleep(30 * time.Minute)
 		mu.Lock()
 		up = true
@@ -322,7 +322,7 @@ func TestSetTarget(t *testing.T) {
 			return answerOf(500), nil
 		}}
 		s := newSender(&f)
-		s.db.Found("1")
+		s.db.Found("1", false)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		tried := len(f.times)
@@ -334,10 +334,10 @@ func TestSetTarget(t *testing.T) {
 		}
 
 		s.SetTarget(&Target{URL: "https://old.example.com", Secret: secret})
-		s.db.Found("2")
+		s.db.Found("2", false)
 		synctest.Wait()
 		s.SetTarget(nil)
-		s.db.Found("3")
+		s.db.Found("3", false)
 		time.Sleep(10 * time.Minute)
 		s.wantMetrics(t, 1, tried+1, 1, 0)
 		if len(s.Last(10)) != 3 {
@@ -361,7 +361,7 @@ func TestTargetChangesDuringRequest(t *testing.T) {
 	defer other.Close()
 	r := New(Options{Node: "n", Target: &Target{URL: old.URL}})
 	defer r.Close()
-	r.DB("db", slog.New(slog.DiscardHandler)).Found("1")
+	r.DB("db", slog.New(slog.DiscardHandler)).Found("1", false)
 	<-arrived
 	r.SetTarget(&Target{URL: other.URL})
 	close(answer)

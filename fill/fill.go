@@ -1,12 +1,13 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
+	"sequins/gate"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/transfer"
@@ -15,57 +16,39 @@ import (
 
 // Times bound how long a Run waits for other nodes. A zero field has the default that its comment names.
 type Times struct {
-	Silent   time.Duration // for a reader that has not begun, or that does not answer: 5s
-	Planning time.Duration // for a reader that plans: 1m
-	Stalled  time.Duration // for a load that does not advance: 30s
-	Least    time.Duration // for a load that advances, after this node's own has ended: 15s, or three times what that took
-	Most     time.Duration // for a load that advances, if this node has none of its own: 30m
-	Busy     time.Duration // for a node that is busy and gives nothing to any node: 3m
-	Refusing time.Duration // for a node that is busy and gives nothing to this node: 10m
-	Poll     time.Duration // the longest interval of questions to one node: 1s
+	Silent time.Duration // for a reader that does not report that it loads: 30s, or less if one that loads has less
+	Least  time.Duration // for the next block of a reader that loads: 15s, or three times what this node's own load took
+	Most   time.Duration // for that, if this node had nothing to load: 30m
+	Busy   time.Duration // for a node that has blocks and gives none of them: 10m
+	Poll   time.Duration // the interval at which reports are looked at: 200ms
 }
 
 func (t Times) withDefaults() Times {
-	for _, f := range []struct {
-		d *time.Duration
-		v time.Duration
-	}{{&t.Silent, 5 * time.Second}, {&t.Planning, time.Minute}, {&t.Stalled, 30 * time.Second}, {&t.Least, 15 * time.Second},
-		{&t.Most, 30 * time.Minute}, {&t.Busy, 3 * time.Minute}, {&t.Refusing, 10 * time.Minute}, {&t.Poll, time.Second}} {
-		if *f.d <= 0 {
-			*f.d = f.v
-		}
-	}
-	return t
+	return Times{cmp.Or(t.Silent, 30*time.Second), cmp.Or(t.Least, 15*time.Second), cmp.Or(t.Most, 30*time.Minute), cmp.Or(t.Busy, 10*time.Minute),
+		cmp.Or(t.Poll, 200*time.Millisecond)}
 }
 
 // ErrLeft means that partitions are left that no other node delivers, and that have to be loaded from the source.
 var ErrLeft = errors.New("partitions are left to be read from the source")
 
-// patienceFactor is how many times longer than this node's own load that of another one may take.
-const patienceFactor = 3
-
 // A Run fills one version. Its methods must not be called concurrently.
 type Run struct {
-	o     Options
-	times Times
-	began time.Time // of the first Fill
-	peers map[string]*peer
-	// refused are the blocks that nodes do not deliver, and failures how often they have failed to.
-	refused  map[spot]bool
+	o      Options
+	times  Times
+	peers  map[string]*peer // by address
+	parser gate.Parser
+	// failures are how often nodes have failed to give a block; maxFailures if they are not asked for it again.
 	failures map[spot]int
-	// passed are partitions that have passed to this node, because their readers do not deliver them.
-	passed map[int]bool
 }
 
 // Options are the settings of a Run.
 type Options struct {
 	// Transfer copies blocks; nil means that everything is loaded.
-	Transfer *transfer.Transfer
-	// DB and Version are the names in the source.
-	DB, Version string
-	Following   version.Following
-	Times       Times
-	Logger      *slog.Logger
+	Transfer  *transfer.Transfer
+	DB        string
+	Following version.Following
+	Times     Times
+	Logger    *slog.Logger
 }
 
 // spot is the block of a partition on another node.
@@ -76,17 +59,17 @@ type spot struct {
 
 // New returns a Run.
 func New(o Options) *Run {
-	return &Run{o: o, times: o.Times.withDefaults(), peers: make(map[string]*peer), refused: make(map[spot]bool), failures: make(map[spot]int), passed: make(map[int]bool)}
+	return &Run{o: o, times: o.Times.withDefaults(), peers: make(map[string]*peer), failures: make(map[spot]int)}
 }
 
 // A Job is a call of Fill.
 type Job struct {
-	Dir         *store.Dir // of the version
+	Dir         *store.Dir // of the content
 	Partitioner shard.Partitioner
 	Want        []int // partitions, ascending
-	// Load loads partitions from the source, and reports how far it is, in any unit. It is called once, maybe without partitions. If it is
-	// nil, only what other nodes have now is copied.
-	Load func(mine []int, progress func(done int64)) error
+	// Load loads partitions from the source. It is called once, maybe without partitions. If it is nil, only what other nodes have now is
+	// copied.
+	Load func(mine []int) error
 	// Published is called after a copied partition has been published.
 	Published func()
 }
@@ -99,55 +82,18 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 		return err
 	}
 	f := r.newFilling(ctx, j, missing)
-	if !f.hasPeers() {
-		return f.alone(missing)
-	}
 	defer f.stop()
 	return f.run()
 }
 
 // newFilling returns the state of a Fill.
 func (r *Run) newFilling(ctx context.Context, j Job, missing []int) *filling {
-	now := time.Now()
-	if r.began.IsZero() {
-		r.began = now
-	}
-	for _, p := range r.peers {
-		p.asked, p.due = false, now
-	}
-	m := j.Dir.Manifest()
-	f := &filling{Run: r, job: j, manifest: m, plan: m.PlanHash(), todo: missing, copying: make(map[int]bool), asking: make(map[string]bool),
-		events: make(chan func()), resting: make(map[string]time.Time)}
+	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func())}
 	f.ctx, f.cancel = context.WithCancel(ctx)
-	owners, self := r.o.Following.Owners()
-	f.self, f.order = self, readers(r.o.DB, r.o.Version, owners)
+	if r.o.Transfer != nil {
+		var owners [][]string
+		owners, f.self = r.o.Following.Owners()
+		f.order = readers(r.o.DB, f.content.Name, owners)
+	}
 	return f
-}
-
-// hasPeers reports whether any other node has or gets one of the partitions.
-func (f *filling) hasPeers() bool {
-	return f.o.Transfer != nil && slices.ContainsFunc(f.todo, func(p int) bool { return len(f.others(p)) > 0 })
-}
-
-// alone loads partitions that only this node holds.
-func (f *filling) alone(missing []int) error {
-	defer f.cancel()
-	if f.job.Load == nil {
-		return ErrLeft
-	}
-	return f.job.Load(missing, func(int64) {})
-}
-
-// others returns the other nodes that have, or have to get, a partition, in the order of the readers.
-func (f *filling) others(p int) []string {
-	var all []string
-	if p < len(f.order) {
-		all = slices.Clone(f.order[p])
-	}
-	for _, addr := range f.o.Following.Peers(p) {
-		if !slices.Contains(all, addr) {
-			all = append(all, addr)
-		}
-	}
-	return slices.DeleteFunc(all, func(addr string) bool { return addr == f.self })
 }

@@ -1,127 +1,87 @@
 package gate
 
 import (
+	"sequins/internal/content"
 	"sequins/status"
 )
 
-// Gate judges the versions of one database. It belongs to one goroutine.
-type Gate struct {
-	rules    Rules
-	versions map[string]*judged // by id
-	record   Record
-	changed  bool // record has not been saved
+// State is what a node makes of a content.
+type State string
+
+const (
+	// Pending: it cannot be judged yet. Followed by Passed or Held.
+	Pending State = "pending"
+	// Passed: it may be advertised and served.
+	Passed State = "passed"
+	// Held: it breaks a rule, here or on another node. Followed by Passed if the facts change.
+	Held State = "held"
+)
+
+// Finding is how a content was judged.
+type Finding struct {
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"` // in a report at most MaxReason bytes
+	Rules  string `json:"rules,omitempty"`  // Rules.Fingerprint; "" if no rules were applied
+	// Against is the content that it was compared with; zero if there was none.
+	Against content.Content `json:"against,omitzero"`
+	// Vetoed: a block breaks a rule. No other finding overrules that.
+	Vetoed bool `json:"vetoed,omitempty"`
 }
 
-// judged is what is known of one version.
-type judged struct {
-	measured *Measured
-	failure  error  // why it could not be measured again
-	rules    Rules  // by which it was measured
-	served   string // the version that it was compared with
-	totals   *Totals
-	blind    bool // it became active without a comparison: on a node that served no version before, or by a rollback
-	others   map[string]parsed
-}
-
-// parsed is a report of another node and what it was parsed from.
-type parsed struct {
-	data   []byte
-	report Report
-	err    error
-}
-
-// New returns a gate without rules. r is what Save has saved before a restart.
-func New(r Record) *Gate {
-	return &Gate{versions: make(map[string]*judged), record: r}
-}
-
-// SetRules sets the rules, and reports whether there are any.
-func (g *Gate) SetRules(r Rules) bool {
-	g.rules = r
-	return !r.IsZero()
-}
-
-// Forget forgets the figures of a version. Its mark stays.
-func (g *Gate) Forget(id string) { delete(g.versions, id) }
-
-// Measured takes the result of Measure for a version that was compared with served, or "". After an error the figures
-// are asked for again.
-func (g *Gate) Measured(id, served string, rules Rules, m Measured, err error) {
-	j := g.version(id)
-	if j.failure = err; err == nil {
-		j.measured, j.served, j.rules = &m, served, rules
-	}
-}
-
-func (g *Gate) version(id string) *judged {
-	j := g.versions[id]
-	if j == nil {
-		last := g.record.Last
-		j = &judged{others: make(map[string]parsed), blind: last != nil && last.Version == id && last.Blind}
-		g.versions[id] = j
-	}
-	return j
-}
-
-// Candidate is a version to be judged.
-type Candidate struct {
-	ID, Plan string
-	// Held reports for each partition whether it is on this node; Settled, whether no more of them are being loaded.
-	Held    []bool
-	Settled bool
-	// Active: the node serves it. Excused is why it need not keep the rules: somebody has approved or pinned it, or it
-	// was served before a restart; "" if it must.
-	Active  bool
-	Excused string
-	// Served is the version that the node serves, or "". Deciding: it is not decided yet which version that is.
-	Served   string
-	Deciding bool
-	// Older: it is older than the version that the node serves, or served before a restart. If the node has served it, it
-	// need not keep the rules to be served after a rollback; if it was held, it is held. Otherwise it is not compared with
-	// the version that is served, which people do not want.
-	Older bool
-	// HeldBy says which other node has held an older version of which this node knows nothing, and why; "" if none has.
-	// Asking: the other nodes are being asked.
-	HeldBy string
-	Asking bool
-	// Shadow are the reads that have been compared: Sample.Missing are those that differ. ShadowOver reports whether
-	// Rules.ShadowTimeout is over.
-	Shadow     Sample
-	ShadowOver bool
-	// Elsewhere is an older version that other nodes serve; "" if there is none. A node that serves no version then leaves
-	// the judgement to them.
-	Elsewhere string
+// Facts are what the verdict on a content depends on.
+type Facts struct {
+	Rules Rules
+	// Held reports for each partition whether it is on this node.
+	Held []bool
+	// Own are the measures of these partitions, maybe not the current ones; nil if there are none yet. Failure is why they could not be made.
+	Own     *Measures
+	Failure error
 	// Reports are those of the other nodes, by address; Known, whether they are known.
-	Reports map[string][]byte
+	Reports map[string]Report
 	Known   bool
+	// Mixed: nodes of the original sequins, which do not report, may hold partitions.
+	Mixed bool
+	// Served is the content that this node serves, zero if there is none, and Totals are its totals; nil if they are not known.
+	Served content.Content
+	Totals *Figures
+	// Waited: MaxWait is over since a verdict on this content had Waits for the first time.
+	Waited bool
+	// Excused is why the content need not keep the rules, such as a pin; "" if it must.
+	Excused string
+	// Older: its name is less than that of the content that is served or was served before a restart. It is then not compared with that content,
+	// which people do not want.
+	Older bool
+	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
+	Before *Finding
 }
 
-// Verdict is the judgement of a version.
+// Verdict is the result of Judge.
 type Verdict struct {
 	State  State
-	Reason string  // of Pending and Held, and why it was excused
-	Checks []Check // of the rules, as far as the figures are known
-	// Excused: it passes for the reason of Candidate.Excused. Known: it is held as it was before, maybe before a restart.
-	Excused, Known bool
-	// Otherwise are the nodes that judge it by other rules.
+	Reason string             // of Pending and Held, and of Passed if not all rules of this node have decided
+	Checks []status.GateCheck // of the rules that could be applied to the figures
+	// Excused: it has passed because of Facts.Excused.
+	Excused bool
+	// Waits: it is Pending for something that Facts.Waited ends.
+	Waits bool
+	// Skipped are the rules that could not be applied and why; "" if there are none.
+	Skipped string
+	// Otherwise are the addresses of the nodes with other rules, ascending.
 	Otherwise []string
-	// Report is what to publish; nil for nothing.
-	Report []byte
-	// Measure asks for Measure, with Served if that is not "".
-	Measure bool
-	Served  string
-	// Shadow asks for reads of clients to be compared with it.
-	Shadow bool
+	// Finding is what this node finds by itself: the one to report.
+	Finding Finding
+
+	against content.Content // what decided was a comparison with it
 }
 
-// MayServe reports whether the node may advertise the version and switch to it.
-func (v Verdict) MayServe() bool { return v.State == Passed || v.State == Active }
+// MayServe reports whether the node may advertise the content and switch to it.
+func (v Verdict) MayServe() bool { return v.State == Passed }
 
-// Status returns the results of the rules for the status.
-func (v Verdict) Status() []status.GateCheck {
-	var all []status.GateCheck
-	for _, c := range v.Checks {
-		all = append(all, status.GateCheck{Rule: c.Rule, Value: c.Value, Limit: c.Limit, Broken: c.Broken, Text: c.Text})
+// Record returns what to remember of the verdict as Facts.Before, and to report of the content while it is served. Who passes a content for a reason
+// beside the rules is no witness for others.
+func (v Verdict) Record() Finding {
+	if v.Excused {
+		return Finding{State: v.State, Reason: v.Reason}
 	}
-	return all
+	return Finding{State: v.State, Reason: v.Reason, Rules: v.Finding.Rules, Against: v.against, Vetoed: v.Finding.Vetoed}
 }

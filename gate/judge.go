@@ -4,294 +4,212 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/human"
 )
 
-// Judge judges a version.
-func (g *Gate) Judge(c Candidate) Verdict {
-	j := g.version(c.ID)
-	others := j.parse(c)
-	v := g.own(j, c, others)
-	v.Otherwise = g.otherwise(others)
-	if c.Active {
-		g.remember(c, j)
-	}
-	if j.measured != nil {
-		r := j.measured.report()
-		r.Plan, r.State, r.Reason, r.Rules = c.Plan, v.State, v.Reason, g.rules.Fingerprint()
-		// What is older than the served version is not compared with it, so that is no judgement for others.
-		r.Judge = c.Served != "" && !(c.Active && j.blind) && (v.Excused || !c.Older)
-		var err error
-		if v.Report, err = r.encode(); err != nil {
-			v.Reason = err.Error()
-		}
-	}
-	if c.Active || v.Excused {
-		return v
-	}
-	v = v.with(others, c)
-	j.blind = c.Served == "" || c.Older
-	g.note(v, c)
-	return v
+// MaxWait is how long a verdict may have Waits before Facts.Waited is set.
+const MaxWait = time.Minute
+
+// judge is Facts with what follows from them.
+type judge struct {
+	Facts
+	fingerprint string
+	nodes       []string // that have reported, ascending
+	// against is the content to compare with; zero for none.
+	against content.Content
 }
 
-// otherwise returns the nodes that judge by other rules.
-func (g *Gate) otherwise(others []named) (nodes []string) {
-	own := g.rules.Fingerprint()
-	for _, o := range others {
-		if o.Rules != "" && o.Rules != own {
-			nodes = append(nodes, o.node)
+// Judge returns the verdict on a content that this node does not serve. In this order: an excuse passes it, a veto holds it, the findings of the
+// nodes that have compared it with the content of the greatest name decide, and then what this node finds.
+func Judge(f Facts) Verdict {
+	if f.Rules.IsZero() {
+		return Verdict{State: Passed, Finding: Finding{State: Passed}}
+	}
+	j := judge{Facts: f, fingerprint: f.Rules.Fingerprint(), nodes: slices.Sorted(maps.Keys(f.Reports))}
+	if !f.Older {
+		j.against = f.Served
+	}
+	v := j.decide()
+	for _, node := range j.nodes {
+		if rules := f.Reports[node].Rules; rules != "" && rules != j.fingerprint {
+			v.Otherwise = append(v.Otherwise, node)
 		}
 	}
-	return nodes
-}
-
-// note records that a version is held, or that it is no longer.
-func (g *Gate) note(v Verdict, c Candidate) {
-	switch {
-	case v.State == Held && !v.Known:
-		g.setMark(Mark{Version: c.ID, Plan: c.Plan, Held: v.Reason, Rules: g.rules.Fingerprint(), Against: c.Served})
-	case v.State == Passed && g.mark(c.ID, c.Plan).Held != "":
-		g.unmark(c.ID)
-	}
-}
-
-// own judges a version by the figures of all nodes.
-func (g *Gate) own(j *judged, c Candidate, others []named) Verdict {
-	v := Verdict{State: Pending}
-	stale := g.isStale(j, c)
-	if c.Settled && (stale || j.lacks(c.Held)) {
-		v.Measure = true
-		if !c.Active {
-			v.Served = c.Served
-		}
-	}
-	unknown := j.sum(c, others)
-	if c.Active {
-		v.State = Active
-		return v
-	}
-	mark := g.mark(c.ID, c.Plan)
-	if c.Older && mark.Served && c.Excused == "" {
-		c.Excused = "this node has served it before"
-	}
-	again := g.isMarked(mark, c)
-	if v.Reason = g.unjudged(j, c, v.Measure, stale, unknown); v.Reason == "" {
-		v = v.compared(g, j, c, others, again)
-	}
-	switch {
-	case c.Excused != "":
-		v.State, v.Reason, v.Excused, v.Shadow = Passed, c.Excused, true, false
-	case again && (c.Older || v.State == Pending):
-		v.State, v.Reason, v.Known = Held, mark.Held, true
-	case c.HeldBy != "":
-		v.State, v.Reason = Held, c.HeldBy
+	if v.State != v.Finding.State && !v.Excused {
+		// Reported as it is, it could mislead a node that does not see yet what has overruled it.
+		v.Finding = Finding{State: Pending, Reason: v.Reason, Rules: j.fingerprint}
 	}
 	return v
 }
 
-// isMarked reports whether a version was held by the present rules, in comparison with the version that is served: then it
-// stays held until it is known to keep them.
-func (g *Gate) isMarked(m Mark, c Candidate) bool {
-	return m.Held != "" && m.Rules == g.rules.Fingerprint() && (m.Against == c.Served || c.Deciding || c.Older)
+// decide returns the verdict by the first reason that there is.
+func (j judge) decide() Verdict {
+	v := j.find()
+	v = v.take(v.Finding, "")
+	if j.Excused != "" {
+		v.State, v.Reason, v.Excused, v.Waits, v.Skipped = Passed, j.Excused, true, false, ""
+		return v
+	}
+	if v.Finding.Vetoed {
+		return v
+	}
+	for _, node := range j.nodes {
+		if r := j.Reports[node].Finding; r.Vetoed && r.Rules == j.fingerprint {
+			return v.take(r, node)
+		}
+	}
+	v = j.follow(v)
+	if before := j.before(); v.State == Pending && before != nil {
+		v = v.take(*before, "")
+	}
+	return j.await(v)
 }
 
-// unjudged returns why the rules cannot be applied yet; "" if they can.
-func (g *Gate) unjudged(j *judged, c Candidate, measuring, stale bool, unknown []int) string {
+// take makes a finding of another node, or of this one if node is "", the verdict.
+func (v Verdict) take(f Finding, node string) Verdict {
+	v.State, v.Reason, v.against = f.State, f.Reason, f.Against
 	switch {
-	case !c.Known:
-		return "it is not known yet what other nodes report"
-	case c.Asking:
-		return "other nodes are asked whether they have held it"
-	case measuring && j.failure != nil:
-		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.failure)
-	case measuring && (len(c.Held) == 0 || slices.Contains(c.Held, true)):
-		return "its figures are being read"
-	case stale:
-		return "its figures are read again when its load has ended"
+	case node != "" && f.State == Passed:
+		v.Reason = "node " + node + " has passed it"
+	case node != "":
+		v.Reason = "node " + node + " holds it: " + f.Reason
+	}
+	if f != v.Finding {
+		v.Waits, v.Skipped = false, ""
+	}
+	return v
+}
+
+// before returns the verdict from before, if it was by the present rules and in comparison with what is served, or with a newer content. It stands
+// while there is no other one: after a restart, until the blocks have been measured.
+func (j judge) before() *Finding {
+	b := j.Before
+	if b == nil || b.State == Pending || b.Rules != j.fingerprint || !b.Vetoed && b.Against.Name < j.against.Name {
+		return nil
+	}
+	return b
+}
+
+// find returns what this node finds by itself: Finding, Checks, Waits and Skipped of a verdict.
+func (j judge) find() Verdict {
+	totals, unknown := Sum(len(j.Held), j.Own, j.Reports)
+	current := j.Own.IsCurrent(j.Held, j.Rules, j.against)
+	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
+	f := &v.Finding
+	f.Rules, f.Vetoed = j.fingerprint, broken(v.Checks) != ""
+	if before := j.before(); before != nil && !f.Vetoed && (j.Older || before.Vetoed && !current) {
+		v.Finding = *before
+		return v
+	}
+	pending, waits := j.pending(current, unknown)
+	switch {
+	case pending != "":
 	case len(unknown) > 0:
-		return "the figures of " + human.Plural(len(unknown), "partition") + " are not known yet: " + human.Ranges(unknown)
-	case c.Deciding:
-		return "it is not decided yet which version is served"
-	case c.Served != "" && !c.Older && g.served(c) == nil:
-		return "not all figures of the version that is served are known"
+		v.Skipped = "only the rules of single blocks are applied: nodes of the original sequins hold partitions and do not report their figures"
+	default:
+		served, sample := j.served()
+		if served != nil {
+			f.Against = j.against
+		} else if lost := j.lost(); lost != "" {
+			v.Skipped = "max_shrink, max_growth and max_missing are not applied: " + lost
+		}
+		v.Checks = append(v.Checks, j.Rules.ofContent(totals, served, sample)...)
 	}
-	return ""
-}
-
-// compared applies the rules. again: it was held before.
-func (v Verdict) compared(g *Gate, j *judged, c Candidate, others []named, again bool) Verdict {
-	v.Checks = g.rules.Compare(g.comparison(j, c, others))
-	v.State, v.Reason = Passed, broken(v.Checks)
-	switch {
-	case v.Reason != "":
-		v.State = Held
-	case g.rules.shadows() && c.Served != "" && !c.Older:
-		return v.shadowed(g.rules, c, again)
+	switch f.Reason = broken(v.Checks); {
+	case f.Reason != "":
+		f.State = Held
+	case pending != "":
+		f.State, f.Reason, v.Waits = Pending, pending, waits
+	default:
+		f.State = Passed
 	}
 	return v
 }
 
-// shadowed applies the rule on reads of clients, or asks for more of them. What was held before is not served for lack of
-// them.
-func (v Verdict) shadowed(r Rules, c Candidate, again bool) Verdict {
-	over := c.ShadowOver && !again
-	check := r.differing(c.Shadow, c.ShadowOver)
-	v.Checks = append(v.Checks, check)
+// pending returns why the content cannot be judged yet, "" if it can, and whether that ends with Waited.
+func (j judge) pending(current bool, unknown []int) (reason string, waits bool) {
 	switch {
-	case check.Broken:
-		v.State, v.Reason = Held, broken(v.Checks)
-	case c.Shadow.Keys < r.ShadowReads && !over:
-		v.State, v.Shadow = Pending, true
-		v.Reason = fmt.Sprintf("%s of %s reads of clients have been compared", human.Count(c.Shadow.Keys), human.Count(r.ShadowReads))
+	case !current && j.Failure != nil:
+		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.Failure), false
+	case !current:
+		return "its figures are being read", false
+	case !j.Known:
+		return "it is not known yet what other nodes report", false
+	case len(unknown) > 0 && !(j.Mixed && j.Waited):
+		return "the figures of " + human.Plural(len(unknown), "partition") + " are not known yet: " + human.Ranges(unknown), j.Mixed
+	case !j.Waited:
+		reason = j.lost()
 	}
-	return v
+	return reason, reason != ""
 }
 
-// isStale reports whether the figures are those of other rules or of a comparison with another version.
-func (g *Gate) isStale(j *judged, c Candidate) bool {
-	return j.measured != nil && !c.Active && (j.served != c.Served && g.rules.samples() || !j.rules.Equal(g.rules))
+// lost returns why the rules that compare with what is served cannot be applied; "" if they can, or need not be.
+func (j judge) lost() string {
+	if j.Totals != nil || j.against.Name == "" || !j.Rules.compare() {
+		return ""
+	}
+	return "the totals of version " + j.against.Name + ", which is served, are not known"
 }
 
-// lacks reports whether figures of partitions on this node are missing.
-func (j *judged) lacks(held []bool) bool {
-	m := j.measured
-	if m == nil || len(m.Figures) != len(held) {
-		return true
+// served returns the totals of the content to compare with, nil if there are none, and the sum of the samples of its keys.
+func (j judge) served() (*Figures, Sample) {
+	if j.against.Name == "" {
+		return nil, Sample{}
 	}
-	for p, here := range held {
-		if here && m.Figures[p] == nil {
-			return true
+	s := j.Own.Sample
+	for _, r := range j.Reports {
+		if r.Served == j.against {
+			s.Keys += r.Sample.Keys
+			s.Missing += r.Sample.Missing
 		}
 	}
-	return false
+	return j.Totals, s
 }
 
-// sum computes the totals of a version, and returns the partitions whose figures no node has reported.
-func (j *judged) sum(c Candidate, others []named) []int {
-	known := make([]*Totals, len(c.Held))
-	if j.measured != nil {
-		copy(known, j.measured.Figures)
-	}
-	for _, o := range others {
-		o.add(known)
-	}
-	t, unknown := sum(known)
-	if len(unknown) == 0 {
-		j.totals = &t
-	}
-	return unknown
-}
-
-// served returns the totals of the version that is served; nil if they are not known.
-func (g *Gate) served(c Candidate) *Totals {
-	if j := g.versions[c.Served]; j != nil && j.totals != nil {
-		return j.totals
-	}
-	if last := g.record.Last; last != nil && (c.Served == "" || c.Served == last.Version) {
-		return &last.Totals
-	}
-	return nil
-}
-
-func (g *Gate) comparison(j *judged, c Candidate, others []named) Comparison {
-	cmp := Comparison{Version: *j.totals, unsampled: c.Served == "" || c.Older}
-	if !c.Older {
-		cmp.Served = g.served(c)
-	}
-	if m := j.measured; m != nil {
-		cmp.Sample, cmp.Largest, cmp.Failed = m.Sample, m.Largest, m.Failed
-	}
-	for _, o := range others {
-		cmp.Sample.Keys += o.Sample.Keys
-		cmp.Sample.Missing += o.Sample.Missing
-	}
-	return cmp
-}
-
-// broken names the broken rules; "" if none is.
-func broken(checks []Check) string {
-	var texts []string
-	for _, c := range checks {
-		if c.Broken {
-			texts = append(texts, c.Rule+": "+c.Text)
+// follow applies the findings of the nodes that have compared the content with that of the greatest name. One of them that has passed it is enough.
+// So a node that was away, and serves an old version or none, follows those that know the newer one.
+func (j judge) follow(v Verdict) Verdict {
+	greatest := v.Finding.Against.Name
+	for _, r := range j.Reports {
+		if j.hasCompared(r) {
+			greatest = max(greatest, r.Finding.Against.Name)
 		}
 	}
-	return strings.Join(texts, "; ")
-}
-
-// with combines a node's own judgement with what the others report. A node that serves no version cannot compare, and
-// leaves the judgement to those that do.
-func (v Verdict) with(others []named, c Candidate) Verdict {
-	judge := c.Served != ""
-	for _, o := range others { // those that serve it have decided; clients see it
-		if o.State == Active && (o.Judge || !judge) {
-			v.State, v.Reason = Passed, "node "+o.node+" serves it"
+	for _, state := range []State{Passed, Held} {
+		if v.Finding.State == state && v.Finding.Against.Name == greatest {
 			return v
 		}
+		for _, node := range j.nodes {
+			if r := j.Reports[node]; j.hasCompared(r) && r.Finding.State == state && r.Finding.Against.Name == greatest {
+				return v.take(r.Finding, node)
+			}
+		}
 	}
-	if v.State == Held {
+	return v
+}
+
+// hasCompared reports whether another node has judged the content by the same rules, in comparison with one that is not older than what this node
+// compares with.
+func (j judge) hasCompared(r Report) bool {
+	f := r.Finding
+	return f.Rules == j.fingerprint && f.State != Pending && f.Against.Name != "" && f.Against.Name >= j.against.Name
+}
+
+// await makes a content that would pass wait for a node that serves a newer version than the one that decided, and has not judged it yet.
+func (j judge) await(v Verdict) Verdict {
+	if v.State != Passed || j.Older || j.Waited {
 		return v
 	}
-	for _, o := range others {
-		if o.State == Held {
-			v.State, v.Reason = Held, fmt.Sprintf("node %s holds it: %s", o.node, o.Reason)
+	for _, node := range j.nodes {
+		r := j.Reports[node]
+		if r.Rules == j.fingerprint && !r.Serves && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name) {
+			v.State, v.Waits, v.against = Pending, true, content.Content{}
+			v.Reason = fmt.Sprintf("node %s serves version %s and has not judged this one yet", node, r.Served.Name)
 			return v
 		}
-	}
-	if judge || v.State != Passed {
-		return v
-	}
-	return v.awaiting(others, c)
-}
-
-// awaiting is the judgement of a node that serves no version, if those that do are not done.
-func (v Verdict) awaiting(others []named, c Candidate) Verdict {
-	judges := 0
-	for _, o := range others {
-		if o.Judge && o.State == Pending {
-			v.State, v.Reason = Pending, fmt.Sprintf("node %s serves a version and has not judged this one yet", o.node)
-			return v
-		}
-		if o.Judge {
-			judges++
-		}
-	}
-	if judges == 0 && c.Elsewhere != "" {
-		v.State, v.Reason = Pending, fmt.Sprintf("other nodes serve version %s and have not judged this one yet", c.Elsewhere)
 	}
 	return v
-}
-
-// named is a report and the node that it is from.
-type named struct {
-	node string
-	Report
-}
-
-// parse parses the reports of other nodes about the same plan, in the order of their addresses. A report that cannot be
-// parsed is left out, as if the node had not reported yet.
-func (j *judged) parse(c Candidate) []named {
-	var found []named
-	for _, addr := range slices.Sorted(maps.Keys(c.Reports)) {
-		data := c.Reports[addr]
-		p, known := j.others[addr]
-		if !known || !same(p.data, data) {
-			p = parsed{data: data}
-			p.report, p.err = parseReport(data)
-			j.others[addr] = p
-		}
-		if p.err == nil && p.report.Plan == c.Plan {
-			found = append(found, named{addr, p.report})
-		}
-	}
-	maps.DeleteFunc(j.others, func(addr string, _ parsed) bool { _, there := c.Reports[addr]; return !there })
-	return found
-}
-
-// same reports whether two slices are the same memory, which is never modified.
-func same(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

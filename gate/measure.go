@@ -10,14 +10,14 @@ import (
 	"math/rand/v2"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/version"
 )
 
 const (
-	// A sample has about sampled keys of all partitions of the version that is served that are on this node: at least
-	// minSampled of each, but at most maxSampled in all, and one of each. They are those of pages that are spread over
-	// the block, keysOfPage of each. With 1,000 keys, a share of 5 % is known to 1.4 % in 19 of 20 cases; the sample takes
-	// less than 1 % of the time of the load.
+	// A sample has about sampled keys of all partitions of the version that is served that are on this node: at least minSampled of each, but at most
+	// maxSampled in all, and one of each. They are those of pages that are spread over the block, keysOfPage of each. With 1,000 keys, a share of 5 %
+	// is known to 1.4 % in 19 of 20 cases; the sample takes less than 1 % of the time of the load.
 	sampled    = 1000
 	minSampled = 16
 	maxSampled = 20_000
@@ -26,177 +26,174 @@ const (
 	maxMatched = 1 << 20
 )
 
-// Measured are the figures of a version's partitions on this node.
-type Measured struct {
-	// Figures are those of each partition; nil for a partition that is not here.
-	Figures []*Totals
-	Sample  Sample
-	Largest int64
-	Failed  []string // see Comparison
+// Figures are those of one block, or of all blocks of a content.
+type Figures struct {
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"`   // of keys and values
+	Largest int64 `json:"largest"` // the size of the largest value, in bytes
 }
 
-// Measure reads the figures of the partitions of a version that are on this node. If served is not nil, and a rule
-// needs it, it looks up a sample of the keys of its partitions on this node. A partition that cannot be read has no
-// figures, and is in no sample; the error is that of the first one of the version itself, or of ctx.
-func Measure(ctx context.Context, h, served *version.Handle, rules Rules) (m Measured, err error) {
-	m.Figures = make([]*Totals, h.Partitions())
-	note := func(p int, e error) {
-		if err == nil && e != nil {
-			err = fmt.Errorf("partition %d: %w", p, e)
+// Sample is the result of looking keys of the content that is served up in another one.
+type Sample struct {
+	Keys    int64 `json:"keys"`
+	Missing int64 `json:"missing"` // those that the other one lacks
+}
+
+// Measures are what a node knows of the blocks of a content that it holds. They are not modified.
+type Measures struct {
+	// Figures are those of each partition; nil for a partition that is not here.
+	Figures []*Figures
+	// Rules is the fingerprint of the rules that the other fields are by; "" if these are not complete.
+	Rules string
+	// Sample is of keys of Against, which is zero if none was taken.
+	Sample  Sample
+	Against content.Content
+	// Failed are those of Rules.Required that the partitions of this node lack, with the reasons.
+	Failed []string
+}
+
+// IsCurrent reports whether m, which may be nil, has the figures of the partitions that are held, and what the rules need beside them. served is the
+// content to compare with; zero if there is none.
+func (m *Measures) IsCurrent(held []bool, rules Rules, served content.Content) bool {
+	if m == nil || len(m.Figures) != len(held) {
+		return false
+	}
+	for p, here := range held {
+		if here && m.Figures[p] == nil {
+			return false
 		}
 	}
-	for p := range m.Figures {
-		if err := ctx.Err(); err != nil {
-			return m, err
+	isSampled := rules.MaxMissing <= 0 || served == content.Content{} || m.Against == served
+	return isSampled && (rules.IsZero() || m.Rules == rules.Fingerprint())
+}
+
+// measurement is a run of Measure.
+type measurement struct {
+	Measures
+	h       *version.Handle
+	scratch blocks.Scratch
+	err     error // the first one
+}
+
+// Measure reads the figures of the partitions of a content that are on this node; known are those that need not be read, by partition, nil for the
+// others. If a rule needs it, and served is not nil, a sample of the keys of its partitions on this node is looked up. The error is the first one of
+// reading h, or that of ctx; the measures then have the figures that could be read, and are not current by any rules.
+func Measure(ctx context.Context, h, served *version.Handle, rules Rules, known []*Figures) (Measures, error) {
+	m := measurement{h: h, Measures: Measures{Figures: make([]*Figures, h.Partitions()), Rules: rules.Fingerprint()}}
+	for p := 0; p < h.Partitions() && ctx.Err() == nil; p++ {
+		if p < len(known) && known[p] != nil && h.Has(p) {
+			m.Figures[p] = known[p]
+		} else {
+			m.readFigures(p)
 		}
-		note(p, m.measureBlock(h, p))
 	}
 	for _, r := range rules.Required {
-		p, e := m.require(h, r)
-		note(p, e)
+		m.require(r)
 	}
-	if served == nil || !rules.samples() {
-		return m, err
+	if served != nil && rules.MaxMissing > 0 {
+		m.takeSample(ctx, served)
 	}
-	s := sampler{h: h, keys: make([][][]byte, h.Partitions())}
-	if err := s.takeAll(ctx, served); err != nil {
-		return m, err
+	if m.err == nil {
+		m.err = ctx.Err()
 	}
-	m.Sample.Keys, m.Sample.Missing = s.unowned, s.unowned
-	for p, keys := range s.keys {
-		note(p, s.lookUp(p, keys, &m.Sample))
+	if m.err != nil {
+		m.Rules = "" // Failed and Sample are not complete
 	}
-	return m, err
+	return m.Measures, m.err
 }
 
-// measureBlock reads the figures of one partition.
-func (m *Measured) measureBlock(h *version.Handle, p int) error {
-	b := h.Block(p)
+// note keeps the first error.
+func (m *measurement) note(p int, err error) {
+	if m.err == nil && err != nil {
+		m.err = fmt.Errorf("partition %d: %w", p, err)
+	}
+}
+
+// readFigures reads the figures of a partition, if it is here.
+func (m *measurement) readFigures(p int) {
+	b := m.h.Block(p)
 	if b == nil {
-		return nil
+		return
 	}
 	if r, ok := b.(interface{ EnsureOpen() error }); ok { // the figures of a block that was never opened are not known
 		if err := r.EnsureOpen(); err != nil {
-			h.Report(p, b, err)
-			return err
+			m.h.Report(p, b, err)
+			m.note(p, err)
+			return
 		}
 	}
 	props := b.Properties()
-	m.Figures[p] = &Totals{Records: props.Records, Bytes: props.RawBytes}
-	m.Largest = max(m.Largest, props.MaxValue)
-	return nil
+	m.Figures[p] = &Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 }
 
-// require looks a required key up, if its partition p is here. A key that cannot be read counts as missing until it can.
-func (m *Measured) require(h *version.Handle, r Required) (p int, err error) {
-	key := []byte(r.Key)
-	if h.Partitions() > 0 {
-		if p = h.Partition(key); !h.Has(p) {
-			return p, nil
-		}
+// get looks a key up. ok is false if its partition p is not here, or cannot be read.
+func (m *measurement) get(key []byte) (p int, value blocks.Value, found, ok bool) {
+	if m.h.Partitions() > 0 {
+		p = m.h.Partition(key)
 	}
-	var s blocks.Scratch
-	value, found, err := h.Get(p, key, &s)
-	var data []byte
-	if err == nil && found && r.Value != nil {
-		section := value.Section(0, min(value.Len(), maxMatched))
-		data, err = io.ReadAll(section)
-		err = errors.Join(err, section.Close())
+	value, found, err := m.h.Get(p, key, &m.scratch)
+	if !errors.Is(err, version.ErrNotLocal) {
+		m.note(p, err)
 	}
-	switch {
-	case err != nil:
-		m.Failed = append(m.Failed, fmt.Sprintf("key %s cannot be read", quote(r.Key)))
-	case !found:
-		m.Failed = append(m.Failed, fmt.Sprintf("key %s is missing", quote(r.Key)))
-	case r.Value != nil && !r.Value.Match(data):
-		m.Failed = append(m.Failed, fmt.Sprintf("the value of key %s does not match %s", quote(r.Key), quote(r.Value.String())))
-	}
-	return p, err
+	return p, value, found, err == nil
 }
 
-// quote quotes and shortens a key for a text.
-func quote(s string) string {
-	const longest = 60
-	if len(s) > longest {
-		return fmt.Sprintf("%q…", s[:longest])
+// require looks a required key up.
+func (m *measurement) require(r Required) {
+	p, value, found, ok := m.get([]byte(r.Key))
+	if ok && !found {
+		m.Failed = append(m.Failed, fmt.Sprintf("key %.60q is missing", r.Key))
 	}
-	return fmt.Sprintf("%q", s)
+	if !found || r.Value == nil {
+		return
+	}
+	section := value.Section(0, min(value.Len(), maxMatched))
+	data, err := io.ReadAll(section)
+	m.note(p, errors.Join(err, section.Close()))
+	if !r.Value.Match(data) {
+		m.Failed = append(m.Failed, fmt.Sprintf("the value of key %.60q does not match %.60q", r.Key, r.Value))
+	}
 }
 
-// sampler collects keys by their partition.
-type sampler struct {
-	h       *version.Handle
-	keys    [][][]byte
-	unowned int64 // keys for a version without partitions
-}
-
-// takeAll takes keys of each partition of the version that is served that is on this node. One that cannot be read is
-// left out: damage of that version must not keep another one from being served.
-func (s *sampler) takeAll(ctx context.Context, served *version.Handle) error {
+// takeSample looks up keys of each partition of the served content that is on this node. One that cannot be read is left out: damage of that content
+// must not keep another one from being served.
+func (m *measurement) takeSample(ctx context.Context, served *version.Handle) {
+	m.Against = served.Content()
 	held := 0
-	for p := range served.Partitions() {
-		if served.Has(p) {
+	for _, here := range served.Held() {
+		if here {
 			held++
 		}
 	}
 	held = max(1, held)
 	n := max(1, min(max(minSampled, sampled/held), maxSampled/held))
-	for p := range served.Partitions() {
-		if err := ctx.Err(); err != nil {
-			return err
+	for p := 0; p < served.Partitions() && ctx.Err() == nil; p++ {
+		for _, key := range sampleKeys(served, p, n) {
+			if _, _, found, ok := m.get(key); ok {
+				m.Sample.Keys++
+				if !found {
+					m.Sample.Missing++
+				}
+			}
 		}
-		s.take(served, p, n)
 	}
-	return nil
 }
 
-// take takes up to about n keys of a partition. The choice is the same on every node.
-func (s *sampler) take(served *version.Handle, p, n int) {
+// sampleKeys returns about n keys of a partition, the same ones on every node.
+func sampleKeys(served *version.Handle, p, n int) (keys [][]byte) {
 	b := served.Block(p)
 	r, ok := b.(interface {
 		SampleKeys(pages, n int, rng *rand.Rand, f func(key []byte)) error
 	})
 	if !ok {
-		return // it is not here
+		return nil // it is not here
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%s/%d", served.Version(), p)
 	rng := rand.New(rand.NewPCG(seed.Sum64(), 0))
-	if err := r.SampleKeys(max(1, n/keysOfPage), n, rng, s.add); err != nil {
+	err := r.SampleKeys(max(1, n/keysOfPage), n, rng, func(key []byte) { keys = append(keys, bytes.Clone(key)) })
+	if err != nil {
 		served.Report(p, b, err)
 	}
-}
-
-func (s *sampler) add(key []byte) {
-	if len(s.keys) == 0 {
-		s.unowned++
-		return
-	}
-	if p := s.h.Partition(key); s.h.Has(p) {
-		s.keys[p] = append(s.keys[p], bytes.Clone(key))
-	}
-}
-
-// lookUp counts the keys of one partition, and those that are missing; none if one of them cannot be read.
-func (s *sampler) lookUp(p int, keys [][]byte, sum *Sample) error {
-	results := make([]blocks.Result, len(keys))
-	var scratch blocks.BatchScratch
-	if len(keys) == 0 {
-		return nil
-	}
-	if err := s.h.GetBatch(p, keys, results, &scratch); err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			return r.Err
-		}
-	}
-	for _, r := range results {
-		sum.Keys++
-		if !r.Found {
-			sum.Missing++
-		}
-	}
-	return nil
+	return keys
 }

@@ -1,158 +1,201 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"sequins/internal/content"
 )
 
-// State is what a node makes of a version.
-type State string
-
-const (
-	// Pending: figures are missing, of this node or of others.
-	Pending State = "pending"
-	// Passed: the version keeps the rules, or somebody has approved it.
-	Passed State = "passed"
-	// Held: it breaks a rule.
-	Held State = "held"
-	// Active: the node serves it.
-	Active State = "active"
-)
-
-// Report is what a node tells the others of a version.
+// Report is what a node tells the others of a content.
 type Report struct {
-	// Plan is the plan of its blocks: reports of other plans are of another version.
-	Plan  string `json:"plan"`
-	State State  `json:"state"`
-	// Judge: the node served a version when it judged this one, so that it can compare.
-	Judge bool `json:"judge,omitempty"`
-	// Rules is Rules.Fingerprint.
-	Rules  string `json:"rules,omitempty"`
-	Reason string `json:"reason,omitempty"` // of Pending and Held; at most maxReason bytes
-	Sample Sample `json:"sample"`
-	// Figures are those of the partitions that the node holds, ascending: for each of them three unsigned varints (see
-	// encoding/binary): the number of the partition, less that of the one before and 1, its records, and its bytes.
-	Figures []byte `json:"figures,omitempty"` // base64 in JSON
-
-	partitions []figures // decoded
+	// Rules is the fingerprint of the rules of the node; "" if it has none.
+	Rules string `json:"rules,omitempty"`
+	// Finding is what the node finds by itself, or, of a content that it serves or has served, how it was passed.
+	Finding Finding `json:"finding"`
+	// Served is the content that the node serves, zero if there is none, and Serves, whether it is the one that is reported.
+	Served content.Content `json:"served,omitzero"`
+	Serves bool            `json:"serves,omitempty"`
+	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
+	Loading bool   `json:"loading,omitempty"`
+	Sample  Sample `json:"sample,omitzero"` // of keys of Served
+	// Blocks are the partitions that the node holds, ascending.
+	Blocks []Block `json:"-"`
 }
 
-// figures are those of one partition.
-type figures struct {
-	partition int
-	Totals
+// Block is a partition with its figures.
+type Block struct {
+	Partition int
+	Figures
 }
 
 const (
-	// MaxReport limits an encoded report, in bytes: a znode has no more. There is room for at least 4,000 partitions
-	// on one node.
+	// MaxReport limits an encoded report, in bytes: a znode has no more. There is room for at least 4,000 partitions on one node.
 	MaxReport = 64 << 10
-	// maxReason limits Report.Reason, in bytes.
-	maxReason = 1000
+	// MaxReason limits Finding.Reason, in bytes.
+	MaxReason = 1000
 	// maxPartitions limits the number of a partition.
 	maxPartitions = 1 << 31
 	// maxFigure limits each figure, so that sums cannot overflow.
 	maxFigure = 1 << 42
 )
 
-// errTooLarge is the error for a report that does not fit into a znode.
-var errTooLarge = errors.New("this node holds so many partitions that their figures do not fit into one znode; without them, the version cannot pass the gate")
+// errTooLarge is the error of a report that does not fit into a znode.
+var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
-// encode returns the report as JSON.
-func (r Report) encode() ([]byte, error) {
-	r.Reason = r.Reason[:min(len(r.Reason), maxReason)]
-	next := 0
-	for _, f := range r.partitions {
-		r.Figures = binary.AppendUvarint(r.Figures, uint64(f.partition-next))
-		r.Figures = binary.AppendUvarint(r.Figures, uint64(f.Records))
-		r.Figures = binary.AppendUvarint(r.Figures, uint64(f.Bytes))
-		next = f.partition + 1
+// NewReport returns the report of a content of a node that serves another one, the same one, or none. m may be nil; f is Verdict.Finding, or
+// Verdict.Record from when the content was judged, if the node serves it or has served it.
+func NewReport(of, served content.Content, rules Rules, m *Measures, f Finding) Report {
+	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Serves: of == served}
+	if f.State == "" { // it was never judged
+		r.Finding.State = Passed
 	}
-	data, err := json.Marshal(r)
-	if err == nil && len(data) > MaxReport {
-		err = errTooLarge
+	if m == nil {
+		return r
 	}
-	return data, err
-}
-
-// parseReport parses a report of another node.
-func parseReport(data []byte) (Report, error) {
-	var r Report
-	if len(data) > MaxReport {
-		return r, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxReport)
+	if m.Against == served && m.Rules == r.Rules {
+		r.Sample = m.Sample
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, err
-	}
-	if r.Sample.Keys < 0 || r.Sample.Keys > maxFigure || r.Sample.Missing < 0 || r.Sample.Missing > r.Sample.Keys {
-		return r, errors.New("an impossible sample")
-	}
-	switch r.State {
-	case Pending, Passed, Held, Active:
-	default:
-		return r, fmt.Errorf("unknown state %q", r.State)
-	}
-	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), maxReason)], "")
-	return r, r.decode()
-}
-
-// AnyServes reports whether one of the nodes with these reports of a version serves it.
-func AnyServes(reports map[string][]byte) bool {
-	for _, data := range reports {
-		if r, err := parseReport(data); err == nil && r.State == Active {
-			return true
-		}
-	}
-	return false
-}
-
-// decode decodes Figures.
-func (r *Report) decode() error {
-	next := uint64(0)
-	for rest := r.Figures; len(rest) > 0; {
-		var three [3]uint64
-		for i := range three {
-			n, size := binary.Uvarint(rest)
-			if size <= 0 || n > maxFigure {
-				return errors.New("figures that cannot be read")
-			}
-			three[i], rest = n, rest[size:]
-		}
-		p := next + three[0]
-		if p >= maxPartitions {
-			return fmt.Errorf("figures of partition %d", p)
-		}
-		r.partitions = append(r.partitions, figures{int(p), Totals{int64(three[1]), int64(three[2])}})
-		next = p + 1
-	}
-	return nil
-}
-
-// report returns the report of a version's figures.
-func (m *Measured) report() Report {
-	r := Report{Sample: m.Sample}
-	for p, f := range m.Figures {
-		if f != nil {
-			r.partitions = append(r.partitions, figures{p, *f})
+	for p, figures := range m.Figures {
+		if figures != nil {
+			r.Blocks = append(r.Blocks, Block{p, *figures})
 		}
 	}
 	return r
 }
 
-// add adds the figures of a report to those that are known.
-func (r Report) add(known []*Totals) {
-	for i := range r.partitions {
-		if f := &r.partitions[i]; f.partition < len(known) && known[f.partition] == nil {
-			known[f.partition] = &f.Totals
-		}
-	}
+// Has reports whether the node holds a partition.
+func (r Report) Has(partition int) bool {
+	_, found := slices.BinarySearchFunc(r.Blocks, partition, func(b Block, p int) int { return b.Partition - p })
+	return found
 }
 
-// sum returns the totals, and the partitions whose figures are not known.
-func sum(known []*Totals) (t Totals, unknown []int) {
+// Encode returns the report as a line of JSON, followed by four unsigned varints (see encoding/binary) for each partition: its number, less that of
+// the one before and 1, its records, its bytes, and the size of its largest value.
+func (r Report) Encode() ([]byte, error) {
+	r.Finding.Reason = cut(r.Finding.Reason)
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	next := 0
+	for _, b := range r.Blocks {
+		for _, n := range []int64{int64(b.Partition - next), b.Records, b.Bytes, b.Largest} {
+			data = binary.AppendUvarint(data, uint64(n))
+		}
+		next = b.Partition + 1
+	}
+	if len(data) > MaxReport {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// ParseReport parses an encoded report of another node.
+func ParseReport(data []byte) (Report, error) {
+	var r Report
+	if len(data) > MaxReport {
+		return r, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxReport)
+	}
+	head, figures, _ := bytes.Cut(data, []byte("\n"))
+	if err := json.Unmarshal(head, &r); err != nil {
+		return r, err
+	}
+	f := &r.Finding
+	f.Reason = cut(f.Reason)
+	switch {
+	case f.State != Pending && f.State != Passed && f.State != Held:
+		return r, fmt.Errorf("unknown state %q", f.State)
+	case f.Vetoed && f.State != Held:
+		return r, fmt.Errorf("a veto with state %q", f.State)
+	case !isContentOrNone(r.Served) || !isContentOrNone(f.Against):
+		return r, errors.New("a content that is none")
+	case r.Sample.Keys < 0 || r.Sample.Keys > maxFigure || r.Sample.Missing < 0 || r.Sample.Missing > r.Sample.Keys:
+		return r, errors.New("an impossible sample")
+	}
+	var err error
+	r.Blocks, err = parseBlocks(figures)
+	return r, err
+}
+
+func isContentOrNone(c content.Content) bool { return c == content.Content{} || c.Valid() }
+
+// cut shortens a reason.
+func cut(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), MaxReason)], "")
+}
+
+func parseBlocks(rest []byte) (all []Block, err error) {
+	next := uint64(0)
+	for len(rest) > 0 {
+		var four [4]uint64
+		for i := range four {
+			n, size := binary.Uvarint(rest)
+			if size <= 0 || n > maxFigure {
+				return nil, errors.New("figures that cannot be read")
+			}
+			four[i], rest = n, rest[size:]
+		}
+		p := next + four[0]
+		if p >= maxPartitions {
+			return nil, fmt.Errorf("figures of partition %d", p)
+		}
+		all = append(all, Block{int(p), Figures{int64(four[1]), int64(four[2]), int64(four[3])}})
+		next = p + 1
+	}
+	return all, nil
+}
+
+// Parser parses the reports of a content, each of them once.
+type Parser struct {
+	seen map[string]parsed // by address
+}
+
+type parsed struct {
+	data   []byte
+	report Report
+	err    error
+}
+
+// Parse returns the reports of other nodes, by address. One that cannot be parsed is left out, as if the node had not reported yet. The data must not
+// be modified afterwards.
+func (p *Parser) Parse(reports map[string][]byte) map[string]Report {
+	seen, good := make(map[string]parsed, len(reports)), make(map[string]Report, len(reports))
+	for node, data := range reports {
+		one, known := p.seen[node]
+		if !known || !bytes.Equal(one.data, data) {
+			one = parsed{data: data}
+			one.report, one.err = ParseReport(data)
+		}
+		if seen[node] = one; one.err == nil {
+			good[node] = one.report
+		}
+	}
+	p.seen = seen
+	return good
+}
+
+// Sum returns the totals of a content, as far as they are known, and the partitions whose figures no node has reported.
+func Sum(partitions int, own *Measures, reports map[string]Report) (t Figures, unknown []int) {
+	known := make([]*Figures, partitions)
+	if own != nil {
+		copy(known, own.Figures)
+	}
+	for _, node := range slices.Sorted(maps.Keys(reports)) {
+		blocks := reports[node].Blocks
+		for i := range blocks {
+			if p := blocks[i].Partition; p < partitions && known[p] == nil {
+				known[p] = &blocks[i].Figures
+			}
+		}
+	}
 	for p, f := range known {
 		if f == nil {
 			unknown = append(unknown, p)
@@ -160,6 +203,7 @@ func sum(known []*Totals) (t Totals, unknown []int) {
 		}
 		t.Records += f.Records
 		t.Bytes += f.Bytes
+		t.Largest = max(t.Largest, f.Largest)
 	}
 	return t, unknown
 }

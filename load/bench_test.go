@@ -116,7 +116,7 @@ func BenchmarkLoad(b *testing.B) {
 				}
 				b.StopTimer()
 				used += cpu(b) - before
-				if err := local.Remove("db", "1"); err != nil {
+				if err := local.Remove("db", plan.Manifest().Content().Input); err != nil {
 					b.Fatal(err)
 				}
 				local.Close()

@@ -35,11 +35,11 @@ const (
 )
 
 // candidates returns the cuts that fit the sampled keys and are not refuted, in order of preference. The result
-// depends only on the files and on plan.Refuted. If several fit, it reads more until one is left or the budget is
+// depends only on the files and on plan.refuted. If several fit, it reads more until one is left or the budget is
 // used up.
 func (l *Loader) candidates(ctx context.Context, plan *Plan, names layout) ([]shard.Cut, error) {
 	fit := names.detector()
-	for _, p := range plan.Refuted {
+	for _, p := range plan.refuted {
 		fit.Refute(p)
 	}
 	budget := sampleRecords

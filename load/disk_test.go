@@ -39,7 +39,7 @@ func TestDiskFull(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("with %d bytes free: %v", free, err)
 		}
-		dir := check(local.Dir("db", "1"))(t)
+		dir := newest(t, local)
 		complete := check(dir.Complete())(t)
 		kept += len(complete)
 		entries := check(disk.ReadDir(filepath.Dir(dir.BlockPath(0))))(t)
@@ -113,7 +113,7 @@ func TestDiskFails(t *testing.T) {
 		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
 		}
-		dir := check(local.Dir("db", "1"))(t)
+		dir := newest(t, local)
 		for p, want := range model(files, shard.Hadoop, 3) {
 			if got := faultyBlock(t, disk, dir, p); len(got) != len(want) {
 				t.Errorf("after call %d failed: partition %d has %d records, want %d", n, p, len(got), len(want))

@@ -2,8 +2,8 @@
 //
 // A version is loaded in two calls. Plan lists the files, checks that the job that writes them is done,
 // and decides on the format, the number of partitions and the partitioner. All nodes make the same plan
-// without communicating. LoadInto then builds the blocks of the partitions that the node wants, and
-// publishes them as they are finished.
+// without communicating, unless a record refutes what one of them has detected. LoadInto then builds
+// the blocks of the partitions that the node wants, and publishes them as they are finished.
 //
 // One goroutine reads a record, decodes it and passes it to a sink, without a lock or an allocation:
 //
@@ -24,8 +24,9 @@
 // The partitioner is configured or detected from a sample. Candidates are the functions that fit each
 // sampled key, and the first one is chosen. A record in the wrong file refutes it permanently: LoadInto
 // fails with ErrRefuted, and its caller plans again with what Refutes returns. After at most four such
-// rounds no function is left, and every file is read. Candidates depend only on the files, so nodes
-// that share their refuted functions arrive at the same plan.
+// rounds no function is left, and every file is read. Candidates depend only on the files, so all nodes
+// go through the same plans; of two nodes, the one with the later plan (Later) knows more, and the
+// other repeats its plan (Options.PlannedBy).
 //
 // If the version is not aligned, every file is read, and an external sort routes the records of wanted
 // partitions to them.

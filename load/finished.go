@@ -15,19 +15,8 @@ import (
 	"sequins/store"
 )
 
-// ready is what the manifest of a version of finished blocks says of them.
-type ready struct {
-	*finished.Manifest
-	sum [sha256.Size]byte // of the manifest's file
-}
-
-// contents returns the format with a hash of the manifest, because blocks of the same names and sizes can differ.
-func (r *ready) contents() string { return fmt.Sprintf("%s %x", FormatBlocks, r.sum[:8]) }
-
 // IsFinished reports whether m is the plan of a version of finished blocks.
-func IsFinished(m store.Manifest) bool {
-	return strings.HasPrefix(m.Format, FormatBlocks+" ")
-}
+func IsFinished(m store.Manifest) bool { return m.Format == FormatBlocks }
 
 // areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
 func areBlocks(files []source.File) (bool, error) {
@@ -80,9 +69,12 @@ func (l *Loader) planFinished(ctx context.Context, plan *Plan) error {
 	if plan.Partitioner, err = shard.ParsePartitioner(m.Partitioner); err != nil {
 		return err
 	}
-	plan.ready = &ready{m, sha256.Sum256(data)}
+	if sum := sha256.Sum256(data); finishedInput(plan.Version, hex.EncodeToString(sum[:])).Hash != plan.Input {
+		return fmt.Errorf("%s: %w", path, source.ErrChanged)
+	}
+	plan.ready = m
 	plan.Partitions, plan.Aligned, plan.LastModified = m.Partitions, true, m.LastModified
-	if m.Records() == 0 && !l.opts.AllowEmpty && (l.opts.Served == "" || l.opts.Served != plan.Manifest().PlanHash()) {
+	if m.Records() == 0 && !l.opts.AllowEmpty {
 		return fmt.Errorf("%s: %w; allow_empty would make it an empty version", l.src.Path(plan.DB, plan.Version), ErrNoRecords)
 	}
 	return nil
@@ -94,20 +86,11 @@ func (l *Loader) agrees(m *finished.Manifest, path string) error {
 	case "", "auto", m.Partitioner:
 		return nil
 	}
+	if l.opts.Manifest != nil {
+		return nil // that was so before
+	}
 	return fmt.Errorf("%s: the blocks are cut by the partitioner %q, and %q is configured for this db: configure %[2]q or \"auto\", or build the version with --partitioner %[3]s",
 		path, m.Partitioner, l.opts.Partitioner)
-}
-
-// sameManifest returns an error of class source.ErrChanged if the manifest is not that of the plan any more.
-func (l *Loader) sameManifest(ctx context.Context, plan *Plan) error {
-	if plan.ready == nil {
-		return nil
-	}
-	data, path, err := l.readManifest(ctx, plan)
-	if err == nil && sha256.Sum256(data) != plan.ready.sum {
-		err = fmt.Errorf("%s: %w", path, source.ErrChanged)
-	}
-	return err
 }
 
 // refuseManifest returns an error if a version without data files has the manifest of finished blocks, which were deleted.

@@ -32,7 +32,7 @@ func TestFixtures(t *testing.T) {
 				if got := p.Snapshot(); got.Records != int64(f.Meta.Records) || got.Bytes != got.BytesDone || got.FilesDone != int64(f.Meta.Files) {
 					t.Errorf("%s: progress %+v", partitioner, got)
 				}
-				compareFixture(t, f, plan, check(w.store.Dir(f.Name, f.Meta.Version))(t))
+				compareFixture(t, f, plan, check(w.store.Dir(f.Name, plan.Manifest().Content().Input))(t))
 			}
 		})
 	}

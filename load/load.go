@@ -49,10 +49,6 @@ type Options struct {
 	// but without data files.
 	AllowEmpty bool
 
-	// Served is the hash of the plan by which the version is already served, if it is. A version with
-	// this plan may be without records.
-	Served string `json:",omitempty"`
-
 	// Partitioner is "auto" or "", which detects it, or a name: "string" reads every file and works
 	// with any files; the other names of package shard assume that the files are cut by that function,
 	// and check it for every record.
@@ -62,8 +58,8 @@ type Options struct {
 	// keys where they are only in another number of partitions, that number.
 	Partitions int `json:",omitempty"`
 
-	// Aligned is whether the files are cut into Partitions by Partitioner, if that is known from an earlier plan. Then no file is sampled.
-	Aligned *bool `json:",omitempty"`
+	// Manifest is an earlier plan, of this node or another one, that is to be repeated; nil to make one. See PlannedBy.
+	Manifest *store.Manifest `json:",omitempty"`
 
 	// Fields selects the key and the value in Avro and Parquet records.
 	Fields Fields
@@ -73,7 +69,7 @@ type Options struct {
 	PartitionColumns bool `json:",omitempty"`
 
 	// MaxRecordErrors is how many records of the files that are read may be left out, because their key is null or their
-	// key or value is too long. With more the load fails.
+	// key or value is too long. With more the load fails. It does not decide which records a block has, and so is not part of Input.
 	MaxRecordErrors int64 `json:",omitempty"`
 
 	// Workers is how many partitions, or groups of files, are processed in parallel. 0 means
@@ -81,18 +77,16 @@ type Options struct {
 	Workers int
 }
 
-// PlannedBy returns o with the settings that determine the records and partitions of a version set as
-// they were when plan m was made. Settings that m lacks, because an older release wrote it, keep their
-// value in o.
+// PlannedBy returns o with the settings that determine the records and partitions of a content set as
+// they were when plan m was made. A plan with these options has the division of m, and no file is sampled for it. Unless the partitioner is
+// configured, a record can refute it.
 func (o Options) PlannedBy(m store.Manifest) Options {
 	if m.Fields != nil {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
 		o.PartitionColumns = m.Fields.PartitionColumns
 	}
-	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
-	o.RequireSuccess = false // it was complete then, by the rules that held then
-	o.Served = m.PlanHash()
-	o.Partitioner, o.Partitions, o.Aligned = m.Partitioner, m.Partitions, &m.Aligned
+	o.AllowEmpty, o.RequireSuccess = true, false // it was complete then, by the rules that held then
+	o.Partitions, o.Manifest = m.Partitions, &m
 	return o
 }
 
@@ -166,7 +160,7 @@ func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	dir, err := l.store.Create(plan.DB, plan.Version, plan.Manifest())
+	dir, err := l.store.Create(plan.DB, plan.Manifest())
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,14 @@ package load
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
+	"sequins/finished"
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
@@ -37,10 +38,11 @@ const (
 	FormatBlocks       = "blocks" // finished blocks, see package finished
 )
 
-// A Plan describes how to load a version. All nodes that know the same refuted partitioners make the
-// same plan. It is immutable and made only by Loader.Plan.
+// A Plan describes how to load a content. All nodes that know the same refuted partitioners make the
+// same plan. It is immutable and made only by a Loader.
 type Plan struct {
 	DB, Version  string
+	Input        string // the hash of the input, see Options.Input
 	Format       string
 	Files        []source.File // data files, ordered by name
 	Partitions   int           // at least 1, even without files
@@ -51,22 +53,21 @@ type Plan struct {
 	// Auto reports whether the partitioner was detected from a sample. Then a record can refute it, see
 	// Refutes.
 	Auto bool
-	// Refuted are the partitioners that were excluded, sorted.
-	Refuted []shard.Partitioner
 
-	parts   []int  // the partition of each file if Aligned
-	witness string // a file of the format
+	refuted []shard.Partitioner // that were excluded
+	parts   []int               // the partition of each file if Aligned
+	witness string              // a file of the format
 	fields  Fields
-	columns Columns        // with Options.PartitionColumns
-	classes *recordClasses // of the SequenceFiles opened so far
-	sampled bool           // the sample contained a record
-	ready   *ready         // of finished blocks; nil otherwise
+	columns Columns            // with Options.PartitionColumns
+	classes *recordClasses     // of the SequenceFiles opened so far
+	sampled bool               // the sample contained a record
+	ready   *finished.Manifest // of finished blocks; nil otherwise
 }
 
 // Manifest returns the plan in the form that the store keeps.
 func (p *Plan) Manifest() store.Manifest {
 	m := store.Manifest{
-		DB: p.DB, Version: p.Version, Format: p.contents(), Partitions: p.Partitions,
+		DB: p.DB, Version: p.Version, Input: p.Input, Format: p.Format, Partitions: p.Partitions,
 		Partitioner: p.Partitioner.String(), Aligned: p.Aligned,
 		LastModified: p.LastModified, Created: time.Now(),
 	}
@@ -76,27 +77,7 @@ func (p *Plan) Manifest() store.Manifest {
 	if p.hasFields() {
 		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value, PartitionColumns: len(p.columns) > 0}
 	}
-	for _, r := range p.Refuted {
-		m.Refuted = append(m.Refuted, r.String())
-	}
 	return m
-}
-
-// contents returns the format, with a hash of the selected fields if the format has fields, because
-// blocks with other fields differ, or with a hash of the manifest of finished blocks.
-func (p *Plan) contents() string {
-	if p.ready != nil {
-		return p.ready.contents()
-	}
-	if !p.hasFields() {
-		return p.Format
-	}
-	selected := p.fields.Key + "\x00" + p.fields.Value // names can be long
-	if len(p.columns) > 0 {
-		selected += "\x00partition columns"
-	}
-	sum := sha256.Sum256([]byte(selected))
-	return fmt.Sprintf("%s %x", p.Format, sum[:8])
 }
 
 func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == FormatParquet }
@@ -106,35 +87,35 @@ func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == F
 // have no records, ErrMixed if their formats differ, or ErrCorrupt of the format if a file is damaged
 // or of an unknown format.
 //
-// refuted are partitioners that are known not to be this version's: returned by Refutes, for loads of
-// this node or others, or by Refuted, so that the plan is the same after a restart. They have no effect
-// if the configuration names a partitioner.
+// refuted are partitioners that are known not to be this version's, as Refutes returned them for loads of
+// this node or others. They have no effect if the configuration names a partitioner.
 func (l *Loader) Plan(ctx context.Context, db, version string, refuted ...shard.Partitioner) (*Plan, error) {
-	plan, err := l.plan(ctx, db, version, refuted)
+	return l.PlanInput(ctx, db, content.Input{Name: version}, refuted...)
+}
+
+// PlanInput is Plan for one input of a version: if the source lists another one, the error wraps source.ErrChanged. Without a hash, in is
+// the input that the source lists. With Options.Manifest, in is not used.
+func (l *Loader) PlanInput(ctx context.Context, db string, in content.Input, refuted ...shard.Partitioner) (*Plan, error) {
+	if m := l.opts.Manifest; m != nil {
+		in = m.Content().Input
+	}
+	plan, err := l.plan(ctx, db, in, refuted)
 	if err != nil {
-		return nil, fmt.Errorf("planning version %s of %s: %w", version, db, err)
+		return nil, fmt.Errorf("planning version %s of %s: %w", in.Name, db, err)
 	}
 	return plan, nil
 }
 
-// list returns the data files of a version, and their format as far as the names tell it. A plan is
-// made from this list, and its blocks are published only if the list has not changed, see publisher.
-func (l *Loader) list(ctx context.Context, db, version string) (format string, data []source.File, err error) {
-	listing, err := source.List(ctx, l.src, db, version, l.opts.RequireSuccess)
+func (l *Loader) plan(ctx context.Context, db string, in content.Input, refuted []shard.Partitioner) (_ *Plan, err error) {
+	files, err := l.list(ctx, db, in.Name)
 	if err != nil {
-		return "", nil, err
-	}
-	if listing.Incomplete != "" {
-		return "", nil, fmt.Errorf("%w: %s", ErrIncomplete, listing.Incomplete)
-	}
-	return classify(listing.Files)
-}
-
-func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.Partitioner) (_ *Plan, err error) {
-	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields, classes: new(recordClasses)}
-	if plan.Format, plan.Files, err = l.list(ctx, db, version); err != nil {
 		return nil, err
 	}
+	if in, err = l.inputOf(files, db, in); err != nil {
+		return nil, err
+	}
+	plan := &Plan{DB: db, Version: in.Name, Input: in.Hash, Format: files.format, Files: files.data,
+		refuted: slices.Clone(refuted), fields: l.opts.Fields, classes: new(recordClasses)}
 	if plan.Format == FormatBlocks {
 		return plan, l.planFinished(ctx, plan)
 	}
@@ -158,10 +139,30 @@ func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.P
 	if err != nil {
 		return nil, err
 	}
-	if err := l.choose(ctx, plan, names, refuted); err != nil {
+	if err := l.choose(ctx, plan, names); err != nil {
 		return nil, err
 	}
-	return plan, l.requireRecords(ctx, plan)
+	if err := l.requireRecords(ctx, plan); err != nil {
+		return plan, err
+	}
+	l.learnClasses(ctx, plan)
+	return plan, ctx.Err()
+}
+
+// learnClasses opens a SequenceFile if none has been opened yet: what blocks are made from has the classes of keys and values, however the plan
+// was found. What is wrong with a file is an error of its load.
+func (l *Loader) learnClasses(ctx context.Context, plan *Plan) {
+	if plan.Format != FormatSequenceFile {
+		return
+	}
+	for _, f := range plan.Files {
+		if plan.classes.path != "" || ctx.Err() != nil {
+			return
+		}
+		if in, err := l.openKeys(ctx, plan, f); err == nil {
+			_ = in.close() // nothing was read from it
+		}
+	}
 }
 
 // planEmpty plans a version without data files: one partition with an empty block.
@@ -181,17 +182,17 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 }
 
 // choose decides which partitioner to use, and whether the files are cut by it, as far as their names allow that.
-func (l *Loader) choose(ctx context.Context, plan *Plan, names layout, refuted []shard.Partitioner) error {
-	if l.opts.Aligned != nil {
-		return l.repeat(plan)
+func (l *Loader) choose(ctx context.Context, plan *Plan, names layout) error {
+	name := l.opts.Partitioner
+	plan.Auto = name == "" || name == "auto"
+	if m := l.opts.Manifest; m != nil {
+		return plan.repeat(m)
 	}
-	switch name := l.opts.Partitioner; name {
+	switch name {
 	case "", "auto":
-		plan.Auto = true
 		if !names.fits() {
 			return nil // String, not aligned
 		}
-		plan.Refuted = unique(slices.Clone(refuted))
 		return l.detect(ctx, plan, names)
 	case shard.String.String():
 		return nil // Every file is read: this works with any files.
@@ -204,27 +205,12 @@ func (l *Loader) choose(ctx context.Context, plan *Plan, names layout, refuted [
 	}
 }
 
-// repeat chooses what an earlier plan has. If the files have changed so that they cannot be aligned by it, the plan is another one.
-func (l *Loader) repeat(plan *Plan) (err error) {
-	plan.Partitions = l.opts.Partitions
-	plan.Aligned = *l.opts.Aligned && !slices.ContainsFunc(plan.parts, func(p int) bool { return p >= plan.Partitions })
-	plan.Partitioner, err = shard.ParsePartitioner(l.opts.Partitioner)
-	return err
-}
-
-// Refuted returns the partitioners that the plan in a manifest excludes, for another plan of the
-// version.
-func Refuted(m store.Manifest) []shard.Partitioner {
-	var all []shard.Partitioner
-	for _, name := range m.Refuted {
-		if p, err := shard.ParsePartitioner(name); err == nil { // a later release may know others
-			all = append(all, p)
-		}
+// repeat takes the division of an earlier plan of the same files.
+func (p *Plan) repeat(m *store.Manifest) (err error) {
+	if m.Aligned && slices.ContainsFunc(p.parts, func(part int) bool { return part >= m.Partitions }) {
+		return fmt.Errorf("the plan of version %s of %s has %d partitions, and one of its files is of another", m.Version, m.DB, m.Partitions)
 	}
-	return all
-}
-
-func unique(ps []shard.Partitioner) []shard.Partitioner {
-	slices.Sort(ps)
-	return slices.Compact(ps)
+	p.Partitions, p.Aligned = m.Partitions, m.Aligned
+	p.Partitioner, err = shard.ParsePartitioner(m.Partitioner)
+	return err
 }

@@ -82,9 +82,14 @@ func TestPlannedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d, round %d: again: %v", seed, round, err)
 		}
-		if now := again.Manifest(); !m.SamePlan(now) {
+		if now := again.Manifest(); m.Content() != now.Content() {
 			t.Errorf("seed %d, round %d: %+v: planned by %s into %d, aligned %v, and again by %s into %d, aligned %v", seed, round, o, m.Partitioner, m.Partitions, m.Aligned,
 				now.Partitioner, now.Partitions, now.Aligned)
+		}
+		l := &Loader{}
+		made, _, _ := l.MadeFrom(plan)
+		if repeated, _, _ := l.MadeFrom(again); made != repeated {
+			t.Errorf("seed %d, round %d: blocks are made from %q, and of the same plan from %q", seed, round, made, repeated)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/source"
 )
@@ -103,7 +104,7 @@ func (p *publisher) remove(partitions []int) {
 
 // Verify returns an error of class source.ErrChanged if the version's files are not those of the plan.
 func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
-	_, files, err := l.list(ctx, plan.DB, plan.Version)
+	now, err := l.list(ctx, plan.DB, plan.Version)
 	path := l.src.Path(plan.DB, plan.Version)
 	if errors.Is(err, ErrIncomplete) {
 		return fmt.Errorf("%s: %w: while it was read: %v", path, source.ErrChanged, err) //nolint:errorlint // of one class, which is not that of a version that is not there yet
@@ -111,6 +112,7 @@ func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return err
 	}
+	files := now.data
 	for i, was := range plan.Files {
 		if i >= len(files) || files[i].Name != was.Name {
 			return fmt.Errorf("%s: %w: there is a file less, or one more, than when it was planned: %d and %d, from %s on",
@@ -124,7 +126,10 @@ func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
 		return fmt.Errorf("%s: %w: there are %d files, and were %d when it was planned; %s is new",
 			path, source.ErrChanged, len(files), len(plan.Files), files[len(plan.Files)].Name)
 	}
-	return l.sameManifest(ctx, plan)
+	if plan.ready != nil { // whose manifest may have changed
+		_, err = l.inputOf(now, plan.DB, content.Input{Name: plan.Version, Hash: plan.Input})
+	}
+	return err
 }
 
 // loadAndPublish runs load and publishes finished partitions, even if others fail, see keeps.

@@ -92,7 +92,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 	files := cut(shard.Hadoop, 20, keys(400)...)
 	w.write(files, sequencefile.WriterOptions{})
 	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
-	dir := check(w.store.Create("db", "1", plan.Manifest()))(t)
+	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0
 		l := New(counted{w.src, &lists}, nil, nil, Options{Throttle: 20 * time.Millisecond, Workers: 1})
@@ -126,7 +126,7 @@ func TestPublicationFails(t *testing.T) {
 	w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefile.WriterOptions{})
 	l := New(w.src, nil, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	dir := check(w.store.Create("db", "1", plan.Manifest()))(t)
+	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	broken := errors.New("broken")
 	err := l.LoadInto(t.Context(), plan, Target{Staging: dir.Staging(), Want: all(plan), Publish: func([]int) error { return broken }}, nil)
 	if !errors.Is(err, broken) {
@@ -154,7 +154,7 @@ func TestTooManyLeftOut(t *testing.T) {
 			if err := l.Load(t.Context(), plan, all(plan), nil); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
 				t.Fatalf("partitioner %s: %v", partitioner, err)
 			}
-			if left := check(check(w.store.Dir("db", "1"))(t).Complete())(t); len(left) > 0 {
+			if left := check(newest(t, w.store).Complete())(t); len(left) > 0 {
 				t.Errorf("partitioner %s: partitions %v are kept", partitioner, left)
 			}
 		}

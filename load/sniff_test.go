@@ -98,17 +98,17 @@ func TestMixedAmongMany(t *testing.T) {
 	}
 }
 
-// Blocks with other fields in them are other blocks.
-func TestFieldsArePartOfThePlan(t *testing.T) {
+// Blocks with other fields in them are of another input.
+func TestFieldsArePartOfTheInput(t *testing.T) {
 	w := newWorld(t)
 	w.put("part-0", fixtureFile(t, "avro-deflate"))
 	plans := map[string]Fields{}
 	for _, f := range []Fields{{Key: "id"}, {Key: "n"}, {Key: "id", Value: "n"}, {Key: "idn"}} {
 		m := check(New(w.src, w.store, nil, Options{Fields: f, AllowEmpty: true}).Plan(t.Context(), "db", "1"))(t).Manifest() // without a look for records
-		if other, found := plans[m.Format]; found {
-			t.Errorf("%+v and %+v are both %s", f, other, m.Format)
+		if other, found := plans[m.Input]; found {
+			t.Errorf("%+v and %+v are both of %s", f, other, m.Input)
 		}
-		plans[m.Format] = f
+		plans[m.Input] = f
 	}
 }
 

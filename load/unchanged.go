@@ -43,6 +43,9 @@ func (d Difference) None() bool { return !d.Grown() && len(d.Deleted) == 0 }
 // Grown reports whether there are files that the plan does not have.
 func (d Difference) Grown() bool { return len(d.Added)+len(d.Replaced) > 0 }
 
+// Subset reports whether the files are some of those of the plan, and others are gone.
+func (d Difference) Subset() bool { return !d.Grown() && len(d.Deleted) > 0 }
+
 // String describes the difference, with an example of each kind.
 func (d Difference) String() string {
 	var parts []string
@@ -59,10 +62,10 @@ func (d Difference) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Inputs returns what the blocks of a plan of this Loader are made from, but for the contents of files: a text with the settings that
+// MadeFrom returns what the blocks of a plan of this Loader are made from, but for the contents of files: a text with the settings that
 // determine them, and the files of each partition, in order. The IDs of finished blocks are their hashes. It is false if blocks also
 // depend on other files.
-func (l *Loader) Inputs(p *Plan) (settings string, files [][]source.File, ok bool) {
+func (l *Loader) MadeFrom(p *Plan) (settings string, files [][]source.File, ok bool) {
 	o, c := l.opts, p.classes
 	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v %q %q", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
 		p.fields.Key, p.fields.Value, []pathColumn(p.columns), c.key, c.value)

@@ -169,7 +169,21 @@ func all(plan *Plan) []int {
 
 func (w *world) dir() *store.Dir {
 	w.t.Helper()
-	return check(w.store.Dir("db", "1"))(w.t)
+	return newest(w.t, w.store)
+}
+
+// newest returns the directory of the content that was planned last.
+func newest(t testing.TB, local *store.Store) (last *store.Dir) {
+	t.Helper()
+	for _, in := range check(local.Contents("db"))(t) {
+		if d := check(local.Dir("db", in))(t); last == nil || d.Manifest().Created.After(last.Manifest().Created) {
+			last = d
+		}
+	}
+	if last == nil {
+		t.Fatal("there is no content of db")
+	}
+	return last
 }
 
 // clean fails the test if there is anything in the version's directory that

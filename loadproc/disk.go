@@ -49,7 +49,7 @@ func (p *Process) lacked(err error, written int64) error {
 	if e := p.short.Load(); e != nil && errors.Is(err, load.ErrDied) {
 		e.Written, e.Freed = max(1, written), p.freed
 		e.Needs = p.needs(e.left())
-		return fmt.Errorf("loading version %s of %s: %w", p.name, p.db, e)
+		return fmt.Errorf("loading version %s of %s: %w", p.input.Name, p.db, e)
 	}
 	needs := p.needs(written)
 	free, known := p.launcher.free()

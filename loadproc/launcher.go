@@ -126,7 +126,7 @@ func (l *Launcher) start(ctx context.Context, job Job) (*Process, error) {
 
 // process returns c as the process of a job. It is told to exit when ctx ends.
 func (l *Launcher) process(ctx context.Context, job Job, c *child) *Process {
-	return &Process{child: c, launcher: l, db: job.DB, name: job.Version, memory: cmp.Or(job.Options.Memory, load.DefaultMemory),
+	return &Process{child: c, launcher: l, db: job.DB, input: job.Input, memory: cmp.Or(job.Options.Memory, load.DefaultMemory),
 		parent: ctx, detach: context.AfterFunc(ctx, c.cancel), silence: silence}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/source"
+	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
 )
@@ -66,7 +67,7 @@ func TestFailure(t *testing.T) {
 	w := newWorld(t)
 	w.launcher.Source = w.root
 	job := testJob
-	job.Version = "none"
+	job.Input.Name = "none"
 	_, err := w.start(t.Context(), job).Plan()
 	if err == nil || !strings.Contains(err.Error(), "version none of db") || load.Outcome(err) != "other" {
 		t.Errorf("a version that is not there: %v", err)
@@ -87,7 +88,60 @@ func TestFailure(t *testing.T) {
 	if names := w.left(); len(names) != 2 {
 		t.Errorf("left: %v", names)
 	}
+	job = testJob
+	job.Input.Hash = otherHash
+	if _, err = w.start(t.Context(), job).Plan(); load.Outcome(err) != "source changed" || load.Faulty(err) || !strings.Contains(err.Error(), otherHash) {
+		t.Errorf("another input: %v", err)
+	}
 }
+
+// A job is loaded as the node has listed it, and what the blocks were made from is listed by the node.
+func TestInput(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Source = w.root
+	src, err := local.New(w.root)
+	expect.NoError(t, err)
+	listing, err := source.List(t.Context(), src, "db", "1", false)
+	expect.NoError(t, err)
+	job := testJob
+	job.Input = job.Options.Input("1", listing)
+	p := w.start(t.Context(), job)
+	m, dir := w.plan(p)
+	if m.Content().Input != job.Input {
+		t.Errorf("%v is planned of %v", m.Content(), job.Input)
+	}
+	expect.NoError(t, p.Load(dir, []int{0, 1, 2, 3}, func(News) {}))
+	p.Close()
+	if made := dir.Made(); len(made) != 4 || made[3].Partition != 3 || made[3].Content == "" {
+		t.Errorf("the blocks were made from %+v", made)
+	}
+	again, err := w.store.Dir("db", job.Input)
+	expect.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(again.BlockPath(0)), "BLOCKS.json"))
+	if err != nil || !strings.Contains(string(data), dir.Made()[3].Hash) {
+		t.Errorf("%s, %v", data, err)
+	}
+
+	job.Options = job.Options.PlannedBy(m) // as from another node
+	job.Options.Manifest.Input, job.Input.Hash = otherHash, otherHash
+	planned, err := w.start(t.Context(), job).Plan()
+	if err != nil || planned.Content().Input != job.Input {
+		t.Errorf("%v is planned by a manifest of %v: %v", planned.Content(), job.Input, err)
+	}
+}
+
+// A process that plans another input than it was ordered to has gone wrong.
+func TestPlanOfAnotherInput(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = as(`{"planned":` + manifestOf("1") + "}\n|")
+	job := testJob
+	job.Input.Hash = "0123456789abcdef"
+	if _, err := w.start(t.Context(), job).Plan(); !errors.Is(err, load.ErrDied) || !strings.Contains(err.Error(), "input "+otherHash) {
+		t.Errorf("planned: %v", err)
+	}
+}
+
+const otherHash = "fedcba9876543210"
 
 // Whatever a process says, or however it ends, the load ends with an error that says so, and soon.
 func TestHostileProcess(t *testing.T) {
@@ -107,7 +161,7 @@ func TestHostileProcess(t *testing.T) {
 		"nothing in it":        {"{}\n|", []string{"something else than its plan"}},
 		"ended without a plan": {"{\"ended\":{}}\n|", []string{"something else than its plan"}},
 		"another version":      {`{"planned":` + manifestOf("2") + "}\n|", []string{"version 2 of db"}},
-		"a damaged manifest":   {`{"planned":{"format_version":2,"crc32c":"00000000","manifest":{}}}` + "\n|", []string{"checksum"}},
+		"a damaged manifest":   {`{"planned":{"format_version":3,"crc32c":"00000000","manifest":{}}}` + "\n|", []string{"checksum"}},
 		"closes its output":    {"|close", []string{"signal: killed"}},
 		"an endless line":      {"|long line", []string{"a line of more than"}},
 
@@ -133,7 +187,7 @@ func TestHostileProcess(t *testing.T) {
 			}
 			if err == nil {
 				var dir *store.Dir
-				dir, err = w.store.Create("db", "1", m)
+				dir, err = w.store.Create("db", m)
 				expect.NoError(t, err)
 				err = p.Load(dir, []int{0, 1}, func(News) {})
 			}
@@ -154,7 +208,7 @@ func TestHostileProcess(t *testing.T) {
 }
 
 func manifestOf(version string) string {
-	m := store.Manifest{DB: "db", Version: version, Format: "sequencefile", Partitions: 3, Partitioner: "string"}
+	m := store.Manifest{DB: "db", Version: version, Input: otherHash, Format: "sequencefile", Partitions: 3, Partitioner: "string"}
 	data, err := m.MarshalJSON()
 	if err != nil {
 		panic(err)
@@ -413,7 +467,7 @@ func beNode() {
 	if err != nil {
 		panic(err)
 	}
-	dir, err := local.Create("db", "1", m)
+	dir, err := local.Create("db", m)
 	if err != nil {
 		panic(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/input/sequencefile"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/local"
@@ -187,7 +187,7 @@ func (w *world) onlyFirst() {
 	}
 }
 
-var testJob = Job{DB: "db", Version: "1", Options: load.Options{Partitioner: "string"}, MemoryLimit: 1 << 30}
+var testJob = Job{DB: "db", Input: content.Input{Name: "1"}, Options: load.Options{Partitioner: "string"}, MemoryLimit: 1 << 30}
 
 // slowJob is one that takes hours.
 func slowJob() Job {
@@ -208,21 +208,24 @@ func (w *world) plan(p *Process) (store.Manifest, *store.Dir) {
 	w.t.Helper()
 	m, err := p.Plan()
 	expect.NoError(w.t, err)
-	dir, err := w.store.Create("db", "1", m)
+	dir, err := w.store.Create("db", m)
 	expect.NoError(w.t, err)
 	return m, dir
 }
 
-// left lists the version's directory, and that for temporary files.
+// left lists the directories of the version's contents, and those for temporary files.
 func (w *world) left() (names []string) {
 	w.t.Helper()
-	for _, dir := range []string{"data/db/1", "data/db/1/tmp"} {
-		entries, err := os.ReadDir(filepath.Join(w.dir, dir))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			w.t.Fatal(err)
-		}
-		for _, e := range entries {
-			names = append(names, e.Name())
+	inputs, err := w.store.Contents("db")
+	expect.NoError(w.t, err)
+	for _, in := range inputs {
+		path := filepath.Join(w.dir, "data/db/1", in.Hash)
+		for _, dir := range []string{path, filepath.Join(path, "tmp")} {
+			entries, err := os.ReadDir(dir)
+			expect.NoError(w.t, err)
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
 		}
 	}
 	return names

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/store"
 )
@@ -19,7 +20,8 @@ import (
 type Process struct {
 	*child
 	launcher *Launcher
-	db, name string          // of the version
+	db       string
+	input    content.Input   // see Job
 	parent   context.Context // the context of Start
 	detach   func() bool     // makes the child outlive parent
 	silence  time.Duration
@@ -84,8 +86,10 @@ func (p *Process) Plan() (store.Manifest, error) {
 		}
 		switch {
 		case e.Planned != nil:
-			if m := e.Planned; m.DB != p.db || m.Version != p.name || m.Partitions < 1 {
-				return store.Manifest{}, p.died(fmt.Errorf("it has planned %d partitions of version %s of %s", m.Partitions, m.Version, m.DB))
+			if !p.ordered(e.Planned) {
+				m := e.Planned
+				err := fmt.Errorf("it has planned %d partitions of input %s of version %s of %s", m.Partitions, m.Input, m.Version, m.DB)
+				return store.Manifest{}, p.died(err)
 			}
 			return *e.Planned, nil
 		case e.Progress != nil:
@@ -98,6 +102,11 @@ func (p *Process) Plan() (store.Manifest, error) {
 	}
 }
 
+// ordered reports whether m is a plan of the job's input.
+func (p *Process) ordered(m *store.Manifest) bool {
+	return m.DB == p.db && m.Version == p.input.Name && (p.input.Hash == "" || m.Input == p.input.Hash) && m.Partitions >= 1
+}
+
 // News is the progress of a load since the previous News.
 type News struct {
 	Snapshot  load.Snapshot
@@ -105,7 +114,7 @@ type News struct {
 }
 
 // Link makes the process link the blocks of those of the missing ones of some ascending partitions whose input is that of a block of
-// another version in the store, see package unchanged. It is called before Claim, as links take no room, or not at all. Its news and
+// another content in the store, see package unchanged. It is called before Claim, as links take no room, or not at all. Its news and
 // errors are those of Load.
 func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
 	missing, err := dir.Missing(want)
@@ -117,7 +126,7 @@ func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
 }
 
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
-// news after each publication and, several times a second, with the progress. If the process fails, Load
+// news after each publication and, several times a second, with the progress, and lists in dir what the blocks were made from. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	missing, err := dir.Missing(want)
@@ -144,6 +153,7 @@ func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error
 		}
 		news(n)
 	})
+	_ = dir.SaveList() // it only saves work of later loads
 	if err != nil {
 		p.Close()
 		bytes := p.written(dir, ahead.Want)
@@ -166,6 +176,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 			if err := publish(dir, ahead.Staging, e.Publish); err != nil {
 				return err
 			}
+			_ = dir.Record(e.Made) // like SaveList
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure

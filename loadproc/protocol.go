@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/store"
@@ -19,9 +20,11 @@ const maxLine = 65 << 20
 
 // A Job is a load: the first order that a load process receives, and maybe again after the load has succeeded.
 type Job struct {
-	DB      string       `json:"db"`
-	Version string       `json:"version"`
-	Options load.Options `json:"options"`
+	DB string `json:"db"`
+	// Input is what is to be loaded. If the source lists another one, the plan fails with source.ErrChanged. Without a hash, it is the input
+	// of the version that the source lists.
+	Input   content.Input `json:"input"`
+	Options load.Options  `json:"options"`
 	// Refuted are partitioners that the plan must not choose.
 	Refuted []shard.Partitioner `json:"refuted,omitempty"`
 	// MemoryLimit limits the private memory of the process, in bytes, enforced by the kernel; 0 is unlimited.
@@ -46,7 +49,7 @@ type goAhead struct {
 	Have    int           `json:"have"` // partitions that need not be loaded, for the progress
 	// Workers replaces Options.Workers unless it is 0.
 	Workers int `json:"workers,omitempty"`
-	// Link makes the process link blocks of other versions first, and wait for another order.
+	// Link makes the process link blocks of other contents first, and wait for another order.
 	Link bool `json:"link,omitempty"`
 }
 
@@ -55,6 +58,7 @@ type event struct {
 	Planned  *store.Manifest `json:"planned,omitempty"`
 	Progress *progress       `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
+	Made     []store.Made    `json:"made,omitempty"`    // what some of them were made from
 	Linked   *linked         `json:"linked,omitempty"`
 	Ended    *ended          `json:"ended,omitempty"`
 }
@@ -68,7 +72,7 @@ type progress struct {
 	FilesLeft *int64          `json:"files_left,omitempty"`
 }
 
-// linked reports how many blocks of other versions were linked, and their size.
+// linked reports how many blocks of other contents were linked, and their size.
 type linked struct {
 	Partitions int   `json:"partitions"`
 	Bytes      int64 `json:"bytes"`

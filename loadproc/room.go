@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/load"
 	"sequins/store"
@@ -20,7 +21,7 @@ type Room struct {
 	Blocks, Source int64
 	// Removable are the versions of the database that are kept only as long as there is room, and Freed is how many bytes are freed when
 	// they are removed.
-	Removable []string
+	Removable []content.Input
 	Freed     int64
 	// Least is how many bytes the load needs at least, as earlier attempts have shown; 0 if that is not known.
 	Least int64

@@ -24,7 +24,7 @@ func (w *world) load(job Job) *Process {
 	}
 	p.Close()
 	p.Close()
-	expect.NoError(w.t, w.store.Remove("db", "1"))
+	expect.NoError(w.t, w.store.Remove("db", m.Content().Input))
 	return p
 }
 

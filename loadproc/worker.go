@@ -16,6 +16,7 @@ import (
 
 	"sequins/load"
 	"sequins/source"
+	"sequins/store"
 	"sequins/unchanged"
 )
 
@@ -115,20 +116,19 @@ func (w *worker) load(ctx context.Context) error {
 	if c, ok := src.(io.Closer); ok {
 		defer c.Close()
 	}
-	sums := unchanged.Watch(src, w.job.DB, w.job.Version)
+	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
 	watched := watchedSource{sums, w.calls}
 	loader := load.New(watched, nil, w, w.job.Options)
-	plan, err := loader.Plan(ctx, w.job.DB, w.job.Version, w.job.Refuted...)
+	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)
 	if err != nil {
 		return err
 	}
 	m := plan.Manifest()
 	if err := w.send(event{Planned: &m}); err != nil {
-		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Version), err) // there would be no order to load
+		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Input.Name), err) // there would be no order to load
 	}
 	ahead := <-w.ahead
 	reuse := unchanged.New(loader, watched, sums, source.ReadOptions{Bandwidth: w.limit}, plan, ahead.Staging)
-	defer reuse.Save()
 	if ahead.Link {
 		if err := w.link(ctx, reuse, ahead); err != nil {
 			return err
@@ -141,25 +141,27 @@ func (w *worker) load(ctx context.Context) error {
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
 		Publish: func(partitions []int) error {
-			reuse.Record(ctx, partitions)
-			w.tell(partitions)
+			w.tell(partitions, reuse.Made(ctx, partitions))
 			return nil
 		},
 	}, w.progress)
 }
 
-// link links blocks of other versions, and reports them.
+// link links blocks of other contents, and reports them.
 func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead) error {
-	partitions, bytes, err := reuse.Link(ctx, ahead.Want)
+	made, bytes, err := reuse.Link(ctx, ahead.Want)
 	if err != nil {
 		return err
 	}
-	reuse.Save()
-	if n := len(partitions); n > 0 {
+	if n := len(made); n > 0 {
+		partitions := make([]int, n)
+		for i, m := range made {
+			partitions[i] = m.Partition
+		}
 		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
-		w.tell(partitions)
+		w.tell(partitions, made)
 	}
-	return w.send(event{Linked: &linked{len(partitions), bytes}})
+	return w.send(event{Linked: &linked{len(made), bytes}})
 }
 
 // listen executes orders. It exits the process at the end of the input, when the node has died or wants the
@@ -230,7 +232,7 @@ func (w *worker) report(done <-chan struct{}) {
 		case <-done:
 			end = true
 		}
-		w.tell(nil)
+		w.tell(nil, nil)
 		if err := w.calls.stalled(); err != nil && !end {
 			_ = w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 			w.exit(1)
@@ -239,12 +241,12 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell sends the progress and the partitions to publish.
-func (w *worker) tell(publish []int) {
+// tell sends the progress, the partitions to publish and what they were made from.
+func (w *worker) tell(publish []int, made []store.Made) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.read.Snapshot = w.progress.Snapshot()
-	_ = w.sendLocked(event{Progress: &w.read, Publish: publish})
+	_ = w.sendLocked(event{Progress: &w.read, Publish: publish, Made: made})
 	w.read = progress{}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/version"
 )
@@ -17,25 +18,25 @@ import (
 func (d *db) carryOut(a version.Action) version.Event {
 	switch a.Op {
 	case version.Open:
-		return d.open(a.Version)
+		return d.open(a.Input)
 	case version.Load:
-		d.startLoad(a.Version)
+		d.startLoad(a.Input)
 	case version.Prepare:
-		return d.prepare(a.Version)
+		return d.prepare(a.Input)
 	case version.Activate:
-		d.activate(a.Version, a.Back)
+		d.activate(a.Input, a.Back)
 	case version.SetAside:
-		return d.setAside(a.Version, a.Partition)
+		return d.setAside(a.Input, a.Partition)
 	case version.Cancel:
-		d.loads[a.Version].cancel()
+		d.loads[a.Input].cancel()
 	case version.Retire:
-		d.retire(a.Version)
+		d.retire(a.Input)
 	case version.Revive:
-		d.revive(a.Version)
+		d.revive(a.Input)
 	case version.Close:
-		d.startClosing(a.Version)
+		d.startClosing(a.Input)
 	case version.Delete:
-		d.work(func() message { return d.delete(a.Version) })
+		d.work(func() message { return d.delete(a.Input) })
 	}
 	return nil
 }
@@ -46,58 +47,57 @@ type outcome struct{ event version.Event }
 // tell implements message.
 func (o outcome) tell(d *db) { d.handle(o.event) }
 
-func (d *db) activate(name string, back bool) {
+func (d *db) activate(in content.Input, back bool) {
 	old, activate := d.set.Current(), d.set.Activate
 	if back {
 		activate = d.set.GoBack
 	}
-	if err := activate(name); err != nil {
-		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
+	if err := activate(in); err != nil {
+		d.log.Error("bug: version cannot be activated", "version", in.Name, "error", err)
 		return
 	}
-	if v, _ := d.state.Entry(name); v.Complete && d.loads[name] != nil {
-		d.reportLoaded(name, d.loads[name])
+	if v, _ := d.state.Entry(in); v.Complete && d.loads[in] != nil {
+		d.reportLoaded(in, d.loads[in])
 	}
-	d.live[name].Switched()
-	d.markServed(d.live[name])
-	d.node.o.shadows.Stop(d.name)
-	d.checkSwitched(name)
-	d.serveOrigin(name)
-	d.keepManifest(name)
-	f := d.facts[name]
+	l := d.live[in]
+	l.Switched()
+	d.report(l)
+	d.checkSwitched(in.Name)
+	d.keepManifest(l)
+	f := d.facts[in]
 	f.activeAt = time.Now()
 	after := f.activeAt.Sub(f.found)
-	d.node.o.Metrics.Statsd.Active(d.name, version.Name(name), after)
-	if old == "" && name == d.servedBefore {
-		d.log.Info("version active", "version", name)
+	d.node.o.Metrics.Statsd.Active(d.name, in.Name, after)
+	if old.Name == "" && in == d.servedBefore {
+		d.log.Info("version active", "version", in.Name)
 		return
 	}
-	d.events.Active(name, old, after)
+	d.events.Active(in.Name, old.Name, after)
 	if back {
-		d.events.RolledBack(name, old, cmp.Or(d.pin.Reasons[version.Name(old)], d.pin.Reasons[version.Name(name)]))
+		d.events.RolledBack(in.Name, old.Name, cmp.Or(d.pin.Reasons[old.Name], d.pin.Reasons[in.Name]))
 	}
 }
 
-// keepManifest stores the plan of a version that only other nodes hold, so that it can be served after
+// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after
 // a restart, even without the source.
-func (d *db) keepManifest(name string) {
-	_, err := d.node.o.Store.Dir(d.name, name)
+func (d *db) keepManifest(l *live) {
+	_, err := d.node.o.Store.Dir(d.name, l.in())
 	if errors.Is(err, fs.ErrNotExist) {
-		m := d.live[name].manifest
+		m := l.manifest
 		m.Created = time.Now()
-		_, err = d.node.o.Store.Create(d.name, name, m)
+		_, err = d.node.o.Store.Create(d.name, m)
 	}
 	if err != nil {
-		d.log.Error("the plan of a version cannot be kept; a restart needs the source for it", "version", name, "error", err)
+		d.log.Error("the manifest of a version cannot be stored; a restart needs the source or another node for it", "version", l.in().Name, "error", err)
 	}
 }
 
 // setAside marks a block for replacement by the next load. If the file cannot be moved, that load finds
 // it again, and ends with the partition missing.
-func (d *db) setAside(name string, partition int) version.Event {
-	l := d.live[name]
-	log := d.log.With("version", name, "partition", partition)
-	dir, err := d.node.o.Store.Dir(d.name, name)
+func (d *db) setAside(in content.Input, partition int) version.Event {
+	l := d.live[in]
+	log := d.log.With("version", in.Name, "partition", partition)
+	dir, err := d.node.o.Store.Dir(d.name, in)
 	if err == nil {
 		err = dir.SetAside(partition)
 	}
@@ -137,7 +137,7 @@ type returning struct{ l *live }
 // tell implements message.
 func (r returning) tell(d *db) {
 	r.l.returning = false
-	if d.live[r.l.v.Info().Name] != r.l {
+	if d.live[r.l.in()] != r.l {
 		return
 	}
 	for p, withdrawn := range r.l.damaged {
@@ -150,23 +150,23 @@ func (r returning) tell(d *db) {
 
 // A retirement is the wait for the last requests of a retired version.
 type retirement struct {
-	name   string
+	in     content.Input
 	cancel context.CancelFunc
 }
 
 // tell implements message. It ends the wait.
 func (r *retirement) tell(d *db) {
-	if l := d.live[r.name]; l != nil && l.retirement == r {
-		d.handle(version.Idle{Version: r.name})
+	if l := d.live[r.in]; l != nil && l.retirement == r {
+		d.handle(version.Idle{Input: r.in})
 	}
 }
 
 // retire waits until a version has had no request for long enough.
-func (d *db) retire(name string) {
-	d.set.Retire(name)
-	l, began := d.live[name], time.Now()
+func (d *db) retire(in content.Input) {
+	d.set.Retire(in)
+	l, began := d.live[in], time.Now()
 	ctx, cancel := context.WithCancel(d.ctx)
-	l.retirement = &retirement{name, cancel}
+	l.retirement = &retirement{in, cancel}
 	r, v := l.retirement, l.v
 	d.work(func() message {
 		defer cancel()
@@ -180,9 +180,9 @@ func (d *db) retire(name string) {
 }
 
 // revive ends the retirement of a version.
-func (d *db) revive(name string) {
-	d.set.Revive(name)
-	l := d.live[name]
+func (d *db) revive(in content.Input) {
+	d.set.Revive(in)
+	l := d.live[in]
 	l.retirement.cancel()
 	l.retirement = nil
 }
@@ -207,11 +207,11 @@ func (d *db) linger() time.Duration {
 }
 
 // startClosing removes a version from the set, and closes it after its last reader.
-func (d *db) startClosing(name string) {
-	v := d.set.Remove(name)
-	d.live[name].Withdraw()
-	delete(d.live, name)
-	d.closeLater(v, func() { d.send(outcome{version.Closed{Version: name}}) })
+func (d *db) startClosing(in content.Input) {
+	v := d.set.Remove(in)
+	d.live[in].Withdraw()
+	delete(d.live, in)
+	d.closeLater(v, func() { d.send(outcome{version.Closed{Input: in}}) })
 }
 
 // closeLater closes a version that is not in the set, and then calls done. Readers may take as long as
@@ -225,10 +225,10 @@ func (d *db) closeLater(v *version.Version, done func()) {
 	})
 }
 
-func (d *db) delete(name string) message {
-	err := d.node.o.Store.Remove(d.name, name)
+func (d *db) delete(in content.Input) message {
+	err := d.node.o.Store.Remove(d.name, in)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return outcome{version.Deleted{Version: name, Err: err.Error()}}
+		return outcome{version.Deleted{Input: in, Err: err.Error()}}
 	}
-	return outcome{version.Deleted{Version: name}}
+	return outcome{version.Deleted{Input: in}}
 }

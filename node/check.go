@@ -1,9 +1,10 @@
 package node
 
 import (
+	"context"
 	"time"
 
-	"sequins/version"
+	"sequins/internal/sleep"
 )
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
@@ -20,10 +21,11 @@ const (
 
 // check is when a database compares what it serves with the source.
 type check struct {
-	name  string // of the served version, in the source
-	pause time.Duration
-	due   time.Time // zero: never
-	asked int64     // requests to refresh that have been answered, see Node.asked
+	name   string // of the served version, in the source
+	pause  time.Duration
+	due    time.Time          // zero: never
+	asked  int64              // requests to refresh that have been answered, see Node.asked
+	cancel context.CancelFunc // of the wait for due; nil before the first one
 }
 
 // A checkDue reports that a comparison is due.
@@ -39,9 +41,9 @@ func (c checkDue) tell(d *db) {
 	}
 }
 
-// checkSwitched schedules the first comparison after a switch.
-func (d *db) checkSwitched(id string) {
-	if name := version.Name(id); name != d.check.name {
+// checkSwitched schedules the first comparison after a switch to a version.
+func (d *db) checkSwitched(name string) {
+	if name != d.check.name {
 		d.check.name, d.check.pause = name, 0
 	}
 	d.checkLater()
@@ -57,8 +59,16 @@ func (d *db) checkLater() {
 	default:
 		c.pause = dailyCheck
 	}
-	d.check.due = time.Now().Add(d.check.pause)
-	d.tellAfter(d.check.pause, checkDue{d.check.due})
+	if d.check.cancel != nil {
+		d.check.cancel()
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	due := time.Now().Add(d.check.pause)
+	d.check.due, d.check.cancel = due, cancel
+	d.work(func() message {
+		_ = sleep.For(ctx, time.Until(due)) // the end of one that was cancelled is not due
+		return checkDue{due}
+	})
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/discovery"
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
@@ -56,20 +57,20 @@ func TestAutoSuccess(t *testing.T) {
 	f.put("marked", "1", 1, "fig")
 	f.unmarked("marked", "2", "fig")
 	r := Reloadable{AutoSuccess: always}
-	if l, err := f.lister("plain", r).existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, l.Versions) != "" {
-		t.Errorf("without any marker: %q, %q, %v", l.Versions, l.Unfinished, err)
+	if l, err := f.lister("plain", r).existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, namesOf(l.Inputs)) != "" {
+		t.Errorf("without any marker: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 	d := f.lister("marked", r)
 	l, err := d.existing(t.Context(), discovery.Question{})
-	if want := "2: there is no _SUCCESS file yet"; cmp.Diff([]string{"1"}, l.Versions) != "" || l.Unfinished != want {
-		t.Errorf("one has it: %q, %q, %v", l.Versions, l.Unfinished, err)
+	if want := "2: there is no _SUCCESS file yet"; cmp.Diff([]string{"1"}, namesOf(l.Inputs)) != "" || l.Unfinished != want {
+		t.Errorf("one has it: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 	if !d.node.loadOptions("marked").RequireSuccess || d.node.loadOptions("plain").RequireSuccess {
 		t.Error("loads do not know whether _SUCCESS is required")
 	}
 	f.remove("marked", "1") // it is known from now on
-	if l, err := d.existing(t.Context(), discovery.Question{}); len(l.Versions) > 0 || !strings.HasPrefix(l.Unfinished, "2: there is no _SUCCESS") {
-		t.Errorf("the other is gone: %q, %q, %v", l.Versions, l.Unfinished, err)
+	if l, err := d.existing(t.Context(), discovery.Question{}); len(namesOf(l.Inputs)) > 0 || !strings.HasPrefix(l.Unfinished, "2: there is no _SUCCESS") {
+		t.Errorf("the other is gone: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 }
 
@@ -79,9 +80,9 @@ func TestAutoSuccessOfAnOlderVersion(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
 	f.unmarked("fruit", "2", "fig")
-	l, err := f.lister("fruit", Reloadable{AutoSuccess: always}).existing(t.Context(), discovery.Question{Current: "1"})
-	if len(l.Versions) > 0 || !strings.Contains(l.Unfinished, "there is no _SUCCESS") {
-		t.Errorf("%q, %q, %v", l.Versions, l.Unfinished, err)
+	l, err := f.lister("fruit", Reloadable{AutoSuccess: always}).existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
+	if len(namesOf(l.Inputs)) > 0 || !strings.Contains(l.Unfinished, "there is no _SUCCESS") {
+		t.Errorf("%q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 }
 
@@ -94,7 +95,7 @@ func TestSettle(t *testing.T) {
 	const settle = time.Hour
 	d := f.lister("fruit", Reloadable{Settle: settle})
 	synctest.Test(t, func(t *testing.T) {
-		q := discovery.Question{}
+		q, in := discovery.Question{}, content.Input{}
 		check := func(what string, taken, again bool) {
 			t.Helper()
 			l, err := d.existing(t.Context(), q)
@@ -103,10 +104,13 @@ func TestSettle(t *testing.T) {
 			if taken {
 				want = append(want, "1")
 			}
-			if cmp.Diff(want, l.Versions) != "" || l.Next.IsZero() == again {
-				t.Errorf("%s: %q, %q, again at %v", what, l.Versions, l.Unfinished, l.Next)
+			if cmp.Diff(want, namesOf(l.Inputs)) != "" || l.Next.IsZero() == again {
+				t.Errorf("%s: %q, %q, again at %v", what, namesOf(l.Inputs), l.Unfinished, l.Next)
 			}
 			q.Last = l
+			if len(l.Inputs) > 1 {
+				in = l.Inputs[1]
+			}
 		}
 		check("the first look", false, true)
 		time.Sleep(settle / 2)
@@ -120,7 +124,7 @@ func TestSettle(t *testing.T) {
 		now := time.Now().Add(time.Minute)
 		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00001"), now, now))
 		check("touched", false, true)
-		q.Settled = map[string]bool{"1": true}
+		q.Settled = map[content.Input]bool{in: true}
 		check("taken before", true, false)
 	})
 }
@@ -159,8 +163,8 @@ func TestSettledBesideAFault(t *testing.T) {
 		n.Refresh()
 		before := src.looks.Load()
 		time.Sleep(61 * time.Second) // a look that was under way, the look of the refresh, and settle
-		if set.Current() != "2" {
-			t.Errorf("current is %q: %s", set.Current(), (*n.catalog.Load())["fruit"].view.Load().unfinished)
+		if set.Current().Name != "2" {
+			t.Errorf("current is %q: %s", set.Current().Name, (*n.catalog.Load())["fruit"].view.Load().unfinished)
 		}
 		after := src.looks.Load()
 		if after > before+2 {
@@ -192,12 +196,12 @@ func TestSettleBeginsWithTheLook(t *testing.T) {
 		src.takes.Store(0)
 		time.Sleep(16 * time.Second)
 		set := n.Set([]byte("fruit"))
-		if set.Current() != "" {
+		if set.Current().Name != "" {
 			t.Error("it was served at once after the first look")
 		}
 		time.Sleep(10 * time.Second)
-		if set.Current() != "2" {
-			t.Errorf("current is %q", set.Current())
+		if set.Current().Name != "2" {
+			t.Errorf("current is %q", set.Current().Name)
 		}
 	})
 }
@@ -222,7 +226,7 @@ func TestNotReadyBeforeItHasSettled(t *testing.T) {
 		defer stop()
 		for i := range 60 {
 			time.Sleep(500 * time.Millisecond)
-			if ready, _ := n.Ready(""); ready != (n.Set([]byte("fruit")).Current() == "1") {
+			if ready, _ := n.Ready(""); ready != (n.Set([]byte("fruit")).Current().Name == "1") {
 				t.Fatalf("after %d half seconds ready is %v", i+1, ready)
 			}
 		}
@@ -263,8 +267,8 @@ func TestServedIsListed(t *testing.T) {
 	for i := range 7 {
 		f.put("fruit", fmt.Sprint(i), 1, "fig")
 	}
-	l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{Served: "1"})
-	if diff := cmp.Diff([]string{"1", "4", "5", "6"}, l.Versions); diff != "" {
+	l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{Served: content.Input{Name: "1"}})
+	if diff := cmp.Diff([]string{"1", "4", "5", "6"}, namesOf(l.Inputs)); diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
 }
@@ -294,13 +298,13 @@ func TestWrittenFileByFile(t *testing.T) {
 		defer stop()
 		for i := range 5 {
 			time.Sleep(2900 * time.Millisecond)
-			if set := n.Set([]byte("fruit")); set != nil && set.Current() != "" {
+			if set := n.Set([]byte("fruit")); set != nil && set.Current().Name != "" {
 				t.Fatalf("served after %d files", i+1)
 			}
 			f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/1/part-r-%05d", i+1)), "1", func(string) bool { return true }, []string{"plum"})
 		}
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -399,7 +403,7 @@ func (r *running) staysOn(db, version, why string) {
 		r.Refresh()
 		return strings.Contains((*r.catalog.Load())[db].view.Load().unfinished, why)
 	})
-	if got := r.Set([]byte(db)).Current(); got != version {
+	if got := r.Set([]byte(db)).Current().Name; got != version {
 		r.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)
 	}
 }
@@ -473,8 +477,8 @@ func TestUnfinishedHideNobody(t *testing.T) {
 	for i := range 200 {
 		expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "fruit", fmt.Sprintf("1%03d", i), "_temporary"), 0o755))
 	}
-	if l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{}); !slices.Equal(l.Versions, []string{"0"}) {
-		t.Errorf("found %q, %q unknown, %v", l.Versions, l.Unknown, err)
+	if l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{}); !slices.Equal(namesOf(l.Inputs), []string{"0"}) {
+		t.Errorf("found %q, %q unknown, %v", namesOf(l.Inputs), l.Unknown, err)
 	}
 }
 
@@ -493,7 +497,7 @@ func TestLoadThatHasBegunIsNoProof(t *testing.T) {
 		f.unmarked("fruit", "2", "fig", "date")
 		n.Refresh()
 		n.eventually("a load of 2 has begun", func() bool {
-			_, err := os.Stat(filepath.Join(f.store, "data", "fruit", "2", "MANIFEST.json"))
+			_, err := os.Stat(filepath.Join(f.dir("fruit", "2"), "MANIFEST.json"))
 			return err == nil
 		})
 		n.stop()

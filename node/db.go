@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,9 +12,10 @@ import (
 	"sequins/discovery"
 	"sequins/events"
 	"sequins/gate"
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/pin"
-	"sequins/transfer"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -29,7 +31,6 @@ type db struct {
 	// atStart reports whether it was in the source or on disk when the node started.
 	atStart bool
 	view    atomic.Pointer[view]
-	told    atomic.Pointer[transfer.Survey] // what other nodes are told
 
 	ctx    context.Context // of all background work
 	cancel context.CancelFunc
@@ -37,44 +38,36 @@ type db struct {
 	followBy time.Time
 
 	state version.State
-	facts map[string]*facts   // by id, of each entry of state
-	live  map[string]*live    // by id, of each version in set
-	loads map[string]*loading // by id, running
+	facts map[content.Input]*facts   // of each entry of state
+	live  map[content.Input]*live    // of each version in set
+	loads map[content.Input]*loading // running
 
-	listing    bool              // a listing is running
-	again      bool              // list again afterwards
-	unfinished string            // the newest incomplete version, and the reason
-	last       discovery.Listing // the last successful listing
-	whole      bool              // see view
-	lost       string            // the partitions that logLost has logged as lost
-	relooks    int               // number of scheduled listings
-	relisting  bool              // a scheduled listing runs
-	unlistable int               // number of consecutive listings that failed through the db's own fault
-	check      check             // of what is served with the source
-	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
-	others     map[string]string // other plans at the last comparison with the source
-	due        []string          // versions to retry after the running listing
+	listing    bool                             // a listing is running
+	again      bool                             // list again afterwards
+	unfinished string                           // the newest incomplete version, and the reason
+	last       discovery.Listing                // the last successful listing
+	seenWhole  bool                             // see view.whole
+	lost       string                           // the partitions that logLost has logged as lost
+	relooks    int                              // number of scheduled listings
+	relisting  bool                             // a scheduled listing runs
+	unlistable int                              // number of consecutive listings that failed through the db's own fault
+	check      check                            // of what is served with the source
+	wrong      map[content.Input]string         // what is wrong with contents, by two consecutive listings
+	others     map[content.Input]string         // what else other nodes held at the last comparison with the source
+	supersets  map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
+	due        []content.Input                  // inputs to retry after the running listing
 
-	gate       *gate.Gate
-	rules      gate.Rules // of the gate
-	heldBefore []string   // versions that were held before a restart
-	formerly   []string   // versions that were served before a restart
-	unkept     bool       // what the gate remembers cannot be recorded
+	rules gate.Rules
 
-	restored     bool   // begin has opened what is on the disk
-	servedBefore string // the version that was served before the restart
+	memory  store.State  // what a restart needs
+	unsaved int          // number of consecutive failed attempts to write it
+	saveDue bool         // another attempt is scheduled
+	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
 
-	origin     string          // the source that the versions on disk are from, if that is another one
-	foreign    map[string]bool // the ids of these versions
-	reloading  map[string]bool // those of them that are loaded from this source, and were not served since
-	originKept bool            // the store has this source,
-	otherwise  []string        // and that these are not from it
+	restored     bool          // begin has opened what is on the disk
+	servedBefore content.Input // what was served before the restart
 
-	pin         pin.File  // as last read
-	recordedPin *pin.File // in the store; nil if that is not known
-	changed     string    // a current version whose files have changed before; listings compare it with the source
-	unrecorded  int       // number of consecutive failed attempts to record the served version
-	recordDue   bool      // another attempt is scheduled
+	pin pin.File // as last read
 
 	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
@@ -109,24 +102,30 @@ type facts struct {
 	outcome    string            // of its last load, see load.Outcome
 	unchanged  int               // number of partitions that were linked, see package unchanged
 	following  version.Following // nil until it is opened or loaded
+	// later is the manifest of another division of the input that another node holds, and that is later in the order of detection than
+	// this node's: a record has refuted this node's.
+	later     *store.Manifest
+	divisions []content.Content // of the input, on other nodes, that were compared with this node's
 }
 
 func newDB(ctx context.Context, n *Node, name string) *db {
 	d := &db{
 		node: n, name: name, log: n.log.With("db", name),
-		set:      version.NewSet(name),
-		facts:    make(map[string]*facts),
-		live:     make(map[string]*live),
-		loads:    make(map[string]*loading),
-		begun:    make(chan struct{}),
-		refresh:  make(chan struct{}, 1),
-		unlisted: make(chan struct{}, 1),
-		gone:     make(chan struct{}, 1),
-		survey:   make(chan struct{}, 1),
-		reloaded: make(chan struct{}, 1),
-		messages: make(chan message),
-		stopped:  make(chan struct{}),
+		set:       version.NewSet(name),
+		facts:     make(map[content.Input]*facts),
+		live:      make(map[content.Input]*live),
+		loads:     make(map[content.Input]*loading),
+		supersets: make(map[content.Input]store.Manifest),
+		begun:     make(chan struct{}),
+		refresh:   make(chan struct{}, 1),
+		unlisted:  make(chan struct{}, 1),
+		gone:      make(chan struct{}, 1),
+		survey:    make(chan struct{}, 1),
+		reloaded:  make(chan struct{}, 1),
+		messages:  make(chan message),
+		stopped:   make(chan struct{}),
 	}
+	d.absent.Store(unknownAbsence)
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
 	d.view.Store(&view{})
@@ -150,10 +149,8 @@ func (d *db) run(ctx context.Context, listed bool) {
 		d.next()
 		d.setTerms()
 		d.publish()
-		d.tellOthers()
 	}
 	d.stop()
-	d.node.o.shadows.Stop(d.name)
 	if d.state.Finished() {
 		select {
 		case d.node.left <- d:
@@ -175,36 +172,23 @@ func (d *db) advertise(ctx context.Context) {
 	d.publish()
 }
 
-// begin opens the versions on disk.
+// begin opens the versions on disk, and what other nodes serve.
 func (d *db) begin() {
 	defer d.publish()
-	local, err := d.node.o.Store.Versions(d.name)
+	local, err := d.node.o.Store.Contents(d.name)
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
-	d.gate, d.rules = d.newGate(), d.node.rules(d.name)
-	served, err := d.node.o.Store.Served(d.name)
-	likely := err != nil
-	if likely {
-		served = discovery.LikelyServed(d.node.o.Store, d.name, local, d.heldBefore, d.node.o.Cluster.Changes() != nil)
-		d.log.Error("it is not known which version was served before the restart", "error", err)
+	d.rules = d.node.rules(d.name)
+	start := version.Start{Local: local, Waiting: d.node.o.Cluster.Changes() != nil, Keep: d.keep()}
+	d.remember(&start)
+	d.servedBefore = start.Served
+	if taken := d.node.servedElsewhere(d.ctx, d.name); taken.Name > start.Served.Name && !start.Likely {
+		start.Taken = taken.Input
+		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", taken.Name)
 	}
-	d.readOrigin(local, served != "" || likely)
-	if d.isMarked() {
-		d.node.success.Store(d.name, true)
-	}
-	d.pin = d.keptPin()
-	d.servedBefore = served
-	taken := ""
-	if served == "" && !likely {
-		var held []string
-		taken, held = d.takeOver()
-		d.heldBefore = append(d.heldBefore, held...)
-	}
-	d.handle(version.Start{Local: local, Served: max(served, taken), Taken: taken != "", Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
-		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore, Former: d.formerly, Foreign: d.strangers()})
+	d.handle(start)
 	d.restored = true
-	d.tellOthers()
 }
 
 // next processes one event.
@@ -222,15 +206,17 @@ func (d *db) next() {
 		d.handle(version.Gone{})
 	case <-d.reloaded:
 		d.retryAll()
+		if d.checking() {
+			d.startCheck()
+		}
 	case <-d.survey:
+		d.keepAbsence()
 		d.followRules()
-		for name, l := range d.live {
+		for in, l := range d.live {
 			d.withdrawDamaged(l)
-			d.look(name)
-			if l := d.loads[name]; l != nil && l.stage.Load() != planning { // otherwise it is asked when it has its plan
-				d.abandonRefuted(name)
-			}
-			d.releaseSurplus(name)
+			d.look(in)
+			d.lookForDivisions(in)
+			d.releaseSurplus(in)
 		}
 		d.openServed()
 		d.logLost()
@@ -240,10 +226,10 @@ func (d *db) next() {
 		d.lookAtOthers()
 	case c := <-d.set.Corruptions():
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
-		d.log.Error("a block is damaged", "version", c.Version,
+		d.log.Error("a block is damaged", "version", c.Input.Name,
 			"partition", c.Partition, "error", c.Err)
 		if d.set.Concerns(c) {
-			d.handle(version.Corrupted{Version: c.Version, Partition: c.Partition})
+			d.handle(version.Corrupted{Input: c.Input, Partition: c.Partition})
 		}
 	}
 }
@@ -269,19 +255,19 @@ func (d *db) handle(events ...version.Event) {
 // note updates the facts of versions, and logs changes of their state.
 func (d *db) note(before version.State) {
 	for _, v := range d.state.Entries {
-		old, found := before.Entry(v.Name)
+		old, found := before.Entry(v.Input)
 		log := d.log.With("version", v.Name)
 		if !found {
-			d.facts[v.Name] = &facts{created: time.Now(), found: time.Now()}
+			d.facts[v.Input] = &facts{created: time.Now(), found: time.Now()}
 			if d.restored { // what is found at the start was found before
-				d.events.Found(v.Name)
+				d.events.Found(v.Name, hasName(before.Entries, v.Name))
 			} else {
 				log.Info("version found")
 			}
 		}
 		switch {
 		case v.Reason == "" || !v.Failed || old.Failed:
-		case d.facts[v.Name].incomplete:
+		case d.facts[v.Input].incomplete:
 			log.Info("version is not complete after all", "reason", v.Reason)
 		default:
 			d.events.Failed(v.Name, v.Status, v.Reason, d.lastReason(old, v))
@@ -299,35 +285,49 @@ func (d *db) note(before version.State) {
 	d.retryLater(before)
 	d.noteServed(before)
 	for _, v := range before.Entries {
-		if _, found := d.state.Entry(v.Name); !found {
-			if f := d.facts[v.Name].following; f != nil {
-				f.Stop()
-			}
-			d.facts[v.Name].retries.stop()
-			delete(d.facts, v.Name)
-			d.forgetOrigin(v.Name)
-			d.gate.Forget(v.Name)
-			if v.Status == version.Removing {
-				d.events.Removed(v.Name)
-			}
+		if _, found := d.state.Entry(v.Input); !found {
+			d.forget(v)
 		}
 	}
 }
 
+// forget drops what is known of a version that has no entry any more.
+func (d *db) forget(v version.Entry) {
+	f := d.facts[v.Input]
+	if f.following != nil {
+		f.following.Stop()
+	}
+	f.retries.stop()
+	delete(d.facts, v.Input)
+	d.keepFailure(v.Input, nil)
+	if _, taken := d.supersets[v.Input]; taken && v.Failed {
+		d.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
+	}
+	if v.Status == version.Removing {
+		d.events.Removed(v.Name, hasName(d.state.Entries, v.Name))
+	}
+}
+
+// hasName reports whether there is an entry of a version.
+func hasName(entries []version.Entry, name string) bool {
+	return slices.ContainsFunc(entries, func(v version.Entry) bool { return v.Name == name })
+}
+
 // noteServed logs that an older version may be served than before a restart.
 func (d *db) noteServed(before version.State) {
-	if before.Served == "" || d.state.Served != "" || d.state.Current >= before.Served || !d.state.Pin.Allows(before.Served) {
+	served := before.Served
+	if served.Name == "" || d.state.Served.Name != "" || d.state.Current.Name >= served.Name || !d.state.Pin.Allows(served.Name) {
 		return
 	}
-	lost, _ := d.state.Entry(before.Served)
+	lost, _ := d.state.Entry(served)
 	d.log.Error("the version that was served before the restart is lost; an older one may be served now",
-		"version", before.Served, "reason", lost.Reason)
+		"version", served.Name, "reason", lost.Reason)
 }
 
 // openServed tries again to open the version that was served before the restart, because other nodes may
-// hold it now. It needs the plan in the store; otherwise a refresh opens the version.
+// hold it now. It needs the manifest in the store; otherwise a refresh opens the version.
 func (d *db) openServed() {
-	if d.state.Served == "" || d.live[d.state.Served] != nil {
+	if d.state.Served.Name == "" || d.live[d.state.Served] != nil {
 		return
 	}
 	if _, err := d.node.o.Store.Dir(d.name, d.state.Served); err == nil {
@@ -336,8 +336,8 @@ func (d *db) openServed() {
 }
 
 // look reports the state of a version to the state machine.
-func (d *db) look(name string) {
-	if l := d.live[name]; l != nil {
+func (d *db) look(in content.Input) {
+	if l := d.live[in]; l != nil {
 		d.handle(d.seen(l))
 	}
 }
@@ -389,8 +389,8 @@ func (d *db) stop() {
 // close closes all versions after their readers have released them. It is called after run.
 func (d *db) close() error {
 	var errs []error
-	for name := range d.live {
-		if v := d.set.Remove(name); v != nil {
+	for in := range d.live {
+		if v := d.set.Remove(in); v != nil {
 			errs = append(errs, v.Close(d.node.patience))
 		}
 	}

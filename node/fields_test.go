@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
@@ -44,44 +46,101 @@ func configured(value, partitioner string) Reloadable {
 	}}
 }
 
-// A version that is served keeps its fields and its partitioner, whatever is configured later: when a block is loaded
+// readAs reports whether every key has the value of a field.
+func (r *running) readAs(of string) bool {
+	for _, key := range fruit {
+		if got := r.get("/fruit/" + key); got.status != http.StatusOK || got.body != key+" of "+of {
+			return false
+		}
+	}
+	return true
+}
+
+// A version that is served keeps its fields and its partitioner while it cannot be loaded from those that are configured now: when a block is loaded
 // again, and after a restart. The next version has the new ones.
 func TestServedVersionKeepsItsFields(t *testing.T) {
 	f := newFixture(t)
 	f.putAvro("fruit", "1", fruit...)
 	r := f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
 	r.serves("fruit", "1")
-	all := func(of string) bool {
-		for _, key := range fruit {
-			if got := r.get("/fruit/" + key); got.status != http.StatusOK || got.body != key+" of "+of {
-				return false
-			}
-		}
-		return true
-	}
 	r.eventually("it is complete", func() bool { return f.log.count("load finished") == 1 })
-	r.Apply(configured("w", "string"))
+	served := f.dir("fruit", "1")
 	f.flip("fruit", "1", "00000.block")
+	r.Apply(configured("none", "string"))
 	for _, key := range fruit {
 		r.get("/fruit/" + key)
 	}
 	r.eventually("it is mended from the same field", func() bool {
-		return f.log.count("a block is damaged") > 0 && all("v")
+		return f.log.count("a block is damaged") > 0 && r.readAs("v")
 	})
 
 	r.stop()
-	expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", "00000.block")))
-	r = f.run(func(o *Options) { o.Reloadable = configured("w", "spark") })
+	expect.NoError(t, os.Remove(filepath.Join(served, "00000.block")))
+	r = f.run(func(o *Options) { o.Reloadable = configured("none", "spark") })
+	defer r.stop()
 	r.serves("fruit", "1")
-	r.eventually("it is completed from the same field", func() bool { return all("v") })
+	r.eventually("it is completed from the same field", func() bool { return r.readAs("v") })
 
 	r.Apply(configured("w", "auto"))
 	f.putAvro("fruit", "2", fruit...)
 	r.Refresh()
 	r.serves("fruit", "2")
-	r.eventually("the next version has the new field", func() bool { return all("w") })
+	r.eventually("the next version has the new field", func() bool { return r.readAs("w") })
 	if got := f.manifest("fruit", "2").Fields; got == nil || got.Value != "w" {
 		t.Errorf("fields of version 2: %+v", got)
+	}
+}
+
+// What is configured anew is compared with what is served at once, not at the next of the comparisons, which have grown rare.
+func TestReloadIsCompared(t *testing.T) {
+	f := newFixture(t)
+	f.putAvro("fruit", "1", fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Reloadable = configured("v", "auto") })
+		defer stop()
+		time.Sleep(7*24*time.Hour + time.Minute)
+		before := n.Set([]byte("fruit")).Current()
+		n.Apply(configured("w", "auto"))
+		time.Sleep(time.Minute)
+		if now := n.Set([]byte("fruit")).Current(); now == before || now.Name != "1" {
+			t.Errorf("current is %+v", now)
+		}
+	})
+}
+
+// Another key, value or partitioner is another input of the version: it is loaded and switched to, and the former one is served until then.
+func TestOptionsChanged(t *testing.T) {
+	for name, now := range map[string]Reloadable{"value": configured("w", "auto"), "partitioner": configured("v", "string")} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.putAvro("fruit", "1", fruit...)
+			r := f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
+			defer r.stop()
+			r.serves("fruit", "1")
+			before := r.Set([]byte("fruit")).Current()
+			r.eventually("it is complete", func() bool { return f.log.count("load finished") == 1 })
+			g, open := f.source.shut()
+			r.Apply(now)
+			<-g.waiting // it is being loaded
+			if !r.readAs("v") || r.Set([]byte("fruit")).Current() != before {
+				t.Error("the former content is not served while the other is loaded")
+			}
+			r.eventually("the status says so", func() bool {
+				return r.node("fruit", "1").Diverged && strings.Contains(r.node("fruit", "1").Error, "are configured differently")
+			})
+			open()
+			field := now.Load("fruit").Fields.Value
+			r.eventually("the other one is served", func() bool {
+				s := r.Status()
+				return r.Set([]byte("fruit")).Current() != before && r.readAs(field) && len(s.Problems) == 0 && f.onDisk("fruit") == "1"
+			})
+			r.stop()
+			r = f.run(func(o *Options) { o.Reloadable = now })
+			r.serves("fruit", "1")
+			if !r.readAs(field) || f.log.count("load started") != 2 {
+				t.Errorf("after a restart: %d loads", f.log.count("load started"))
+			}
+		})
 	}
 }
 
@@ -95,27 +154,4 @@ func TestFieldsAreMended(t *testing.T) {
 	r.Refresh()
 	r.serves("fruit", "1")
 	r.eventually("with the field", func() bool { return r.get("/fruit/fig").body == "fig of v" })
-}
-
-// Plans of older releases do not tell the fields: then what is wrong is said.
-func TestUnknownFieldsChanged(t *testing.T) {
-	f := newFixture(t)
-	f.putAvro("fruit", "1", fruit...)
-	r := f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
-	r.serves("fruit", "1")
-	r.eventually("it is complete", func() bool { return f.log.count("load finished") == 1 })
-	m := f.manifest("fruit", "1")
-	r.stop()
-	m.Fields = nil
-	data, err := m.MarshalJSON()
-	expect.NoError(t, err)
-	expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data", "fruit", "1", "MANIFEST.json"), data, 0o644))
-	r = f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
-	r.serves("fruit", "1")
-	r.Apply(configured("w", "auto"))
-	f.flip("fruit", "1", "00000.block")
-	for _, key := range fruit {
-		r.get("/fruit/" + key)
-	}
-	r.eventually("the error is told", func() bool { return strings.Contains(r.node("fruit", "1").Error, load.ErrFieldsChanged.Error()) })
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/input/sequencefile"
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/loadproc"
 	"sequins/shard"
@@ -29,6 +31,7 @@ import (
 	"sequins/status"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/version"
 )
 
 // beLoader makes the test binary a load process.
@@ -237,29 +240,75 @@ func (f *fixture) remove(path ...string) {
 	expect.NoError(f.t, os.RemoveAll(filepath.Join(append([]string{f.root}, path...)...)))
 }
 
+// dir returns the directory of the content of a version that was planned last in the store.
+func (f *fixture) dir(db, version string) string {
+	f.t.Helper()
+	manifests, err := filepath.Glob(filepath.Join(f.store, "data", db, version, "*", "MANIFEST.json"))
+	expect.NoError(f.t, err)
+	newest, at := filepath.Join(f.store, "data", db, version, "none"), time.Time{}
+	for _, path := range manifests {
+		if st, err := os.Stat(path); err == nil && st.ModTime().After(at) {
+			newest, at = filepath.Dir(path), st.ModTime()
+		}
+	}
+	return newest
+}
+
 // manifest returns the plan by which a version was loaded.
 func (f *fixture) manifest(db, version string) (m store.Manifest) {
 	f.t.Helper()
-	data, err := os.ReadFile(filepath.Join(f.store, "data", db, version, "MANIFEST.json"))
+	data, err := os.ReadFile(filepath.Join(f.dir(db, version), "MANIFEST.json"))
 	expect.NoError(f.t, err)
 	expect.NoError(f.t, m.UnmarshalJSON(data))
 	return m
 }
 
-// onDisk lists the versions of a db in the store, and what has not been
-// cleared away. A note of which one is served belongs there.
+// onDisk lists the versions of a db in the store, once for each content, and what has not been cleared away.
 func (f *fixture) onDisk(db string) string {
+	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.store, "data", db))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		f.t.Error(err)
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != "_SERVED" && e.Name() != "_SOURCE" {
-			names = append(names, e.Name())
+		contents, err := os.ReadDir(filepath.Join(f.store, "data", db, e.Name()))
+		if err != nil || len(contents) == 0 {
+			contents = []os.DirEntry{e}
+		}
+		if !strings.HasPrefix(e.Name(), "STATE.json") {
+			names = append(names, slices.Repeat([]string{e.Name()}, len(contents))...)
 		}
 	}
 	return strings.Join(names, " ")
+}
+
+// statePath is the file of the state of a db.
+func (f *fixture) statePath(db string) string {
+	return filepath.Join(f.store, "data", db, "STATE.json")
+}
+
+// state returns what a node that has stopped remembers of a db; change may change it.
+func (f *fixture) state(db string, change func(*store.State)) store.State {
+	f.t.Helper()
+	local, err := store.Open(f.store)
+	expect.NoError(f.t, err)
+	state, err := local.State(db)
+	expect.NoError(f.t, err)
+	if change != nil {
+		change(&state)
+		expect.NoError(f.t, local.SetState(db, state))
+	}
+	expect.NoError(f.t, local.Close())
+	return state
+}
+
+// remembers returns what a running node remembers of a db.
+func (n *Node) remembers(t *testing.T, db string) store.State {
+	t.Helper()
+	state, err := n.o.Store.State(db)
+	expect.NoError(t, err)
+	return state
 }
 
 // A running is a node that runs.
@@ -358,7 +407,7 @@ func (r *running) serves(db, version string) {
 	r.f.t.Helper()
 	r.eventually(db+" is served from "+version, func() bool {
 		s := r.Set([]byte(db))
-		return s != nil && s.Current() == version && r.node(db, version).Current // the status follows a moment later
+		return s != nil && s.Current().Name == version && r.node(db, version).Current // the status follows a moment later
 	})
 }
 
@@ -402,11 +451,20 @@ line:
 	return found
 }
 
-// set returns a set of names.
-func set(names []string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, name := range names {
-		m[name] = true
+// namesOf returns the names of inputs; nil if there are none.
+func namesOf(inputs []content.Input) (names []string) {
+	for _, in := range inputs {
+		names = append(names, in.Name)
 	}
-	return m
+	return names
+}
+
+// named returns the version of a set with a name that was opened last; nil if there is none.
+func named(s *version.Set, name string) *version.Version {
+	h := s.AcquireVersion(name, "")
+	if h == nil {
+		return nil
+	}
+	defer h.Release()
+	return s.Version(h.Content().Input)
 }

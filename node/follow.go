@@ -38,6 +38,8 @@ func (n *Node) start(ctx context.Context) error {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
 	defer collect.Later()()
+	elsewhere := n.askServing(ctx)
+	n.elsewhere.Store(&elsewhere)
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
@@ -67,7 +69,7 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.atStart = !n.looked.Load()
 	if listed {
-		n.absences.Present(name, d.log)
+		n.present(d)
 	}
 	n.dbs[name] = d
 	n.following.Go(func() { d.run(ctx, listed) })
@@ -126,7 +128,7 @@ type follower struct {
 type databases struct {
 	names   []string
 	err     error
-	adopted []string // dbs that only other nodes have been able to list
+	adopted []string // dbs that only other nodes serve, while the source cannot be listed
 	full    bool     // see look
 }
 
@@ -198,9 +200,11 @@ func (f *follower) take(ctx context.Context, found databases) {
 	if found.err == nil {
 		f.update(ctx, found)
 		f.listed.Store(true)
+		f.elsewhere.Store(nil) // it was read at the start
 	} else {
 		for _, name := range found.adopted {
 			if f.dbs[name] == nil {
+				f.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
 				f.add(ctx, name, false)
 			}
 		}
@@ -231,7 +235,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 		case d.leaving:
 			f.missed = true
 		case found.full || f.absences.Unseen(name) || f.health.IsFailing(name):
-			f.absences.Present(name, d.log)
+			f.present(d)
 			wake(d.refresh)
 		}
 	}
@@ -251,11 +255,30 @@ func (f *follower) update(ctx context.Context, found databases) {
 			d.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		}
-		if d.leaving || f.absences.Missing(name, timeout, d.log) {
+		if d.leaving || f.absences.Missing(name, d.view.Load().absent, timeout, d.log) {
 			f.remove(d)
+			continue
 		}
+		d.setAbsent(f.absences.Since(name))
 	}
 	f.publish()
+}
+
+// present records that the source lists a db.
+func (n *Node) present(d *db) {
+	n.absences.Present(d.name, d.log)
+	d.setAbsent(time.Time{})
+}
+
+// setAbsent has the goroutine of a db write since when the source lacks it; zero: it does not.
+func (d *db) setAbsent(since time.Time) {
+	at := int64(0)
+	if !since.IsZero() {
+		at = since.Unix()
+	}
+	if d.absent.Swap(at) != at {
+		wake(d.survey)
+	}
 }
 
 // isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
@@ -286,7 +309,7 @@ func (f *follower) forget(d *db) {
 	f.o.Metrics.Load.Forget(d.name)
 	f.health.Forget(d.name)
 	f.success.Delete(d.name)
-	if err := f.o.Store.ForgetServed(d.name); err != nil {
+	if err := f.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
 	if f.missed && !f.anyLeaving() {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/discovery"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
@@ -111,7 +112,7 @@ func TestBackoff(t *testing.T) {
 		}
 		f.source.down.Store(false)
 		time.Sleep(6 * time.Minute)
-		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "1" {
+		if s := n.Set([]byte("fruit")); s == nil || s.Current().Name != "1" {
 			t.Error("it does not notice that the source is back")
 		}
 	})
@@ -127,8 +128,8 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		n, stop := f.follow(func(o *Options) { o.Source = src })
 		defer stop()
 		time.Sleep(30 * time.Second)
-		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {
-			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current(), n.Set([]byte("nuts")).Current())
+		if n.Set([]byte("fruit")).Current().Name != "1" || n.Set([]byte("nuts")).Current().Name != "" {
+			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current().Name, n.Set([]byte("nuts")).Current().Name)
 		}
 		if s := n.Status(); s.SourceError != "" || !s.SourceErrorSince.IsZero() || !strings.Contains(s.DBs["nuts"].Error, errDown.Error()) || len(s.Warnings) != 1 {
 			t.Errorf("the source: %q; nuts: %q; warnings %q", s.SourceError, s.DBs["nuts"].Error, s.Warnings)
@@ -142,7 +143,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		}
 		src.repair()
 		time.Sleep(time.Minute)
-		if s := n.Status(); n.Set([]byte("nuts")).Current() != "1" || s.DBs["nuts"].Error != "" || len(s.Warnings) != 0 {
+		if s := n.Status(); n.Set([]byte("nuts")).Current().Name != "1" || s.DBs["nuts"].Error != "" || len(s.Warnings) != 0 {
 			t.Errorf("nuts: %q; warnings %q", s.DBs["nuts"].Error, s.Warnings)
 		}
 	})
@@ -175,7 +176,7 @@ func TestReadyWithoutPermission(t *testing.T) {
 	r := f.run()
 	r.serves("nuts", "1")
 	r.stop()
-	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "1", "00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.dir("nuts", "1"), "00000.block"), 100))
 	f.damage("nuts", "1", "part-r-00000")
 	synctest.Test(t, func(t *testing.T) {
 		n, stop := start(fs.ErrPermission)
@@ -260,9 +261,13 @@ func TestExisting(t *testing.T) {
 			expect.NoError(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.cancel()
-			l, err := d.existing(t.Context(), discovery.Question{Current: test.current, Known: set(test.exist)})
+			known := map[string]content.Input{}
+			for _, name := range test.exist {
+				known[name] = content.Input{Name: name}
+			}
+			l, err := d.existing(t.Context(), discovery.Question{Current: content.Input{Name: test.current}, Known: known})
 			expect.NoError(t, err)
-			if diff := cmp.Diff(test.want, l.Versions); diff != "" || l.Unfinished != test.why {
+			if diff := cmp.Diff(test.want, namesOf(l.Inputs)); diff != "" || l.Unfinished != test.why {
 				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)
 			}
 		})
@@ -313,8 +318,8 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		d := newDB(t.Context(), n, "fruit")
 		defer d.cancel()
 		l, err := d.existing(t.Context(), discovery.Question{})
-		if !errors.Is(err, test.want) || !slices.Equal(l.Versions, test.versions) || !slices.Equal(l.Unknown, test.unknown) || l.Next.IsZero() == (test.unknown != nil) {
-			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, l.Versions, l.Unknown, l.Next, err)
+		if !errors.Is(err, test.want) || !slices.Equal(namesOf(l.Inputs), test.versions) || !slices.Equal(l.Unknown, test.unknown) || l.Next.IsZero() == (test.unknown != nil) {
+			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, namesOf(l.Inputs), l.Unknown, l.Next, err)
 		}
 	}
 }
@@ -349,7 +354,7 @@ func TestRefreshDuringListing(t *testing.T) {
 		f.put("fruit", "2", 1, fruit...)
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -381,8 +386,8 @@ func TestManyDatabasesOfAMuteSource(t *testing.T) {
 		began := time.Now()
 		n, stop := f.follow(func(o *Options) { o.Source = mute{f.source} })
 		defer stop()
-		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current() != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current().Name != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
 		}
 		time.Sleep(startTimeout)
 		synctest.Wait()
@@ -413,8 +418,8 @@ func TestSourceTooSlowForStart(t *testing.T) {
 		began := time.Now()
 		n, stop := f.follow(func(o *Options) { o.Source = hanging{f.source} })
 		defer stop()
-		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current() != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current().Name != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
 		}
 		if !n.MayExist([]byte("nuts")) {
 			t.Error("it takes a db for missing that the source may have")
@@ -428,7 +433,7 @@ func TestSourceTooSlowForStart(t *testing.T) {
 		if ok, reason := n.Ready(""); !ok {
 			t.Errorf("it is not ready: %s", reason)
 		}
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("without a source it serves %q, and has 2", got)
 		}
 	})
@@ -437,7 +442,7 @@ func TestSourceTooSlowForStart(t *testing.T) {
 // A deafCluster never learns who holds what.
 type deafCluster struct{ version.Solo }
 
-func (deafCluster) Follow(ctx context.Context, _, _ string) version.Following {
+func (deafCluster) Follow(ctx context.Context, _ string, _ content.Input) version.Following {
 	<-ctx.Done()
 	return version.Solo{}
 }
@@ -457,8 +462,8 @@ func TestStartWithoutViews(t *testing.T) {
 		began := time.Now()
 		n, stop := f.follow(func(o *Options) { o.Cluster = deafCluster{} })
 		defer stop()
-		if took := time.Since(began); took > followTimeout || n.Set([]byte("fruit")).Current() != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		if took := time.Since(began); took > followTimeout || n.Set([]byte("fruit")).Current().Name != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
 		}
 	})
 }

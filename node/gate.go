@@ -2,27 +2,16 @@ package node
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"time"
 
 	"sequins/gate"
-	"sequins/version"
+	"sequins/internal/content"
+	"sequins/store"
 )
 
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
 const measureRetry = 5 * time.Second
-
-// newGate returns the gate of a database with what is known from before a restart.
-func (d *db) newGate() *gate.Gate {
-	data, err := d.node.o.Store.Gate(d.name)
-	record, invalid := gate.ParseRecord(data)
-	if err := errors.Join(err, invalid); err != nil {
-		d.log.Error("it is not known which versions were held before the restart; they are judged again", "error", err)
-	}
-	d.heldBefore, d.formerly = record.HeldIDs(), record.ServedIDs()
-	return gate.New(record)
-}
 
 // rules returns the rules of a database.
 func (n *Node) rules(db string) gate.Rules {
@@ -32,175 +21,172 @@ func (n *Node) rules(db string) gate.Rules {
 	return gate.Rules{}
 }
 
-// followRules takes over rules that have changed.
+// followRules takes over rules that have changed. What was judged by the others is judged again.
 func (d *db) followRules() {
-	rules := d.node.rules(d.name)
-	if rules.Equal(d.rules) {
-		return
-	}
-	d.rules = rules
-	d.node.o.shadows.Stop(d.name)
-	for _, l := range d.live {
-		l.shadow = nil // reads are compared anew
+	if rules := d.node.rules(d.name); rules.Fingerprint() != d.rules.Fingerprint() {
+		d.rules = rules
+		for _, l := range d.live {
+			l.waitUntil = time.Time{}
+		}
 	}
 }
 
-// judge decides whether a version may be advertised and served, and publishes what this node thinks of it.
+// judge decides whether a version may be advertised and served, and publishes what this node finds.
 func (d *db) judge(l *live, held []bool) gate.Verdict {
 	before := l.verdict
-	if d.gate.SetRules(d.rules) {
-		l.verdict = d.gate.Judge(d.candidate(l, held))
-		d.keepJudgements()
-	} else {
-		l.verdict = gate.Verdict{State: gate.Passed}
-		d.markServed(l)
+	if l.content() == d.servedContent() && d.memory.Totals == nil {
+		d.learnTotals(l)
 	}
+	l.verdict = d.verdict(l, held)
 	v := l.verdict
 	l.v.Withhold(!v.MayServe())
-	if !bytes.Equal(v.Report, before.Report) {
-		l.Report(v.Report)
-	}
-	if v.Measure && !l.measuring {
-		d.measure(l, v.Served)
-	}
+	d.report(l)
 	switch {
 	case v.MayServe() && !before.MayServe() && d.node.admitted.Load():
 		l.tell()
 	case !v.MayServe() && before.MayServe():
 		l.Withdraw()
 	}
-	d.tellVerdict(l, before)
-	if v.Shadow && l.shadow == nil {
-		d.startShadow(l)
+	if v.State == gate.Held && before.State != gate.Held { // older versions may be needed that have not been listed
+		d.startListing(true)
+		d.tellAfter(0, rejudged{})
+	}
+	if v.Skipped != "" && before.Skipped == "" {
+		d.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
 	}
 	return v
 }
 
-// startShadow begins to compare reads of clients with a version, unless that is done with a newer one. It ends the
-// comparison with an older one, which begins anew if it is needed then.
-func (d *db) startShadow(l *live) {
-	for _, other := range d.live {
-		switch {
-		case other.shadow == nil || !other.verdict.Shadow:
-		case other.v.Info().Name > l.v.Info().Name:
-			return
-		default:
-			other.shadow = nil
-		}
+// verdict returns the verdict on a version. What is served, or was, is not judged again.
+func (d *db) verdict(l *live, held []bool) gate.Verdict {
+	c := l.content()
+	served, totals := d.compared(c)
+	if d.rules.IsZero() || c == served || d.state.WasServed(c.Input) && !d.state.Likely {
+		return gate.Verdict{State: gate.Passed}
 	}
-	l.shadow = d.node.o.shadows.Start(d.name, gate.Acquire(d.set, d.live[d.state.Current].v), gate.Acquire(d.set, l.v),
-		d.rules.ShadowReads, func() { wake(d.survey) })
-	l.shadowEnd = false
-	d.tellAfter(d.rules.ShadowTimeout, shadowOver{l, l.shadow})
-}
-
-// shadowOver reports that the time for which reads of clients are compared with a version is over.
-type shadowOver struct {
-	l      *live
-	shadow *gate.Shadow
-}
-
-// tell implements message.
-func (s shadowOver) tell(d *db) {
-	if name := s.l.v.Info().Name; d.live[name] == s.l && s.l.shadow == s.shadow {
-		s.l.shadowEnd = true
-		reads := s.shadow.Sample()
-		d.log.Info("the time for comparing reads is over", "version", name, "reads", reads.Keys, "differing", reads.Missing)
-		d.look(name)
+	older := c.Name < max(d.state.Current.Name, d.state.Served.Name)
+	f := gate.Facts{Rules: d.rules, Held: held, Mixed: d.node.o.Cluster.Mixed(), Own: l.measures, Failure: l.unmeasured, Served: served, Older: older,
+		Before: d.verdictBefore(c), Waited: !l.waitUntil.IsZero() && !time.Now().Before(l.waitUntil)}
+	if totals != nil {
+		f.Totals = &gate.Figures{Records: totals.Records, Bytes: totals.Bytes}
 	}
-}
-
-// tellVerdict tells of a change of the judgement that somebody may have to know. When a version is held, older ones may be
-// needed that have not been listed, and reads of clients may be compared with another one.
-func (d *db) tellVerdict(l *live, before gate.Verdict) {
-	v, name := l.verdict, l.v.Info().Name
+	f.Reports, f.Known = d.reports(l)
 	switch {
-	case v.State == gate.Held && before.State != gate.Held:
-		if !v.Known { // otherwise that was told before
-			d.events.Held(name, v.Reason)
-		}
-		d.startListing(true)
-		d.tellAfter(0, rejudged{})
-	case v.State == gate.Passed && v.Excused && before.State == gate.Held:
-		d.events.Approved(name, v.Reason)
-	}
-}
-
-// candidate describes a version to the gate.
-func (d *db) candidate(l *live, held []bool) gate.Candidate {
-	info, s := l.v.Info(), &d.state
-	c := gate.Candidate{ID: info.Name, Plan: info.Plan, Held: held, Settled: d.loads[info.Name] == nil,
-		Active: info.Name == s.Current, Served: s.Current, Deciding: s.Deciding() && info.Name != s.Served,
-		Older: info.Name < max(s.Current, s.Served)}
-	switch {
-	case info.Name == s.Served && s.Taken:
-		c.Excused = "other nodes serve it"
-	case info.Name == s.Served && !s.Likely:
-		c.Excused = "it was served before a restart"
-	case s.Pin.Version == version.Name(info.Name):
-		c.Excused = "it is pinned"
-	case s.Pin.Excuses(info.Name):
-		c.Excused = "it is approved"
+	case d.state.Pin.Version == c.Name:
+		f.Excused = "it is pinned"
+	case d.state.Pin.Excuses(c.Name):
+		f.Excused = "it is approved"
 		if d.pin.By != "" {
-			c.Excused += " (by " + d.pin.By + ")"
+			f.Excused += " (by " + d.pin.By + ")"
+		}
+	case slices.Contains(d.memory.Former, c):
+		f.Excused = "this node has served it before"
+	}
+	against := served
+	if older {
+		against = content.Content{}
+	}
+	if d.loads[c.Input] == nil && !l.measuring && !l.measures.IsCurrent(held, d.rules, against) {
+		d.measure(l, against)
+	}
+	v := gate.Judge(f)
+	if v.State == gate.Passed && d.state.Likely && d.state.Deciding() && f.Excused == "" && c.Input != d.state.Served {
+		v.State, v.Finding.State, v.Reason = gate.Pending, gate.Pending, "it is not decided yet which version is served"
+	}
+	if v.State != gate.Pending {
+		d.keepVerdict(c, v)
+	} else if v.Waits && l.waitUntil.IsZero() {
+		l.waitUntil = time.Now().Add(gate.MaxWait)
+		d.tellAfter(gate.MaxWait, rejudged{})
+	}
+	return v
+}
+
+// compared returns what a content is compared with, and its totals, nil if they are not known: what is served or, if it is not known what was served
+// before a restart, the newest older content of which all figures are known.
+func (d *db) compared(c content.Content) (served content.Content, totals *store.Totals) {
+	served = d.servedContent()
+	switch l := d.live[served.Input]; {
+	case served.Name != "" && served == d.memory.Served:
+		return served, d.memory.Totals
+	case l != nil:
+		return served, d.totals(l)
+	case !d.state.Likely:
+		return served, nil
+	}
+	for in, l := range d.live {
+		if t := d.totals(l); t != nil && in.Name < c.Name && in.Name > served.Name {
+			served, totals = l.content(), t
 		}
 	}
-	if l.shadow != nil {
-		c.Shadow, c.ShadowOver = l.shadow.Sample(), l.shadowEnd
-	}
-	c.Reports, c.Known = l.Reports()
-	if c.Served == "" {
-		c.Elsewhere = d.elsewhere(info.Name)
-	}
-	d.askAbout(l, &c)
-	return c
+	return served, totals
 }
 
-// elsewhere returns the newest version older than id that another node serves and has a judgement of, "" if there is none:
-// that node can compare.
-func (d *db) elsewhere(id string) string {
-	for _, v := range slices.Backward(d.state.Entries) {
-		if f := d.facts[v.Name].following; v.Name < id && f != nil {
-			if reports, known := f.Reports(); !known || gate.AnyServes(reports) {
-				return version.Name(v.Name)
-			}
-		}
+// servedContent returns what this node serves, or served before its restart.
+func (d *db) servedContent() content.Content {
+	if d.state.Current == d.memory.Served.Input || d.state.Current.Name == "" && !d.state.Likely {
+		return d.memory.Served
 	}
-	return ""
+	return d.set.Current()
 }
 
-// keepJudgements records what the gate has to remember over restarts. If that fails, it is tried again at the next look.
-func (d *db) keepJudgements() {
-	err := d.gate.Save(func(data []byte) error { return d.node.o.Store.SetGate(d.name, data) })
-	if err != nil && !d.unkept {
-		d.log.Error("it cannot be recorded which versions are held and which were served; after a restart they are judged again, and former versions may not be kept", "error", err)
-	}
-	d.unkept = err != nil
+// reports returns what the other nodes report of a version, and whether that is known.
+func (d *db) reports(l *live) (map[string]gate.Report, bool) {
+	data, known := l.Reports()
+	return l.parser.Parse(data), known
 }
 
-// markServed records that a version is served if it may be kept when another one replaces it: after a restart it is not
-// known otherwise that a version was served that lacks partitions, as it does while another node is down.
-func (d *db) markServed(l *live) {
-	if info := l.v.Info(); info.Name == d.state.Current && d.keep() > 1 {
-		d.gate.Served(info.Name, info.Plan)
-		d.keepJudgements()
+// totals returns the totals of a version; nil if not all of its figures are known.
+func (d *db) totals(l *live) *store.Totals {
+	reports, _ := d.reports(l)
+	t, unknown := gate.Sum(len(l.open), l.known(), reports)
+	if len(unknown) > 0 {
+		return nil
+	}
+	return &store.Totals{Records: t.Records, Bytes: t.Bytes}
+}
+
+// learnTotals adds the totals of the version that is served to the memory as soon as they are known.
+func (d *db) learnTotals(l *live) {
+	if t := d.totals(l); t != nil {
+		d.memory.Totals = t
+		d.saveSoon()
 	}
 }
 
-// measure reads the figures of a version in the background.
-func (d *db) measure(l *live, served string) {
-	h := gate.Acquire(d.set, l.v)()
+// report publishes what this node reports of a version, if that has changed.
+func (d *db) report(l *live) {
+	if d.node.o.Cluster.Changes() == nil {
+		return // there are no other nodes
+	}
+	found := l.verdict.Finding
+	if before := d.verdictBefore(l.content()); before != nil && d.state.WasServed(l.in()) {
+		found = *before
+	}
+	r := gate.NewReport(l.content(), d.servedContent(), d.rules, l.known(), found)
+	r.Loading = d.loads[l.in()] != nil
+	data, err := r.Encode()
+	switch {
+	case err != nil && !l.unreported:
+		l.unreported = true
+		d.log.Error("what this node holds of a version cannot be reported to other nodes", "version", l.in().Name, "error", err)
+	case err == nil && !bytes.Equal(data, l.reported):
+		l.reported = data
+		l.Report(data)
+	}
+}
+
+// measure reads the figures of a version in the background, and compares it with another one, or with none.
+func (d *db) measure(l *live, against content.Content) {
+	h := d.set.AcquireVersion(l.in().Name, l.content().Code())
 	if h == nil {
 		return
 	}
-	var other *version.Handle
-	if s := d.live[served]; s != nil {
-		other = gate.Acquire(d.set, s.v)()
-	}
+	other := d.set.AcquireVersion(against.Name, against.Code())
 	l.measuring = true
-	rules := d.rules
+	rules, known := d.rules, slices.Clone(l.figures)
 	d.work(func() message {
-		m, err := gate.Measure(d.ctx, h, other, rules)
+		m, err := gate.Measure(d.ctx, h, other, rules, known)
 		h.Release()
 		if other != nil {
 			other.Release()
@@ -208,29 +194,27 @@ func (d *db) measure(l *live, served string) {
 		if err != nil {
 			d.pause(measureRetry)
 		}
-		return measured{l, served, rules, m, err}
+		return measured{l, m, err}
 	})
 }
 
 // measured reports the figures of a version.
 type measured struct {
-	live   *live
-	served string
-	rules  gate.Rules
-	gate.Measured
-	err error
+	live     *live
+	measures gate.Measures
+	err      error
 }
 
-// tell implements message. The figures of one version can decide on another.
+// tell implements message.
 func (m measured) tell(d *db) {
-	m.live.measuring = false
-	name := m.live.v.Info().Name
-	if d.live[name] != m.live {
+	l := m.live
+	l.measuring = false
+	if d.live[l.in()] != l {
 		return
 	}
-	d.gate.Measured(name, m.served, m.rules, m.Measured, m.err)
+	l.measures, l.unmeasured = &m.measures, m.err
 	if m.err != nil {
-		d.log.Warn("not all figures of a version can be read; they are read again", "version", name, "error", m.err)
+		d.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", m.err)
 	}
 	d.lookAtAll()
 }
@@ -244,9 +228,9 @@ func (rejudged) tell(d *db) { d.lookAtAll() }
 // lookAtAll reports the state of all versions to the state machine, the active one first.
 func (d *db) lookAtAll() {
 	d.look(d.state.Current)
-	for name := range d.live {
-		if name != d.state.Current {
-			d.look(name)
+	for in := range d.live {
+		if in != d.state.Current {
+			d.look(in)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestKeptOverRestarts(t *testing.T) {
 			r.Refresh()
 			r.serves("fruit", "2")
 			r.stop()
-			expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", "00001.block")))
+			expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), "00001.block")))
 
 			r = f.run(ruled(rules[1]), keeping(2))
 			defer r.stop()

@@ -13,7 +13,7 @@ import (
 
 // stored is a file of the version of fruit in the store.
 func (f *fixture) stored(name string) string {
-	return filepath.Join(f.store, "data", "fruit", "1", name)
+	return filepath.Join(f.dir("fruit", "1"), name)
 }
 
 // known loads fruit in three partitions, and stops the node once the store lists the blocks.

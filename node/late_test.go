@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/source"
 	"sequins/store"
@@ -50,12 +51,12 @@ func TestPeersLate(t *testing.T) {
 				n, stop := run()
 				defer stop()
 				time.Sleep(wholeTimeout / 2)
-				if got := n.Set([]byte("fruit")).Current(); got != "" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "" {
 					t.Fatalf("nobody holds it, and current is %q", got)
 				}
 				c.hold("1", 0, 1)
 				time.Sleep(time.Second)
-				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 					t.Errorf("current is %q", got)
 				}
 			})
@@ -109,28 +110,28 @@ func TestServedUnreadable(t *testing.T) {
 		f.put("fruit", "2", 2, fruit...)
 		n.Refresh()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" || n.Set([]byte("fruit")).Version("1") == nil {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" || named(n.Set([]byte("fruit")), "1") == nil {
 			t.Fatalf("current is %q", got)
 		}
 		stop()
-		suffix := "_SERVED"
+		suffix := "STATE.json"
 		disk.open.Store(&suffix)
 		n, stop = run([]int{0}) // the other node is not there yet
 		defer stop()
 		disk.open.Store(nil)
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got == "1" {
+		if got := n.Set([]byte("fruit")).Current().Name; got == "1" {
 			t.Errorf("after a restart it serves %q", got)
 		}
 		c.hold("2", 1)
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("when the other node is there, it serves %q", got)
 		}
 	})
 }
 
-// TestServedUnreadableAlone: a node without a cluster has served a complete version, and not one whose load was under way.
+// TestServedUnreadableAlone: also a node without a cluster does not go behind the greatest name on its disk, although of that only a load has begun.
 func TestServedUnreadableAlone(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
@@ -141,15 +142,22 @@ func TestServedUnreadableAlone(t *testing.T) {
 		local, err := store.Open(f.store)
 		expect.NoError(t, err)
 		m := f.manifest("fruit", "1")
-		_, err = local.Create("fruit", "2", m)
+		m.Version, m.Input = "2", content.Sum("2")
+		_, err = local.Create("fruit", m)
 		expect.NoError(t, err)
 		expect.NoError(t, local.Close())
-		expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data/fruit/_SERVED"), nil, 0o644))
+		expect.NoError(t, os.WriteFile(f.statePath("fruit"), nil, 0o644))
 		f.source.down.Store(true)
 		n, stop := f.follow(func(o *Options) {})
 		defer stop()
-		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+		time.Sleep(time.Minute)
+		if got := n.Set([]byte("fruit")).Current().Name; got != "" || f.onDisk("fruit") != "1 2" {
+			t.Errorf("without the source current is %q, and on the disk are %s", got, f.onDisk("fruit"))
+		}
+		f.put("fruit", "2", 2, fruit...)
+		f.source.down.Store(false)
+		time.Sleep(maxBackoff)
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -165,7 +173,7 @@ func TestUnreadableManifest(t *testing.T) {
 		_, stop := f.follow(func(o *Options) {})
 		time.Sleep(time.Second)
 		stop()
-		suffix := "fruit/1/MANIFEST.json"
+		suffix := strings.TrimPrefix(filepath.Join(f.dir("fruit", "1"), "MANIFEST.json"), f.store)
 		disk.stat.Store(&suffix)
 		f.source.down.Store(true)
 		n, stop := f.follow(func(o *Options) {
@@ -173,7 +181,7 @@ func TestUnreadableManifest(t *testing.T) {
 		})
 		defer stop()
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("nuts")).Current(); got != "1" {
+		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
 			t.Errorf("of the other database, current is %q", got)
 		}
 	})
@@ -208,11 +216,11 @@ func TestOldVersionThatMayNotBeRead(t *testing.T) {
 		})
 		defer stop()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "" {
 			t.Errorf("after a few looks current is %q", got)
 		}
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -222,7 +230,7 @@ func TestOldVersionThatMayNotBeRead(t *testing.T) {
 // anything for good.
 func TestServedIsDamaged(t *testing.T) {
 	for name, damage := range map[string]func(f *fixture){
-		"its revision is damaged": func(f *fixture) {
+		"the input of the source is damaged": func(f *fixture) {
 			f.damage("fruit", "2", "part-r-00000")
 			f.damage("fruit", "2", "part-r-00001")
 		},
@@ -234,7 +242,7 @@ func TestServedIsDamaged(t *testing.T) {
 			f := newFixture(t)
 			f.put("fruit", "1", 2, fruit...)
 			synctest.Test(t, func(t *testing.T) {
-				w := waitForRevision(t, f)
+				w := waitForInput(t, f)
 				damage(f)
 				w.restart(nil) // the other nodes do not come back
 				defer w.stop()

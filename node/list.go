@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sequins/discovery"
+	"sequins/internal/content"
 	"sequins/internal/sleep"
-	"sequins/load"
 	"sequins/source"
 	"sequins/store"
 	"sequins/version"
@@ -44,12 +44,12 @@ func (d *db) startCheck() {
 	}
 }
 
-// beginListing begins a listing; again and compare are those of a question.
-func (d *db) beginListing(again, compare bool) {
+// beginListing begins a listing; again and only are those of a question.
+func (d *db) beginListing(again, only bool) {
 	d.listing = true
 	checked, asked := d.checking(), d.node.asked.Load()
 	q := d.question(checked)
-	q.Again, q.Compare = again, compare
+	q.Again, q.Only = again, only
 	timeout := listTimeout
 	if d.state.Looking {
 		timeout = startTimeout
@@ -65,39 +65,65 @@ func (d *db) beginListing(again, compare bool) {
 // has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
 func (d *db) question(check bool) discovery.Question {
 	s := d.state
-	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]bool), Loading: make(map[string]bool), Held: make(map[string]bool), Settled: make(map[string]bool),
-		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), Apart: make(map[string]bool), IDs: d.newest(), Changed: d.changed, Last: d.last, Pin: d.pin}
+	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]content.Input), Loading: make(map[content.Input]bool), Held: make(map[content.Input]bool),
+		Settled: make(map[content.Input]bool), Failed: make(map[content.Input]bool), Manifests: d.servedManifests(), Compare: make(map[content.Input]store.Manifest),
+		Apart: make(map[content.Input]bool), Mixed: d.node.o.Cluster.Mixed(), Last: d.last, Pin: d.pin}
 	for _, v := range s.Entries {
-		q.Failed[v.Name], q.Held[v.Name] = v.Reason != "", v.Held
-		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
+		q.Failed[v.Input], q.Held[v.Input] = v.Reason != "", v.Held
+		writtenAgain := v.Reason != "" && slices.Contains(s.Unknown, v.Name)
+		if v.Input != s.Served && !slices.Contains(s.Listed, v.Input) && !writtenAgain || d.isPart(v.Input) {
 			continue
 		}
-		q.Known[v.Name] = (v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active) && (!d.foreign[v.Name] || v.Name == s.Current || v.Name == s.Served)
-		q.Loading[v.Name] = q.Known[v.Name] && v.Work == version.Loading && v.Reason == ""
-		q.Settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
+		if v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active || v.Reason != "" {
+			q.Known[v.Name] = v.Input
+			q.Loading[v.Input] = v.Work == version.Loading && v.Reason == ""
+		}
+		q.Settled[v.Input] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
-	for _, id := range s.Rejected {
-		q.Held[id] = true
+	for _, in := range s.Rejected {
+		q.Held[in] = true
 	}
-	for _, id := range q.IDs {
-		l := d.live[id]
-		if l == nil {
+	for in, l := range d.live {
+		v, _ := s.Entry(in)
+		if v.Exit != version.Staying || in.Name < s.Current.Name {
 			continue
 		}
-		q.Apart[id] = len(l.OtherPlans()) > 0
-		v, _ := s.Entry(id)
-		if q.Apart[id] || id == d.changed || d.last.Differs[id] != "" || d.last.Wrong[id] != "" || check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) {
-			q.Plans[id] = l.manifest
+		elsewhere := l.Elsewhere()
+		_, shared := elsewhere[l.content()]
+		q.Apart[in] = len(elsewhere) > 0 && !shared
+		due := check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) ||
+			v.Status == version.Active && v.Reason != "" // its files may have changed, so that a block cannot be loaded again
+		if due || len(elsewhere) > 1 || q.Apart[in] || d.last.Differs[in] != "" || d.last.Wrong[in] != "" {
+			q.Compare[in] = l.manifest
 		}
 	}
 	return q
 }
 
-// tell implements message. Of the versions that have failed, those whose files have changed are retried.
+// servedManifests returns the manifests of contents that are served, here or by other nodes, by the names of their versions. A content that can neither
+// be served nor loaded is left out.
+func (d *db) servedManifests() map[string][]store.Manifest {
+	all := make(map[string][]store.Manifest)
+	for in, m := range d.supersets {
+		if v, _ := d.state.Entry(in); !v.Failed && m.Version != "" {
+			all[in.Name] = append(all[in.Name], m)
+		}
+	}
+	for _, v := range d.state.Entries {
+		if _, added := d.supersets[v.Input]; added || !d.state.WasServed(v.Input) || v.Exit != version.Staying || v.Failed && !v.Readable {
+			continue
+		}
+		if m := d.knownManifest(v.Input); m != nil {
+			all[v.Name] = append(all[v.Name], *m)
+		}
+	}
+	return all
+}
+
+// tell implements message.
 func (l listing) tell(d *db) {
 	d.listing, d.relisting = false, false
 	first, before := d.state.Looking, d.last
-	l = d.revised(l)
 	floor := d.state.Floor()
 	same := slices.Equal(l.After(floor), d.last.After(floor)) && slices.Equal(l.Unknown, d.last.Unknown)
 	if l.err == nil {
@@ -108,7 +134,7 @@ func (l listing) tell(d *db) {
 	d.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
-		d.handle(version.Listed{Versions: l.Versions, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
+		d.handle(version.Listed{Inputs: l.Inputs, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
 		d.lookAtAll() // which the pin may excuse
 	case l.err != nil:
 		d.handle(version.Unlisted{}) // no effect after the first listing
@@ -116,11 +142,6 @@ func (l listing) tell(d *db) {
 	}
 	if l.err == nil {
 		d.reportWrong(before, l.Listing)
-		d.retryChanged(l.Listing)
-		if d.foreign[l.Same] {
-			d.log.Info("the version on disk is the one that the source has", "version", l.Same)
-			d.keepOrigin(l.Same)
-		}
 	}
 	if l.checked {
 		d.check.asked = l.asked
@@ -128,8 +149,8 @@ func (l listing) tell(d *db) {
 	}
 	retries := d.due
 	d.due = nil
-	for _, name := range retries {
-		d.handle(version.Retry{Version: name})
+	for _, in := range retries {
+		d.handle(version.Retry{Input: in})
 	}
 	if d.again {
 		d.again = false
@@ -159,14 +180,18 @@ func (d *db) take(l listing) {
 	if l.err != nil {
 		return
 	}
-	for _, name := range l.Late(d.last, d.state.Current) {
+	for _, name := range l.Late(d.last, d.state.Current.Name) {
 		d.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
-			"version", name, "served", d.state.Current)
+			"version", name, "served", d.state.Current.Name)
 	}
 	if l.Unfinished != "" && l.Unfinished != d.unfinished {
 		d.log.Info("version is not complete yet", "reason", l.Unfinished)
 	}
 	d.unfinished, d.last = l.Unfinished, l.Listing
+	if l.Marked && !d.memory.Marked {
+		d.memory.Marked = true
+		d.saveSoon()
+	}
 	if l.Next.IsZero() || d.relooking() && !l.Next.Before(d.relookAt) {
 		return
 	}
@@ -226,23 +251,19 @@ func (d *db) list(timeout time.Duration, q discovery.Question) listing {
 // existing finds the newest complete versions in the source.
 func (d *db) existing(ctx context.Context, q discovery.Question) (discovery.Listing, error) {
 	r := d.node.reloadable.Load()
+	options := d.node.loadOptions(d.name)
 	found, err := discovery.Finder{
 		Source: d.node.o.Source, DB: d.name, Log: d.log, Settle: r.Settle,
-		Require: d.node.loadOptions(d.name).RequireSuccess, Auto: r.AutoSuccess(d.name),
-		Begun: d.begunWith, Shared: d.shared,
+		Require: options.RequireSuccess, Auto: r.AutoSuccess(d.name), Input: options.Input, Begun: d.hasBegunBefore,
 	}.Find(ctx, q)
 	if found.Marked {
 		d.node.success.Store(d.name, true)
-		if err := d.node.o.Store.SetMarked(d.name); err != nil {
-			d.log.Warn("a restart will not know that versions need a marker", "error", err)
-		}
 	}
 	return found, err
 }
 
-// begunWith reports whether a load of a version has begun with the same files, maybe before a restart.
-// The version was complete then, and has not changed.
-func (d *db) begunWith(id string, files []source.File) bool {
-	dir, err := d.node.o.Store.Dir(d.name, id)
-	return err == nil && load.Differing(dir.Manifest(), files).None()
+// hasBegunBefore reports whether a load of an input has begun, maybe before a restart. The version was complete then, and has not changed.
+func (d *db) hasBegunBefore(in content.Input) bool {
+	_, err := d.node.o.Store.Dir(d.name, in)
+	return err == nil
 }

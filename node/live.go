@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/gate"
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
@@ -18,12 +19,12 @@ import (
 type live struct {
 	v *version.Version
 	version.Following
-	manifest store.Manifest // the plan of its blocks
-	open     []bool         // by partition: its local block is open
-	records  []int64        // by partition
-	bytes    []int64
-	known    []blocks.Known // of small blocks, by partition
-	unlisted bool           // known is not what the store lists
+	manifest store.Manifest  // of its content
+	open     []bool          // by partition: its local block is open
+	figures  []*gate.Figures // of the open blocks, by partition
+	bytes    []int64         // their sizes
+	list     []store.Listed  // what is known of blocks, by partition
+	unlisted bool            // list is not what the store lists
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
 	// have been withdrawn. returning reports whether a timer to advertise some of them again is running.
@@ -32,40 +33,50 @@ type live struct {
 
 	retirement *retirement // nil unless retired
 
-	// asked: the other nodes were asked whether they have held it; asking, until they have answered. heldBy is the answer.
-	asked, asking bool
-	heldBy        string
-
-	verdict   gate.Verdict
-	measuring bool // its figures are being read
-	shadow    *gate.Shadow
-	shadowEnd bool // ShadowTimeout is over
+	verdict    gate.Verdict
+	measures   *gate.Measures // by the rules; nil until they have been read
+	unmeasured error          // why not all of them could be read
+	measuring  bool           // they are being read
+	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
+	parser     gate.Parser    // of the reports of other nodes
+	reported   []byte         // the last report
+	unreported bool           // it was logged that there is none
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
 	waiting  bool              // a timer for the first of them is running
 }
 
 func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
-	d.gate.Forget(m.Version) // the figures of its blocks by another plan
 	l := &live{
 		v: version.New(version.Info{
-			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
-			LastModified: m.LastModified, Plan: m.PlanHash(), Following: f,
+			DB: d.name, Content: m.Content(), Partitions: m.Partitions, Partitioner: partitioner,
+			LastModified: m.LastModified, Following: f,
 		}),
 		Following: f,
 		manifest:  m,
 		open:      make([]bool, m.Partitions),
-		records:   make([]int64, m.Partitions),
+		figures:   make([]*gate.Figures, m.Partitions),
 		bytes:     make([]int64, m.Partitions),
 		damaged:   make(map[int]bool),
-		known:     make([]blocks.Known, m.Partitions),
+		list:      make([]store.Listed, m.Partitions),
 		released:  make(map[int]time.Time),
 	}
-	if d.rules.IsZero() {
-		l.verdict.State = gate.Passed
-	}
-	l.v.Withhold(!l.verdict.MayServe())
+	l.v.Withhold(true) // until it is judged
 	return l
+}
+
+// content returns what the version's blocks are made from, and in its input.
+func (l *live) content() content.Content { return l.v.Info().Content }
+func (l *live) in() content.Input        { return l.v.Info().Input }
+
+// known returns the measures with the figures of all open blocks.
+func (l *live) known() *gate.Measures {
+	m := gate.Measures{}
+	if l.measures != nil {
+		m = *l.measures
+	}
+	m.Figures = l.figures
+	return &m
 }
 
 // forget makes the next openBlocks open the block of a partition again.
@@ -77,8 +88,10 @@ func (l *live) forget(partition int) {
 
 // size returns the records and bytes of the open blocks.
 func (l *live) size() (records, bytes int64) {
-	for p := range l.records {
-		records += l.records[p]
+	for p, f := range l.figures {
+		if f != nil {
+			records += f.Records
+		}
 		bytes += l.bytes[p]
 	}
 	return records, bytes
@@ -91,7 +104,7 @@ func (d *db) seen(l *live) version.Seen {
 	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
-	return version.Seen{Version: l.v.Info().Name, Complete: complete && !refuted,
+	return version.Seen{Input: l.in(), Complete: complete && !refuted,
 		Replicated: !refuted && verdict.MayServe() && d.replicated(l.Following, held), Readable: version.IsReadable(l.Following, held),
 		Whole: !refuted && version.IsWhole(l.Following, held), Held: verdict.State == gate.Held, Unjudged: verdict.State == gate.Pending}
 }
@@ -107,43 +120,39 @@ const followTimeout = 10 * time.Second
 
 // open adds a version to the set if it can be read without a load: because there are local blocks, or
 // because other nodes hold it.
-func (d *db) open(name string) version.Event {
+func (d *db) open(in content.Input) version.Event {
 	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
-	f := d.node.o.Cluster.Follow(ctx, d.name, name)
+	f := d.node.o.Cluster.Follow(ctx, d.name, in)
 	cancel()
-	d.facts[name].following = f
-	l, err := d.openLocal(name, f)
+	d.facts[in].following = f
+	l, err := d.openLocal(in, f)
 	if err == nil && l == nil {
-		l, err = d.openRemote(name, f)
+		l, err = d.openRemote(in, f)
 	}
 	if err != nil {
-		d.log.Warn("version cannot be opened; it will be loaded again", "version", name, "error", err)
+		d.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
 	}
 	if l == nil {
-		return version.Absent{Version: name}
+		return version.Absent{Input: in}
 	}
 	d.insert(l)
 	d.listBlocks(l)
 	if created := l.manifest.Created; !created.IsZero() {
-		d.facts[name].created = created
+		d.facts[in].created = created
 	}
 	seen := d.seen(l)
-	d.log.Info("version opened", "version", name, "partitions", len(l.open), "complete", seen.Complete)
+	d.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", seen.Complete)
 	return seen
 }
 
-// insert adds a version to the set, replacing one with the same name.
+// insert adds a version to the set, replacing one of the same input.
 func (d *db) insert(l *live) {
-	name := l.v.Info().Name
 	if old := d.set.Prepare(l.v); old != nil {
 		l.Withdraw()
 		d.closeLater(old, func() {})
 	}
-	l.v.SetPlan()
-	d.live[name] = l
-	for _, partitioner := range l.manifest.Refuted {
-		l.Refute(partitioner)
-	}
+	l.v.SetDivision()
+	d.live[l.in()] = l
 	if d.node.admitted.Load() {
 		l.tell()
 	}
@@ -166,8 +175,8 @@ func (l *live) tell() {
 }
 
 // openLocal opens the valid blocks of a version; nil if there are none.
-func (d *db) openLocal(name string, f version.Following) (*live, error) {
-	dir, err := d.node.o.Store.Dir(d.name, name)
+func (d *db) openLocal(in content.Input, f version.Following) (*live, error) {
+	dir, err := d.node.o.Store.Dir(d.name, in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -187,36 +196,21 @@ func (d *db) openLocal(name string, f version.Following) (*live, error) {
 }
 
 // openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
-// or, if the plan is in the store, at least one. Without a stored plan the version is planned from the
-// source, if that is readable.
-func (d *db) openRemote(name string, f version.Following) (*live, error) {
-	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
-		m := dir.Manifest()
-		held := make([]bool, m.Partitions)
-		f.SetPlan(m.PlanHash(), held)
-		if version.IsReadable(f, held) {
-			return d.remote(m, f)
-		}
-	}
-	if !d.state.Read || f.Replicas(0) == 0 {
+// or, if the manifest is in the store, at least one.
+func (d *db) openRemote(in content.Input, f version.Following) (*live, error) {
+	m, stored := store.Manifest{}, false
+	if dir, err := d.node.o.Store.Dir(d.name, in); err == nil {
+		m, stored = dir.Manifest(), true
+	} else if found := d.manifestElsewhere(d.ctx, f, in); found != nil {
+		m = *found
+	} else {
 		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
-	defer cancel()
-	m, err := d.plan(ctx, name, f, d.pinned(name))
-	if err != nil {
-		return nil, err
 	}
 	held := make([]bool, m.Partitions)
-	f.SetPlan(m.PlanHash(), held)
-	if !d.replicated(f, held) {
+	f.SetDivision(m.Content().Division, held)
+	if !d.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
 		return nil, nil
 	}
-	return d.remote(m, f)
-}
-
-// remote returns a version without blocks for a plan.
-func (d *db) remote(m store.Manifest, f version.Following) (*live, error) {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return nil, err
@@ -224,30 +218,12 @@ func (d *db) remote(m store.Manifest, f version.Following) (*live, error) {
 	return d.newLive(m, partitioner, f), nil
 }
 
-// plan plans a version without loading it, by the fields of pinned if that is not nil.
-func (d *db) plan(ctx context.Context, name string, f version.Following, pinned *store.Manifest) (store.Manifest, error) {
-	select {
-	case d.node.plans <- struct{}{}:
-		defer func() { <-d.node.plans }()
-	case <-ctx.Done():
-		return store.Manifest{}, ctx.Err()
-	}
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, pinned, d.refuted(name, f))
-	if err != nil {
-		return store.Manifest{}, err
-	}
-	defer process.Close()
-	m, err := process.Plan()
-	m.Version, m.Created = name, time.Time{} // set by the store
-	return m, err
-}
-
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
-// another plan, which the load with the new plan removes.
+// another division, which the load by the new division removes.
 func (d *db) openBlocks(l *live) (opened bool) {
-	name := l.v.Info().Name
-	dir, err := d.node.o.Store.Dir(d.name, name)
-	if err != nil || !dir.Manifest().SamePlan(l.manifest) {
+	name := l.in().Name
+	dir, err := d.node.o.Store.Dir(d.name, l.in())
+	if err != nil || dir.Manifest().Content() != l.content() {
 		return false
 	}
 	partitions, err := dir.Complete()
@@ -259,33 +235,35 @@ func (d *db) openBlocks(l *live) (opened bool) {
 	if len(partitions) == 0 {
 		return false
 	}
-	known := dir.Known()
-	for i, r := range dir.OpenAll(partitions, known) {
+	list := dir.List()
+	for i, r := range dir.OpenAll(partitions, list) {
 		p := partitions[i]
 		if r.Err == nil {
-			r.Err = l.put(p, r.Block, known[p])
+			r.Err = l.put(p, r.Block, list[p])
 		}
 		if r.Err != nil {
 			d.unopened(dir, name, p, r.Err)
 			continue
 		}
 		opened = true
-		if d.live[name] == l {
+		if d.live[l.in()] == l {
 			l.Advertise(p)
 		}
 	}
 	return opened
 }
 
-// put makes a partition readable.
-func (l *live) put(p int, r *blocks.Reader, known blocks.Known) error {
+// put makes a partition readable. was is what was listed of its block.
+func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
 	if err := l.v.Put(p, r); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	l.open[p], l.records[p], l.bytes[p] = true, r.Properties().Records, r.Size()
+	now := store.Describe(r, was)
+	l.open[p], l.bytes[p] = true, r.Size()
+	l.figures[p] = &gate.Figures{Records: r.Properties().Records, Bytes: now.RawBytes, Largest: now.MaxValue}
 	delete(l.damaged, p)
-	l.known[p] = r.Known()
-	l.unlisted = l.unlisted || l.known[p] != known
+	l.list[p] = now
+	l.unlisted = l.unlisted || now != was
 	return nil
 }
 
@@ -303,17 +281,17 @@ func (d *db) unopened(dir *store.Dir, name string, p int, err error) {
 	}
 }
 
-// listBlocks stores what is known of the small blocks of a version, so that the next start need not open them.
+// listBlocks stores what is known of the blocks of a version, so that the next start need not open the small ones, nor the next load make them again.
 func (d *db) listBlocks(l *live) {
 	if !l.unlisted {
 		return
 	}
 	l.unlisted = false
-	dir, err := d.node.o.Store.Dir(d.name, l.v.Info().Name)
+	dir, err := d.node.o.Store.Dir(d.name, l.in())
 	if err == nil {
-		err = dir.SetKnown(l.known)
+		err = dir.SetList(l.list)
 	}
 	if err != nil {
-		d.log.Warn("the next start has to open every block", "version", l.v.Info().Name, "error", err)
+		d.log.Warn("the next start has to open every block", "version", l.in().Name, "error", err)
 	}
 }

@@ -3,11 +3,13 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"sequins/fill"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/shard"
@@ -33,21 +35,23 @@ type loading struct {
 	cancel   context.CancelFunc
 	progress atomic.Pointer[load.Snapshot] // nil before the first progress
 	stage    atomic.Int32
-	early    atomic.Bool // it has been planned, or is, while it waits for its turn
 	ordered  time.Time
 	turn     *turns.Turn
 	want     []int           // partitions to load; written before the load's last message
 	workers  int             // files that are read at a time; 0: as many as there are processors
-	pinned   *store.Manifest // the plan by which the version is served; nil: use the configuration
+	known    *store.Manifest // by which it is loaded; nil: it has to be planned
+	passed   *store.Manifest // the last one that was refuted
+	copies   bool            // it is served, or other nodes serve it: the source may lack it
+	alone    bool            // contents with more files are not taken from other nodes: that was tried
 	// following is nil until load follows the version, before its first message.
 	following version.Following
 	fill      *fill.Run // set with following
 
 	// The following fields belong to the db's goroutine.
 	inTurn      bool           // it waits for its turn, or has it; following is set
-	manifest    store.Manifest // the plan of the load
+	manifest    store.Manifest // by which it loads
 	partitioner shard.Partitioner
-	refuted     bool // canceled because another node refuted the plan
+	refuted     bool // ended because another division or input takes its place
 	reported    bool // see reportLoaded
 }
 
@@ -69,24 +73,41 @@ func (l *loading) outcome() load.Snapshot {
 	return s
 }
 
-func (d *db) startLoad(name string) {
+func (d *db) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), pinned: d.pinned(name)}
-	if d.facts[name].died {
+	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), known: d.knownManifest(in)}
+	l.copies = d.state.WasServed(in) || in == d.state.Taken
+	l.alone = d.facts[in].retries.failed >= passingAttempts
+	for other := range d.supersets {
+		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
+	}
+	if d.facts[in].died {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
-	d.loads[name] = l
-	if now, looked := d.last.Inputs[version.Name(name)]; looked {
-		d.facts[name].retries.input = now
-	}
+	d.loads[in] = l
 	d.work(func() message {
 		defer cancel()
-		return loaded{name, d.load(ctx, name, l)}
+		return loaded{in, d.load(ctx, in, l)}
 	})
 }
 
+// knownManifest returns the manifest by which an input has to be loaded: by the latest known division; nil if there is none.
+func (d *db) knownManifest(in content.Input) *store.Manifest {
+	var known *store.Manifest
+	if l := d.live[in]; l != nil {
+		known = &l.manifest
+	} else if dir, err := d.node.o.Store.Dir(d.name, in); err == nil {
+		m := dir.Manifest()
+		known = &m
+	}
+	if later := d.facts[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
+		return later
+	}
+	return known
+}
+
 // load waits for its turn, plans the version, and loads the missing partitions of this node.
-func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
+func (d *db) load(ctx context.Context, in content.Input, l *loading) (err error) {
 	n := d.node
 	defer l.turn.Leave()
 	select {
@@ -95,10 +116,10 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 		return ctx.Err()
 	}
 	follow, done := context.WithTimeout(ctx, followTimeout)
-	l.following = n.o.Cluster.Follow(follow, d.name, name)
+	l.following = n.o.Cluster.Follow(follow, d.name, in)
 	done()
-	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: d.name, Version: version.Name(name), Following: l.following, Logger: d.log})
-	if err := d.waitForTurn(ctx, name, l); err != nil {
+	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: d.name, Following: l.following, Logger: d.log})
+	if err := d.waitForTurn(ctx, in, l); err != nil {
 		return err
 	}
 	l.stage.Store(planning)
@@ -111,31 +132,35 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 		}
 		ended(err)
 	}()
-	span := n.o.Tracer.Load(d.name, version.Name(name))
+	span := n.o.Tracer.Load(d.name, in.Name)
 	defer func() {
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
-	if err := d.copyPinned(ctx, name, l); !errors.Is(err, fill.ErrLeft) {
+	if err := d.copyKnown(ctx, in, l); !errors.Is(err, fill.ErrLeft) {
 		return err
 	}
-	return d.loadProving(ctx, name, l)
+	return d.loadProving(ctx, in, l)
 }
 
-// copyPinned copies what is missing of a version that is served, or was before a restart, from other nodes. It needs no source.
-func (d *db) copyPinned(ctx context.Context, name string, l *loading) error {
-	if l.pinned == nil || d.node.taker() == nil || !version.OnAnyNode(l.following, l.pinned.Partitions) {
+// copyKnown takes the manifest of a version from other nodes, if it is not known. If the source may lack the version, what is missing of it is copied
+// from other nodes that have it; otherwise blocks that have not changed are linked first, which needs the source.
+func (d *db) copyKnown(ctx context.Context, in content.Input, l *loading) error {
+	if l.known == nil {
+		l.known = d.manifestElsewhere(ctx, l.following, in)
+	}
+	if !l.copies || l.known == nil || d.node.taker() == nil || !version.OnAnyNode(l.following, l.known.Partitions) {
 		return fill.ErrLeft
 	}
-	return d.loadPlanned(ctx, name, l, *l.pinned, nil)
+	return d.loadPlanned(ctx, in, l, *l.known, nil)
 }
 
-// loadProving loads a version with one plan after another until no record refutes the partitioner of
-// the plan. It publishes refuted partitioners to other nodes, so that all nodes make the same plan.
-func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
+// loadProving loads a version by one division after another until no record refutes the partitioner. Other nodes see the next division as soon as
+// it is planned, so that all load by the same. Divisions only become later in the order of detection.
+func (d *db) loadProving(ctx context.Context, in content.Input, l *loading) error {
 	var refuted []shard.Partitioner
 	for {
-		err := d.loadOnce(ctx, name, l, refuted)
+		m, err := d.loadOnce(ctx, in, l, refuted)
 		if errors.Is(err, fill.ErrLeft) {
 			l.stage.Store(planning)
 			continue // less is left each time
@@ -144,56 +169,88 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 		if !wrong || slices.Contains(refuted, p) {
 			return err
 		}
-		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", name, "partitioner", p, "error", err)
-		l.stage.Store(planning) // before this node learns of its own refutation
-		l.following.Refute(p.String())
+		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", in.Name, "partitioner", p, "error", err)
+		l.stage.Store(planning)
+		l.known, l.passed = nil, &m
 		refuted = append(refuted, p)
 	}
 }
 
-// pinned returns the plan by which a version is served, or was; later loads use the
-// same fields, whatever is configured. It is nil for other versions, and for those without a plan.
-func (d *db) pinned(name string) *store.Manifest {
-	if !d.state.WasServed(name) {
-		return nil
-	}
-	if l := d.live[name]; l != nil {
-		return &l.manifest
-	}
-	dir, err := d.node.o.Store.Dir(d.name, name)
+// loadOnce plans a version and loads the missing partitions of this node. It returns the plan.
+func (d *db) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
+	process, err := d.node.startProcess(ctx, d.name, in, l, refuted)
 	if err != nil {
-		return nil
-	}
-	m := dir.Manifest()
-	return &m
-}
-
-// loadOnce plans a version and loads the missing partitions of this node.
-func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
-	announced := d.node.transfer.Planning(d.name, version.Name(name))
-	defer announced.End()
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name, l.following), refuted...))
-	if err != nil {
-		return err
+		return m, err
 	}
 	defer process.Close()
-	m, err := process.Plan()
-	if err != nil {
-		return err
+	if m, err = process.Plan(); err != nil {
+		return m, err
 	}
-	announced.End()
-	return d.loadPlanned(ctx, name, l, m, process)
+	if l.passed != nil && !load.Later(m, *l.passed) {
+		by, err := shard.ParsePartitioner(m.Partitioner)
+		return *l.passed, errors.Join(err, &load.PartitionError{Partitioner: by, Auto: true, File: "a record that another node has read"})
+	}
+	if l.known == nil && !l.alone {
+		whole, err := d.supersetElsewhere(ctx, l.following, m)
+		if err != nil {
+			return m, err
+		}
+		if whole != nil {
+			d.send(superset{l, *whole})
+			return m, fmt.Errorf("%w: other nodes serve it with more files, which are taken from them", context.Canceled)
+		}
+	}
+	return m, d.loadPlanned(ctx, in, l, m, process)
 }
 
-// loadPlanned loads or copies the missing partitions of this node by a plan. Without a process it only copies.
-func (d *db) loadPlanned(ctx context.Context, name string, l *loading, m store.Manifest, process *loadproc.Process) error {
+// A superset is the manifest of a content that other nodes serve, and of whose files the source has a part.
+type superset struct {
+	loading  *loading // of the part
+	manifest store.Manifest
+}
+
+// tell implements message. The version is listed as that content from now on.
+func (s superset) tell(d *db) {
+	s.loading.refuted = true
+	in := s.manifest.Content().Input
+	m := s.manifest
+	m.Created = time.Now()
+	if _, err := d.node.o.Store.Create(d.name, m); err != nil {
+		d.log.Error("the manifest of a version that other nodes serve cannot be stored", "version", in.Name, "error", err)
+		d.supersets[in] = store.Manifest{} // it is not taken again
+		return
+	}
+	d.log.Warn("the source has a part of the files of a version that other nodes serve; it is copied from them", "version", in.Name)
+	d.supersets[in] = s.manifest
+	listed := slices.Clone(d.state.Listed)
+	for i := range listed {
+		if listed[i].Name == in.Name {
+			listed[i] = in
+		}
+	}
+	d.last.Inputs = listed
+	d.handle(version.Listed{Inputs: listed, Unknown: d.state.Unknown, Relook: true, Pin: d.state.Pin, Keep: d.state.Keep})
+}
+
+// isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
+func (d *db) isPart(in content.Input) bool {
+	for other, m := range d.supersets {
+		if v, _ := d.state.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
+func (d *db) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return err
 	}
-	m.Version, m.Created = name, time.Time{} // set by the store
+	m.Created = time.Time{} // set by the store
 	answer := make(chan goAhead, 1)
-	d.send(planned{name, m, partitioner, answer})
+	d.send(planned{in, m, partitioner, answer})
 	select {
 	case a := <-answer:
 		if a.err != nil {
@@ -209,17 +266,18 @@ func (d *db) loadPlanned(ctx context.Context, name string, l *loading, m store.M
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
 // for them. Without a process it only copies.
 func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) error {
-	m.Created = time.Now() // used by the first load by this plan
-	dir, err := d.node.o.Store.Create(d.name, m.Version, m)
+	m.Created = time.Now() // used by the first load of this content
+	dir, err := d.node.o.Store.Create(d.name, m)
 	if err != nil {
 		return err
 	}
+	in := m.Content().Input
 	l.stage.Store(copying)
-	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { d.send(published{m.Version}) }}
+	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { d.send(published{in}) }}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}
-	if err := process.Link(dir, l.want, d.newsOf(m.Version, l, func(int64) {})); err != nil {
+	if err := process.Link(dir, l.want, d.newsOf(in, l)); err != nil {
 		return err
 	}
 	if err := d.claim(process, m, dir, room); err != nil {
@@ -230,13 +288,13 @@ func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.
 		return err
 	}
 	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(missing, p) })
-	job.Load = func(mine []int, progress func(int64)) error {
+	job.Load = func(mine []int) error {
 		defer process.Close()
 		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
 		if len(all) < len(l.want) {
 			defer l.stage.Store(fetching)
 		}
-		return process.Load(dir, all, d.newsOf(m.Version, l, progress))
+		return process.Load(dir, all, d.newsOf(in, l))
 	}
 	return l.fill.Fill(ctx, job)
 }
@@ -253,40 +311,39 @@ func (d *db) claim(process *loadproc.Process, m store.Manifest, dir *store.Dir, 
 	room.Freed = d.node.o.Store.Freed(d.name, room.Removable)
 	err = process.Claim(m, room)
 	if err != nil && len(complete) == 0 {
-		err = errors.Join(err, d.node.o.Store.Remove(d.name, m.Version))
+		err = errors.Join(err, d.node.o.Store.Remove(d.name, m.Content().Input))
 	}
 	return err
 }
 
 // newsOf returns a function that passes the news of a load on.
-func (d *db) newsOf(name string, l *loading, progress func(int64)) func(loadproc.News) {
+func (d *db) newsOf(in content.Input, l *loading) func(loadproc.News) {
 	logged := time.Now()
 	return func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
-		progress(n.Snapshot.BytesDone + n.Snapshot.Records + n.Snapshot.PartitionsDone)
 		if len(n.Published) > 0 {
-			d.send(published{name})
+			d.send(published{in})
 		}
 		if time.Since(logged) >= progressPeriod {
 			logged = time.Now()
-			d.log.Info("loading", append([]any{"version", name}, loadproc.Figures(n.Snapshot, logged)...)...)
+			d.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
 		}
 	}
 }
 
 // published reports that a load has published partitions.
-type published struct{ name string }
+type published struct{ in content.Input }
 
 // tell implements message. It makes the partitions readable.
 func (p published) tell(d *db) {
-	if live := d.live[p.name]; live != nil && d.openBlocks(live) {
+	if live := d.live[p.in]; live != nil && d.openBlocks(live) {
 		d.handle(d.seen(live))
 	}
 }
 
-// planned asks whether a load may continue with its plan.
+// planned asks whether a load may continue with its manifest.
 type planned struct {
-	name        string
+	in          content.Input
 	manifest    store.Manifest
 	partitioner shard.Partitioner
 	answer      chan<- goAhead
@@ -301,37 +358,31 @@ type goAhead struct {
 
 // tell implements message.
 func (p planned) tell(d *db) {
-	l := d.loads[p.name]
+	l := d.loads[p.in]
 	l.manifest, l.partitioner = p.manifest, p.partitioner
-	old := d.live[p.name]
-	d.handle(version.Planned{Version: p.name, Changed: old != nil && !old.manifest.SamePlan(p.manifest)})
-	switch now := d.live[p.name]; {
+	old, planned := d.live[p.in], p.manifest.Content()
+	d.handle(version.Planned{Input: p.in, Changed: old != nil && old.content() != planned})
+	switch now := d.live[p.in]; {
 	case now == nil:
 		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
-	case !now.manifest.SamePlan(p.manifest):
-		if p.name == d.state.Current && !d.isWhole() {
-			d.changed = p.name
-			d.startListing(true)
-		}
-		p.answer <- goAhead{err: load.Changed(now.manifest, p.manifest)}
+	case now.content() != planned:
+		p.answer <- goAhead{err: fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", p.in.Name, d.name,
+			now.manifest.Partitioner, now.manifest.Partitions, p.manifest.Partitioner, p.manifest.Partitions)}
 	default:
-		if err := d.loadOrigin(p.name); err != nil {
-			p.answer <- goAhead{err: err}
-			return
-		}
 		want := now.Owned(now.v.Held())
 		room := d.room(now, want)
-		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
+		d.log.Info("load started", "version", p.in.Name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
 			"to_load", room.Missing(), "waited", time.Since(l.ordered).Round(time.Millisecond))
 		p.answer <- goAhead{want: want, room: room}
-		d.abandonRefuted(p.name)
+		d.report(now) // that it is being loaded
+		d.lookForDivisions(p.in)
 	}
 }
 
-// prepare adds a version to the set with the plan of its load.
-func (d *db) prepare(name string) version.Event {
-	running := d.loads[name]
+// prepare adds a version to the set with the manifest of its load.
+func (d *db) prepare(in content.Input) version.Event {
+	running := d.loads[in]
 	l := d.newLive(running.manifest, running.partitioner, running.following)
 	d.insert(l)
 	d.openBlocks(l)
@@ -339,50 +390,51 @@ func (d *db) prepare(name string) version.Event {
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
-func (d *db) reportLoaded(name string, l *loading) {
+func (d *db) reportLoaded(in content.Input, l *loading) {
 	if !l.reported {
 		l.reported = true
-		d.events.Loaded(name, loadproc.Figures(l.outcome(), time.Now())...)
+		d.events.Loaded(in.Name, loadproc.Figures(l.outcome(), time.Now())...)
 	}
 }
 
 // loaded reports the end of a load.
 type loaded struct {
-	name string
-	err  error
+	in  content.Input
+	err error
 }
 
 // tell implements message. It opens the published blocks, whatever the result of the load.
 func (m loaded) tell(d *db) {
-	l := d.loads[m.name]
+	l := d.loads[m.in]
 	if l.following != nil {
-		d.facts[m.name].following = l.following
+		d.facts[m.in].following = l.following
 	}
-	d.facts[m.name].unchanged += int(l.snapshot().Reused)
-	ended := version.LoadEnded{Version: m.name}
-	d.facts[m.name].incomplete = errors.Is(m.err, load.ErrIncomplete)
+	d.facts[m.in].unchanged += int(l.snapshot().Reused)
+	ended := version.LoadEnded{Input: m.in}
+	d.facts[m.in].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
-		d.reportLoaded(m.name, l)
+		d.reportLoaded(m.in, l)
+		d.keepFailure(m.in, nil)
 	case l.refuted:
 		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):
-		d.log.Info("load cancelled", "version", m.name)
+		d.log.Info("load cancelled", "version", m.in.Name)
 		ended.Err = "cancelled"
 	default:
 		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
 		ended.NoRoom = loadproc.FreeingHelps(m.err)
 	}
-	d.noteRoom(m.name, m.err)
-	if live := d.live[m.name]; live != nil {
+	d.noteRoom(m.in, m.err)
+	if live := d.live[m.in]; live != nil {
 		d.openBlocks(live)
 		d.listBlocks(live)
 		d.handle(d.seen(live))
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
-	delete(d.loads, m.name)
-	d.facts[m.name].died, d.facts[m.name].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
+	delete(d.loads, m.in)
+	d.facts[m.in].died, d.facts[m.in].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
 	d.handle(ended)
-	d.look(m.name) // the gate waits for the end of loads, as releaseSurplus does
-	d.releaseSurplus(m.name)
+	d.look(m.in) // the gate waits for the end of loads, as releaseSurplus does
+	d.releaseSurplus(m.in)
 }

@@ -131,6 +131,7 @@ func TestBomb(t *testing.T) {
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 	r.Refresh()
 	r.eventually("the version has failed", func() bool { return f.log.count("version failed", "db=fruit") > 0 })
+	r.eventually("the status says so", func() bool { return r.node("fruit", "1").State == "ERROR" })
 	r.Apply(*r.reloadable.Load())
 	r.eventually("the version has failed again", func() bool {
 		if s := r.node("fruit", "1"); s.State != "ERROR" || s.Error == "" {

@@ -2,14 +2,13 @@ package node
 
 import (
 	"sequins/internal/human"
-	"sequins/version"
 )
 
 // logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
 // once, as while nodes start, some may be missing.
 func (d *db) logLost() {
 	l := d.live[d.state.Current]
-	if l == nil || !d.whole {
+	if l == nil || !d.seenWhole {
 		return
 	}
 	missing := l.Missing(l.v.Held(), 1)
@@ -17,7 +16,7 @@ func (d *db) logLost() {
 	if d.lost = human.Ranges(missing); d.lost == before {
 		return
 	}
-	log := d.log.With("version", version.Name(l.v.Info().Name))
+	log := d.log.With("version", l.in().Name)
 	if len(missing) == 0 {
 		log.Info("all partitions are on some node again")
 		return

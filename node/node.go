@@ -17,6 +17,7 @@ import (
 	"sequins/diff"
 	"sequins/discovery"
 	"sequins/internal/accept"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
@@ -24,7 +25,6 @@ import (
 	"sequins/server"
 	"sequins/shard"
 	"sequins/status"
-	"sequins/store"
 	"sequins/transfer"
 	"sequins/turns"
 	"sequins/upkeep"
@@ -48,7 +48,10 @@ type Node struct {
 
 	transfer *transfer.Transfer
 
-	reloadable  atomic.Pointer[Reloadable]
+	reloadable atomic.Pointer[Reloadable]
+	// elsewhere is what other nodes served when they were asked last, at the start or as the source could not be listed; nil once it has been.
+	elsewhere atomic.Pointer[map[string]map[string]content.Content]
+
 	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
@@ -63,7 +66,6 @@ type Node struct {
 	resettled   chan struct{}                       // the settings of this node may have changed
 
 	turns     *turns.Queue   // of loads
-	plans     chan struct{}  // one entry per version that is only planned
 	listings  chan struct{}  // one entry per running listing of versions
 	serving   chan struct{}  // closed when requests for keys are admitted; then loads begin
 	admitted  atomic.Bool    // the same
@@ -102,7 +104,6 @@ func New(o Options) (*Node, error) {
 	n := &Node{
 		o: o, log: o.Logger,
 		turns:     turns.New(o.MaxParallelLoads),
-		plans:     make(chan struct{}, o.MaxParallelLoads),
 		listings:  make(chan struct{}, maxListings),
 		serving:   make(chan struct{}),
 		refresh:   make(chan struct{}, 1),
@@ -115,7 +116,7 @@ func New(o Options) (*Node, error) {
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health = discovery.NewHealth()
-	n.absences = discovery.NewAbsences(o.Store, n.health)
+	n.absences = discovery.NewAbsences(n.health)
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()
@@ -123,9 +124,9 @@ func New(o Options) (*Node, error) {
 	}
 	n.diff = diff.New(diff.Options{Set: n.Set, Peers: o.Server.Peers, TLS: o.Server.PeerTLS, Secret: o.Server.PeerSecret})
 	o.Server.Diff = n.diff.Serve
-	n.transfer = transfer.New(transfer.Options{Set: n.Set, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
+	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.contents, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
 		Secret: o.Server.PeerSecret, Metrics: o.Metrics.Transfer, Logger: o.Logger})
-	o.Server.Blocks = n.serveBlocks
+	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
 	o.Metrics.Process.SetRefused(n.accepted.Refused)
@@ -155,7 +156,6 @@ func (n *Node) Run(ctx context.Context) error {
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follow(work) })
 		n.keeper().Run(work, &n.following)
-		n.following.Go(func() { n.o.shadows.Run(work) })
 		n.following.Go(func() { n.compareSettings(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
@@ -315,6 +315,7 @@ func (n *Node) Reloaded(err error) {
 // Apply applies settings to a running node. Running loads keep theirs, except for the bandwidth.
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
+	n.asked.Add(1) // what is served may be another input by other options
 	wake(n.applied)
 	wake(n.resettled)
 }
@@ -337,17 +338,16 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetReserve(r.MinFreeDisk)
 }
 
-// startProcess starts the process of a load. The version is planned as in pinned, or, if that is nil,
-// as configured.
-func (n *Node) startProcess(ctx context.Context, db, name string, workers int, pinned *store.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
+// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
+func (n *Node) startProcess(ctx context.Context, db string, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
-	if workers > 0 {
-		o.Workers = workers
+	if l.workers > 0 {
+		o.Workers = l.workers
 	}
-	if pinned != nil {
-		o = o.PlannedBy(*pinned)
+	if l.known != nil {
+		o = o.PlannedBy(*l.known)
 	}
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: name, Options: o, Refuted: refuted, MemoryLimit: limit})
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Input: in, Options: o, Refuted: refuted, MemoryLimit: limit})
 }
 
 // loadOptions returns the options for a new load.

@@ -95,7 +95,7 @@ func TestReady(t *testing.T) {
 	r.stop()
 
 	// What was served before has to be served.
-	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "2", "00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.dir("nuts", "2"), "00000.block"), 100))
 	f.source.bad.Store(true)
 	r = f.run()
 	if ok, reason := r.Ready(""); ok || !strings.Contains(reason, "nuts") {
@@ -131,7 +131,7 @@ func TestApply(t *testing.T) {
 	if len(asked) == 0 || asked[0] != "fruit" {
 		t.Errorf("load options were asked for %q", asked)
 	}
-	b, err := blocks.Open(filepath.Join(f.store, "data", "fruit", "2", "00000.block"))
+	b, err := blocks.Open(filepath.Join(f.dir("fruit", "2"), "00000.block"))
 	expect.NoError(t, err)
 	defer b.Close()
 	if got := b.Properties().Compression; got != "zstd" {

@@ -40,8 +40,8 @@ type Options struct {
 	Loads *loadproc.Launcher
 	// SourceName is the URL or path of the source, for display.
 	SourceName string
-	// SourceID is the source with what else decides where it is, such as the address of a server of S3, without secrets. Versions that
-	// were loaded from a source of another SourceID are not taken for those of this one. "" means SourceName.
+	// SourceID is the source with what else decides where it is, such as the address of a server of S3, without secrets, for display. ""
+	// means SourceName.
 	SourceID string
 	// Store is the local store. Run closes it.
 	Store *store.Store
@@ -104,8 +104,6 @@ type Options struct {
 	Logger *slog.Logger
 
 	Reloadable
-
-	shadows *gate.Shadows
 }
 
 // Reloadable are the settings that Node.Apply changes in a running node. With the zero value the source
@@ -173,7 +171,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}
 	o.Source = source.NewBounded(o.Source)
-	o.shadows = gate.NewShadows()
 	if o.Cluster == nil {
 		o.Cluster = version.Solo{}
 	}
@@ -205,7 +202,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
 	o.Server.Name, o.Server.Build = o.Name, o.Build
 	o.Reads.ContentType, o.Reads.PeerSecret, o.Reads.Name = o.ContentType, o.Server.PeerSecret, o.Name
-	o.Reads.Sampled = o.shadows.Offer
 	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger
 	return o, nil
 }

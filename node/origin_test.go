@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sequins/gate"
@@ -30,9 +31,7 @@ func filled(t *testing.T) *fixture {
 	return f
 }
 
-const elsewhere = "was loaded from"
-
-// A version of the same name from another source is loaded; until then the status says where the served one is from.
+// Other files of the same name in another source are loaded, and take the place of what is served; until then the status says so. A restart changes nothing.
 func TestAnotherSource(t *testing.T) {
 	f := filled(t)
 	g := f.movedTo(t)
@@ -47,63 +46,59 @@ func TestAnotherSource(t *testing.T) {
 	g.source.gate.Store(false)
 	n.eventually("the source's version is served", func() bool { return n.get("/fruit/plum").status == 200 && n.get("/fruit/fig").status == 404 })
 	n.eventually("nothing is wrong", func() bool { return n.node("fruit", "1").Error == "" })
+	n.eventually("the former one is removed", func() bool { return g.onDisk("fruit") == "1" })
 	n.stop()
 
-	note := filepath.Join(g.store, "data", "fruit", "_SOURCE")
-	written := 0
-	for range 5 { // it remembers its source, and when the former version is gone
-		before, err := os.Stat(note)
-		expect.NoError(t, err)
+	before, err := os.Stat(g.statePath("fruit"))
+	expect.NoError(t, err)
+	for range 5 {
 		n = g.run()
 		n.eventually("the same version is served", func() bool { return n.get("/fruit/plum").status == 200 })
 		n.stop()
-		if after, err := os.Stat(note); err != nil || !os.SameFile(before, after) {
-			written++
-		}
 	}
-	if count := g.log.count("the versions on disk are from another source", ""); count != 1 || written > 2 {
-		t.Errorf("said %d times, and written %d times", count, written)
+	if after, err := os.Stat(g.statePath("fruit")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the state has been written again: %v", err)
+	}
+	if loads := g.log.count("load started"); loads != 1 {
+		t.Errorf("%d loads", loads)
 	}
 }
 
-// A version that was loaded and not served is not taken for one of another source, whether or not the store has a record of its source.
+// A version that was loaded and not served is not taken for that of another source.
 func TestUnservedVersionOfTheFormerSource(t *testing.T) {
-	for _, recorded := range []bool{true, false} {
-		f := newFixture(t)
-		f.put("fruit", "1", 2, "fig")
-		n := f.run(ruled(gate.Rules{MinRecords: 100}))
-		n.eventually("it is held", func() bool { return n.node("fruit", "1").State == "HELD" })
-		n.stop()
-		if !recorded {
-			expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "_SOURCE")))
-		}
-		g := f.movedTo(t)
-		g.put("fruit", "1", 2, "plum")
-		n = g.run()
-		n.serves("fruit", "1")
-		if fig, plum := n.get("/fruit/fig"), n.get("/fruit/plum"); fig.status != 404 || plum.status != 200 {
-			t.Errorf("%+v, %+v", fig, plum)
-		}
-		n.stop()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	n := f.run(ruled(gate.Rules{MinRecords: 100}))
+	n.eventually("it is held", func() bool { return n.node("fruit", "1").State == "HELD" })
+	n.stop()
+	g := f.movedTo(t)
+	g.put("fruit", "1", 2, "plum")
+	n = g.run()
+	n.serves("fruit", "1")
+	if fig, plum := n.get("/fruit/fig"), n.get("/fruit/plum"); fig.status != 404 || plum.status != 200 {
+		t.Errorf("%+v, %+v", fig, plum)
 	}
+	n.stop()
 }
 
-// The same files elsewhere are no reason to load anything.
+// The same files elsewhere, with other times, are the same version: nothing is loaded.
 func TestSameFilesElsewhere(t *testing.T) {
 	f := filled(t)
 	g := f.movedTo(t)
 	g.copyOf(t, f, "fruit", "1")
-	n := g.run()
-	n.serves("fruit", "1")
-	n.eventually("they are found to be the same", func() bool {
-		return g.log.count("the version on disk is the one that the source has", "") == 1 && n.node("fruit", "1").Error == ""
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := g.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
+		defer stop()
+		time.Sleep(time.Hour)
+		n.Refresh()
+		time.Sleep(time.Minute)
+		if loads, problems := g.log.count("load started"), n.Status().Problems; n.Set([]byte("fruit")).Current().Name != "1" || loads > 0 || len(problems) > 0 {
+			t.Errorf("%d loads, problems %q", loads, problems)
+		}
 	})
-	if n := g.log.count("load started", ""); n > 0 {
-		t.Errorf("%d loads", n)
-	}
 }
 
-// What the source does not have is served, as ever, but not as if it were from there. A newer version ends that.
+// What the source does not have is served, and said not to be in it. A newer version ends that.
 func TestVersionOfTheFormerSource(t *testing.T) {
 	f := filled(t)
 	g := f.movedTo(t)
@@ -111,34 +106,22 @@ func TestVersionOfTheFormerSource(t *testing.T) {
 	for range 2 { // a restart does not change it
 		n := g.run()
 		n.serves("fruit", "1")
-		if text := n.node("fruit", "1").Error; !strings.Contains(text, elsewhere+" "+f.root) || !strings.Contains(text, g.root) {
-			t.Errorf("the status says %q", text)
-		}
+		n.eventually("it is said", func() bool {
+			return strings.Contains(strings.Join(n.Status().Warnings, "\n"), "version 1 of fruit is not in the source any more")
+		})
 		n.stop()
 	}
 	g.put("fruit", "2", 2, "plum")
 	n := g.run()
 	n.serves("fruit", "2")
+	n.eventually("all is well", func() bool { return len(n.Status().Warnings) == 0 })
 	n.stop()
-	n = g.run()
-	n.serves("fruit", "2")
-	if text := n.node("fruit", "2").Error; text != "" {
-		t.Error(text)
-	}
 }
 
-// copyOf copies a version of another source, with the times of its files.
+// copyOf copies a version of another source.
 func (f *fixture) copyOf(t *testing.T, other *fixture, db, version string) {
 	t.Helper()
-	from, to := filepath.Join(other.root, db, version), filepath.Join(f.root, db, version)
-	expect.NoError(t, os.CopyFS(to, os.DirFS(from)))
-	entries, err := os.ReadDir(from)
-	expect.NoError(t, err)
-	for _, e := range entries {
-		info, err := e.Info()
-		expect.NoError(t, err)
-		expect.NoError(t, os.Chtimes(filepath.Join(to, e.Name()), info.ModTime(), info.ModTime()))
-	}
+	expect.NoError(t, os.CopyFS(filepath.Join(f.root, db, version), os.DirFS(filepath.Join(other.root, db, version))))
 }
 
 // keptTwo is a fixture whose store has versions 1 and 2 of fruit, with a fig, of which the first is kept for a rollback.
@@ -154,7 +137,7 @@ func keptTwo(t *testing.T) *fixture {
 	return f
 }
 
-// A rollback serves nothing of the former source, also if the version was kept, and after another restart.
+// A rollback serves what the source lists, also if other files of the version were kept, and after another restart.
 func TestRollbackAfterAnotherSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		same    bool // version 2 is the same in both sources
@@ -173,24 +156,39 @@ func TestRollbackAfterAnotherSource(t *testing.T) {
 			}
 			n := g.run(keeping(3))
 			n.serves("fruit", served)
-			n.eventually("the source is known", func() bool {
-				source, _, err := n.o.Store.Origin("fruit")
-				return err == nil && source == n.o.SourceName
-			})
 			if test.restart {
 				n.stop()
 				n = g.run(keeping(3))
 				n.serves("fruit", served)
 			}
+			defer n.stop()
 			g.pin("fruit", `version = "1"`)
 			n.Refresh()
-			n.eventually("the rollback", func() bool { return n.get("/fruit/plum").status == 200 && n.get("/fruit/plum").version == "1" })
-			if a := n.get("/fruit/fig"); a.status != 404 {
-				t.Errorf("%+v", a)
-			}
+			n.eventually("the rollback", func() bool {
+				if a := n.get("/fruit/fig"); a.version == "1" && a.status == 200 {
+					t.Fatalf("it serves what the former source had: %+v", a)
+				}
+				a := n.get("/fruit/plum")
+				return a.status == 200 && a.version == "1"
+			})
 			n.eventually("it is logged", func() bool { return g.log.count("version rolled back to", "") == 1 })
-			n.stop()
 		})
+	}
+}
+
+// A rollback to a kept version that the source lacks serves what was kept.
+func TestRollbackToWhatTheSourceLacks(t *testing.T) {
+	f := keptTwo(t)
+	g := f.movedTo(t)
+	g.copyOf(t, f, "fruit", "2")
+	n := g.run(keeping(3))
+	defer n.stop()
+	n.serves("fruit", "2")
+	g.pin("fruit", `version = "1"`)
+	n.Refresh()
+	n.serves("fruit", "1")
+	if a := n.get("/fruit/fig"); a.status != 200 || g.log.count("load started") > 0 {
+		t.Errorf("%+v, %d loads", a, g.log.count("load started"))
 	}
 }
 
@@ -255,24 +253,6 @@ func TestWalkOfSources(t *testing.T) {
 	}
 }
 
-// What the jobs of the former source marked says nothing of those of this one.
-func TestMarkersOfTheFormerSource(t *testing.T) {
-	auto := func(o *Options) { o.AutoSuccess = func(string) bool { return true } }
-	f := newFixture(t)
-	f.put("fruit", "1", 2, "fig")
-	n := f.run(auto)
-	n.serves("fruit", "1")
-	n.stop()
-	g := f.movedTo(t)
-	for _, version := range []string{"1", "2"} {
-		g.put("fruit", version, 2, "plum")
-		expect.NoError(t, os.Remove(filepath.Join(g.root, "fruit", version, "_SUCCESS")))
-	}
-	n = g.run(auto)
-	defer n.stop()
-	n.serves("fruit", "2")
-}
-
 // A served version that the source has in another form, and not complete, is not loaded again and again.
 func TestIncompleteVersionOfAnotherSource(t *testing.T) {
 	f := filled(t)
@@ -280,17 +260,19 @@ func TestIncompleteVersionOfAnotherSource(t *testing.T) {
 	g.put("fruit", "1", 2, "plum")
 	marker := filepath.Join(g.root, "fruit", "1", "_SUCCESS")
 	expect.NoError(t, os.Remove(marker))
-	n := g.run(func(o *Options) { o.Load = requireSuccess })
-	defer n.stop()
-	for range 10 {
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := g.follow(func(o *Options) { o.Load, o.RefreshPeriod = requireSuccess, time.Minute })
+		defer stop()
+		time.Sleep(time.Hour)
+		served := n.Set([]byte("fruit")).Current()
+		if loads := g.log.count("load started"); loads > 0 || served.Name != "1" || len(n.Status().Problems) != 1 {
+			t.Errorf("%d loads, %+v is served, problems %q", loads, served, n.Status().Problems)
+		}
+		expect.NoError(t, os.WriteFile(marker, nil, 0o644))
 		n.Refresh()
-		looked := n.Status().RefreshedAt
-		n.eventually("another look", func() bool { return !n.Status().RefreshedAt.Equal(looked) || n.get("/fruit/fig").status == 200 })
-	}
-	if count := g.log.count("version is not complete after all", ""); count > 0 {
-		t.Errorf("%d loads", count)
-	}
-	expect.NoError(t, os.WriteFile(marker, nil, 0o644))
-	n.Refresh()
-	n.eventually("it is loaded", func() bool { return n.get("/fruit/plum").status == 200 })
+		time.Sleep(10 * time.Minute)
+		if now := n.Set([]byte("fruit")).Current(); now == served || now.Name != "1" || len(n.Status().Problems) > 0 {
+			t.Errorf("when it is complete, %+v is served, problems %q", now, n.Status().Problems)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/load"
+	"sequins/store"
 	"sequins/test/expect"
 	"sequins/turns"
 )
@@ -38,11 +39,11 @@ func TestRestartWhileAPartitionIsGone(t *testing.T) {
 				n, stop := run(1)
 				defer stop()
 				time.Sleep(wholeTimeout / 2)
-				if got := n.Set([]byte("fruit")).Current(); got != "" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "" {
 					t.Errorf("other nodes have had no time yet to advertise theirs, and current is %q", got)
 				}
 				time.Sleep(wholeTimeout)
-				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 					t.Errorf("current is %q", got)
 				}
 				if ready, why := n.Ready(""); !ready {
@@ -60,7 +61,7 @@ func TestRestartWithoutABlock(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	r.stop()
-	expect.NoError(t, os.Remove(filepath.Join(f.store, "data/fruit/1/00001.block")))
+	expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), "00001.block")))
 	g, open := f.source.shut()
 	r = f.run()
 	<-g.waiting
@@ -94,46 +95,57 @@ func TestVersionsFasterThanLoads(t *testing.T) {
 		_, found := r.Status().DBs["fruit"].Versions[v]
 		return found
 	}
-	deadline := time.Now().Add(patience)                           // loads have the lowest priority
-	for i := 1; r.Set([]byte("fruit")).Current() == name(0); i++ { // the next one as soon as this one loads
+	deadline := time.Now().Add(patience)                                // loads have the lowest priority
+	for i := 1; r.Set([]byte("fruit")).Current().Name == name(0); i++ { // the next one as soon as this one loads
 		if time.Now().After(deadline) {
 			t.Fatalf("%d versions have come, and none is served", i)
 		}
 		f.put("fruit", name(i), 1, fruit...)
-		r.eventually(name(i)+" is found", func() bool { return found(name(i)) || r.Set([]byte("fruit")).Current() >= name(i) })
+		r.eventually(name(i)+" is found", func() bool { return found(name(i)) || r.Set([]byte("fruit")).Current().Name >= name(i) })
 	}
 }
 
 // TestSwitchWhileWaitingForATurn: a load that waits for those of other databases keeps no node on a version that the
 // other nodes have left.
 func TestSwitchWhileWaitingForATurn(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 2, fruit...)
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster()
-		c.owned = []int{0}
-		c.hold("1", 1)
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod, o.MaxParallelLoads = c, time.Minute, 1 })
-		defer stop()
-		time.Sleep(10 * time.Second)
-		other := n.turns.Turn()
-		other.Set(turns.Terms{}) // another db loads for hours
-		f.put("fruit", "2", 2, fruit...)
-		c.hold("2", 1)
-		time.Sleep(10 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
-			t.Errorf("nobody holds partition 0 of 2, and current is %q", got)
+	f, first, _ := divisions(t)
+	r := f.run() // the peer
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.stop()
+	second := f.manifest("fruit", "2")
+	f.remove("fruit", "2")
+	f.store = filepath.Join(t.TempDir(), "store")
+	peer, c := f.giver(), newCluster()
+	peer.gives("fruit", first)
+	peer.gives("fruit", second)
+	c.addr, c.owned = peer.addr, []int{0}
+	c.hold("1", 1, 2)
+	r = f.run(func(o *Options) { o.Cluster, o.MaxParallelLoads = c, 1 })
+	defer r.stop()
+	r.serves("fruit", "1")
+	other := r.turns.Turn()
+	other.Set(turns.Terms{}) // another db loads for hours
+	r.eventually("it has the only turn", func() bool {
+		select {
+		case <-other.Granted():
+			return true
+		default:
+			return false
 		}
-		c.hold("2", 0, 1)
-		time.Sleep(time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
-			t.Errorf("the others hold all of 2, and current is %q", got)
-		}
-		other.Leave()
-		time.Sleep(time.Minute)
-		if v := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; len(v.Partitions) != 1 || v.Error != "" {
-			t.Errorf("after its turn: %+v", v)
-		}
+	})
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.eventually("it waits", func() bool { return r.node("fruit", "2").Detail == "waiting for other databases' loads" })
+	c.holdsOther("2", second.Content())
+	c.hold("2", 0, 1)
+	r.serves("fruit", "2")
+	other.Leave()
+	r.eventually("it is loaded after its turn", func() bool {
+		v := r.node("fruit", "2")
+		return len(v.Partitions) == 1 && v.Error == ""
 	})
 }
 
@@ -159,7 +171,7 @@ func TestPeersVeryLate(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.hold("1", 0, 1)
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 			t.Errorf("current is %q, on disk is %q", got, f.onDisk("fruit"))
 		}
 	})
@@ -193,7 +205,7 @@ func TestUnreadableDirectory(t *testing.T) {
 		n, stop := f.follow(func(o *Options) { o.Store = local })
 		defer stop()
 		time.Sleep(time.Minute)
-		if got := n.Set([]byte("nuts")).Current(); got != "1" {
+		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -213,7 +225,7 @@ func TestFilesAreDeleted(t *testing.T) {
 		f.remove("fruit", "1", "part-r-00001")
 		c.other("1", "of the files that are left")
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" || f.log.count("load started") != 1 {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "1" || f.log.count("load started") != 1 {
 			t.Errorf("current is %q", got)
 		}
 		if problems := n.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], "have been deleted from the source") {
@@ -221,7 +233,7 @@ func TestFilesAreDeleted(t *testing.T) {
 		}
 		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "1#00001" {
+		if got := c.label(n.Set([]byte("fruit")).Current().Input); got != "1#2" {
 			t.Errorf("another file was written in its place, and current is %q", got)
 		}
 	})
@@ -235,7 +247,7 @@ func TestBlockOfAVersionWithoutMarker(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	r.stop()
-	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data/fruit/1/00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.dir("fruit", "1"), "00000.block"), 100))
 	r = f.run(func(o *Options) { o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} } })
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
 }
@@ -256,7 +268,7 @@ func TestMarkerIsRemembered(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				stop()
 				if upgraded {
-					expect.NoError(t, os.Remove(filepath.Join(f.store, "data/fruit/_MARKED")))
+					f.state("fruit", func(s *store.State) { s.Marked = false })
 					_, stop := run()
 					time.Sleep(10 * time.Second)
 					stop()
@@ -273,13 +285,44 @@ func TestMarkerIsRemembered(t *testing.T) {
 					t.Errorf("it has just been written, and warnings are %q", got)
 				}
 				time.Sleep(time.Hour)
-				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 					t.Errorf("version 2 is still being written, and current is %q", got)
 				}
 				if got := n.Status().Warnings; len(got) != 2 || got[0] != served || !strings.Contains(got[1], "there is no _SUCCESS file yet") {
 					t.Errorf("warnings are %q", got)
 				}
 			})
+		})
+	}
+}
+
+// A node that holds nothing of a db proxies it after a restart as before: without the source, when the version is
+// gone from it, and when the db is.
+func TestRestartOfANodeWithoutBlocks(t *testing.T) {
+	for name, test := range map[string]struct{ change func(f *fixture) }{
+		"the source is away":     {func(f *fixture) { f.source.down.Store(true) }},
+		"the version is gone":    {func(f *fixture) { f.remove("fruit", "2") }},
+		"the db is gone":         {func(f *fixture) { f.remove("fruit") }},
+		"everything is the same": {func(*fixture) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("nuts", "1", 1, "almond")
+			f.put("fruit", "1", 3, fruit...)
+			f.put("fruit", "2", 3, fruit...)
+			conf := func(o *Options) {
+				c := newCluster()
+				c.owned = []int{}
+				c.hold("1", 0, 1, 2)
+				c.hold("2", 0, 1, 2)
+				o.Cluster = c
+			}
+			r := f.run(conf)
+			r.serves("fruit", "2")
+			r.stop()
+			test.change(f)
+			r = f.run(conf)
+			r.serves("fruit", "2")
 		})
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"sequins/version"
+	"sequins/internal/content"
 )
 
 // passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
 // although its number is greater, as 10 is after 9; "" if there is none.
-func (d *db) passedOver(id string) string {
-	name := version.Name(id)
-	if id != d.state.Current || d.pin.Version != "" {
+func (d *db) passedOver(in content.Input) string {
+	name := in.Name
+	if in != d.state.Current || d.pin.Version != "" {
 		return ""
 	}
 	for _, other := range d.last.Names {

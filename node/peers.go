@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"maps"
+	"slices"
 
-	"sequins/fill"
+	"sequins/internal/names"
 	"sequins/transfer"
 )
 
@@ -15,12 +17,30 @@ func (n *Node) taker() *transfer.Transfer {
 	return n.transfer
 }
 
-// adopt takes over what other nodes serve of databases that this node has nothing of, and returns their names.
+// peers returns the addresses of the other nodes.
+func (n *Node) peers() (addrs []string) {
+	if n.o.Server.Peers == nil {
+		return nil
+	}
+	for _, p := range n.o.Server.Peers() {
+		addrs = append(addrs, p.Addr)
+	}
+	return addrs
+}
+
+// adopt returns the databases that only other nodes serve, which this node then takes from them (see begin).
 func (n *Node) adopt(ctx context.Context) []string {
 	if n.taker() == nil {
 		return nil
 	}
-	known := *n.catalog.Load()
-	return fill.Adopt(ctx, fill.Adoption{Transfer: n.transfer, Peers: n.peers(), Store: n.o.Store, Logger: n.log,
-		Databases: n.o.Cluster.Databases(), Known: func(db string) bool { return known[db] != nil }})
+	elsewhere, known, adopted := n.askServing(ctx), *n.catalog.Load(), make(map[string]bool)
+	n.elsewhere.Store(&elsewhere)
+	for _, serves := range elsewhere {
+		for db := range serves {
+			if known[db] == nil && names.Valid(db) {
+				adopted[db] = true
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(adopted))
 }

@@ -9,17 +9,7 @@ import (
 	"sequins/version"
 )
 
-// keptPin returns the pin that was last read before a restart.
-func (d *db) keptPin() pin.File {
-	f, err := discovery.KeptPin(d.node.o.Store, d.name)
-	if err != nil {
-		d.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
-		return pin.File{}
-	}
-	return f
-}
-
-// followPin takes a pin that was read in the source. If it cannot be recorded, that is tried again at the next look.
+// followPin takes a pin that was read in the source. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
 func (d *db) followPin(f pin.File) {
 	d.pin = f
 	if now := d.allowed(); !now.Equal(d.state.Pin) {
@@ -32,14 +22,19 @@ func (d *db) followPin(f pin.File) {
 		}
 		d.events.Pinned(now.Version, text)
 	}
-	if d.recordedPin != nil && d.recordedPin.Equal(f) {
-		return
+	text := ""
+	if !f.Equal(pin.File{}) {
+		data, err := f.Encode()
+		if err != nil {
+			d.log.Error("bug: the pin cannot be encoded", "error", err)
+			return
+		}
+		text = string(data)
 	}
-	if err := discovery.KeepPin(d.node.o.Store, d.name, f); err != nil {
-		d.log.Error("the pin cannot be recorded; a restart needs the source for it", "error", err)
-		return
+	if text != d.memory.Pin {
+		d.memory.Pin = text
+		d.saveSoon()
 	}
-	d.recordedPin = &f
 }
 
 // endPin ends a pin whose time is over although the source cannot be listed.

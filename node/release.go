@@ -7,16 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"sequins/blocks"
+	"sequins/internal/content"
+	"sequins/store"
 )
 
 // releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately.
 // Nodes that have not seen the new replicas yet, because they are behind or have lost ZooKeeper, still
 // ask this node, so the blocks stay readable for as long as a replaced version, and are deleted then.
 // Partitions that are needed here again are advertised again.
-func (d *db) releaseSurplus(name string) {
-	l := d.live[name]
-	if l == nil || d.loads[name] != nil {
+func (d *db) releaseSurplus(in content.Input) {
+	l := d.live[in]
+	if l == nil || d.loads[in] != nil {
 		return
 	}
 	now, surplus := time.Now(), l.Surplus(l.v.Held())
@@ -37,18 +38,18 @@ func (d *db) releaseSurplus(name string) {
 	}
 	if len(fresh) > 0 {
 		l.Withdraw(fresh...)
-		d.log.Info("partitions given up: other nodes have taken them over", "version", name, "partitions", fresh,
+		d.log.Info("partitions given up: other nodes have taken them over", "version", in.Name, "partitions", fresh,
 			"readable_for", d.linger())
 	}
-	d.dropReleased(name, l, now)
+	d.dropReleased(l, now)
 }
 
 // dropReleased deletes the blocks of partitions whose time is over, and sets a timer for the next ones.
-func (d *db) dropReleased(name string, l *live, now time.Time) {
+func (d *db) dropReleased(l *live, now time.Time) {
 	next := time.Duration(-1)
 	for _, p := range slices.Sorted(maps.Keys(l.released)) {
 		if left := l.released[p].Add(d.linger()).Sub(now); left <= 0 {
-			d.drop(name, l, p)
+			d.drop(l, p)
 		} else if next < 0 || left < next {
 			next = left
 		}
@@ -57,34 +58,31 @@ func (d *db) dropReleased(name string, l *live, now time.Time) {
 		return
 	}
 	l.waiting = true
-	d.tellAfter(next, releaseDue{name, l})
+	d.tellAfter(next, releaseDue{l})
 }
 
 // drop deletes a block. Running reads of it continue.
-func (d *db) drop(name string, l *live, p int) {
+func (d *db) drop(l *live, p int) {
 	l.v.Drop(p)
-	l.open[p], l.records[p], l.bytes[p], l.known[p] = false, 0, 0, blocks.Known{}
+	l.open[p], l.figures[p], l.bytes[p], l.list[p] = false, nil, 0, store.Listed{}
 	delete(l.released, p)
 	delete(l.damaged, p)
-	dir, err := d.node.o.Store.Dir(d.name, name)
+	dir, err := d.node.o.Store.Dir(d.name, l.in())
 	if err == nil {
 		err = dir.RemoveBlock(p)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Error("a block that is not needed any more cannot be removed", "version", name, "partition", p, "error", err)
+		d.log.Error("a block that is not needed any more cannot be removed", "version", l.in().Name, "partition", p, "error", err)
 	}
 }
 
 // releaseDue reports that released partitions of a version may be deleted.
-type releaseDue struct {
-	name string
-	l    *live
-}
+type releaseDue struct{ l *live }
 
 // tell implements message.
 func (r releaseDue) tell(d *db) {
 	r.l.waiting = false
-	if d.live[r.name] == r.l {
-		d.releaseSurplus(r.name)
+	if d.live[r.l.in()] == r.l {
+		d.releaseSurplus(r.l.in())
 	}
 }

@@ -21,7 +21,7 @@ func (f *fixture) lacks(block, file string, then ...func(*Options)) {
 	t := f.t
 	t.Helper()
 	if block != "" {
-		expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", block)))
+		expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), block)))
 	}
 	f.remove("fruit", "1", file)
 	r := f.run(then...)
@@ -84,7 +84,7 @@ func TestFormerIsNotPlannedAnew(t *testing.T) {
 	r.Refresh()
 	r.serves("fruit", "2")
 	r.stop()
-	expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", "00001.block")))
+	expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), "00001.block")))
 	f.remove("fruit", "1", "part-r-00002")
 	r = f.run(keeping(2))
 	defer r.stop()
@@ -98,9 +98,8 @@ func TestFormerIsNotPlannedAnew(t *testing.T) {
 	}
 }
 
-// Version 1 was of files that no function cut, so that a node of the cluster has refuted "string". The finished blocks that replace it in the source
-// are cut by "string", which their manifest says, so that is not refuted.
-func TestFinishedIsNotRefuted(t *testing.T) {
+// Another node has version 1 of other files, which have been replaced in the source by finished blocks. They are loaded by what their manifest says.
+func TestFinishedBesideAnotherInput(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "raw", 3, fruit...)
 	src, err := local.New(f.root)
@@ -110,7 +109,7 @@ func TestFinishedIsNotRefuted(t *testing.T) {
 	expect.NoError(t, err)
 	f.remove("fruit", "raw")
 	c := newCluster()
-	c.refute("1", "string")
+	c.other("1", "of files")
 	r := f.run(func(o *Options) { o.Cluster = c })
 	defer r.stop()
 	r.serves("fruit", "1")

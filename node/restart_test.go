@@ -49,7 +49,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	f.put("fruit", "1", 8, fruit...)
 	r := f.run(slow)
 	block := func(i int) string {
-		return filepath.Join(f.store, "data", "fruit", "1", "0000"+string(rune('0'+i))+".block")
+		return filepath.Join(f.dir("fruit", "1"), "0000"+string(rune('0'+i))+".block")
 	}
 	r.eventually("a first partition is there", func() bool {
 		_, err := os.Stat(block(0))
@@ -235,7 +235,7 @@ func TestDiskFull(t *testing.T) {
 	r.serves("fruit", "2")
 }
 
-// A fullDisk has no space for notes of which version is served.
+// A fullDisk has no space for states of databases.
 type fullDisk struct {
 	fsys.FS
 	full  atomic.Bool
@@ -243,7 +243,7 @@ type fullDisk struct {
 }
 
 func (f *fullDisk) Create(name string) (fsys.File, error) {
-	if strings.Contains(name, "_SERVED") && f.full.Load() {
+	if strings.Contains(name, "STATE.json") && f.full.Load() {
 		f.tried.Add(1)
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOSPC}
 	}
@@ -270,7 +270,7 @@ func TestSwitchIsRecordedFirst(t *testing.T) {
 				o.Store, o.Cluster, o.VersionRemoveTimeout = f.storeOn(disk), newCluster(), time.Hour
 			})
 		}
-		current := func(n *Node) string { return n.Set([]byte("fruit")).Current() }
+		current := func(n *Node) string { return n.Set([]byte("fruit")).Current().Name }
 		n, stop := run()
 		time.Sleep(time.Second)
 		disk.full.Store(true)
@@ -312,16 +312,17 @@ func TestSwitchWithoutARecord(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	disk := &fullDisk{FS: fsys.OS}
-	disk.full.Store(true)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
-		c.hold("1", 1)
 		local := f.storeOn(disk)
 		n, stop := f.follow(func(o *Options) { o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour })
 		defer stop()
 		time.Sleep(time.Second)
-		current := func() string { return n.Set([]byte("fruit")).Current() }
+		disk.full.Store(true)
+		c.hold("1", 1)
+		time.Sleep(time.Second)
+		current := func() string { return n.Set([]byte("fruit")).Current().Name }
 		if current() != "1" || f.log.count("level=ERROR", "a restart may go back") != 1 {
 			t.Fatalf("without a version before, current is %q", current())
 		}
@@ -340,8 +341,8 @@ func TestSwitchWithoutARecord(t *testing.T) {
 		}
 		disk.full.Store(false)
 		time.Sleep(maxBackoff)
-		if served, err := local.Served("fruit"); served != "2" || err != nil {
-			t.Errorf("recorded is %q, %v", served, err)
+		if served := n.remembers(t, "fruit").Served; served.Name != "2" {
+			t.Errorf("recorded is %q", served)
 		}
 	})
 }

@@ -1,24 +1,24 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
-	"sequins/discovery"
+	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/internal/sleep"
+	"sequins/store"
 	"sequins/version"
 )
 
 // faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.
 const faultyPause = time.Hour
 
-// retries are the failed attempts for a version since its files last changed.
+// retries are the failed attempts for an input.
 type retries struct {
-	input   discovery.Input    // its files, by the last listing before the last attempt; zero: not known
 	failed  int                // consecutive failures
 	last    time.Time          // time of the last failure
 	outcome string             // of that, see load.Outcome
@@ -46,7 +46,7 @@ func (r *retries) stop() {
 // both failures are the same fault, although another of the files may have failed first, and "" if its files have
 // changed in between.
 func (d *db) lastReason(old, v version.Entry) string {
-	f := d.facts[v.Name]
+	f := d.facts[v.Input]
 	switch {
 	case f.retries.failed == 0:
 		return ""
@@ -59,7 +59,7 @@ func (d *db) lastReason(old, v version.Entry) string {
 // retryLater schedules a retry for each version that has just failed.
 func (d *db) retryLater(before version.State) {
 	for _, v := range d.state.Entries {
-		old, _ := before.Entry(v.Name)
+		old, _ := before.Entry(v.Input)
 		if v.Failed && !old.Failed && v.Exit == version.Staying {
 			d.planRetry(old, v)
 			d.lookFurther()
@@ -70,8 +70,8 @@ func (d *db) retryLater(before version.State) {
 // lookFurther lists more versions if all listed versions that are newer than the current one have
 // failed: an older one may be good.
 func (d *db) lookFurther() {
-	for _, name := range d.state.Listed {
-		if v, _ := d.state.Entry(name); name > d.state.Current && v.Reason == "" {
+	for _, in := range d.state.Listed {
+		if v, _ := d.state.Entry(in); in != d.state.Current && in.Name >= d.state.Current.Name && v.Reason == "" {
 			return
 		}
 	}
@@ -81,7 +81,7 @@ func (d *db) lookFurther() {
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
 // well for long before, but not because the attempt took long.
 func (d *db) planRetry(old, v version.Entry) {
-	f := d.facts[v.Name]
+	f := d.facts[v.Input]
 	r := &f.retries
 	first, limit := minBackoff, maxBackoff
 	if v.Faulty {
@@ -90,14 +90,20 @@ func (d *db) planRetry(old, v version.Entry) {
 	if old.Reason == "" && time.Since(r.last) > 2*limit {
 		r.failed = 0
 	}
-	r.failed++
-	wait := sleep.Backoff(r.failed, first, limit)
+	r.failed = max(r.failed+1, v.Failures) // maybe before a restart
+	wait := d.remembered(v, sleep.Backoff(r.failed, first, limit))
 	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
 	d.log.Log(d.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
+	kind := cmp.Or(f.outcome, "other")
+	if v.Faulty {
+		kind = faulty
+	}
+	d.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Reason, Attempts: r.failed, Next: r.next.UTC(), By: d.failsBy()})
+	d.saveSoon()
 	r.stop()
 	ctx, cancel := context.WithCancel(d.ctx)
 	r.cancel = cancel
@@ -107,8 +113,22 @@ func (d *db) planRetry(old, v version.Entry) {
 	}
 	d.work(func() message {
 		d.pauseForRoom(ctx, v.Name, wait, needs)
-		return retry{v.Name, ctx}
+		return retry{v.Input, ctx}
 	})
+}
+
+// remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
+// restart, if that is sooner than wait.
+func (d *db) remembered(v version.Entry, wait time.Duration) time.Duration {
+	if d.facts[v.Input].outcome != "" {
+		return wait // it has failed in this process
+	}
+	for _, f := range d.memory.Failures {
+		if f.Input == v.Input {
+			return max(0, min(wait, time.Until(f.Next)))
+		}
+	}
+	return wait
 }
 
 // roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
@@ -132,34 +152,16 @@ func (d *db) pauseForRoom(ctx context.Context, name string, wait time.Duration, 
 
 // A retry reports that a retry is due, unless ctx has ended.
 type retry struct {
-	name string
-	ctx  context.Context //nolint:containedctx // it belongs to the message
+	in  content.Input
+	ctx context.Context //nolint:containedctx // it belongs to the message
 }
 
 // tell implements message. It lists the versions first, because the failed one may be incomplete or
 // gone.
 func (r retry) tell(d *db) {
 	if r.ctx.Err() == nil {
-		d.due = append(d.due, r.name)
+		d.due = append(d.due, r.in)
 		d.startListing(true)
-	}
-}
-
-// retryChanged retries the failed versions whose files have changed, as if they had not been tried before.
-func (d *db) retryChanged(l discovery.Listing) {
-	for _, v := range d.state.Entries {
-		now, looked := l.Inputs[version.Name(v.Name)]
-		if !looked || !v.Failed || !slices.Contains(l.Versions, v.Name) {
-			continue
-		}
-		r := &d.facts[v.Name].retries
-		if known := r.input != (discovery.Input{}); known && r.input != now {
-			d.log.Info("the files of a version that failed have changed; it is tried again", "version", v.Name)
-			r.stop()
-			*r = retries{}
-			d.due = append(d.due, v.Name)
-		}
-		r.input = now
 	}
 }
 
@@ -167,7 +169,7 @@ func (d *db) retryChanged(l discovery.Listing) {
 func (d *db) retryAll() {
 	for _, v := range d.state.Entries {
 		if v.Failed {
-			d.due = append(d.due, v.Name)
+			d.due = append(d.due, v.Input)
 		}
 	}
 	if len(d.due) > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sequins/events"
+	"sequins/internal/content"
 	"sequins/status"
 	"sequins/test/expect"
 	"sequins/version"
@@ -46,12 +47,12 @@ func TestLoadsAreRetried(t *testing.T) {
 				t.Errorf("attempt %d came after %v, want some of %v", i, wait, most)
 			}
 		}
-		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "1" {
+		if s := n.Set([]byte("fruit")); s == nil || s.Current().Name != "1" {
 			t.Error("the older version is not served meanwhile")
 		}
 		f.source.bad.Store(false)
 		time.Sleep(maxBackoff + time.Minute)
-		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "2" {
+		if s := n.Set([]byte("fruit")); s == nil || s.Current().Name != "2" {
 			t.Error("it is not noticed that the source is right again")
 		}
 	})
@@ -117,17 +118,18 @@ func TestRetriesOfDamage(t *testing.T) {
 func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
 	d := newFixture(t).lister("fruit", Reloadable{})
 	defer d.stop()
-	failed := version.Entry{Name: "1", Status: version.Error, Reason: "connection refused", Failed: true}
+	one := content.Input{Name: "1", Hash: content.Sum("x")}
+	failed := version.Entry{Input: one, Status: version.Error, Reason: "connection refused", Failed: true}
 	for _, test := range []struct {
 		before version.Entry
 		want   int
 	}{
-		{version.Entry{Name: "1", Status: version.Building, Reason: failed.Reason}, 8},
-		{version.Entry{Name: "1", Status: version.Active}, 1},
+		{version.Entry{Input: one, Status: version.Building, Reason: failed.Reason}, 8},
+		{version.Entry{Input: one, Status: version.Active}, 1},
 	} {
-		d.facts["1"] = &facts{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
+		d.facts[one] = &facts{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
 		d.planRetry(test.before, failed)
-		if got := d.facts["1"].retries.failed; got != test.want {
+		if got := d.facts[one].retries.failed; got != test.want {
 			t.Errorf("after %v it has failed %d times in a row, want %d", test.before.Status, got, test.want)
 		}
 	}

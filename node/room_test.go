@@ -50,7 +50,7 @@ func TestRoomOfFormerVersions(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	var full atomic.Bool
-	former := filepath.Join(f.store, "data", "fruit", "1", "00000.block")
+	former := filepath.Join(f.store, "data/fruit/1")
 	r := f.run(func(o *Options) {
 		o.Loads.Free = func() (int64, bool) {
 			if _, err := os.Stat(former); full.Load() && err == nil {
@@ -107,7 +107,7 @@ func TestLoadEndedForRoom(t *testing.T) {
 	if !strings.Contains(v.Error, "the load has been ended after it had written ") || len(v.Partitions) > 0 {
 		t.Errorf("partitions %v: %s", v.Partitions, v.Error)
 	}
-	if blocks, err := filepath.Glob(filepath.Join(f.store, "data/fruit/2/*block*")); err != nil || len(blocks) > 0 {
+	if blocks, err := filepath.Glob(filepath.Join(f.store, "data/fruit/2/*/*block*")); err != nil || len(blocks) > 0 {
 		t.Errorf("left: %v, %v", blocks, err)
 	}
 	started := f.log.count("load started", "version=2 ")

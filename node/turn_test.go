@@ -45,7 +45,7 @@ func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, stop := f.night(t)
 		defer stop()
-		current := func() string { return n.Set([]byte("fruit")).Current() }
+		current := func() string { return n.Set([]byte("fruit")).Current().Name }
 		time.Sleep(12 * time.Hour) // until noon
 		for i := 2; i <= 4; i++ {
 			f.put("fruit", fmt.Sprint(i), 2, fruit...)
@@ -63,7 +63,7 @@ func TestWindow(t *testing.T) {
 		}
 		f.put("nuts", "1", 1, fruit...)
 		time.Sleep(2 * time.Minute)
-		if got := n.Set([]byte("nuts")).Current(); got != "1" {
+		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
 			t.Errorf("nothing of nuts is served, and current is %q", got)
 		}
 		time.Sleep(7*time.Hour - 3*time.Minute)
@@ -92,12 +92,12 @@ func TestWindowAndPins(t *testing.T) {
 				time.Sleep(12 * time.Hour)
 				f.put("fruit", "2", 2, fruit...)
 				time.Sleep(time.Hour)
-				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
 					t.Fatalf("by day current is %q", got)
 				}
 				f.pin("fruit", text)
 				time.Sleep(2 * time.Minute)
-				if got := n.Set([]byte("fruit")).Current(); got != "2" {
+				if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 					t.Errorf("current is %q", got)
 				}
 			})
@@ -123,7 +123,7 @@ func TestWindowOfACluster(t *testing.T) {
 		}
 		c.hold("2", 1)
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("another node holds a part of 2, and current is %q", got)
 		}
 	})
@@ -143,7 +143,7 @@ func TestWindowAndRestart(t *testing.T) {
 		n, stop := f.night(t)
 		defer stop()
 		time.Sleep(time.Hour)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" || len(n.onNode("fruit", "1").Partitions) != 2 {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "1" || len(n.onNode("fruit", "1").Partitions) != 2 {
 			t.Errorf("current is %q: %+v", got, n.onNode("fruit", "1"))
 		}
 		if v := n.onNode("fruit", "2"); v.State != status.Available {
@@ -164,7 +164,7 @@ func TestWindowChanged(t *testing.T) {
 		time.Sleep(time.Hour)
 		n.Apply(Reloadable{RefreshPeriod: time.Minute})
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
 			t.Errorf("current is %q", got)
 		}
 	})
@@ -202,7 +202,7 @@ func TestPriority(t *testing.T) {
 			t.Errorf("the order is %s, want %s", got, want)
 		}
 		for _, db := range want {
-			if got := n.Set([]byte(db)).Current(); got != "2" {
+			if got := n.Set([]byte(db)).Current().Name; got != "2" {
 				t.Errorf("%s: current is %q", db, got)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sequins/gate"
+	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/loadproc"
 	"sequins/status"
@@ -16,21 +17,22 @@ import (
 // A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe
 // for concurrent use.
 type view struct {
-	current    string
-	served     bool // it is served, or was before a restart
-	tried      bool // its versions were listed, and all have failed through their own fault
-	whole      bool // every partition of current has been on some node at least once
-	versions   map[string]versionView
+	current    content.Input
+	serving    content.Content // what is served, or was before a restart
+	served     bool            // it is served, or was before a restart
+	tried      bool            // its versions were listed, and all have failed through their own fault
+	whole      bool            // every partition of current has been on some node at least once
+	versions   map[content.Input]versionView
 	listed     bool // the source has complete versions of it
 	read       bool // its versions were listed at least once
 	pin        *status.Pin
-	unfinished string // the newest incomplete version, and the reason
+	unfinished string    // the newest incomplete version, and the reason
+	absent     time.Time // since when the source lacks it, as far as that was written; zero: it does not
 }
 
 type versionView struct {
 	version.Entry
 	facts
-	revision       string           // the newer revision of the current version, being loaded; "" if there is none
 	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong          string           // see db
 	unrecorded     bool             // ready, but it cannot be recorded as the served one
@@ -43,23 +45,19 @@ type versionView struct {
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	s := d.state
-	d.whole = d.whole || d.isWhole()
+	d.seenWhole = d.seenWhole || d.isWhole()
 	v := view{
-		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
-		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole, pin: d.pinStatus(),
+		current: s.Current, serving: d.servedContent(), served: s.Current.Name != "" || s.Served.Name != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
+		versions: make(map[content.Input]versionView, len(s.Entries)), tried: d.tried(), whole: d.seenWhole, pin: d.pinStatus(), absent: d.memory.Absent,
 	}
-	newest := d.newest()
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], wrong: cmp.Or(d.wrong[e.Name], d.fromElsewhere(e.Name), d.passedOver(e.Name)),
-			differs: d.last.Differs[e.Name], unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
-		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
-			vv.revision = revision
-		}
-		if l := d.live[e.Name]; l != nil {
+		vv := versionView{Entry: e, facts: *d.facts[e.Input], loading: d.loads[e.Input], wrong: cmp.Or(d.wrong[e.Input], d.passedOver(e.Input)),
+			differs: d.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current.Name}
+		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.verdict
 			vv.records, vv.bytes = l.size()
 		}
-		v.versions[e.Name] = vv
+		v.versions[e.Input] = vv
 	}
 	d.view.Store(&v)
 }
@@ -84,8 +82,8 @@ func (d *db) tried() bool {
 	if (d.relooking() || d.relisting) && d.relooks < passingAttempts {
 		return false
 	}
-	for _, name := range d.state.Listed {
-		v, _ := d.state.Entry(name)
+	for _, in := range d.state.Listed {
+		v, _ := d.state.Entry(in)
 		if v.Reason == "" || v.Passing && v.Failures < passingAttempts {
 			return false
 		}
@@ -145,8 +143,8 @@ func (d *db) status() status.DB {
 	v := d.view.Load()
 	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
 	n := d.node
-	for name, id := range v.shown() {
-		vv := v.versions[id]
+	for name, in := range v.shown() {
+		vv := v.versions[in]
 		vs := status.Version{
 			Path:              n.o.Source.Path(d.name, name),
 			TargetReplication: n.o.Replication,
@@ -161,17 +159,17 @@ func (d *db) status() status.DB {
 	return s
 }
 
-// shown returns the revision of each version that the status shows, by the version's name: the current
-// one, otherwise the newest.
-func (v *view) shown() map[string]string {
-	ids := make(map[string]string, len(v.versions))
-	for id := range v.versions {
-		name := version.Name(id)
-		if other, found := ids[name]; !found || id == v.current || other != v.current && id > other {
-			ids[name] = id
+// shown returns the input of each version that the status shows, by the version's name: the current
+// one, otherwise the one that was found last.
+func (v *view) shown() map[string]content.Input {
+	shown := make(map[string]content.Input, len(v.versions))
+	for in, each := range v.versions {
+		other, found := shown[in.Name]
+		if !found || in == v.current || other != v.current && each.found.After(v.versions[other].found) {
+			shown[in.Name] = in
 		}
 	}
-	return ids
+	return shown
 }
 
 // replicas returns the number of nodes that hold each partition of a version.
@@ -190,7 +188,7 @@ func replicas(v *version.Version) []int {
 // problem returns why a db has nothing to serve; "" if it may have soon.
 func (v *view) problem() string {
 	switch {
-	case v.current != "" || v.listed || !v.read:
+	case v.current.Name != "" || v.listed || !v.read:
 		return ""
 	case v.unfinished != "":
 		return "no version exists yet; " + v.unfinished
@@ -202,11 +200,12 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	s := status.OnNode{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
-		Current: v.Name == shown.current, State: states[v.Status], Error: v.Reason,
+		Current: v.Input == shown.current, State: states[v.Status], Error: v.Reason,
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.unchanged,
 	}
 	if v.live != nil {
 		info := v.live.Info()
+		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
 		for p, held := range v.live.Held() {
 			if held {
@@ -221,9 +220,13 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 		s.Error = v.wrong
 	}
 	loading := v.loading
-	if s.Diverged = v.revision != "" || v.differs != ""; s.Diverged {
+	if s.Diverged = v.differs != ""; s.Diverged {
 		s.Error = d.divergence(shown, v)
-		loading = cmp.Or(shown.versions[v.revision].loading, loading)
+	}
+	for in, other := range shown.versions {
+		if in.Name == v.Name && loading == nil {
+			loading = other.loading
+		}
 	}
 	if loading != nil {
 		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())
@@ -234,7 +237,7 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	if loading != nil && v.Status == version.Building && loading.turn.Waits(time.Now()) != "" {
 		s.State = status.Available
 	}
-	s.Detail, s.Gate = d.detail(shown, v), v.verdict.Status()
+	s.Detail, s.Gate = d.detail(shown, v), v.verdict.Checks
 	return s
 }
 
@@ -265,7 +268,7 @@ func (d *db) detail(shown *view, v versionView) string {
 		return "on this node's disk, and the source cannot be read"
 	case v.Held && v.Status == version.Prepared:
 		return "held: " + v.verdict.Reason
-	case v.Status == version.Prepared && v.Name < shown.current && !v.Held:
+	case v.Status == version.Prepared && v.Name < shown.current.Name && !v.Held:
 		return "kept for a rollback"
 	case v.Status == version.Prepared && v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason

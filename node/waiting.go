@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/loadproc"
 	"sequins/status"
@@ -74,11 +75,11 @@ func (d *db) waits() []status.Wait {
 	v := d.view.Load()
 	var all []status.Wait
 	w, loads := d.loadWait(v)
-	if w.Blocks = d.atStart && v.current == "" && (v.served || !v.tried); loads || w.Blocks {
+	if w.Blocks = d.atStart && v.current.Name == "" && (v.served || !v.tried); loads || w.Blocks {
 		all = append(all, w)
 	}
-	if d.atStart && v.current != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
-		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: version.Name(v.current), Since: seconds(d.node.admission), Blocks: true,
+	if d.atStart && v.current.Name != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
+		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: v.current.Name, Since: seconds(d.node.admission), Blocks: true,
 			What: "nodes that hold partitions of " + d.name + " which no node has that is known yet"})
 	}
 	return all
@@ -87,8 +88,8 @@ func (d *db) waits() []status.Wait {
 // loadWait returns what a db waits for to serve a version, or a newer one. loads reports whether there is one.
 func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 	w = status.Wait{For: status.WaitForLoad, DB: d.name, Since: seconds(d.node.admission)}
-	id := v.next()
-	if id == "" {
+	in := v.next()
+	if in.Name == "" {
 		w.What = cmp.Or(v.problem(), "its versions to be listed")
 		if !v.read {
 			w.For = status.WaitForSource
@@ -96,8 +97,8 @@ func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 		w.What = "a version of " + d.name + ": " + w.What
 		return w, false
 	}
-	next := v.versions[id]
-	w.Version, w.Since = version.Name(id), seconds(next.found)
+	next := v.versions[in]
+	w.Version, w.Since = in.Name, seconds(next.found)
 	var how string
 	if w.Done, how = progressOf(next.loading); how == "" {
 		how = d.detail(v, next)
@@ -112,13 +113,13 @@ func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 	return w, true
 }
 
-// next returns the version that the db waits for, the newest that is loaded, ready or to be tried again; "" if there is none. A version
+// next returns the version that the db waits for, the newest that is loaded, ready or to be tried again; zero if there is none. A version
 // that the gate holds waits for people.
-func (v *view) next() string {
-	newest := ""
-	for id, e := range v.versions {
-		if id > v.current && id > newest && e.Exit == version.Staying && !e.Held && (e.Reason == "" || v.current == "") {
-			newest = id
+func (v *view) next() (newest content.Input) {
+	for in, e := range v.versions {
+		waits := in != v.current && in.Name >= v.current.Name && e.Exit == version.Staying && !e.Held && (e.Reason == "" || v.current.Name == "")
+		if waits && in.Name > newest.Name {
+			newest = in
 		}
 	}
 	return newest
@@ -164,7 +165,7 @@ func readyFor(d *db, name string) (ok bool, reason string) {
 	switch {
 	case d == nil:
 		return false, fmt.Sprintf("there is no database %s", name)
-	case d.view.Load().current == "":
+	case d.view.Load().current.Name == "":
 		w, _ := d.loadWait(d.view.Load())
 		w.Blocks = true
 		return unready([]status.Wait{w}, time.Now())

@@ -76,7 +76,7 @@ func FuzzAnswer(f *testing.F) {
 		if resp.StatusCode != h.status || h.status != http.StatusNotModified && h.length >= 0 && resp.ContentLength >= 0 && resp.ContentLength != h.length {
 			t.Fatalf("%d, %d bytes; net/http: %d, %d bytes", h.status, h.length, resp.StatusCode, resp.ContentLength)
 		}
-		for name, v := range map[string][]byte{"X-Sequins-Version": h.Version, "Content-Type": h.ContentType, "ETag": h.ETag,
+		for name, v := range map[string][]byte{"X-Sequins-Version": h.Version, "X-Sequins-Content": h.Content, "Content-Type": h.ContentType, "ETag": h.ETag,
 			"Last-Modified": h.LastModified, "Content-Range": h.ContentRange, "Accept-Ranges": h.AcceptRanges} {
 			if got := resp.Header.Get(name); got != string(v) {
 				t.Fatalf("%s: %q; net/http: %q", name, v, got)

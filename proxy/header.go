@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"sequins/internal/content"
 	"sequins/internal/http1"
 )
 
@@ -13,7 +14,7 @@ import (
 // slices are valid until the answer's body is read or closed.
 type Header struct {
 	Version      []byte // X-Sequins-Version
-	Plan         []byte // X-Sequins-Plan: the plan by which the peer loaded the version
+	Content      []byte // content.Header: the content that the peer has answered from
 	ContentType  []byte
 	ETag         []byte
 	LastModified []byte
@@ -129,9 +130,11 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		if bytes.EqualFold(name, []byte("Content-Length")) {
 			return h.contentLength(value)
 		}
-		keep = h.named(name, "X-Sequins-Plan", &h.Plan)
 	case len("X-Sequins-Version"):
 		keep = h.named(name, "X-Sequins-Version", &h.Version)
+		if keep == nil {
+			keep = h.named(name, content.Header, &h.Content)
+		}
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
 			if *chunked || !bytes.EqualFold(value, []byte("chunked")) {
 				return errEncoding

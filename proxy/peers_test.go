@@ -257,7 +257,7 @@ func fetch(c *Client, q *Query) (got, error) {
 	}
 	defer a.Body.Close()
 	g := got{peer: a.Peer, status: a.Status, length: a.Length, value: a.Value != nil, header: map[string]string{}}
-	for name, v := range map[string][]byte{"Version": a.Header.Version, "Content-Type": a.Header.ContentType, "ETag": a.Header.ETag,
+	for name, v := range map[string][]byte{"Version": a.Header.Version, "Content": a.Header.Content, "Content-Type": a.Header.ContentType, "ETag": a.Header.ETag,
 		"Last-Modified": a.Header.LastModified, "Content-Range": a.Header.ContentRange, "Accept-Ranges": a.Header.AcceptRanges} {
 		if v != nil {
 			g.header[name] = string(v)

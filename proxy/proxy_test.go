@@ -60,6 +60,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"value", answer(200, "value", `ETag: "e"`, "content-type: text/x", "Last-Modified: y", "Accept-Ranges: bytes", "Date: z"), false,
 			got{status: 200, body: "value", length: 5, value: true, header: map[string]string{"Version": "v1", "ETag": `"e"`, "Content-Type": "text/x", "Last-Modified": "y", "Accept-Ranges": "bytes"}}, true},
+		{"content", answer(200, "value", "x-sequins-CONTENT: 0123456789abcdef.0123456789abcdef", "X-Sequins-Content: second", "X-Sequins-Contents: x"), false,
+			got{status: 200, body: "value", length: 5, value: true, header: map[string]string{"Version": "v1", "Content": "0123456789abcdef.0123456789abcdef"}}, true},
 		{"empty", answer(200, ""), false, got{status: 200, value: true}, true},
 		{"medium", answer(200, medium), false, got{status: 200, body: medium, length: 64 << 10, value: true}, true},
 		{"just larger", answer(200, medium+"x"), false, got{status: 200, body: medium + "x", length: 64<<10 + 1}, true},

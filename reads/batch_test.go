@@ -21,6 +21,7 @@ import (
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -36,7 +37,7 @@ func (r replicas) Peers(p int) []string { return r.of[p] }
 func held(t testing.TB, name string, records map[string]string, of [][]string, here func(partition int) bool) *version.Set {
 	t.Helper()
 	n := len(of)
-	v := version.New(version.Info{DB: "db", Name: name, Partitions: n, Partitioner: shard.String, Plan: "plan", Following: replicas{of: of}})
+	v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: n, Partitioner: shard.String, Following: replicas{of: of}})
 	for p := range n {
 		if !here(p) {
 			continue
@@ -54,13 +55,13 @@ func held(t testing.TB, name string, records map[string]string, of [][]string, h
 	}
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate(name); err != nil {
+	if err := set.Activate(contents.In(name)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := set.Remove(name).Close(ctx); err != nil {
+		if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
 			t.Errorf("a read holds the version: %v", err)
 		}
 	})
@@ -125,7 +126,7 @@ func (m *mesh) answer(addr string, q *proxy.Query) (int, []byte) {
 	r := m.nodes[addr].NewRead()
 	r.Begin(time.Now())
 	defer r.Release()
-	switch o := r.DoBatch(&reads.Query{DB: []byte("db"), Version: []byte(q.Version), Plan: []byte("plan")}, keys); o {
+	switch o := r.DoBatch(&reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: askedContent(q)}, keys); o {
 	case reads.Found:
 	case reads.NotLocal, reads.NotHere:
 		return http.StatusNotImplemented, nil
@@ -220,7 +221,7 @@ func checkBatch(t *testing.T, r *reads.Read, rnd *rand.Rand, records map[string]
 func TestBatchOutcomes(t *testing.T) {
 	records := map[string]string{"a": string(make([]byte, 600)), "b": string(make([]byte, 600)), "large": string(make([]byte, 100<<10)), "": "empty key"}
 	set := held(t, "v1", records, [][]string{nil}, func(int) bool { return true })
-	empty := setOf(t, version.Info{DB: "empty", Name: "v0"})
+	empty := setOf(t, version.Info{DB: "empty", Content: contents.Of("v0")})
 	rd := reads.New(catalog{"db": set, "empty": empty, "none": version.NewSet("none")}, reads.Options{MaxBatchBytes: 1000, Logger: slog.New(slog.DiscardHandler)})
 	for _, test := range []struct {
 		db   string
@@ -297,7 +298,7 @@ func TestDamagedBatch(t *testing.T) {
 	h := mine.Acquire()
 	err := mine.EachBlock(func(_ *version.Handle, p int, b version.Block) error {
 		if p == 1 {
-			return mine.Version("v1").Put(1, brokenBlock{b.(*blocks.Reader)})
+			return mine.Version(contents.In("v1")).Put(1, brokenBlock{b.(*blocks.Reader)})
 		}
 		return nil
 	})
@@ -441,7 +442,7 @@ func TestBatchMemory(t *testing.T) {
 		for i := range n {
 			keys = append(keys, fmt.Appendf(nil, "key-%02d", i%20))
 		}
-		rd := reads.New(catalog{"db": setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, records...)}, reads.Options{})
+		rd := reads.New(catalog{"db": setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records...)}, reads.Options{})
 		r := rd.NewRead()
 		r.Begin(time.Now())
 		before := heap()

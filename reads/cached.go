@@ -10,10 +10,10 @@ import (
 )
 
 // The cache has answers of other nodes. Its entries belong to a version by Handle.ID, so that neither a later version nor
-// a revision of the same name is answered from them, and a session reads what it would read without the cache.
+// another content of the same name is answered from them, and a session reads what it would read without the cache.
 //
 // Only unconditional requests use it, and only values of up to 64 KiB and the absence of keys are kept, from answers that
-// name the plan of the version: a node may have other files. Concurrent misses of a key are not
+// name the content that was asked for: upstream's nodes do not, and may have another one. Concurrent misses of a key are not
 // collapsed: they end with the first answer, a round trip later, and each is hedged and times out on its own.
 
 // dropPeriod is the interval at which entries of versions that are gone are removed.
@@ -60,10 +60,9 @@ func (rd *Reader) dropReplaced() {
 	})
 }
 
-// usesCache reports whether the request may be answered from the cache. The plan of the version must be known, as
-// fillCache compares it.
+// usesCache reports whether the request may be answered from the cache.
 func (r *Read) usesCache() bool {
-	return r.reader.cache != nil && len(r.query.Fields) == 0 && len(r.Plan) > 0
+	return r.reader.cache != nil && len(r.query.Fields) == 0
 }
 
 // lookUpCache answers from the cache, and reports whether it could. The media type is that of this node's configuration,
@@ -89,9 +88,9 @@ func (r *Read) lookUpCache() (o Outcome, ok bool) {
 	return Found, true
 }
 
-// mayCache reports whether a peer's answer is from the same files, and may be cached.
+// mayCache reports whether a peer's answer is from the same content, and may be cached.
 func (r *Read) mayCache(a *proxy.Answer) bool {
-	return r.usesCache() && string(a.Header.Plan) == string(r.Plan)
+	return r.usesCache() && string(a.Header.Content) == string(r.Content)
 }
 
 // fillCache stores a peer's answer. Its body must not have been read.

@@ -15,22 +15,24 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/tracing"
 	"sequins/version"
 )
 
-// source is another node that has every version. The value of a key follows from the version, its plan and the key.
+// source is another node that has every version. The value of a key follows from the version, its content and the key.
 type source struct{ asked atomic.Int64 }
 
 // valueIn returns the value of a key, nil if it is absent: up to some KiB, and for a few keys more than is cached.
-func valueIn(name, plan, key string) []byte {
+func valueIn(name, code, key string) []byte {
 	h := fnv.New64a()
-	fmt.Fprint(h, name, plan, key)
+	fmt.Fprint(h, name, code, key)
 	n := h.Sum64()
 	size := n >> 8 % 3000
 	switch n % 16 {
@@ -39,29 +41,24 @@ func valueIn(name, plan, key string) []byte {
 	case 2:
 		size = 60<<10 + n>>8%(8<<10)
 	}
-	return append([]byte(fmt.Sprint(name, plan, key, " ")), make([]byte, size)...)
+	return append([]byte(fmt.Sprint(name, code, key, " ")), make([]byte, size)...)
 }
 
-// Fetch fails, leaves out the plan, or answers as a node does.
+// Fetch fails, leaves out the content, or answers as a node does.
 func (s *source) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) {
 	s.asked.Add(1)
-	plan := ""
-	for _, f := range q.Fields {
-		if f.Name == reads.PlanHeader {
-			plan = string(f.Value)
-		}
-	}
-	a := &proxy.Answer{Peer: "a:1", Status: http.StatusOK, Header: proxy.Header{Plan: []byte(plan)}}
+	code := string(askedContent(q))
+	a := &proxy.Answer{Peer: "a:1", Status: http.StatusOK, Header: proxy.Header{Content: []byte(code)}}
 	switch rand.IntN(20) {
 	case 0:
 		return nil, proxy.ErrNoPeers
 	case 1:
-		a.Header.Plan = nil
+		a.Header.Content = nil
 	}
 	var body []byte
 	if q.Body != nil {
-		body = batchAnswer(q.Body, q.Version, plan)
-	} else if body = valueIn(q.Version, plan, string(q.Path[len("/db/"):])); body == nil {
+		body = batchAnswer(q.Body, q.Version, code)
+	} else if body = valueIn(q.Version, code, string(q.Path[len("/db/"):])); body == nil {
 		a.Status = http.StatusNotFound
 	}
 	a.Length = int64(len(body))
@@ -75,10 +72,10 @@ func (s *source) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error)
 	return a, nil
 }
 
-func batchAnswer(keys []byte, name, plan string) (body []byte) {
+func batchAnswer(keys []byte, name, code string) (body []byte) {
 	for b := keys; len(b) > 0; {
 		n := binary.BigEndian.Uint32(b)
-		value := valueIn(name, plan, string(b[4:4+n]))
+		value := valueIn(name, code, string(b[4:4+n]))
 		b = b[4+n:]
 		if value == nil {
 			body = binary.BigEndian.AppendUint32(body, reads.NoValue)
@@ -101,32 +98,32 @@ func elsewhere(t *testing.T, p reads.Proxy, o reads.Options) (*reads.Reader, *ve
 	return rd, set
 }
 
-func switchTo(t *testing.T, set *version.Set, id, plan string) {
+func switchTo(t *testing.T, set *version.Set, c content.Content) {
 	t.Helper()
-	set.Prepare(version.New(version.Info{DB: "db", Name: id, Partitions: 3, Partitioner: shard.String, Plan: plan, Following: peersOnly{}}))
-	if err := set.Activate(id); err != nil {
+	set.Prepare(version.New(version.Info{DB: "db", Content: c, Partitions: 3, Partitioner: shard.String, Following: peersOnly{}}))
+	if err := set.Activate(c.Input); err != nil {
 		t.Error(err)
 	}
 }
 
-func remove(t *testing.T, set *version.Set, id string) {
+func remove(t *testing.T, set *version.Set, c content.Content) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if v := set.Remove(id); v != nil {
+	if v := set.Remove(c.Input); v != nil {
 		if err := v.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// While versions and revisions replace each other, every read, by any of many clients, has the value of the version that it
+// While versions, and contents of one version, replace each other, every read, by any of many clients, has the value of the version that it
 // names, from the cache or not, and the cache never holds more than it may.
 func TestCacheModel(t *testing.T) {
 	m := metrics.New().Server
 	p := new(source)
 	rd, set := elsewhere(t, p, reads.Options{Metrics: m})
-	switchTo(t, set, "v00", "plan 0")
+	switchTo(t, set, contents.Of("v00"))
 	var clients, switches sync.WaitGroup
 	var done atomic.Bool
 	for g := range 4 {
@@ -150,20 +147,21 @@ func TestCacheModel(t *testing.T) {
 	}
 }
 
-// switchVersions goes on to another version or revision after every few requests to other nodes.
+// switchVersions goes on to another version, or to another content of the same, after every few requests to other nodes.
 func switchVersions(t *testing.T, rd *reads.Reader, set *version.Set, p *source, done *atomic.Bool) {
-	ids := []string{"v00"}
+	served := []content.Content{contents.Of("v00")}
 	for i := 1; !done.Load(); i++ {
 		target := p.asked.Load() + 100
 		expect.Eventually(t, "requests to other nodes", func() bool { return done.Load() || p.asked.Load() >= target })
-		id := fmt.Sprintf("v%02d", i)
+		name := fmt.Sprintf("v%02d", i)
 		if i%3 == 1 {
-			id = version.Revise(ids[len(ids)-1])
+			name = served[len(served)-1].Name
 		}
-		switchTo(t, set, id, fmt.Sprint("plan ", i))
-		if ids = append(ids, id); len(ids) > 2 {
-			remove(t, set, ids[0])
-			ids = ids[1:]
+		next := contents.Of(name, fmt.Sprint(i))
+		switchTo(t, set, next)
+		if served = append(served, next); len(served) > 2 {
+			remove(t, set, served[0])
+			served = served[1:]
 		}
 		rd.DropReplaced()
 	}
@@ -185,7 +183,7 @@ func readOne(t *testing.T, rd *reads.Reader, r *reads.Read, rnd *rand.Rand) {
 		}
 		if r.DoBatch(q, keys) == reads.Found {
 			for i, k := range keys {
-				if want := valueIn(string(r.Version), string(r.Plan), string(k)); !bytes.Equal(r.Values[i], want) || (r.Values[i] == nil) != (want == nil) {
+				if want := valueIn(string(r.Version), string(r.Content), string(k)); !bytes.Equal(r.Values[i], want) || (r.Values[i] == nil) != (want == nil) {
 					t.Errorf("%s in version %s: %.20q, want %.20q", k, r.Version, r.Values[i], want)
 				}
 			}
@@ -195,7 +193,7 @@ func readOne(t *testing.T, rd *reads.Reader, r *reads.Read, rnd *rand.Rand) {
 	q.Key = []byte(key())
 	q.Path = append([]byte("/db/"), q.Key...)
 	o := r.Do(q)
-	want := valueIn(string(r.Version), string(r.Plan), string(q.Key))
+	want := valueIn(string(r.Version), string(r.Content), string(q.Key))
 	switch {
 	case o == reads.Unreachable || o == reads.Gone && q.Exact != nil:
 		return
@@ -222,18 +220,19 @@ func TestDropReplaced(t *testing.T) {
 		}
 		return rd.Cached()
 	}
-	switchTo(t, set, "v1", "plan 1")
+	one, two := contents.Of("v1"), contents.Of("v2")
+	switchTo(t, set, one)
 	first := read()
-	switchTo(t, set, "v2", "plan 2")
+	switchTo(t, set, two)
 	both := read()
 	if rd.DropReplaced(); rd.Cached() != both || first == 0 || both <= first {
 		t.Errorf("%d bytes after %d and %d, while both versions can be read", rd.Cached(), first, both)
 	}
-	remove(t, set, "v1")
+	remove(t, set, one)
 	if rd.DropReplaced(); rd.Cached() != both-first {
 		t.Errorf("%d bytes after the first version is gone, want %d", rd.Cached(), both-first)
 	}
-	remove(t, set, "v2")
+	remove(t, set, two)
 	if rd.DropReplaced(); rd.Cached() != 0 {
 		t.Errorf("%d bytes without a version", rd.Cached())
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 )
 
-// cursor is a position in a range of a version: after the key last. As text it is opaque to clients. Its checksum,
+// cursor is a position in a range of a content: after the key last. As text it is opaque to clients. Its checksum,
 // which includes the db, detects mistakes; it does not protect against forgery, which would gain nothing, because a
 // client may request every position.
 type cursor struct {
-	version string
-	plan    uint64 // hash of the version's plan, 0 if that is unknown
+	content content.Content
 	last    []byte
 	end     []byte // of the range; nil for none
 }
@@ -25,25 +25,19 @@ const (
 	checksumSize = 8
 	// maxVersion is more than the longest name of a version, in bytes.
 	maxVersion = 4 << 10
+	// maxCode is the length of content.Content.Code, in bytes.
+	maxCode = 2*content.Digits + 1
 	// maxBound is the longest bound of a range, in bytes: the least key after the longest one.
 	maxBound = blocks.MaxKey + 1
 )
 
 var errCursor = errors.New("the cursor is not one that this database has given out")
 
-// planHash returns cursor.plan for a plan.
-func planHash(plan string) uint64 {
-	if plan == "" {
-		return 0
-	}
-	return xxhash.Sum64String(plan)
-}
-
 // encode returns the cursor as base64url.
 func (c *cursor) encode(db string) []byte {
 	b := []byte{cursorFormat}
-	b = appendField(b, []byte(c.version))
-	b = binary.BigEndian.AppendUint64(b, c.plan)
+	b = appendField(b, []byte(c.content.Name))
+	b = appendField(b, []byte(c.content.Code()))
 	b = appendField(b, c.last)
 	b = appendEnd(b, c.end)
 	b = binary.BigEndian.AppendUint64(b, cursorChecksum(b, db))
@@ -68,11 +62,11 @@ func parseCursor(text []byte, db string) (c cursor, err error) {
 		return c, errCursor
 	}
 	f := fields{b: body[1:]}
-	c.version = string(f.bytes(maxVersion))
-	c.plan = f.uint64()
+	name, code := f.bytes(maxVersion), f.bytes(maxCode)
 	c.last = f.bytes(maxBound)
 	c.end = f.end()
-	if !f.finished() || c.version == "" {
+	c.content, err = content.Parse(string(name), string(code))
+	if !f.finished() || err != nil {
 		return cursor{}, errCursor
 	}
 	return c, nil
@@ -128,13 +122,6 @@ func (f *fields) take(n int) []byte {
 }
 
 func (f *fields) bytes(limit int) []byte { return f.take(int(f.uvarint(uint64(limit)))) }
-
-func (f *fields) uint64() uint64 {
-	if p := f.take(8); p != nil {
-		return binary.BigEndian.Uint64(p)
-	}
-	return 0
-}
 
 func (f *fields) end() []byte {
 	if f.uvarint(1) == 0 {

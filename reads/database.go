@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"sequins/internal/http1"
 	"sequins/metrics"
@@ -23,10 +22,10 @@ type database struct {
 // labels are the header values that all values of one version share, rendered once.
 type labels struct {
 	version      []byte
-	plan         []byte               // that its blocks were loaded by
+	content      []byte               // its code
+	id           uint64               // of the handle
 	configured   *func(string) string // the function that returned contentType
-	listed       time.Time            // the modification time of the version in the source
-	lastModified []byte               // listed as an HTTP date; nil if unknown
+	lastModified []byte               // as an HTTP date; nil if unknown
 	contentType  []byte
 }
 
@@ -64,22 +63,21 @@ func (rd *Reader) addDatabase(name string) *database {
 // current version, except right after a switch and for peers that still use the previous one.
 func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 	configured := rd.contentType.Load()
-	if known := d.labels.Load(); known != nil && string(known.version) == h.Version() && string(known.plan) == h.Plan() &&
-		known.listed.Equal(h.LastModified()) && known.configured == configured {
+	if known := d.labels.Load(); known != nil && known.id == h.ID() && known.configured == configured {
 		return known
 	}
 	fresh := &labels{
 		version:     []byte(h.Version()),
-		plan:        []byte(h.Plan()),
+		content:     []byte(h.Content().Code()),
+		id:          h.ID(),
 		configured:  configured,
-		listed:      h.LastModified(), // a db that was removed and created again may have the same version names
 		contentType: []byte((*configured)(d.name)),
 	}
 	if len(fresh.contentType) == 0 || http1.HasControl(fresh.contentType) {
 		fresh.contentType = []byte("application/octet-stream")
 	}
-	if !fresh.listed.IsZero() {
-		fresh.lastModified = []byte(fresh.listed.UTC().Format(http.TimeFormat))
+	if listed := h.LastModified(); !listed.IsZero() {
+		fresh.lastModified = []byte(listed.UTC().Format(http.TimeFormat))
 	}
 	d.labels.Store(fresh)
 	return fresh

@@ -86,9 +86,6 @@ func (r *Read) observeAll(keys [][]byte) {
 
 func (r *Read) sample(key []byte) {
 	r.untilNext = nextSample()
-	if f := r.reader.opts.Sampled; f != nil {
-		f(r.query.DB, key)
-	}
 	s := &r.reader.sketches
 	sketch := s.of(r.db)
 	if sketch == nil {

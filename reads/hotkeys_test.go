@@ -12,13 +12,14 @@ import (
 
 	"sequins/reads"
 	"sequins/status"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
 // hot is a reader of one local db.
 func hot(t *testing.T, o reads.Options) (*reads.Reader, *reads.Read) {
 	t.Helper()
-	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1}, [2]string{"k", "value"})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1}, [2]string{"k", "value"})
 	rd := reads.New(catalog{"db": set}, o)
 	t.Cleanup(rd.Stop)
 	r := rd.NewRead()
@@ -126,7 +127,7 @@ func TestWhatCountsAsHot(t *testing.T) {
 func TestSketchesAreBounded(t *testing.T) {
 	c := catalog{}
 	for i := range reads.MaxSketches + 10 {
-		c[fmt.Sprint(i)] = setOf(t, version.Info{DB: fmt.Sprint(i), Name: "v1"})
+		c[fmt.Sprint(i)] = setOf(t, version.Info{DB: fmt.Sprint(i), Content: contents.Of("v1")})
 	}
 	rd := reads.New(c, reads.Options{})
 	defer rd.Stop()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/tracing"
@@ -25,8 +26,9 @@ type Query struct {
 	// Exact is the only version that is read: the current one, or one that it has replaced and that can still be
 	// read. Otherwise the read ends with Gone. It may be empty, and is not used if Version is set.
 	Exact []byte
-	// Plan names the plan by which the requesting node loaded the version; it may be empty.
-	Plan []byte
+	// Content is the code of the content that another node requests (see content.Header). Empty is any content of Version. It is not used for
+	// a client's request.
+	Content []byte
 	// Path is the path of requests to other nodes: "/", the db, "/" and the key, escaped.
 	Path []byte
 	// Redis counts the request as one of the Redis protocol.
@@ -35,6 +37,8 @@ type Query struct {
 	Head bool
 	// Fields are sent with requests to other nodes.
 	Fields []proxy.Field
+
+	after content.Content // of the cursor of an ordered read
 }
 
 // fromPeer reports whether another node sent the request.
@@ -77,8 +81,8 @@ const (
 type Result struct {
 	// Version is the name of the version that was read; empty if there is none.
 	Version []byte
-	// Plan is the plan of the version's blocks; empty if unknown.
-	Plan []byte
+	// Content is the code of the content that was read; empty if there is none.
+	Content []byte
 	// Peer is the address of the node that answered; empty for this node, also for an answer from its cache.
 	Peer string
 	// Status is the HTTP status of a peer's answer.
@@ -191,13 +195,13 @@ func (r *Read) open(q *Query) Outcome {
 	switch {
 	case r.handle == nil && q.fromPeer():
 		return NotHere
-	case r.handle == nil && len(q.Exact) > 0 && set.Current() != "":
+	case r.handle == nil && len(q.Exact) > 0 && set.Current().Name != "":
 		return Gone
 	case r.handle == nil:
 		return Unready
 	}
 	r.labels = r.db.labelsOf(r.reader, r.handle)
-	r.Version, r.Plan = r.labels.version, r.labels.plan
+	r.Version, r.Content = r.labels.version, r.labels.content
 	r.lap(lapVersion)
 	if string(r.Version) < string(q.AtLeast) {
 		return Behind
@@ -205,17 +209,17 @@ func (r *Read) open(q *Query) Outcome {
 	return Found
 }
 
-// acquire acquires the requested version. r.handle stays nil if this node does not have the version by the
-// plan of the requesting peer.
+// acquire acquires the requested version. r.handle stays nil if this node does not have the content that the
+// requesting peer asks for.
 func (r *Read) acquire(set *version.Set) {
 	q := r.query
 	r.db = r.reader.database(q.DB)
 	r.counts = q.countsOf(r.db.counts)
 	switch {
 	case q.fromPeer() && string(q.Version) != "true":
-		r.handle = set.AcquireVersion(string(q.Version), string(q.Plan))
+		r.handle = set.AcquireVersion(string(q.Version), string(q.Content))
 	case len(q.Exact) > 0:
-		r.handle = set.AcquireServed(string(q.Exact))
+		r.handle = set.AcquireServed(string(q.Exact), q.after.Code())
 	default:
 		r.handle = set.Acquire()
 	}
@@ -320,14 +324,8 @@ func (r *Read) fetchError(peers []string, err error) Outcome {
 	return Unreachable
 }
 
-// Headers of requests between nodes of a cluster.
-const (
-	// SecretHeader carries the credential of the cluster.
-	SecretHeader = "X-Sequins-Cluster"
-	// PlanHeader names the plan of the version's blocks, in requests and answers. A peer that loaded the version by another
-	// plan does not have it. Requests and answers of upstream's nodes lack it.
-	PlanHeader = "X-Sequins-Plan"
-)
+// SecretHeader is the header field of requests between nodes with the credential of the cluster.
+const SecretHeader = "X-Sequins-Cluster"
 
 // fields returns the header of a request to peers: the credential of the cluster, and never that of the
 // client, because the peers' addresses come from ZooKeeper. If the request is traced here, proxy adds the
@@ -345,7 +343,7 @@ func (r *Read) fields() []proxy.Field {
 		add("Traceparent", r.traceparent)
 		add("Tracestate", r.tracestate)
 	}
-	add(PlanHeader, r.labels.plan)
+	add(content.Header, r.labels.content)
 	return to
 }
 
@@ -353,7 +351,7 @@ func (r *Read) fields() []proxy.Field {
 func (r *Read) Retry() Outcome {
 	r.body.close()
 	r.body = Body{}
-	r.Result = Result{Version: r.Version, Plan: r.Plan}
+	r.Result = Result{Version: r.Version, Content: r.Content}
 	return r.elsewhere(true)
 }
 

@@ -51,9 +51,6 @@ type Options struct {
 	HeldGrace time.Duration
 	// CacheBytes is the size of the cache of values on other nodes, in bytes; 0 means none. It is at least 1 MiB.
 	CacheBytes int64
-	// Sampled is called with the keys of a random sample of the reads of clients; nil for none. It must not wait, and
-	// must not keep db or key.
-	Sampled func(db, key []byte)
 	// ShowKeys makes HotKeys return the keys themselves, beside their hashes.
 	ShowKeys bool
 	// MaxScans limits the ordered reads of clients at the same time; 0 means 16. Each may hold about 32 MiB, and counts

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/test/contents"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -42,13 +44,13 @@ func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
 	}
 	set := version.NewSet(info.DB)
 	set.Prepare(v)
-	if err := set.Activate(info.Name); err != nil {
+	if err := set.Activate(info.Input); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := set.Remove(info.Name).Close(ctx); err != nil {
+		if err := set.Remove(info.Input).Close(ctx); err != nil {
 			t.Errorf("a read holds the version: %v", err)
 		}
 	})
@@ -97,10 +99,20 @@ func answers(status int, value string) proxyFunc {
 	}
 }
 
+// askedContent returns the code of the content that a node is asked for.
+func askedContent(q *proxy.Query) []byte {
+	for _, f := range q.Fields {
+		if f.Name == content.Header {
+			return f.Value
+		}
+	}
+	return nil
+}
+
 // Each outcome of a read, the node that answered, and the counter that counts it.
 func TestOutcomes(t *testing.T) {
 	info := func(db string, partitions int) version.Info {
-		return version.Info{DB: db, Name: "v1", Partitions: partitions, Plan: "plan", Following: peersOnly{}}
+		return version.Info{DB: db, Content: contents.Of("v1"), Partitions: partitions, Following: peersOnly{}}
 	}
 	c := catalog{
 		"here": setOf(t, info("here", 1), [2]string{"k", "value"}), "away": setOf(t, info("away", 1)),
@@ -109,7 +121,7 @@ func TestOutcomes(t *testing.T) {
 	condition := []proxy.Field{{Name: "If-None-Match", Value: []byte("*")}}
 	no := errors.New("connection refused")
 	for _, test := range []struct {
-		query string // db/key/version/plan
+		query string // db/key/version/content
 		proxy reads.Proxy
 		want  reads.Outcome
 		value string
@@ -117,10 +129,11 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"here/k", nil, reads.Found, "value", ""},
 		{"here/k/v1", nil, reads.Found, "value", ""},
-		{"here/k/true/plan", nil, reads.Found, "value", ""},
+		{"here/k/true/" + contents.Of("v1").Code(), nil, reads.Found, "value", ""},
 		{"here/absent", nil, reads.Absent, "", ""},
 		{"empty/k", nil, reads.Absent, "", ""},
-		{"here/k/v1/another", nil, reads.NotHere, "", ""},
+		{"here/k/v1/" + contents.Of("v1").Code(), nil, reads.Found, "value", ""},
+		{"here/k/v1/" + contents.Of("v1", "other files").Code(), nil, reads.NotHere, "", ""},
 		{"here/k/v2", nil, reads.NotHere, "", ""},
 		{"nothing/k/v1", nil, reads.NotHere, "", ""},
 		{"nothing/k", nil, reads.NoDB, "", ""},
@@ -139,7 +152,7 @@ func TestOutcomes(t *testing.T) {
 		rd := reads.New(c, reads.Options{Proxy: test.proxy, Metrics: m, Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
 		part := append(strings.Split(test.query, "/"), "", "")
-		q := reads.Query{DB: []byte(part[0]), Key: []byte(part[1]), Version: []byte(part[2]), Plan: []byte(part[3]), Fields: condition}
+		q := reads.Query{DB: []byte(part[0]), Key: []byte(part[1]), Version: []byte(part[2]), Content: []byte(part[3]), Fields: condition}
 		r.Begin(time.Now())
 		got := r.Do(&q)
 		var value []byte
@@ -163,7 +176,7 @@ func TestOutcomes(t *testing.T) {
 
 // A status that only a condition can cause is not an answer to an unconditional request.
 func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
-	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: peersOnly{}})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}})
 	for _, status := range []int{206, 304, 412, 416} {
 		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(status, "x"), Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
@@ -179,7 +192,7 @@ func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
 // A local value is read at any place, as http.ServeContent does.
 func TestBodySeeks(t *testing.T) {
 	large := strings.Repeat("0123456789", 30<<10)
-	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
 	rd := reads.New(catalog{"db": set}, reads.Options{})
 	defer rd.Stop()
 	for key, value := range map[string]string{"large": large, "small": large[:100]} {
@@ -209,7 +222,7 @@ func TestBodySeeks(t *testing.T) {
 func TestDamageOfAReplacedBlock(t *testing.T) {
 	records := [][2]string{{"large", strings.Repeat("0123456789", 30<<10)}}
 	for _, replaced := range []bool{false, true} {
-		set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, records...)
+		set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records...)
 		rd := reads.New(catalog{"db": set}, reads.Options{Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
 		r.Begin(time.Now())
@@ -223,7 +236,7 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if replaced {
-			if err := set.Version("v1").Put(0, blockOf(t, records)); err != nil {
+			if err := set.Version(contents.In("v1")).Put(0, blockOf(t, records)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -240,7 +253,7 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 
 // An explanation is made by the read itself.
 func TestExplain(t *testing.T) {
-	c := catalog{"here": setOf(t, version.Info{DB: "here", Name: "v1", Partitions: 1, Following: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
+	c := catalog{"here": setOf(t, version.Info{DB: "here", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
 	rd := reads.New(c, reads.Options{Name: "me:1"})
 	defer rd.Stop()
 	r := rd.NewRead()

@@ -354,7 +354,12 @@ func (s *Scan) Cursor() []byte {
 	if !s.full {
 		return nil
 	}
-	c := cursor{version: s.r.handle.Version(), plan: planHash(s.r.handle.Plan()), last: s.last, end: s.in.end}
+	return s.CursorBehind(s.last)
+}
+
+// CursorBehind returns the cursor behind a key.
+func (s *Scan) CursorBehind(key []byte) []byte {
+	c := cursor{content: s.r.handle.Content(), last: key, end: s.in.end}
 	return c.encode(s.r.db.name)
 }
 

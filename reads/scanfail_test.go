@@ -16,18 +16,20 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
 // farReader is a Reader of a version with two partitions that only another node has, which answers with f.
 func farReader(t testing.TB, f func(p *reads.PageRequest) []byte) (*reads.Reader, func()) {
-	v := version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Partitioner: shard.String, Plan: "plan", Following: replicas{of: [][]string{{"a:1"}, {"a:1"}}}})
+	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}, {"a:1"}}}})
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate("v1"); err != nil {
+	if err := set.Activate(contents.In("v1")); err != nil {
 		t.Fatal(err)
 	}
 	fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
@@ -39,7 +41,7 @@ func farReader(t testing.TB, f func(p *reads.PageRequest) []byte) (*reads.Reader
 		return &proxy.Answer{Peer: "a:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
 	})
 	return reads.New(catalog{"db": set}, reads.Options{Proxy: fetch, Logger: quiet}), func() {
-		if err := set.Remove("v1").Close(context.Background()); err != nil {
+		if err := set.Remove(contents.In("v1")).Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -163,10 +165,10 @@ func FuzzPageRequest(f *testing.F) {
 // FuzzCursor goes on from anything. A cursor that is accepted is not the end of the world: the scan ends or is refused.
 func FuzzCursor(f *testing.F) {
 	block := func(t testing.TB) *version.Set {
-		v := version.New(version.Info{DB: "db", Name: "v1", Partitions: 0, Partitioner: shard.String, Following: version.Solo{}})
+		v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 0, Partitioner: shard.String, Following: version.Solo{}})
 		set := version.NewSet("db")
 		set.Prepare(v)
-		if err := set.Activate("v1"); err != nil {
+		if err := set.Activate(contents.In("v1")); err != nil {
 			t.Fatal(err)
 		}
 		return set
@@ -243,7 +245,7 @@ func damagePartition(t *testing.T, set *version.Set, partition int) {
 			return nil
 		}
 		r := b.(*blocks.Reader)
-		return set.Version("v1").Put(p, badIterator{r, damagedCopy(t, r)})
+		return set.Version(contents.In("v1")).Put(p, badIterator{r, damagedCopy(t, r)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -277,21 +279,21 @@ func damagedCopy(t *testing.T, r *blocks.Reader) *blocks.Reader {
 	return damaged
 }
 
-// Cursors of versions that have gone, that are not there yet, of other databases and of other plans.
+// Cursors of versions that have gone, that are not there yet, of other databases and of other contents.
 func TestCursors(t *testing.T) {
 	records := map[string]string{"a": "1", "b": "2", "c": "3"}
-	v := func(name, plan string) *version.Version {
-		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Following: version.Solo{}})
+	v := func(name string, parts ...string) *version.Version {
+		v := version.New(version.Info{DB: "db", Content: contents.Of(name, parts...), Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
 		if err := v.Put(0, blockOf(t, [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}})); err != nil {
 			t.Fatal(err)
 		}
 		return v
 	}
 	set, other := version.NewSet("db"), version.NewSet("other")
-	set.Prepare(v("v1", "p"))
-	other.Prepare(v("v1", "p"))
+	set.Prepare(v("v1"))
+	other.Prepare(v("v1"))
 	for _, s := range []*version.Set{set, other} {
-		if err := s.Activate("v1"); err != nil {
+		if err := s.Activate(contents.In("v1")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,29 +319,97 @@ func TestCursors(t *testing.T) {
 	check("with the version", "db", reads.Query{Exact: []byte("v1")}, reads.Found)
 	check("with another version", "db", reads.Query{Exact: []byte("v2")}, reads.Gone)
 	check("with a later version", "db", reads.Query{AtLeast: []byte("v2")}, reads.Expired)
-	set.Prepare(v("v2", "p"))
-	if err := set.Activate("v2"); err != nil {
+	set.Prepare(v("v2"))
+	if err := set.Activate(contents.In("v2")); err != nil {
 		t.Fatal(err)
 	}
 	check("replaced", "db", reads.Query{}, reads.Found)
-	gone := set.Remove("v1")
+	gone := set.Remove(contents.In("v1"))
 	check("removed", "db", reads.Query{}, reads.Expired)
 	if err := gone.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	set.Prepare(v("v1#00001", "q"))
+	set.Prepare(v("v1", "other files"))
 	check("loaded again from other files", "db", reads.Query{}, reads.Expired)
 	if want := int64(len(records)); want != 3 {
 		t.Fatal(want)
 	}
 	behind := version.NewSet("db")
-	behind.Prepare(v("v0", "p"))
-	if err := behind.Activate("v0"); err != nil {
+	behind.Prepare(v("v0"))
+	if err := behind.Activate(contents.In("v0")); err != nil {
 		t.Fatal(err)
 	}
 	rd = reads.New(catalog{"db": behind}, reads.Options{Logger: quiet})
 	r = rd.NewRead()
 	check("on a node that is behind", "db", reads.Query{}, reads.Behind)
+}
+
+// Within a name, a cursor goes on in the content that it was given out for, on every node that can read that content, and never in another one.
+func TestCursorsWithinAName(t *testing.T) {
+	first, second := contents.Of("v1", "first"), contents.Of("v1", "second")
+	add := func(set *version.Set, c content.Content, value string) *version.Version {
+		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
+		if err := v.Put(0, blockOf(t, [][2]string{{"a", value}, {"b", value}})); err != nil {
+			t.Fatal(err)
+		}
+		set.Prepare(v)
+		return v
+	}
+	switchTo := func(set *version.Set, c content.Content) {
+		if err := set.Activate(c.Input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(set *version.Set, p reads.Proxy, after []byte) (value string, more []byte, o reads.Outcome) {
+		rd := reads.New(catalog{"db": set}, reads.Options{Logger: quiet, Proxy: p})
+		defer rd.Stop()
+		r := rd.NewRead()
+		got, more, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{After: after, Limit: 1})
+		if len(got) > 0 {
+			value = got[0].value
+		}
+		return value, more, o
+	}
+	here, there, away := version.NewSet("db"), version.NewSet("db"), version.NewSet("db")
+	add(here, first, "1")
+	switchTo(here, first)
+	_, ofFirst, _ := read(here, nil, nil)
+	add(here, second, "2")
+	switchTo(here, second)
+	_, ofSecond, _ := read(here, nil, nil)
+	add(there, first, "1")
+	switchTo(there, first)
+	check := func(what string, set *version.Set, p reads.Proxy, after []byte, want string, outcome reads.Outcome) {
+		t.Helper()
+		if value, _, o := read(set, p, after); value != want || o != outcome {
+			t.Errorf("%s: %q, outcome %d; want %q, %d", what, value, o, want, outcome)
+		}
+	}
+	check("of the current content", here, nil, ofSecond, "2", reads.Found)
+	check("of the content before", here, nil, ofFirst, "1", reads.Found)
+	check("on a node that has not switched", there, nil, ofFirst, "1", reads.Found)
+	check("of a content that a node lacks", there, nil, ofSecond, "", reads.Expired)
+	waiting := add(there, second, "2")
+	waiting.Withhold(true)
+	check("of a content that a node has not judged", there, nil, ofSecond, "", reads.Behind)
+	switchTo(there, second)
+	check("after the other node has switched", there, nil, ofSecond, "2", reads.Found)
+	here.Remove(first.Input)
+	check("of a content that is gone", here, nil, ofFirst, "", reads.Expired)
+	check("of the content that stays", here, nil, ofSecond, "2", reads.Found)
+
+	v := version.New(version.Info{DB: "db", Content: first, Partitions: 1, Partitioner: shard.String, Following: peersOnly{}})
+	away.Prepare(v)
+	switchTo(away, first)
+	asked := ""
+	holder := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+		asked = string(askedContent(q))
+		return nil, proxy.ErrNoPeers
+	})
+	check("of a content whose block is on another node", away, holder, ofFirst, "", reads.Unreachable)
+	if asked != first.Code() {
+		t.Errorf("another node was asked for %q, want %q", asked, first.Code())
+	}
 }
 
 // Too many ordered reads at a time are refused; those of other nodes have a limit of their own.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"sequins/blocks"
-	"sequins/version"
+	"sequins/internal/content"
 )
 
 // Range selects records of a version: those whose key begins with Prefix and is at least Start and less than End.
@@ -59,7 +59,7 @@ func (in *interval) whole() bool { return len(in.start) == 0 && in.end == nil }
 // successor returns the least key greater than key.
 func successor(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
 
-// openRange acquires the version: that of the cursor, if there is one.
+// openRange acquires the version: the content of the cursor, if there is one.
 func (r *Read) openRange(q *Query, g *Range, in *interval) Outcome {
 	if g.After == nil {
 		return r.open(q)
@@ -68,29 +68,31 @@ func (r *Read) openRange(q *Query, g *Range, in *interval) Outcome {
 	if err != nil {
 		return BadCursor
 	}
-	asked := q.Exact
-	q.Exact = []byte(c.version)
+	asked, name := q.Exact, c.content.Name
+	q.Exact, q.after = []byte(name), c.content
 	o := r.open(q)
 	switch {
-	case o == Gone && r.notYet(c.version):
+	case o == Gone && r.notYet(c.content):
 		return Behind
 	case o == Gone, o == Behind: // of q.AtLeast, which is later than the cursor
 		return Expired
 	case o != Found:
 		return o
-	case len(asked) > 0 && string(asked) != c.version:
+	case len(asked) > 0 && string(asked) != name:
 		return Gone
-	}
-	if plan := planHash(r.handle.Plan()); plan != c.plan && plan != 0 && c.plan != 0 {
-		return Expired // loaded again, from other files
 	}
 	in.after(c.last)
 	in.before(c.end)
 	return Found
 }
 
-// notYet reports whether a version is later than the current one: another node has switched to it before this one.
-func (r *Read) notYet(name string) bool {
+// notYet reports whether another node has switched to a content before this one: its name is later than the current one, or this node has it
+// and has not judged it yet.
+func (r *Read) notYet(c content.Content) bool {
 	set := r.reader.catalog.Set(r.query.DB)
-	return set != nil && name > version.Name(set.Current())
+	if set == nil {
+		return false
+	}
+	v := set.Version(c.Input)
+	return c.Name > set.Current().Name || v != nil && v.Info().Content == c
 }

@@ -9,6 +9,7 @@ import (
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -17,7 +18,7 @@ func upgraded(t *testing.T) *version.Set {
 	t.Helper()
 	set := version.NewSet("db")
 	for _, name := range []string{"v1", "v2", "v3"} {
-		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Following: version.Solo{}})
+		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Following: version.Solo{}})
 		if err := v.Put(0, blockOf(t, [][2]string{{"k", name}})); err != nil {
 			t.Fatal(err)
 		}
@@ -25,15 +26,15 @@ func upgraded(t *testing.T) *version.Set {
 		if name == "v3" {
 			break
 		}
-		if err := set.Activate(name); err != nil {
+		if err := set.Activate(contents.In(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	set.Retire("v1")
+	set.Retire(contents.In("v1"))
 	t.Cleanup(func() {
 		for _, name := range []string{"v1", "v2", "v3"} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			if err := set.Remove(name).Close(ctx); err != nil {
+			if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
 				t.Errorf("a read holds %s: %v", name, err)
 			}
 			cancel()
@@ -78,13 +79,13 @@ func TestSessions(t *testing.T) {
 func TestReplacedVersionElsewhere(t *testing.T) {
 	set := version.NewSet("db")
 	for _, name := range []string{"v1", "v2"} {
-		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}}}})
+		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}}}})
 		set.Prepare(v)
-		if err := set.Activate(name); err != nil {
+		if err := set.Activate(contents.In(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	set.Retire("v1")
+	set.Retire(contents.In("v1"))
 	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fails(proxy.ErrNoPeers), Logger: slog.New(slog.DiscardHandler)})
 	defer rd.Stop()
 	for _, test := range []struct {

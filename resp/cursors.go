@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// position is where a page of HSCAN or SCAN begins: behind a key of a version.
+// position is where a page of HSCAN or SCAN begins.
 type position struct {
-	db, version string
-	after       []byte
+	db     string
+	cursor []byte // see reads.Range.After
 }
 
 // cursors are the positions that clients have got as numbers, because clients of Redis expect numbers. The oldest ones are
@@ -20,7 +20,7 @@ type cursors struct {
 	size  int
 }
 
-// Limits of cursors: their number, and the bytes of their keys.
+// Limits of cursors: their number, and the bytes of their positions.
 const (
 	maxCursors     = 100_000
 	maxCursorBytes = 16 << 20
@@ -38,10 +38,10 @@ func (s *cursors) add(p position) uint64 {
 		id = rand.Uint64N(1 << 53)
 	}
 	s.all[id], s.order = p, append(s.order, id)
-	s.size += len(p.after)
+	s.size += len(p.cursor)
 	for len(s.order) > maxCursors || s.size > maxCursorBytes && len(s.order) > 1 {
 		oldest := s.order[0]
-		s.size -= len(s.all[oldest].after)
+		s.size -= len(s.all[oldest].cursor)
 		delete(s.all, oldest)
 		s.order = s.order[1:]
 	}

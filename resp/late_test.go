@@ -11,6 +11,7 @@ import (
 	"sequins/reads"
 	"sequins/resp"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -33,13 +34,13 @@ func TestLateKeyInPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hangs.Close()
-	v := version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Partitioner: shard.String, Following: atPeer{peers: []string{hangs.Addr().String()}}})
+	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: atPeer{peers: []string{hangs.Addr().String()}}})
 	if err := v.Put(1, blockOf(t, 1, 2, all)); err != nil {
 		t.Fatal(err)
 	}
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate("v1"); err != nil {
+	if err := set.Activate(contents.In("v1")); err != nil {
 		t.Fatal(err)
 	}
 	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, Logger: quiet})

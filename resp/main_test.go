@@ -22,6 +22,7 @@ import (
 	"sequins/reads"
 	"sequins/resp"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -72,7 +73,7 @@ func blockOf(t testing.TB, partition, partitions int, records map[string]string)
 // setOf returns a set with a current version in two partitions, of which those in absent are not here.
 func setOf(t testing.TB, db, name string, records map[string]string, absent ...int) *version.Set {
 	t.Helper()
-	v := version.New(version.Info{DB: db, Name: name, Partitions: 2, Partitioner: shard.String, Following: version.Solo{}})
+	v := version.New(version.Info{DB: db, Content: contents.Of(name), Partitions: 2, Partitioner: shard.String, Following: version.Solo{}})
 	for p := range 2 {
 		if slices.Contains(absent, p) {
 			continue
@@ -83,7 +84,7 @@ func setOf(t testing.TB, db, name string, records map[string]string, absent ...i
 	}
 	set := version.NewSet(db)
 	set.Prepare(v)
-	if err := set.Activate(name); err != nil {
+	if err := set.Activate(contents.In(name)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeVersion(t, set, name) })
@@ -93,7 +94,7 @@ func setOf(t testing.TB, db, name string, records map[string]string, absent ...i
 func closeVersion(t testing.TB, set *version.Set, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := set.Remove(name).Close(ctx); err != nil {
+	if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
 		t.Errorf("a read holds %s: %v", name, err)
 	}
 }

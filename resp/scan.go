@@ -37,7 +37,7 @@ type scanning struct {
 	records [][]byte // keys, or keys and values
 	size    int64
 	last    []byte // key
-	more    bool
+	next    []byte // where the next page begins, see position; nil if there is none
 }
 
 // hscan answers HSCAN.
@@ -145,8 +145,8 @@ func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
 		return
 	}
 	next := uint64(0)
-	if s.more {
-		next = c.server.cursors.add(position{db: string(s.db), version: s.at.version, after: s.last})
+	if s.next != nil {
+		next = c.server.cursors.add(position{db: string(s.db), cursor: s.next})
 	}
 	c.w.array(2)
 	c.w.text(strconv.FormatUint(next, 10))
@@ -160,33 +160,19 @@ func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
 func (c *conn) readPage(s *scanning) reads.Outcome {
 	b, r := &c.round.reading, &c.round.Read
 	defer b.clear()
-	g := reads.Range{Prefix: s.prefix, KeysOnly: s.noValues, Limit: s.count + 1}
+	g := reads.Range{Prefix: s.prefix, After: s.at.cursor, KeysOnly: s.noValues, Limit: s.count + 1}
 	if s.whole {
 		g.Prefix, g.Start, g.End = nil, s.prefix, append(bytes.Clone(s.prefix), 0)
 	}
 	r.Begin(time.Now())
 	defer r.LetGo() // the records are copies
 	c.ask(s.db, nil)
-	if s.at.version != "" {
-		if q := b.query.Exact; len(q) > 0 && string(q) != s.at.version {
-			r.Done(tracing.Answer{Status: status(reads.Gone)})
-			return reads.Gone
-		}
-		b.query.Exact = []byte(s.at.version)
-		if next := append(bytes.Clone(s.at.after), 0); bytes.Compare(next, g.Start) > 0 {
-			g.Start = next
-		}
-	}
 	scan, o := r.Scan(context.Background(), &b.query, &g)
 	if o == reads.Found {
 		version := r.Version
 		if o = s.collect(r, scan); o == reads.Found {
-			s.at.version = string(version)
 			c.answerFrom(s.db, version)
 		}
-	}
-	if o == reads.Gone && s.at.version != "" {
-		o = reads.Expired
 	}
 	r.Done(tracing.Answer{Status: status(o), Bytes: s.size})
 	return o
@@ -196,13 +182,13 @@ func (c *conn) readPage(s *scanning) reads.Outcome {
 func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 	for n := int64(0); scan.Next(); n++ {
 		if n == s.count || s.size >= pageBytes {
-			s.more = true
+			s.next = scan.CursorBehind(s.last)
 			return reads.Found
 		}
 		key := scan.Key()
 		size := int64(len(key)) + scan.Length()
 		if o := r.Reserve(size); o != reads.Found && n > 0 {
-			s.more = true
+			s.next = scan.CursorBehind(s.last)
 			return reads.Found
 		} else if o != reads.Found {
 			return o

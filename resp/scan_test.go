@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/content"
 	"sequins/reads"
 	"sequins/resp"
+	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -111,6 +114,39 @@ func TestScanOfReplacedVersion(t *testing.T) {
 	}
 	if got := c.do("HLEN", "db"); got != "1" {
 		t.Errorf("HLEN: %s", got)
+	}
+}
+
+// A cursor goes on in the content that it was given out for, also after a switch to another content of the same version.
+func TestScanOfAnotherContent(t *testing.T) {
+	set := version.NewSet("db")
+	switchTo := func(c content.Content, value string) {
+		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
+		if err := v.Put(0, blockOf(t, 0, 1, map[string]string{"a": value, "b": value, "c": value})); err != nil {
+			t.Fatal(err)
+		}
+		set.Prepare(v)
+		if err := set.Activate(c.Input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switchTo(contents.Of("v1"), "1")
+	c := start(t, catalog{"db": set}, resp.Options{}, reads.Options{}).dial(t)
+	first, _ := c.page("HSCAN", "db", "0", "COUNT", "1")
+	switchTo(contents.Of("v1", "other files"), "2")
+	if _, found := c.page("HSCAN", "db", first, "COUNT", "1"); !slices.Equal(found, []string{"b", "1"}) {
+		t.Errorf("after the switch: %q", found)
+	}
+	second, found := c.page("HSCAN", "db", "0", "COUNT", "1")
+	if !slices.Equal(found, []string{"a", "2"}) {
+		t.Errorf("from the beginning: %q", found)
+	}
+	set.Remove(contents.In("v1"))
+	if got := c.do("HSCAN", "db", first); got != "-ERR the version of the cursor cannot be read any more: begin again with cursor 0" {
+		t.Errorf("of a content that is gone: %s", got)
+	}
+	if _, found := c.page("HSCAN", "db", second); !slices.Equal(found, []string{"b", "2", "c", "2"}) {
+		t.Errorf("of the content that stays: %q", found)
 	}
 }
 

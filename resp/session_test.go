@@ -10,6 +10,7 @@ import (
 	"sequins/reads"
 	"sequins/resp"
 	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -87,17 +88,17 @@ func TestConnectionCommands(t *testing.T) {
 func upgraded(t *testing.T) *version.Set {
 	set := version.NewSet("db")
 	for _, name := range []string{"v1", "v2"} {
-		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
+		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
 		if err := v.Put(0, blockOf(t, 0, 1, map[string]string{"k": name})); err != nil {
 			t.Fatal(err)
 		}
 		set.Prepare(v)
-		if err := set.Activate(name); err != nil {
+		if err := set.Activate(contents.In(name)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { closeVersion(t, set, name) })
 	}
-	set.Retire("v1")
+	set.Retire(contents.In("v1"))
 	return set
 }
 

@@ -19,6 +19,7 @@ import (
 	"sequins/reads"
 	"sequins/status"
 	"sequins/statuspage"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -250,7 +251,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	strict, _ := guarded(t, testOptions{PeerSecret: "the-token-of-another-cluster"})
 	front := func(peer string) *running {
 		set := version.NewSet("db")
-		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Following: peersOnly{peers: []string{peer}}}))
+		activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Following: peersOnly{peers: []string{peer}}}))
 		p := proxy.New(proxy.Options{Timeout: patience, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{

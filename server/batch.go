@@ -47,7 +47,7 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
+	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
 	o := r.DoBatch(&r.query, keys)
 	if o == reads.TooLarge {
 		r.prepare(o)
@@ -182,8 +182,8 @@ func (r *request) sendBatch(w *writer) {
 	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	if r.query.Version != nil && len(r.Plan) > 0 {
-		h.Set(keyPlan, string(r.Plan))
+	if r.query.Version != nil && len(r.Content) > 0 {
+		h.Set(keyContent, string(r.Content))
 	}
 	r.vary |= varyAccept
 	b := batchBuffers.Get().(*batchBuffer)

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -50,9 +53,9 @@ func newCacheTest(t testing.TB, o testOptions) *cacheTest {
 }
 
 // load makes a version current on both nodes.
-func (c *cacheTest) load(t testing.TB, id, plan string, records map[string]string) {
+func (c *cacheTest) load(t testing.TB, of content.Content, records map[string]string) {
 	t.Helper()
-	info := version.Info{DB: "db", Name: id, Partitions: 2, LastModified: modified, Plan: plan, Following: version.Solo{}}
+	info := version.Info{DB: "db", Content: of, Partitions: 2, LastModified: modified, Following: version.Solo{}}
 	activate(t, c.sets["holder"], versionWith(t, info, records))
 	info.Following = peersOnly{peers: []string{c.holder.addr}}
 	activate(t, c.sets["asker"], version.New(info))
@@ -66,13 +69,13 @@ func (c *cacheTest) requests() int64 { return c.proxy.n.Load() }
 func TestCachedAnswersAreTheSame(t *testing.T) {
 	records := map[string]string{"a": "value", "empty": "", "64K": noise(1, 64<<10), "\xff\x00 ?": "odd"}
 	c := newCacheTest(t, testOptions{})
-	c.load(t, "v1", "plan", records)
+	c.load(t, contents.Of("v1"), records)
 	for _, target := range []string{"/db/a", "/db/empty", "/db/64K", "/db/absent", "/db/%ff%00%20%3F", "/db/" + strings.Repeat("k", 60<<10)} {
 		first := c.asker.get(t, target)
 		if peer := first.header.Get("X-Sequins-Proxied-To"); peer != c.holder.addr {
 			t.Errorf("%.20s: proxied to %q", target, peer)
 		}
-		if first.header.Get("X-Sequins-Plan") != "" {
+		if first.header.Get("X-Sequins-Content") != "" {
 			t.Errorf("%.20s: a client gets %q", target, first.header)
 		}
 		first.header.Del("X-Sequins-Proxied-To")
@@ -98,7 +101,7 @@ func TestCachedAnswersAreTheSame(t *testing.T) {
 // Conditional requests, ranges, large values and what is read only by HEAD are not answered from the cache.
 func TestWhatIsNotCached(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	c.load(t, "v1", "plan", map[string]string{"k": "value", "large": noise(1, 64<<10+1), "head": "value"})
+	c.load(t, contents.Of("v1"), map[string]string{"k": "value", "large": noise(1, 64<<10+1), "head": "value"})
 	c.asker.get(t, "/db/k")
 	etag := c.asker.get(t, "/db/k").header.Get("Etag")
 	requests := []struct {
@@ -124,7 +127,7 @@ func TestWhatIsNotCached(t *testing.T) {
 	}
 }
 
-// Versions and revisions of the same name have separate entries, sessions read those of their version, and a version
+// Versions, and contents of the same name, have separate entries, sessions read those of their version, and a version
 // that is loaded again after its removal is not answered from entries of the first.
 func TestCacheFollowsVersions(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
@@ -135,32 +138,37 @@ func TestCacheFollowsVersions(t *testing.T) {
 			t.Errorf("%q, proxied to %q; want %q", got.body, got.header.Get("X-Sequins-Proxied-To"), value)
 		}
 	}
-	c.load(t, "v1", "plan 1", map[string]string{"k": "one"})
+	c.load(t, contents.Of("v1"), map[string]string{"k": "one"})
 	want("one", "proxied")
 	want("one", "")
-	c.load(t, version.Revise("v1"), "plan 2", map[string]string{"k": "revised"})
-	want("revised", "proxied")
-	want("revised", "")
-	c.load(t, "v2", "plan 3", map[string]string{"k": "two"})
+	c.load(t, contents.Of("v1", "other files"), map[string]string{"k": "other"})
+	want("other", "proxied")
+	want("other", "")
+	c.load(t, contents.Of("v2"), map[string]string{"k": "two"})
 	want("two", "proxied")
 	want("two", "")
-	want("revised", "", "X-Sequins-Version: v1")
+	want("other", "", "X-Sequins-Version: v1")
 	want("two", "", "X-Sequins-At-Least: v2")
 	for _, set := range c.sets {
-		closeVersion(t, set.Remove("v2"))
+		closeVersion(t, set.Remove(contents.In("v2")))
 	}
-	c.load(t, "v2", "plan 3", map[string]string{"k": "again"})
+	c.load(t, contents.Of("v2"), map[string]string{"k": "again"})
 	want("again", "proxied")
 	want("again", "")
 }
 
-// The answer of a peer with an unknown plan is not kept: it may be a node of an older release with other files.
-func TestUnknownPlanIsNotCached(t *testing.T) {
+// The answer of a peer that does not name its content is not kept: it is of upstream's kind, and may have other files.
+func TestUnknownContentIsNotCached(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	info := version.Info{DB: "db", Name: "v1", Partitions: 2, Following: version.Solo{}}
-	activate(t, c.sets["holder"], versionWith(t, info, map[string]string{"k": "value"}))
-	info.Plan, info.Following = "plan", peersOnly{peers: []string{c.holder.addr}}
-	activate(t, c.sets["asker"], version.New(info))
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Sequins-Version", "v1")
+		if r.URL.Path != "/db/k" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer upstream.Close()
+	activate(t, c.sets["asker"], version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2,
+		Following: peersOnly{peers: []string{strings.TrimPrefix(upstream.URL, "http://")}}}))
 	for i := range int64(3) {
 		for _, target := range []string{"/db/k", "/db/absent", "/db?key=k"} {
 			c.asker.get(t, target)
@@ -179,7 +187,7 @@ func TestCacheOfBatches(t *testing.T) {
 		records[fmt.Sprint(i)] = fmt.Sprint("value ", i)
 	}
 	c := newCacheTest(t, testOptions{})
-	c.load(t, "v1", "plan", records)
+	c.load(t, contents.Of("v1"), records)
 	batch := func(requests int64, want string, keys ...string) {
 		t.Helper()
 		before := c.requests()
@@ -205,7 +213,7 @@ func TestCacheOfBatches(t *testing.T) {
 	single(0, "/db/2", 200)
 	batch(1, `{"value":"value 3"} {"value":"value 2"} `, "3", "2")
 	small := newCacheTest(t, testOptions{MaxBatchBytes: 1000})
-	small.load(t, "v1", "plan", map[string]string{"k": strings.Repeat("x", 600)})
+	small.load(t, contents.Of("v1"), map[string]string{"k": strings.Repeat("x", 600)})
 	for range 3 { // the limit is that of the answer, wherever it comes from
 		if got := small.asker.get(t, "/db?key=k&key=k"); got.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("%d %.20q", got.status, got.body)
@@ -218,7 +226,7 @@ func TestCacheOfBatches(t *testing.T) {
 func TestCachedContentType(t *testing.T) {
 	typed := func(name string) func(string) string { return func(string) string { return name } }
 	c := newCacheTest(t, testOptions{ContentType: typed("text/a")})
-	c.load(t, "v1", "plan", map[string]string{"k": "value"})
+	c.load(t, contents.Of("v1"), map[string]string{"k": "value"})
 	c.asker.get(t, "/db/k")
 	c.asker.reads.SetContentType(typed("text/b"))
 	if got := c.asker.get(t, "/db/k"); got.header.Get("Content-Type") != "text/b" || got.header.Get("X-Sequins-Proxied-To") != "" {
@@ -229,7 +237,7 @@ func TestCachedContentType(t *testing.T) {
 // A cached value is answered while no peer can be reached.
 func TestCacheOutlivesPeers(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	info := version.Info{DB: "db", Name: "v1", Partitions: 2, Plan: "plan", Following: version.Solo{}}
+	info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Following: version.Solo{}}
 	activate(t, c.sets["holder"], versionWith(t, info, map[string]string{"k": "value"}))
 	info.Following = &goingPeers{addr: c.holder.addr}
 	activate(t, c.sets["asker"], version.New(info))
@@ -258,7 +266,7 @@ func (p *goingPeers) Peers(int) []string {
 
 func TestExplainCached(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	c.load(t, "v1", "plan", map[string]string{"k": "value"})
+	c.load(t, contents.Of("v1"), map[string]string{"k": "value"})
 	for _, want := range []string{c.holder.addr, c.holder.addr} { // an explanation asks without the value
 		if e := explainOf(t, c.asker, "/db/k?explain"); e.AnsweredBy != want {
 			t.Errorf("answered by %q", e.AnsweredBy)
@@ -274,7 +282,7 @@ func TestExplainCached(t *testing.T) {
 
 func TestCachedGetAllocations(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	c.load(t, "v1", "plan", map[string]string{"small": strings.Repeat("x", 100)})
+	c.load(t, contents.Of("v1"), map[string]string{"small": strings.Repeat("x", 100)})
 	for _, target := range []string{"/db/small", "/db/absent"} {
 		c.asker.get(t, target)
 		client := newClient(t, c.asker.addr, target)
@@ -287,7 +295,7 @@ func TestCachedGetAllocations(t *testing.T) {
 // A request for a key of another node that is in the cache, over loopback, the client's share included.
 func BenchmarkCachedGet(b *testing.B) {
 	c := newCacheTest(b, testOptions{})
-	c.load(b, "v1", "plan", map[string]string{"100": strings.Repeat("x", 100), "10000": strings.Repeat("x", 10000)})
+	c.load(b, contents.Of("v1"), map[string]string{"100": strings.Repeat("x", 100), "10000": strings.Repeat("x", 10000)})
 	for _, key := range []string{"100", "10000", "absent"} {
 		b.Run(key, func(b *testing.B) {
 			c.asker.get(b, "/db/"+key)

@@ -25,6 +25,7 @@ func TestRightsOfEachRoute(t *testing.T) {
 		fmt.Fprint(w, "node: true")
 		return 200, ""
 	}
+	s.opts.Serving = func(w http.ResponseWriter) { fmt.Fprint(w, "node: true") }
 	clients := [...]struct{ name, field string }{
 		{"no token", "X: y"}, {"a wrong token", "Authorization: Bearer nobody-knows-this-token"}, {"a reader's token", webToken}, {"a token for pages", opsToken},
 		{"the secret", "X-Sequins-Cluster: " + secret}, {"another secret", "X-Sequins-Cluster: another-" + secret},
@@ -55,7 +56,7 @@ func TestRightsOfEachRoute(t *testing.T) {
 		"GET /db?blocks": "401 401 400 403 401 401", "GET /db?block=0&proxy=": "401 401 400 403 401 401",
 
 		"GET /": pages, "GET /db": pages, "GET /db?proxy=": pages, "GET /?proxy=": pages,
-		"GET /?proxy=status": nodes, "GET /?proxy=settings": nodes, "GET /?%70roxy=settings": nodes, "GET /db?proxy=status": nodes,
+		"GET /?proxy=status": nodes, "GET /?proxy=settings": nodes, "GET /?proxy=serving": nodes, "GET /?%70roxy=settings": nodes, "GET /db?proxy=status": nodes,
 
 		"GET /livez": all, "GET /readyz": all, "GET /livez?proxy=v1": all, "GET /readyz?proxy=v1": all, "GET /healthz?proxy=v1": "404 404 404 404 404 404",
 		"GET /readyz?db=db": "401 401 200 200 401 401", "GET /readyz?db=db&proxy=v1": "401 401 200 200 401 401",

@@ -142,7 +142,7 @@ func askedOf(req *http.Request) asked {
 		authorization: []byte(req.Header.Get("Authorization")),
 		traceparent:   field(keyTraceparent),
 		tracestate:    []byte(strings.Join(req.Header[keyTracestate], ",")),
-		plan:          []byte(req.Header.Get(keyPlan)),
+		content:       []byte(req.Header.Get(keyContent)),
 		secret:        []byte(req.Header.Get(keySecret)),
 		atLeast:       []byte(req.Header.Get(keyAtLeast)),
 		exact:         []byte(req.Header.Get(keyVersion)),

@@ -12,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -64,7 +65,7 @@ func TestAbsent(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.sets["none"] = version.NewSet("none")
 	empty := version.NewSet("empty")
-	activate(t, empty, version.New(version.Info{DB: "empty", Name: "v0", Following: version.Solo{}}))
+	activate(t, empty, version.New(version.Info{DB: "empty", Content: contents.Of("v0"), Following: version.Solo{}}))
 	c.sets["empty"] = empty
 	s := start(t, c, testOptions{})
 	tests := []struct{ target, version, body string }{

@@ -17,6 +17,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/metrics"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -85,7 +86,7 @@ func TestUpgradeUnderASlowReader(t *testing.T) {
 		t.Errorf("after the upgrade: %+v", got)
 	}
 	closed := make(chan struct{})
-	gone := set.Remove("v1")
+	gone := set.Remove(contents.In("v1"))
 	go func() {
 		defer close(closed)
 		closeVersion(t, gone)
@@ -118,7 +119,7 @@ func TestClientGoesAway(t *testing.T) {
 	c, _ := startLarge(t, s, "/db/k")
 	c.Close()
 	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
-	closeVersion(t, set.Remove("v1"))
+	closeVersion(t, set.Remove(contents.In("v1")))
 	if got := lines.String(); !strings.Contains(got, " 499 GET /db/k ") {
 		t.Errorf("request log: %q", got)
 	}
@@ -173,7 +174,7 @@ func TestStalledReader(t *testing.T) {
 // where the given bytes are, and opens it.
 func damaged(t *testing.T, records map[string]string, where ...string) *version.Set {
 	t.Helper()
-	return damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, where...)
+	return damagedOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, where...)
 }
 
 func damagedOf(t *testing.T, info version.Info, records map[string]string, where ...string) *version.Set {
@@ -238,7 +239,7 @@ func TestDamage(t *testing.T) {
 			}
 			select {
 			case c := <-set.Corruptions():
-				if c.Version != "v1" || c.Partition != 0 || !errors.Is(c.Err, blocks.ErrCorrupt) {
+				if c.Input.Name != "v1" || c.Partition != 0 || !errors.Is(c.Err, blocks.ErrCorrupt) {
 					t.Errorf("reported %+v", c)
 				}
 			default:
@@ -285,7 +286,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	if got := lines.String(); !strings.Contains(got, " 500 GET /db/large ") {
 		t.Errorf("request log: %q", got)
 	}
-	closeVersion(t, set.Remove("v1"))
+	closeVersion(t, set.Remove(contents.In("v1")))
 }
 
 // A client that reads slowly from a version that is being removed is cut off;
@@ -297,7 +298,7 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 		inBubble(t, cat, testOptions{}, func(_ *Server, dial func() net.Conn) {
 			set := version.NewSet("db") // in the bubble, as what waits for its end has to be
 			set.Prepare(versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, size)}))
-			if err := set.Activate("v1"); err != nil {
+			if err := set.Activate(contents.In("v1")); err != nil {
 				t.Fatal(err)
 			}
 			cat.mu.Lock()
@@ -312,7 +313,7 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 			}
 			began, closed := time.Now(), make(chan error, 1)
 			end := func() {
-				gone := set.Remove("v1")
+				gone := set.Remove(contents.In("v1"))
 				go func() { closed <- gone.Close(context.Background()) }()
 			}
 			if removed {

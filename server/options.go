@@ -50,6 +50,8 @@ type Options struct {
 	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, node, lines bool) (code int, text string)
 	// Blocks answers a request of another node for a block of a db, or for what is here, like Diff; code 0 means that the answer broke off.
 	Blocks func(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string)
+	// Serving answers a request of another node for what this one serves of each db; it may be nil.
+	Serving func(w http.ResponseWriter)
 	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
 	// to them.
 	Peers   func() []status.Peer

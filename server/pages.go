@@ -140,6 +140,10 @@ func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 		s.json(w, http.StatusOK, s.settings())
 		return
 	}
+	if key.route == routeNode && string(r.target.proxy) == "serving" {
+		r.serving(w, req)
+		return
+	}
 	key.html, key.peer = r.prefersHTML(), r.internal
 	r.vary |= varyAccept
 	answer := r.snapshot().answer(key, func(w http.ResponseWriter, st status.Status) {
@@ -166,6 +170,17 @@ func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 		return
 	}
 	answer.send(w)
+}
+
+// serving answers another node with what this one serves.
+func (r *request) serving(w *writer, req *http.Request) {
+	if r.s.opts.Serving == nil {
+		r.failPage(w, req, http.StatusNotImplemented, "this node does not report what it serves")
+		return
+	}
+	r.code = http.StatusOK
+	w.Header().Set("Cache-Control", "no-store")
+	r.s.opts.Serving(w)
 }
 
 // prefersHTML reports whether the client prefers a page to JSON.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -17,7 +18,7 @@ func TestPartitions(t *testing.T) {
 	set, empty, moved := version.NewSet("db"), version.NewSet("empty"), version.NewSet("moved")
 	activate(t, set, versionOf(t, "db", "v1", 2, map[string]string{"k": "value"}))
 	activate(t, empty, versionOf(t, "empty", "v2", 0, nil))
-	v := versionWith(t, version.Info{DB: "moved", Name: "v3", Partitions: 3, Following: thirds{}}, map[string]string{"k": "value"})
+	v := versionWith(t, version.Info{DB: "moved", Content: contents.Of("v3"), Partitions: 3, Following: thirds{}}, map[string]string{"k": "value"})
 	v.Drop(2)
 	v.SetDamaged(1)
 	activate(t, moved, v)

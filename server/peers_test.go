@@ -17,6 +17,7 @@ import (
 
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -54,7 +55,7 @@ func startAsker(t testing.TB, o proxy.Options, peers ...string) *running {
 func startAskerWith(t testing.TB, server testOptions, o proxy.Options, peers ...string) *running {
 	t.Helper()
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
+	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
 	o.Metrics = new(metrics.Proxy)
 	o.Logger = slog.New(slog.DiscardHandler)
 	p := proxy.New(o)

@@ -12,7 +12,7 @@ type asked struct {
 	authorization []byte
 	traceparent   []byte
 	tracestate    []byte
-	plan          []byte // reads.PlanHeader
+	content       []byte // keyContent
 	secret        []byte // reads.SecretHeader
 	atLeast       []byte // keyAtLeast
 	exact         []byte // keyVersion
@@ -119,9 +119,6 @@ func (p *plainParser) field(name, value []byte) bool {
 			return once(&p.authorization, value)
 		}
 	case len("Content-Length"):
-		if is(name, keyPlan) {
-			return once(&p.plan, value)
-		}
 		return !is(name, "Content-Length")
 	case len("Accept-Encoding"):
 		if is(name, "Accept-Encoding") {
@@ -137,6 +134,9 @@ func (p *plainParser) field(name, value []byte) bool {
 		}
 		if is(name, keyVersion) {
 			return once(&p.exact, value)
+		}
+		if is(name, keyContent) {
+			return once(&p.content, value)
 		}
 		return !is(name, "Transfer-Encoding")
 	}

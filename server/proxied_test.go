@@ -16,6 +16,7 @@ import (
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -28,13 +29,11 @@ func TestProxiedRequests(t *testing.T) {
 	old := versionOf(t, "db", "v1", 1, map[string]string{"k": "old"})
 	next := versionOf(t, "db", "v3", 1, map[string]string{"k": "next"})
 	for _, v := range []*version.Version{old, next} {
-		if err := set.Prepare(v); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { closeVersion(t, set.Remove(v.Info().Name)) })
+		set.Prepare(v)
+		t.Cleanup(func() { closeVersion(t, set.Remove(v.Info().Input)) })
 	}
 	away := version.NewSet("away")
-	activate(t, away, version.New(version.Info{DB: "away", Name: "v1", Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
+	activate(t, away, version.New(version.Info{DB: "away", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
 	c := &catalog{sets: map[string]*version.Set{"db": set, "away": away, "none": version.NewSet("none")}}
 	s := start(t, c, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		t.Error("a proxied request was proxied on")
@@ -78,7 +77,7 @@ func (f proxyFunc) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, erro
 // away is a catalogue with a db whose partitions are all on other nodes.
 func away(t *testing.T) *catalog {
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 4, LastModified: modified, Following: peersOnly{peers: []string{"p:1", "q:2"}}}))
+	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 4, LastModified: modified, Following: peersOnly{peers: []string{"p:1", "q:2"}}}))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 
@@ -143,7 +142,7 @@ func TestPeersAnswer(t *testing.T) {
 		}
 		want := proxy.Query{Peers: []string{"p:1", "q:2"}, Head: test.method == "HEAD", Path: []byte("/db/a%2Fb//"), Version: "v1", Fields: []proxy.Field{
 			{Name: "If-None-Match", Value: []byte(`"a"`)}, {Name: "If-None-Match", Value: []byte(`"b"`)}, {Name: "Range", Value: []byte("bytes=1-2")},
-			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1,b=2")},
+			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1,b=2")}, {Name: "X-Sequins-Content", Value: []byte(contents.Of("v1").Code())},
 		}}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
@@ -202,7 +201,7 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("reset by peer") 
 func TestDamageWithPeers(t *testing.T) {
 	for _, helpful := range []bool{true, false} {
 		value := noise(1, 1000)
-		info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}
+		info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}
 		set := damagedOf(t, info, map[string]string{"k": value}, value[100:200])
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 			if helpful {

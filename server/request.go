@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sequins/auth"
+	"sequins/internal/content"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/tracing"
@@ -53,7 +54,7 @@ const (
 	keyVersion     = "X-Sequins-Version" // also of a request: the only version that it may be answered from
 	keyAtLeast     = "X-Sequins-At-Least"
 	keyProxiedTo   = "X-Sequins-Proxied-To"
-	keyPlan        = reads.PlanHeader
+	keyContent     = content.Header
 	keySecret      = reads.SecretHeader
 	keyTraceparent = "Traceparent"
 	keyTracestate  = "Tracestate"
@@ -97,7 +98,7 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	}
 	t := &r.target
 	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
-	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
+	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
 	return r.Do(&r.query), true
 }
 
@@ -145,7 +146,7 @@ func (r *request) prepare(o reads.Outcome) {
 	r.add(keyVersion, r.Version)
 	r.add(keyProxiedTo, r.peer)
 	if len(r.query.Version) > 0 {
-		r.add(keyPlan, r.Plan)
+		r.add(keyContent, r.Content)
 	}
 	switch o {
 	case reads.Found:

@@ -27,7 +27,7 @@ func (r *request) serveScan(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: r.method == http.MethodHead}
+	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: r.method == http.MethodHead}
 	switch {
 	case q.page != nil:
 		r.servePeer(w, req, q.page)

@@ -26,6 +26,7 @@ import (
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -307,7 +308,7 @@ func TestScanSessions(t *testing.T) {
 	if got := s.get(t, "/db?after="+cursor); got.status != 200 || !strings.HasPrefix(got.body, `{"key":"b","value":"2"}`) {
 		t.Errorf("of a version that is still there: %d %s", got.status, got.body)
 	}
-	closeVersion(t, set.Remove("v2"))
+	closeVersion(t, set.Remove(contents.In("v2")))
 	if got := s.get(t, "/db?after="+cursor); got.status != 410 || !strings.HasPrefix(got.body, "the version of the cursor") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -341,7 +342,7 @@ func TestScanWhileVersionsSwitch(t *testing.T) {
 	for i := range 5 {
 		activate(t, set, versionOf(t, "db", fmt.Sprintf("v2%d", i), 1, map[string]string{"key-0000000": "new"}))
 	}
-	set.Remove("v1")
+	set.Remove(contents.In("v1"))
 	closed := make(chan struct{})
 	go func() { closeVersion(t, v1); close(closed) }()
 	left.Close()
@@ -384,7 +385,7 @@ func TestScanClientStops(t *testing.T) {
 			t.Errorf("the client has not been cut off: %s", text)
 		}
 	})
-	closeVersion(t, set.Remove("v1"))
+	closeVersion(t, set.Remove(contents.In("v1")))
 }
 
 // A client that reads slowly, but not too slowly for a single GET, does not delay the removal of a version for ever.
@@ -398,7 +399,7 @@ func TestScanDelaysRemoval(t *testing.T) {
 		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
 		resp := readHeader(t, c)
 		defer resp.Body.Close()
-		set.Remove("v1")
+		set.Remove(contents.In("v1"))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if v1.Close(ctx) == nil {
@@ -496,7 +497,7 @@ func TestScanDamage(t *testing.T) {
 		where  string // the record that is damaged
 		status int
 	}{{"key-0000000", 500}, {"key-0000400", 200}} {
-		set := damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, records[test.where][100:200])
+		set := damagedOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, records[test.where][100:200])
 		m := metrics.New()
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server})
 		c := s.dial(t)
@@ -547,7 +548,7 @@ func TestScanOfPeers(t *testing.T) {
 	holder := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{PeerSecret: "secret"})
 	var asked string
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
 	asker := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 		asked = string(q.Path) + "?proxy=" + q.Version + "&" + string(q.Params)
 		return nil, proxy.ErrNoPeers
@@ -609,7 +610,7 @@ func TestScanTakesLong(t *testing.T) {
 		return &proxy.Answer{Peer: "p:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
 	})
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
 	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: fetch}, func(_ *Server, dial func() net.Conn) {
 		c := dial()
 		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n")

@@ -27,6 +27,7 @@ import (
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/status"
+	"sequins/test/contents"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -142,7 +143,7 @@ var modified = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 // versionOf builds a version of one or more partitions, in real blocks.
 func versionOf(t testing.TB, db, name string, partitions int, records map[string]string) *version.Version {
 	t.Helper()
-	return versionWith(t, version.Info{DB: db, Name: name, Partitions: partitions, LastModified: modified, Following: version.Solo{}}, records)
+	return versionWith(t, version.Info{DB: db, Content: contents.Of(name), Partitions: partitions, LastModified: modified, Following: version.Solo{}}, records)
 }
 
 func versionWith(t testing.TB, info version.Info, records map[string]string) *version.Version {
@@ -190,14 +191,12 @@ func writeBlock(t testing.TB, info version.Info, p int, records map[string]strin
 // activate puts a version into a set as the current one.
 func activate(t testing.TB, s *version.Set, v *version.Version) {
 	t.Helper()
-	if err := s.Prepare(v); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Activate(v.Info().Name); err != nil {
+	s.Prepare(v)
+	if err := s.Activate(v.Info().Input); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if gone := s.Remove(v.Info().Name); gone != nil {
+		if gone := s.Remove(v.Info().Input); gone != nil {
 			closeVersion(t, gone)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -94,7 +95,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	if body, err := io.ReadAll(large.Body); err == nil {
 		t.Errorf("the client got all of it, %d bytes", len(body))
 	}
-	closeVersion(t, set.Remove("v1"))
+	closeVersion(t, set.Remove(contents.In("v1")))
 }
 
 // However early Shutdown comes, Serve ends, and the listener is closed.

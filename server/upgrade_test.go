@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sequins/test/contents"
 	"sequins/version"
 )
 
@@ -33,7 +34,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	}
 	for i := range 40 {
 		activate(t, set, next(i+1))
-		closeVersion(t, set.Remove(name(i)))
+		closeVersion(t, set.Remove(contents.In(name(i))))
 	}
 	close(stop)
 	clients.Wait()

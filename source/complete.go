@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -191,6 +192,7 @@ func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
 	if err != nil {
 		return err
 	}
+	l.Blocks = fmt.Sprintf("%x", sha256.Sum256(b))
 	var file struct {
 		CRC      string          `json:"crc32c"`
 		Manifest json.RawMessage `json:"manifest"`

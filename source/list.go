@@ -32,6 +32,8 @@ type Listing struct {
 	// Fingerprint is equal for listings with the same files, also hidden ones, by
 	// name, size, time and mark.
 	Fingerprint [sha256.Size]byte
+	// Blocks is the SHA-256 of BlocksFile, as hexadecimal digits; "" if there is none, or it was not read.
+	Blocks string
 	// Input is Fingerprint without times: files that are only touched are the same.
 	Input [sha256.Size]byte
 

@@ -266,8 +266,8 @@ type OnNode struct {
 
 	// Error is the reason for the state Error, or, if Diverged is set, what is wrong with the version.
 	Error string `json:"error,omitempty"`
-	// Diverged reports that the version is active but its files in the source are no longer those it was
-	// loaded from, while other nodes hold it as loaded from the present files.
+	// Diverged reports that the version is active and its files in the source, or the options by which they are read, are no longer those
+	// that it was loaded from.
 	Diverged bool `json:"diverged,omitempty"`
 	// Detail adds to State in a few words, e.g. "prepared, waiting for other nodes to hold 2 partitions: 4,
 	// 7".
@@ -276,6 +276,8 @@ type OnNode struct {
 	Gate []GateCheck `json:"gate,omitempty"`
 	// LastModified is the newest modification time of the version's files.
 	LastModified time.Time `json:"last_modified,omitzero"`
+	// Content is what its blocks are made from: nodes with different contents of a version do not use each other's blocks.
+	Content string `json:"content,omitempty"`
 	// Partitioner is the function by which the version's files are partitioned.
 	Partitioner string `json:"partitioner,omitempty"`
 	// Records and Bytes are the number of records and the size on disk of the local blocks.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
@@ -35,7 +36,7 @@ const filledState = "db/v A [0 1]"
 
 func withDir(do func(d *Dir) error) func(*Store) error {
 	return func(s *Store) error {
-		d, err := s.Dir("db", "v")
+		d, err := s.Dir("db", input("v"))
 		if err != nil {
 			return err
 		}
@@ -45,8 +46,23 @@ func withDir(do func(d *Dir) error) func(*Store) error {
 
 func create(db, version, name string) func(*Store) error {
 	return func(s *Store) error {
-		_, err := s.Create(db, version, plan(name))
+		_, err := s.Create(db, planOf(version, name))
 		return err
+	}
+}
+
+// serve makes a version the served one of db, or none if it is "".
+func serve(version string) func(*Store) error {
+	return func(s *Store) error {
+		state, err := s.State("db")
+		if err != nil {
+			return err
+		}
+		state.Served = content.Content{}
+		if version != "" {
+			state.Served = planOf(version, "A").Content()
+		}
+		return s.SetState("db", state)
 	}
 }
 
@@ -72,7 +88,7 @@ var storeOps = []storeOp{
 		return nil // the second time
 	}), []string{filledState, "db/v A [1]"}},
 	{"remove", func(s *Store) error {
-		if err := s.Remove("db", "v"); !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Remove("db", input("v")); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil // the second time
@@ -83,18 +99,18 @@ var storeOps = []storeOp{
 		}
 		return nil // the second time
 	}), []string{filledState, "db/v A [1]"}},
-	{"served", func(s *Store) error { return s.SetServed("db", "v") }, []string{filledState, filledState + ", served v"}},
+	{"served", serve("v"), []string{filledState, filledState + ", served v"}},
 	{"served by others", func(s *Store) error {
-		if err := s.Remove("db", "v"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Remove("db", input("v")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return s.SetServed("db", "w")
+		return serve("w")(s)
 	}, []string{filledState, "", "served w"}},
 	{"served no more", func(s *Store) error {
-		if err := s.SetServed("db", "v"); err != nil {
+		if err := serve("v")(s); err != nil {
 			return err
 		}
-		return s.ForgetServed("db")
+		return serve("")(s)
 	}, []string{filledState, filledState + ", served v", filledState}},
 }
 
@@ -238,7 +254,7 @@ func TestOpenFailures(t *testing.T) {
 		write(t, f, d.Temp()+"/run-1.tmp", "x")
 		expect.NoError(t, f.MkdirAll("/s/data/db/.trash-1"))
 		write(t, f, "/s/data/db/.trash-1/MANIFEST.json", "x")
-		expect.NoError(t, f.MkdirAll("/s/data/db2/v/tmp"))
+		expect.NoError(t, f.MkdirAll("/s/data/db2/v/0123456789abcdef/tmp"))
 		before := f.Calls()
 		f.FailAt(n, syscall.EIO)
 		s, err := open(f, "/s", time.Now)
@@ -290,13 +306,13 @@ func TestStoreWalk(t *testing.T) {
 // randomStoreOp does something to a random version of few.
 func randomStoreOp(r *rand.Rand, s *Store) error {
 	db, v := fmt.Sprint("db", r.IntN(2)), fmt.Sprint("v", r.IntN(2))
-	d, err := s.Dir(db, v)
+	d, err := s.Dir(db, input(v))
 	op := r.IntN(8)
 	switch {
 	case op == 0:
-		err = s.Remove(db, v)
+		err = s.Remove(db, input(v))
 	case err != nil || op == 1:
-		_, err = s.Create(db, v, plan(string(rune('A'+r.IntN(2)))))
+		_, err = s.Create(db, planOf(v, string(rune('A'+r.IntN(2)))))
 	case op == 2:
 		err = d.SetAside(r.IntN(3))
 	default:

@@ -10,25 +10,26 @@ import (
 	"sequins/internal/fsys"
 )
 
-// Create returns the directory of a version that is to be loaded by plan m, of which DB, Version
-// and FormatVersion are filled in. If there is one of the same plan, it is returned with the blocks
-// that it has and the time it was created; of any other plan, it is removed first. The manifest is
+// Create returns the directory of a content of db that is to be loaded by plan m, of which DB and
+// FormatVersion are filled in. If there is one of the same content, it is returned with the blocks
+// that it has and the time it was created; one of the same input with another division is removed first. The manifest is
 // durable when Create returns.
 //
-// A directory that is not a version, and in which there are files that no sequins made, is left as
+// A directory that is not a content, and in which there are files that no sequins made, is left as
 // it is and makes an error: it may be somebody's data.
-func (s *Store) Create(db, version string, m Manifest) (*Dir, error) {
-	path, err := s.versionPath(db, version)
+func (s *Store) Create(db string, m Manifest) (*Dir, error) {
+	m.FormatVersion, m.DB = manifestVersion, db
+	in := m.Content().Input
+	path, err := s.contentPath(db, in)
 	if err != nil {
 		return nil, err
 	}
-	m.FormatVersion, m.DB, m.Version = manifestVersion, db, version
 	if err := m.validate(); err != nil {
-		return nil, fmt.Errorf("manifest of version %s of db %s: %w", version, db, err)
+		return nil, fmt.Errorf("manifest of version %s of db %s: %w", in.Name, db, err)
 	}
 	data, err := encodeManifest(m)
 	if err != nil {
-		return nil, fmt.Errorf("manifest of version %s of db %s: %w", version, db, err)
+		return nil, fmt.Errorf("manifest of version %s of db %s: %w", in.Name, db, err)
 	}
 	if m, err = decodeManifest(data, filepath.Join(path, manifestName)); err != nil { // so that it is the same after a restart
 		return nil, err
@@ -38,14 +39,14 @@ func (s *Store) Create(db, version string, m Manifest) (*Dir, error) {
 		err = terr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating version %s of db %s: %w", version, db, err)
+		return nil, fmt.Errorf("creating version %s of db %s: %w", in.Name, db, err)
 	}
 	return d, nil
 }
 
 // create finds or makes the directory, and returns the trash that an older one became, if any.
 func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash string, err error) {
-	d, err = s.Dir(m.DB, m.Version)
+	d, err = s.Dir(m.DB, m.Content().Input)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.dirs[path]; now != nil {
@@ -54,7 +55,7 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 		d, err = nil, fs.ErrNotExist // it was removed meanwhile
 	}
 	switch {
-	case err == nil && d.manifest.SamePlan(m):
+	case err == nil && d.manifest.Content() == m.Content():
 		return d, "", s.revive(d)
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.refuseStranger(path)
@@ -62,6 +63,9 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 		err = nil
 	}
 	if err != nil {
+		return nil, "", err
+	}
+	if err := s.beginState(m.DB, filepath.Dir(filepath.Dir(path))); err != nil {
 		return nil, "", err
 	}
 	trash, err = s.discard(path)
@@ -85,7 +89,7 @@ func (s *Store) revive(d *Dir) error {
 	return s.fs.SyncDir(d.path)
 }
 
-// make makes the directory of a version with its manifest, durably.
+// make makes the directory of a content with its manifest, durably.
 func (s *Store) make(path string, manifest []byte) error {
 	if err := s.fs.MkdirAll(filepath.Join(path, tempDir)); err != nil {
 		return err
@@ -102,7 +106,7 @@ func (s *Store) make(path string, manifest []byte) error {
 }
 
 // unmake removes what make has left when it failed, as far as it can: it is only for tidiness, as
-// a directory without a manifest is no version, and is removed at the next start.
+// a directory without a manifest is no content, and is removed at the next start.
 func (s *Store) unmake(path string) {
 	for _, dir := range []string{filepath.Join(path, tempDir), path, filepath.Dir(path)} {
 		if err := s.fs.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

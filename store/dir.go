@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sequins/blocks"
 )
@@ -15,15 +16,19 @@ const (
 	blockSuffix = ".block"
 )
 
-// Dir is the directory of one version in a [Store].
+// Dir is the directory of one content in a [Store].
 type Dir struct {
 	store    *Store
 	path     string
 	manifest Manifest
-	gone     bool // removed, or replaced by one of another plan; under store.mu
+	gone     bool // removed, or replaced by one of another division; under store.mu
+
+	listing  sync.Mutex   // guards the file of the list and the fields below
+	recorded map[int]Made // by Record, and not listed yet
+	listed   int          // number of blocks of which the list says what they were made from
 }
 
-// Manifest returns the plan of the version.
+// Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
 // Temp is the directory of [Staging.Temp]. [Store.Create] has made it, and it is emptied when the store is
@@ -61,7 +66,7 @@ func (d *Dir) Complete() ([]int, error) {
 	return found, nil
 }
 
-// has says whether the version has a partition p.
+// has reports whether the content has a partition p.
 func (d *Dir) has(p int) bool { return 0 <= p && p < d.manifest.Partitions }
 
 // check returns an error if nothing may be done to partition p in this directory.

@@ -20,11 +20,11 @@ func TestGone(t *testing.T) {
 		stage := d.Staging()
 		expect.NoError(t, stageBlock(d, stage, 2))
 		if replaced {
-			_, err := s.Create("db", "v", plan("B"))
+			_, err := s.Create("db", planOf("v", "B"))
 			expect.NoError(t, err)
 			expect.NoError(t, stageBlock(d, stage, 1)) // as if it had been there before
 		} else {
-			expect.NoError(t, s.Remove("db", "v"))
+			expect.NoError(t, s.Remove("db", input("v")))
 			_, err := stage.CreateBlock(0)
 			expect.Error(t, "CreateBlock", err, fs.ErrNotExist)
 		}
@@ -79,11 +79,11 @@ func TestMissing(t *testing.T) {
 func TestDeletedBehindOurBack(t *testing.T) {
 	f, s, d := filled(t)
 	expect.NoError(t, f.RemoveAll("/s/data/db"))
-	_, err := s.Dir("db", "v")
+	_, err := s.Dir("db", input("v"))
 	expect.Error(t, "Dir", err, fs.ErrNotExist)
 	_, err = d.Staging().CreateBlock(0)
 	expect.Error(t, "CreateBlock", err, fs.ErrNotExist)
-	d, err = s.Create("db", "v", plan("A"))
+	d, err = s.Create("db", planOf("v", "A"))
 	expect.NoError(t, err)
 	expect.NoError(t, addBlock(d, 1))
 	wantStore(t, memStore(t, f), "db/v A [1]")
@@ -91,7 +91,7 @@ func TestDeletedBehindOurBack(t *testing.T) {
 
 func TestWrongBlock(t *testing.T) {
 	f, s, d := filled(t)
-	d2, err := s.Create("db", "v2", plan("A"))
+	d2, err := s.Create("db", planOf("v2", "A"))
 	expect.NoError(t, err)
 	stage := d2.Staging()
 	expect.NoError(t, stageBlock(d2, stage, 1))
@@ -112,18 +112,18 @@ func TestWrongBlock(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	f, s, _ := filled(t)
-	m := plan("A")
+	m := planOf("big", "A")
 	m.Partitions = 200_000
-	d, err := s.Create("db", "big", m)
+	d, err := s.Create("db", m)
 	expect.NoError(t, err)
 	for _, p := range []int{0, 99_999, 100_000, 199_999} {
 		expect.NoError(t, addBlock(d, p))
 	}
 	for _, name := range []string{"1.block", "000001.block", "+0001.block", "-0001.block", "0x001.block", "200000.block",
 		"99999999999999999999.block", ".block", "00003.Block", "00003.block.corrupt-1", "00003.block.9.tmp"} {
-		write(t, f, "/s/data/db/big/"+name, "x")
+		write(t, f, "/s/data/db/big/0123456789abcdef/"+name, "x")
 	}
-	expect.NoError(t, f.MkdirAll("/s/data/db/big/00007.block"))
+	expect.NoError(t, f.MkdirAll("/s/data/db/big/0123456789abcdef/00007.block"))
 	wantStore(t, s, "db/big A [0 99999 100000 199999]", "db/v A [0 1]")
 }
 

@@ -1,9 +1,9 @@
-// Package store owns the directory in which a node keeps its data: the blocks of each version beside the version's
-// manifest, and the lock that one process at a time holds.
+// Package store owns the directory in which a node keeps its data: the blocks of each content beside the content's
+// manifest, what is known of each database ([State]), and the lock that one process at a time holds.
 //
-// [Open] takes the lock and removes what was left unfinished. [Store.Create] makes the directory of a version, with its
+// [Open] takes the lock and removes what was left unfinished. [Store.Create] makes the directory of a content, with its
 // manifest. A load writes its blocks there through a [Staging], under temporary names, possibly in another process;
 // [Dir.Publish] gives them their final names, under which they never change.
 //
-// store.go shows the layout of the directory, manifest.go that of a manifest.
+// store.go shows the layout of the directory; manifest.go, state_json.go and list.go show those of the files.
 package store

@@ -2,15 +2,17 @@ package store
 
 import (
 	"syscall"
+
+	"sequins/internal/content"
 )
 
-// Freed returns how many bytes of the disk are freed when some versions of a db are removed: the sizes of the blocks that no other version
-// shares. Versions that are not there free nothing.
-func (s *Store) Freed(db string, versions []string) (bytes int64) {
+// Freed returns how many bytes of the disk are freed when the contents of some inputs of a db are removed: the sizes of the blocks that no
+// other content shares. Those that are not there free nothing.
+func (s *Store) Freed(db string, inputs []content.Input) (bytes int64) {
 	type inode struct{ device, number uint64 }
 	found := make(map[inode]uint64) // how many names were found
-	for _, version := range versions {
-		d, err := s.Dir(db, version)
+	for _, in := range inputs {
+		d, err := s.Dir(db, in)
 		if err != nil {
 			continue
 		}

@@ -2,18 +2,14 @@ package store
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
-	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
@@ -27,8 +23,9 @@ const (
 	// manifestVersion history:
 	//
 	//	2  marks of files in place of times
-	manifestVersion    = 2
-	minManifestVersion = 2 // the oldest version that this code reads
+	//	3  the input, and no refuted partitioners
+	manifestVersion    = 3
+	minManifestVersion = 3 // the oldest version that this code reads
 )
 
 const (
@@ -38,7 +35,6 @@ const (
 	maxPartitions     = 1 << 18
 	maxSourceFileName = 4096
 	maxMark           = 1 << 10 // bytes
-	maxRefuted        = 16
 	maxWord           = 64      // length of the name of a partitioner or format
 	maxFieldName      = 1 << 16 // bytes, with the names of the records that the field is in
 )
@@ -50,9 +46,7 @@ var ErrManifestVersion = errors.New("format version of the manifest is not suppo
 // ErrTooLarge is returned for a manifest that is longer than the store reads.
 var ErrTooLarge = errors.New("too large")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Manifest is the plan by which a version is loaded. It lies in the version's directory, written
+// Manifest is the plan by which a content is loaded. It lies in the content's directory, written
 // once, before the first block. Which blocks there are it does not say: a block is complete if it
 // exists, as it gets its name only when it is.
 //
@@ -60,7 +54,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // changed.
 type Manifest struct {
 	FormatVersion int            // of the manifest; set by the store
-	DB, Version   string         // set by the store
+	DB            string         // set by the store
+	Version       string         // the name of the input
+	Input         string         // the hash of the input
 	Format        string         // of the source's files, as the loader names it
 	Partitions    int            // 0 for a version without data
 	Partitioner   string         // by name
@@ -69,13 +65,8 @@ type Manifest struct {
 	LastModified  time.Time      // newest modification time among the files
 	Created       time.Time      // when the version was first planned on this node
 
-	// Fields are the fields that the records were made from, where the format has fields and the
-	// manifest is not of an older release; otherwise nil. Format tells them apart in plans.
+	// Fields are the fields that the records were made from, where the format has fields; otherwise nil. They are part of the input.
 	Fields *Fields
-
-	// Refuted are the partitioners that fitted the sample and were proven wrong by a record, by
-	// name. They are no part of the plan: see SamePlan.
-	Refuted []string
 }
 
 // Fields are the names of the fields of a source's record that were its key and its value. No Value
@@ -93,11 +84,10 @@ type ManifestFile struct {
 	Mark string // see source.File
 }
 
-// SamePlan reports whether blocks loaded by plan m are those that plan o asks for: whether they agree
-// in all but times and the partitioners refuted before.
-func (m Manifest) SamePlan(o Manifest) bool {
-	return m.DB == o.DB && m.Version == o.Version && m.Format == o.Format && m.Partitions == o.Partitions &&
-		m.Partitioner == o.Partitioner && m.Aligned == o.Aligned && slices.Equal(m.Files, o.Files)
+// Content returns what is loaded by m.
+func (m Manifest) Content() content.Content {
+	division := content.Sum(m.Format, strconv.Itoa(m.Partitions), m.Partitioner, strconv.FormatBool(m.Aligned))
+	return content.Content{Input: content.Input{Name: m.Version, Hash: m.Input}, Division: division}
 }
 
 // MarshalJSON implements json.Marshaler: the manifest as it stands in its file.
@@ -114,32 +104,6 @@ func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
 	*m, err = decodeManifest(data, "the manifest")
 	return err
 }
-
-// PlanHash returns a short hash of what decides which records a block of the plan has: the names,
-// sizes and marks of the files, their format, the number of partitions, the partitioner, and whether the
-// files are aligned. Blocks of the same partition by plans of one hash are replicas of each other.
-// Nodes of a cluster compare theirs.
-func (m Manifest) PlanHash() string {
-	h := sha256.New()
-	line := appendText(appendText(nil, m.Format), m.Partitioner)
-	line = fmt.Appendf(line, "%d %t %d\n", m.Partitions, m.Aligned, len(m.Files))
-	for _, f := range m.Files {
-		h.Write(line) // which never fails
-		line = appendText(append(strconv.AppendInt(appendText(line[:0], f.Name), f.Size, 10), '\n'), f.Mark)
-	}
-	h.Write(line)
-	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
-}
-
-// appendText appends a string for PlanHash, with its length, to dst.
-func appendText(dst []byte, s string) []byte {
-	dst = strconv.AppendInt(dst, int64(len(s)), 10)
-	return append(append(append(dst, ' '), s...), '\n')
-}
-
-// planHashBytes is the length of a plan's hash. It need not withstand anybody who looks for two
-// plans of the same hash: he could as well change the files.
-const planHashBytes = 8
 
 // SourceOf returns the size of the part of the files, in bytes, that some of the partitions are made from.
 func (m Manifest) SourceOf(held []bool) int64 {
@@ -167,6 +131,7 @@ type manifestEnvelope struct {
 type manifestJSON struct {
 	DB           string        `json:"db"`
 	Version      string        `json:"version"`
+	Input        string        `json:"input"`
 	Format       string        `json:"format"`
 	Partitions   int           `json:"partitions"`
 	Partitioner  string        `json:"partitioner"`
@@ -174,8 +139,7 @@ type manifestJSON struct {
 	LastModified time.Time     `json:"last_modified"`
 	Created      time.Time     `json:"created"`
 	Files        manifestFiles `json:"files"`
-	Fields       *Fields       `json:"fields,omitempty"`  // absent in manifests of older releases
-	Refuted      []string      `json:"refuted,omitempty"` // absent in manifests of older releases
+	Fields       *Fields       `json:"fields,omitempty"`
 }
 
 // manifestFileJSON is an element of "files". A name that is not UTF-8 cannot be a JSON string, so
@@ -219,9 +183,9 @@ func strictDecoder(data []byte) *json.Decoder {
 // encodeManifest returns the content of the file for m, which has to be valid.
 func encodeManifest(m Manifest) ([]byte, error) {
 	j := manifestJSON{
-		DB: m.DB, Version: diskName(m.Version), Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
-		Aligned: m.Aligned, LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
-		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields, Refuted: m.Refuted,
+		DB: m.DB, Version: m.Version, Input: m.Input, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner, Aligned: m.Aligned,
+		LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
+		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields,
 	}
 	for i, f := range m.Files {
 		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, Mark: f.Mark}
@@ -233,7 +197,7 @@ func encodeManifest(m Manifest) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(manifestEnvelope{FormatVersion: manifestVersion, CRC: manifestCRC(body), Manifest: body})
+	data, err := json.Marshal(manifestEnvelope{FormatVersion: manifestVersion, CRC: checksum(body), Manifest: body})
 	if err != nil {
 		return nil, err
 	}
@@ -241,10 +205,6 @@ func encodeManifest(m Manifest) ([]byte, error) {
 		return nil, fmt.Errorf("manifest of %d bytes: %w", len(data), ErrTooLarge)
 	}
 	return append(data, '\n'), nil
-}
-
-func manifestCRC(body []byte) string {
-	return fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli))
 }
 
 // decodeManifest reads the content of a manifest file; path is for its errors.
@@ -258,7 +218,7 @@ func decodeManifest(data []byte, path string) (Manifest, error) {
 // parseManifest is decodeManifest for any JSON.
 func parseManifest(data []byte, path string) (Manifest, error) {
 	corrupt := func(reason string, err error) (Manifest, error) {
-		return Manifest{}, corruptManifest(path, reason, err)
+		return Manifest{}, corruptFile(path, reason, err)
 	}
 	var head struct {
 		FormatVersion int `json:"format_version"`
@@ -274,7 +234,7 @@ func parseManifest(data []byte, path string) (Manifest, error) {
 	if err := strictDecoder(data).Decode(&env); err != nil {
 		return corrupt("not a manifest", err)
 	}
-	if crc := manifestCRC(env.Manifest); crc != env.CRC {
+	if crc := checksum(env.Manifest); crc != env.CRC {
 		return corrupt(fmt.Sprintf("checksum is %s, should be %q", crc, env.CRC), nil)
 	}
 	var j manifestJSON
@@ -290,14 +250,10 @@ func parseManifest(data []byte, path string) (Manifest, error) {
 
 // manifest returns what j says.
 func (j *manifestJSON) manifest(formatVersion int) Manifest {
-	id, ok := versionID(j.Version)
-	if !ok {
-		id = "" // which validate refuses
-	}
 	m := Manifest{
-		FormatVersion: formatVersion, DB: j.DB, Version: id, Format: j.Format, Partitions: j.Partitions,
+		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Input: j.Input, Format: j.Format, Partitions: j.Partitions,
 		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
-		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields, Refuted: j.Refuted,
+		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields,
 	}
 	for i, f := range j.Files {
 		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark}
@@ -308,33 +264,19 @@ func (j *manifestJSON) manifest(formatVersion int) Manifest {
 	return m
 }
 
-// corruptManifest makes the error for a damaged manifest, with the offset where JSON knows one.
-func corruptManifest(path, reason string, err error) error {
-	e := &blocks.CorruptError{Path: path, Page: -1, Reason: reason}
-	if err != nil {
-		e.Reason += ": " + err.Error()
-	}
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		e.Offset = syntax.Offset
-	}
-	return e
-}
-
 // validate checks everything that other code relies on.
 func (m Manifest) validate() error {
 	switch {
 	case !names.Valid(m.DB):
 		return fmt.Errorf("%q is not a name of a db", m.DB)
-	case !validVersion(m.Version):
-		return fmt.Errorf("%q is not a name of a version", m.Version)
+	case !m.Content().Input.Valid():
+		return fmt.Errorf("version %q with the hash %.100q is not an input", m.Version, m.Input)
 	case m.Partitions < 0 || m.Partitions > maxPartitions:
 		return fmt.Errorf("%d partitions", m.Partitions)
 	case len(m.Files) > maxManifestFiles:
 		return fmt.Errorf("%d files: %w", len(m.Files), ErrTooLarge)
 	case !validWord(m.Partitioner):
 		return fmt.Errorf("%q is not a name of a partitioner", m.Partitioner)
-	case len(m.Refuted) > maxRefuted || !allValidWords(m.Refuted):
-		return errors.New("the refuted partitioners are not a few names")
 	case !validWord(m.Format):
 		return fmt.Errorf("%q is not a name of a format", m.Format)
 	case m.Fields != nil && !m.Fields.valid():
@@ -353,10 +295,6 @@ func (m Manifest) validate() error {
 		}
 	}
 	return nil
-}
-
-func allValidWords(words []string) bool {
-	return !slices.ContainsFunc(words, func(s string) bool { return s == "" || !validWord(s) })
 }
 
 func (f *Fields) valid() bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/test/expect"
 )
 
@@ -22,7 +23,7 @@ var testTime = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 // testManifest is a plan like one that a loader makes.
 func testManifest() Manifest {
 	return Manifest{
-		FormatVersion: manifestVersion, DB: "names", Version: "2026-01-31",
+		FormatVersion: manifestVersion, DB: "names", Version: "2026-01-31", Input: testHash,
 		Format: "sequencefile", Partitions: 3, Partitioner: "hadoop", Aligned: true,
 		Files: []ManifestFile{
 			{Name: "part-r-00000", Size: 100, Mark: "17 1767225600000"},
@@ -34,12 +35,10 @@ func testManifest() Manifest {
 }
 
 func TestManifestRoundTrip(t *testing.T) {
-	empty := Manifest{FormatVersion: manifestVersion, DB: "d", Version: "v", Files: []ManifestFile{}}
-	refuted := testManifest()
-	refuted.Refuted = []string{"string", "spark"}
+	empty := Manifest{FormatVersion: manifestVersion, DB: "d", Version: "v", Input: testHash, Files: []ManifestFile{}}
 	fields := testManifest()
 	fields.Fields = &Fields{Key: "id", Value: "a.b"}
-	for _, want := range []Manifest{testManifest(), empty, refuted, fields} {
+	for _, want := range []Manifest{testManifest(), empty, fields} {
 		data, err := encodeManifest(want)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +65,7 @@ func TestManifestZones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.SamePlan(m) || !got.Created.Equal(m.Created) {
+	if got.Content() != m.Content() || !got.Created.Equal(m.Created) {
 		t.Error("times changed")
 	}
 	if got.Created.Location() != time.UTC {
@@ -76,11 +75,11 @@ func TestManifestZones(t *testing.T) {
 
 // TestManifestOfOldFormats: what a release has written, later ones read.
 func TestManifestOfOldFormats(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v2.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v3.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeManifest(data, "manifest-v2.json")
+	got, err := decodeManifest(data, "manifest-v3.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,62 +87,48 @@ func TestManifestOfOldFormats(t *testing.T) {
 		t.Error(diff)
 	}
 	if now, err := encodeManifest(got); err != nil || !bytes.Equal(now, data) {
-		t.Errorf("version 2 is now written differently (%v):\n%s", err, now)
+		t.Errorf("version 3 is now written differently (%v):\n%s", err, now)
 	}
 }
 
-func TestSamePlan(t *testing.T) {
+func TestContent(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(m *Manifest)
 		same   bool
-		hash   bool // PlanHash is the same
 	}{
-		{"nothing", func(m *Manifest) {}, true, true},
-		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true, true},
-		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true, true},
-		{"format version", func(m *Manifest) { m.FormatVersion++ }, true, true},
-		{"refuted", func(m *Manifest) { m.Refuted = []string{"string"} }, true, true},
-		{"fields", func(m *Manifest) { m.Fields = &Fields{Key: "k"} }, true, true},
-		{"db", func(m *Manifest) { m.DB += "x" }, false, true},
-		{"version", func(m *Manifest) { m.Version += "x" }, false, true},
-		{"format", func(m *Manifest) { m.Format = "sparkey" }, false, false},
-		{"partitions", func(m *Manifest) { m.Partitions++ }, false, false},
-		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false, false},
-		{"aligned", func(m *Manifest) { m.Aligned = false }, false, false},
-		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, true, true},
-		{"file name", func(m *Manifest) { m.Files[1].Name += "x" }, false, false},
-		{"file size", func(m *Manifest) { m.Files[1].Size++ }, false, false},
-		{"mark", func(m *Manifest) { m.Files[1].Mark = "other" }, false, false},
-		{"files", func(m *Manifest) { m.Files = m.Files[:2] }, false, false},
-		{"order of files", func(m *Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, false, false},
+		{"nothing", func(m *Manifest) {}, true},
+		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true},
+		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true},
+		{"format version", func(m *Manifest) { m.FormatVersion++ }, true},
+		{"fields, which are in the input", func(m *Manifest) { m.Fields = &Fields{Key: "k"} }, true},
+		{"files, which are in the input", func(m *Manifest) { m.Files = m.Files[:2] }, true},
+		{"db", func(m *Manifest) { m.DB += "x" }, true},
+		{"version", func(m *Manifest) { m.Version += "x" }, false},
+		{"input", func(m *Manifest) { m.Input = strings.Repeat("0", content.Digits) }, false},
+		{"format", func(m *Manifest) { m.Format = "sparkey" }, false},
+		{"partitions", func(m *Manifest) { m.Partitions++ }, false},
+		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false},
+		{"aligned", func(m *Manifest) { m.Aligned = false }, false},
 	}
 	for _, tt := range tests {
 		m := testManifest()
 		tt.change(&m)
-		if got := m.SamePlan(testManifest()); got != tt.same {
-			t.Errorf("%s: SamePlan is %v", tt.name, got)
-		}
-		if got := m.PlanHash() == testManifest().PlanHash(); got != tt.hash {
-			t.Errorf("%s: PlanHash is the same: %v", tt.name, got)
+		if got := m.Content() == testManifest().Content(); got != tt.same || !m.Content().Valid() {
+			t.Errorf("%s: %v, the same: %v", tt.name, m.Content(), got)
 		}
 	}
-}
-
-// seal puts a body into a manifest file with the right checksum.
-
-// Nodes of different releases compare hashes: this one must never change.
-func TestPlanHash(t *testing.T) {
-	if got, want := testManifest().PlanHash(), "4cbed663e6ed1204"; got != want {
+	if got, want := testManifest().Content().Code(), testHash+".18fc907f3da651db"; got != want { // nodes of different releases compare it
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
+// seal puts a body into a manifest file with the right checksum.
 func seal(body string) string {
-	return fmt.Sprintf(`{"format_version":2,"crc32c":"%s","manifest":%s}`+"\n", manifestCRC([]byte(body)), body)
+	return fmt.Sprintf(`{"format_version":3,"crc32c":"%s","manifest":%s}`+"\n", checksum([]byte(body)), body)
 }
 
-const goodBody = `{"db":"d","version":"v","format":"f","partitions":1,"partitioner":"p","aligned":false,` +
+const goodBody = `{"db":"d","version":"v","input":"0123456789abcdef","format":"f","partitions":1,"partitioner":"p","aligned":false,` +
 	`"last_modified":"2026-01-31T10:00:00Z","created":"2026-01-31T10:00:00Z",` +
 	`"files":[{"name":"a","size":1,"mark":"m"}]}`
 
@@ -163,27 +148,24 @@ func TestBadManifest(t *testing.T) {
 		{"cut short", seal(goodBody)[:200], "not a manifest"},
 		{"more behind it", seal(goodBody) + "{}", "not a manifest"},
 		{"no format version", `{}`, "format version"},
-		{"format version 0", strings.Replace(seal(goodBody), `n":2`, `n":0`, 1), "format version"},
-		{"newer", `{"format_version":3,"new":"things"}`, "it is 3, and 2 to 2 can be read"},
-		{"no body", `{"format_version":2,"crc32c":"00000000"}`, "not a manifest"},
+		{"format version 0", strings.Replace(seal(goodBody), `n":3`, `n":0`, 1), "format version"},
+		{"newer", `{"format_version":4,"new":"things"}`, "it is 4, and 3 to 3 can be read"},
+		{"no body", `{"format_version":3,"crc32c":"00000000"}`, "not a manifest"},
 		{"null body", seal("null"), `"" is not a name of a db`},
 		{"checksum", strings.Replace(seal(goodBody), `"size":1`, `"size":2`, 1), "checksum"},
 		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "unknown field"},
 		{"unknown key", with(`"db"`, `"x":1,"db"`), "unknown field"},
 		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "unknown field"},
 		{"db", with(`"db":"d"`, `"db":"../d"`), "not a name of a db"},
-		{"version", with(`"version":"v"`, `"version":".."`), "not a name of a version"},
+		{"version", with(`"version":"v"`, `"version":".."`), "is not an input"},
 		{"partitions below 0", with(`"partitions":1`, `"partitions":-1`), "-1 partitions"},
 		{"partitions", with(`"partitions":1`, `"partitions":262145`), "262145 partitions"},
 		{"partitions beyond an int", with(`"partitions":1`, `"partitions":1e40`), "partitions"},
 		{"partitioner", with(`"p"`, `"`+strings.Repeat("p", 65)+`"`), "not a name of a partitioner"},
 		{"format", with(`"f"`, `"`+strings.Repeat("f", 65)+`"`), "not a name of a format"},
-		{"refuted", with(`"p"`, `"p","refuted":["string"]`), ""},
 		{"fields", with(`"p"`, `"p","fields":{"key":"k","value":"v"}`), ""},
 		{"unknown key of the fields", with(`"p"`, `"p","fields":{"x":"k"}`), "unknown field"},
 		{"name of a field", with(`"p"`, `"p","fields":{"key":"`+strings.Repeat("k", 1<<16+1)+`"}`), "more than 65536 bytes"},
-		{"refuted without a name", with(`"p"`, `"p","refuted":[""]`), "refuted partitioners"},
-		{"too many refuted", with(`"p"`, `"p","refuted":["a"`+strings.Repeat(`,"a"`, 16)+`]`), "refuted partitioners"},
 		{"file without a name", with(`"name":"a",`, ``), "file 0 has a name of 0 bytes"},
 		{"file name", with(`"a"`, `"`+strings.Repeat("a", 4097)+`"`), "file 0 has a name of 4097 bytes"},
 		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},
@@ -245,7 +227,7 @@ func TestManifestOf100000Files(t *testing.T) {
 	expect.NoError(t, err)
 	got, err := decodeManifest(data, "m")
 	expect.NoError(t, err)
-	if !got.SamePlan(m) || len(data) > maxManifest/4 {
+	if got.Content() != m.Content() || len(data) > maxManifest/4 {
 		t.Errorf("not the same after %d bytes", len(data))
 	}
 }
@@ -282,7 +264,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(seal(goodBody), false)
 	f.Add(goodBody, true)
 	f.Add(`{"files":[{},null,{"name":"","name_base64":"/w=="}]}`, true)
-	f.Add(`{"format_version":3}`, false)
+	f.Add(`{"format_version":4}`, false)
 	f.Fuzz(func(t *testing.T, data string, isBody bool) {
 		if isBody {
 			data = seal(data)

@@ -15,7 +15,7 @@ func writtenManifest(data []byte) (m Manifest, ok bool) {
 	crc := string(r.Text(`,"crc32c":`))
 	r.Literal(`,"manifest":`)
 	body, whole := bytes.CutSuffix(r.Rest, []byte("}\n"))
-	if !r.OK || !whole || version < minManifestVersion || version > manifestVersion || crc != manifestCRC(body) {
+	if !r.OK || !whole || version < minManifestVersion || version > manifestVersion || crc != checksum(body) {
 		return Manifest{}, false
 	}
 	j, ok := writtenManifestJSON(body)
@@ -31,6 +31,7 @@ func writtenManifestJSON(body []byte) (j manifestJSON, ok bool) {
 	r := knownjson.NewReader(body)
 	j.DB = string(r.Text(`{"db":`))
 	j.Version = string(r.Text(`,"version":`))
+	j.Input = string(r.Text(`,"input":`))
 	j.Format = string(r.Text(`,"format":`))
 	j.Partitions = int(r.Number(`,"partitions":`))
 	j.Partitioner = string(r.Text(`,"partitioner":`))

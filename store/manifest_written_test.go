@@ -40,12 +40,11 @@ func sameAsJSON(t *testing.T, data []byte) (taken bool) {
 // What encodeManifest writes is taken, apart from names that JSON cannot have as they are, and means the same.
 func TestWrittenManifest(t *testing.T) {
 	ascii := manyFiles(1000)
-	fields, refuted, empty := manyFiles(3), manyFiles(1), manyFiles(0)
+	fields, empty := manyFiles(3), manyFiles(0)
 	fields.Fields = &Fields{Key: "ключ", Value: "a.<b>"}
-	refuted.Fields, refuted.Refuted = &Fields{Key: "k"}, []string{"string", "spark"}
 	noDigits := manyFiles(2)
 	noDigits.Files[1].Mark, noDigits.Files[1].Size = "", 0
-	for i, m := range []Manifest{ascii, fields, refuted, empty, noDigits} {
+	for i, m := range []Manifest{ascii, fields, empty, noDigits} {
 		data, err := encodeManifest(m)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +63,7 @@ func TestWrittenManifest(t *testing.T) {
 // reads otherwise.
 func TestWrittenManifestChanged(t *testing.T) {
 	m := manyFiles(2)
-	m.Fields, m.Refuted = &Fields{Key: "k"}, []string{"spark"}
+	m.Fields = &Fields{Key: "k"}
 	data, err := encodeManifest(m)
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +93,12 @@ func TestWrittenManifestChanged(t *testing.T) {
 
 // withChecksum is the file of a manifest with this body.
 func withChecksum(body []byte) []byte {
-	return fmt.Appendf(nil, "{\"format_version\":2,\"crc32c\":\"%s\",\"manifest\":%s}\n", manifestCRC(body), body)
+	return fmt.Appendf(nil, "{\"format_version\":3,\"crc32c\":\"%s\",\"manifest\":%s}\n", checksum(body), body)
 }
 
 func FuzzWrittenManifest(f *testing.F) {
 	m := manyFiles(2)
-	m.Fields, m.Refuted = &Fields{Key: "k", Value: "v"}, []string{"spark"}
+	m.Fields = &Fields{Key: "k", Value: "v"}
 	for _, m := range []Manifest{m, manyFiles(0), testManifest()} {
 		data, err := encodeManifest(m)
 		if err != nil {

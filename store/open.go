@@ -9,26 +9,31 @@ import (
 	"sequins/blocks"
 )
 
-// openAtOnce is the number of blocks of a version that are opened in parallel, to use several disk requests and all
+// openAtOnce is the number of blocks of a content that are opened in parallel, to use several disk requests and all
 // processors.
 const openAtOnce = 16
 
 // Opened is an open block, or the reason why it cannot be opened.
 type Opened struct {
-	Block *blocks.Reader
-	Err   error
+	Block  *blocks.Reader
+	Listed Listed // what is to be listed of it
+	Err    error
 }
 
-// OpenAll opens the blocks of partitions. Those that are known, by partition, are opened at their first use (see
+// OpenAll opens the blocks of partitions. Those that are known by the list of List are opened at their first use (see
 // [blocks.OpenKnown]).
-func (d *Dir) OpenAll(partitions []int, known []blocks.Known) []Opened {
+func (d *Dir) OpenAll(partitions []int, list []Listed) []Opened {
 	results := make([]Opened, len(partitions))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(openAtOnce, len(partitions)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
-				results[i].Block, results[i].Err = d.open(partitions[i], known[partitions[i]])
+				was := list[partitions[i]]
+				block, err := d.open(partitions[i], was.Known)
+				if results[i] = (Opened{Block: block, Err: err}); err == nil {
+					results[i].Listed = Describe(block, was)
+				}
 			}
 		})
 	}

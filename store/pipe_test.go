@@ -16,28 +16,19 @@ import (
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, dataDir, "db")
-	expect.NoError(t, os.MkdirAll(filepath.Join(db, "1"), 0o750))
-	for _, name := range []string{"1/" + manifestName, servedName, originName, absentName, pinName, gateName} {
-		expect.NoError(t, syscall.Mkfifo(filepath.Join(db, name), 0o600))
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(db, "1", testHash), 0o750))
+	expect.NoError(t, syscall.Mkfifo(filepath.Join(db, "1", testHash, manifestName), 0o600))
+	expect.NoError(t, syscall.Mkfifo(filepath.Join(db, stateName), 0o600))
 	s, err := Open(dir)
 	expect.NoError(t, err)
-	for what, read := range map[string]func() error{
-		"manifest": func() error { _, err := s.Dir("db", "1"); return err },
-		"served":   func() error { _, err := s.Served("db"); return err },
-		"origin":   func() error { _, _, err := s.Origin("db"); return err },
-		"absent":   func() error { _, err := s.AbsentSince("db"); return err },
-		"pin":      func() error { _, err := s.Pin("db"); return err },
-		"gate":     func() error { _, err := s.Gate("db"); return err },
-	} {
-		if err := read(); !errors.Is(err, blocks.ErrCorrupt) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	expect.NoError(t, s.SetServed("db", "1"))
-	if served, err := s.Served("db"); served != "1" || err != nil {
-		t.Errorf("served %q, %v", served, err)
-	}
+	_, err = s.Dir("db", input("1"))
+	expect.Error(t, "the manifest", err, blocks.ErrCorrupt)
+	_, err = s.State("db")
+	expect.Error(t, "the state", err, blocks.ErrCorrupt)
+	expect.NoError(t, s.SetState("db", someState()))
+	state, err := s.State("db")
+	expect.NoError(t, err)
+	wantState(t, "afterwards", state, someState())
 	expect.NoError(t, s.Close())
 }
 

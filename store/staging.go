@@ -11,11 +11,11 @@ import (
 	"sequins/internal/fsys"
 )
 
-// Staging is where one load writes its blocks: the directory of a version, under temporary names. It
+// Staging is where one load writes its blocks: the directory of a content, under temporary names. It
 // can be passed to another process, as JSON. Only [Dir.Publish], in the process that owns the store,
 // makes blocks of the files.
 type Staging struct {
-	Path   string `json:"path"`   // of the version's directory
+	Path   string `json:"path"`   // of the content's directory
 	Serial uint64 `json:"serial"` // makes the temporary names differ from those of other loads
 
 	fs fsys.FS // nil for that of the operating system
@@ -77,7 +77,7 @@ func (s Staging) remove(name string) error {
 
 // Publish gives finished blocks the names under which they count, durably. A block that a partition has
 // already is replaced. If it fails, some of the blocks may be published; the error wraps
-// [fs.ErrNotExist] if one of them is not there, or the version has been removed.
+// [fs.ErrNotExist] if one of them is not there, or the content has been removed.
 func (d *Dir) Publish(s Staging, partitions ...int) error {
 	if err := d.rename(s, partitions); err != nil {
 		return fmt.Errorf("publishing blocks: %w", err)
@@ -146,7 +146,7 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 }
 
 // Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
-// that is in Temp. No other load of this version may run.
+// that is in Temp. No other load of this content may run.
 func (d *Dir) Clear(s Staging) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()

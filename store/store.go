@@ -6,13 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/internal/names"
 )
@@ -20,21 +20,19 @@ import (
 // The store's directory:
 //
 //	sequins.lock                          held under flock, with the owner's pid
-//	data/<db>/<version>/MANIFEST.json     the plan; a directory without one is not a version
-//	data/<db>/<version>+00001/            a revision of the version: see version.Revise; "+" in a name is %2B
-//	data/<db>/<version>/BLOCKS.json       what is known of small blocks: see Dir.Known
-//	data/<db>/<version>/INPUTS.json       what blocks were made from: see Staging.SetInputs
-//	data/<db>/<version>/00042.block       a complete block
-//	data/<db>/<version>/00042.block.7.tmp a block being written
-//	data/<db>/<version>/00042.block.corrupt-1767225600  set aside at that Unix time
-//	data/<db>/<version>/tmp/              sort runs and the like; emptied at start-up
-//	data/<db>/.trash-7/                   a version being removed
-//	data/<db>/_SERVED                     the version that clients were last answered from
-//	data/<db>/_SOURCE                     the source that it is from: see SetOrigin
+//	data/<db>/STATE.json                   see State
+//	data/<db>/.trash-7/                    a content being removed
+//	data/<db>/<version>/<input>/           a content, by the name and the hash of its input:
+//	    MANIFEST.json                      the plan; a directory without one is not a content
+//	    BLOCKS.json                        what is known of the blocks: see Dir.List
+//	    00042.block                        a complete block
+//	    00042.block.7.tmp                  a block being written
+//	    00042.block.corrupt-1767225600     set aside at that Unix time
+//	    tmp/                               sort runs and the like; emptied at start-up
 //
-// Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
+// Every file gets the name under which it counts by a rename, when it is whole and, unless it is a cache, fsynced. The
 // temporary name differs with each attempt, so that a writer that was left behind by the removal
-// of its version cannot publish into the next directory of that name.
+// of its content cannot publish into the next directory of that name.
 const (
 	dataDir     = "data"
 	tempDir     = "tmp"
@@ -42,7 +40,7 @@ const (
 	trashPrefix = ".trash-"
 )
 
-// Store is the directory in which a node keeps its blocks, by db and version. Its methods, and
+// Store is the directory in which a node keeps its blocks, by db and content. Its methods, and
 // those of its Dirs, may be called from several goroutines.
 type Store struct {
 	data string // the directory data/
@@ -52,13 +50,12 @@ type Store struct {
 
 	names atomic.Uint64 // makes temporary names differ
 
-	// mu is held for writing while a version's directory comes or goes.
+	// mu is held for writing while a content's directory comes or goes.
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
 	left error           // see Leftovers
-	// undurable are the dbs whose record of SetServed could not be made durable,
-	// although it may be in place.
-	undurable map[string]bool
+	// states are the bytes of the files of States by db, nil for one that may not be durable or has been changed by somebody else.
+	states map[string][]byte
 }
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
@@ -85,11 +82,11 @@ func Open(dir string) (*Store, error) {
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) { return open(fsys, dir, time.Now) }
 
 func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
-	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, undurable: map[string]bool{}}
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, states: map[string][]byte{}}
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	if err := s.sweep(); err != nil {
+	if err := s.sweep(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return s, nil
@@ -116,19 +113,19 @@ func (s *Store) dbPath(db string) (string, error) {
 	return filepath.Join(s.data, db), nil
 }
 
-// versionPath returns the directory of a version.
-func (s *Store) versionPath(db, version string) (string, error) {
+// contentPath returns the directory of the content of an input.
+func (s *Store) contentPath(db string, in content.Input) (string, error) {
 	path, err := s.dbPath(db)
 	if err != nil {
 		return "", err
 	}
-	if !validVersion(version) {
-		return "", fmt.Errorf("db %s: %q is not a name of a version", db, version)
+	if !in.Valid() || in.Name == stateName {
+		return "", fmt.Errorf("db %s: %.300q with the hash %.100q is not a name of a version with the hash of an input", db, in.Name, in.Hash)
 	}
-	return filepath.Join(path, diskName(version)), nil
+	return filepath.Join(path, in.Name, in.Hash), nil
 }
 
-// Databases lists the dbs of which there is a version, sorted.
+// Databases lists the dbs of which there is a content, or may be one in a directory that cannot be read, sorted.
 func (s *Store) Databases() ([]string, error) {
 	dbs, err := s.subdirs(s.data, names.Valid)
 	if err != nil {
@@ -136,36 +133,43 @@ func (s *Store) Databases() ([]string, error) {
 	}
 	var found []string
 	for _, db := range dbs {
-		if versions, err := s.Versions(db); err != nil || len(versions) > 0 {
+		if inputs, err := s.Contents(db); err != nil || len(inputs) > 0 {
 			found = append(found, db)
 		}
 	}
 	return found, nil
 }
 
-// Versions lists the versions of a db, in ascending order, complete or not, also those whose manifest
-// cannot be looked at. Of an unknown db there are none.
-func (s *Store) Versions(db string) ([]string, error) {
+// Contents lists the inputs of which there is a content of a db, in ascending order of names and hashes, complete or not, also
+// those whose manifest cannot be looked at. Of an unknown db there are none.
+func (s *Store) Contents(db string) ([]content.Input, error) {
 	path, err := s.dbPath(db)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := s.subdirs(path, isVersionDir)
+	versions, err := s.subdirs(path, names.Valid)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, v := range versions {
-		if _, err := s.fs.Stat(filepath.Join(path, v, manifestName)); !errors.Is(err, fs.ErrNotExist) {
-			id, _ := versionID(v)
-			found = append(found, id)
+	var found []content.Input
+	for _, name := range versions {
+		hashes, err := s.subdirs(filepath.Join(path, name), isInputHash)
+		if err != nil {
+			return nil, err
+		}
+		for _, hash := range hashes {
+			if _, err := s.fs.Stat(filepath.Join(path, name, hash, manifestName)); !errors.Is(err, fs.ErrNotExist) {
+				found = append(found, content.Input{Name: name, Hash: hash})
+			}
 		}
 	}
-	slices.Sort(found) // the order of ids differs from that of directories
 	return found, nil
 }
 
-// subdirs lists the directories in path that can be a db's or a version's by their names, sorted. There
+// isInputHash reports whether a directory of this name can be that of a content.
+func isInputHash(name string) bool { return content.Input{Name: "x", Hash: name}.Valid() }
+
+// subdirs lists the directories in path that can be those of dbs, versions or contents by their names, sorted. There
 // are none in a directory that does not exist.
 func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, error) {
 	entries, err := s.fs.ReadDir(path)
@@ -181,18 +185,18 @@ func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, er
 	return names, nil
 }
 
-// Dir returns the directory of a version. The error wraps [fs.ErrNotExist] if there is none,
+// Dir returns the directory of the content of an input. The error wraps [fs.ErrNotExist] if there is none,
 // [blocks.ErrCorrupt] if its manifest is damaged, and [ErrManifestVersion] if that is of another release;
 // in the last two cases Create replaces it and Remove removes it.
-func (s *Store) Dir(db, version string) (*Dir, error) {
-	path, err := s.versionPath(db, version)
+func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
+	path, err := s.contentPath(db, in)
 	if err != nil {
 		return nil, err
 	}
 	if d, err := s.given(path); d != nil || err != nil {
 		return d, err
 	}
-	m, err := s.readManifest(db, version, path) // without the lock: a file that does not answer keeps nobody else waiting
+	m, err := s.readManifest(db, in, path) // without the lock: a file that does not answer keeps nobody else waiting
 	if err != nil {
 		return nil, err
 	}
@@ -223,15 +227,15 @@ func (s *Store) given(path string) (*Dir, error) {
 	return d, nil
 }
 
-func (s *Store) readManifest(db, version, path string) (Manifest, error) {
+func (s *Store) readManifest(db string, in content.Input, path string) (Manifest, error) {
 	name := filepath.Join(path, manifestName)
 	data, err := readFile(s.fs, name, maxManifest)
 	if err != nil {
 		return Manifest{}, err
 	}
 	m, err := decodeManifest(data, name)
-	if err == nil && (m.DB != db || m.Version != version) {
-		reason := fmt.Sprintf("is of version %s of db %s", m.Version, m.DB)
+	if err == nil && (m.DB != db || m.Content().Input != in) {
+		reason := fmt.Sprintf("is of input %s of version %s of db %s", m.Input, m.Version, m.DB)
 		err = &blocks.CorruptError{Path: name, Page: -1, Reason: reason}
 	}
 	return m, err
@@ -242,10 +246,10 @@ func (s *Store) tempName(final string) string {
 	return final + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
 }
 
-// Remove removes a version, in one step as far as any process or power loss can tell. The error
+// Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
 // wraps [fs.ErrNotExist] if there is none. Blocks that are open stay readable.
-func (s *Store) Remove(db, version string) error {
-	path, err := s.versionPath(db, version)
+func (s *Store) Remove(db string, in content.Input) error {
+	path, err := s.contentPath(db, in)
 	if err != nil {
 		return err
 	}
@@ -254,11 +258,11 @@ func (s *Store) Remove(db, version string) error {
 		err = s.empty(trash)
 	}
 	if err != nil {
-		return fmt.Errorf("removing version %s of db %s: %w", version, db, err)
+		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.removeIfEmpty(filepath.Dir(path))
+	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
 }
 
 func (s *Store) remove(path string) (trash string, err error) {
@@ -270,16 +274,19 @@ func (s *Store) remove(path string) (trash string, err error) {
 	return s.discard(path)
 }
 
-// discard renames a version's directory to a name that makes it trash, durably.
+// discard renames a content's directory to a name that makes it trash, durably.
 func (s *Store) discard(path string) (trash string, err error) {
-	db := filepath.Dir(path)
+	version := filepath.Dir(path)
+	db := filepath.Dir(version)
 	name := filepath.Join(db, trashPrefix+strconv.FormatUint(s.names.Add(1), 10))
 	if err := s.fs.Rename(path, name); err != nil {
 		return "", err
 	}
 	s.forget(path)
-	if err := s.fs.SyncDir(db); err != nil {
-		return "", err // the next start empties the trash
+	for _, dir := range []string{db, version} { // if one fails, the next start empties the trash
+		if err := s.fs.SyncDir(dir); err != nil {
+			return "", err
+		}
 	}
 	return name, nil
 }
@@ -300,7 +307,7 @@ func (s *Store) empty(trash string) error {
 	return s.fs.RemoveAll(trash)
 }
 
-// removeIfEmpty removes the directory of a db that has no version any more.
+// removeIfEmpty removes the directory of a db or version in which nothing is left.
 func (s *Store) removeIfEmpty(path string) error {
 	entries, err := s.fs.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {

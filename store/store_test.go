@@ -16,16 +16,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
 )
 
-// plan returns a manifest for 3 partitions; different names, different plans.
-func plan(name string) Manifest { return Manifest{Partitions: 3, Partitioner: name} }
+const testHash = "0123456789abcdef"
 
-// content is what the block of a partition has in these tests, if it was loaded by this plan.
-func content(m Manifest, p int) string {
+// input is the only one of a version in most tests.
+func input(version string) content.Input { return content.Input{Name: version, Hash: testHash} }
+
+// planOf returns a manifest for 3 partitions of a version; different names, different divisions.
+func planOf(version, name string) Manifest {
+	return Manifest{Version: version, Input: testHash, Partitions: 3, Partitioner: name}
+}
+
+// blockText is what the block of a partition has in these tests, if it was loaded by this plan.
+func blockText(m Manifest, p int) string {
 	return fmt.Sprintf("%s/%s by plan %s, partition %d", m.DB, m.Version, m.Partitioner, p)
 }
 
@@ -47,7 +55,7 @@ func stageBlock(d *Dir, s Staging, p int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, content(d.Manifest(), p)); err != nil {
+	if _, err := io.WriteString(f, blockText(d.Manifest(), p)); err != nil {
 		return errors.Join(err, s.DiscardBlock(f))
 	}
 	return s.FinishBlock(f)
@@ -61,27 +69,27 @@ func describe(t *testing.T, s *Store) []string {
 	expect.NoError(t, err)
 	list := []string{}
 	for _, db := range dbs {
-		versions, err := s.Versions(db)
+		inputs, err := s.Contents(db)
 		expect.NoError(t, err)
-		for _, v := range versions {
-			d, err := s.Dir(db, v)
+		for _, in := range inputs {
+			d, err := s.Dir(db, in)
 			expect.NoError(t, err)
 			complete, err := d.Complete()
 			expect.NoError(t, err)
 			for _, p := range complete {
 				got, err := fsys.ReadFile(s.fs, d.BlockPath(p), 1000)
 				expect.NoError(t, err)
-				if want := content(d.Manifest(), p); string(got) != want {
+				if want := blockText(d.Manifest(), p); string(got) != want {
 					t.Errorf("block of partition %d is %q, want %q", p, got, want)
 				}
 			}
-			list = append(list, fmt.Sprint(db, "/", v, " ", d.Manifest().Partitioner, " ", complete))
+			list = append(list, fmt.Sprint(db, "/", in.Name, " ", d.Manifest().Partitioner, " ", complete))
 		}
 	}
-	served, err := s.Served("db")
+	state, err := s.State("db")
 	expect.NoError(t, err)
-	if served != "" {
-		list = append(list, "served "+served)
+	if state.Served.Name != "" {
+		list = append(list, "served "+state.Served.Name)
 	}
 	return list
 }
@@ -98,23 +106,23 @@ func TestStore(t *testing.T) {
 	s, err := Open(dir)
 	expect.NoError(t, err)
 	wantStore(t, s)
-	_, err = s.Dir("db", "v1")
+	_, err = s.Dir("db", input("v1"))
 	expect.Error(t, "Dir of nothing", err, fs.ErrNotExist)
-	expect.Error(t, "Remove of nothing", s.Remove("db", "v1"), fs.ErrNotExist)
+	expect.Error(t, "Remove of nothing", s.Remove("db", input("v1")), fs.ErrNotExist)
 
-	d, err := s.Create("db", "v1", plan("A"))
+	d, err := s.Create("db", planOf("v1", "A"))
 	expect.NoError(t, err)
 	wantStore(t, s, "db/v1 A []")
-	if want := filepath.Join(dir, "data", "db", "v1", "00001.block"); d.BlockPath(1) != want {
+	if want := filepath.Join(dir, "data", "db", "v1", testHash, "00001.block"); d.BlockPath(1) != want {
 		t.Errorf("block is at %s, want %s", d.BlockPath(1), want)
 	}
 	expect.NoError(t, addBlock(d, 2))
 	expect.NoError(t, addBlock(d, 0))
 	expect.NoError(t, addBlock(d, 0))
 	expect.NoError(t, os.WriteFile(filepath.Join(d.Temp(), "run"), nil, 0o644))
-	_, err = s.Create("db", "v0", plan("B"))
+	_, err = s.Create("db", planOf("v0", "B"))
 	expect.NoError(t, err)
-	_, err = s.Create("other", "v1", plan("C"))
+	_, err = s.Create("other", planOf("v1", "C"))
 	expect.NoError(t, err)
 	want := []string{"db/v0 B []", "db/v1 A [0 2]", "other/v1 C []"}
 	wantStore(t, s, want...)
@@ -126,15 +134,17 @@ func TestStore(t *testing.T) {
 	open, err := os.Open(d.BlockPath(2))
 	expect.NoError(t, err)
 	defer open.Close()
-	expect.NoError(t, s.Remove("db", "v1"))
+	expect.NoError(t, s.Remove("db", input("v1")))
 	wantStore(t, s, "db/v0 B []", "other/v1 C []")
 	data, err := io.ReadAll(open)
-	if err != nil || string(data) != content(d.Manifest(), 2) {
+	if err != nil || string(data) != blockText(d.Manifest(), 2) {
 		t.Errorf("a block that was open reads %q, %v after the removal", data, err)
 	}
-	expect.NoError(t, s.Remove("db", "v0"))
-	expect.NoError(t, s.Remove("other", "v1"))
+	expect.NoError(t, s.Remove("db", input("v0")))
+	expect.NoError(t, s.Remove("other", input("v1")))
 	wantStore(t, s)
+	expect.NoError(t, s.Forget("db"))
+	expect.NoError(t, s.Forget("other"))
 	entries, err := os.ReadDir(filepath.Join(dir, "data"))
 	if err != nil || len(entries) != 0 {
 		t.Errorf("left over after all was removed: %v, %v", entries, err)
@@ -155,7 +165,7 @@ func filled(t *testing.T) (*faultfs.FS, *Store, *Dir) {
 	t.Helper()
 	f := faultfs.New()
 	s := memStore(t, f)
-	d, err := s.Create("db", "v", plan("A"))
+	d, err := s.Create("db", planOf("v", "A"))
 	expect.NoError(t, err)
 	expect.NoError(t, addBlock(d, 0))
 	expect.NoError(t, addBlock(d, 1))
@@ -165,29 +175,64 @@ func filled(t *testing.T) (*faultfs.FS, *Store, *Dir) {
 func TestStoreNames(t *testing.T) {
 	_, s, _ := filled(t)
 	long := strings.Repeat("x", 256)
-	for _, name := range []string{"", ".", "..", ".trash-1", "_x", "-x", "a/b", "../db", "a\x00", "ä", "a b", "a\n", long} {
-		_, createDB := s.Create(name, "v", plan("A"))
-		_, createVersion := s.Create("db", name, plan("A"))
-		_, dirDB := s.Dir(name, "v")
-		_, dirVersion := s.Dir("db", name)
-		_, versions := s.Versions(name)
-		for _, err := range []error{createDB, createVersion, dirDB, dirVersion, versions, s.Remove(name, "v"), s.Remove("db", name)} {
+	for _, name := range []string{"", ".", "..", ".trash-1", "_x", "-x", "a/b", "../db", "a\x00", "ä", "a b", "a\n", "a#00001", long} {
+		_, createDB := s.Create(name, planOf("v", "A"))
+		_, createVersion := s.Create("db", planOf(name, "A"))
+		_, dirDB := s.Dir(name, input("v"))
+		_, dirVersion := s.Dir("db", input(name))
+		_, versions := s.Contents(name)
+		for _, err := range []error{createDB, createVersion, dirDB, dirVersion, versions, s.Remove(name, input("v")), s.Remove("db", input(name))} {
 			if err == nil || !strings.Contains(err.Error(), "name") || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%q passes for a name: %v", name, err)
 			}
 		}
 	}
-	for _, name := range []string{"a", "0", "A.b_c-d", "a..", long[:255]} {
-		_, err := s.Create(name, name, plan("A"))
+	for _, hash := range []string{"", "x", testHash[1:], testHash + "0", strings.ToUpper(testHash), "../" + testHash[3:]} {
+		in := content.Input{Name: "v", Hash: hash}
+		if _, err := s.Dir("db", in); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q passes for the hash of an input: %v", hash, err)
+		}
+	}
+	for _, name := range []string{"a", "0", "A.b_c-d", "a..", "a+00001", "run@2026-01-31T10:00:00+01:00", "dt=2026-01-31,x", long[:255]} {
+		_, err := s.Create(name, planOf(name, "A"))
 		expect.NoError(t, err)
-		expect.NoError(t, s.Remove(name, name))
+		if inputs, err := s.Contents(name); err != nil || len(inputs) != 1 || inputs[0] != input(name) {
+			t.Errorf("contents of %.20q: %v, %v", name, inputs, err)
+		}
+		expect.NoError(t, s.Remove(name, input(name)))
+	}
+	_, err := s.Create("db", planOf("STATE.json", "A"))
+	if err == nil {
+		t.Error("a version has the name of a file of the store")
 	}
 	wantStore(t, s, "db/v A [0 1]")
 }
 
+// TestInputsOfAVersion: contents of one version are apart, and its directory goes with the last of them.
+func TestInputsOfAVersion(t *testing.T) {
+	f, s, first := filled(t)
+	other := planOf("v", "A")
+	other.Input = strings.Repeat("f", content.Digits)
+	second, err := s.Create("db", other)
+	expect.NoError(t, err)
+	expect.NoError(t, addBlock(second, 2))
+	wantStore(t, s, "db/v A [0 1]", "db/v A [2]")
+	stage := first.Staging()
+	expect.NoError(t, stageBlock(first, stage, 2))
+	expect.Error(t, "publishing a block of another input", second.Publish(stage, 2), fs.ErrNotExist)
+	expect.NoError(t, first.Clear(stage))
+	expect.NoError(t, s.Remove("db", input("v")))
+	wantStore(t, s, "db/v A [2]")
+	wantStore(t, memStore(t, f), "db/v A [2]")
+	expect.NoError(t, s.Remove("db", other.Content().Input))
+	if left := tree(t, f, "/s/data"); len(left) != 1 || left[0] != "/s/data/db/STATE.json" {
+		t.Errorf("left are %v", left)
+	}
+}
+
 func TestCreateInvalid(t *testing.T) {
 	_, s, _ := filled(t)
-	if _, err := s.Create("db", "v2", Manifest{Partitions: -1}); err == nil {
+	if _, err := s.Create("db", Manifest{Version: "v2", Input: testHash, Partitions: -1}); err == nil {
 		t.Error("-1 partitions are accepted")
 	}
 	wantStore(t, s, "db/v A [0 1]")
@@ -195,9 +240,9 @@ func TestCreateInvalid(t *testing.T) {
 
 func TestCreateAgain(t *testing.T) {
 	f, s, d := filled(t)
-	same := plan("A")
+	same := planOf("v", "A")
 	same.Created = testTime
-	d2, err := s.Create("db", "v", same)
+	d2, err := s.Create("db", same)
 	expect.NoError(t, err)
 	if d2 != d || !d2.Manifest().Created.IsZero() {
 		t.Errorf("the same plan makes another manifest")
@@ -205,7 +250,7 @@ func TestCreateAgain(t *testing.T) {
 	wantStore(t, s, "db/v A [0 1]")
 	wantStore(t, memStore(t, f), "db/v A [0 1]")
 
-	_, err = s.Create("db", "v", plan("B"))
+	_, err = s.Create("db", planOf("v", "B"))
 	expect.NoError(t, err)
 	wantStore(t, s, "db/v B []")
 	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v B []")
@@ -222,7 +267,7 @@ func write(t *testing.T, fsys fsys.FS, name, content string) {
 }
 
 func TestBadManifests(t *testing.T) {
-	newer := []byte(`{"format_version":3}`)
+	newer := []byte(`{"format_version":4}`)
 	tests := []struct {
 		name    string
 		content []byte
@@ -238,22 +283,22 @@ func TestBadManifests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, remove := range []bool{false, true} {
 				f, _, _ := filled(t)
-				expect.NoError(t, f.Alter("/s/data/db/v/MANIFEST.json", func([]byte) []byte { return tt.content }))
+				expect.NoError(t, f.Alter("/s/data/db/v/0123456789abcdef/MANIFEST.json", func([]byte) []byte { return tt.content }))
 				s := memStore(t, f)
-				_, err := s.Dir("db", "v")
+				_, err := s.Dir("db", input("v"))
 				expect.Error(t, "Dir", err, tt.want)
-				if err == nil || !strings.Contains(err.Error(), "/s/data/db/v/MANIFEST.json") {
+				if err == nil || !strings.Contains(err.Error(), "/s/data/db/v/0123456789abcdef/MANIFEST.json") {
 					t.Errorf("the error does not name the file: %v", err)
 				}
-				if versions, err := s.Versions("db"); err != nil || len(versions) != 1 {
+				if versions, err := s.Contents("db"); err != nil || len(versions) != 1 {
 					t.Errorf("Versions: %v, %v", versions, err)
 				}
 				if remove {
-					expect.NoError(t, s.Remove("db", "v"))
+					expect.NoError(t, s.Remove("db", input("v")))
 					wantStore(t, s)
 					continue
 				}
-				_, err = s.Create("db", "v", plan("A"))
+				_, err = s.Create("db", planOf("v", "A"))
 				expect.NoError(t, err)
 				wantStore(t, s, "db/v A []")
 			}
@@ -271,14 +316,14 @@ func TestConcurrentStore(t *testing.T) {
 		wg.Go(func() {
 			for range 10 {
 				db, v := "db"+fmt.Sprint(i%2), "v"+fmt.Sprint(i)
-				d, err := s.Create(db, v, plan("A"))
+				d, err := s.Create(db, planOf(v, "A"))
 				if err == nil {
 					err = errors.Join(addBlock(d, 0), addBlock(d, 1), d.SetAside(1))
 				}
 				if _, lerr := s.Databases(); lerr != nil {
 					err = errors.Join(err, lerr)
 				}
-				if err = errors.Join(err, s.Remove(db, v)); err != nil {
+				if err = errors.Join(err, s.Remove(db, input(v))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -294,11 +339,11 @@ func TestStoreDiskFull(t *testing.T) {
 	f, s, d := filled(t)
 	f.SetFree(10)
 	expect.Error(t, "Publish", addBlock(d, 2), syscall.ENOSPC)
-	_, err := s.Create("db", "v2", plan("A"))
+	_, err := s.Create("db", planOf("v2", "A"))
 	expect.Error(t, "Create", err, syscall.ENOSPC)
 	entries, err := f.ReadDir("/s/data/db")
 	expect.NoError(t, err)
-	if len(entries) != 1 {
+	if len(entries) != 2 { // and the state
 		t.Errorf("left behind: %v", entries)
 	}
 	wantStore(t, s, "db/v A [0 1]")

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,23 +17,32 @@ import (
 // keepCorrupt is how long a block that was set aside is kept.
 const keepCorrupt = 7 * 24 * time.Hour
 
-// ours matches the names of files and directories that a version's directory may have, if nobody
+// ours matches the names of files and directories that the directory of a content or a version may have, if nobody
 // but sequins has been there; the second line is what the first sequins left in the same
 // place.
-var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS|INPUTS)\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
+var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
 	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of
-// versions that have no manifest, and corrupt blocks that were set aside long ago. Which versions
+// contents that have no manifest, and corrupt blocks that were set aside long ago. Which contents
 // are of use it does not know.
-func (s *Store) sweep() error {
+//
+// A store of an earlier layout is left as it is, and an error.
+func (s *Store) sweep(dir string) error {
 	dbs, err := s.subdirs(s.data, names.Valid)
 	if err != nil {
 		return err
 	}
 	var left []error
 	for _, db := range dbs {
-		if err := s.sweepDB(filepath.Join(s.data, db)); err != nil {
+		old, err := s.findOld(filepath.Join(s.data, db))
+		if old != "" {
+			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", old, dir)
+		}
+		left = append(left, err)
+	}
+	for _, db := range dbs {
+		if err := s.sweepDB(db); err != nil {
 			left = append(left, err)
 		}
 	}
@@ -47,37 +55,27 @@ func (s *Store) sweep() error {
 func (s *Store) Leftovers() error { return s.left }
 
 // sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
-func (s *Store) sweepDB(path string) error {
-	err := s.sweepTrash(path)
-	versions, lerr := s.subdirs(path, isVersionDir)
-	errs := []error{err, lerr}
+func (s *Store) sweepDB(db string) error {
+	path := filepath.Join(s.data, db)
+	versions, err := s.subdirs(path, names.Valid)
+	errs := []error{err, s.sweepTrash(path, versions)}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
 	}
-	if len(versions) == 0 && lerr == nil { // nobody would notice that the db has gone
-		errs = append(errs, s.removeNote(path, markedName), s.removeNote(path, originName))
-	}
-	return errors.Join(append(errs, s.removeIfEmpty(path))...)
+	return errors.Join(append(errs, s.sweepState(db, path), s.removeIfEmpty(path))...)
 }
 
-// sweepTrash deletes the versions of a db whose removal was begun, and the temporary files of notes
-// that were not finished.
-func (s *Store) sweepTrash(db string) error {
+// sweepTrash deletes the contents of a db whose removal was begun, and temporary files beside them.
+func (s *Store) sweepTrash(db string, versions []string) error {
 	entries, err := s.fs.ReadDir(db)
 	if err != nil {
 		return err
 	}
 	synced := false
 	for _, e := range entries {
-		if e.Name() == oldServedName && !e.IsDir() {
-			if err := s.renameServed(db); err != nil {
-				return err
-			}
-			continue
-		}
-		note := slices.ContainsFunc(notes, func(name string) bool { return strings.HasPrefix(e.Name(), name+".") })
-		if note && strings.HasSuffix(e.Name(), tempSuffix) {
-			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
+		name := filepath.Join(db, e.Name())
+		if strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix) {
+			if err := s.fs.Remove(name); err != nil {
 				return err
 			}
 		}
@@ -85,36 +83,75 @@ func (s *Store) sweepTrash(db string) error {
 			continue
 		}
 		if !synced { // the renaming may not be durable yet, and must be before the deletion
-			if err := s.fs.SyncDir(db); err != nil {
+			if err := s.syncAll(db, versions); err != nil {
 				return err
 			}
 			synced = true
 		}
-		if err := s.fs.RemoveAll(filepath.Join(db, e.Name())); err != nil {
+		if err := s.fs.RemoveAll(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// renameServed gives the note of an earlier release its new name, durably.
-func (s *Store) renameServed(db string) error {
-	if err := s.fs.Rename(filepath.Join(db, oldServedName), filepath.Join(db, servedName)); err != nil {
-		return err
+// syncAll makes the directories of a db and of its versions durable.
+func (s *Store) syncAll(db string, versions []string) error {
+	errs := []error{s.fs.SyncDir(db)}
+	for _, v := range versions {
+		errs = append(errs, s.fs.SyncDir(filepath.Join(db, v)))
 	}
-	return s.fs.SyncDir(db)
+	return errors.Join(errs...)
 }
 
-// sweepVersion removes the leftovers in a version's directory, or all of it if it has no manifest
-// and nothing that is not sequins' own.
+// sweepState removes the State of a db without contents that says nothing of use: nobody would notice that the db has gone.
+func (s *Store) sweepState(db, path string) error {
+	versions, err := s.subdirs(path, names.Valid)
+	if err != nil || len(versions) > 0 {
+		return err
+	}
+	state, data, err := s.readState(db, filepath.Join(path, stateName))
+	if errors.Is(err, blocks.ErrCorrupt) {
+		return nil //nolint:nilerr // State returns it
+	}
+	if err != nil || data == nil || !state.idle() {
+		return err
+	}
+	return s.removeState(path)
+}
+
+// sweepVersion removes the leftovers in the directories of a version's contents, and its own if no content is left and
+// there is nothing that is not sequins' own.
 func (s *Store) sweepVersion(path string) error {
+	hashes, err := s.subdirs(path, isInputHash)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, hash := range hashes {
+		errs = append(errs, s.sweepContent(filepath.Join(path, hash)))
+	}
+	if hashes, err = s.subdirs(path, isInputHash); err == nil && len(hashes) == 0 {
+		err = s.sweepContent(path) // which it is not, and may have been for an earlier release
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// removeOurs removes a directory in which there is nothing that is not sequins' own.
+func (s *Store) removeOurs(path string) error {
+	stranger, err := s.stranger(path, isOurs)
+	if err != nil || stranger != "" {
+		return err // of a stranger Create says so, when it is asked for this version
+	}
+	return s.fs.RemoveAll(path)
+}
+
+// sweepContent removes the leftovers in a content's directory, or all of it if it has no manifest
+// and nothing that is not sequins' own.
+func (s *Store) sweepContent(path string) error {
 	_, err := s.fs.Stat(filepath.Join(path, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		stranger, err := s.stranger(path)
-		if err != nil || stranger != "" {
-			return err // of a stranger Create says so, when it is asked for this version
-		}
-		return s.fs.RemoveAll(path)
+		return s.removeOurs(path)
 	}
 	if err != nil {
 		return err
@@ -150,7 +187,7 @@ func (s *Store) sweepTemp(path string) error {
 	return nil
 }
 
-// leftover says whether a file of this name in a version's directory is of no use any more.
+// leftover reports whether a file of this name in a content's directory is of no use any more.
 func (s *Store) leftover(name string) bool {
 	_, seconds, aside := strings.Cut(name, blocks.CorruptSuffix)
 	temp := strings.HasSuffix(name, tempSuffix)
@@ -164,24 +201,29 @@ func (s *Store) leftover(name string) bool {
 	return err != nil || s.now().Sub(time.Unix(at, 0)) > keepCorrupt
 }
 
-// stranger returns the name of a file in a version's directory that is not sequins' own, or "" if
-// there is none. A directory that does not exist has none.
-func (s *Store) stranger(path string) (string, error) {
+func isOurs(e fs.DirEntry) bool { return ours.MatchString(e.Name()) }
+
+// stranger returns the name of a file in a directory that is not sequins' own, or "" if there is none. A directory that does not
+// exist has none.
+func (s *Store) stranger(path string, own func(fs.DirEntry) bool) (string, error) {
 	entries, err := s.fs.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	for _, e := range entries {
-		if !ours.MatchString(e.Name()) {
+		if !own(e) {
 			return filepath.Join(path, e.Name()), nil
 		}
 	}
 	return "", nil
 }
 
-// refuseStranger returns an error if there is a stranger.
+// refuseStranger returns an error if there is a stranger where a content is to be made.
 func (s *Store) refuseStranger(path string) error {
-	stranger, err := s.stranger(path)
+	stranger, err := s.stranger(filepath.Dir(path), func(e fs.DirEntry) bool { return isOurs(e) || e.IsDir() && isInputHash(e.Name()) })
+	if err == nil && stranger == "" {
+		stranger, err = s.stranger(path, isOurs)
+	}
 	if err == nil && stranger != "" {
 		err = fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", stranger)
 	}

@@ -48,26 +48,26 @@ func plant(t *testing.T, f *faultfs.FS, names ...string) {
 }
 
 func TestStoreSweep(t *testing.T) {
-	old := fmt.Sprint("/s/data/db/v/00002.block.corrupt-", testTime.Add(-8*24*time.Hour).Unix())
-	recent := fmt.Sprint("/s/data/db/v/00002.block.corrupt-", testTime.Add(-6*24*time.Hour).Unix())
+	old := fmt.Sprint("/s/data/db/v/0123456789abcdef/00002.block.corrupt-", testTime.Add(-8*24*time.Hour).Unix())
+	recent := fmt.Sprint("/s/data/db/v/0123456789abcdef/00002.block.corrupt-", testTime.Add(-6*24*time.Hour).Unix())
 	uuid := "0a1b2c3d-0000-4111-8222-abcdefabcdef"
 	tests := []struct {
 		name         string
 		left, remove []string // of what is planted
 	}{
-		{name: "temporary files", remove: []string{"/s/data/db/v/00002.block.1.tmp", "/s/data/db/v/MANIFEST.json.2.tmp",
-			"/s/data/db/v/tmp/run-1.tmp", "/s/data/db/v/tmp/dir/file"}},
-		{name: "set aside", remove: []string{old, "/s/data/db/v/00001.block.corrupt-99999999999999999999"},
+		{name: "temporary files", remove: []string{"/s/data/db/v/0123456789abcdef/00002.block.1.tmp", "/s/data/db/v/0123456789abcdef/MANIFEST.json.2.tmp",
+			"/s/data/db/v/0123456789abcdef/tmp/run-1.tmp", "/s/data/db/v/0123456789abcdef/tmp/dir/file"}},
+		{name: "set aside", remove: []string{old, "/s/data/db/v/0123456789abcdef/00001.block.corrupt-99999999999999999999"},
 			left: []string{recent}},
 		{name: "trash", remove: []string{"/s/data/db/.trash-1/MANIFEST.json", "/s/data/db/.trash-2/a/b", "/s/data/db/.trash-3"}},
 		{name: "trash of a db without versions", remove: []string{"/s/data/a/.trash-7/00001.block"}},
-		{name: "no manifest", remove: []string{"/s/data/db/v2/tmp/", "/s/data/db/v3/00001.block", "/s/data/db/v3/tmp/x",
-			"/s/data/db/v4/MANIFEST.json.1.tmp", "/s/data/db/v5/", "/s/data/a/v/", "/s/data/b/"}},
-		{name: "of the first sequins", remove: []string{"/s/data/db/v2/.manifest", "/s/data/db/v2/block-00001-" + uuid + ".spl",
-			"/s/data/db/v2/block-00001-" + uuid + ".spi"}},
-		{name: "somebody's data", left: []string{"/s/data/db/v2/part-00000", "/s/data/db/v2/00001.block", "/s/data/a/v/_SUCCESS",
-			"/s/data/a/v/part-00000/data", "/s/data/file", "/s/data/_dir/v/00001.block", "/s/data/db/file", "/s/data/b/.hidden/x",
-			"/s/data/db/v/notes", "/s/other/.trash-1/x", "/s/sequins.lock"}},
+		{name: "no manifest", remove: []string{"/s/data/db/v2/0123456789abcdef/tmp/", "/s/data/db/v3/0123456789abcdef/00001.block", "/s/data/db/v3/0123456789abcdef/tmp/x",
+			"/s/data/db/v4/0123456789abcdef/MANIFEST.json.1.tmp", "/s/data/db/v5/0123456789abcdef/", "/s/data/a/v/0123456789abcdef/", "/s/data/b/"}},
+		{name: "of the first sequins", remove: []string{"/s/data/db/v2/0123456789abcdef/.manifest", "/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spl",
+			"/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spi"}},
+		{name: "somebody's data", left: []string{"/s/data/db/v2/0123456789abcdef/part-00000", "/s/data/db/v2/0123456789abcdef/00001.block", "/s/data/a/v/0123456789abcdef/_SUCCESS",
+			"/s/data/a/v/0123456789abcdef/part-00000/data", "/s/data/file", "/s/data/_dir/v/0123456789abcdef/00001.block", "/s/data/db/file", "/s/data/b/.hidden/x",
+			"/s/data/db/v/0123456789abcdef/notes", "/s/other/.trash-1/x", "/s/sequins.lock"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,13 +89,13 @@ func TestStoreSweep(t *testing.T) {
 // TestStrangers: a version is not made where somebody's data may lie, and does not count as there.
 func TestStrangers(t *testing.T) {
 	f, s, _ := filled(t)
-	plant(t, f, "/s/data/db/v2/part-00000", "/s/data/db/v2/00000.block")
+	plant(t, f, "/s/data/db/v2/0123456789abcdef/part-00000", "/s/data/db/v2/0123456789abcdef/00000.block")
 	before := tree(t, f, "/s")
-	_, err := s.Create("db", "v2", plan("A"))
-	if err == nil || !strings.Contains(err.Error(), "/s/data/db/v2/part-00000") {
+	_, err := s.Create("db", planOf("v2", "A"))
+	if err == nil || !strings.Contains(err.Error(), "/s/data/db/v2/0123456789abcdef/part-00000") {
 		t.Errorf("Create over somebody's data: %v", err)
 	}
-	if err := s.Remove("db", "v2"); err == nil {
+	if err := s.Remove("db", input("v2")); err == nil {
 		t.Error("somebody's data is removed")
 	}
 	if diff := cmp.Diff(before, tree(t, f, "/s")); diff != "" {
@@ -103,8 +103,8 @@ func TestStrangers(t *testing.T) {
 	}
 	wantStore(t, s, filledState)
 
-	plant(t, f, "/s/data/db/v3/00000.block", "/s/data/db/v3/tmp/x") // these are ours
-	_, err = s.Create("db", "v3", plan("B"))
+	plant(t, f, "/s/data/db/v3/0123456789abcdef/00000.block", "/s/data/db/v3/0123456789abcdef/tmp/x") // these are ours
+	_, err = s.Create("db", planOf("v3", "B"))
 	expect.NoError(t, err)
 	wantStore(t, s, filledState, "db/v3 B []")
 }

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,12 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/shard"
 	"sequins/store"
@@ -23,14 +22,12 @@ import (
 var (
 	// ErrRefused is the class of errors of Fetch for blocks that are not what they should be. The same node would send the same again.
 	ErrRefused = errors.New("the block is refused")
-	// ErrElsewhere is the class of errors of Fetch if the node does not have the block, or not by the plan.
-	ErrElsewhere = errors.New("the node does not have the block")
+	// ErrElsewhere is the class of errors if the node does not have what it is asked for, or gives nothing, as nodes of upstream's kind.
+	ErrElsewhere = errors.New("the node does not have it")
 	// ErrBusy is the class of errors of Fetch if the node gives as many blocks as it may.
 	ErrBusy = errors.New("the node is giving as many blocks as it may")
 	// ErrCrowded is the class of errors of Fetch if this node has been receiving as many blocks as it may for too long.
 	ErrCrowded = errors.New("this node is receiving as many blocks as it may")
-	// ErrUnable is the class of errors of Ask for nodes that do not give blocks, such as those of older releases.
-	ErrUnable = errors.New("the node does not give blocks")
 	// ErrDisk is the class of errors of Fetch that are of this node's disk.
 	ErrDisk = errors.New("the block cannot be written")
 )
@@ -38,93 +35,31 @@ var (
 // maxText limits what is read of the reason of a refusal, in bytes.
 const maxText = 200
 
-// A size limits the State in an answer: its bytes, and the objects and commas of its JSON, whose elements may take 30 times their bytes in memory.
-type size struct {
-	bytes           int64
-	objects, commas int
-}
-
-// The sizes of what is asked for: the numbers of partitions, what the blocks were made from, and the plan, of up to 1<<18 files, in whose names
-// there may be braces and commas.
-var (
-	ofNumbers  = size{2 << 20, 1, 2*shard.MaxPartitions + 16}
-	ofInputs   = size{68 << 20, shard.MaxPartitions + 1, 8*shard.MaxPartitions + 16}
-	ofManifest = size{68 << 20, 1 << 19, 1 << 21}
-)
-
-// read decodes a State.
-func (z size) read(r io.Reader) (s State, err error) {
-	data, err := io.ReadAll(io.LimitReader(r, z.bytes+1))
-	switch {
-	case err != nil:
-		return s, err
-	case int64(len(data)) > z.bytes || bytes.Count(data, []byte("{")) > z.objects || bytes.Count(data, []byte(",")) > z.commas:
-		return s, errors.New("it is too large")
-	}
-	return s, json.Unmarshal(data, &s)
-}
-
-// get sends a request for a version of a db. The caller closes the body.
-func (t *Transfer) get(ctx context.Context, addr, db, version, plan, query string) (*http.Response, error) {
-	target := fmt.Sprintf("%s://%s/%s?%s&proxy=%s", t.scheme, addr, url.PathEscape(db), query, url.QueryEscape(version))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+// get sends a request for a path with a query, about a content unless code is "". The caller closes the body.
+func (t *Transfer) get(ctx context.Context, addr, target, code string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.scheme+"://"+addr+target, nil)
 	if err != nil {
 		return nil, err
 	}
 	if t.o.Secret != "" {
 		req.Header.Set(SecretHeader, t.o.Secret)
 	}
-	if plan != "" {
-		req.Header.Set(PlanHeader, plan)
+	if code != "" {
+		req.Header.Set(content.Header, code)
 	}
 	return t.client.Do(req)
 }
 
-// Ask asks a node what it has of a version by a plan; "true" is its current version, and an empty plan is any. manifest also asks for the
-// plan itself. Errors wrap ErrUnable or are those of the connection.
-func (t *Transfer) Ask(ctx context.Context, addr, db, version, plan string, manifest bool) (State, error) {
-	if manifest {
-		return t.ask(ctx, addr, db, version, plan, "blocks&manifest", ofManifest)
-	}
-	return t.ask(ctx, addr, db, version, plan, "blocks", ofNumbers)
-}
-
-// Inputs asks a node what it has of a version by a plan, with what the blocks were made from. Errors are those of Ask.
-func (t *Transfer) Inputs(ctx context.Context, addr, db, version, plan string) (State, error) {
-	s, err := t.ask(ctx, addr, db, version, plan, "blocks&inputs", ofInputs)
-	s.Inputs = slices.DeleteFunc(s.Inputs, func(in store.Input) bool { return !in.Valid() })
-	return s, err
-}
-
-func (t *Transfer) ask(ctx context.Context, addr, db, version, plan, query string, most size) (State, error) {
-	resp, err := t.get(ctx, addr, db, version, plan, query)
-	if err != nil {
-		return State{}, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
-	switch {
-	case resp.StatusCode == http.StatusServiceUnavailable:
-		return State{}, fmt.Errorf("it answers with %s", resp.Status)
-	case resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != stateType:
-		return State{}, fmt.Errorf("%w: it answers with %s", ErrUnable, resp.Status)
-	}
-	s, err := most.read(resp.Body)
-	if err != nil {
-		return State{}, fmt.Errorf("its answer cannot be read: %w", err)
-	}
-	if m := s.Manifest; m != nil && (m.DB != db || m.PlanHash() != s.Plan) {
-		return State{}, fmt.Errorf("its manifest of version %s of %s is of another plan than it names", m.Version, m.DB)
-	}
-	return s, nil
+// about returns the target of a request for a content of a db.
+func about(db string, c content.Content, query string) string {
+	return "/" + url.PathEscape(db) + "?" + query + "&proxy=" + url.QueryEscape(c.Name)
 }
 
 // A Want is a block that is wanted.
 type Want struct {
-	DB, Version string // the version's name in the source
+	Dir         *store.Dir // of the content; the block is published into it
 	Partition   int
-	Plan        string // of the manifest of Dir
 	Partitioner shard.Partitioner
-	Dir         *store.Dir // of the plan; the block is published into it
 }
 
 // Fetch copies a block from a node, verifies and publishes it. It waits until fewer blocks are being received than may be. Errors wrap one of
@@ -135,29 +70,30 @@ func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
 	}
 	defer t.take.leave()
 	defer t.o.Metrics.Stream("received")()
-	err := t.fetch(ctx, addr, w)
+	m := w.Dir.Manifest()
+	err := t.fetch(ctx, addr, w, m)
 	switch {
 	case err == nil:
-		t.o.Metrics.Ended(w.DB, true)
+		t.o.Metrics.Ended(m.DB, true)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, ErrBusy) || errors.Is(err, ErrElsewhere):
 	default:
-		t.o.Metrics.Ended(w.DB, false)
-		t.o.Logger.Warn("a block of another node is not used", "peer", addr, "db", w.DB, "version", w.Version, "partition", w.Partition, "error", err)
+		t.o.Metrics.Ended(m.DB, false)
+		t.o.Logger.Warn("a block of another node is not used", "peer", addr, "db", m.DB, "version", m.Version, "partition", w.Partition, "error", err)
 	}
 	return err
 }
 
-func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
+func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manifest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := t.get(ctx, addr, w.DB, w.Version, w.Plan, "block="+strconv.Itoa(w.Partition))
+	resp, err := t.get(ctx, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.Partition)), m.Content().Code())
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if err := w.accepts(resp); err != nil {
+	if err := accepts(resp, m.Content().Code()); err != nil {
 		return err
 	}
 	if t.o.Fits != nil {
@@ -172,7 +108,7 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDisk, err)
 	}
-	in := newReceiver(t, ctx, cancel, w.DB, resp.Body)
+	in := newReceiver(t, ctx, cancel, m.DB, resp.Body)
 	defer in.stop()
 	if err := in.copy(out, resp.ContentLength); err != nil {
 		return errors.Join(err, to.DiscardBlock(out))
@@ -187,16 +123,26 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 	if err := w.Dir.Publish(to, w.Partition); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisk, errors.Join(err, to.RemoveBlock(w.Partition)))
 	}
+	w.record(resp.Header.Get(madeHeader))
 	return nil
 }
 
-// accepts checks the header of the answer to the request for a block.
-func (w *Want) accepts(resp *http.Response) error {
+// record records what the block was made from, so that the next content can have links to it (package unchanged). What is not known
+// only costs copies.
+func (w *Want) record(made string) {
+	var m store.Made
+	if json.Unmarshal([]byte(made), &m) == nil && m.Partition == w.Partition {
+		_ = w.Dir.Record([]store.Made{m})
+	}
+}
+
+// accepts checks the header of the answer to the request for a block of a content.
+func accepts(resp *http.Response, code string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return ErrBusy
-	case http.StatusNotFound, http.StatusConflict:
+	case http.StatusNotFound:
 		return ErrElsewhere
 	default:
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
@@ -204,9 +150,9 @@ func (w *Want) accepts(resp *http.Response) error {
 	}
 	switch {
 	case resp.Header.Get("Content-Type") != blockType:
-		return ErrElsewhere // an older release
-	case resp.Header.Get(PlanHeader) != w.Plan:
-		return fmt.Errorf("%w: it has the plan %q, and not %q", ErrRefused, resp.Header.Get(PlanHeader), w.Plan)
+		return ErrElsewhere // a node of upstream's kind
+	case resp.Header.Get(content.Header) != code:
+		return fmt.Errorf("%w: it is of content %.100q, and not %q", ErrRefused, resp.Header.Get(content.Header), code)
 	case resp.ContentLength <= 0:
 		return fmt.Errorf("%w: its length is not known", ErrRefused)
 	}
@@ -319,49 +265,4 @@ func (r *receiver) read(buf []byte) (int, error) {
 func (r *receiver) hinders() bool {
 	took := time.Since(r.began)
 	return took > r.t.o.Patience && float64(r.received) < took.Seconds()*r.t.take.fair(r.t.o.FairRate) && r.t.take.isWanted()
-}
-
-// Current returns the plan of the version of a db that most of some nodes serve, or nil if none does, or the nodes do not answer.
-// Of versions that as many nodes serve it is the greatest.
-func (t *Transfer) Current(ctx context.Context, addrs []string, db string) *store.Manifest {
-	ctx, cancel := context.WithTimeout(ctx, t.o.Patience/4)
-	defer cancel()
-	plans, votes := make(map[string]*store.Manifest), make(map[string]int)
-	for _, s := range t.serving(ctx, addrs, db) {
-		id := s.Version + " " + s.Plan
-		s.Manifest.Version = s.Version // on that node it may be a revision
-		plans[id] = s.Manifest
-		votes[id]++
-	}
-	best := ""
-	for id, n := range votes {
-		if best == "" || n > votes[best] || n == votes[best] && id > best {
-			best = id
-		}
-	}
-	return plans[best]
-}
-
-// serving returns what those of some nodes serve of a db that answer with a plan.
-func (t *Transfer) serving(ctx context.Context, addrs []string, db string) (all []State) {
-	var (
-		mu     sync.Mutex
-		asking sync.WaitGroup
-		slots  = make(chan struct{}, surveyedAtOnce)
-	)
-	for _, addr := range addrs {
-		slots <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-slots }()
-			s, err := t.Ask(ctx, addr, db, "true", "", true)
-			if err != nil || s.Manifest == nil || s.Manifest.Partitions < 1 {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, s)
-		})
-	}
-	asking.Wait()
-	return all
 }

@@ -6,54 +6,37 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/store"
 	"sequins/version"
 )
 
 const (
-	// SecretHeader and PlanHeader are the header fields of requests between nodes with the credential of the cluster, and with the
-	// plan of the blocks that are asked for, which the answer repeats: see store.Manifest.PlanHash.
+	// SecretHeader is the header field of requests between nodes with the credential of the cluster.
 	SecretHeader = "X-Sequins-Cluster"
-	PlanHeader   = "X-Sequins-Plan"
 
-	// The media types of the answers, which other releases do not send.
-	stateType = "application/vnd.sequins.blocks+json"
-	blockType = "application/vnd.sequins.block"
+	// The media types of the answers, which nodes of upstream's kind do not send.
+	manifestType = "application/vnd.sequins.manifest+json"
+	blockType    = "application/vnd.sequins.block"
+
+	// madeHeader is the header field of a block with a store.Made as JSON, if that is known.
+	madeHeader = "X-Sequins-Made"
 
 	// dialTimeout limits the time to connect to another node.
 	dialTimeout = 3 * time.Second
 )
 
-// State is what a node has of a version.
-type State struct {
-	// Version is its name in the source; "" if the node has nothing of it, nor is loading it.
-	Version string `json:"version,omitempty"`
-	// Plan is the plan of its blocks; "" while it is planned.
-	Plan string `json:"plan,omitempty"`
-	// Held are the partitions that the node has, and Loading those that it is loading from the source, ascending.
-	Held    []int `json:"held,omitempty"`
-	Loading []int `json:"loading,omitempty"`
-	// Planning reports that the node is about to load the version, and Progress grows while it loads.
-	Planning bool  `json:"planning,omitempty"`
-	Progress int64 `json:"progress,omitempty"`
-	// Given counts the bytes of all blocks that the node has given, by which one that is busy differs from one that only says so.
-	Given int64 `json:"given,omitempty"`
-	// Manifest is the plan itself, if it was asked for and is known.
-	Manifest *store.Manifest `json:"manifest,omitempty"`
-	// Inputs are what its blocks were made from, as far as that is known, if it was asked for.
-	Inputs []store.Input `json:"inputs,omitempty"`
-}
-
 // Options are the settings of a Transfer. Set is required.
 type Options struct {
 	// Set returns the versions of a db, nil if there is no such db.
 	Set func(db []byte) *version.Set
-	// Store has the plans of the versions; nil if they are not given.
+	// Store has the manifests, and what blocks were made from; nil if they are not given.
 	Store *store.Store
+	// Serving returns the contents that this node serves, by db, for other nodes; nil is none.
+	Serving func() map[string]content.Content
 	// Fits returns an error if the disk has no room for a block of some bytes; nil always has room.
 	Fits func(bytes int64) error
 	// TLS enables TLS to other nodes, and Secret is the secret of the cluster, or "".
@@ -78,9 +61,7 @@ type Options struct {
 // connections, which Close ends.
 type Transfer struct {
 	o      Options
-	board  board
 	give   *lane
-	given  atomic.Int64 // bytes
 	take   *lane
 	client *http.Client
 	scheme string
@@ -106,7 +87,7 @@ func New(o Options) *Transfer {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	t := &Transfer{o: o, board: board{loads: make(map[key][]*Loading)}, give: newLane(), take: newLane(), scheme: "http", client: &http.Client{
+	t := &Transfer{o: o, give: newLane(), take: newLane(), scheme: "http", client: &http.Client{
 		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: o.Patience, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
 			MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
 		// Do not send the credential of the cluster elsewhere.

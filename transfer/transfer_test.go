@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,18 +19,20 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/metrics"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/transfer"
 	"sequins/version"
 )
 
-// partitions is how many partitions the version of these tests has, and manifest its plan.
+// partitions is how many partitions the content of these tests has, and manifest its plan.
 const partitions = 3
 
-var manifest = store.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string", Aligned: true,
+var manifest = store.Manifest{Version: "1", Input: contents.In("1").Hash, Format: "sequencefile", Partitions: partitions, Partitioner: "string", Aligned: true,
 	Files: []store.ManifestFile{{Name: "part-00000", Size: 5}}}
 
 // block returns a block of partition p with the records of its keys, or of those of another partition.
@@ -83,10 +84,10 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	t.Helper()
 	s, err := store.Open(t.TempDir())
 	expect.NoError(t, err)
-	dir, err := s.Create("db", "1", manifest)
+	dir, err := s.Create("db", manifest)
 	expect.NoError(t, err)
 	n := &node{set: version.NewSet("db"), store: s, dir: dir, log: &lines{}}
-	v := version.New(version.Info{DB: "db", Name: "1", Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}, Plan: dir.Manifest().PlanHash()})
+	v := version.New(version.Info{DB: "db", Content: manifest.Content(), Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}})
 	for p, data := range held {
 		expect.NoError(t, os.WriteFile(dir.BlockPath(p), data, 0o644))
 		r, err := blocks.Open(dir.BlockPath(p))
@@ -104,6 +105,10 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	o.Logger = slog.New(slog.NewTextHandler(n.log, nil))
 	n.Transfer = transfer.New(o)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			n.AnswerServing(w)
+			return
+		}
 		code, text := n.Serve(w, r, strings.Trim(r.URL.Path, "/"), r.URL.RawQuery)
 		switch code {
 		case 0:
@@ -117,15 +122,15 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	t.Cleanup(func() {
 		n.Close()
 		srv.Close()
-		expect.NoError(t, n.set.Remove("1").Close(context.Background()))
+		expect.NoError(t, n.set.Remove(manifest.Content().Input).Close(context.Background()))
 		expect.NoError(t, s.Close())
 	})
 	return n
 }
 
-// want returns the request for a partition of the test's version.
+// want returns the request for a partition of the test's content.
 func (n *node) want(p int) transfer.Want {
-	return transfer.Want{DB: "db", Version: "1", Partition: p, Plan: n.dir.Manifest().PlanHash(), Partitioner: shard.String, Dir: n.dir}
+	return transfer.Want{Dir: n.dir, Partition: p, Partitioner: shard.String}
 }
 
 // published returns the files of a node's version.
@@ -134,55 +139,30 @@ func (n *node) files(t testing.TB) (names []string) {
 	entries, err := os.ReadDir(filepath.Dir(n.dir.BlockPath(0)))
 	expect.NoError(t, err)
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != "MANIFEST.json" {
+		if !e.IsDir() && e.Name() != "MANIFEST.json" && e.Name() != "BLOCKS.json" {
 			names = append(names, e.Name())
 		}
 	}
 	return names
 }
 
-// A node tells what it has of a version, and gives the blocks that it has.
+// A node gives the blocks that it has, with what they were made from.
 func TestGiveAndTake(t *testing.T) {
 	m := metrics.New()
 	data := block(t, 1, partitions, 1, 40000)
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: data}), newNode(t, transfer.Options{Metrics: m.Transfer}, nil)
-	plan := giver.dir.Manifest().PlanHash()
-	loading := giver.Loading("db", "1", plan, []int{2, 0})
-	loading.Progress(7)
-	s, err := taker.Ask(t.Context(), giver.addr, "db", "1", plan, true)
-	expect.NoError(t, err)
-	if s.Version != "1" || s.Plan != plan || !slices.Equal(s.Held, []int{1}) || !slices.Equal(s.Loading, []int{0, 2}) || s.Progress != 7 ||
-		s.Manifest == nil || s.Manifest.PlanHash() != plan {
-		t.Errorf("%+v", s)
-	}
-	loading.End()
-	loading.End()
-	planning := giver.Planning("db", "2")
-	if s, err := taker.Ask(t.Context(), giver.addr, "db", "2", "", false); err != nil || !s.Planning || s.Version != "2" {
-		t.Errorf("%+v, %v", s, err)
-	}
-	planning.End()
-	for _, db := range []string{"db", "other"} {
-		if s, err := taker.Ask(t.Context(), giver.addr, db, "2", plan, true); err != nil || s.Version != "" || s.Manifest != nil {
-			t.Errorf("%+v, %v", s, err)
-		}
-	}
-	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", "other", false); err != nil || s.Plan != plan {
-		t.Errorf("with another plan: %+v, %v", s, err)
-	}
-
+	made := store.Made{Partition: 1, Hash: strings.Repeat("a", 64), Outline: strings.Repeat("b", 16), Content: "c"}
+	expect.NoError(t, giver.dir.Record([]store.Made{made}))
 	expect.NoError(t, taker.Fetch(t.Context(), giver.addr, taker.want(1)))
 	got, err := os.ReadFile(taker.dir.BlockPath(1))
 	expect.NoError(t, err)
 	if !bytes.Equal(got, data) || !slices.Equal(taker.files(t), []string{"00001.block"}) {
 		t.Errorf("%d bytes of %d; %q", len(got), len(data), taker.files(t))
 	}
-	if err := taker.Fetch(t.Context(), giver.addr, taker.want(0)); !errors.Is(err, transfer.ErrElsewhere) {
-		t.Error(err)
+	if all := taker.dir.Made(); !slices.Equal(all, []store.Made{made}) {
+		t.Errorf("made from %+v, want %+v", all, made)
 	}
-	w := taker.want(1)
-	w.Plan = "0000"
-	if err := taker.Fetch(t.Context(), giver.addr, w); !errors.Is(err, transfer.ErrElsewhere) {
+	if err := taker.Fetch(t.Context(), giver.addr, taker.want(0)); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
 	}
 }
@@ -206,39 +186,13 @@ func TestNoRoom(t *testing.T) {
 func TestReplacedFiles(t *testing.T) {
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)}), newNode(t, transfer.Options{}, nil)
 	m := manifest
-	m.Files = []store.ManifestFile{{Name: "part-00000", Size: 5, Mark: "another"}}
-	dir, err := giver.store.Create("db", "2", m)
+	m.Input, m.Files = contents.In("1", "another").Hash, []store.ManifestFile{{Name: "part-00000", Size: 5, Mark: "another"}}
+	dir, err := taker.store.Create("db", m)
 	expect.NoError(t, err)
 	w := taker.want(1)
-	w.Plan, w.Dir = dir.Manifest().PlanHash(), dir
+	w.Dir = dir
 	if err := taker.Fetch(t.Context(), giver.addr, w); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
-	}
-	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", w.Plan, false); err != nil || s.Plan == w.Plan {
-		t.Errorf("%+v, %v", s, err)
-	}
-}
-
-// The plan that most nodes serve is found also if others do not answer.
-func TestCurrent(t *testing.T) {
-	data := map[int][]byte{1: block(t, 1, partitions, 1, 100)}
-	a, b := newNode(t, transfer.Options{}, data), newNode(t, transfer.Options{}, data)
-	taker := newNode(t, transfer.Options{Patience: 8 * time.Second}, nil)
-	for _, n := range []*node{a, b} {
-		expect.NoError(t, n.set.Activate("1"))
-	}
-	silent := func() string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		expect.NoError(t, err)
-		t.Cleanup(func() { expect.NoError(t, l.Close()) })
-		return l.Addr().String()
-	}
-	m := taker.Current(t.Context(), []string{silent(), a.addr, silent(), "127.0.0.1:1", silent(), b.addr, silent()}, "db")
-	if m == nil || m.PlanHash() != a.dir.Manifest().PlanHash() || m.Version != "1" {
-		t.Errorf("%+v", m)
-	}
-	if m := taker.Current(t.Context(), []string{a.addr}, "other"); m != nil {
-		t.Errorf("%+v", m)
 	}
 }
 
@@ -276,12 +230,12 @@ func fake(t *testing.T, a answer) (addr string) {
 // Whatever a node sends, only the right block is published, and nothing is left of another one.
 func TestFaults(t *testing.T) {
 	n := newNode(t, transfer.Options{LeastRate: 1 << 20, Patience: 300 * time.Millisecond}, nil)
-	plan := n.dir.Manifest().PlanHash()
+	code := manifest.Content().Code()
 	good := block(t, 1, partitions, 1, 3000)
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/3] ^= 4
-	header := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.PlanHeader: plan}
-	other := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.PlanHeader: "0123"}
+	header := map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: code}
+	other := map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: "0123"}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	dribble := func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(time.Millisecond)
@@ -302,8 +256,8 @@ func TestFaults(t *testing.T) {
 		"another partition":   {answer{code: 200, header: header, body: block(t, 2, partitions, 2, 3000)}, transfer.ErrRefused, "it is partition 2 of 3"},
 		"another number":      {answer{code: 200, header: header, body: block(t, 1, 4, 1, 3000)}, transfer.ErrRefused, "it is partition 1 of 4"},
 		"keys of another one": {answer{code: 200, header: header, body: block(t, 1, partitions, 2, 3000)}, transfer.ErrRefused, "a key belongs to partition 2"},
-		"another plan":        {answer{code: 200, header: other, body: good}, transfer.ErrRefused, `the plan "0123"`},
-		"no plan":             {answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block"}, body: good}, transfer.ErrRefused, `the plan ""`},
+		"another content":     {answer{code: 200, header: other, body: good}, transfer.ErrRefused, `content "0123"`},
+		"no content":          {answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block"}, body: good}, transfer.ErrRefused, `content ""`},
 		"too little":          {answer{code: 200, header: header, body: good[:100], length: len(good)}, nil, "broke off after 100 of"},
 		"shorter":             {answer{code: 200, header: header, body: good[:len(good)-1]}, transfer.ErrRefused, ""},
 		"longer":              {answer{code: 200, header: header, body: append(bytes.Clone(good), 0)}, transfer.ErrRefused, ""},
@@ -311,7 +265,7 @@ func TestFaults(t *testing.T) {
 		"no block at all":     {answer{code: 200, header: header, body: bytes.Repeat([]byte("x"), 5000)}, transfer.ErrRefused, ""},
 		"stalls":              {answer{code: 200, header: header, body: good[:100], length: len(good), then: hang}, nil, "too slow"},
 		"dribbles":            {answer{code: 200, header: header, body: good[:100], length: len(good), then: dribble}, nil, "too slow"},
-		"an older release":    {answer{code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte("{}")}, transfer.ErrElsewhere, ""},
+		"upstream's kind":     {answer{code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte("{}")}, transfer.ErrElsewhere, ""},
 		"busy":                {answer{code: 503}, transfer.ErrBusy, ""},
 		"error":               {answer{code: 500, body: []byte("oh\n")}, transfer.ErrElsewhere, "500"},
 	}
@@ -332,23 +286,36 @@ func TestFaults(t *testing.T) {
 	expect.NoError(t, n.Fetch(t.Context(), fake(t, answer{code: 200, header: header, body: good}), n.want(1)))
 }
 
+// What a node says that a block was made from is recorded only if it can be that of this block.
+func TestMadeOfBadNodes(t *testing.T) {
+	n := newNode(t, transfer.Options{}, nil)
+	hash, outline := strings.Repeat("a", 64), strings.Repeat("b", 16)
+	for i, made := range []string{"", "x", "[]", `{"partition":1}`, fmt.Sprintf(`{"partition":0,"hash":%q,"outline":%q}`, hash, outline),
+		fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash+"0", outline), fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash, outline)} {
+		addr := fake(t, answer{code: 200, body: block(t, 1, partitions, 1, 100),
+			header: map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: manifest.Content().Code(), "X-Sequins-Made": made}})
+		expect.NoError(t, n.Fetch(t.Context(), addr, n.want(1)))
+		if recorded := len(n.dir.Made()); recorded != i/6 {
+			t.Errorf("%q: %d recorded", made, recorded)
+		}
+	}
+}
+
 // A node that has died is an error, and one that sends a redirect is not followed.
 func TestUnreachable(t *testing.T) {
 	n := newNode(t, transfer.Options{}, nil)
 	if err := n.Fetch(t.Context(), "127.0.0.1:1", n.want(0)); err == nil {
 		t.Error("a node that is not there gives a block")
 	}
-	addr := fake(t, answer{code: 302, header: map[string]string{"Location": "/elsewhere"}})
-	if _, err := n.Ask(t.Context(), addr, "db", "1", "", false); !errors.Is(err, transfer.ErrUnable) {
-		t.Error(err)
-	}
-	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte("{}")})
-	if _, err := n.Ask(t.Context(), addr, "db", "1", "", false); !errors.Is(err, transfer.ErrUnable) {
-		t.Error(err)
-	}
-	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.blocks+json"}, body: []byte(`{"plan":"x","manifest":{}}`)})
-	if _, err := n.Ask(t.Context(), addr, "db", "1", "", false); err == nil {
-		t.Error("a manifest that is none")
+	c, header := manifest.Content(), map[string]string{"Content-Type": "application/vnd.sequins.manifest+json"}
+	for name, a := range map[string]answer{
+		"a redirect":      {code: 302, header: map[string]string{"Location": "/elsewhere"}},
+		"upstream's kind": {code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte("{}")},
+		"no content":      {code: 200, header: header, body: []byte("{}")},
+	} {
+		if m, err := n.Manifest(t.Context(), []string{fake(t, a)}, "db", c); !errors.Is(err, transfer.ErrElsewhere) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
 	}
 }
 
@@ -360,6 +327,7 @@ func TestSlowTaker(t *testing.T) {
 	get := func() *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+n.addr+"/db?block=0&proxy=1", nil)
 		expect.NoError(t, err)
+		req.Header.Set(content.Header, manifest.Content().Code())
 		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 		expect.NoError(t, err)
 		t.Cleanup(func() { resp.Body.Close() })

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/input/sequencefile"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
@@ -33,14 +34,14 @@ func BenchmarkLoad(b *testing.B) {
 			expect.NoError(b, err)
 			defer local.Close()
 			if how == "linked" {
-				loadOnce(b, src, local, "#1", true)
+				loadOnce(b, src, local, "1", true)
 			}
 			before := cpu(b)
 			b.ResetTimer()
 			for range b.N {
-				loadOnce(b, src, local, "#2", how != "plain")
+				loadOnce(b, src, local, "2", how != "plain")
 				b.StopTimer()
-				expect.NoError(b, local.Remove("db", "1#2"))
+				expect.NoError(b, local.Remove("db", content.Input{Name: "2", Hash: hash}))
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(cpu(b)-before)/1e6/float64(b.N), "cpu-ms/op")
@@ -54,8 +55,11 @@ func cpu(b *testing.B) int64 {
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
-// loadOnce loads version 1 as a revision of it.
-func loadOnce(b *testing.B, src source.Source, local *store.Store, revision string, hashed bool) {
+// hash is that of the input of all versions.
+const hash = "0123456789abcdef"
+
+// loadOnce loads version 1 as another one.
+func loadOnce(b *testing.B, src source.Source, local *store.Store, version string, hashed bool) {
 	sums := unchanged.Watch(src, "db", "1")
 	from := src
 	if hashed {
@@ -64,7 +68,9 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, revision stri
 	loader := load.New(from, nil, nil, load.Options{Partitioner: "auto"})
 	plan, err := loader.Plan(b.Context(), "db", "1")
 	expect.NoError(b, err)
-	dir, err := local.Create("db", "1"+revision, plan.Manifest())
+	m := plan.Manifest()
+	m.Version, m.Input = version, hash
+	dir, err := local.Create("db", m)
 	expect.NoError(b, err)
 	to := dir.Staging()
 	reuse := unchanged.New(loader, from, sums, source.ReadOptions{}, plan, to)
@@ -73,19 +79,17 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, revision stri
 	if hashed {
 		linked, _, err := reuse.Link(b.Context(), all)
 		expect.NoError(b, err)
-		expect.NoError(b, dir.Publish(to, linked...))
+		expect.NoError(b, dir.Publish(to, partitionsOf(linked)...))
 		all, err = dir.Missing(all)
 		expect.NoError(b, err)
 	}
 	expect.NoError(b, loader.LoadInto(b.Context(), plan, load.Target{Staging: to, Want: all, Publish: func(partitions []int) error {
 		if hashed {
-			reuse.Record(b.Context(), partitions)
+			expect.NoError(b, dir.Record(reuse.Made(b.Context(), partitions)))
 		}
 		return dir.Publish(to, partitions...)
 	}}, nil))
-	if hashed {
-		reuse.Save()
-	}
+	expect.NoError(b, dir.SaveList())
 }
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.

@@ -1,17 +1,16 @@
-// Package unchanged owns the reuse of blocks: a partition whose input has not changed gets the block of another version of its db as
+// Package unchanged owns the reuse of blocks: a partition whose input has not changed gets the block of another content of its db as
 // a hard link, and neither its files are parsed nor a block is written.
 //
 // Everything that determines a block goes into one SHA-256: the settings of the plan, the number of the partition and of all partitions,
 // and the size and a checksum of each of its files. If the files are not aligned with the partitions, those are all files of the version.
-// Package store keeps that hash for each block, beside the hash of the block's content. Neither names nor times of files prove anything.
+// The node keeps that hash for each block, beside the hash of the block's content, in the list of blocks (store.Dir.Record). Neither names nor times of files prove anything.
 //
 // A load process calls, between the plan and the load,
 //
 //	Watch   before the plan: hashes files while they are read, if the source has no checksums
 //	New     with the plan
 //	Link    for the partitions that the node wants: links and checks what it can
-//	Record  for blocks that are finished, before they are published
-//	Save    after Link, and at the end
+//	Made    for blocks that are finished, before they are published
 //
 // The checksums are those that the source has (source.Checksummer), those of the manifest of finished blocks, or otherwise an XXH3 of
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are

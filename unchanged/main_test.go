@@ -3,6 +3,7 @@ package unchanged_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -77,7 +78,7 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	if err != nil {
 		return nil, 0, err
 	}
-	dir, err := w.store.Create("db", version, plan.Manifest())
+	dir, err := w.store.Create("db", plan.Manifest())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -91,8 +92,13 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	}
 	to := dir.Staging()
 	reuse := unchanged.New(loader, sums, sums, source.ReadOptions{}, plan, to)
-	defer reuse.Save()
-	if linked, size, err = reuse.Link(ctx, want); err != nil {
+	defer func() { err = errors.Join(err, dir.SaveList()) }()
+	made, size, err := reuse.Link(ctx, want)
+	if err != nil {
+		return nil, 0, err
+	}
+	linked = partitionsOf(made)
+	if err := dir.Record(made); err != nil {
 		return nil, 0, err
 	}
 	if err := dir.Publish(to, linked...); err != nil {
@@ -102,10 +108,16 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 		return nil, 0, err
 	}
 	err = loader.LoadInto(ctx, plan, load.Target{Staging: to, Want: want, Have: len(linked), Publish: func(partitions []int) error {
-		reuse.Record(ctx, partitions)
-		return dir.Publish(to, partitions...)
+		return errors.Join(dir.Record(reuse.Made(ctx, partitions)), dir.Publish(to, partitions...))
 	}}, nil)
 	return linked, size, err
+}
+
+func partitionsOf(made []store.Made) (all []int) {
+	for _, m := range made {
+		all = append(all, m.Partition)
+	}
+	return all
 }
 
 func (w *world) load(version string) (linked []int) {
@@ -118,12 +130,11 @@ func (w *world) load(version string) (linked []int) {
 // check compares all records of a version's blocks with the model.
 func (w *world) check(version string, m model) {
 	w.t.Helper()
-	dir, err := w.store.Dir("db", version)
-	expect.NoError(w.t, err)
+	dir := w.dir(version)
 	complete, err := dir.Complete()
 	expect.NoError(w.t, err)
 	got := model{}
-	for _, o := range dir.OpenAll(complete, dir.Known()) {
+	for _, o := range dir.OpenAll(complete, dir.List()) {
 		expect.NoError(w.t, o.Err)
 		expect.NoError(w.t, o.Block.Verify(w.t.Context()))
 		for it := o.Block.Iter(nil, nil); it.Next(); {
@@ -138,9 +149,28 @@ func (w *world) check(version string, m model) {
 
 func (w *world) block(version string, p int) string {
 	w.t.Helper()
-	dir, err := w.store.Dir("db", version)
+	return w.dir(version).BlockPath(p)
+}
+
+// dir returns the directory of the only content of a version.
+func (w *world) dir(version string) (dir *store.Dir) {
+	w.t.Helper()
+	inputs, err := w.store.Contents("db")
 	expect.NoError(w.t, err)
-	return dir.BlockPath(p)
+	for _, in := range inputs {
+		if in.Name == version && dir == nil {
+			dir, err = w.store.Dir("db", in)
+			expect.NoError(w.t, err)
+		} else if in.Name == version {
+			w.t.Fatalf("version %s has several contents", version)
+		}
+	}
+	return dir
+}
+
+func (w *world) remove(version string) {
+	w.t.Helper()
+	expect.NoError(w.t, w.store.Remove("db", w.dir(version).Manifest().Content().Input))
 }
 
 // inode returns the number and the names of a file.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -20,14 +19,12 @@ import (
 // maxTries is how many former blocks of the same input are tried for a partition.
 const maxTries = 3
 
-// A Reuse links and records the blocks of one load. It is not safe for concurrent use.
+// A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
 type Reuse struct {
 	*inputs
-	loader   *load.Loader
-	staging  store.Staging
-	recorded map[int]store.Input
-	written  int  // number of records that were written last
-	off      bool // blocks depend on more than their files
+	loader  *load.Loader
+	staging store.Staging
+	off     bool // blocks depend on more than their files
 }
 
 // New returns the Reuse of a load by plan into staging. src is the source of the loader, which is above sums; read has its
@@ -38,19 +35,16 @@ func New(loader *load.Loader, src source.Source, sums *Sums, read source.ReadOpt
 		outlines: make(map[*source.File]string), contents: make(map[*source.File]string)}
 	m := plan.Manifest()
 	in.columns = m.Fields != nil && m.Fields.PartitionColumns
-	r := &Reuse{inputs: in, loader: loader, staging: staging, recorded: make(map[int]store.Input)}
-	settings, files, ok := loader.Inputs(plan)
+	r := &Reuse{inputs: in, loader: loader, staging: staging}
+	settings, files, ok := loader.MadeFrom(plan)
 	in.settings, in.files, r.off = settings, files, !ok
-	for _, input := range staging.Inputs() {
-		r.recorded[input.Partition] = input
-	}
 	return r
 }
 
-// Link makes blocks of those of some partitions whose input is that of a block of another version on this disk, and returns them, ascending,
-// with the size of their blocks in bytes. The blocks are finished, as those of a load, and the source has been listed again and still
+// Link makes blocks of those of some partitions whose input is that of a block of another content on this disk, and returns what they were made
+// from, in ascending order, with the size of the blocks in bytes. The blocks are finished, as those of a load, and the source has been listed again and still
 // has the files of the plan. An error is that of ctx or of load.Loader.Verify; then no block is left.
-func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64, err error) {
+func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, bytes int64, err error) {
 	former, err := r.staging.Former()
 	if err != nil || len(former) == 0 || r.off || !r.canLink(former) {
 		return nil, 0, ctx.Err()
@@ -73,8 +67,8 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64
 		err = r.loader.Verify(ctx, r.plan)
 	}
 	if err != nil {
-		for _, p := range linked {
-			_ = r.staging.RemoveBlock(p) // the store removes leftover files at its next start
+		for _, m := range linked {
+			_ = r.staging.RemoveBlock(m.Partition) // the store removes leftover files at its next start
 		}
 		return nil, 0, err
 	}
@@ -119,8 +113,8 @@ func (r *Reuse) learnChecksums(ctx context.Context, partitions []int) error {
 }
 
 // linkAll links what it can. The error is that of ctx.
-func (r *Reuse) linkAll(ctx context.Context, partitions []int, former map[string][]store.Former) (linked []int, bytes int64, err error) {
-	inputs := make([]store.Input, len(partitions))
+func (r *Reuse) linkAll(ctx context.Context, partitions []int, former map[string][]store.Former) (linked []store.Made, bytes int64, err error) {
+	made := make([]store.Made, len(partitions))
 	tries := make([][]store.Former, len(partitions))
 	for i, p := range partitions {
 		tries[i] = former[r.identity(p)] // there is none of ""
@@ -129,19 +123,14 @@ func (r *Reuse) linkAll(ctx context.Context, partitions []int, former map[string
 	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(partitions)), len(partitions), func(ctx context.Context, i int) error {
 		for _, f := range tries[i] {
 			if n, err := r.link(ctx, f, partitions[i]); err == nil {
-				inputs[i] = f.Input
+				made[i] = f.Made
 				size.Add(n)
 				return nil
 			}
 		}
 		return ctx.Err()
 	})
-	for i, p := range partitions {
-		if inputs[i].Hash != "" {
-			linked = append(linked, p)
-			r.recorded[p] = inputs[i]
-		}
-	}
+	linked = slices.DeleteFunc(made, func(m store.Made) bool { return m.Hash == "" })
 	return linked, size.Load(), err
 }
 
@@ -170,15 +159,15 @@ func (r *Reuse) link(ctx context.Context, f store.Former, partition int) (size i
 	return b.Size(), b.ScrubContent(ctx, nil)
 }
 
-// Record records what finished blocks were made from, for later loads. It has to be called before they are published. A failure only makes later
-// loads load the partitions again.
-func (r *Reuse) Record(ctx context.Context, partitions []int) {
+// Made returns what finished blocks were made from, for later loads. It has to be called before they are published. What cannot be known is
+// left out, and only makes later loads load these partitions again.
+func (r *Reuse) Made(ctx context.Context, partitions []int) (all []store.Made) {
 	if r.off {
-		return
+		return nil
 	}
 	files := r.distinct(partitions)
 	if learn(ctx, atOnce, files, r.heads, r.head) != nil {
-		return
+		return nil
 	}
 	for _, f := range files { // what was read last is in the blocks
 		if sum := r.sums.sum(f); sum != "" && r.plan.Format != load.FormatBlocks { // of finished blocks, the manifest has the hash
@@ -186,40 +175,26 @@ func (r *Reuse) Record(ctx context.Context, partitions []int) {
 		}
 	}
 	if r.learnChecksums(ctx, partitions) != nil {
-		return
+		return nil
 	}
 	clear(r.contents)
 	for _, p := range partitions {
-		r.record(p)
+		if m, ok := r.made(p); ok {
+			all = append(all, m)
+		}
 	}
-	if len(r.recorded) > r.written+r.written/8 {
-		r.Save()
-	}
+	return all
 }
 
-func (r *Reuse) record(p int) {
-	delete(r.recorded, p)
-	in := store.Input{Partition: p, Hash: r.identity(p), Outline: r.outline(p)}
-	if in.Hash == "" || in.Outline == "" {
-		return
+func (r *Reuse) made(p int) (m store.Made, ok bool) {
+	m = store.Made{Partition: p, Hash: r.identity(p), Outline: r.outline(p)}
+	if m.Hash == "" || m.Outline == "" {
+		return m, false
 	}
 	b, err := blocks.Open(r.staging.FinishedPath(p))
 	if err != nil {
-		return
+		return m, false
 	}
-	in.Content, in.Records = b.Properties().ContentHash, b.Properties().Records
-	if b.Close() == nil {
-		r.recorded[p] = in
-	}
-}
-
-// Save writes what Link and Record have noted. Record does so now and then; it has to be called after Link and at the end of the load.
-func (r *Reuse) Save() {
-	if len(r.recorded) == 0 || r.off {
-		return
-	}
-	all := slices.SortedFunc(maps.Values(r.recorded), func(a, b store.Input) int { return a.Partition - b.Partition })
-	if r.staging.SetInputs(all) == nil {
-		r.written = len(all)
-	}
+	m.Content, m.Records = b.Properties().ContentHash, b.Properties().Records
+	return m, b.Close() == nil
 }

@@ -61,7 +61,7 @@ func TestOneOfAHundred(t *testing.T) {
 	w.check("2", second)
 
 	// Links do not depend on the version that a block was made for.
-	expect.NoError(t, w.store.Remove("db", "1"))
+	w.remove("1")
 	w.put("3", partitions, second, false)
 	if linked := w.load("3"); len(linked) != partitions {
 		t.Errorf("linked %d", len(linked))
@@ -134,12 +134,12 @@ func TestOtherSettings(t *testing.T) {
 				t.Errorf("linked %v", linked)
 			}
 			w.check("2", m)
-			expect.NoError(t, w.store.Remove("db", "2"))
+			w.remove("2")
 			w.opts = before
 			if linked := w.load("2"); len(linked) != 4 {
 				t.Errorf("linked %v", linked)
 			}
-			expect.NoError(t, w.store.Remove("db", "2"))
+			w.remove("2")
 		})
 	}
 }
@@ -179,8 +179,7 @@ func TestDamage(t *testing.T) {
 	expect.NoError(t, err)
 	expect.NoError(t, f.Close())
 
-	dir, err := w.store.Dir("db", "2")
-	expect.NoError(t, err)
+	dir := w.dir("2")
 	expect.NoError(t, dir.SetAside(1))
 	if linked := w.load("2"); len(linked) != 0 {
 		t.Errorf("linked %v", linked)
@@ -196,8 +195,7 @@ func TestDamage(t *testing.T) {
 		t.Errorf("linked %v", linked)
 	}
 	w.check("3", m)
-	dir, err = w.store.Dir("db", "1")
-	expect.NoError(t, err)
+	dir = w.dir("1")
 	expect.NoError(t, dir.SetAside(1))
 	if linked := w.load("1"); len(linked) != 1 || !w.same(1, "1", "3") {
 		t.Errorf("linked %v", linked)
@@ -206,12 +204,12 @@ func TestDamage(t *testing.T) {
 }
 
 // The list of what blocks were made from is nothing but a hint: what is wrong with it has no consequences.
-func TestForgedInputs(t *testing.T) {
+func TestForgedList(t *testing.T) {
 	w := newWorld(t)
 	m := numbers(100, "1")
 	w.put("1", 2, m, false)
 	w.load("1")
-	path := filepath.Join(filepath.Dir(w.block("1", 0)), "INPUTS.json")
+	path := filepath.Join(filepath.Dir(w.block("1", 0)), "BLOCKS.json")
 	good, err := os.ReadFile(path)
 	expect.NoError(t, err)
 	// A block that is not the one that was recorded.
@@ -229,7 +227,7 @@ func TestForgedInputs(t *testing.T) {
 	w.check("2", m)
 	for name, bad := range map[string][]byte{"nothing": {}, "torn": good[:len(good)/2], "altered": append([]byte("x"), good...), "huge": make([]byte, 1<<20)} {
 		expect.NoError(t, os.WriteFile(path, bad, 0o644))
-		expect.NoError(t, w.store.Remove("db", "2"))
+		w.remove("2")
 		expect.NoError(t, os.RemoveAll(filepath.Join(w.root, "db/2")))
 		w.put("2", 2, m, false)
 		if linked := w.load("2"); len(linked) != 0 {
@@ -263,8 +261,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	w.src = &changing{Source: w.src, change: func() { w.put("2", 2, numbers(120, "1"), false) }}
 	_, _, err := w.run(t.Context(), "2")
 	expect.Error(t, "the load", err, source.ErrChanged)
-	dir, err := w.store.Dir("db", "2")
-	expect.NoError(t, err)
+	dir := w.dir("2")
 	entries, err := fs.Glob(os.DirFS(filepath.Dir(dir.BlockPath(0))), "*.block*")
 	if err != nil || len(entries) > 0 {
 		t.Errorf("left: %v, %v", entries, err)
@@ -288,7 +285,7 @@ func TestRandomWalk(t *testing.T) {
 		kept[version] = m
 		for old := range kept {
 			if len(kept) > 3 && old < version && rng.IntN(2) == 0 {
-				expect.NoError(t, w.store.Remove("db", old))
+				w.remove(old)
 				delete(kept, old)
 				continue
 			}
@@ -306,8 +303,7 @@ func TestRandomWalk(t *testing.T) {
 // lose sets a block of a version aside, as if it were damaged, and loads the version again.
 func (w *world) lose(rng *rand.Rand, version string) {
 	w.t.Helper()
-	dir, err := w.store.Dir("db", version)
-	expect.NoError(w.t, err)
+	dir := w.dir(version)
 	expect.NoError(w.t, dir.SetAside(rng.IntN(dir.Manifest().Partitions)))
 	before := w.opts
 	if _, _, err := w.run(w.t.Context(), version); err != nil {
@@ -344,7 +340,7 @@ func TestCancelled(t *testing.T) {
 	loader := load.New(sums, nil, nil, w.opts)
 	plan, err := loader.Plan(t.Context(), "db", "2")
 	expect.NoError(t, err)
-	dir, err := w.store.Create("db", "2", plan.Manifest())
+	dir, err := w.store.Create("db", plan.Manifest())
 	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,6 +3,8 @@ package version
 import (
 	"context"
 	"time"
+
+	"sequins/internal/content"
 )
 
 // Cluster is what a node knows of the other nodes, and publishes to them. All
@@ -15,16 +17,16 @@ type Cluster interface {
 	// published after it, and every Following keeps its last view.
 	Leave()
 
-	// Follow follows a version until Stop, and returns when its replicas are known
-	// or ctx ends. The version is named by its id on this node (see Revise); other
-	// nodes are told its name and plan. Following a followed version returns the
-	// same Following.
-	Follow(ctx context.Context, db, version string) Following
+	// Follow follows an input until Stop, and returns when its replicas are known or
+	// ctx ends. Following a followed input returns the same Following.
+	Follow(ctx context.Context, db string, in content.Input) Following
 
-	// Knows reports whether any node holds partitions of a db. Databases returns all
-	// of which that is so, sorted.
+	// Mixed reports whether a member of the cluster is of upstream's kind: its znodes
+	// do not say which content of a version it holds.
+	Mixed() bool
+
+	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
-	Databases() []string
 
 	// Linger returns how long a replaced version stays after the last request for
 	// it, given the configured time. A cluster may need longer, for nodes that
@@ -36,53 +38,45 @@ type Cluster interface {
 	Changes() <-chan struct{}
 }
 
-// Following is what a node knows of the replicas of one version on other nodes,
+// Following is what a node knows of the replicas of one input on other nodes,
 // and publishes of its own. All methods may be called concurrently. None blocks:
 // they use a view that is updated in the background. Those that return something
 // change nothing. In several of them, held reports for each partition whether this
 // node holds it.
 type Following interface {
-	// SetPlan sets the plan by which this node holds, or will load, the version
-	// (see store.Manifest.PlanHash), and divides the version unless it already
-	// is divided by that plan. From then on replicas by other plans are neither
-	// Peers nor counted, and partitions advertised by another plan are withdrawn.
-	SetPlan(plan string, held []bool)
+	// SetDivision sets the division by which this node holds, or will load, the
+	// input, and assigns its partitions to the members unless they already are
+	// assigned for that division. From then on only replicas of this content, and
+	// those of upstream's nodes, are Peers and counted. Partitions that were
+	// advertised by another division are withdrawn, and the report is, too.
+	SetDivision(division string, held []bool)
 
-	// Refute publishes that this node has found a record that a partitioner would
-	// not have put in its file, so that the version is not partitioned by it. It
-	// stays published until no revision of the version is followed.
-	Refute(partitioner string)
-	// Refuted returns the partitioners that any node, including this one, has
-	// refuted, sorted. The names are not validated.
-	Refuted() []string
+	// Elsewhere returns the contents of the version's name, of any input, that other
+	// nodes advertise or report, with the addresses (host:port) of these nodes,
+	// sorted. The result is read-only.
+	Elsewhere() map[content.Content][]string
 
 	// Owned returns the partitions that this node has to hold, ascending. After
-	// SetPlan the result only changes together with Changes; before, it is what
-	// SetPlan would result in now.
+	// SetDivision the result only changes together with Changes; before, it is what
+	// SetDivision would result in now.
 	Owned(held []bool) []int
 
 	// Owners returns the addresses (host:port) of the nodes, including this one,
-	// that have to hold each partition by this node's division, and that are members
-	// now. self is this node's address. There are none before SetPlan, and without
-	// other nodes.
+	// that have to hold each partition, and that are members now. self is this node's
+	// address. There are none before SetDivision, and without other nodes.
 	Owners() (byPartition [][]string, self string)
 
 	// Peers returns the addresses (host:port) of the other nodes known to hold a
-	// partition by the same plan. The result is read-only. It is called for
-	// requests.
+	// partition of the content. The result is read-only. It is called for requests.
 	Peers(partition int) []string
 
-	// Replicas returns how many other nodes advertise a partition by the plan of
-	// SetPlan, or by any plan if none is set. There may be more Peers: nodes that
-	// cannot advertise at the moment.
+	// Replicas returns how many other nodes advertise a partition of the content, or
+	// of any division if none is set. There may be more Peers: nodes that cannot
+	// advertise at the moment.
 	Replicas(partition int) int
 
-	// OtherPlans returns the plans other than that of SetPlan by which nodes say
-	// that they hold partitions, sorted. Without SetPlan there are none.
-	OtherPlans() []string
-
-	// Advertise tells the others that this node holds a partition. Withdraw
-	// takes that back, for all partitions if none is named.
+	// Advertise publishes that this node serves a partition. Withdraw takes that
+	// back, for all partitions if none is named.
 	Advertise(partition int)
 	Withdraw(partitions ...int)
 
@@ -94,21 +88,21 @@ type Following interface {
 	// that all their owners hold.
 	Surplus(held []bool) []int
 
-	// Switched tells that this node has switched to the version. Until then, and
-	// until each partition has enough replicas, the version is divided again
+	// Switched records that this node has switched to the content. Until then, and
+	// until each partition has enough replicas, the partitions are assigned again
 	// whenever the members change; after that, only to replace what is missing for
 	// long.
 	Switched()
 
-	// Report publishes what this node reports of the version (see package gate), by
-	// the plan of SetPlan; nil withdraws it. data must not be modified later.
+	// Report publishes what this node reports of the content (see package gate). nil
+	// withdraws it. data must not be modified later.
 	Report(data []byte)
-	// Reports returns what the other nodes report of the version, by their address,
-	// and whether that is known: not before the first call has led to an answer. The
-	// result is read-only, and a slice stays the same until its content changes.
+	// Reports returns what the other nodes report of the content, by their address,
+	// and whether that is known: not before ZooKeeper has been read. The result is
+	// read-only, and a slice stays the same until its content changes.
 	Reports() (reports map[string][]byte, known bool)
 
-	// Stop withdraws everything published of the version. The view is not updated
+	// Stop withdraws everything published of the input. The view is not updated
 	// after it, and nothing is published.
 	Stop()
 }
@@ -130,13 +124,13 @@ func (Solo) Join(context.Context) error { return nil }
 func (Solo) Leave() {}
 
 // Follow returns at once.
-func (Solo) Follow(ctx context.Context, db, version string) Following { return Solo{} }
+func (Solo) Follow(context.Context, string, content.Input) Following { return Solo{} }
+
+// Mixed returns false.
+func (Solo) Mixed() bool { return false }
 
 // Knows returns false.
 func (Solo) Knows(string) bool { return false }
-
-// Databases returns nil.
-func (Solo) Databases() []string { return nil }
 
 // Linger returns 0.
 func (Solo) Linger(time.Duration) time.Duration { return 0 }
@@ -144,14 +138,11 @@ func (Solo) Linger(time.Duration) time.Duration { return 0 }
 // Changes returns nil.
 func (Solo) Changes() <-chan struct{} { return nil }
 
-// SetPlan does nothing.
-func (Solo) SetPlan(plan string, held []bool) {}
+// SetDivision does nothing.
+func (Solo) SetDivision(string, []bool) {}
 
-// Refute does nothing.
-func (Solo) Refute(partitioner string) {}
-
-// Refuted returns nil.
-func (Solo) Refuted() []string { return nil }
+// Elsewhere returns nil.
+func (Solo) Elsewhere() map[content.Content][]string { return nil }
 
 // Owned returns all partitions.
 func (Solo) Owned(held []bool) []int {
@@ -170,9 +161,6 @@ func (Solo) Peers(partition int) []string { return nil }
 
 // Replicas returns 0.
 func (Solo) Replicas(partition int) int { return 0 }
-
-// OtherPlans returns nil.
-func (Solo) OtherPlans() []string { return nil }
 
 // Advertise does nothing.
 func (Solo) Advertise(partition int) {}

@@ -29,8 +29,9 @@
 // nothing. A version that has left the set is closed by its owner (Version.Close)
 // after the last reference is released.
 //
-// A version whose files have changed in the source is loaded again as a revision,
-// which is another version in all of this: see Revise.
+// A version whose files have changed in the source is another input of its name,
+// which is loaded and switched to like a newer version: see package
+// internal/content.
 //
 // Cluster is the interface to the other nodes. Solo implements it for a single
 // node.

@@ -21,7 +21,7 @@ func (*namedBlock) Close() error                                             { r
 func TestEachBlock(t *testing.T) {
 	s := NewSet("db")
 	for _, name := range []string{"1", "2"} {
-		v := New(Info{DB: "db", Name: name, Partitions: 3, Following: Solo{}})
+		v := newVersion(name, 3)
 		for _, p := range []int{0, 2} {
 			if err := v.Put(p, &namedBlock{name}); err != nil {
 				t.Fatal(err)
@@ -29,7 +29,7 @@ func TestEachBlock(t *testing.T) {
 		}
 		s.Prepare(v)
 	}
-	s.Version("2").SetDamaged(2)
+	s.Version(in("2")).SetDamaged(2)
 	seen := map[string]int{}
 	err := s.EachBlock(func(h *Handle, p int, b Block) error {
 		if b.(*namedBlock).name != h.Version() || h.Leaving() {
@@ -51,7 +51,7 @@ func TestEachBlock(t *testing.T) {
 // TestLeaving closes a version during a walk: Leaving becomes true, and the version is closed as soon as the walk ends.
 func TestLeaving(t *testing.T) {
 	s := NewSet("db")
-	v := New(Info{DB: "db", Name: "1", Partitions: 2, Following: Solo{}})
+	v := newVersion("1", 2)
 	for p := range 2 {
 		if err := v.Put(p, &namedBlock{"1"}); err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestLeaving(t *testing.T) {
 	calls := 0
 	err := s.EachBlock(func(h *Handle, _ int, _ Block) error {
 		calls++
-		s.Remove("1")
+		s.Remove(in("1"))
 		go func() { closed <- v.Close(context.Background()) }()
 		for !h.Leaving() {
 			continue

@@ -1,6 +1,10 @@
 package version
 
-import "fmt"
+import (
+	"fmt"
+
+	"sequins/internal/content"
+)
 
 // Event is something that has happened to a database; see Next.
 type Event interface{ event() }
@@ -9,23 +13,20 @@ type (
 	// Start is the first event: what is on the disk. The source is being listed;
 	// Listed or Unlisted tells how that has ended.
 	Start struct {
-		Local  []string // versions with files in the local store
-		Served string   // the version that clients were answered from before a restart, if known
-		Likely bool     // the record of it cannot be read, and it is the most likely one
-		// Taken: this node has served nothing, and Served is what other nodes serve.
-		Taken bool
+		Local  []content.Input // with files in the local store
+		Served content.Input   // from which clients were answered before a restart, if known
+		Likely bool            // that cannot be read, and it is the greatest on the disk
+		// Taken is what other nodes serve, if its name is greater than that of Served.
+		Taken content.Input
 		// Waiting: other nodes have not yet had time to advertise what they hold.
 		// Waited follows.
 		Waiting bool
 		Pin     Pin // the last one that was read
 		Keep    int // see State
-		// Held are versions that were held before a restart.
-		Held []string
-		// Former are versions that were active before a restart, as far as that is known.
-		Former []string
-		// Foreign are versions that were loaded from another source. Apart from Served, none of them is served before
-		// a load has compared it with the source, and none is kept.
-		Foreign []string
+		// Held are inputs that were held before a restart, and Former those that were active before Served.
+		Held, Former []content.Input
+		// Failures are inputs whose last load has failed before a restart.
+		Failures []Failure
 	}
 	// Waited says that other nodes have had time to advertise what they hold.
 	Waited struct{}
@@ -35,9 +36,9 @@ type (
 	// Listed says that the source was read. A later look that could not read the
 	// source is no event.
 	Listed struct {
-		Versions []string // ascending; those that do not exist yet are left out
-		// Unknown are versions of the source that could not be looked at. They are
-		// not loaded, and not removed either.
+		Inputs []content.Input // ascending, one of each name; versions that are not complete are left out
+		// Unknown are names of versions that could not be inspected. They are not
+		// loaded, and not removed either.
 		Unknown []string
 		// Relook: this is not a refresh, so deletions that failed are not tried again, and
 		// other nodes are not asked again for what was served before a restart.
@@ -52,23 +53,22 @@ type (
 	Gone struct{}
 
 	// Absent answers Open: nothing of the version can be opened.
-	Absent struct{ Version string }
+	Absent struct{ Input content.Input }
 	// Planned reports that a load knows the version's partitioning.
 	Planned struct {
-		Version string
+		Input   content.Input
 		Changed bool // differs from the version in the set
 	}
 	// Seen tells how much of a version is there. It answers Open, Prepare and
 	// SetAside, and comes whenever a partition has been published or the
 	// cluster has changed.
 	Seen struct {
-		Version    string
+		Input      content.Input
 		Complete   bool // this node holds every partition that it owns
 		Replicated bool // every partition has enough replicas
 		Readable   bool // at least one partition can be read, here or from a peer
 		Whole      bool // every partition is here, or on a peer that is known, maybe from earlier
-		// Held: it breaks the rules of the database (package gate), here or on another
-		// node. It is Replicated only once it has kept them everywhere.
+		// Held: it breaks the rules of the database (package gate). It is Replicated only if it has passed.
 		Held bool
 		// Unjudged: it is not known yet whether it keeps them.
 		Unjudged bool
@@ -76,8 +76,8 @@ type (
 	// LoadEnded reports that a load has succeeded, was cancelled, or has failed
 	// with Err. The last Seen precedes it.
 	LoadEnded struct {
-		Version string
-		Err     string
+		Input content.Input
+		Err   string
 		// Faulty: the version itself is faulty (its files are damaged or
 		// missing), not the source, the disk or this node. Only then may the
 		// version that was active before a restart be dropped for an older one.
@@ -93,18 +93,18 @@ type (
 	}
 	// Corrupted reports that a block of a version is damaged.
 	Corrupted struct {
-		Version   string
+		Input     content.Input
 		Partition int
 	}
 
 	// Idle reports that a retired version has not been requested for long enough.
-	Idle struct{ Version string }
+	Idle struct{ Input content.Input }
 	// Closed answers Close: the last reference was released.
-	Closed struct{ Version string }
+	Closed struct{ Input content.Input }
 	// Deleted answers Delete. Err is why files could not be deleted, or "".
 	Deleted struct {
-		Version string
-		Err     string
+		Input content.Input
+		Err   string
 	}
 )
 
@@ -169,7 +169,7 @@ func (o Op) String() string {
 // Action is something that the node has to do, in the order returned by Next.
 type Action struct {
 	Op        Op
-	Version   string
+	Input     content.Input
 	Partition int  // for SetAside
 	Back      bool // for Activate: the version is older than the current one, which the pin does not allow
 }
@@ -177,10 +177,10 @@ type Action struct {
 // String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
 	if a.Op == SetAside {
-		return fmt.Sprintf("%s %s/%d", a.Op, a.Version, a.Partition)
+		return fmt.Sprintf("%s %s/%d", a.Op, a.Input.Name, a.Partition)
 	}
 	if a.Back {
-		return a.Op.String() + " " + a.Version + " back"
+		return a.Op.String() + " " + a.Input.Name + " back"
 	}
-	return a.Op.String() + " " + a.Version
+	return a.Op.String() + " " + a.Input.Name
 }

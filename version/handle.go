@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 )
 
 // ErrNotLocal means that a partition is not on this node.
@@ -17,17 +18,13 @@ var ErrNotLocal = errors.New("the partition is not on this node")
 type Handle Version
 
 // Version returns the name of the version in the source.
-func (h *Handle) Version() string { return h.name }
+func (h *Handle) Version() string { return h.info.Name }
 
-// Revision returns the id of the version on this node: see Revise.
-func (h *Handle) Revision() string { return h.info.Name }
+// Content returns what the version's blocks are made from.
+func (h *Handle) Content() content.Content { return h.info.Content }
 
-// ID identifies the version among all that this process has had: another one of the
-// same name, such as a revision, has another ID.
+// ID identifies the version among all that this process has opened: for caches of what was read from it.
 func (h *Handle) ID() uint64 { return h.id }
-
-// Plan returns the plan of the version's blocks; "" if unknown.
-func (h *Handle) Plan() string { return h.info.Plan }
 
 // Partitions returns the number of partitions; 0 for an empty version.
 func (h *Handle) Partitions() int { return len(h.blocks) }
@@ -113,6 +110,12 @@ func (h *Handle) Report(partition int, b Block, err error) bool {
 // read-only.
 func (h *Handle) Peers(partition int) []string {
 	return h.info.Following.Peers(partition)
+}
+
+// Holders returns the addresses of the other nodes that advertise or report the content, whether or not it may be served.
+// The result is read-only.
+func (h *Handle) Holders() []string {
+	return h.info.Following.Elsewhere()[h.info.Content]
 }
 
 // Held reports for each partition whether its block is on this node and not damaged.

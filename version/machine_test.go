@@ -20,7 +20,7 @@ type step struct {
 func describe(actions []Action) string {
 	all := make([]string, len(actions))
 	for i, a := range actions {
-		all[i] = a.String()
+		all[i] = strings.Replace(a.String(), a.Input.Name, spell(a.Input), 1)
 	}
 	return strings.Join(all, ", ")
 }
@@ -28,36 +28,36 @@ func describe(actions []Action) string {
 func (s State) String() string {
 	all := make([]string, len(s.Entries))
 	for i, v := range s.Entries {
-		all[i] = v.Name + ":" + v.Status.String()
-		if v.Name == s.Current {
+		all[i] = spell(v.Input) + ":" + v.Status.String()
+		if v.Input == s.Current {
 			all[i] += "*"
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-func here(v string) Seen      { return Seen{v, true, true, true, true, false, false} }    // complete here; enough on a single node
-func partly(v string) Seen    { return Seen{v, false, false, true, false, false, false} } // partly here
-func nothing(v string) Seen   { return Seen{v, false, false, false, false, false, false} }
-func elsewhere(v string) Seen { return Seen{v, false, true, true, true, false, false} }  // complete on other nodes
-func waiting(v string) Seen   { return Seen{v, true, false, true, false, false, false} } // complete here, but not on other nodes
-func held(v string) Seen      { return Seen{v, true, false, true, false, true, false} }  // complete here, and a gate holds it
-func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
-func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
-func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is unavailable"} }
-func list(v ...string) Listed { return Listed{Versions: v} }
+func here(v string) Seen      { return Seen{in(v), true, true, true, true, false, false} }    // complete here; enough on a single node
+func partly(v string) Seen    { return Seen{in(v), false, false, true, false, false, false} } // partly here
+func nothing(v string) Seen   { return Seen{in(v), false, false, false, false, false, false} }
+func elsewhere(v string) Seen { return Seen{in(v), false, true, true, true, false, false} }  // complete on other nodes
+func waiting(v string) Seen   { return Seen{in(v), true, false, true, false, false, false} } // complete here, but not on other nodes
+func held(v string) Seen      { return Seen{in(v), true, false, true, false, true, false} }  // complete here, and a gate holds it
+func ok(v string) LoadEnded   { return LoadEnded{Input: in(v)} }
+func bad(v string) LoadEnded  { return LoadEnded{Input: in(v), Err: "bad", Faulty: true} }
+func away(v string) LoadEnded { return LoadEnded{Input: in(v), Err: "the source is unavailable"} }
+func list(v ...string) Listed { return Listed{Inputs: inputs(v...)} }
 func source(v ...string) start {
 	return start{then: list(v...)}
 }
 
 // restart is a start of a node that served a version before.
 func restart(served string, local, listed []string) start {
-	return start{Start{Local: local, Served: served}, list(listed...)}
+	return start{Start{Local: inputs(local...), Served: in(served)}, list(listed...)}
 }
 
 // withoutSource is a start of a node that cannot read the source.
 func withoutSource(served string, local ...string) start {
-	return start{Start{Local: local, Served: served}, Unlisted{}}
+	return start{Start{Local: inputs(local...), Served: in(served)}, Unlisted{}}
 }
 
 // A start is two events at once: Start, and how the first look at the source ends.
@@ -80,8 +80,8 @@ func next(s State, e Event) (State, []Action) {
 var scripts = map[string][]step{
 	"a first version is loaded and served": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
@@ -90,18 +90,18 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
 		{list("1", "2"), "", "1:REMOVING 2:ACTIVE*"},
-		{Idle{"1"}, "close 1", "1:REMOVING 2:ACTIVE*"},
-		{Closed{"1"}, "delete 1", "1:REMOVING 2:ACTIVE*"},
-		{Deleted{"1", ""}, "", "2:ACTIVE*"},
+		{Idle{in("1")}, "close 1", "1:REMOVING 2:ACTIVE*"},
+		{Closed{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE*"},
+		{Deleted{in("1"), ""}, "", "2:ACTIVE*"},
 		{list("1", "2"), "", "2:ACTIVE*"},
 	},
 	"at start the newest complete one is served while the newest loads": {
 		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
 		{here("3"), "activate 3", "2:AVAILABLE 3:ACTIVE* 4:BUILDING"},
 		{here("2"), "retire 2", "2:REMOVING 3:ACTIVE* 4:BUILDING"},
 	},
@@ -119,58 +119,58 @@ var scripts = map[string][]step{
 		{restart("", []string{"1", "2", "9"}, []string{"2"}), "open 9, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 9:AVAILABLE"},
 		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
-		{Absent{"1"}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{"1", "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Absent{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Deleted{in("1"), "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{"1", ""}, "", "2:ACTIVE* 9:REMOVING"},
+		{Deleted{in("1"), ""}, "", "2:ACTIVE* 9:REMOVING"},
 	},
 	"a restart keeps what was served, whatever newer versions exist": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{"3"}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
-		{Absent{"2"}, "", "1:ACTIVE* 4:BUILDING"},
+		{Absent{in("4")}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
+		{Absent{in("2")}, "", "1:ACTIVE* 4:BUILDING"},
 		{bad("4"), "load 3", "1:ACTIVE* 3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR 4:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
 		{list("1", "2", "3", "4"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
-		{Retry{"4"}, "load 4", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
+		{Retry{in("4")}, "load 4", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
 	},
 	"a broken name that sorts above every good one does not block upgrades": {
 		{source("1", "zzz"), "open zzz, open 1", "1:AVAILABLE zzz:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* zzz:AVAILABLE"},
-		{Absent{"zzz"}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
+		{Absent{in("zzz")}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
 		{bad("zzz"), "", "1:ACTIVE* zzz:ERROR"},
 		{list("1", "2", "zzz"), "load 2", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
-		{Retry{"zzz"}, "load zzz", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
+		{Retry{in("zzz")}, "load zzz", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{bad("zzz"), "", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
 	},
 	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
 		{withoutSource("", "1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
-		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
-		{Absent{"1"}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
+		{Absent{in("1")}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
 	},
 	"while the source is being listed only what was served before is served, and nothing is loaded or removed": {
-		{Start{Local: []string{"1", "2", "3"}, Served: "2"}, "open 2, open 3, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Start{Local: inputs("1", "2", "3"), Served: in("2")}, "open 2, open 3, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("3"), "", "1:AVAILABLE 2:AVAILABLE 3:PREPARED"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:ACTIVE* 3:PREPARED"},
 		{list("2", "4"), "open 4, retire 1, retire 3", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
+		{Absent{in("4")}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
 	},
 	"while the source is being listed nothing is served if nothing was, and then what is in it": {
-		{Start{Local: []string{"1", "2"}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{list("1"), "activate 1, retire 2", "1:ACTIVE* 2:REMOVING"},
 	},
 	"when the source cannot be listed the newest complete version of the disk is served": {
-		{Start{Local: []string{"1", "2"}, Served: "1"}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("1")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
 		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
 		{Unlisted{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
@@ -180,7 +180,7 @@ var scripts = map[string][]step{
 		{nothing("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{away("2"), "", "1:PREPARED 2:ERROR"},
-		{Retry{"2"}, "load 2", "1:PREPARED 2:ERROR"},
+		{Retry{in("2")}, "load 2", "1:PREPARED 2:ERROR"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // damage of the version itself is a reason, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
@@ -195,107 +195,107 @@ var scripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
 		{list("1", "2", "3"), "load 3, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Planned{"2", false}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Deleted{"2", ""}, "", "1:ACTIVE* 3:BUILDING"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:BUILDING"},
 	},
 	"superseded after it was prepared: it may have readers": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
 		{here("1"), "", "1:REMOVING 2:BUILDING"}, // too late
-		{Idle{"1"}, "close 1", "1:REMOVING 2:BUILDING"},
-		{Closed{"1"}, "", "1:REMOVING 2:BUILDING"},
+		{Idle{in("1")}, "close 1", "1:REMOVING 2:BUILDING"},
+		{Closed{in("1")}, "", "1:REMOVING 2:BUILDING"},
 		{ok("1"), "delete 1", "1:REMOVING 2:BUILDING"},
 	},
-	"superseded by a version that turns out to be broken: it is wanted again, and its files may have changed": {
+	"superseded by a version that turns out to be broken: it is wanted again": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
 		{bad("2"), "revive 1", "1:PREPARED 2:ERROR"},
-		{LoadEnded{Version: "1", Err: "cancelled"}, "load 1", "1:PREPARED 2:ERROR"},
-		{here("1"), "", "1:PREPARED 2:ERROR"}, // of the old plan
-		{Planned{"1", false}, "", "1:PREPARED 2:ERROR"},
+		{LoadEnded{Input: in("1"), Err: "cancelled"}, "load 1", "1:PREPARED 2:ERROR"},
+		{Planned{in("1"), false}, "", "1:PREPARED 2:ERROR"},
+		{partly("1"), "", "1:PREPARED 2:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:ERROR"},
 		{ok("1"), "", "1:ACTIVE* 2:ERROR"},
 	},
 	"superseded by a broken version before it could be read": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
 		{list("1", "2"), "load 2, cancel 1", "1:REMOVING 2:BUILDING"},
 		{bad("2"), "", "1:AVAILABLE 2:ERROR"},
-		{LoadEnded{Version: "1", Err: "cancelled"}, "load 1", "1:BUILDING 2:ERROR"},
+		{LoadEnded{Input: in("1"), Err: "cancelled"}, "load 1", "1:BUILDING 2:ERROR"},
 	},
 	"superseded by a broken version, and readers hold it open": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{list("1", "2", "3"), "load 3, retire 2, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Idle{"2"}, "close 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Idle{in("2")}, "close 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{ok("2"), "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{bad("3"), "", "1:ACTIVE* 2:REMOVING 3:ERROR"},
-		{Closed{"2"}, "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
+		{Closed{in("2")}, "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 	},
 	"superseded by a broken version, and its files could not be deleted": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
 		{list("1", "2"), "load 2, cancel 1", "1:REMOVING 2:BUILDING"},
 		{bad("1"), "delete 1", "1:REMOVING 2:BUILDING"},
-		{Deleted{"1", "busy"}, "", "1:REMOVING 2:BUILDING"},
+		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 	},
 	"a version that failed, left the source and is back": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{list("1"), "retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
-		{Planned{"2", true}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), true}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:PREPARED 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:PREPARED 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served before a restart cannot be had any more": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
 	"what was served before a restart is kept though many newer ones have come": {
 		{restart("1", []string{"1"}, []string{"0", "1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
-		{Absent{"2"}, "", "1:AVAILABLE 4:BUILDING"},
+		{Absent{in("4")}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
+		{Absent{in("2")}, "", "1:AVAILABLE 4:BUILDING"},
 		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 4:BUILDING"},
 		{list("0", "1", "2", "3", "4"), "", "1:ACTIVE* 4:BUILDING"},
 	},
 	"what was served before a restart is kept until it can be had, or another": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"1"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
-		{Absent{"2"}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"3"}, "", "1:AVAILABLE 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "1:AVAILABLE 4:BUILDING"},
+		{Absent{in("1")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
+		{Absent{in("2")}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{in("3")}, "", "1:AVAILABLE 4:AVAILABLE"},
+		{Absent{in("4")}, "load 4", "1:AVAILABLE 4:BUILDING"},
 		{list("1", "2", "3", "4", "5"), "open 1, load 5, cancel 4", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{Absent{"1"}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{Planned{"5", false}, "prepare 5", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
+		{Absent{in("1")}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
+		{Planned{in("5"), false}, "prepare 5", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
 		{elsewhere("5"), "activate 5, delete 1", "1:REMOVING 4:REMOVING 5:ACTIVE*"},
 	},
 	"what was served before a restart was taken back": {
@@ -306,7 +306,7 @@ var scripts = map[string][]step{
 	"what was served before a restart was taken back, and is not here any more": {
 		{restart("2", []string{"1"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
-		{Absent{"2"}, "activate 1", "1:ACTIVE*"},
+		{Absent{in("2")}, "activate 1", "1:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
 		{withoutSource("2", "1"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -315,10 +315,10 @@ var scripts = map[string][]step{
 	},
 	"a load that was overtaken by a change of what has to be held is not an attempt": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
-		{LoadEnded{Version: "1", Outdated: true}, "load 1", "1:PREPARED"},
-		{LoadEnded{Version: "1", Outdated: true}, "load 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{LoadEnded{Input: in("1"), Outdated: true}, "load 1", "1:PREPARED"},
+		{LoadEnded{Input: in("1"), Outdated: true}, "load 1", "1:PREPARED"},
 		{ok("1"), "load 1", "1:PREPARED"},
 		{ok("1"), "", "1:ERROR"},
 	},
@@ -329,7 +329,7 @@ var scripts = map[string][]step{
 		{list("1"), "cancel 2", "1:ACTIVE* 2:REMOVING"},
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "", "1:ACTIVE* 2:REMOVING"},
-		{Deleted{"2", ""}, "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Deleted{in("2"), ""}, "load 2", "1:ACTIVE* 2:BUILDING"},
 	},
 	"an error of the newest leaves the current one, and is not retried by a refresh": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -338,57 +338,57 @@ var scripts = map[string][]step{
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
 		{list("1", "3"), "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
-		{Deleted{"2", ""}, "", "1:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 3:ERROR"},
-		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:ERROR"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:ERROR"},
+		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
+		{Planned{in("3"), false}, "prepare 3", "1:ACTIVE* 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
 		{list("1", "3"), "", "1:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 3:ERROR"},
+		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
 	},
 	"a version that failed and was repaired is not what it was": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{bad("1"), "", "1:ERROR"},
-		{Retry{"1"}, "load 1", "1:ERROR"},
-		{Planned{"1", true}, "prepare 1", "1:ERROR"},
+		{Retry{in("1")}, "load 1", "1:ERROR"},
+		{Planned{in("1"), true}, "prepare 1", "1:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Planned{"1", true}, "", "1:ACTIVE*"}, // the active version cannot be replaced
+		{Planned{in("1"), true}, "", "1:ACTIVE*"}, // the active version cannot be replaced
 		{bad("1"), "", "1:ACTIVE*"},
 	},
 	"an error with nothing to serve: the next older": {
 		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{"3"}, "", "2:AVAILABLE 4:BUILDING"},
-		{Absent{"2"}, "", "4:BUILDING"},
+		{Absent{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{in("3")}, "", "2:AVAILABLE 4:BUILDING"},
+		{Absent{in("2")}, "", "4:BUILDING"},
 		{bad("4"), "load 3", "3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "2:BUILDING 3:ERROR 4:ERROR"},
-		{Retry{"4"}, "load 4", "2:BUILDING 3:ERROR 4:ERROR"},
+		{Retry{in("4")}, "load 4", "2:BUILDING 3:ERROR 4:ERROR"},
 		{bad("4"), "", "2:BUILDING 3:ERROR 4:ERROR"},
-		{Planned{"2", false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
+		{Planned{in("2"), false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
 		{here("2"), "activate 2", "2:ACTIVE* 3:ERROR 4:ERROR"},
 		{ok("2"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
 		{list("2", "3", "4"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
-		{Retry{"4"}, "load 4", "2:ACTIVE* 3:ERROR 4:ERROR"},
+		{Retry{in("4")}, "load 4", "2:ACTIVE* 3:ERROR 4:ERROR"},
 	},
 	"the retried newest gets ahead of the older one that loads meanwhile": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"1"}, "", "2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "2:BUILDING"},
+		{Absent{in("1")}, "", "2:AVAILABLE"},
+		{Absent{in("2")}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
-		{Retry{"2"}, "load 2", "1:BUILDING 2:ERROR"},
-		{Planned{"2", false}, "prepare 2", "1:BUILDING 2:ERROR"},
+		{Retry{in("2")}, "load 2", "1:BUILDING 2:ERROR"},
+		{Planned{in("2"), false}, "prepare 2", "1:BUILDING 2:ERROR"},
 		{here("2"), "activate 2, cancel 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"a fresh version supersedes an older one that loads because another failed": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"1"}, "", "2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "2:BUILDING"},
+		{Absent{in("1")}, "", "2:AVAILABLE"},
+		{Absent{in("2")}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{list("1", "2", "3"), "load 3, cancel 1, delete 2", "1:REMOVING 2:REMOVING 3:BUILDING"},
 	},
@@ -396,17 +396,17 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
 		{Gone{}, "", "1:REMOVING 2:REMOVING"},
 		{list("1", "2", "3"), "", "1:REMOVING 2:REMOVING"},
-		{Closed{"1"}, "delete 1", "1:REMOVING 2:REMOVING"},
-		{Closed{"2"}, "", "1:REMOVING 2:REMOVING"},
-		{Deleted{"1", "busy"}, "", "1:REMOVING 2:REMOVING"},
+		{Closed{in("1")}, "delete 1", "1:REMOVING 2:REMOVING"},
+		{Closed{in("2")}, "", "1:REMOVING 2:REMOVING"},
+		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:REMOVING"},
 		{bad("2"), "delete 2", "1:REMOVING 2:REMOVING"},
-		{Deleted{"2", ""}, "", "1:REMOVING"},
+		{Deleted{in("2"), ""}, "", "1:REMOVING"},
 		{Gone{}, "delete 1", "1:REMOVING"},
-		{Deleted{"1", ""}, "", ""},
+		{Deleted{in("1"), ""}, "", ""},
 	},
 	"gone while an old version lingers and a new one is being opened": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -418,75 +418,75 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
-		{Idle{"1"}, "", "1:REMOVING 2:REMOVING"},
+		{Idle{in("1")}, "", "1:REMOVING 2:REMOVING"},
 	},
 	"a block that is corrupt again is loaded again after a retry": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "", "1:ACTIVE*"},
-		{Retry{"1"}, "load 1", "1:ACTIVE*"},
+		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 	},
 	"a corrupt block is set aside and loaded again while the version stays": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Planned{"1", false}, "", "1:ACTIVE*"},
+		{Planned{in("1"), false}, "", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next retry
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next retry
 		{partly("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
-		{Retry{"1"}, "load 1", "1:ACTIVE*"},
+		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
 		{bad("1"), "", "1:ACTIVE*"},
-		{Retry{"1"}, "load 1", "1:ACTIVE*"},
+		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 	},
 	"a load that ends without an error and without an end is repeated once": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Corrupted{"1", 5}, "set aside 1/5", "1:ACTIVE*"},
+		{Corrupted{in("1"), 5}, "set aside 1/5", "1:ACTIVE*"},
 		{partly("1"), "", "1:ACTIVE*"},
 		{ok("1"), "load 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
-		{Retry{"1"}, "load 1", "1:ACTIVE*"},
+		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
 	},
 	"a retry is for one version": {
 		{source("1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE"},
-		{Absent{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
-		{Retry{"3"}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // already loading
+		{Absent{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
+		{Retry{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // already loading
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Retry{"2"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Retry{"9"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{in("2")}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{in("9")}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Planned{in("3"), false}, "prepare 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 2:AVAILABLE 3:ACTIVE*"},
 	},
 	"in a cluster the switch does not wait for this node's own load": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{partly("2"), "", "1:ACTIVE* 2:PREPARED"},
 		{elsewhere("2"), "activate 2, retire 1, cancel 1", "1:REMOVING 2:ACTIVE*"},
 		{here("2"), "", "1:REMOVING 2:ACTIVE*"},
@@ -494,57 +494,57 @@ var scripts = map[string][]step{
 	},
 	"in a cluster a node whose own load failed switches with the others": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{elsewhere("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-		{Retry{"2"}, "load 2", "1:REMOVING 2:ACTIVE*"},
+		{Retry{in("2")}, "load 2", "1:REMOVING 2:ACTIVE*"},
 	},
 	"in a cluster what is done here waits for the others, even if a newer one is found": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
 		{list("1", "2"), "load 2", "1:PREPARED 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
 	},
-	"a version that waits for others and whose files have changed gives way to its revision": {
+	"a version that waits for others and whose files have changed gives way to what they are now": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
-		{list("1#00001", "10"), "load 10, retire 1", "1:REMOVING 10:BUILDING"},
-		{list("1#00001"), "load 1#00001, cancel 10", "1:REMOVING 1#00001:BUILDING 10:REMOVING"},
+		{list("1~f", "10"), "load 10, retire 1", "1:REMOVING 10:BUILDING"},
+		{list("1~f"), "load 1~f, cancel 10", "1:REMOVING 1~f:BUILDING 10:REMOVING"},
 	},
-	"an active version is served until its revision is ready": {
+	"an active version is served until its other input is ready": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{list("1#00001"), "load 1#00001", "1:ACTIVE* 1#00001:BUILDING"},
-		{Planned{"1#00001", false}, "prepare 1#00001", "1:ACTIVE* 1#00001:PREPARED"},
-		{waiting("1#00001"), "", "1:ACTIVE* 1#00001:PREPARED"},
-		{here("1#00001"), "activate 1#00001, retire 1", "1:REMOVING 1#00001:ACTIVE*"},
-		{list("1#00001", "10"), "load 10", "1:REMOVING 1#00001:ACTIVE* 10:BUILDING"},
+		{list("1~f"), "load 1~f", "1:ACTIVE* 1~f:BUILDING"},
+		{Planned{in("1~f"), false}, "prepare 1~f", "1:ACTIVE* 1~f:PREPARED"},
+		{waiting("1~f"), "", "1:ACTIVE* 1~f:PREPARED"},
+		{here("1~f"), "activate 1~f, retire 1", "1:REMOVING 1~f:ACTIVE*"},
+		{list("1~f", "10"), "load 10", "1:REMOVING 1~f:ACTIVE* 10:BUILDING"},
 	},
 	"what cannot be looked at is neither loaded nor removed": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
-		{Absent{"1"}, "", "2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "2:PREPARED"},
+		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{in("1")}, "", "2:BUILDING"},
+		{Planned{in("2"), false}, "prepare 2", "2:PREPARED"},
 		{partly("2"), "", "2:PREPARED"},
 		{away("2"), "load 1", "1:BUILDING 2:ERROR"},
-		{Listed{Versions: []string{"1"}, Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
+		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
 		{list("1", "2"), "", "1:BUILDING 2:ERROR"},
 	},
 	"what was served before a restart and cannot be looked at is not given up": {
-		{Start{Local: []string{"2"}, Served: "2"}, "open 2", "2:AVAILABLE"},
-		{Absent{"2"}, "", "2:AVAILABLE"},
-		{Listed{Versions: []string{"1"}, Unknown: []string{"2"}, Relook: true}, "", "2:AVAILABLE"},
+		{Start{Local: inputs("2"), Served: in("2")}, "open 2", "2:AVAILABLE"},
+		{Absent{in("2")}, "", "2:AVAILABLE"},
+		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}, Relook: true}, "", "2:AVAILABLE"},
 		{list("1", "2"), "open 2", "2:AVAILABLE"},
 	},
 	"events of unknown versions change nothing": {
@@ -552,12 +552,12 @@ var scripts = map[string][]step{
 		{here("7"), "", "1:AVAILABLE"},
 		{ok("7"), "", "1:AVAILABLE"},
 		{ok("1"), "", "1:AVAILABLE"},
-		{Corrupted{"7", 1}, "", "1:AVAILABLE"},
-		{Corrupted{"1", 1}, "", "1:AVAILABLE"},
-		{Idle{"1"}, "", "1:AVAILABLE"},
-		{Closed{"1"}, "", "1:AVAILABLE"},
-		{Deleted{"1", ""}, "", "1:AVAILABLE"},
-		{Planned{"1", false}, "", "1:AVAILABLE"},
+		{Corrupted{in("7"), 1}, "", "1:AVAILABLE"},
+		{Corrupted{in("1"), 1}, "", "1:AVAILABLE"},
+		{Idle{in("1")}, "", "1:AVAILABLE"},
+		{Closed{in("1")}, "", "1:AVAILABLE"},
+		{Deleted{in("1"), ""}, "", "1:AVAILABLE"},
+		{Planned{in("1"), false}, "", "1:AVAILABLE"},
 	},
 }
 
@@ -565,6 +565,14 @@ func TestNext(t *testing.T) {
 	maps.Copy(scripts, servedScripts)
 	maps.Copy(scripts, pinScripts)
 	maps.Copy(scripts, heldScripts)
+	maps.Copy(scripts, takenScripts)
+	maps.Copy(scripts, lostScripts)
+	maps.Copy(scripts, rollbackScripts())
+	for _, pair := range [][2]string{{"2", "2~f"}, {"2", "2~0"}} { // the hash of the other input is greater, or less
+		for name, script := range inputScripts(pair[0], pair[1]) {
+			scripts[name+", "+pair[0]+" and "+pair[1]] = script
+		}
+	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			var s State
@@ -589,19 +597,19 @@ func TestNext(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	s, _ := next(State{}, source("1"))
-	for _, e := range []Event{Absent{"1"}, LoadEnded{Version: "1", Err: "part-00000 is truncated"}, Retry{"1"}} {
+	for _, e := range []Event{Absent{in("1")}, LoadEnded{Input: in("1"), Err: "part-00000 is truncated"}, Retry{in("1")}} {
 		s, _ = Next(s, e)
 	}
-	if v, found := s.Entry("1"); !found || v.Status != Error || v.Work != Loading || v.Reason != "part-00000 is truncated" {
+	if v, found := s.Entry(in("1")); !found || v.Status != Error || v.Work != Loading || v.Reason != "part-00000 is truncated" {
 		t.Errorf("a retried version shows %+v; want it in ERROR with the reason of its last failure", v)
 	}
-	for _, e := range []Event{Planned{"1", false}, here("1"), ok("1")} {
+	for _, e := range []Event{Planned{in("1"), false}, here("1"), ok("1")} {
 		s, _ = Next(s, e)
 	}
-	if v, _ := s.Entry("1"); v.Reason != "" {
+	if v, _ := s.Entry(in("1")); v.Reason != "" {
 		t.Errorf("a version that was repaired still says %q", v.Reason)
 	}
-	if _, found := s.Entry("2"); found {
+	if _, found := s.Entry(in("2")); found {
 		t.Error("Entry finds an unknown version")
 	}
 }
@@ -611,11 +619,11 @@ func TestReasons(t *testing.T) {
 func TestCompleteVersionHasNoError(t *testing.T) {
 	for name, seen := range map[string]Seen{"active": here("1"), "prepared": waiting("1")} {
 		s, _ := next(State{}, source("1"))
-		died := LoadEnded{Version: "1", Err: "the load process has ended too early", Passing: true}
-		for _, e := range []Event{Absent{"1"}, Planned{"1", false}, nothing("1"), seen, died} {
+		died := LoadEnded{Input: in("1"), Err: "the load process has ended too early", Passing: true}
+		for _, e := range []Event{Absent{in("1")}, Planned{in("1"), false}, nothing("1"), seen, died} {
 			s, _ = Next(s, e)
 		}
-		if v, _ := s.Entry("1"); v.Reason == "" {
+		if v, _ := s.Entry(in("1")); v.Reason == "" {
 			t.Errorf("%s: the failure is not shown", name)
 		}
 		want := s.Entries[0]
@@ -623,8 +631,8 @@ func TestCompleteVersionHasNoError(t *testing.T) {
 		if want.Status == Error {
 			want.Status = Prepared
 		}
-		s, actions := Next(s, Retry{"1"})
-		if v, _ := s.Entry("1"); cmp.Diff(want, v) != "" || len(actions) > 0 {
+		s, actions := Next(s, Retry{in("1")})
+		if v, _ := s.Entry(in("1")); cmp.Diff(want, v) != "" || len(actions) > 0 {
 			t.Errorf("%s: after a retry it is %+v, and %v is to be done", name, v, actions)
 		}
 	}

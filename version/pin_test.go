@@ -1,17 +1,17 @@
 package version
 
-func pinned(p Pin, v ...string) Listed { return Listed{Versions: v, Pin: p} }
+func pinned(p Pin, v ...string) Listed { return Listed{Inputs: inputs(v...), Pin: p} }
 
-func keeping(keep int, v ...string) Listed { return Listed{Versions: v, Keep: keep} }
+func keeping(keep int, v ...string) Listed { return Listed{Inputs: inputs(v...), Keep: keep} }
 
 // pinScripts are further scripts of TestNext: of pins and of kept versions.
 var pinScripts = map[string][]step{
 	"an excluded version is replaced by an older one, which is loaded first": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
-		{Absent{"1"}, "", "2:ACTIVE*"},
+		{Absent{in("1")}, "", "2:ACTIVE*"},
 		{pinned(Pin{Excluded: []string{"2"}}, "1"), "load 1", "1:BUILDING 2:ACTIVE*"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
 		{waiting("1"), "", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{ok("1"), "", "1:ACTIVE* 2:REMOVING"},
@@ -22,17 +22,17 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
-		{Listed{Versions: []string{"1"}, Pin: Pin{Version: "1"}, Keep: 2}, "activate 1 back", "1:ACTIVE* 2:PREPARED"},
+		{Listed{Inputs: inputs("1"), Pin: Pin{Version: "1"}, Keep: 2}, "activate 1 back", "1:ACTIVE* 2:PREPARED"},
 		{Pinned{Pin{}}, "activate 2", "1:PREPARED 2:ACTIVE*"},
 	},
 	"a kept version is served at once after a rollback, although the source does not have it any more": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{Listed{Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
@@ -41,41 +41,41 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
-		{Seen{Version: "1", Complete: true, Readable: true, Whole: true}, "", "1:PREPARED 2:ACTIVE*"},
-		{Listed{Versions: []string{"1"}, Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
+		{Seen{Input: in("1"), Complete: true, Readable: true, Whole: true}, "", "1:PREPARED 2:ACTIVE*"},
+		{Listed{Inputs: inputs("1"), Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 	},
 	"the version that is kept is the newest of the former ones": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{keeping(2, "2", "3"), "load 3", "1:PREPARED 2:ACTIVE* 3:BUILDING"},
-		{LoadEnded{Version: "3", Err: "disk full", NoRoom: true}, "retire 1", "1:REMOVING 2:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
-		{Planned{"3", false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{LoadEnded{Input: in("3"), Err: "disk full", NoRoom: true}, "retire 1", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{Retry{in("3")}, "load 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{Planned{in("3"), false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
 	},
 	"kept versions are kept over a restart": {
-		{start{Start{Local: []string{"1", "2", "3"}, Served: "3", Keep: 2}, keeping(2, "3")}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{start{Start{Local: inputs("1", "2", "3"), Served: in("3"), Keep: 2}, keeping(2, "3")}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("1"), "", "1:PREPARED 2:AVAILABLE 3:AVAILABLE"},
 		{here("2"), "retire 1", "1:REMOVING 2:PREPARED 3:AVAILABLE"},
 		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
 	},
 	"a restart after a rollback does not forget it, also without the source": {
-		{start{Start{Local: []string{"1", "2"}, Served: "1", Pin: Pin{Excluded: []string{"2"}}}, Unlisted{}}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{start{Start{Local: inputs("1", "2"), Served: in("1"), Pin: Pin{Excluded: []string{"2"}}}, Unlisted{}}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
 		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
 	},
 	"what is not allowed is served after a restart until another version is ready": {
-		{start{Start{Local: []string{"2"}, Served: "2"}, pinned(Pin{Version: "1"}, "1")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{start{Start{Local: inputs("2"), Served: in("2")}, pinned(Pin{Version: "1"}, "1")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{Absent{"1"}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
-		{Planned{"1", false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
+		{Absent{in("1")}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
+		{Planned{in("1"), false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
 	},
@@ -84,6 +84,6 @@ var pinScripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
 		{pinned(Pin{Version: "1"}, "1"), "cancel 2", "1:ACTIVE* 2:REMOVING"},
-		{LoadEnded{Version: "2", Err: "cancelled"}, "delete 2", "1:ACTIVE* 2:REMOVING"},
+		{LoadEnded{Input: in("2"), Err: "cancelled"}, "delete 2", "1:ACTIVE* 2:REMOVING"},
 	},
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"sync/atomic"
+
+	"sequins/internal/content"
 )
 
 // Set holds the readable versions of one database. Acquire and AcquireVersion may
@@ -12,13 +14,13 @@ import (
 type Set struct {
 	db      string
 	current atomic.Pointer[Version]
-	named   atomic.Pointer[map[string]*Version] // read-only, replaced as a whole
+	named   atomic.Pointer[map[content.Input]*Version] // read-only, replaced as a whole
 	reports chan Corruption
 }
 
 // Corruption reports a block that was found damaged while it was read.
 type Corruption struct {
-	Version   string
+	Input     content.Input
 	Partition int
 	Err       error
 
@@ -33,7 +35,7 @@ const maxReports = 64
 // NewSet returns an empty set.
 func NewSet(db string) *Set {
 	s := &Set{db: db, reports: make(chan Corruption, maxReports)}
-	s.named.Store(&map[string]*Version{})
+	s.named.Store(&map[content.Input]*Version{})
 	return s
 }
 
@@ -55,13 +57,13 @@ func (s *Set) Acquire() *Handle {
 }
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current
-// or retired, or nil. Of several revisions it is the current one, or else the
-// newest, of those that have the plan; an empty plan is that of all, and a version
-// whose plan is not known has any. It restarts the idle time of a retired version.
-func (s *Set) AcquireVersion(name, plan string) *Handle {
+// or retired, or nil. code is that of its content (see content.Content); "" is that of
+// any: the current one, or else one that is not retired. It restarts the idle time
+// of a retired version.
+func (s *Set) AcquireVersion(name, code string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
-	for id, each := range *s.named.Load() {
-		if each.name == name && same(each.info.Plan, plan) && (v == nil || each == current || v != current && id > v.info.Name) {
+	for _, each := range *s.named.Load() {
+		if each.info.Name == name && (code == "" || code == each.code) && (v == nil || each == current || v != current && v.retired.Load() != 0) {
 			v = each
 		}
 	}
@@ -75,19 +77,19 @@ func (s *Set) AcquireVersion(name, plan string) *Handle {
 }
 
 // AcquireServed returns a handle on the current version, or on one that it has replaced and that can still be read,
-// by name, or nil. Of several revisions it is the newest that is not newer than the current version. Unlike
-// AcquireVersion it does not delay the removal of a replaced version, as any client can ask for one, and a version that is
-// withheld cannot be acquired.
-func (s *Set) AcquireServed(name string) *Handle {
+// by name, or nil. code is that of its content; "" is that of any. Unlike AcquireVersion it does not delay the removal of a replaced version, as any client
+// can ask for one, and neither a version that is withheld nor a content that is to take the place of the current one can be acquired.
+func (s *Set) AcquireServed(name, code string) *Handle {
 	current := s.current.Load()
-	if current == nil {
+	if current == nil || name > current.info.Name {
 		return nil
 	}
 	v := current
-	if v.name != name {
+	if v.info.Name != name || code != "" && v.code != code {
 		v = nil
-		for id, each := range *s.named.Load() {
-			if each.name == name && id <= current.info.Name && each.mayBeNamed() && (v == nil || id > v.info.Name) {
+		for _, each := range *s.named.Load() {
+			may := each.wasCurrent.Load() || name != current.info.Name && !each.withheld.Load()
+			if each.info.Name == name && (code == "" || each.code == code) && may && (v == nil || each.id > v.id) { // the one that was opened last
 				v = each
 			}
 		}
@@ -97,9 +99,6 @@ func (s *Set) AcquireServed(name string) *Handle {
 	}
 	return (*Handle)(v)
 }
-
-// same reports whether two plans are equal or one is unknown.
-func same(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Readable reports whether the version with a Handle.ID is in the set.
 func (s *Set) Readable(id uint64) bool {
@@ -111,15 +110,15 @@ func (s *Set) Readable(id uint64) bool {
 	return false
 }
 
-// Version returns a version by its id, or nil.
-func (s *Set) Version(name string) *Version { return (*s.named.Load())[name] }
+// Version returns the version of an input, or nil.
+func (s *Set) Version(in content.Input) *Version { return (*s.named.Load())[in] }
 
-// Current returns the id of the current version, or "".
-func (s *Set) Current() string {
+// Current returns the content of the current version; zero if there is none.
+func (s *Set) Current() content.Content {
 	if v := s.current.Load(); v != nil {
-		return v.info.Name
+		return v.info.Content
 	}
-	return ""
+	return content.Content{}
 }
 
 // Corruptions receives each damaged block once until it is replaced.
@@ -129,17 +128,17 @@ func (s *Set) Corruptions() <-chan Corruption { return s.reports }
 // if it has been replaced since, alone or with its version: a version can be
 // deleted and loaded again under its name while a report waits.
 func (s *Set) Concerns(c Corruption) bool {
-	return c.version != nil && s.Version(c.Version) == c.version && c.version.blocks[c.Partition].Load() == c.slot
+	return c.version != nil && s.Version(c.Input) == c.version && c.version.blocks[c.Partition].Load() == c.slot
 }
 
 // Prepare puts a version into the set: it can be acquired by name. If there is
-// one of this name already, v takes its place, also as the current one, and it
+// one of its input already, v takes its place, also as the current one, and it
 // is returned to be closed.
 func (s *Set) Prepare(v *Version) (replaced *Version) {
 	named := maps.Clone(*s.named.Load())
-	replaced = named[v.info.Name]
+	replaced = named[v.info.Input]
 	v.reports = s.reports
-	named[v.info.Name] = v
+	named[v.info.Input] = v
 	s.named.Store(&named)
 	if replaced != nil {
 		if s.current.Load() == replaced {
@@ -150,21 +149,21 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 	return replaced
 }
 
-// Activate makes a version of the set the current one. An older version than the
+// Activate makes a version of the set the current one. One with a lesser name than the
 // current one is an error: see GoBack.
-func (s *Set) Activate(name string) error { return s.activate(name, false) }
+func (s *Set) Activate(in content.Input) error { return s.activate(in, false) }
 
 // GoBack is Activate for a version that may be older than the current one, which
 // the pin does not allow.
-func (s *Set) GoBack(name string) error { return s.activate(name, true) }
+func (s *Set) GoBack(in content.Input) error { return s.activate(in, true) }
 
-func (s *Set) activate(name string, back bool) error {
-	v := s.Version(name)
+func (s *Set) activate(in content.Input, back bool) error {
+	v := s.Version(in)
 	if v == nil {
-		return fmt.Errorf("version %s of %s cannot become active: it is not in the set", name, s.db)
+		return fmt.Errorf("version %s of %s cannot become active: it is not in the set", in.Name, s.db)
 	}
-	if current := s.Current(); name < current && !back {
-		return fmt.Errorf("version %s of %s cannot become active after %s", name, s.db, current)
+	if current := s.Current(); in.Name < current.Name && !back {
+		return fmt.Errorf("version %s of %s cannot become active after %s", in.Name, s.db, current.Name)
 	}
 	v.wasCurrent.Store(true)
 	s.current.Store(v)
@@ -173,15 +172,15 @@ func (s *Set) activate(name string, back bool) error {
 
 // Retire starts the time of Version.Idle. The version can still be acquired by
 // name.
-func (s *Set) Retire(name string) {
-	if v := s.Version(name); v != nil {
+func (s *Set) Retire(in content.Input) {
+	if v := s.Version(in); v != nil {
 		v.retire()
 	}
 }
 
 // Revive takes Retire back.
-func (s *Set) Revive(name string) {
-	if v := s.Version(name); v != nil {
+func (s *Set) Revive(in content.Input) {
+	if v := s.Version(in); v != nil {
 		v.retired.Store(0)
 	}
 }
@@ -189,13 +188,13 @@ func (s *Set) Revive(name string) {
 // Remove removes a version from the set and returns it, or nil. The caller must
 // close it, and not earlier: Acquire relies on that. If it was the current
 // version, there is none afterwards.
-func (s *Set) Remove(name string) *Version {
-	v := s.Version(name)
+func (s *Set) Remove(in content.Input) *Version {
+	v := s.Version(in)
 	if v == nil {
 		return nil
 	}
 	named := maps.Clone(*s.named.Load())
-	delete(named, name)
+	delete(named, in)
 	s.named.Store(&named)
 	s.current.CompareAndSwap(v, nil)
 	return v

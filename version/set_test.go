@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/test/expect"
 )
@@ -67,10 +68,6 @@ func (b *fakeBlock) Close() error {
 	return nil
 }
 
-func newVersion(name string, partitions int) *Version {
-	return New(Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Following: Solo{}})
-}
-
 // ready returns a set whose current version has fake blocks.
 func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
 	t.Helper()
@@ -81,13 +78,13 @@ func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
 		expect.NoError(t, v.Put(p, all[p]))
 	}
 	s.Prepare(v)
-	expect.NoError(t, s.Activate(name))
+	expect.NoError(t, s.Activate(in(name)))
 	return s, all
 }
 
 func TestHandleReads(t *testing.T) {
 	s := NewSet("db")
-	if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Current() != "" {
+	if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Current() != (content.Content{}) {
 		t.Fatal("Acquire of an empty set returned a version")
 	}
 	v := newVersion("1", 2)
@@ -123,7 +120,7 @@ func TestHandleReads(t *testing.T) {
 		t.Errorf("Held():\n%s", diff)
 	}
 	h.Release()
-	expect.NoError(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 }
 
 func TestEmptyVersion(t *testing.T) {
@@ -133,31 +130,31 @@ func TestEmptyVersion(t *testing.T) {
 		t.Errorf("Get from an empty version = %v, %v", found, err)
 	}
 	h.Release()
-	expect.NoError(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 }
 
 func TestForwardOnly(t *testing.T) {
 	s, _ := ready(t, "2", 1)
-	if err := s.Activate("3"); err == nil {
+	if err := s.Activate(in("3")); err == nil {
 		t.Error("a version that is not in the set became active")
 	}
 	s.Prepare(newVersion("1", 1))
-	if err := s.Activate("1"); err == nil {
+	if err := s.Activate(in("1")); err == nil {
 		t.Error("an older version was activated")
 	}
-	if s.Current() != "2" {
-		t.Errorf("current is %q", s.Current())
+	if s.Current().Input != in("2") {
+		t.Errorf("current is %v", s.Current())
 	}
 }
 
 func TestPrepareReplaces(t *testing.T) {
 	s, all := ready(t, "1", 1)
-	old, fresh := s.Version("1"), newVersion("1", 2)
+	old, fresh := s.Version(in("1")), newVersion("1", 2)
 	h := s.Acquire()
 	if got := s.Prepare(fresh); got != old {
 		t.Errorf("Prepare returned %p, want %p", got, old)
 	}
-	if s.Version("1") != fresh || s.Acquire().Partitions() != 2 {
+	if s.Version(in("1")) != fresh || s.Acquire().Partitions() != 2 {
 		t.Error("the old one is still there")
 	}
 	if _, _, err := h.Get(0, nil, nil); err != nil || all[0].closed.Load() {
@@ -171,8 +168,8 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, all := ready(t, "1", 1)
 		h1, h2 := s.Acquire(), s.AcquireVersion("1", "")
-		v := s.Remove("1")
-		if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Remove("1") != nil {
+		v := s.Remove(in("1"))
+		if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Remove(in("1")) != nil {
 			t.Error("a removed version can be acquired")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -220,14 +217,14 @@ func TestLateReaders(t *testing.T) {
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := ready(t, "1", 1)
-		v := s.Version("1")
+		v := s.Version(in("1"))
 		time.Sleep(time.Hour)
 		if v.Idle() != 0 {
 			t.Errorf("a current version is idle for %v", v.Idle())
 		}
-		s.Retire("1")
+		s.Retire(in("1"))
 		time.Sleep(time.Minute)
-		s.Retire("1") // does not restart the idle time
+		s.Retire(in("1")) // does not restart the idle time
 		if v.Idle() != time.Minute {
 			t.Errorf("idle for %v", v.Idle())
 		}
@@ -236,13 +233,13 @@ func TestIdle(t *testing.T) {
 		if v.Idle() != time.Second {
 			t.Errorf("idle for %v after a request", v.Idle())
 		}
-		expect.NoError(t, s.Remove("1").Close(t.Context()))
+		expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 	})
 }
 
 func TestPutReplaces(t *testing.T) {
 	s, all := ready(t, "1", 1)
-	v := s.Version("1")
+	v := s.Version(in("1"))
 	h := s.Acquire()
 	v.SetDamaged(0)
 	v.SetDamaged(1)
@@ -266,7 +263,7 @@ func TestPutReplaces(t *testing.T) {
 		}
 	}
 	h.Release()
-	expect.NoError(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 	if !all[0].closed.Load() || !fresh.closed.Load() {
 		t.Error("not all blocks were closed")
 	}
@@ -290,13 +287,13 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	var got []string
 	for len(s.Corruptions()) > 0 {
 		c := <-s.Corruptions()
-		got = append(got, fmt.Sprintf("%s/%d %v", c.Version, c.Partition, c.Err))
+		got = append(got, fmt.Sprintf("%s/%d %v", c.Input.Name, c.Partition, c.Err))
 	}
 	want := []string{"1/0 " + all[0].err.Error(), "1/1 input/output error"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reports:\n%s", diff)
 	}
-	expect.NoError(t, s.Version("1").Put(0, all[0])) // as damaged as before
+	expect.NoError(t, s.Version(in("1")).Put(0, all[0])) // as damaged as before
 	h.Get(0, nil, nil)
 	if len(s.Corruptions()) != 1 {
 		t.Error("a block that replaced another is not reported")
@@ -312,10 +309,10 @@ func TestReportsOfWhatWasReplaced(t *testing.T) {
 		return <-s.Corruptions()
 	}
 	first, second := report(0), report(1)
-	if !s.Concerns(first) || !s.Concerns(second) || s.Concerns(Corruption{Version: "1"}) {
+	if !s.Concerns(first) || !s.Concerns(second) || s.Concerns(Corruption{Input: in("1")}) {
 		t.Error("a report of a block in use is not of one")
 	}
-	expect.NoError(t, s.Version("1").Put(0, &fakeBlock{}))
+	expect.NoError(t, s.Version(in("1")).Put(0, &fakeBlock{}))
 	if s.Concerns(first) || !s.Concerns(second) {
 		t.Error("one block was replaced, and not the other")
 	}
@@ -323,7 +320,7 @@ func TestReportsOfWhatWasReplaced(t *testing.T) {
 	if s.Concerns(second) {
 		t.Error("a report of a version is taken for one of its successor")
 	}
-	expect.NoError(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 	if s.Concerns(second) {
 		t.Error("a report of a version that was removed")
 	}
@@ -335,7 +332,7 @@ func TestReportOfAReplacedBlock(t *testing.T) {
 	s, all := ready(t, "1", 1)
 	h := s.Acquire()
 	fresh := &fakeBlock{}
-	expect.NoError(t, s.Version("1").Put(0, fresh))
+	expect.NoError(t, s.Version(in("1")).Put(0, fresh))
 	h.Report(0, all[0], blocks.ErrCorrupt)
 	if n := len(s.Corruptions()); n != 0 {
 		t.Errorf("%d reports of a block that was replaced", n)
@@ -345,7 +342,7 @@ func TestReportOfAReplacedBlock(t *testing.T) {
 		t.Errorf("%d reports of the block that has replaced it", n)
 	}
 	h.Release()
-	expect.NoError(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 }
 
 func TestReportsNeverBlock(t *testing.T) {
@@ -372,7 +369,7 @@ func TestReportsNeverBlock(t *testing.T) {
 
 func TestSolo(t *testing.T) {
 	var c Cluster = Solo{}
-	f := c.Follow(t.Context(), "db", "1")
+	f := c.Follow(t.Context(), "db", in("1"))
 	if diff := cmp.Diff([]int{0, 1, 2}, f.Owned(make([]bool, 3))); diff != "" {
 		t.Error(diff)
 	}
@@ -403,7 +400,7 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 func BenchmarkAcquireRelease(b *testing.B) {
 	s, v := NewSet("db"), newVersion("1", 1)
 	s.Prepare(v)
-	s.Activate("1")
+	s.Activate(in("1"))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -412,37 +409,70 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// Without a plan, as older releases ask, the current revision answers.
-func TestAcquireWithoutAPlan(t *testing.T) {
-	s := NewSet("db")
-	revision := func(name, plan string) {
-		s.Prepare(New(Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Following: Solo{}}))
-	}
-	check := func(plan, want string) {
-		t.Helper()
-		h := s.AcquireVersion("1", plan)
-		if h == nil {
-			t.Fatalf("plan %q: no version", plan)
+// TestInputsOfOneName switches from one input of a version to another, whichever has the greater hash.
+func TestInputsOfOneName(t *testing.T) {
+	for _, pair := range [][2]string{{"1", "1~f"}, {"1", "1~0"}} {
+		x, y := pair[0], pair[1]
+		s, _ := ready(t, x, 1)
+		s.Prepare(newVersion(y, 1))
+		code := func(spelled string) string { return s.Version(in(spelled)).info.Code() }
+		check := func(code, want string) {
+			t.Helper()
+			h := s.AcquireVersion("1", code)
+			if h == nil {
+				t.Fatalf("%v: code %q: no version", pair, code)
+			}
+			defer h.Release()
+			if h.Content().Input != in(want) || h.Version() != "1" {
+				t.Errorf("%v: code %q: %v, want %s", pair, code, h.Content(), want)
+			}
 		}
-		defer h.Release()
-		if h.info.Name != want || h.Version() != "1" {
-			t.Errorf("plan %q: %s", plan, h.info.Name)
+		for i, current := range []string{x, y, x} {
+			expect.NoError(t, s.Activate(in(current)))
+			if h := s.AcquireServed("1", code(y)); (h != nil) != (i > 0) {
+				t.Errorf("%v: the content to switch to next: %v", pair, h)
+			} else if h != nil {
+				h.Release()
+			}
+			if s.Current().Input != in(current) {
+				t.Errorf("%v: current is %v, want %s", pair, s.Current(), current)
+			}
+			check("", current)
+			check(code(x), x)
+			check(code(y), y)
+			h := s.AcquireServed("1", "")
+			if h.Content().Input != in(current) {
+				t.Errorf("%v: %v is served, want %s", pair, h.Content(), current)
+			}
+			h.Release()
+		}
+		if h := s.AcquireVersion("1", content.Sum("other")+"."+content.Sum("division")); h != nil {
+			h.Release()
+			t.Errorf("%v: there is no such content", pair)
+		}
+		old := s.Remove(in(x))
+		check("", y)
+		if s.Acquire() != nil || s.Readable(old.id) || !s.Readable(s.Version(in(y)).id) {
+			t.Errorf("%v: one of two inputs was removed", pair)
+		}
+		expect.NoError(t, old.Close(t.Context()))
+		expect.NoError(t, s.Remove(in(y)).Close(t.Context()))
+	}
+}
+
+// TestAcquireOfARetiredInput: of two inputs of a name of which none is current, the one that stays answers.
+func TestAcquireOfARetiredInput(t *testing.T) {
+	for _, stays := range []string{"1~0", "1~f"} {
+		s, _ := ready(t, "2", 1)
+		s.Prepare(newVersion("1", 1))
+		s.Prepare(newVersion(stays, 1))
+		s.Retire(in("1"))
+		for range 20 { // the order of a map differs
+			h := s.AcquireVersion("1", "")
+			if h.Content().Input != in(stays) {
+				t.Fatalf("%v answers, want %s", h.Content(), stays)
+			}
+			h.Release()
 		}
 	}
-	revision("1", "a")
-	if err := s.Activate("1"); err != nil {
-		t.Fatal(err)
-	}
-	revision("1#00001", "b")
-	check("", "1")
-	check("a", "1")
-	check("b", "1#00001")
-	if h := s.AcquireVersion("1", "c"); h != nil {
-		t.Error("there is no such plan")
-	}
-	if err := s.Activate("1#00001"); err != nil {
-		t.Fatal(err)
-	}
-	check("", "1#00001")
-	check("a", "1")
 }

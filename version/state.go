@@ -2,7 +2,8 @@ package version
 
 import (
 	"slices"
-	"strings"
+
+	"sequins/internal/content"
 )
 
 // Status is the state of a version on this node.
@@ -74,9 +75,9 @@ const (
 	Deleting       // its files are being deleted
 )
 
-// Entry is the state of one version.
+// Entry is the state of one input of a version.
 type Entry struct {
-	Name   string // the version's id on this node: see Revise
+	content.Input
 	Status Status
 	// Reason is why the last load failed. It is kept during a retry: a version
 	// that has failed once does not keep an older one from being loaded.
@@ -91,9 +92,6 @@ type Entry struct {
 	Live bool
 	// Complete: this node holds every partition that it owns.
 	Complete bool
-	// Stale: it was being removed, and its files in the source may have changed since, or it was loaded from another source.
-	// It is not complete and not replicated until a load has planned it again.
-	Stale bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.
@@ -123,14 +121,23 @@ type Entry struct {
 	Reloaded []int
 }
 
+// Failure is a failed load from before a restart.
+type Failure struct {
+	content.Input
+	Reason   string
+	Faulty   bool // see Entry
+	Attempts int  // consecutive failures
+}
+
 // State is the state of one database. The zero State is that of an unknown
-// database.
+// database. A zero Input is none.
 type State struct {
-	// Entries are the versions on this node, ascending by name.
+	// Entries are the inputs on this node, ascending by name; those of one name in
+	// the order in which they were found.
 	Entries []Entry
-	// Current is the active version, or "". While the database exists it only
+	// Current is the active version. While the database exists its name only
 	// increases, unless Pin does not allow it.
-	Current string
+	Current content.Input
 	// Pin is what people have decided about the versions, by the last look at the
 	// source, or before a restart.
 	Pin Pin
@@ -141,23 +148,28 @@ type State struct {
 	Crowded bool
 	// Served is the version that was active before a restart. It is kept, and no
 	// older version becomes active, until a newer version is active or nothing of
-	// it can be read any more. "" once that is decided.
-	Served string
-	// Likely: it is not certain that Served was active, as the record cannot be read.
+	// it can be read any more. Zero once that is decided.
+	Served content.Input
+	// Likely: it is not known which version was active, and Served has the greatest
+	// name on the disk.
 	Likely bool
-	// Taken: Served is what other nodes serve. This one has served nothing before, and
-	// loads that first, so that it can compare newer versions with it.
-	Taken bool
+	// Taken is what other nodes served when this one started, if its name is greater than
+	// that of Served. It is loaded before newer versions, so that this node serves it
+	// with them and can compare newer versions with it. Zero once this node serves it or
+	// a newer one, or it has failed, is held, or the pin does not allow it.
+	Taken content.Input
 	// Superseded: a load was given up for a newer version since the last Activate.
 	Superseded bool
-	// Listed are the versions in the source when it was last read, ascending.
-	// Versions older than Current may be left out, and those that Pin does not
-	// allow are.
-	Listed []string
-	// Rejected are versions of the source that were held, maybe before a restart, and
+	// Listed are the inputs in the source when it was last read, ascending, one of each
+	// name. Versions older than Current may be left out, and those that Pin does
+	// not allow are.
+	Listed []content.Input
+	// Rejected are inputs of the source that were held, maybe before a restart, and
 	// removed for a newer one that is held, too. They are not loaded again while that
 	// is so, unless the pin changes.
-	Rejected []string
+	Rejected []content.Input
+	// Failed are failures from before the restart of inputs that have no entry.
+	Failed []Failure
 	// Looking: the first look at the source has not ended. Only what was served
 	// before the restart becomes active until then, or a kept version if the pin does
 	// not allow that, and nothing is loaded or removed.
@@ -165,12 +177,13 @@ type State struct {
 	// Waiting: other nodes have not yet had time to advertise what they hold, so what
 	// was served before the restart is not lost.
 	Waiting bool
-	// Unknown are versions of the source that could not be looked at then: nothing
-	// follows from their absence in Listed.
+	// Unknown are names of versions of the source that could not be inspected then:
+	// nothing follows from their absence in Listed.
 	Unknown []string
 	// Unrecorded: the node cannot record which version it serves, so that none but
 	// Served becomes active: after a restart an older one would be. The node sets it
-	// when it cannot carry out an Activate, and applies the event anew.
+	// when it cannot carry out an Activate, and applies the event anew. It has no effect
+	// while the pin does not allow the active one.
 	Unrecorded bool
 	// Read: the source has been read since the node started.
 	Read bool
@@ -178,19 +191,18 @@ type State struct {
 	Gone bool
 }
 
-// Entry returns the entry of a version; false if there is none.
-func (s State) Entry(name string) (Entry, bool) {
-	i, found := s.find(name)
-	if !found {
-		return Entry{}, false
+// Entry returns the entry of an input; false if there is none.
+func (s State) Entry(in content.Input) (Entry, bool) {
+	if i := s.find(in); i >= 0 {
+		return s.Entries[i], true
 	}
-	return s.Entries[i], true
+	return Entry{}, false
 }
 
-// WasServed reports whether clients are served from a version, or were.
-func (s State) WasServed(id string) bool {
-	v, _ := s.Entry(id)
-	return id == s.Current || id == s.Served || v.Former
+// WasServed reports whether clients are served from an input, or were.
+func (s State) WasServed(in content.Input) bool {
+	v, _ := s.Entry(in)
+	return in == s.Current || in == s.Served || v.Former
 }
 
 // Finished reports whether the database is not in the source any more and has no
@@ -201,17 +213,16 @@ func (s State) Finished() bool { return s.Gone && len(s.Entries) == 0 }
 // before a restart is served again: it is being opened or loaded, it can be read, or
 // other nodes may come with it.
 func (s State) Deciding() bool {
-	if s.Current != "" || s.Served == "" {
+	if s.Current.Name != "" || s.Served.Name == "" {
 		return false
 	}
 	v, _ := s.Entry(s.Served)
 	return s.Looking || s.Waiting || v.Work == Opening || v.Work == Loading || v.Live && v.Readable
 }
 
-func (s State) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.Entries, name, func(e Entry, name string) int {
-		return strings.Compare(e.Name, name)
-	})
+// find returns the index of an entry; -1 if there is none.
+func (s State) find(in content.Input) int {
+	return slices.IndexFunc(s.Entries, func(e Entry) bool { return e.Input == in })
 }
 
 // clone returns a deep copy of s.
@@ -222,7 +233,7 @@ func (s State) clone() State {
 		e.Reloaded = slices.Clone(e.Reloaded)
 	}
 	s.Pin.Excluded, s.Pin.Approved = slices.Clone(s.Pin.Excluded), slices.Clone(s.Pin.Approved)
-	s.Rejected = slices.Clone(s.Rejected)
+	s.Rejected, s.Failed = slices.Clone(s.Rejected), slices.Clone(s.Failed)
 	s.Listed, s.Unknown = slices.Clone(s.Listed), slices.Clone(s.Unknown)
 	return s
 }

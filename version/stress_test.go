@@ -35,9 +35,9 @@ func TestStress(t *testing.T) {
 			expect.NoError(t, v.Put(p, &fakeBlock{}))
 		}
 		s.Prepare(v)
-		expect.NoError(t, s.Activate(name(i)))
-		s.Retire(name(i - 1))
-		old := s.Remove(name(i - 1))
+		expect.NoError(t, s.Activate(in(name(i))))
+		s.Retire(in(name(i - 1)))
+		old := s.Remove(in(name(i - 1)))
 		closing.Go(func() {
 			if err := old.Close(context.Background()); err != nil {
 				t.Error(err)
@@ -50,7 +50,7 @@ func TestStress(t *testing.T) {
 	stop()
 	group.Wait()
 	closing.Wait()
-	expect.NoError(t, s.Remove(name(versions)).Close(t.Context()))
+	expect.NoError(t, s.Remove(in(name(versions))).Close(t.Context()))
 }
 
 func name(i int) string { return fmt.Sprintf("%06d", i) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/shard"
 )
 
@@ -24,14 +25,11 @@ type Block interface {
 // Info describes a version.
 type Info struct {
 	DB string
-	// Name is the version's id on this node: see Revise.
-	Name        string
+	content.Content
 	Partitions  int // 0 for an empty version
 	Partitioner shard.Partitioner
 	// LastModified is the newest modification time of its files in the source.
 	LastModified time.Time
-	// Plan is the plan of its blocks (store.Manifest.PlanHash); "" if unknown.
-	Plan string
 	// Following is what is known of its replicas on other nodes.
 	Following Following
 }
@@ -41,7 +39,7 @@ type Info struct {
 type Version struct {
 	id      uint64
 	info    Info
-	name    string // in the source
+	code    string // of the content
 	blocks  []atomic.Pointer[slot]
 	reports chan<- Corruption
 
@@ -81,7 +79,7 @@ func New(info Info) *Version {
 	return &Version{
 		id:      lastID.Add(1),
 		info:    info,
-		name:    Name(info.Name),
+		code:    info.Code(),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
 		drained: make(chan struct{}),
 		made:    time.Now(),
@@ -135,10 +133,14 @@ func (v *Version) Held() []bool {
 	return held
 }
 
-// SetPlan tells the other nodes by what plan this node holds the version, or will load it.
-func (v *Version) SetPlan() {
-	v.info.Following.SetPlan(v.info.Plan, v.Held())
+// SetDivision publishes by what division this node holds the version, or will load it.
+func (v *Version) SetDivision() {
+	v.info.Following.SetDivision(v.info.Division, v.Held())
 }
+
+// Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes
+// nothing for a version that is or was current, nor for other nodes.
+func (v *Version) Withhold(withheld bool) { v.withheld.Store(withheld) }
 
 // Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.
 func (v *Version) Idle() time.Duration {
@@ -214,7 +216,7 @@ func (v *Version) report(s *slot, partition int, err error) bool {
 		return true
 	}
 	select {
-	case v.reports <- Corruption{Version: v.info.Name, Partition: partition, Err: err, version: v, slot: s}:
+	case v.reports <- Corruption{Input: v.info.Input, Partition: partition, Err: err, version: v, slot: s}:
 		return true
 	default:
 		s.reported.Store(false)

@@ -1,11 +1,25 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"sequins/internal/content"
 )
+
+// flags is a set of inputs.
+type flags map[content.Input]bool
+
+// sorted returns the inputs that are in the map, whatever their values.
+func (f flags) sorted() []content.Input {
+	return slices.SortedFunc(maps.Keys(f), func(a, b content.Input) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Hash, b.Hash))
+	})
+}
 
 // world simulates a node and its source: it carries out actions, fails on invalid
 // ones, and generates the possible next events.
@@ -13,36 +27,49 @@ type world struct {
 	t     *testing.T
 	rnd   *rand.Rand
 	solo  bool
+	calm  bool // nothing happens by chance
 	state State
-	trace []string
+	trace []transition
 
-	source   []string        // versions in the source
-	broken   map[string]bool // versions whose loads fail
-	bad      map[string]bool // versions that a gate holds once they are complete, until somebody approves them
-	disk     map[string]bool
-	loads    map[string]bool // running; true if cancelled
-	planned  map[string]bool // running loads that have planned
-	live     map[string]bool
-	held     map[string]bool // all partitions are on this node
-	lingers  map[string]bool
-	closing  map[string]bool
-	current  string
-	answered []string // every version that was ever activated
-	queue    []Event  // answers, delivered before other events
+	source   []content.Input // ascending, one of each name
+	broken   flags           // inputs whose loads fail
+	bad      flags           // inputs that a gate holds once they are complete, until somebody approves them
+	disk     flags
+	loads    flags // running; true if cancelled
+	planned  flags // running loads that have planned
+	live     flags
+	held     flags // all partitions are on this node
+	remote   flags // other nodes have a part of it; true if they have all
+	refused  flags // inputs of which a load has failed or a block was damaged, or that the gate has held
+	lingers  flags
+	closing  flags
+	current  content.Input
+	answered []content.Input // every version that was ever activated
+	queue    []Event         // answers, delivered before other events
 	gone     bool
-	full     bool   // the disk: no other version can be recorded than that which is
-	recorded string // version that a restart would serve
+	full     bool          // the disk: no other version can be recorded than that which is
+	recorded content.Input // version that a restart would serve
 	pin      Pin
 	pinned   bool // pin has changed
 	keep     int
-	gated    bool   // some versions are bad
-	served   string // version that was active before the restart at the start of the walk
+	gated    bool          // some versions are bad
+	served   content.Input // version that was active before the restart at the start of the walk
+	likely   bool          // it is not known whether it was
+	taken    content.Input // what other nodes served then
+
+	kill func() // is called after each action
+}
+
+// transition is a step of a walk, to be printed when it fails.
+type transition struct {
+	event   Event
+	actions []Action
+	after   State
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: map[string]bool{}, bad: map[string]bool{}, disk: map[string]bool{},
-		loads: map[string]bool{}, planned: map[string]bool{}, live: map[string]bool{}, held: map[string]bool{},
-		lingers: map[string]bool{}, closing: map[string]bool{}}
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: flags{}, bad: flags{}, disk: flags{}, loads: flags{}, planned: flags{},
+		live: flags{}, held: flags{}, remote: flags{}, refused: flags{}, lingers: flags{}, closing: flags{}, kill: func() {}}
 	w.solo = w.rnd.IntN(2) == 0
 	w.keep = w.rnd.IntN(4)
 	w.gated = seed%3 == 0
@@ -51,17 +78,35 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (w *world) fatalf(format string, args ...any) {
 	w.t.Helper()
-	for _, line := range w.trace[max(0, len(w.trace)-40):] {
-		w.t.Log(line)
+	for _, step := range w.trace[max(0, len(w.trace)-40):] {
+		w.t.Logf("%T%v → %s | %v", step.event, step.event, describe(step.actions), step.after)
 	}
 	w.t.Fatalf(format, args...)
 }
 
-func (w *world) seen(v string) Seen {
-	judged := w.bad[v] && w.held[v] && v != w.current && v != w.served
-	unjudged := !judged && v != w.current && v != w.served && w.rnd.IntN(10) == 0
-	replicated := !unjudged && (w.held[v] && w.solo || !w.solo && w.rnd.IntN(4) == 0) && (judged || !w.bad[v])
-	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0, replicated || w.held[v] && w.rnd.IntN(2) == 0, judged, unjudged}
+// chance reports true once in n times, and never while the world is calm.
+func (w *world) chance(n int) bool { return !w.calm && w.rnd.IntN(n) == 0 }
+
+func (w *world) seen(v content.Input) Seen {
+	passed := v == w.current || v == w.served && !w.likely
+	judged := w.bad[v] && w.held[v] && !passed
+	if judged {
+		w.refused[v] = true
+	}
+	unjudged := !judged && !passed && w.chance(10)
+	enough := w.held[v] && w.solo || !w.solo && w.chance(4) || w.calm && w.remote[v]
+	replicated := enough && !unjudged && (judged || !w.bad[v])
+	readable := replicated || w.held[v] || w.calm && w.readable(v) || w.chance(2)
+	if readable && !w.held[v] {
+		w.remote[v] = w.remote[v] || replicated
+	}
+	return Seen{v, w.held[v], replicated, readable, replicated || w.held[v] && (w.calm || w.chance(2)), judged, unjudged}
+}
+
+// readable reports whether a version can be read after a restart, here or from other nodes.
+func (w *world) readable(v content.Input) bool {
+	_, remote := w.remote[v]
+	return w.held[v] && w.disk[v] || remote
 }
 
 // feed passes an event to the machine and carries out the actions, with all
@@ -73,15 +118,16 @@ func (w *world) feed(e Event) {
 		w.queue = w.queue[1:]
 		before := w.state
 		next, actions := Next(w.state, e)
-		if v := activated(actions); v != "" && w.full && v != w.recorded {
+		if v := activated(actions); v.Name != "" && w.full && v != w.recorded {
 			w.state.Unrecorded = true
 			next, actions = Next(w.state, e)
 		}
 		w.state = next
-		w.trace = append(w.trace, fmt.Sprintf("%T%v → %s | %v", e, e, describe(actions), next))
+		w.trace = append(w.trace, transition{e, actions, next})
 		w.checkStates(before, next, e)
 		for _, a := range actions {
 			w.carryOut(a)
+			w.kill()
 		}
 		w.check()
 	}
@@ -90,31 +136,31 @@ func (w *world) feed(e Event) {
 // toggleFull fills or frees the disk, and tries again to record a version.
 func (w *world) toggleFull() {
 	w.full, w.state.Unrecorded = !w.full, false
-	for _, v := range sorted(w.live) {
+	for _, v := range w.live.sorted() {
 		w.feed(w.seen(v))
 	}
 }
 
-func activated(actions []Action) string {
+func activated(actions []Action) content.Input {
 	for _, a := range actions {
 		if a.Op == Activate {
-			return a.Version
+			return a.Input
 		}
 	}
-	return ""
+	return content.Input{}
 }
 
 func (w *world) answer(e Event) { w.queue = append(w.queue, e) }
 
 func (w *world) carryOut(a Action) {
-	v := a.Version
+	v := a.Input
 	if _, known := w.state.Entry(v); !known {
 		w.fatalf("%v: of a version that is forgotten", a)
 	}
 	switch a.Op {
 	case Open:
 		w.must(a, !w.live[v])
-		if w.held[v] && w.disk[v] || !w.solo && w.rnd.IntN(3) == 0 {
+		if w.held[v] && w.disk[v] || w.calm && w.readable(v) || !w.solo && w.chance(3) {
 			w.live[v] = true
 			w.answer(w.seen(v))
 		} else {
@@ -126,15 +172,15 @@ func (w *world) carryOut(a Action) {
 		w.loads[v], w.disk[v] = false, true
 	case Prepare:
 		w.must(a, w.planned[v] && v != w.current && !w.closing[v])
-		w.live[v], w.held[v] = true, false
+		w.held[v] = w.held[v] && !w.live[v] // blocks of another division are of no use
+		w.live[v] = true
 		w.answer(w.seen(v))
 	case Activate:
-		first := len(w.answered) == 0
-		w.must(a, w.live[v] && (v > w.current || a.Back && !w.pin.Allows(w.current)) && v != w.current && (!w.solo || w.held[v] || first && v == w.served))
-		w.must(a, !w.state.Looking || v == w.served || !w.pin.Allows(w.served))
-		w.must(a, !w.full || v == w.recorded)
-		w.must(a, !w.bad[v] || v == w.served)
-		w.current, w.recorded = v, v
+		w.mustActivate(a)
+		w.current = v
+		if !w.full {
+			w.recorded = v
+		}
 		w.answered = append(w.answered, v)
 	case SetAside:
 		w.must(a, w.live[v])
@@ -148,7 +194,8 @@ func (w *world) carryOut(a Action) {
 		w.must(a, w.live[v] && !w.lingers[v] && !w.closing[v] && v != w.current)
 		w.lingers[v] = true
 	case Revive:
-		w.must(a, w.lingers[v] && (v > w.current || !w.pin.Allows(w.current)) && slices.Contains(w.state.Listed, v))
+		w.must(a, w.lingers[v] && (v.Name >= w.current.Name || !w.pin.Allows(w.current.Name)))
+		w.must(a, slices.Contains(w.state.Listed, v) || v == w.state.Taken)
 		delete(w.lingers, v)
 	case Close:
 		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Gone))
@@ -157,7 +204,7 @@ func (w *world) carryOut(a Action) {
 	case Delete:
 		_, running := w.loads[v]
 		w.must(a, !running && !w.live[v])
-		if w.rnd.IntN(10) == 0 {
+		if w.chance(10) {
 			w.answer(Deleted{v, "busy"})
 			return
 		}
@@ -167,105 +214,31 @@ func (w *world) carryOut(a Action) {
 	}
 }
 
+// mustActivate fails if a version must not become the current one.
+func (w *world) mustActivate(a Action) {
+	w.t.Helper()
+	v, first := a.Input, len(w.answered) == 0
+	sameName := v.Name == w.current.Name && v != w.current && slices.Contains(w.state.Listed, v)
+	for _, condition := range []struct {
+		what string
+		ok   bool
+	}{
+		{"forward", v.Name > w.current.Name || sameName || a.Back && !w.pin.Allows(w.current.Name)},
+		{"readable", w.live[v] && (!w.solo || w.held[v] || w.calm && w.remote[v] || first && v == w.served)},
+		{"known to be wanted", !w.state.Looking || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
+		{"recorded", !w.full || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
+		{"passed by the gate", !w.bad[v] || v == w.served},
+	} {
+		if !condition.ok {
+			w.fatalf("%v (%v) becomes active and is not %s", a, v, condition.what)
+		}
+	}
+}
+
 func (w *world) must(a Action, ok bool) {
 	w.t.Helper()
 	if !ok {
-		w.fatalf("%v is invalid in this state", a)
-	}
-}
-
-// successors are the transitions listed at the Status constants.
-var successors = map[Status][]Status{
-	Available: {Building, Prepared, Active, Error, Removing},
-	Building:  {Prepared, Error, Removing},
-	Prepared:  {Active, Error, Removing},
-	Active:    {Removing, Prepared},
-	Removing:  {Available, Building, Prepared},
-	Error:     {Prepared, Active, Removing},
-}
-
-// workSuccessors and exitSuccessors are the transitions listed at Work and Exit. One event can end a work and begin the
-// next one, and can take a removal by two or three steps.
-var (
-	workSuccessors = map[Work][]Work{
-		Resting:    {Opening, Loading},
-		Opening:    {Resting, Loading},
-		Loading:    {Resting, Cancelling},
-		Cancelling: {Resting, Loading},
-	}
-	exitSuccessors = map[Exit][]Exit{
-		Staying:   {Lingering, Closing, Waiting, Deleting},
-		Lingering: {Staying, Closing},
-		Closing:   {Waiting, Deleting, Staying},
-		Waiting:   {Staying, Deleting},
-		Deleting:  {Staying, Waiting},
-	}
-)
-
-func (w *world) checkStates(before, after State, e Event) {
-	w.t.Helper()
-	for _, v := range after.Entries {
-		old, found := before.Entry(v.Name)
-		if e == (Deleted{v.Name, ""}) {
-			continue // forgotten, and found in the source again
-		}
-		if found && old.Work != v.Work && !slices.Contains(workSuccessors[old.Work], v.Work) {
-			w.fatalf("%s: work %d → %d is not a legal step", v.Name, old.Work, v.Work)
-		}
-		if found && old.Exit != v.Exit && !slices.Contains(exitSuccessors[old.Exit], v.Exit) {
-			w.fatalf("%s: exit %d → %d is not a legal step", v.Name, old.Exit, v.Exit)
-		}
-		if found && old.Status != v.Status && !slices.Contains(successors[old.Status], v.Status) {
-			w.fatalf("%s: %v → %v is not a legal step", v.Name, old.Status, v.Status)
-		}
-	}
-	if before.Served != "" && after.Served == "" && after.Current == "" { // it was dropped
-		lost, known := after.Entry(before.Served)
-		readable := known && (lost.Readable || lost.Work != Resting)
-		gone := after.Read && !slices.Contains(after.Listed, before.Served) // maybe as the pin does not allow it
-		if !after.Gone && (readable || !gone && !lost.Faulty) {
-			w.fatalf("%s was dropped without a reason", before.Served)
-		}
-	}
-	if !after.Gone && after.Current < before.Current && after.Pin.Allows(before.Current) {
-		w.fatalf("current went back from %q to %q", before.Current, after.Current)
-	}
-}
-
-// check checks the invariants.
-func (w *world) check() {
-	w.t.Helper()
-	active, loads := 0, 0
-	for _, v := range w.state.Entries {
-		if v.Status == Active {
-			active++
-			if v.Name != w.state.Current {
-				w.fatalf("%s is active and not current", v.Name)
-			}
-		}
-		if v.Status == Removing && v.Exit == Staying || v.Status != Removing && v.Exit != Staying {
-			w.fatalf("%s: status %v and exit %v", v.Name, v.Status, v.Exit)
-		}
-		if v.Status == Error && v.Reason == "" {
-			w.fatalf("%s: an error without a reason", v.Name)
-		}
-		if v.Live != w.live[v.Name] && len(w.queue) == 0 {
-			w.fatalf("%s: live is %v, should be %v", v.Name, v.Live, w.live[v.Name])
-		}
-	}
-	if want := min(1, len(w.state.Current)); active != want {
-		w.fatalf("%d versions are active, current is %q", active, w.state.Current)
-	}
-	if w.state.Current != w.current && !w.state.Gone {
-		w.fatalf("current is %q, the node serves %q", w.state.Current, w.current)
-	}
-	for v, cancelled := range w.loads {
-		if e, _ := w.state.Entry(v); !cancelled && e.Reason == "" && !e.Held {
-			loads++
-		}
-	}
-	if loads > 4 { // one of the version that is served, one of that before a rollback, one that was not given up for a newer version
-		w.fatalf("%d loads run that have not failed before", loads)
+		w.fatalf("%v (%v) is invalid in this state", a, a.Input)
 	}
 }
 
@@ -273,7 +246,7 @@ func (w *world) check() {
 func (w *world) possible() []func() {
 	var all []func()
 	can := func(f func()) { all = append(all, f) }
-	for _, v := range sorted(w.loads) {
+	for _, v := range w.loads.sorted() {
 		cancelled := w.loads[v]
 		switch {
 		case cancelled:
@@ -290,55 +263,143 @@ func (w *world) possible() []func() {
 			can(func() { w.endLoad(v, "") })
 		}
 	}
-	for _, v := range sorted(w.live) {
+	for _, v := range w.live.sorted() {
 		can(func() { w.feed(w.seen(v)) })
 		if w.rnd.IntN(10) == 0 {
-			can(func() { w.feed(Corrupted{v, w.rnd.IntN(3)}) })
+			can(func() { w.refused[v] = true; w.feed(Corrupted{v, w.rnd.IntN(3)}) })
 		}
 	}
-	for _, v := range sorted(w.bad) {
+	for _, v := range w.bad.sorted() {
 		if w.bad[v] && w.rnd.IntN(10) == 0 {
-			can(func() { // approved
-				w.bad[v] = false
-				w.pin.Approved = append(slices.Clone(w.pin.Approved), v)
-				if w.live[v] {
-					w.feed(w.seen(v))
-				}
-			})
+			can(func() { w.approve(v.Name) })
 		}
 	}
 	for _, v := range w.state.Entries {
 		if v.Failed {
-			can(func() { w.feed(Retry{v.Name}) })
+			can(func() { w.feed(Retry{v.Input}) })
 		}
 	}
 	if w.rnd.IntN(10) == 0 {
 		can(w.toggleFull)
 	}
-	for _, v := range sorted(w.lingers) {
+	for _, v := range w.lingers.sorted() {
 		can(func() { delete(w.lingers, v); w.feed(Idle{v}) })
 	}
-	for _, v := range sorted(w.closing) {
+	for _, v := range w.closing.sorted() {
 		can(func() { w.closed(v) })
 	}
 	return all
 }
 
-func (w *world) closed(v string) {
+// approve makes all inputs of a version good.
+func (w *world) approve(name string) {
+	w.pin.Approved = append(slices.Clone(w.pin.Approved), name)
+	for _, v := range w.bad.sorted() {
+		if v.Name == name {
+			w.bad[v] = false
+		}
+	}
+	for _, v := range w.live.sorted() {
+		if v.Name == name {
+			w.feed(w.seen(v))
+		}
+	}
+}
+
+func (w *world) closed(v content.Input) {
 	delete(w.closing, v)
 	delete(w.live, v)
 	w.feed(Closed{v})
 }
 
-func (w *world) endLoad(v, err string) {
+func (w *world) endLoad(v content.Input, err string) {
 	faulty := err == "broken"
 	if err == "" {
 		w.held[v] = true
 		if w.live[v] {
 			w.feed(w.seen(v))
 		}
+	} else {
+		w.refused[v] = true
 	}
 	delete(w.loads, v)
 	delete(w.planned, v)
-	w.feed(LoadEnded{Version: v, Err: err, Faulty: faulty})
+	w.feed(LoadEnded{Input: v, Err: err, Faulty: faulty})
+}
+
+// sourceChanges adds, removes, replaces, breaks or repairs versions in the source.
+func (w *world) sourceChanges() {
+	v := w.anyInput()
+	switch w.rnd.IntN(7) {
+	case 0, 1, 2:
+		if !slices.ContainsFunc(w.source, func(in content.Input) bool { return in.Name == v.Name }) {
+			w.source = ascending(append(slices.Clone(w.source), v))
+			w.newInput(v)
+		}
+	case 3:
+		if len(w.source) > 0 {
+			i := w.rnd.IntN(len(w.source))
+			w.source = slices.Delete(slices.Clone(w.source), i, i+1)
+		}
+	case 4:
+		if len(w.source) > 0 {
+			v = w.source[w.rnd.IntN(len(w.source))]
+			w.broken[v] = !w.broken[v]
+		}
+	case 5: // another input of a version: maybe one that was there before
+		w.replaceInput()
+	}
+}
+
+func (w *world) anyInput() content.Input {
+	return in(fmt.Sprintf("%03d", 1+w.rnd.IntN(60)) + []string{"", "~0", "~f"}[w.rnd.IntN(3)])
+}
+
+// newInput decides whether an input that the source has now can be loaded and passes the gate.
+func (w *world) newInput(v content.Input) {
+	w.broken[v] = w.rnd.IntN(3) == 0
+	if !w.disk[v] && v != w.current && v != w.served && !slices.Contains(w.pin.Approved, v.Name) {
+		w.bad[v] = w.gated && w.rnd.IntN(3) == 0
+	}
+}
+
+// replaceInput changes the files of a version, of the current one more often than of others.
+func (w *world) replaceInput() {
+	if len(w.source) == 0 {
+		return
+	}
+	i := slices.IndexFunc(w.source, func(in content.Input) bool { return in.Name == w.current.Name })
+	if i < 0 || w.rnd.IntN(2) == 0 {
+		i = w.rnd.IntN(len(w.source))
+	}
+	w.source = slices.Clone(w.source)
+	w.source[i] = in(w.source[i].Name + []string{"", "~0", "~f"}[w.rnd.IntN(3)])
+	w.newInput(w.source[i])
+}
+
+// pinChanges pins or excludes versions, or takes that back.
+func (w *world) pinChanges() {
+	w.pinned = true
+	name := w.anyInput().Name
+	if len(w.source) > 0 {
+		name = w.source[w.rnd.IntN(len(w.source))].Name
+	}
+	switch w.rnd.IntN(5) {
+	case 0:
+		w.pin.Version = name
+	case 1:
+		w.pin.Excluded = append(slices.Clone(w.pin.Excluded), name)
+	case 2:
+		if w.current.Name != "" {
+			w.pin.Excluded = append(slices.Clone(w.pin.Excluded), w.current.Name)
+		}
+	default:
+		w.pin = Pin{Approved: w.pin.Approved}
+	}
+}
+
+// listed is the event of a listing of the source.
+func (w *world) listed() Listed {
+	allowed := slices.DeleteFunc(slices.Clone(w.source), func(v content.Input) bool { return !w.pin.Allows(v.Name) })
+	return Listed{Inputs: allowed, Pin: w.pin, Keep: w.keep}
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"sequins/internal/content"
 )
 
 // The directories below the root. All names, and the names inside these directories, are the same in all releases and
@@ -39,22 +41,24 @@ func VersionDir(db, version string) string { return PartitionsDir + "/" + db + "
 // GateDir returns the directory of what nodes report of a version.
 func GateDir(db, version string) string { return GatesDir + "/" + db + "/" + version }
 
-// ReportPath returns the path of what a node reports of a version by one of its plans, which consists of letters and
-// digits: gates/<db>/<version>/<plan>@<host>:<port>.
-func ReportPath(db, version, plan, addr string) string {
-	return GateDir(db, version) + "/" + plan + "@" + addr
+// ReportPath returns the path of what a node reports of a content: gates/<db>/<version>/<input>.<division>@<host>:<port>.
+func ReportPath(db string, c content.Content, addr string) string {
+	return GateDir(db, c.Name) + "/" + c.Code() + "@" + addr
 }
 
-// ParseReport parses a name in a GateDir.
-func ParseReport(name string) (plan, addr string, err error) {
-	plan, addr, found := strings.Cut(name, "@")
-	if !found || plan == "" {
-		return "", "", fmt.Errorf("znode %q: not of the form <plan>@<host>:<port>", name)
+// ParseReport parses a name in the GateDir of a version.
+func ParseReport(version, name string) (c content.Content, addr string, err error) {
+	code, addr, found := strings.Cut(name, "@")
+	if !found {
+		return content.Content{}, "", fmt.Errorf("znode %q: not of the form <input>.<division>@<host>:<port>", name)
 	}
-	if err := checkAddr(addr); err != nil {
-		return "", "", fmt.Errorf("znode %q: %w", name, err)
+	if c, err = content.Parse(version, code); err == nil {
+		err = checkAddr(addr)
 	}
-	return plan, addr, nil
+	if err != nil {
+		return content.Content{}, "", fmt.Errorf("znode %q: %w", name, err)
+	}
+	return c, addr, nil
 }
 
 // PartitionPath returns the path by which a node announces that it holds a partition:

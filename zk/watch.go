@@ -34,6 +34,12 @@ const (
 type Entry struct {
 	Name string
 	Data []byte // nil if not requested or not readable; read-only
+	// Unreadable reports that the data was requested but cannot be read, or is larger than MaxData. The log says why.
+	Unreadable bool
+}
+
+func (e Entry) equal(o Entry) bool {
+	return e.Name == o.Name && bytes.Equal(e.Data, o.Data) && e.Unreadable == o.Unreadable
 }
 
 // Children is a view of a directory that is kept up to date. Changes in quick succession are read with one listing, and
@@ -56,10 +62,10 @@ type Children struct {
 	shown     int             // value of announced that entries reflect; -1 before the first listing
 
 	// The fields below belong to the goroutine in follow.
-	members map[string][]byte // children in the last listing
-	unread  map[string]bool   // children whose data must be read
-	size    int               // of the last listing, in bytes
-	stat    wire.Stat         // of the directory in the last listing; zero if it does not exist
+	members map[string]Entry // children in the last listing
+	unread  map[string]bool  // children whose data must be read
+	size    int              // of the last listing, in bytes
+	stat    wire.Stat        // of the directory in the last listing; zero if it does not exist
 }
 
 // Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
@@ -73,7 +79,7 @@ func (s *Session) Watch(dir string, data bool) *Children {
 		s: s, dir: s.absolute(dir), data: data,
 		seen: make(chan struct{}), changes: make(chan struct{}, 1),
 		relist: true, kick: make(chan struct{}, 1), shown: -1,
-		members: make(map[string][]byte), unread: make(map[string]bool), ignored: make(map[string]bool),
+		members: make(map[string]Entry), unread: make(map[string]bool), ignored: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	c.entries.Store(new([]Entry))
@@ -207,15 +213,16 @@ func (c *Children) list(conn *wire.Conn) error {
 	if err != nil {
 		return err
 	}
-	members := make(map[string][]byte, len(names))
+	members := make(map[string]Entry, len(names))
 	size, added := 0, 0
 	for _, name := range names {
-		data, known := c.members[name]
+		e, known := c.members[name]
 		if !known {
+			e.Name = name
 			added++
 			c.unread[name] = true
 		}
-		members[name] = data
+		members[name] = e
 		size += 4 + len(name)
 	}
 	if stat.Czxid != c.stat.Czxid || created(c.stat, stat) != added {
@@ -295,7 +302,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 		c.ignore(name, err)
 		data = nil
 	}
-	c.members[name] = data
+	c.members[name] = Entry{name, data, err != nil}
 }
 
 // check detects a change whose event was lost, since everything depends on the watch. A change of a child's data also
@@ -323,8 +330,8 @@ func (c *Children) check(conn *wire.Conn) {
 func (c *Children) updateEntries(upTo int) (again <-chan time.Time) {
 	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
-	for name, data := range c.members {
-		next = append(next, Entry{name, data})
+	for _, e := range c.members {
+		next = append(next, e)
 	}
 	if left := c.s.settleTime(); left > 0 {
 		for _, e := range last {
@@ -335,7 +342,7 @@ func (c *Children) updateEntries(upTo int) (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	if !slices.EqualFunc(last, next, func(a, b Entry) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }) {
+	if !slices.EqualFunc(last, next, Entry.equal) {
 		c.entries.Store(&next)
 		select {
 		case c.changes <- struct{}{}:

@@ -72,6 +72,9 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 		if want := map[string]string{"README": "do not touch", "b@host-b:1": "x"}[entry.Name]; string(entry.Data) != want {
 			t.Errorf("%s: data %q", entry.Name, entry.Data)
 		}
+		if want := entry.Name == "hidden" || entry.Name == "ü @:"; entry.Unreadable != want {
+			t.Errorf("%s: unreadable %v", entry.Name, entry.Unreadable)
+		}
 	}
 	for what, want := range map[string]int{
 		"ignoring znode": 3, "not authenticated": 1, "65537 bytes of data": 1, "README": 1, // of hidden and ü the data was

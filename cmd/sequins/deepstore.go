@@ -191,11 +191,12 @@ func roomFor(have *store.Store, db string, m store.Manifest, share float64) load
 	for p := range int(float64(m.Partitions)*share + 0.999) {
 		r.Want = append(r.Want, p)
 	}
-	versions, err := have.Versions(db)
-	if err != nil || len(versions) == 0 {
+	inputs, err := have.Contents(db)
+	if err != nil || len(inputs) == 0 {
 		return r
 	}
-	dir, err := have.Dir(db, versions[len(versions)-1])
+	newest := inputs[len(inputs)-1]
+	dir, err := have.Dir(db, newest)
 	if err != nil {
 		return r
 	}
@@ -203,7 +204,7 @@ func roomFor(have *store.Store, db string, m store.Manifest, share float64) load
 	if err != nil {
 		return r
 	}
-	if version := versions[len(versions)-1]; version == m.Version && len(complete) >= len(r.Want) {
+	if newest.Name == m.Version && len(complete) >= len(r.Want) {
 		r.Want = nil // it is there
 		return r
 	}

@@ -415,8 +415,7 @@ func delivery(c *config.Config) server.Delivery {
 
 // rules returns the rules of a gate. The patterns of the configuration are valid.
 func rules(g config.Gate) gate.Rules {
-	r := gate.Rules{MinRecords: int64(g.MinRecords), MaxShrink: g.MaxShrink, MaxGrowth: g.MaxGrowth, MaxMissing: g.MaxMissing, MaxValueSize: int64(g.MaxValueSize),
-		ShadowReads: int64(g.ShadowReads), ShadowTimeout: g.ShadowTimeout, MaxDiffering: g.MaxDiffering}
+	r := gate.Rules{MinRecords: int64(g.MinRecords), MaxShrink: g.MaxShrink, MaxGrowth: g.MaxGrowth, MaxMissing: g.MaxMissing, MaxValueSize: int64(g.MaxValueSize)}
 	for _, key := range slices.Sorted(maps.Keys(g.RequiredKeys)) {
 		required := gate.Required{Key: key}
 		if p := g.RequiredKeys[key]; p != "" {

@@ -17,7 +17,7 @@ import (
 	"sequins/source/s3"
 )
 
-// maxSourceID is the maximum size of a source's ID. The store has it in a file of each database.
+// maxSourceID is the maximum size of a source's ID.
 const maxSourceID = 8 << 10
 
 // sourceID returns the source of a configuration with everything else that decides where it is, so that a node notices another

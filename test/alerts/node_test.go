@@ -196,6 +196,15 @@ func diskFull(s *scene) {
 	s.quiet("SequinsDiskFull", at(n))
 }
 
+// block is the path of the first block of version 1.
+func (s *scene) block(c process.Config) string {
+	found, err := filepath.Glob(filepath.Join(c.Store, "data", s.name, "1", "*", "00000.block"))
+	if err != nil || len(found) != 1 {
+		s.Fatalf("blocks: %v, %v", found, err)
+	}
+	return found[0]
+}
+
 // damagedBlock: bytes of a block have changed on the disk. One request meets them, and the block is loaded again.
 func damagedBlock(s *scene) {
 	s.write("1")
@@ -204,7 +213,7 @@ func damagedBlock(s *scene) {
 	n.WaitCurrent(s, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsChecksumFailures", s.of(n))
-	block := filepath.Join(c.Store, "data", s.name, "1", "00000.block")
+	block := s.block(c)
 	flip(s, block)
 	s.leads("SequinsChecksumFailures", "`sequins verify /var/lib/sequins` reads everything", s.run("verify", c.Store), block, "offset 0")
 	n.WaitFor(s, "a request meets the damage", func() bool { return strings.Contains(s.codes(n), "500") })
@@ -230,7 +239,7 @@ func unreadableBlock(s *scene) {
 	if err := os.Rename(s.source(), away); err != nil {
 		s.Fatal(err)
 	}
-	block := filepath.Join(c.Store, "data", s.name, "1", "00000.block")
+	block := s.block(c)
 	flip(s, block)
 	s.ask(n) // only now, as pages of so small a block are kept in memory once they have been read
 	s.fires("SequinsErrors", s.of(n))

@@ -16,6 +16,9 @@ type Rules struct {
 	Value func(key, version string) (string, bool)
 	// Keys returns all keys of a version in byte order. It may be nil if no ranges are read.
 	Keys func(version string) []string
+	// Contents returns the names by which Value and Keys know the contents that a version has had: its files in the source were replaced by others. Each
+	// has a Publish of its own. With nil, each version has one content, and that has its name.
+	Contents func(version string) []string
 	// Patience is the maximum latency of a node that is up.
 	Patience time.Duration
 	// RangePatience is the same for ranges and counts, BatchPatience for batches; 0 means Patience.

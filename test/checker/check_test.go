@@ -70,7 +70,9 @@ type history struct {
 }
 
 // check checks a history as a test of its own.
-func (h history) check(t *testing.T) {
+func (h history) check(t *testing.T) { h.checkBy(t, rules) }
+
+func (h history) checkBy(t *testing.T, rules Rules) {
 	t.Run(h.name, func(t *testing.T) {
 		t.Helper()
 		full := &History{Events: append(slices.Clone(published), h.events...), Reads: h.reads}

@@ -20,22 +20,54 @@ func (c *check) answer(r Read) {
 		c.violated(wrongAnswer, r, "version %q was asked for", r.Exact)
 	case r.Version < r.AtLeast:
 		c.violated(wrongAnswer, r, "version %q or a later one was asked for", r.AtLeast)
-	case r.Op == Batch:
-		c.values(r)
-	case r.Op == Range:
-		c.records(r)
-	case r.Op == Count:
-		if want := len(c.within(r.Bounds, r.Version)); r.Total != want {
+	default:
+		c.contents(r)
+	}
+}
+
+// contents compares an answer with the contents of its version that had been published when it came. All of it must be from one of them.
+func (c *check) contents(r Read) {
+	var found []Violation
+	for _, name := range c.names(r.Version) {
+		if at, published := c.published[name]; !published || at > r.End {
+			continue
+		}
+		one := check{Rules: c.Rules, sorted: c.sorted}
+		if one.content(r, name); len(one.found) == 0 {
+			return
+		}
+		found = one.found
+	}
+	c.found = append(c.found, found...)
+}
+
+// names returns the names of the contents of a version.
+func (c *check) names(version string) []string {
+	if c.Contents == nil {
+		return []string{version}
+	}
+	return c.Contents(version)
+}
+
+// content compares an answer with a content.
+func (c *check) content(r Read, name string) {
+	switch r.Op {
+	case Batch:
+		c.values(r, name)
+	case Range:
+		c.records(r, name)
+	case Count:
+		if want := len(c.within(r.Bounds, name)); r.Total != want {
 			c.violated(wrongAnswer, r, "%d records, want %d", r.Total, want)
 		}
 	default:
-		c.value(r)
+		c.value(r, name)
 	}
 }
 
 // value compares the answer to a Get.
-func (c *check) value(r Read) {
-	want, exists := c.Value(r.Key, r.Version)
+func (c *check) value(r Read, name string) {
+	want, exists := c.Value(r.Key, name)
 	switch {
 	case exists && r.Code == http.StatusNotFound:
 		c.violated(wrongAnswer, r, "the key exists: %.80q", want)
@@ -47,13 +79,13 @@ func (c *check) value(r Read) {
 }
 
 // values compares the values of r.Keys, and reports the first that is wrong.
-func (c *check) values(r Read) {
+func (c *check) values(r Read, name string) {
 	if len(r.Values) != len(r.Keys) {
 		c.violated(wrongAnswer, r, "%d values for %d keys", len(r.Values), len(r.Keys))
 		return
 	}
 	for i, key := range r.Keys {
-		want, exists := c.Value(key, r.Version)
+		want, exists := c.Value(key, name)
 		got := r.Values[i]
 		switch {
 		case exists && got == nil:
@@ -70,8 +102,8 @@ func (c *check) values(r Read) {
 }
 
 // records compares the records of a range.
-func (c *check) records(r Read) {
-	want := c.within(r.Bounds, r.Version)
+func (c *check) records(r Read, name string) {
+	want := c.within(r.Bounds, name)
 	more := r.Limit > 0 && len(want) > r.Limit
 	if more {
 		want = want[:r.Limit]
@@ -90,7 +122,7 @@ func (c *check) records(r Read) {
 		return
 	}
 	if !r.KeysOnly {
-		c.values(r)
+		c.values(r, name)
 	}
 }
 
@@ -101,12 +133,12 @@ func firstOf(keys []string) string {
 	return keys[0]
 }
 
-// within returns the keys of a version within bounds, without regard to the limit.
-func (c *check) within(b Bounds, version string) []string {
-	keys, ok := c.sorted[version]
+// within returns the keys of a content within bounds, without regard to the limit.
+func (c *check) within(b Bounds, name string) []string {
+	keys, ok := c.sorted[name]
 	if !ok {
-		keys = c.Keys(version)
-		c.sorted[version] = keys
+		keys = c.Keys(name)
+		c.sorted[name] = keys
 	}
 	from, _ := slices.BinarySearch(keys, max(b.From, b.Prefix))
 	if b.After != "" {

@@ -198,3 +198,37 @@ func invert(r *Read, i int) {
 	value := r.Version + "/" + r.Keys[i]
 	r.Values[i] = &value
 }
+
+// TestContents checks answers from a version whose files were replaced after 100 ms.
+func TestContents(t *testing.T) {
+	two := rules
+	two.Contents = func(version string) []string {
+		if version == "v1" {
+			return []string{"v1", "other-1"}
+		}
+		return []string{version}
+	}
+	other := func(r *Read) { r.Body = strings.Replace(r.Body, "v1/", "other-1/", 1) }
+	replaced := []Event{of(100, Publish, "other-1")}
+	text := func(s string) *string { return &s }
+	values := func(a, b string) func(*Read) {
+		return func(r *Read) {
+			r.Op, r.Key, r.Body, r.Keys, r.Values = Batch, "", "", []string{"a", "b"}, []*string{text(a), text(b)}
+		}
+	}
+	gone := read(150, "").with(status(410)).with(exactly("v1")).with(func(r *Read) { r.After = "a" })
+	for _, h := range []history{
+		{"either", replaced, []Read{read(10, "v1"), read(110, "v1").with(other), read(120, "v1")}, ""},
+		{"the second before it is there", replaced, []Read{read(10, "v1").with(other)}, "wrong answer"},
+		{"a third", replaced, []Read{read(110, "v1").with(func(r *Read) { r.Body = "third-1/a" })}, "wrong answer"},
+		{"a batch of the second", replaced, []Read{read(110, "v1").with(values("other-1/a", "other-1/b"))}, ""},
+		{"a batch of both", replaced, []Read{read(110, "v1").with(values("v1/a", "other-1/b"))}, "wrong answer"},
+		{"a key that both have is missing", replaced, []Read{read(110, "v1").with(func(r *Read) { r.Code, r.Body = 404, "" })}, "wrong answer"},
+		{"a cursor of a content that comes", replaced, []Read{read(110, "v1"),
+			read(150, "").with(status(503)).with(exactly("v1")).with(atLeast("v1")).with(func(r *Read) { r.After = "a" })}, ""},
+		{"a cursor that has ended", replaced, []Read{read(110, "v1"), gone, read(160, "v1")}, ""},
+	} {
+		h.checkBy(t, two)
+	}
+	history{"a cursor that has not", nil, []Read{read(110, "v1"), gone, read(160, "v1")}, "refusal"}.check(t)
+}

@@ -6,7 +6,7 @@
 // A test records a History: Reads by its clients, and Events by the code that
 // publishes versions and disturbs nodes. Check returns every Violation:
 //
-//   - an answer that differs from the content of its version, including a
+//   - an answer that differs from the content of its version, or from each of its contents, including a
 //     404 for an existing key, or a version that was not published. All values of a
 //     batch, and all records of a range, must be those of one version, with none
 //     missing and none too many;
@@ -117,6 +117,11 @@ const (
 	Unsafe Kind = "unsafe"
 	// Safe: the end of Unsafe.
 	Safe Kind = "safe"
+
+	// Back: from now on nodes may go back to older versions, as someone has pinned or excluded one.
+	Back Kind = "back"
+	// Ahead: the end of Back; all nodes serve the newest version.
+	Ahead Kind = "ahead"
 
 	// Stall: the machine itself stood still from For ago until now, so that answers
 	// may be later by that, or time out.

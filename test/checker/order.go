@@ -18,15 +18,17 @@ func (c *check) order(reads []Read) {
 	next := 0
 	for _, r := range reads {
 		for next < len(ended) && ended[next].End < r.Start {
-			if ended[next].Version > newest.Version {
+			if ended[next].Version >= newest.Version || c.mayGoBack(newest, ended[next]) {
 				newest = ended[next]
 			}
 			next++
 		}
 		switch {
+		case c.mayGoBack(newest, r):
 		case showsCurrent(r) && r.Version < newest.Version:
 			c.violated(wentBack, r, "client %d had version %q by %v", newest.Client, newest.Version, newest.End)
 		case !refused(r) || newest.Version == "" || c.starting(r) || c.unsafe(r) || c.paused(r):
+		case r.After != "" && len(c.names(r.Exact)) > 1: // the node may not have switched to the content of the cursor, or not have it any more
 		case r.Code == http.StatusServiceUnavailable && r.AtLeast <= newest.Version:
 			c.violated(refusal, r, "client %d had version %q by %v", newest.Client, newest.Version, newest.End)
 		case r.Code != http.StatusServiceUnavailable && r.Exact == newest.Version && last[r.Exact] > r.End:
@@ -54,7 +56,7 @@ func (c *check) sessions(reads []Read) {
 		if r.Session == "" || !showsCurrent(r) {
 			continue
 		}
-		if n := newest[r.Session]; r.Version < n.Version {
+		if n := newest[r.Session]; r.Version < n.Version && !c.mayGoBack(n, r) {
 			c.violated(wentBack, r, "the session had version %q of node %s by %v", n.Version, n.Node, n.End)
 			continue
 		}

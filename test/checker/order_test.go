@@ -71,3 +71,16 @@ func TestSessions(t *testing.T) {
 		h.check(t)
 	}
 }
+
+// Nodes may go back while somebody has them do so, and only then.
+func TestBack(t *testing.T) {
+	for _, h := range []history{
+		{"back to a pinned version", []Event{of(210, Back, ""), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3")}, ""},
+		{"back once more", []Event{of(210, Back, ""), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3"), read(310, "v2")}, "went back"},
+		{"back without a pin", []Event{of(210, Back, ""), of(220, Ahead, "")}, []Read{read(230, "v3"), read(240, "v2")}, "went back"},
+		{"back of a session", []Event{of(210, Back, ""), of(290, Ahead, "")}, []Read{
+			read(205, "v3").with(session("n")), read(220, "v2").with(session("m"))}, ""},
+	} {
+		h.check(t)
+	}
+}

@@ -13,6 +13,7 @@ type timeline struct {
 	calm          []Event
 	downs, pauses map[string][]span // by node
 	unsafes       map[string][]span // by node; "" for all nodes
+	backs         map[string][]span // with the key ""
 	stalls        []span
 	starts        map[string][]time.Duration
 	firsts        map[string][]time.Duration // by node: the times of the first answers after starts
@@ -27,6 +28,7 @@ func newTimeline(h *History) timeline {
 	t := timeline{
 		published: map[string]time.Duration{}, starts: map[string][]time.Duration{}, firsts: map[string][]time.Duration{},
 		downs: map[string][]span{}, pauses: map[string][]span{}, unsafes: map[string][]span{},
+		backs: map[string][]span{},
 	}
 	events := slices.Clone(h.Events)
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
@@ -58,6 +60,10 @@ func (t *timeline) note(e Event) {
 		shut(t.pauses, e)
 	case Stall:
 		t.stalls = append(t.stalls, span{e.At - e.For, e.At})
+	case Back:
+		open(t.backs, e)
+	case Ahead:
+		shut(t.backs, e)
 	case Unsafe:
 		open(t.unsafes, e)
 	case Safe:
@@ -115,6 +121,11 @@ func (t *timeline) stalled(r Read) (all time.Duration) {
 
 func (t *timeline) unsafe(r Read) bool {
 	return overlaps(t.unsafes[""], r) || overlaps(t.unsafes[r.Node], r)
+}
+
+// mayGoBack reports whether nodes could go back between two reads.
+func (t *timeline) mayGoBack(earlier, later Read) bool {
+	return slices.ContainsFunc(t.backs[""], func(s span) bool { return s.from <= later.End && earlier.End <= s.to })
 }
 
 func (t *timeline) downAt(node string, at time.Duration) bool {

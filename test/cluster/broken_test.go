@@ -28,11 +28,11 @@ type change struct{ file, old, new string }
 var sabotages = []sabotage{
 	{"nothing is broken", nil, ""},
 	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
-		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},
-		{"reads/read.go", "r.Version, r.Plan = r.labels.version, r.labels.plan", "r.Version, r.Plan = r.labels.version, r.labels.plan\nif q.fromPeer() {\nr.Version = q.Version\n}"},
+		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
+		{"reads/read.go", "r.Version, r.Content = r.labels.version, r.labels.content", "r.Version, r.Content = r.labels.version, r.labels.content\nif q.fromPeer() {\nr.Version, r.Content = q.Version, q.Content\n}"},
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
-		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},
+		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
 		{"reads/read.go", "r.answered = a.Body", "r.answered, r.Version = a.Body, a.Header.Version"},
 	}, "went back"},
@@ -43,13 +43,15 @@ var sabotages = []sabotage{
 		{"reads/fetch.go", "r.Values[uint32(i)] = value", "r.Values[uint32(i)] = nil"},
 	}, "wrong answer"},
 	{"a cursor goes on in the version that the node serves", []change{
-		{"reads/scanrange.go", "q.Exact = []byte(c.version)", "q.Exact = nil"},
-		{"reads/scanrange.go", "plan != c.plan", "false"},
+		{"reads/scanrange.go", "q.Exact, q.after = []byte(name), c.content", "q.Exact, q.after = nil, content.Content{}"},
+	}, "wrong answer"},
+	{"a peer answers from another content of the version", []change{
+		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", `set.AcquireVersion(string(q.Version), "")`},
 	}, "wrong answer"},
 }
 
 // TestSabotage shows that the checker finds what it is there to find: programs that
-// are broken on purpose go through one upgrade, in which one node stays behind.
+// are broken on purpose go through one upgrade, in which one node stays behind, and a change of its files.
 func TestSabotage(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -112,11 +114,22 @@ func (s sabotage) build(t testing.TB) string {
 	return binary
 }
 
+// waitReplaced waits until each member answers the first key from a content of a version. A broken program may have others wrong.
+func (c *cluster) waitReplaced(t testing.TB, d dataset, version string) {
+	t.Helper()
+	for _, m := range c.members {
+		m.node.WaitFor(t, m.name+" has switched", func() bool {
+			r, err := m.node.TryGet("/" + db + "/" + d.key(0))
+			return err == nil && d.holds(d.key(0), r)
+		})
+	}
+}
+
 // upgradeWith takes a cluster of a program through an upgrade of which one node
 // does not hear for a while, and returns what its clients had to complain of.
 func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation {
 	t.Helper()
-	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 8}, members: 3, replication: 2,
+	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 8, tag: "-x"}, members: 3, replication: 2,
 		sharding: []string{"min_replication = 1"}}) // so that two can go on without the third
 	for _, m := range c.members {
 		m.config.Binary = binary
@@ -125,10 +138,12 @@ func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation 
 	c.startAll(t)
 	c.waitServed(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
-	r := record(t, c, 2, versionName(1))
+	r := record(t, c, 2, versionName(1), versionName(1)+c.data.tag)
+	r.publishContent(versionName(1), c.data)
 	late := c.members[2]
 	late.link.refuse()
-	r.publish(t, versionName(2))
+	r.publishContent(versionName(2), c.data)
+	c.publish(t, versionName(2))
 	for _, m := range c.members[:2] {
 		m.node.WaitCurrent(t, db, versionName(2))
 	}
@@ -137,6 +152,11 @@ func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation 
 	}
 	late.link.allow(t)
 	c.waitServed(t, versionName(2))
+	replaced := c.data.tagged("-y")
+	r.publishContent(versionName(2), replaced)
+	replaced.rewrite(t, c.source, versionName(2))
+	c.refresh(t)
+	c.waitReplaced(t, replaced, versionName(2))
 	found := r.finish()
 	slices.SortFunc(found, func(a, b checker.Violation) int { return strings.Compare(a.Rule, b.Rule) })
 	return found

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,6 +28,9 @@ type recording struct {
 	stop atomic.Bool
 	wg   sync.WaitGroup
 	last sync.Map // of each member's name, the last checker.Read that it answered from its current version
+
+	mu       sync.Mutex
+	contents map[string][]dataset // that versions have had, in any order; nil: each has that of the cluster's data
 }
 
 // pace is what a client waits between two reads of a key, and slowPace between two of more than that; redialIn is what it
@@ -180,6 +184,38 @@ func (r *recording) publish(t testing.TB, version string) {
 	r.c.publish(t, version)
 }
 
+// publishContent records that a version is about to have files of data with a tag, by which the checker tells it from the other contents of the version.
+func (r *recording) publishContent(version string, d dataset) {
+	r.mu.Lock()
+	if r.contents == nil {
+		r.contents = map[string][]dataset{}
+	}
+	if !slices.Contains(r.contents[version], d) {
+		r.contents[version] = append(r.contents[version], d)
+	}
+	r.mu.Unlock()
+	r.Note(checker.Event{Kind: checker.Publish, Version: version})
+	r.Note(checker.Event{Kind: checker.Publish, Version: version + d.tag})
+}
+
+// setContents adds to the rules that versions have had several contents.
+func (r *recording) setContents(rules *checker.Rules) {
+	type content struct {
+		dataset
+		version string
+	}
+	all, names := map[string]content{}, map[string][]string{}
+	for version, contents := range r.contents {
+		for _, d := range contents {
+			all[version+d.tag] = content{d, version}
+			names[version] = append(names[version], version+d.tag)
+		}
+	}
+	rules.Value = func(key, name string) (string, bool) { return all[name].value(key, all[name].version) }
+	rules.Keys = func(name string) []string { return all[name].sorted(all[name].version) }
+	rules.Contents = func(version string) []string { return names[version] }
+}
+
 // finish ends the clients, and returns what their history breaks of the rules.
 func (r *recording) finish() []checker.Violation {
 	r.stop.Store(true)
@@ -187,6 +223,9 @@ func (r *recording) finish() []checker.Violation {
 	rules := checker.Rules{Value: r.c.data.value, Keys: r.c.data.sorted, Convergence: convergence,
 		Patience: proxyTimeout + 2*time.Second, BatchPatience: 2*proxyTimeout + 2*time.Second,
 		RangePatience: proxyTimeout + 2*time.Second + rangeScale*stageTimeout}
+	if r.contents != nil {
+		r.setContents(&rules)
+	}
 	for _, m := range r.c.members {
 		rules.Nodes = append(rules.Nodes, m.name)
 	}

@@ -23,10 +23,21 @@ const db = "db"
 // every tenth only in each second version.
 type dataset struct {
 	keys, partitions int
-	pad              int // bytes at the end of each value
+	pad              int    // bytes at the end of each value
+	tag              string // in each value: versions of one name and other tags have other contents
+	swap             swap
+	renamed          bool // all keys but the first one are other keys
 }
 
-func (d dataset) key(i int) string { return fmt.Sprintf("key-%07d", i) }
+// A swap is a key that is left out of all versions, and another one that is there with its value.
+type swap struct{ out, in string }
+
+func (d dataset) key(i int) string {
+	if d.renamed && i > 0 {
+		return fmt.Sprintf("new-%07d", i)
+	}
+	return fmt.Sprintf("key-%07d", i)
+}
 
 // versionName is the name of the n-th version; names sort by n.
 func versionName(n int) string { return fmt.Sprintf("v%04d", n) }
@@ -36,7 +47,16 @@ const valueEnd = ` {"name":"Ann \"A\" Bob","text":"is longer than some words\n"}
 
 // value is what a version holds for a key, which tells both.
 func (d dataset) value(key, version string) (string, bool) {
-	i, err := strconv.Atoi(strings.TrimPrefix(key, "key-"))
+	switch {
+	case key == d.swap.out && key != "":
+		return "", false
+	case key == d.swap.in && key != "":
+		key = d.swap.out
+	}
+	i, err := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(key, "key-"), "new-"))
+	if key != d.key(i) {
+		return "", false
+	}
 	number, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "=") // names can go on after it
 	n, err2 := strconv.Atoi(number)
 	if err != nil || err2 != nil || i >= d.keys {
@@ -45,7 +65,7 @@ func (d dataset) value(key, version string) (string, bool) {
 	if i%10 == 9 && (i/10+n)%2 == 0 {
 		return "", false
 	}
-	return version + "/" + key + valueEnd + strings.Repeat("x", d.pad), true
+	return version + d.tag + "/" + key + valueEnd + strings.Repeat("x", d.pad), true
 }
 
 // sorted are the keys of a version in byte order.

@@ -11,6 +11,8 @@
 // Tests that mostly wait run side by side; those that measure, or ask for a lot, run
 // alone before.
 //
+// TestAllFaults draws what it does from -args -seed, and goes on for the time of -args -faults; without that, each fault comes once.
+//
 // What clients see is recorded and judged by package checker. See nemesis_test.go
 // for what is done to a cluster meanwhile.
 package cluster

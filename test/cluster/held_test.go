@@ -56,14 +56,14 @@ func TestHeld(tt *testing.T) {
 	n.publishHalf(2)
 	judged = true
 	n.r.judge(t, "history-held")
-	c.checkDiff(t, versionName(n.version-1), versionName(n.version))
+	c.checkDiff(t, c.members[0], versionName(n.version-1), versionName(n.version))
 	c.approve(t, versionName(n.version))
 }
 
-// checkDiff compares the version that is served with one that is held, over all nodes, by partition.
-func (c *cluster) checkDiff(t testing.TB, served, held string) {
+// checkDiff has a member compare the version that is served with one that is held, over all nodes, by partition.
+func (c *cluster) checkDiff(t testing.TB, m *member, served, held string) {
 	t.Helper()
-	out, err := exec.Command(process.Binary(t), "diff", db, served, held, "--json", "--server", c.members[0].addr()).Output()
+	out, err := exec.Command(process.Binary(t), "diff", db, served, held, "--json", "--server", m.addr()).Output()
 	var r diff.Report
 	if jerr := json.Unmarshal(out, &r); jerr != nil || err != nil {
 		t.Fatalf("diff: %v, %v: %s", err, jerr, out)

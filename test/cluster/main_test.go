@@ -21,11 +21,12 @@ import (
 
 // What can be asked for after -args. The defaults fit into a few minutes on two cores.
 var (
-	allKeys  = flag.Int("keys", 100_000, "keys of the version of which each is read from every node")
-	outage   = flag.Duration("outage", 25*time.Second, "how long all of ZooKeeper is gone")
-	seed     = flag.Uint64("seed", 0, "what the nemesis decides by; 0: a new one each time")
-	upgrades = flag.Int("upgrades", 20, "versions that are published under the nemesis")
-	former   = flag.String("former", "", "the program of an older release, for TestRollingUpgrade; empty: this one")
+	allKeys   = flag.Int("keys", 100_000, "keys of the version of which each is read from every node")
+	outage    = flag.Duration("outage", 25*time.Second, "how long all of ZooKeeper is gone")
+	seed      = flag.Uint64("seed", 0, "what the nemesis decides by; 0: a new one each time")
+	faultsFor = flag.Duration("faults", 0, "how long TestAllFaults goes on; 0: until each fault has come")
+	upgrades  = flag.Int("upgrades", 20, "versions that are published under the nemesis")
+	former    = flag.String("former", "", "the program of an older release, for TestRollingUpgrade; empty: this one")
 )
 
 func TestMain(m *testing.M) {

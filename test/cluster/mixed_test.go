@@ -25,35 +25,64 @@ func TestAllFaults(tt *testing.T) {
 	t := process.Recap(tt)
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
-	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 5, replication: 2,
-		extra: "db_remove_timeout = \"1ms\"\n"})
+	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8, tag: firstTag}, members: 5, replication: 2,
+		extra: "db_remove_timeout = \"1ms\"\nkeep_versions = 2\n", sections: everyRule})
+	n := &mixer{nemesis: &nemesis{t: t, c: c, version: 1, rng: rand.New(rand.NewPCG(*seed, 1))}, tags: map[string]string{versionName(1): firstTag}}
+	n.linkSource()
 	for _, m := range c.members {
 		m.config.Extra = strings.Replace(m.config.Extra, "require_success_file = true", `require_success_file = "auto"`, 1)
 	}
 	c.publish(t, versionName(1))
 	c.startAll(t)
 	c.waitServed(t, versionName(1))
-	n := &mixer{nemesis: &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 1))}}
+	n.look = z.look(t)
 	c.waitWhole(t, n.look, versionName(1))
-	n.r = record(t, c, 2, versionName(1))
+	n.r = record(t, c, 2, versionName(1), versionName(1)+firstTag)
+	n.r.publishContent(versionName(1), c.data)
 	defer n.r.judge(t, "history-all-faults")
 
+	for begin := time.Now(); ; {
+		n.playAll()
+		if time.Since(begin) >= *faultsFor {
+			break
+		}
+	}
+}
+
+// playAll plays each fault, in any order. After the last one all members serve the newest version, as the source has it.
+func (n *mixer) playAll() {
+	n.t.Helper()
 	deck := n.deck()
 	n.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	for _, f := range deck {
-		t.Logf("%v: %s", n.r.Now().Round(time.Millisecond), f.name)
+		n.t.Logf("%v: %s", n.r.Now().Round(time.Millisecond), f.name)
 		n.play(f)
 		n.recover()
+		if n.back {
+			n.calm()
+			n.r.note(checker.Ahead, nil, "")
+			n.back = false
+		}
+		if n.tags[versionName(n.version)] == approvedTag { // next to it, other versions are not too small
+			n.publish()
+			n.calm()
+		}
 	}
 	n.calm()
-	c.checkWhole(t, versionName(n.version))
+	newest := versionName(n.version)
+	n.c.refresh(n.t)
+	data := n.c.data.ofTag(n.tags[newest])
+	within(n.t, convergence, "all members serve what the source has", func() { n.c.waitReplaced(n.t, data, newest) })
+	n.c.waitContent(n.t, n.c.members, data, newest) // every key, which takes its time beside the clients
 }
 
 // A mixer is a nemesis with further faults: of versions, of the source, and of all members at the same time.
 type mixer struct {
 	*nemesis
-	away bool       // the source is moved away
-	job  chan error // gets the end of the job that writes in place; nil: none runs
+	away bool              // the source is moved away
+	job  chan error        // gets the end of the job that writes in place; nil: none runs
+	tags map[string]string // of the files of each good version
+	back bool              // members may serve older versions than before
 }
 
 // place is where jobs find the directory of the source.
@@ -82,6 +111,7 @@ func (n *mixer) deck() []fault {
 		n.memberFault(n.pick()),
 		n.memberFault(n.pick()),
 	}
+	deck = append(deck, n.contentFaults()...)
 	for _, b := range breaks {
 		deck = append(deck, fault{"a version with " + b.name, func() { n.publishBroken(b.apply) }, func() {}})
 	}
@@ -114,7 +144,8 @@ func (n *mixer) play(f fault) {
 func (n *mixer) next() string {
 	n.version++
 	version := versionName(n.version)
-	n.r.Note(checker.Event{Kind: checker.Publish, Version: version})
+	n.tags[version] = firstTag
+	n.r.publishContent(version, n.c.data)
 	return version
 }
 
@@ -181,12 +212,22 @@ func (n *mixer) publishBroken(apply func(dir string) error) {
 	if err := apply(dir); err != nil {
 		n.t.Fatal(err)
 	}
-	broken := fmt.Sprintf("%s-broken%d", versionName(1+n.rng.IntN(n.version)), n.rng.IntN(1000))
+	n.publishAs(dir, n.anyName("broken"))
+}
+
+// anyName returns a name for a version that is not to be served, at any place among the good ones.
+func (n *mixer) anyName(why string) string {
+	name := fmt.Sprintf("%s-%s%d", versionName(1+n.rng.IntN(n.version)), why, n.rng.IntN(100_000))
 	if n.rng.IntN(2) == 0 {
-		broken = "w" + broken // above every good one, for good
+		name = "w" + name // above every good one, for good
 	}
-	n.say("it is called " + broken)
-	if err := os.Rename(dir, filepath.Join(n.place(), db, broken)); err != nil {
+	return name
+}
+
+// publishAs moves a version into the source.
+func (n *mixer) publishAs(dir, name string) {
+	n.say("it is called " + name)
+	if err := os.Rename(dir, filepath.Join(n.place(), db, name)); err != nil {
 		n.t.Fatal(err)
 	}
 }

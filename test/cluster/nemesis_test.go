@@ -135,8 +135,10 @@ func (n *nemesis) zookeeperFault() fault {
 
 // memberFault is something that a member does not survive, or cannot answer in.
 // It does nothing if another fault has hold of the member.
-func (n *nemesis) memberFault(m *member) fault {
-	f := n.faultOf(m)
+func (n *nemesis) memberFault(m *member) fault { return n.ifUp(m, n.faultOf(m)) }
+
+// ifUp is a fault of a member that does nothing if another fault has hold of it.
+func (n *nemesis) ifUp(m *member, f fault) fault {
 	do, undo, done := f.do, f.undo, false
 	f.do = func() {
 		if done = m.up && !m.paused && !m.cut; done {

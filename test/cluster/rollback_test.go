@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,7 @@ func TestRollback(t *testing.T) {
 type watchers struct {
 	stop atomic.Bool
 	wg   sync.WaitGroup
+	of   func(version string) []dataset // what the source has or had under the name of a version
 	mu   sync.Mutex
 	seen map[string][]string // by node: the versions, in order, each run once
 	errs []string
@@ -70,15 +72,23 @@ type watchers struct {
 
 // watchVersions lets a client ask each node that is up.
 func (c *cluster) watchVersions(t testing.TB) *watchers {
-	w := &watchers{seen: map[string][]string{}}
+	return c.watchContents(t, func(string) []dataset { return []dataset{c.data} })
+}
+
+// watchContents is watchVersions for versions of several contents.
+func (c *cluster) watchContents(t testing.TB, of func(version string) []dataset) *watchers {
+	w := &watchers{seen: map[string][]string{}, of: of}
 	for _, m := range c.live() {
-		w.wg.Go(func() { w.ask(c, m) })
+		w.wg.Go(func() { w.ask(c, m, false) })
 	}
 	t.Cleanup(func() { w.stop.Store(true); w.wg.Wait() })
 	return w
 }
 
-func (w *watchers) ask(c *cluster, m *member) {
+// watchStart lets a client ask a member that is being started. Until the first answer it may refuse, and answer 503.
+func (w *watchers) watchStart(c *cluster, m *member) { w.wg.Go(func() { w.ask(c, m, true) }) }
+
+func (w *watchers) ask(c *cluster, m *member, starting bool) {
 	client := process.NewClient(m.addr())
 	defer client.Close()
 	for n := 0; !w.stop.Load(); n = (n + 37) % c.data.keys {
@@ -86,13 +96,15 @@ func (w *watchers) ask(c *cluster, m *member) {
 		a, err := client.Get("/" + db + "/" + key)
 		w.mu.Lock()
 		switch {
+		case starting && (err != nil || a.Code == 503):
 		case err != nil:
 			w.errs = append(w.errs, m.name+": "+err.Error())
-		case a.Code >= 500:
-			w.errs = append(w.errs, m.name+": "+key+": "+string(a.Body))
+		case a.Code >= 500 || a.Version() == "":
+			w.errs = append(w.errs, fmt.Sprintf("%s: %s: %d, %.200s", m.name, key, a.Code, a.Body))
 		default:
-			if want, _ := c.data.value(key, a.Version()); a.Code == 200 && string(a.Body) != want {
-				w.errs = append(w.errs, m.name+": "+key+" of "+a.Version()+" is "+string(a.Body))
+			starting = false
+			if !slices.ContainsFunc(w.of(a.Version()), func(d dataset) bool { return d.holds(key, a) }) {
+				w.errs = append(w.errs, fmt.Sprintf("%s: %s of %q: %d, %.100s", m.name, key, a.Version(), a.Code, a.Body))
 			}
 			if seen := w.seen[m.name]; len(seen) == 0 || seen[len(seen)-1] != a.Version() {
 				w.seen[m.name] = append(seen, a.Version())
@@ -103,16 +115,28 @@ func (w *watchers) ask(c *cluster, m *member) {
 	}
 }
 
+// holds reports whether an answer is what the data has for a key.
+func (d dataset) holds(key string, a *process.Response) bool {
+	want, there := d.value(key, a.Version())
+	return there && a.Code == 200 && string(a.Body) == want || !there && a.Code == 404
+}
+
 // finish ends the clients. Each must have seen all of some versions in their order, and nothing else.
-func (w *watchers) finish(t *testing.T, want []string) {
+func (w *watchers) finish(t testing.TB, want []string) {
 	t.Helper()
-	w.stop.Store(true)
-	w.wg.Wait()
+	w.end(t)
 	for name, seen := range w.seen {
 		if !slices.Equal(seen, want) {
 			t.Errorf("%s has answered from %v, want %v", name, seen, want)
 		}
 	}
+}
+
+// end ends the clients and fails the test for what they have complained of.
+func (w *watchers) end(t testing.TB) {
+	t.Helper()
+	w.stop.Store(true)
+	w.wg.Wait()
 	for i, err := range w.errs {
 		if t.Error(err); i == 10 {
 			t.Fatalf("and %d more", len(w.errs)-i)

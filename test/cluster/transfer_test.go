@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 )
 
 // number is a metric as a number, 0 if nothing was counted yet.
-func (m *member) number(t *testing.T, name string) float64 {
+func (m *member) number(t testing.TB, name string) float64 {
 	t.Helper()
 	for line := range strings.Lines(m.node.Metrics(t)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
@@ -29,7 +30,7 @@ func (m *member) number(t *testing.T, name string) float64 {
 }
 
 // total is the sum of a metric of the db over all members that run.
-func (c *cluster) total(t *testing.T, name string) (sum float64) {
+func (c *cluster) total(t testing.TB, name string) (sum float64) {
 	t.Helper()
 	for _, m := range c.live() {
 		sum += m.number(t, fmt.Sprintf("%s{db=%q}", name, db))
@@ -37,19 +38,22 @@ func (c *cluster) total(t *testing.T, name string) (sum float64) {
 	return sum
 }
 
-var finished = regexp.MustCompile(`msg="load finished".* version=(\S+) files=(\d+)/`)
+var finished = regexp.MustCompile(`msg="load finished".* version=(\S+) files=(\d+)/\d+ bytes=(\d+)/`)
 
-// filesRead is how many files of a version a member has loaded, as it has logged. What is read to plan a version is not in it.
-func (m *member) filesRead(t *testing.T, version string) (files int) {
+// loadedOf returns how many files and bytes of a version a member has loaded, as it has logged. What is read to plan a version is not in it.
+func (m *member) loadedOf(t testing.TB, version string) (files, bytes int) {
 	t.Helper()
 	for _, found := range finished.FindAllStringSubmatch(m.node.Log(), -1) {
-		if n, err := strconv.Atoi(found[2]); err != nil {
+		f, err := strconv.Atoi(found[2])
+		b, berr := strconv.Atoi(found[3])
+		if err = errors.Join(err, berr); err != nil {
 			t.Fatal(err)
-		} else if found[1] == version {
-			files += n
+		}
+		if found[1] == version {
+			files, bytes = files+f, bytes+b
 		}
 	}
-	return files
+	return files, bytes
 }
 
 // TestReadOnce publishes versions for ten nodes with three replicas of each partition: each partition is read from the source once, and
@@ -66,7 +70,8 @@ func TestReadOnce(t *testing.T) {
 		c.waitWhole(t, z.look(t), v)
 		read, copied := 0, c.total(t, "sequins_peer_blocks_total")-blocks
 		for _, m := range c.members {
-			read += m.filesRead(t, v)
+			files, _ := m.loadedOf(t, v)
+			read += files
 		}
 		if t.Logf("%s: %d files read, %.0f blocks copied", v, read, copied); read != 30 {
 			t.Errorf("%s: %d files were read from a source of 30", v, read)
@@ -124,7 +129,7 @@ func TestGiverFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			z := startZookeeper(t, 1)
-			c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 6, pad: 1000}, members: 2, replication: 3,
+			c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 6, pad: 8000}, members: 2, replication: 3,
 				sharding: []string{"min_replication = 1"}, sections: "[load]\npeer_bandwidth_mb_per_second = 1\n"})
 			v := versionName(1)
 			c.publish(t, v)

@@ -15,6 +15,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/input/sequencefile"
+	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/hdfs"
@@ -118,7 +119,7 @@ func (l *loading) finish(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("the load does not end: %+v", l.progress.Snapshot())
 	}
-	dir, err := l.store.Dir("db", "1")
+	dir, err := l.store.Dir("db", content.Input{Name: "1", Hash: l.plan.Input})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,9 +238,9 @@ func TestDeb(t *testing.T) {
 		t.Errorf("the upgrade has changed the configuration:\n%s", conf)
 	}
 
-	r.write("var/lib/sequins/data/words/1/00000.block", "")
+	r.write("var/lib/sequins/data/words/1/0123456789abcdef/00000.block", "")
 	r.dpkg("--remove", "sequins")
-	want := append([]string{"/etc/sequins.conf", "/var/lib/sequins/data/words/1/00000.block"}, before...)
+	want := append([]string{"/etc/sequins.conf", "/var/lib/sequins/data/words/1/0123456789abcdef/00000.block"}, before...)
 	if left := withoutBackups(r.files()); !sameFiles(left, want) {
 		t.Errorf("a removal leaves %v", left)
 	}

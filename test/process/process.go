@@ -302,3 +302,17 @@ func (n *Node) WaitLog(t testing.TB, text string) {
 	t.Helper()
 	n.WaitFor(t, "the log says "+text, func() bool { return strings.Contains(n.Log(), text) })
 }
+
+// LogHas reports whether a line of a log has all of some texts.
+func LogHas(log string, texts ...string) bool {
+	for line := range strings.Lines(log) {
+		all := true
+		for _, text := range texts {
+			all = all && strings.Contains(line, text)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}

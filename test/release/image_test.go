@@ -104,7 +104,7 @@ func TestImage(t *testing.T) {
 			if arch == "amd64" {
 				process.OutputOf(t, "cp", "-a", filepath.Join(root, "var", "sequins"), store)
 			}
-			if stored, err := filepath.Glob(filepath.Join(root, "var/sequins/data/words/2026-01-31/*.block")); err != nil || len(stored) == 0 {
+			if stored, err := filepath.Glob(filepath.Join(root, "var/sequins/data/words/2026-01-31/*/*.block")); err != nil || len(stored) == 0 {
 				t.Errorf("nothing is stored in /var/sequins: %v", err)
 			}
 		})

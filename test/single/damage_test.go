@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/test/process"
@@ -28,7 +29,7 @@ func big(version string) func(i int) (key, value string) {
 // cut makes block p of version 1 of db shorter.
 func cut(t *testing.T, c process.Config, db string, p int, length func(size int64) int64) {
 	t.Helper()
-	path := filepath.Join(c.Store, "data", db, "1", fmt.Sprintf("%05d.block", p))
+	path := filepath.Join(contentDir(c.Store, db, "1"), fmt.Sprintf("%05d.block", p))
 	st, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +96,8 @@ func TestTruncatedBlocks(t *testing.T) {
 	}
 	readCut(t, n, keys) // finds the damage
 	mended := func() bool {
-		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.corrupt-*"))
-		there, lerr := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.block")) // what is set aside may be read still
+		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*", "*.corrupt-*"))
+		there, lerr := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*", "*.block")) // what is set aside may be read still
 		if err != nil || lerr != nil {
 			t.Fatal(err, lerr)
 		}
@@ -174,7 +175,7 @@ func TestManySmallPartitions(t *testing.T) {
 		for p := range files {
 			files[p] = store.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1}
 		}
-		dir, err := local.Create(db, "1", store.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string",
+		dir, err := local.Create(db, store.Manifest{Version: "1", Input: content.Sum(db), Format: "sequencefile", Partitions: partitions, Partitioner: "string",
 			Files: files, LastModified: time.Unix(1, 0), Created: time.Unix(2, 0)})
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,7 @@ func TestManySmallPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := local.SetServed(db, "1"); err != nil {
+		if err := local.SetState(db, store.State{Served: dir.Manifest().Content()}); err != nil {
 			t.Fatal(err)
 		}
 	}

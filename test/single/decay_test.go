@@ -35,7 +35,9 @@ func damage(t *testing.T, path string) os.FileInfo {
 }
 
 // blockPath is where a version of one partition lies.
-func blockPath(store string) string { return filepath.Join(store, "data", "db", "1", "00000.block") }
+func blockPath(store string) string {
+	return filepath.Join(contentDir(store, "db", "1"), "00000.block")
+}
 
 // waitReplaced waits until another file than st is under the block's name.
 func waitReplaced(t *testing.T, n *process.Node, path string, st os.FileInfo) {

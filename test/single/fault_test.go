@@ -486,7 +486,7 @@ func TestKillDuringLoads(t *testing.T) {
 	t.Cleanup(func() { t.Logf("left on disk beside %s: %q", last, stray) })
 	n.WaitFor(t, "only the last version is on disk", func() bool {
 		stray = slices.DeleteFunc(storeFiles(t, c.Store), func(f string) bool {
-			return f == "db/_SERVED" || f == "db/_SOURCE" || strings.HasPrefix(f, "db/"+last+"/") && !strings.HasSuffix(f, ".tmp")
+			return f == "db/STATE.json" || strings.HasPrefix(f, "db/"+last+"/") && !strings.HasSuffix(f, ".tmp")
 		})
 		return len(stray) == 0
 	})

@@ -125,7 +125,7 @@ func TestNoWayBackOverARestart(t *testing.T) {
 	n.WaitCurrent(t, "db", "2")
 	n.Signal(t, syscall.SIGTERM)
 	n.WaitExit(t)
-	if err := os.Truncate(filepath.Join(c.Store, "data", "db", "2", "00001.block"), 5000); err != nil {
+	if err := os.Truncate(filepath.Join(contentDir(c.Store, "db", "2"), "00001.block"), 5000); err != nil {
 		t.Fatal(err)
 	}
 	ballast := filepath.Join(c.Store, "ballast")

@@ -146,6 +146,15 @@ func storeFiles(t testing.TB, store string) []string {
 	return files
 }
 
+// contentDir returns the directory of a version's content in a store; "" if there is none or more than one.
+func contentDir(store, db, version string) string {
+	found, err := filepath.Glob(filepath.Join(store, "data", db, version, "*"))
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
 // copyFile copies a file, or the first n bytes of it if n >= 0.
 func copyFile(t testing.TB, from, to string, n int) {
 	t.Helper()

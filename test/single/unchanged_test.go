@@ -5,7 +5,6 @@ package single
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,14 +44,13 @@ func writeCut(t *testing.T, source, version string, files, keys int, from func(p
 // inodes returns the files of a version's blocks, by number, with their sizes.
 func inodes(t *testing.T, c process.Config, version string) map[uint64]int64 {
 	t.Helper()
-	dir := filepath.Join(c.Store, "data", "db", version)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := filepath.Glob(filepath.Join(c.Store, "data", "db", version, "*", "*.block"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[uint64]int64{}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".block") {
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
 			found[info.Sys().(*syscall.Stat_t).Ino] = info.Size()
 		}
 	}
@@ -176,7 +174,7 @@ func TestUnchangedAfterKill(t *testing.T) {
 // alter flips a byte of a block that is being served.
 func alter(t *testing.T, c process.Config, version string, p int) {
 	t.Helper()
-	path := filepath.Join(c.Store, "data", "db", version, fmt.Sprintf("%05d.block", p))
+	path := filepath.Join(contentDir(c.Store, "db", version), fmt.Sprintf("%05d.block", p))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package single
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,7 +51,7 @@ func TestTenUpgradesUnderLoad(t *testing.T) {
 
 	n.WaitFor(t, "only v10 is left on disk", func() bool {
 		for _, f := range storeFiles(t, c.Store) {
-			if !strings.HasPrefix(f, "db/v10/") && f != "db/_SERVED" && f != "db/_SOURCE" {
+			if !strings.HasPrefix(f, "db/v10/") && f != "db/STATE.json" {
 				return false
 			}
 		}
@@ -100,7 +101,7 @@ func TestRefreshByPeriod(t *testing.T) {
 	n.WaitFor(t, "b is gone", func() bool { _, there := n.Health(t)["b"]; return !there })
 	expect(t, n, "/b/key-000001", 404, "", "")
 	n.WaitFor(t, "b's files are gone", func() bool {
-		return !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), "b/")
+		return !slices.ContainsFunc(storeFiles(t, c.Store), func(f string) bool { return strings.HasPrefix(f, "b/") })
 	})
 	expect(t, n, "/a/key-000001", 200, "2", "2/1")
 }
@@ -121,7 +122,7 @@ func TestSupersededLoadIsCancelled(t *testing.T) {
 	expect(t, n, "/db/key-000099", 200, "3", "3/99")
 	n.WaitFor(t, "nothing of 2 is left", func() bool {
 		_, there := n.Health(t)["db"]["2"]
-		return !there && !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), "db/2/")
+		return !there && !slices.ContainsFunc(storeFiles(t, c.Store), func(f string) bool { return strings.HasPrefix(f, "db/2/") })
 	})
 }
 

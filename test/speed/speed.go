@@ -136,7 +136,7 @@ func loadAll(b *testing.B, src source.Source) {
 	if err := loader.Load(b.Context(), plan, all, nil); err != nil {
 		b.Fatal(err)
 	}
-	if err := local.Remove(DB, Version); err != nil {
+	if err := local.Remove(DB, plan.Manifest().Content().Input); err != nil {
 		b.Fatal(err)
 	}
 }

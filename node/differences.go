@@ -1,0 +1,95 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sequins/discovery"
+	"sequins/internal/content"
+)
+
+// Two nodes can hold different contents of a version: if it has no marker and its job paused for longer
+// than settle, or if it was modified. Replicas of one content are not counted and not asked by nodes that hold
+// the other. A node that sees another content compares its own with the source, as it does after a switch (see check). If the
+// source has another input, the node loads that, and answers clients from its own content until then.
+
+// lookAtOthers lists the versions again if what other nodes hold of a version has changed since the last
+// comparison.
+func (d *db) lookAtOthers() {
+	if d.listing {
+		return // called again at the end of the listing, which may have begun too early
+	}
+	others := make(map[content.Input]string)
+	differ := false
+	for in, l := range d.live {
+		var codes []string
+		for c := range l.Elsewhere() {
+			if c.Input != in {
+				codes = append(codes, c.Code())
+			}
+		}
+		if len(codes) > 0 && in.Name >= d.state.Current.Name {
+			slices.Sort(codes)
+			others[in] = strings.Join(codes, " ")
+			differ = differ || d.others[in] != others[in]
+		}
+	}
+	d.others = others
+	if differ {
+		d.startListing(true)
+	}
+}
+
+// reportWrong reports what two consecutive listings have found to be wrong.
+func (d *db) reportWrong(before, now discovery.Listing) {
+	wrong := make(map[content.Input]string)
+	for in, text := range now.Wrong {
+		if before.Wrong[in] != text {
+			continue
+		}
+		wrong[in] = text
+		if d.wrong[in] != text {
+			d.log.Error(text)
+		}
+	}
+	d.wrong = wrong
+	for in, text := range now.Differs {
+		if before.Differs[in] == "" {
+			d.log.Warn(text)
+		}
+	}
+}
+
+// divergence describes a current version whose files have changed.
+func (d *db) divergence(shown *view, v versionView) string {
+	text := v.differs
+	for _, other := range shown.versions {
+		if other.Name == v.Name && other.Input != v.Input && other.Reason != "" {
+			text += "; that has failed: " + other.Reason
+		}
+	}
+	return text
+}
+
+// divergences describes all active versions whose files have changed, and those with something wrong.
+func (n *Node) divergences() (problems []string) {
+	for _, d := range *n.catalog.Load() {
+		shown := d.view.Load()
+		for _, v := range shown.versions {
+			switch {
+			case v.differs != "":
+				problems = append(problems, d.divergence(shown, v))
+			case v.wrong != "":
+				problems = append(problems, v.wrong)
+			case v.verdict.Skipped != "":
+				problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", d.name, v.Name, v.verdict.Skipped))
+			case len(v.verdict.Otherwise) > 0:
+				problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
+					strings.Join(v.verdict.Otherwise, ", "), d.name))
+			}
+		}
+	}
+	slices.Sort(problems)
+	return slices.Compact(problems)
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/load"
+	"sequins/source"
+	"sequins/store"
+	"sequins/version"
+)
+
+// A node that finds an input with a division on other nodes takes that division, and detects none. Of two divisions, the one that is later
+// in the order of detection wins: a record has refuted what comes before it.
+
+// manifestTimeout limits how long all other nodes are asked for a manifest.
+const manifestTimeout = 15 * time.Second
+
+// manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it.
+func (d *db) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
+	var latest *store.Manifest
+	for c, addrs := range f.Elsewhere() {
+		if c.Input != in {
+			continue
+		}
+		if m := d.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {
+			latest = m
+		}
+	}
+	return latest
+}
+
+// askManifest asks other nodes for the manifest of a content; nil if none gives it.
+func (d *db) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
+	ctx, cancel := context.WithTimeout(ctx, manifestTimeout)
+	defer cancel()
+	m, err := d.node.transfer.Manifest(ctx, addrs, d.name, c)
+	if err != nil {
+		d.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)
+		return nil
+	}
+	return &m
+}
+
+// errUnknownSuperset is the error of a load that has to wait for other nodes to answer.
+var errUnknownSuperset = errors.New("other nodes hold another content of the version, and do not tell which files it is made from; it is tried again")
+
+// supersetElsewhere returns the manifest of a content that other nodes serve and that has all files of a plan, and more; nil if there is none. The
+// error is errUnknownSuperset if the nodes that hold another content do not answer.
+func (d *db) supersetElsewhere(ctx context.Context, f version.Following, plan store.Manifest) (*store.Manifest, error) {
+	var unknown error
+	for c, addrs := range f.Elsewhere() {
+		if c.Input == plan.Content().Input {
+			continue
+		}
+		serving, cancel := context.WithTimeout(ctx, servingTimeout)
+		answers := d.node.transfer.Serving(serving, addrs)
+		hangs := serving.Err() != nil
+		cancel()
+		served := func(serves map[string]content.Content) bool { return serves[d.name] == c }
+		if !slices.ContainsFunc(slices.Collect(maps.Values(answers)), served) {
+			if hangs {
+				unknown = errUnknownSuperset
+			}
+			continue
+		}
+		m := d.askManifest(ctx, addrs, c)
+		if m == nil {
+			unknown = errUnknownSuperset
+		} else if load.Differing(*m, sourceFiles(plan)).Subset() {
+			return m, nil
+		}
+	}
+	return nil, unknown
+}
+
+// sourceFiles returns the files of a manifest.
+func sourceFiles(m store.Manifest) []source.File {
+	files := make([]source.File, len(m.Files))
+	for i, f := range m.Files {
+		files[i] = source.File{Name: f.Name, Size: f.Size, Mark: f.Mark}
+	}
+	return files
+}
+
+// lookForDivisions asks other nodes for the manifests of other divisions of an input, once.
+func (d *db) lookForDivisions(in content.Input) {
+	l, f := d.live[in], d.facts[in]
+	if l == nil || d.state.WasServed(in) {
+		return
+	}
+	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(l.Elsewhere())), func(c content.Content) bool {
+		return c.Input != in || c == l.content() || slices.Contains(f.divisions, c)
+	})
+	if len(fresh) == 0 {
+		return
+	}
+	f.divisions = append(f.divisions, fresh...)
+	following := l.Following
+	d.work(func() message { return division{in, fresh, d.manifestElsewhere(d.ctx, following, in)} })
+}
+
+// division reports the latest division of an input that other nodes have.
+type division struct {
+	in       content.Input
+	asked    []content.Content
+	manifest *store.Manifest // nil: they do not give it
+}
+
+// tell implements message. A load by an earlier division is cancelled, and begins anew by the later one.
+func (m division) tell(d *db) {
+	l, f := d.live[m.in], d.facts[m.in]
+	switch {
+	case f == nil:
+		return
+	case m.manifest == nil: // they are asked again when the cluster changes
+		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(m.asked, c) })
+		return
+	case l == nil || !load.Later(*m.manifest, l.manifest) || d.state.WasServed(m.in):
+		return
+	}
+	d.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", m.in.Name, "partitioner", l.manifest.Partitioner)
+	f.later = m.manifest
+	if running := d.loads[m.in]; running != nil && running.stage.Load() != planning {
+		running.refuted = true
+		running.cancel()
+	}
+	d.look(m.in)
+}
+
+// isRefuted reports whether another node has found a later division of a version.
+func (d *db) isRefuted(l *live) bool {
+	f := d.facts[l.in()]
+	return f.later != nil && load.Later(*f.later, l.manifest)
+}

@@ -1,0 +1,34 @@
+package node
+
+import (
+	"testing"
+
+	"sequins/gate"
+	"sequins/load"
+)
+
+// A node reports a version that it loads before it has a block of it, with every block that it has, and when it does not load any more. Other
+// nodes wait for its blocks by that.
+func TestReportsWhatItLoads(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.source.planned.Store(true)
+	c := newCluster()
+	r := f.run(in(c), func(o *Options) {
+		o.Load = func(string) load.Options { return load.Options{Partitioner: "string"} } // planned with three files opened
+	})
+	report := func() gate.Report {
+		report, err := gate.ParseReport([]byte(c.report("1")))
+		if err != nil {
+			return gate.Report{}
+		}
+		return report
+	}
+	r.eventually("it reports the load", func() bool { return report().Loading })
+	if blocks := report().Blocks; len(blocks) > 0 {
+		t.Errorf("it reports %v before it has read a file", blocks)
+	}
+	f.source.planned.Store(false)
+	r.eventually("it reports the blocks, and that the load has ended", func() bool { return len(report().Blocks) == 2 && !report().Loading })
+	r.stop()
+}

@@ -1,0 +1,85 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/store"
+)
+
+// A question limits the answer to it: its media type, its bytes, and the objects and commas of its JSON, whose elements may take 30 times their
+// bytes in memory.
+type question struct {
+	mediaType       string
+	bytes           int64
+	objects, commas int
+}
+
+// ofManifest is for up to 1<<18 files, in whose names there may be braces and commas.
+var ofManifest = question{manifestType, 68 << 20, 1 << 19, 1 << 21}
+
+// ask asks a node something, about a content unless code is "", and decodes the answer.
+func (t *Transfer) ask(ctx context.Context, addr, target, code string, q question, into any) error {
+	resp, err := t.get(ctx, addr, target, code)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != q.mediaType || resp.Header.Get(content.Header) != code {
+		return fmt.Errorf("%w: it answers with %s", ErrElsewhere, resp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, q.bytes+1))
+	switch {
+	case err != nil:
+	case int64(len(data)) > q.bytes || bytes.Count(data, []byte("{")) > q.objects || bytes.Count(data, []byte(",")) > q.commas:
+		err = errors.New("it is too large")
+	default:
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("its answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+// manifestTimeout limits how long one node is asked for a manifest.
+const manifestTimeout = 3 * time.Second
+
+// Manifest asks nodes, one after the other, for the manifest of a content, and returns it as one that is created now. Manifests of another content are
+// refused.
+func (t *Transfer) Manifest(ctx context.Context, addrs []string, db string, c content.Content) (store.Manifest, error) {
+	failed := fmt.Errorf("no node has given the manifest of version %s of %s", c.Name, db)
+	for _, addr := range addrs {
+		var m store.Manifest
+		asking, cancel := context.WithTimeout(ctx, manifestTimeout)
+		err := t.ask(asking, addr, about(db, c, "blocks"), c.Code(), ofManifest, &m)
+		cancel()
+		if err == nil {
+			err = checkManifest(m, db, c)
+		}
+		if err == nil {
+			m.Created = time.Now()
+			return m, nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("node %s: %w", addr, err))
+	}
+	return store.Manifest{}, failed
+}
+
+// checkManifest returns an error unless m is the manifest of a content of a db, with data.
+func checkManifest(m store.Manifest, db string, c content.Content) error {
+	switch {
+	case m.DB != db || m.Content() != c:
+		return fmt.Errorf("its manifest is that of content %.100s of version %.100s of %.100s", m.Content().Code(), m.Version, m.DB)
+	case m.Partitions < 1:
+		return errors.New("its manifest has no partitions")
+	}
+	return nil
+}

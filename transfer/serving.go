@@ -1,0 +1,105 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"sequins/internal/content"
+)
+
+// served is what a node serves of a db, as other nodes read it.
+type served struct {
+	Name    string `json:"name"`
+	Content string `json:"content"` // see content.Content.Code
+}
+
+const (
+	servingType = "application/vnd.sequins.serving+json"
+	// askedAtOnce is the number of nodes that are asked in parallel.
+	askedAtOnce = 64
+)
+
+// AnswerServing answers another node, which the caller has authorized, with what this node serves: see Options.Serving.
+func (t *Transfer) AnswerServing(w http.ResponseWriter) {
+	all := make(map[string]served)
+	if t.o.Serving != nil {
+		for db, c := range t.o.Serving() {
+			all[db] = served{c.Name, c.Code()}
+		}
+	}
+	if code, text := answer(w, servingType, "", all); code != http.StatusOK {
+		http.Error(w, text, code)
+	}
+}
+
+// Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer until ctx ends, or with something else,
+// are left out.
+func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[string]content.Content {
+	var (
+		mu     sync.Mutex
+		asking sync.WaitGroup
+		all    = make(map[string]map[string]content.Content)
+		slots  = make(chan struct{}, askedAtOnce)
+	)
+	for _, addr := range addrs {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			contents, err := t.serving(ctx, addr)
+			if err != nil {
+				t.o.Logger.Info("another node does not report what it serves", "peer", addr, "error", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all[addr] = contents
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+func (t *Transfer) serving(ctx context.Context, addr string) (map[string]content.Content, error) {
+	var answers map[string]served
+	err := t.ask(ctx, addr, "/?proxy=serving", "", question{servingType, 8 << 20, 1 << 16, 1 << 17}, &answers)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]content.Content, len(answers))
+	for db, s := range answers {
+		if all[db], err = content.Parse(s.Name, s.Content); err != nil {
+			return nil, fmt.Errorf("db %.100q: %w", db, err)
+		}
+	}
+	return all, nil
+}
+
+// Latest returns what most nodes serve of a db, from a result of Serving, and the sorted addresses of the nodes that serve it: the content with the
+// greatest name that more than half of the nodes with the db have reached. So one node with another source does not lead the others astray. Of
+// several contents of that name it is the one that most nodes serve. It is zero if none serves the db.
+func Latest(serving map[string]map[string]content.Content, db string) (latest content.Content, addrs []string) {
+	holders := make(map[content.Content][]string)
+	var names []string
+	for _, addr := range slices.Sorted(maps.Keys(serving)) {
+		if c, found := serving[addr][db]; found {
+			holders[c] = append(holders[c], addr)
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return latest, nil
+	}
+	slices.Sort(names)
+	reached := names[(len(names)-1)/2]
+	for c, at := range holders {
+		n, most := len(at), len(addrs)
+		if c.Name == reached && (n > most || n == most && c.Code() > latest.Code()) {
+			latest, addrs = c, at
+		}
+	}
+	return latest, addrs
+}
