@@ -45,7 +45,7 @@ func (o others) Peers(int) []string { return o.peers }
 func node(kind, addr string) error {
 	m := metrics.New()
 	o := reads.Options{Metrics: m.Server}
-	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 2, Partitioner: shard.String, Following: others{peers: []string{*peer}}})
+	v := version.New(version.Info{DB: data.DB, Content: data.Content, Partitions: 2, Partitioner: shard.String, Following: others{peers: []string{*peer}}})
 	held := strings.Split(*block, ",")
 	if kind == "asker" {
 		held = held[:1]
@@ -65,7 +65,7 @@ func node(kind, addr string) error {
 	}
 	set := version.NewSet(data.DB)
 	set.Prepare(v)
-	if err := set.Activate(data.Version); err != nil {
+	if err := set.Activate(data.Content.Input); err != nil {
 		return err
 	}
 	ln, err := net.Listen("tcp", addr)

@@ -23,7 +23,7 @@ func serveForever(kind, dir, addr string) error {
 	case "nethttp":
 		return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, constantBody) }))
 	case "lookup":
-		blocks, err := filepath.Glob(filepath.Join(dir, "*.block"))
+		blocks, err := filepath.Glob(filepath.Join(dir, "*", "*.block"))
 		if err != nil || len(blocks) != 1 {
 			return fmt.Errorf("%s: %d blocks, want one, %w", dir, len(blocks), err)
 		}

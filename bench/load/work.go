@@ -174,7 +174,11 @@ func (r *run) verify(t *task) error {
 		return err
 	}
 	defer local.Close()
-	dir, err := local.Dir(data.DB, data.Version)
+	inputs, err := local.Contents(data.DB)
+	if err != nil {
+		return err
+	}
+	dir, err := local.Dir(data.DB, inputs[0])
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (r *run) restartCold() error {
 	if err := r.daemon.Stop(); err != nil {
 		return err
 	}
-	blocks, err := filepath.Glob(filepath.Join(r.dir, "store", "data", data.DB, "*", "*.block"))
+	blocks, err := filepath.Glob(filepath.Join(r.dir, "store", "data", data.DB, "*", "*", "*.block"))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"sequins/input/sequencefile"
+	"sequins/internal/content"
 	"sequins/shard"
 )
 
@@ -23,6 +24,9 @@ const (
 	DB      = "bench"
 	Version = "1"
 )
+
+// Content is a content of Version, for nodes that are given their blocks.
+var Content = content.Content{Input: content.Input{Name: Version, Hash: content.Sum("files")}, Division: content.Sum("division")}
 
 // Formats are how the SequenceFiles of an Input can be compressed.
 var Formats = map[string]sequencefile.WriterOptions{
