@@ -65,8 +65,12 @@ func (d *db) reportWrong(before, now discovery.Listing) {
 func (d *db) divergence(shown *view, v versionView) string {
 	text := v.differs
 	for _, other := range shown.versions {
-		if other.Name == v.Name && other.Input != v.Input && other.Reason != "" {
+		switch {
+		case other.Name != v.Name || other.Input == v.Input:
+		case other.Reason != "":
 			text += "; that has failed: " + other.Reason
+		case other.Held:
+			text += "; what the source has now is loaded and held: " + other.verdict.Reason
 		}
 	}
 	return text
