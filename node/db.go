@@ -300,8 +300,11 @@ func (d *db) forget(v version.Entry) {
 	f.retries.stop()
 	delete(d.facts, v.Input)
 	d.keepFailure(v.Input, nil)
-	if _, taken := d.supersets[v.Input]; taken && v.Failed {
+	switch _, taken := d.supersets[v.Input]; {
+	case taken && v.Failed:
 		d.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
+	case taken:
+		delete(d.supersets, v.Input)
 	}
 	if v.Status == version.Removing {
 		d.events.Removed(v.Name, hasName(d.state.Entries, v.Name))
