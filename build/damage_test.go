@@ -28,7 +28,8 @@ func damage(t testing.TB, to build.Place, name string, at int) {
 	}
 }
 
-// A changed byte anywhere in a block or in the manifest is an error, and the block is not published.
+// A changed byte anywhere in a block or in the manifest is an error, and the block is not published. Without its last brace, the manifest
+// looks like one that is being copied.
 func TestFlippedBytes(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, shard.Hadoop, 2, some(500))
@@ -40,7 +41,8 @@ func TestFlippedBytes(t *testing.T) {
 		at := rand.IntN(len(good))
 		damage(t, to, name, at)
 		got, err := into(t, to, load.Options{}, 1)
-		if !errors.Is(err, finished.ErrCorrupt) && !errors.Is(err, finished.ErrFormat) || !strings.Contains(err.Error(), name) {
+		cut := errors.Is(err, load.ErrIncomplete) && name == "_BLOCKS.json" && strings.Contains(err.Error(), "truncated")
+		if !cut && !errors.Is(err, finished.ErrCorrupt) && !errors.Is(err, finished.ErrFormat) || !strings.Contains(err.Error(), name) {
 			t.Fatalf("%s, byte %d: %v", name, at, err)
 		}
 		if name != "_BLOCKS.json" && !load.Faulty(err) {

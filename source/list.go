@@ -34,8 +34,6 @@ type Listing struct {
 	Fingerprint [sha256.Size]byte
 	// Blocks is the SHA-256 of BlocksFile, as hexadecimal digits; "" if there is none, or it was not read.
 	Blocks string
-	// Input is Fingerprint without times: files that are only touched are the same.
-	Input [sha256.Size]byte
 
 	listed bool          // a marker lists the files
 	marked bool          // no data file is newer than _SUCCESS, by a clock that no copy sets back
@@ -81,7 +79,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err != nil {
 		return Listing{}, err
 	}
-	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), Input: c.input(), quiet: c.quiet(), marked: c.marked()}
+	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), quiet: c.quiet(), marked: c.marked()}
 	if err := c.checkTable(src.Path(db, version)); err != nil {
 		return l, err
 	}

@@ -100,11 +100,6 @@ func (c *Contents) fingerprint() [sha256.Size]byte {
 	return c.hash(func(f File) string { return fmt.Sprintf("%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.Mark) })
 }
 
-// input is fingerprint without times.
-func (c *Contents) input() [sha256.Size]byte {
-	return c.hash(func(f File) string { return fmt.Sprintf("%q %d %q\n", f.Name, f.Size, f.Mark) })
-}
-
 func (c *Contents) hash(describe func(File) string) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, f := range c.Files {

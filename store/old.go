@@ -2,14 +2,28 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sequins/internal/names"
 )
 
 // oldNotes are files that the earlier layout of the store, in which a version has one directory, has in a db's directory.
 var oldNotes = []string{"SERVED", "_SERVED", "_ABSENT", "_MARKED", "_PIN", "_GATE", "_SOURCE"}
+
+// RefuseOld returns an error if a db is in the earlier layout. What cannot be read is not.
+func (s *Store) RefuseOld() error {
+	dbs, _ := s.subdirs(s.data, names.Valid)
+	for _, db := range dbs {
+		if old, _ := s.findOld(filepath.Join(s.data, db)); old != "" {
+			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", old, filepath.Dir(s.data))
+		}
+	}
+	return nil
+}
 
 // findOld returns a file of the earlier layout in the directory of a db, "" if there is none.
 func (s *Store) findOld(db string) (string, error) {

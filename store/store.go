@@ -86,7 +86,7 @@ func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	if err := s.sweep(dir); err != nil {
+	if err := s.sweep(); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return s, nil

@@ -28,19 +28,15 @@ var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}
 // are of use it does not know.
 //
 // A store of an earlier layout is left as it is, and an error.
-func (s *Store) sweep(dir string) error {
+func (s *Store) sweep() error {
 	dbs, err := s.subdirs(s.data, names.Valid)
 	if err != nil {
 		return err
 	}
-	var left []error
-	for _, db := range dbs {
-		old, err := s.findOld(filepath.Join(s.data, db))
-		if old != "" {
-			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", old, dir)
-		}
-		left = append(left, err)
+	if err := s.RefuseOld(); err != nil {
+		return err
 	}
+	var left []error
 	for _, db := range dbs {
 		if err := s.sweepDB(db); err != nil {
 			left = append(left, err)
