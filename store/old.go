@@ -16,13 +16,23 @@ var oldNotes = []string{"SERVED", "_SERVED", "_ABSENT", "_MARKED", "_PIN", "_GAT
 
 // RefuseOld returns an error if a db is in the earlier layout. What cannot be read is not.
 func (s *Store) RefuseOld() error {
-	dbs, _ := s.subdirs(s.data, names.Valid)
-	for _, db := range dbs {
-		if old, _ := s.findOld(filepath.Join(s.data, db)); old != "" {
-			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", old, filepath.Dir(s.data))
-		}
+	dbs, err := s.subdirs(s.data, names.Valid)
+	if err == nil {
+		_, err = s.refuseOld(dbs)
 	}
-	return nil
+	return err
+}
+
+// refuseOld returns an error if one of some dbs is in the earlier layout, and why some of them cannot be read.
+func (s *Store) refuseOld(dbs []string) (unread []error, err error) {
+	for _, db := range dbs {
+		old, err := s.findOld(filepath.Join(s.data, db))
+		if old != "" {
+			return nil, fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", old, filepath.Dir(s.data))
+		}
+		unread = append(unread, err)
+	}
+	return unread, nil
 }
 
 // findOld returns a file of the earlier layout in the directory of a db, "" if there is none.

@@ -33,10 +33,10 @@ func (s *Store) sweep() error {
 	if err != nil {
 		return err
 	}
-	if err := s.RefuseOld(); err != nil {
+	left, err := s.refuseOld(dbs)
+	if err != nil {
 		return err
 	}
-	var left []error
 	for _, db := range dbs {
 		if err := s.sweepDB(db); err != nil {
 			left = append(left, err)
