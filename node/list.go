@@ -91,7 +91,9 @@ func (d *db) question(check bool) discovery.Question {
 		elsewhere := l.Elsewhere()
 		_, shared := elsewhere[l.content()]
 		q.Apart[in] = len(elsewhere) > 0 && !shared
+		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Exit == version.Staying }
 		due := check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) ||
+			v.Status == version.Active && slices.ContainsFunc(s.Entries, another) || // which the source may list
 			v.Status == version.Active && v.Reason != "" // its files may have changed, so that a block cannot be loaded again
 		if due || len(elsewhere) > 1 || q.Apart[in] || d.last.Differs[in] != "" || d.last.Wrong[in] != "" {
 			q.Compare[in] = l.manifest

@@ -120,6 +120,14 @@ func inputScripts(x, y string) map[string][]step {
 			{Planned{in(y), false}, "prepare " + y, state(x, "PREPARED", y, "PREPARED", "3", "ACTIVE*")},
 			{here(y), "activate " + y + " back, retire " + x, state(x, "REMOVING", y, "ACTIVE*", "3", "PREPARED")},
 		},
+		"a rollback to a version of which the source lists damaged files": {
+			{Start{Local: inputs(x, "3"), Served: in("3"), Former: inputs(x), Keep: 2}, "open 3, open " + x, state(x, "AVAILABLE", "3", "AVAILABLE")},
+			{here("3"), "activate 3", state(x, "AVAILABLE", "3", "ACTIVE*")},
+			{here(x), "", state(x, "PREPARED", "3", "ACTIVE*")},
+			{Listed{Inputs: inputs(y), Pin: Pin{Version: "2"}, Keep: 2}, "open " + y, state(x, "PREPARED", y, "AVAILABLE", "3", "ACTIVE*")},
+			{Absent{in(y)}, "load " + y, state(x, "PREPARED", y, "BUILDING", "3", "ACTIVE*")},
+			{bad(y), "activate " + x + " back", state(x, "ACTIVE*", y, "ERROR", "3", "PREPARED")},
+		},
 		"a failure from before a restart is of one input": {
 			{Start{Local: inputs("1"), Served: in("1"), Failures: []Failure{{in(x), "bad", true, 3}}}, "open 1", "1:AVAILABLE"},
 			{here("1"), "activate 1", "1:ACTIVE*"},

@@ -72,9 +72,12 @@ func (m *machine) mayReturn(v *Entry) bool {
 	return m.Current.Name != "" && !m.Pin.Allows(m.Current.Name) && v.Complete && v.Whole && !v.Unjudged && m.isKept(v)
 }
 
-// isKept reports whether v is kept, and the source does not list its version with another input.
+// isKept reports whether v is kept, and the source does not list its version with another input that may be served.
 func (m *machine) isKept(v *Entry) bool {
-	other := func(in content.Input) bool { return in.Name == v.Name && in != v.Input }
+	other := func(in content.Input) bool {
+		e := m.entry(in)
+		return in.Name == v.Name && in != v.Input && (e == nil || !e.Failed && !e.Held)
+	}
 	return slices.Contains(m.kept(), v.Input) && !slices.ContainsFunc(m.Listed, other)
 }
 
