@@ -239,6 +239,7 @@ const scenarios = {
       const session = await context.newCDPSession(page);
       await session.send('Performance.enable');
       const spent = async () => Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(m => [m.name, m.value]));
+      await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0); // it is entered a little later
       const paint = await page.evaluate(() => Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime));
       const all = await page.evaluate(() => document.querySelectorAll('*').length), before = await spent();
       await page.waitForResponse(r => r.request().resourceType() === 'fetch');
