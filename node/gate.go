@@ -93,6 +93,9 @@ func (d *db) verdict(l *live, held []bool) gate.Verdict {
 	if v.State == gate.Passed && d.state.Likely && d.state.Deciding() && f.Excused == "" && c.Input != d.state.Served {
 		v.State, v.Finding.State, v.Reason = gate.Pending, gate.Pending, "it is not decided yet which version is served"
 	}
+	if v.State == gate.Passed && older && f.Excused == "" && f.Before == nil && !f.Waited && d.awaitsOthers(f.Reports) {
+		v.State, v.Waits, v.Reason = gate.Pending, true, "it is older than what is served, and other nodes, which may have held it, have not judged it yet"
+	}
 	if v.State != gate.Pending {
 		d.keepVerdict(c, v)
 	} else if v.Waits && l.waitUntil.IsZero() {
@@ -100,6 +103,21 @@ func (d *db) verdict(l *live, held []bool) gate.Verdict {
 		d.tellAfter(gate.MaxWait, rejudged{})
 	}
 	return v
+}
+
+// awaitsOthers reports whether a node with the same rules that has what is served has not judged another content, of which these are the reports.
+func (d *db) awaitsOthers(reports map[string]gate.Report) bool {
+	l := d.live[d.state.Current]
+	if l == nil {
+		return false
+	}
+	have, _ := d.reports(l)
+	for addr, r := range have {
+		if other, found := reports[addr]; r.Rules == d.rules.Fingerprint() && (!found || other.Finding.State == gate.Pending) {
+			return true
+		}
+	}
+	return false
 }
 
 // compared returns what a content is compared with, and its totals, nil if they are not known: what is served or, if it is not known what was served
