@@ -45,7 +45,7 @@ func Judge(f Facts) Verdict {
 	return v
 }
 
-// decide returns the verdict by the first reason that there is.
+// decide returns the verdict of the first reason that applies.
 func (j judge) decide() Verdict {
 	v := j.find()
 	v = v.take(v.Finding, "")

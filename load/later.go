@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"slices"
 
 	"sequins/shard"
@@ -17,7 +16,7 @@ func Later(a, b store.Manifest) bool {
 	if order := slices.Compare(preference(a), preference(b)); order != 0 {
 		return order > 0
 	}
-	return cmp.Compare(a.Content().Division, b.Content().Division) > 0
+	return a.Content().Division > b.Content().Division
 }
 
 // preference returns the place of a division in the order in which Loader.detect takes the cuts of shard.Detector.Candidates.

@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"time"
-
-	"sequins/internal/sleep"
 )
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
@@ -62,13 +60,8 @@ func (d *db) checkLater() {
 	if d.check.cancel != nil {
 		d.check.cancel()
 	}
-	ctx, cancel := context.WithCancel(d.ctx)
 	due := time.Now().Add(d.check.pause)
-	d.check.due, d.check.cancel = due, cancel
-	d.work(func() message {
-		_ = sleep.For(ctx, time.Until(due)) // the end of one that was cancelled is not due
-		return checkDue{due}
-	})
+	d.check.due, d.check.cancel = due, d.tellAt(due, checkDue{due})
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.

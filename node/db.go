@@ -358,6 +358,16 @@ func (d *db) tellAfter(wait time.Duration, m message) {
 	})
 }
 
+// tellAt processes a message at a time. It comes early if cancel is called, so its receiver has to know when it is due.
+func (d *db) tellAt(at time.Time, m message) (cancel context.CancelFunc) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	d.work(func() message {
+		_ = sleep.For(ctx, time.Until(at))
+		return m
+	})
+	return cancel
+}
+
 // pause waits, in background work. It returns false if the db is stopped first.
 func (d *db) pause(wait time.Duration) bool {
 	return sleep.For(d.ctx, wait) == nil

@@ -17,8 +17,8 @@ import (
 // A node that finds an input with a division on other nodes takes that division, and detects none. Of two divisions, the one that is later
 // in the order of detection wins: a record has refuted what comes before it.
 
-// manifestTimeout limits how long all other nodes are asked for a manifest.
-const manifestTimeout = 15 * time.Second
+// manifestsTimeout limits how long all other nodes are asked for a manifest.
+const manifestsTimeout = 15 * time.Second
 
 // manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it.
 func (d *db) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
@@ -36,7 +36,7 @@ func (d *db) manifestElsewhere(ctx context.Context, f version.Following, in cont
 
 // askManifest asks other nodes for the manifest of a content; nil if none gives it.
 func (d *db) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
-	ctx, cancel := context.WithTimeout(ctx, manifestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, manifestsTimeout)
 	defer cancel()
 	m, err := d.node.transfer.Manifest(ctx, addrs, d.name, c)
 	if err != nil {

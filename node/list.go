@@ -11,7 +11,6 @@ import (
 
 	"sequins/discovery"
 	"sequins/internal/content"
-	"sequins/internal/sleep"
 	"sequins/source"
 	"sequins/store"
 	"sequins/version"
@@ -202,12 +201,7 @@ func (d *db) take(l listing) {
 	} else {
 		d.relooks++
 	}
-	ctx, cancel := context.WithCancel(d.ctx)
-	d.relookAt, d.cancelRelook = l.Next, cancel
-	d.work(func() message {
-		sleep.For(ctx, time.Until(l.Next)) //nolint:errcheck // a relook that was cancelled is not due
-		return relook{l.Next}
-	})
+	d.relookAt, d.cancelRelook = l.Next, d.tellAt(l.Next, relook{l.Next})
 }
 
 // relooking reports whether another listing is scheduled.

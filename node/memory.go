@@ -54,7 +54,7 @@ func (d *db) remember(start *version.Start) {
 	}
 }
 
-// servedElsewhere returns the content with the greatest name that other nodes serve of a database; zero if none does or answers.
+// servedElsewhere returns what most other nodes serve of a database (transfer.Latest); zero if none serves it, or none answers.
 func (n *Node) servedElsewhere(ctx context.Context, db string) content.Content {
 	serving := n.elsewhere.Load()
 	if serving == nil {
