@@ -134,9 +134,7 @@ func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation 
 	for _, m := range c.members {
 		m.config.Binary = binary
 	}
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
 	r := record(t, c, 2, versionName(1), versionName(1)+c.data.tag)
 	r.publishContent(versionName(1), c.data)

@@ -200,6 +200,14 @@ func (c *cluster) publish(t testing.TB, version string) {
 	c.data.publish(t, c.source, version)
 }
 
+// begin starts all members with a version in the source, and waits until they serve it.
+func (c *cluster) begin(t testing.TB, version string) {
+	t.Helper()
+	c.publish(t, version)
+	c.startAll(t)
+	c.waitServed(t, version)
+}
+
 // live are the members that run.
 func (c *cluster) live() []*member {
 	return slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return !m.up || m.paused })

@@ -70,9 +70,7 @@ func TestCursorStaysInItsContent(t *testing.T) {
 	first := dataset{keys: 600, partitions: 6, tag: "-x"}
 	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"1s\"\n"})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitContent(t, c.members, first, version)
 	begin := func(m *member) checker.Read { return c.page(t, m, checker.Bounds{Limit: 50}, "") }
 	var begun []checker.Read
@@ -213,9 +211,7 @@ func TestSourceReplacedInRollingRestart(t *testing.T) {
 			t := process.Recap(tt)
 			c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 8}, members: 3, replication: 2, extra: "shutdown_delay = \"1s\"\n"})
 			l, former := z.look(t), c.source
-			c.publish(t, versionName(1))
-			c.startAll(t)
-			c.waitServed(t, versionName(1))
+			c.begin(t, versionName(1))
 			c.waitWhole(t, l, versionName(1))
 			next, err := replace(c.source, t.TempDir())
 			if err != nil {

@@ -104,9 +104,7 @@ func TestCredentials(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c, holder, router := newGuarded(t, z)
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 
 	key := c.data.ofEach(version)[0]
 	for header, want := range map[string]int{
@@ -164,9 +162,7 @@ func TestRetiredVersionsGo(t *testing.T) {
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 4}, members: 1, replication: 1,
 		extra: "version_remove_timeout = \"2s\"\n"})
 	m, first, second := c.members[0], versionName(1), versionName(2)
-	c.publish(t, first)
-	c.startAll(t)
-	c.waitServed(t, first)
+	c.begin(t, first)
 	c.publish(t, second)
 	client := m.node.Client()
 	defer client.Close()

@@ -83,9 +83,7 @@ func newTrio(t *testing.T, extra string, sharding ...string) *cluster {
 	t.Helper()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: extra, sharding: sharding})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
 	return c
 }

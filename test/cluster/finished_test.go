@@ -18,9 +18,7 @@ func TestFinishedBlocks(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 2, extra: "keep_versions = 2\n[gate]\nmin_records = 100\nmax_shrink = 0.5\nmax_missing = 0.5\n"})
 	versions := []string{versionName(1), versionName(2), versionName(3)}
-	c.publish(t, versions[0])
-	c.startAll(t)
-	c.waitServed(t, versions[0])
+	c.begin(t, versions[0])
 	jobs := t.TempDir()
 	c.data.publish(t, jobs, versions[1])
 	cmd := exec.Command(process.Binary(t), "build", filepath.Join(jobs, db, versions[1]), filepath.Join(c.source, db, versions[1]))

@@ -37,9 +37,7 @@ func TestMembersBehindHeld(tt *testing.T) {
 	t := process.Recap(tt)
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: 2, sections: "[gate]\nmin_records = 400\n"})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	half := dataset{keys: 200, partitions: 4}
 	for version := 2; version <= 5; version++ {
 		half.publish(t, c.source, versionName(version))
@@ -72,9 +70,7 @@ func TestJoinBehindHeld(tt *testing.T) {
 			z := startZookeeper(t, 1)
 			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: replication,
 				sharding: []string{"min_replication = 1"}, sections: "[gate]\nmax_shrink = 0.5\n"})
-			c.publish(t, versionName(1))
-			c.startAll(t)
-			c.waitServed(t, versionName(1))
+			c.begin(t, versionName(1))
 			half := dataset{keys: 100, partitions: 4}
 			for version := 2; version <= 5; version++ {
 				half.publish(t, c.source, versionName(version))

@@ -39,9 +39,7 @@ func TestNodeWithoutGateJoins(t *testing.T) {
 			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 8}, members: 3, replication: replication,
 				sharding: []string{"min_replication = 1"}, sections: "[gate]\nmax_shrink = 0.5\n"})
 			good, bad, next := versionName(1), versionName(2), versionName(3)
-			c.publish(t, good)
-			c.startAll(t)
-			c.waitServed(t, good)
+			c.begin(t, good)
 			odd := c.add(t)
 			odd.startWith(t, "")
 			odd.waitReady(t)
@@ -90,9 +88,7 @@ func TestMinRecordsWithSlowNode(tt *testing.T) {
 	slow := c.members[1]
 	slow.config.Extra += "throttle_loads = \"5ms\"\n" // long enough to stop it
 	old, next := versionName(1), versionName(2)
-	c.publish(t, old)
-	c.startAll(t)
-	c.waitServed(t, old)
+	c.begin(t, old)
 	clients := c.watchVersions(t)
 	c.publish(t, next)
 	goOn := slow.stopLoad(t, next)
@@ -121,9 +117,7 @@ func TestGateReadsTheSourceOnce(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 20_000, partitions: 12, pad: 200}, members: 3, replication: 3,
 		sections: "[gate]\nmax_shrink = 0.5\nmax_missing = 0.5\nmin_records = 1000\n"})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
 	for n := 2; n <= 3; n++ {
 		version := versionName(n)
@@ -166,9 +160,7 @@ func TestDiffOfHeldVersion(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 6}, members: 3, replication: 1, sections: "[gate]\nmax_shrink = 0.3\n"})
 	good, bad := versionName(1), versionName(2)
-	c.publish(t, good)
-	c.startAll(t)
-	c.waitServed(t, good)
+	c.begin(t, good)
 	c.data.bad().publish(t, c.source, bad)
 	c.waitHeld(t, bad)
 	for _, m := range c.members {
@@ -190,9 +182,7 @@ func TestGateMeasuresNewBlocks(tt *testing.T) {
 	key := data.key(500)
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 2, sections: fmt.Sprintf("[gate]\nrequired_keys = {%s = \"^v\"}\n", key)})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitContent(t, c.members, data, version)
 	lacking, repaired := data.tagged("-y").lacking(t, key), data.tagged("-z")
 	clients := c.watchContents(t, func(string) []dataset { return []dataset{data, repaired} })
@@ -254,9 +244,7 @@ func TestGateSwitchedOnAfterALoss(t *testing.T) {
 			t := process.Recap(tt)
 			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 8}, members: 4, replication: replication, extra: shortStay,
 				sharding: []string{"min_replication = 1", `heal_after = "1s"`, "min_nodes = 0"}})
-			c.publish(t, versionName(1))
-			c.startAll(t)
-			c.waitServed(t, versionName(1))
+			c.begin(t, versionName(1))
 			lost := c.members[3]
 			lost.kill()
 			if err := os.RemoveAll(lost.config.Store); err != nil {

@@ -58,9 +58,7 @@ func TestMapOfPartitions(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 10}, members: 3, replication: 2})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 	for _, m := range c.members {
 		process.Eventually(t, m.name+" knows who holds what", func() bool {
@@ -218,9 +216,7 @@ func TestGoClient(tt *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 12}, members: 3, replication: 2})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	var addrs []string
@@ -317,9 +313,7 @@ func TestGoClientUnderNemesis(tt *testing.T) {
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 2))}
 	c.waitWhole(t, n.look, versionName(1))
 	n.r = record(t, c, 1, versionName(1))

@@ -33,9 +33,7 @@ func TestHeld(tt *testing.T) {
 	// With one replica a member could switch alone.
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 5, replication: 2, sharding: []string{"min_replication = 1"},
 		sections: "[gate]\nmax_shrink = 0.5\nmax_missing = 0.5\n"})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 3))}
 	c.waitWhole(t, n.look, versionName(1))
 	n.r = record(t, c, 2, versionName(1))

@@ -21,9 +21,7 @@ func TestJoin(t *testing.T) {
 		sections: "[load]\nfrom_peers = false\n", // a load is what it is about
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	r := record(t, c, 2, version)
@@ -92,9 +90,7 @@ func testHealing(t *testing.T, z *zookeeper, stay string) {
 		sharding: []string{"min_nodes = 4", `heal_after = "1s"`},
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	r := record(t, c, 1, version)
@@ -166,9 +162,7 @@ func TestBalanced(t *testing.T) {
 		c.add(t, lines...)
 	}
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	before := c.whoHolds(t, version)

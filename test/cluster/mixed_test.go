@@ -32,9 +32,7 @@ func TestAllFaults(tt *testing.T) {
 	for _, m := range c.members {
 		m.config.Extra = strings.Replace(m.config.Extra, "require_success_file = true", `require_success_file = "auto"`, 1)
 	}
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	n.look = z.look(t)
 	c.waitWhole(t, n.look, versionName(1))
 	n.r = record(t, c, 2, versionName(1), versionName(1)+firstTag)

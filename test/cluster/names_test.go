@@ -20,9 +20,7 @@ func TestPunctuatedNames(t *testing.T) {
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 1, extra: "keep_versions = 2\n"})
 	const rest = "=2026-01-31T10:00:00+01:00,a@b"
 	versions := []string{versionName(1) + rest, versionName(2) + rest}
-	c.publish(t, versions[0])
-	c.startAll(t)
-	c.waitServed(t, versions[0])
+	c.begin(t, versions[0])
 	c.publish(t, versions[1])
 	c.waitServed(t, versions[1])
 	c.waitWhole(t, z.look(t), versions[1])

@@ -19,9 +19,7 @@ func TestBadPeers(t *testing.T) {
 		data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2,
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	asker, bad := c.members[0], c.members[1]
@@ -120,9 +118,7 @@ func TestStatusOfTheCluster(t *testing.T) {
 		data: dataset{keys: 300, partitions: 12}, members: 3, replication: 2,
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 	held := roundRobin(c.names(), c.data.partitions, c.replication)
 	for _, m := range c.members {

@@ -24,9 +24,7 @@ func TestReturnsAfterGoodThenTwoBad(t *testing.T) {
 			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 8}, members: 3, replication: 2,
 				sharding: []string{"min_replication = 1"}, sections: "[gate]\nmax_shrink = 0.5\n"})
 			old, good := versionName(1), versionName(2)
-			c.publish(t, old)
-			c.startAll(t)
-			c.waitServed(t, old)
+			c.begin(t, old)
 			away := c.members[2]
 			away.terminate(t)
 			c.publish(t, good)
@@ -78,9 +76,7 @@ func TestReturnsWhileNewerLoads(tt *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 6}, members: 3, replication: 2, extra: "throttle_loads = \"5ms\"\n"})
 	old, served, loading := versionName(1), versionName(2), versionName(3)
-	c.publish(t, old)
-	c.startAll(t)
-	c.waitServed(t, old)
+	c.begin(t, old)
 	away := c.members[1]
 	away.terminate(t)
 	c.publish(t, served)
@@ -114,9 +110,7 @@ func TestReturnsWithoutItsDisk(tt *testing.T) {
 	first := dataset{keys: 500, partitions: 6, tag: "-x"}
 	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"1h\"\n"})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	away := c.members[0]
 	away.kill()
 	second := first.tagged("-y")

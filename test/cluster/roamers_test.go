@@ -97,9 +97,7 @@ func TestReplacedVersions(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12}, members: 3, replication: 1,
 		extra: "version_remove_timeout = \"1ms\"\n"})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	l := z.look(t)
 	c.waitWhole(t, l, versionName(1))
 	r := record(t, c, 2, versionName(1))

@@ -35,9 +35,7 @@ func TestRollback(t *testing.T) {
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2,
 		extra: "keep_versions = 2\nthrottle_loads = \"8ms\"\n"}) // a load takes some seconds
 	first, bad, next := versionName(1), versionName(2), versionName(3)
-	c.publish(t, first)
-	c.startAll(t)
-	c.waitServed(t, first)
+	c.begin(t, first)
 	c.publish(t, bad)
 	c.waitServed(t, bad)
 	l := z.look(t)

@@ -20,9 +20,7 @@ func TestServing(t *testing.T) {
 		data: dataset{keys: *allKeys, partitions: 64}, members: 5, replication: 2,
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 
 	held := roundRobin(c.names(), c.data.partitions, c.replication)
@@ -117,9 +115,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12, pad: 6 << 10}, members: 3, replication: 1})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 	before := map[*member]int{}
 	for _, m := range c.members {

@@ -34,9 +34,7 @@ func TestTokens(t *testing.T) {
 		m.config.Header = ops
 	}
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 
 	for i, m := range c.members {

@@ -27,9 +27,7 @@ func TestTracing(t *testing.T) {
 		extra: fmt.Sprintf("tracing.otlp_endpoint = %q\ntracing.sample = 1.0\n", sink.URL),
 	})
 	version := versionName(1)
-	c.publish(t, version)
-	c.startAll(t)
-	c.waitServed(t, version)
+	c.begin(t, version)
 	c.waitWhole(t, z.look(t), version)
 
 	path := map[string][]string{} // the nodes that a trace is to show

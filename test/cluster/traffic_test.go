@@ -16,9 +16,7 @@ func TestTraffic(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 4}, members: 3, replication: 2})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	end := make(chan struct{})
 	defer close(end)
 	paces := []int{20, 40, 60} // requests per second; half of them for keys that are absent

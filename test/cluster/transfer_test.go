@@ -100,9 +100,7 @@ func TestFillWithoutSource(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 5000, partitions: 8}, members: 3, replication: 2})
 	v := versionName(1)
-	c.publish(t, v)
-	c.startAll(t)
-	c.waitServed(t, v)
+	c.begin(t, v)
 	c.waitWhole(t, z.look(t), v)
 	c.leaveSource(t)
 	m := c.add(t)
@@ -132,9 +130,7 @@ func TestGiverFails(t *testing.T) {
 			c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 6, pad: 8000}, members: 2, replication: 3,
 				sharding: []string{"min_replication = 1"}, sections: "[load]\npeer_bandwidth_mb_per_second = 1\n"})
 			v := versionName(1)
-			c.publish(t, v)
-			c.startAll(t)
-			c.waitServed(t, v)
+			c.begin(t, v)
 			for _, m := range c.members {
 				m.waitHeld(t, v, []int{0, 1, 2, 3, 4, 5})
 			}
@@ -172,9 +168,7 @@ func TestUnchangedInCluster(t *testing.T) {
 	z := startZookeeper(t, 1)
 	data := dataset{keys: 4000, partitions: 20}
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 3})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
 	for _, m := range c.members {
 		m.node.WaitLog(t, "load finished")

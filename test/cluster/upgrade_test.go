@@ -19,9 +19,7 @@ func TestUpgrades(tt *testing.T) {
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
-	c.publish(t, versionName(1))
-	c.startAll(t)
-	c.waitServed(t, versionName(1))
+	c.begin(t, versionName(1))
 	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 0))}
 	c.waitWhole(t, n.look, versionName(1))
 	n.r = record(t, c, 2, versionName(1))

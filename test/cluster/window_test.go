@@ -17,9 +17,7 @@ func TestWindow(t *testing.T) {
 	window := fmt.Sprintf("[load]\nwindow = \"%s-%s UTC\"\n", begin.Format("15:04"), begin.Add(time.Hour).Format("15:04"))
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 1, sections: window})
 	versions := []string{versionName(1), versionName(2)}
-	c.publish(t, versions[0])
-	c.startAll(t)
-	c.waitServed(t, versions[0])
+	c.begin(t, versions[0])
 	c.publish(t, versions[1])
 	for _, m := range c.members {
 		m.node.WaitFor(t, m.name+" waits for its window", func() bool {
