@@ -1,8 +1,8 @@
 // Package discovery finds the versions of a database that a node can load: it lists the source, inspects the newest
 // versions for markers and completeness, waits until versions stay the same whose listing does not show that they are complete,
 // and compares what is served, and what other nodes hold other contents of, with the files in the source. It keeps no state: a Question contains what the node
-// knows, with the previous Listing, and Find answers it with the next Listing. The node then passes that to the state
-// machine of package version, and lists again when Listing.Next is due. Health records what cannot be listed.
+// knows, with the previous Listing, and Find answers it with the next Listing. The node then takes that into the
+// facts that package version decides from, and lists again when Listing.Next is due. Health records what cannot be listed.
 package discovery
 
 import (

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sequins/internal/content"
@@ -13,20 +15,15 @@ import (
 	"sequins/version"
 )
 
-// carryOut executes an action of the state machine. It returns the resulting event if there is one
-// immediately.
-func (d *db) carryOut(a version.Action) version.Event {
+// carryOut executes an action that the facts say is being carried out.
+func (d *db) carryOut(a version.Action) {
 	switch a.Op {
 	case version.Open:
-		return d.open(a.Input)
+		d.open(a.Input)
 	case version.Load:
 		d.startLoad(a.Input)
-	case version.Prepare:
-		return d.prepare(a.Input)
 	case version.Activate:
 		d.activate(a.Input, a.Back)
-	case version.SetAside:
-		return d.setAside(a.Input, a.Partition)
 	case version.Cancel:
 		d.loads[a.Input].cancel()
 	case version.Retire:
@@ -36,16 +33,10 @@ func (d *db) carryOut(a version.Action) version.Event {
 	case version.Close:
 		d.startClosing(a.Input)
 	case version.Delete:
-		d.work(func() message { return d.delete(a.Input) })
+		d.work(func() message { return deleted{a.Input, d.node.o.Store.Remove(d.name, a.Input)} })
+	case version.Forget: // see note
 	}
-	return nil
 }
-
-// An outcome is the event at the end of some work.
-type outcome struct{ event version.Event }
-
-// tell implements message.
-func (o outcome) tell(d *db) { d.handle(o.event) }
 
 func (d *db) activate(in content.Input, back bool) {
 	old, activate := d.set.Current(), d.set.Activate
@@ -56,7 +47,7 @@ func (d *db) activate(in content.Input, back bool) {
 		d.log.Error("bug: version cannot be activated", "version", in.Name, "error", err)
 		return
 	}
-	if v, _ := d.state.Entry(in); v.Complete && d.loads[in] != nil {
+	if v, _ := d.facts.Entry(in); v.Complete && d.loads[in] != nil {
 		d.reportLoaded(in, d.loads[in])
 	}
 	l := d.live[in]
@@ -64,7 +55,7 @@ func (d *db) activate(in content.Input, back bool) {
 	d.report(l)
 	d.checkSwitched(in.Name)
 	d.keepManifest(l)
-	f := d.facts[in]
+	f := d.records[in]
 	f.activeAt = time.Now()
 	after := f.activeAt.Sub(f.found)
 	d.node.o.Metrics.Statsd.Active(d.name, in.Name, after)
@@ -92,9 +83,25 @@ func (d *db) keepManifest(l *live) {
 	}
 }
 
+// damaged has a damaged block loaded again: at once the first time, otherwise after a retry, so that a faulty disk does not cause constant reads
+// from the source. A version that is being removed is loaded again only if it is needed after all.
+func (d *db) damaged(in content.Input, partition int) {
+	v, _ := d.facts.Entry(in)
+	if d.live[in] == nil || v.Removal > version.Lingering {
+		return
+	}
+	d.setAside(in, partition)
+	if r := d.records[in]; v.Removal == version.Staying && slices.Contains(r.reloaded, partition) {
+		d.facts.Fail(in, version.Failure{Reason: fmt.Sprintf("the block of partition %d was damaged again after it had been loaded again", partition)})
+	} else if v.Removal == version.Staying {
+		r.reloaded = append(r.reloaded, partition)
+	}
+	d.decide()
+}
+
 // setAside marks a block for replacement by the next load. If the file cannot be moved, that load finds
-// it again, and ends with the partition missing.
-func (d *db) setAside(in content.Input, partition int) version.Event {
+// it again, and ends with the partition missing. A load that runs is followed by another one.
+func (d *db) setAside(in content.Input, partition int) {
 	l := d.live[in]
 	log := d.log.With("version", in.Name, "partition", partition)
 	dir, err := d.node.o.Store.Dir(d.name, in)
@@ -109,7 +116,10 @@ func (d *db) setAside(in content.Input, partition int) version.Event {
 	l.v.SetDamaged(partition)
 	l.damaged[partition] = false
 	d.withdrawDamaged(l)
-	return d.seen(l)
+	if running := d.loads[in]; running != nil {
+		running.outdated = true
+	}
+	d.see(l)
 }
 
 // withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
@@ -157,7 +167,8 @@ type retirement struct {
 // tell implements message. It ends the wait.
 func (r *retirement) tell(d *db) {
 	if l := d.live[r.in]; l != nil && l.retirement == r {
-		d.handle(version.Idle{Input: r.in})
+		d.facts.HasIdled(r.in)
+		d.decide()
 	}
 }
 
@@ -211,7 +222,16 @@ func (d *db) startClosing(in content.Input) {
 	v := d.set.Remove(in)
 	d.live[in].Withdraw()
 	delete(d.live, in)
-	d.closeLater(v, func() { d.send(outcome{version.Closed{Input: in}}) })
+	d.closeLater(v, func() { d.send(closed{in}) })
+}
+
+// closed reports that the last reader of a version that is removed has released it.
+type closed struct{ in content.Input }
+
+// tell implements message.
+func (m closed) tell(d *db) {
+	d.facts.HasClosed(m.in)
+	d.decide()
 }
 
 // closeLater closes a version that is not in the set, and then calls done. Readers may take as long as
@@ -225,10 +245,18 @@ func (d *db) closeLater(v *version.Version, done func()) {
 	})
 }
 
-func (d *db) delete(in content.Input) message {
-	err := d.node.o.Store.Remove(d.name, in)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return outcome{version.Deleted{Input: in, Err: err.Error()}}
+// deleted reports that the files of a version were deleted, or could not be.
+type deleted struct {
+	in  content.Input
+	err error
+}
+
+// tell implements message.
+func (m deleted) tell(d *db) {
+	reason := ""
+	if m.err != nil && !errors.Is(m.err, fs.ErrNotExist) {
+		reason = m.err.Error()
 	}
-	return outcome{version.Deleted{Input: in}}
+	d.facts.Deleted(m.in, reason)
+	d.decide()
 }

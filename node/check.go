@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"time"
+
+	"sequins/version"
 )
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
@@ -67,5 +69,5 @@ func (d *db) checkLater() {
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.
 func (d *db) checking() bool {
 	c := &d.check
-	return d.state.Read && !d.node.health.IsFailing(d.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
+	return d.facts.Source == version.Known && !d.node.health.IsFailing(d.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
 }

@@ -636,9 +636,9 @@ func TestJoiningNodeServesAtOnce(t *testing.T) {
 	}
 }
 
-// TestSupersededByABrokenVersion: a version that was superseded while it loaded is loaded and served when the newer one
-// turns out to be broken, although it is kept for an hour otherwise.
-func TestSupersededByABrokenVersion(t *testing.T) {
+// TestBackBesideABrokenVersion: a version whose files were deleted while it was loaded, and are back, is loaded and served, as the newer one
+// is broken, although a version that is removed stays for an hour.
+func TestBackBesideABrokenVersion(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(func(o *Options) { o.Cluster, o.VersionRemoveTimeout = newCluster(), time.Hour })
@@ -650,6 +650,10 @@ func TestSupersededByABrokenVersion(t *testing.T) {
 	r.Apply(Reloadable{VersionRemoveTimeout: time.Hour})
 	f.put("fruit", "3", 2, fruit...)
 	f.damage("fruit", "3", "part-r-00001")
+	f.remove("fruit", "2")
+	r.Refresh()
+	r.eventually("2 is being removed", func() bool { return r.node("fruit", "2").State == "REMOVING" })
+	f.put("fruit", "2", 2, fruit...)
 	r.Refresh()
 	r.serves("fruit", "2")
 	r.eventually("its load has ended", func() bool { return r.node("fruit", "2").Error == "" && len(r.node("fruit", "2").Partitions) == 2 })

@@ -37,10 +37,11 @@ type db struct {
 	// followBy is the deadline of the current event for the first lookups of replicas.
 	followBy time.Time
 
-	state version.State
-	facts map[content.Input]*facts   // of each entry of state
-	live  map[content.Input]*live    // of each version in set
-	loads map[content.Input]*loading // running
+	facts   version.Facts
+	noted   version.Facts              // the facts at the last note
+	records map[content.Input]*record  // of each entry of facts
+	live    map[content.Input]*live    // of each version in set
+	loads   map[content.Input]*loading // running
 
 	listing    bool                             // a listing is running
 	again      bool                             // list again afterwards
@@ -90,13 +91,14 @@ type db struct {
 // A message is the result of a background goroutine. tell processes it on the goroutine of the db.
 type message interface{ tell(d *db) }
 
-// facts are data of a version in addition to its state.
-type facts struct {
+// A record is what is known of a version in addition to its entry.
+type record struct {
 	created  time.Time // first seen by this node, maybe before a restart
 	found    time.Time // first seen by this process
 	activeAt time.Time
 	retries  retries
-	died     bool // the process of its last load has died
+	reloaded []int // partitions set aside as damaged since the last retry
+	died     bool  // the process of its last load has died
 	// incomplete: when it was to be loaded it was not complete any more.
 	incomplete bool
 	outcome    string            // of its last load, see load.Outcome
@@ -112,7 +114,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	d := &db{
 		node: n, name: name, log: n.log.With("db", name),
 		set:       version.NewSet(name),
-		facts:     make(map[content.Input]*facts),
+		records:   make(map[content.Input]*record),
 		live:      make(map[content.Input]*live),
 		loads:     make(map[content.Input]*loading),
 		supersets: make(map[content.Input]store.Manifest),
@@ -139,19 +141,19 @@ func (d *db) run(ctx context.Context, listed bool) {
 	d.begin()
 	close(d.begun)
 	d.advertise(ctx)
-	if d.state.Waiting {
-		d.tellAfter(wholeTimeout, outcome{version.Waited{}})
+	if d.facts.Waiting {
+		d.tellAfter(wholeTimeout, waited{})
 	}
 	if listed {
 		d.startListing(false)
 	}
-	for ctx.Err() == nil && !d.state.Finished() {
+	for ctx.Err() == nil && !d.facts.Finished() {
 		d.next()
 		d.setTerms()
 		d.publish()
 	}
 	d.stop()
-	if d.state.Finished() {
+	if d.facts.Finished() {
 		select {
 		case d.node.left <- d:
 		case <-ctx.Done():
@@ -180,15 +182,23 @@ func (d *db) begin() {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
 	d.rules = d.node.rules(d.name)
-	start := version.Start{Local: local, Waiting: d.node.o.Cluster.Changes() != nil, Keep: d.keep()}
-	d.remember(&start)
-	d.servedBefore = start.Served
-	if taken := d.node.servedElsewhere(d.ctx, d.name); taken.Name > start.Served.Name && !start.Likely {
-		start.Taken = taken.Input
-		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", taken.Name)
-	}
-	d.handle(start)
+	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.keep()
+	former := d.remember(local)
+	d.servedBefore = d.facts.Served
+	d.take(d.node.servedElsewhere(d.ctx, d.name))
+	d.facts.Start(local, former)
+	d.failAgain()
+	d.decide()
 	d.restored = true
+}
+
+// A waited reports that other nodes have had time to advertise what they hold.
+type waited struct{}
+
+// tell implements message.
+func (waited) tell(d *db) {
+	d.facts.Waiting = false
+	d.decide()
 }
 
 // next processes one event.
@@ -200,10 +210,11 @@ func (d *db) next() {
 	case <-d.refresh:
 		d.startListing(false)
 	case <-d.unlisted:
-		d.handle(version.Unlisted{}) // no effect after the first listing
-		d.endPin()
+		d.unreadable()
 	case <-d.gone:
-		d.handle(version.Gone{})
+		d.facts.Source, d.facts.Current = version.Gone, content.Input{}
+		d.facts.DeleteAgain()
+		d.decide()
 	case <-d.reloaded:
 		d.retryAll()
 		if d.checking() {
@@ -220,7 +231,7 @@ func (d *db) next() {
 		}
 		d.openServed()
 		d.logLost()
-		if d.state.Unrecorded && !d.mayStay() {
+		if d.facts.Unrecorded && !d.mayStay() {
 			d.switchAgain()
 		}
 		d.lookAtOthers()
@@ -229,36 +240,43 @@ func (d *db) next() {
 		d.log.Error("a block is damaged", "version", c.Input.Name,
 			"partition", c.Partition, "error", c.Err)
 		if d.set.Concerns(c) {
-			d.handle(version.Corrupted{Input: c.Input, Partition: c.Partition})
+			d.damaged(c.Input, c.Partition)
 		}
 	}
 }
 
-// handle passes events to the state machine, executes the resulting actions, and continues with the
-// events that they cause.
-func (d *db) handle(events ...version.Event) {
+// decide does what follows from the facts, until nothing follows any more.
+func (d *db) decide() {
 	d.followBy = time.Now().Add(followTimeout)
-	for len(events) > 0 {
-		before := d.state
-		var actions []version.Action
-		d.state, actions = d.apply(events[0])
-		events = events[1:]
-		d.note(before)
+	d.facts.Rejected = d.rejected()
+	for d.note(); ; d.note() {
+		actions := version.Decide(d.facts)
+		if len(actions) == 0 {
+			return
+		}
 		for _, a := range actions {
-			if e := d.carryOut(a); e != nil {
-				events = append(events, e)
+			if a.Op == version.Activate && !d.recordSwitch(a) {
+				d.facts.Unrecorded = true
+				break
 			}
+			d.facts.Do(a)
+			if d.records[a.Input] == nil {
+				d.note() // adds it
+			}
+			d.carryOut(a)
 		}
 	}
 }
 
-// note updates the facts of versions, and logs changes of their state.
-func (d *db) note(before version.State) {
-	for _, v := range d.state.Entries {
+// note logs how the facts have changed, and adds and drops records of versions.
+func (d *db) note() {
+	before := d.noted
+	d.noted = d.facts.Clone()
+	for _, v := range d.facts.Entries {
 		old, found := before.Entry(v.Input)
 		log := d.log.With("version", v.Name)
 		if !found {
-			d.facts[v.Input] = &facts{created: time.Now(), found: time.Now()}
+			d.records[v.Input] = &record{created: time.Now(), found: time.Now()}
 			if d.restored { // what is found at the start was found before
 				d.events.Found(v.Name, hasName(before.Entries, v.Name))
 			} else {
@@ -266,26 +284,29 @@ func (d *db) note(before version.State) {
 			}
 		}
 		switch {
-		case v.Reason == "" || !v.Failed || old.Failed:
-		case d.facts[v.Input].incomplete:
-			log.Info("version is not complete after all", "reason", v.Reason)
+		case !v.Failure.Waits || old.Failure.Waits:
+		case d.records[v.Input].incomplete:
+			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
-			d.events.Failed(v.Name, v.Status, v.Reason, d.lastReason(old, v))
+			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.lastReason(old, v))
 		}
-		if v.Status == version.Removing && old.Status != version.Removing {
-			log.Info("version superseded or withdrawn", "was", old.Status)
+		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
+			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
 		}
-		if found && old.Status == version.Removing && v.Status != version.Removing {
+		if v.Removal != version.Staying && old.Removal == version.Staying {
+			log.Info("version superseded or withdrawn", "was", before.Status(old))
+		}
+		if found && old.Removal != version.Staying && v.Removal == version.Staying {
 			log.Info("version is not removed, as it is needed after all")
 		}
 	}
-	if before.Deciding() && !d.state.Deciding() {
+	if before.Deciding() && !d.facts.Deciding() {
 		d.tellAfter(0, rejudged{})
 	}
 	d.retryLater(before)
 	d.noteServed(before)
 	for _, v := range before.Entries {
-		if _, found := d.state.Entry(v.Input); !found {
+		if _, found := d.facts.Entry(v.Input); !found {
 			d.forget(v)
 		}
 	}
@@ -293,21 +314,21 @@ func (d *db) note(before version.State) {
 
 // forget drops what is known of a version that has no entry any more.
 func (d *db) forget(v version.Entry) {
-	f := d.facts[v.Input]
+	f := d.records[v.Input]
 	if f.following != nil {
 		f.following.Stop()
 	}
 	f.retries.stop()
-	delete(d.facts, v.Input)
+	delete(d.records, v.Input)
 	d.keepFailure(v.Input, nil)
 	switch _, taken := d.supersets[v.Input]; {
-	case taken && v.Failed:
+	case taken && v.Failure.Waits:
 		d.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
 	case taken:
 		delete(d.supersets, v.Input)
 	}
-	if v.Status == version.Removing {
-		d.events.Removed(v.Name, hasName(d.state.Entries, v.Name))
+	if v.Removal != version.Staying {
+		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
 	}
 }
 
@@ -317,31 +338,34 @@ func hasName(entries []version.Entry, name string) bool {
 }
 
 // noteServed logs that an older version may be served than before a restart.
-func (d *db) noteServed(before version.State) {
-	served := before.Served
-	if served.Name == "" || d.state.Served.Name != "" || d.state.Current.Name >= served.Name || !d.state.Pin.Allows(served.Name) {
+func (d *db) noteServed(before version.Facts) {
+	served := before.Before()
+	if served.Name == "" || d.facts.Before().Name != "" || d.facts.Current.Name >= served.Name || !d.facts.Pin.Allows(served.Name) {
 		return
 	}
-	lost, _ := d.state.Entry(served)
+	lost, _ := d.facts.Entry(served)
 	d.log.Error("the version that was served before the restart is lost; an older one may be served now",
-		"version", served.Name, "reason", lost.Reason)
+		"version", served.Name, "reason", lost.Failure.Reason)
 }
 
 // openServed tries again to open the version that was served before the restart, because other nodes may
 // hold it now. It needs the manifest in the store; otherwise a refresh opens the version.
 func (d *db) openServed() {
-	if d.state.Served.Name == "" || d.live[d.state.Served] != nil {
+	before := d.facts.Before()
+	if before.Name == "" || d.live[before] != nil {
 		return
 	}
-	if _, err := d.node.o.Store.Dir(d.name, d.state.Served); err == nil {
-		d.handle(version.Surveyed{})
+	if _, err := d.node.o.Store.Dir(d.name, before); err == nil {
+		d.facts.OpenAgain(before)
+		d.decide()
 	}
 }
 
-// look reports the state of a version to the state machine.
+// look takes what there is of a version into the facts.
 func (d *db) look(in content.Input) {
 	if l := d.live[in]; l != nil {
-		d.handle(d.seen(l))
+		d.see(l)
+		d.decide()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"sequins/discovery"
 	"sequins/internal/content"
+	"sequins/version"
 )
 
 // Two nodes can hold different contents of a version: if it has no marker and its job paused for longer
@@ -29,7 +30,7 @@ func (d *db) lookAtOthers() {
 				codes = append(codes, c.Code())
 			}
 		}
-		if len(codes) > 0 && in.Name >= d.state.Current.Name {
+		if len(codes) > 0 && in.Name >= d.facts.Current.Name {
 			slices.Sort(codes)
 			others[in] = strings.Join(codes, " ")
 			differ = differ || d.others[in] != others[in]
@@ -67,9 +68,9 @@ func (d *db) divergence(shown *view, v versionView) string {
 	for _, other := range shown.versions {
 		switch {
 		case other.Name != v.Name || other.Input == v.Input:
-		case other.Reason != "":
-			text += "; that has failed: " + other.Reason
-		case other.Held:
+		case other.Failure.Reason != "":
+			text += "; that has failed: " + other.Failure.Reason
+		case other.Verdict == version.Held:
 			text += "; what the source has now is loaded and held: " + other.verdict.Reason
 		}
 	}

@@ -89,8 +89,8 @@ func sourceFiles(m store.Manifest) []source.File {
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once.
 func (d *db) lookForDivisions(in content.Input) {
-	l, f := d.live[in], d.facts[in]
-	if l == nil || d.state.WasServed(in) {
+	l, f := d.live[in], d.records[in]
+	if l == nil || d.facts.WasServed(in) {
 		return
 	}
 	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(l.Elsewhere())), func(c content.Content) bool {
@@ -113,14 +113,14 @@ type division struct {
 
 // tell implements message. A load by an earlier division is cancelled, and begins anew by the later one.
 func (m division) tell(d *db) {
-	l, f := d.live[m.in], d.facts[m.in]
+	l, f := d.live[m.in], d.records[m.in]
 	switch {
 	case f == nil:
 		return
 	case m.manifest == nil: // they are asked again when the cluster changes
 		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(m.asked, c) })
 		return
-	case l == nil || !load.Later(*m.manifest, l.manifest) || d.state.WasServed(m.in):
+	case l == nil || !load.Later(*m.manifest, l.manifest) || d.facts.WasServed(m.in):
 		return
 	}
 	d.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", m.in.Name, "partitioner", l.manifest.Partitioner)
@@ -134,6 +134,6 @@ func (m division) tell(d *db) {
 
 // isRefuted reports whether another node has found a later division of a version.
 func (d *db) isRefuted(l *live) bool {
-	f := d.facts[l.in()]
+	f := d.records[l.in()]
 	return f.later != nil && load.Later(*f.later, l.manifest)
 }

@@ -61,10 +61,10 @@ func (d *db) judge(l *live, held []bool) gate.Verdict {
 func (d *db) verdict(l *live, held []bool) gate.Verdict {
 	c := l.content()
 	served, totals := d.compared(c)
-	if d.rules.IsZero() || c == served || d.state.WasServed(c.Input) && !d.state.Likely {
+	if d.rules.IsZero() || c == served || d.facts.WasServed(c.Input) && !d.facts.Likely {
 		return gate.Verdict{State: gate.Passed}
 	}
-	older := c.Name < max(d.state.Current.Name, d.state.Served.Name)
+	older := c.Name < max(d.facts.Current.Name, d.facts.Before().Name)
 	f := gate.Facts{Rules: d.rules, Held: held, Mixed: d.node.o.Cluster.Mixed(), Own: l.measures, Failure: l.unmeasured, Served: served, Older: older,
 		Before: d.verdictBefore(c), Waited: !l.waitUntil.IsZero() && !time.Now().Before(l.waitUntil)}
 	if totals != nil {
@@ -72,9 +72,9 @@ func (d *db) verdict(l *live, held []bool) gate.Verdict {
 	}
 	f.Reports, f.Known = d.reports(l)
 	switch {
-	case d.state.Pin.Version == c.Name:
+	case d.facts.Pin.Version == c.Name:
 		f.Excused = "it is pinned"
-	case d.state.Pin.Excuses(c.Name):
+	case d.facts.Pin.Excuses(c.Name):
 		f.Excused = "it is approved"
 		if d.pin.By != "" {
 			f.Excused += " (by " + d.pin.By + ")"
@@ -90,7 +90,7 @@ func (d *db) verdict(l *live, held []bool) gate.Verdict {
 		d.measure(l, against)
 	}
 	v := gate.Judge(f)
-	if v.State == gate.Passed && d.state.Likely && d.state.Deciding() && f.Excused == "" && c.Input != d.state.Served {
+	if v.State == gate.Passed && d.facts.Likely && d.facts.Deciding() && f.Excused == "" && c.Input != d.facts.Before() {
 		v.State, v.Finding.State, v.Reason = gate.Pending, gate.Pending, "it is not decided yet which version is served"
 	}
 	if v.State == gate.Passed && older && f.Excused == "" && f.Before == nil && !f.Waited && d.awaitsOthers(f.Reports) {
@@ -107,7 +107,7 @@ func (d *db) verdict(l *live, held []bool) gate.Verdict {
 
 // awaitsOthers reports whether a node with the same rules that has what is served has not judged another content, of which these are the reports.
 func (d *db) awaitsOthers(reports map[string]gate.Report) bool {
-	l := d.live[d.state.Current]
+	l := d.live[d.facts.Current]
 	if l == nil {
 		return false
 	}
@@ -129,7 +129,7 @@ func (d *db) compared(c content.Content) (served content.Content, totals *store.
 		return served, d.memory.Totals
 	case l != nil:
 		return served, d.totals(l)
-	case !d.state.Likely:
+	case !d.facts.Likely:
 		return served, nil
 	}
 	for in, l := range d.live {
@@ -142,7 +142,7 @@ func (d *db) compared(c content.Content) (served content.Content, totals *store.
 
 // servedContent returns what this node serves, or served before its restart.
 func (d *db) servedContent() content.Content {
-	if d.state.Current == d.memory.Served.Input || d.state.Current.Name == "" && !d.state.Likely {
+	if d.facts.Current == d.memory.Served.Input || d.facts.Current.Name == "" && !d.facts.Likely {
 		return d.memory.Served
 	}
 	return d.set.Current()
@@ -178,7 +178,7 @@ func (d *db) report(l *live) {
 		return // there are no other nodes
 	}
 	found := l.verdict.Finding
-	if before := d.verdictBefore(l.content()); before != nil && d.state.WasServed(l.in()) {
+	if before := d.verdictBefore(l.content()); before != nil && d.facts.WasServed(l.in()) {
 		found = *before
 	}
 	r := gate.NewReport(l.content(), d.servedContent(), d.rules, l.known(), found)
@@ -243,11 +243,11 @@ type rejudged struct{}
 // tell implements message.
 func (rejudged) tell(d *db) { d.lookAtAll() }
 
-// lookAtAll reports the state of all versions to the state machine, the active one first.
+// lookAtAll reports the state of all versions into the facts, the active one first.
 func (d *db) lookAtAll() {
-	d.look(d.state.Current)
+	d.look(d.facts.Current)
 	for in := range d.live {
-		if in != d.state.Current {
+		if in != d.facts.Current {
 			d.look(in)
 		}
 	}

@@ -50,11 +50,11 @@ func (d *db) beginListing(again, only bool) {
 	q := d.question(checked)
 	q.Again, q.Only = again, only
 	timeout := listTimeout
-	if d.state.Looking {
+	if d.facts.Source == version.Unasked {
 		timeout = startTimeout
 	}
 	d.work(func() message {
-		l := d.list(timeout, q)
+		l := d.ask(timeout, q)
 		l.checked, l.asked = checked, asked
 		return l
 	})
@@ -63,37 +63,37 @@ func (d *db) beginListing(again, only bool) {
 // question returns the state that a listing needs; with check, the listing compares what is served, and what
 // has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
 func (d *db) question(check bool) discovery.Question {
-	s := d.state
-	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]content.Input), Loading: make(map[content.Input]bool), Held: make(map[content.Input]bool),
+	s := &d.facts
+	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), Loading: make(map[content.Input]bool), Held: make(map[content.Input]bool),
 		Settled: make(map[content.Input]bool), Failed: make(map[content.Input]bool), Manifests: d.servedManifests(), Compare: make(map[content.Input]store.Manifest),
 		Apart: make(map[content.Input]bool), Mixed: d.node.o.Cluster.Mixed(), Last: d.last, Pin: d.pin}
 	for _, v := range s.Entries {
-		q.Failed[v.Input], q.Held[v.Input] = v.Reason != "", v.Held
-		writtenAgain := v.Reason != "" && slices.Contains(s.Unknown, v.Name)
-		if v.Input != s.Served && !slices.Contains(s.Listed, v.Input) && !writtenAgain || d.isPart(v.Input) {
+		failed := v.Failure.Reason != ""
+		q.Failed[v.Input], q.Held[v.Input] = failed, v.Verdict == version.Held
+		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
+		if v.Input != s.Before() && !slices.Contains(s.Listed, v.Input) && !writtenAgain || d.isPart(v.Input) {
 			continue
 		}
-		if v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active || v.Reason != "" {
+		if status := s.Status(v); status != version.Available && status != version.Removing || failed {
 			q.Known[v.Name] = v.Input
-			q.Loading[v.Input] = v.Work == version.Loading && v.Reason == ""
+			q.Loading[v.Input] = v.Work == version.Loading && !failed
 		}
-		q.Settled[v.Input] = v.Reason == "" // a failed version may have been accepted while its job paused
+		q.Settled[v.Input] = !failed // a failed version may have been accepted while its job paused
 	}
 	for _, in := range s.Rejected {
 		q.Held[in] = true
 	}
 	for in, l := range d.live {
 		v, _ := s.Entry(in)
-		if v.Exit != version.Staying || in.Name < s.Current.Name {
+		if v.Removal != version.Staying || in.Name < s.Current.Name {
 			continue
 		}
 		elsewhere := l.Elsewhere()
 		_, shared := elsewhere[l.content()]
 		q.Apart[in] = len(elsewhere) > 0 && !shared
-		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Exit == version.Staying }
-		due := check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) ||
-			v.Status == version.Active && slices.ContainsFunc(s.Entries, another) || // which the source may list
-			v.Status == version.Active && v.Reason != "" // its files may have changed, so that a block cannot be loaded again
+		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Removal == version.Staying }
+		// The source may list another input, or the files of the current one may have changed, so that a block cannot be loaded again.
+		due := check && v.Failure.Reason == "" || in == s.Current && (v.Failure.Reason != "" || slices.ContainsFunc(s.Entries, another))
 		if due || len(elsewhere) > 1 || q.Apart[in] || d.last.Differs[in] != "" || d.last.Wrong[in] != "" {
 			q.Compare[in] = l.manifest
 		}
@@ -106,12 +106,13 @@ func (d *db) question(check bool) discovery.Question {
 func (d *db) servedManifests() map[string][]store.Manifest {
 	all := make(map[string][]store.Manifest)
 	for in, m := range d.supersets {
-		if v, _ := d.state.Entry(in); !v.Failed && m.Version != "" {
+		if v, _ := d.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
 			all[in.Name] = append(all[in.Name], m)
 		}
 	}
-	for _, v := range d.state.Entries {
-		if _, added := d.supersets[v.Input]; added || !d.state.WasServed(v.Input) || v.Exit != version.Staying || v.Failed && !v.Readable {
+	for _, v := range d.facts.Entries {
+		if _, added := d.supersets[v.Input]; added || !d.facts.WasServed(v.Input) || v.Removal != version.Staying ||
+			v.Failure.Waits && v.Coverage < version.Partial {
 			continue
 		}
 		if m := d.knownManifest(v.Input); m != nil {
@@ -124,22 +125,26 @@ func (d *db) servedManifests() map[string][]store.Manifest {
 // tell implements message.
 func (l listing) tell(d *db) {
 	d.listing, d.relisting = false, false
-	first, before := d.state.Looking, d.last
-	floor := d.state.Floor()
+	first, before := d.facts.Source == version.Unasked, d.last
+	floor := d.facts.Floor()
 	same := slices.Equal(l.After(floor), d.last.After(floor)) && slices.Equal(l.Unknown, d.last.Unknown)
 	if l.err == nil {
 		d.followPin(l.Pin)
-		same = same && d.allowed().Equal(d.state.Pin)
+		same = same && d.allowed().Equal(d.facts.Pin)
 	}
-	d.take(l)
+	d.takeListing(l)
 	d.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
-		d.handle(version.Listed{Inputs: l.Inputs, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
+		if first || !l.again {
+			d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
+			d.facts.DeleteAgain()
+		}
+		d.facts.Pin, d.facts.Keep = d.allowed(), d.keep()
+		d.list(l.Inputs, l.Unknown)
 		d.lookAtAll() // which the pin may excuse
 	case l.err != nil:
-		d.handle(version.Unlisted{}) // no effect after the first listing
-		d.endPin()
+		d.unreadable()
 	}
 	if l.err == nil {
 		d.reportWrong(before, l.Listing)
@@ -151,7 +156,11 @@ func (l listing) tell(d *db) {
 	retries := d.due
 	d.due = nil
 	for _, in := range retries {
-		d.handle(version.Retry{Input: in})
+		if r := d.records[in]; r != nil {
+			r.reloaded = nil
+			d.facts.Retry(in)
+			d.decide()
+		}
 	}
 	if d.again {
 		d.again = false
@@ -161,6 +170,25 @@ func (l listing) tell(d *db) {
 		d.startCheck()
 	}
 	d.lookAtOthers()
+}
+
+// list takes the inputs in the source into the facts. Those that failed before a restart are not tried before they are due.
+func (d *db) list(inputs []content.Input, unknown []string) {
+	first := d.facts.Source != version.Known
+	d.facts.List(inputs, unknown)
+	if first {
+		d.failAgain()
+	}
+	d.decide()
+}
+
+// unreadable records that the source could not be listed, or does not have the database. It has no effect on versions once it has been listed.
+func (d *db) unreadable() {
+	if d.facts.Source == version.Unasked {
+		d.facts.Source = version.Away
+		d.decide()
+	}
+	d.endPin()
 }
 
 // countFailure counts consecutive failures of listings. A source that cannot be listed at all does not
@@ -176,14 +204,14 @@ func (d *db) countFailure(err error) {
 	}
 }
 
-// take stores the result of a listing, and schedules another one if a version needs it.
-func (d *db) take(l listing) {
+// takeListing stores the result of a listing, and schedules another one if a version needs it.
+func (d *db) takeListing(l listing) {
 	if l.err != nil {
 		return
 	}
-	for _, name := range l.Late(d.last, d.state.Current.Name) {
+	for _, name := range l.Late(d.last, d.facts.Current.Name) {
 		d.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
-			"version", name, "served", d.state.Current.Name)
+			"version", name, "served", d.facts.Current.Name)
 	}
 	if l.Unfinished != "" && l.Unfinished != d.unfinished {
 		d.log.Info("version is not complete yet", "reason", l.Unfinished)
@@ -217,15 +245,15 @@ func (r relook) tell(d *db) {
 	}
 	d.cancelRelook()
 	d.relookAt = time.Time{}
-	if !d.state.Gone {
+	if d.facts.Source != version.Gone {
 		d.relisting = true
 		d.startListing(true)
 	}
 }
 
-// list lists the newest versions that are newer than current. The timeout includes the wait for a slot,
+// ask lists the newest versions that are newer than current. The timeout includes the wait for a slot,
 // which limits how long all databases together wait for a hanging source.
-func (d *db) list(timeout time.Duration, q discovery.Question) listing {
+func (d *db) ask(timeout time.Duration, q discovery.Question) listing {
 	l := listing{again: q.Again}
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)
 	defer cancel()

@@ -97,17 +97,26 @@ func (l *live) size() (records, bytes int64) {
 	return records, bytes
 }
 
-// seen returns the state of a version for the state machine.
-func (d *db) seen(l *live) version.Seen {
+// see takes what there is of a version, and the verdict on it, into the facts.
+func (d *db) see(l *live) {
 	held, refuted := l.v.Held(), d.isRefuted(l)
 	verdict := d.judge(l, held)
 	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
-	return version.Seen{Input: l.in(), Complete: complete && !refuted,
-		Replicated: !refuted && verdict.MayServe() && d.replicated(l.Following, held), Readable: version.IsReadable(l.Following, held),
-		Whole: !refuted && version.IsWhole(l.Following, held), Held: verdict.State == gate.Held, Unjudged: verdict.State == gate.Pending}
+	coverage := version.Empty
+	switch {
+	case !refuted && d.replicated(l.Following, held):
+		coverage = version.Replicated
+	case !refuted && version.IsWhole(l.Following, held):
+		coverage = version.Whole
+	case version.IsReadable(l.Following, held):
+		coverage = version.Partial
+	}
+	d.facts.See(l.in(), coverage, complete && !refuted, verdicts[verdict.State])
 }
+
+var verdicts = map[gate.State]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
 func (d *db) replicated(f version.Following, held []bool) bool {
@@ -120,11 +129,11 @@ const followTimeout = 10 * time.Second
 
 // open adds a version to the set if it can be read without a load: because there are local blocks, or
 // because other nodes hold it.
-func (d *db) open(in content.Input) version.Event {
+func (d *db) open(in content.Input) {
 	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
 	f := d.node.o.Cluster.Follow(ctx, d.name, in)
 	cancel()
-	d.facts[in].following = f
+	d.records[in].following = f
 	l, err := d.openLocal(in, f)
 	if err == nil && l == nil {
 		l, err = d.openRemote(in, f)
@@ -132,17 +141,18 @@ func (d *db) open(in content.Input) version.Event {
 	if err != nil {
 		d.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
 	}
+	d.facts.Opened(in, l != nil)
 	if l == nil {
-		return version.Absent{Input: in}
+		return
 	}
 	d.insert(l)
 	d.listBlocks(l)
 	if created := l.manifest.Created; !created.IsZero() {
-		d.facts[in].created = created
+		d.records[in].created = created
 	}
-	seen := d.seen(l)
-	d.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", seen.Complete)
-	return seen
+	d.see(l)
+	v, _ := d.facts.Entry(in)
+	d.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
 }
 
 // insert adds a version to the set, replacing one of the same input.

@@ -49,9 +49,11 @@ type loading struct {
 
 	// The following fields belong to the db's goroutine.
 	inTurn      bool           // it waits for its turn, or has it; following is set
+	postponed   string         // why it waits for a time at which it may begin; "" if it does not
 	manifest    store.Manifest // by which it loads
 	partitioner shard.Partitioner
 	refuted     bool // ended because another division or input takes its place
+	outdated    bool // what this node has to hold has changed since it began
 	reported    bool // see reportLoaded
 }
 
@@ -76,12 +78,12 @@ func (l *loading) outcome() load.Snapshot {
 func (d *db) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), known: d.knownManifest(in)}
-	l.copies = d.state.WasServed(in) || in == d.state.Taken
-	l.alone = d.facts[in].retries.failed >= passingAttempts
+	l.copies = d.facts.WasServed(in) || in == d.facts.Taken
+	l.alone = d.records[in].retries.failed >= passingAttempts
 	for other := range d.supersets {
 		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
 	}
-	if d.facts[in].died {
+	if d.records[in].died {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
 	d.loads[in] = l
@@ -100,7 +102,7 @@ func (d *db) knownManifest(in content.Input) *store.Manifest {
 		m := dir.Manifest()
 		known = &m
 	}
-	if later := d.facts[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
+	if later := d.records[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
 		return later
 	}
 	return known
@@ -222,20 +224,20 @@ func (s superset) tell(d *db) {
 	}
 	d.log.Warn("the source has a part of the files of a version that other nodes serve; it is copied from them", "version", in.Name)
 	d.supersets[in] = s.manifest
-	listed := slices.Clone(d.state.Listed)
+	listed := slices.Clone(d.facts.Listed)
 	for i := range listed {
 		if listed[i].Name == in.Name {
 			listed[i] = in
 		}
 	}
 	d.last.Inputs = listed
-	d.handle(version.Listed{Inputs: listed, Unknown: d.state.Unknown, Relook: true, Pin: d.state.Pin, Keep: d.state.Keep})
+	d.list(listed, d.facts.Unknown)
 }
 
 // isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
 func (d *db) isPart(in content.Input) bool {
 	for other, m := range d.supersets {
-		if v, _ := d.state.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failed {
+		if v, _ := d.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
 			return true
 		}
 	}
@@ -337,7 +339,8 @@ type published struct{ in content.Input }
 // tell implements message. It makes the partitions readable.
 func (p published) tell(d *db) {
 	if live := d.live[p.in]; live != nil && d.openBlocks(live) {
-		d.handle(d.seen(live))
+		d.see(live)
+		d.decide()
 	}
 }
 
@@ -361,7 +364,10 @@ func (p planned) tell(d *db) {
 	l := d.loads[p.in]
 	l.manifest, l.partitioner = p.manifest, p.partitioner
 	old, planned := d.live[p.in], p.manifest.Content()
-	d.handle(version.Planned{Input: p.in, Changed: old != nil && old.content() != planned})
+	if d.facts.Planned(p.in, old != nil && old.content() != planned) {
+		d.prepare(p.in)
+	}
+	d.decide()
 	switch now := d.live[p.in]; {
 	case now == nil:
 		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
@@ -381,12 +387,12 @@ func (p planned) tell(d *db) {
 }
 
 // prepare adds a version to the set with the manifest of its load.
-func (d *db) prepare(in content.Input) version.Event {
+func (d *db) prepare(in content.Input) {
 	running := d.loads[in]
 	l := d.newLive(running.manifest, running.partitioner, running.following)
 	d.insert(l)
 	d.openBlocks(l)
-	return d.seen(l)
+	d.see(l)
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
@@ -407,34 +413,48 @@ type loaded struct {
 func (m loaded) tell(d *db) {
 	l := d.loads[m.in]
 	if l.following != nil {
-		d.facts[m.in].following = l.following
+		d.records[m.in].following = l.following
 	}
-	d.facts[m.in].unchanged += int(l.snapshot().Reused)
-	ended := version.LoadEnded{Input: m.in}
-	d.facts[m.in].incomplete = errors.Is(m.err, load.ErrIncomplete)
+	d.records[m.in].unchanged += int(l.snapshot().Reused)
+	var failure version.Failure
+	outdated := l.refuted || l.outdated
+	d.records[m.in].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
 		d.reportLoaded(m.in, l)
 		d.keepFailure(m.in, nil)
 	case l.refuted:
-		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):
 		d.log.Info("load cancelled", "version", m.in.Name)
-		ended.Err = "cancelled"
+		failure.Reason = "cancelled"
 	default:
-		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
-		ended.NoRoom = loadproc.FreeingHelps(m.err)
+		failure = failureOf(m.err)
 	}
 	d.noteRoom(m.in, m.err)
 	if live := d.live[m.in]; live != nil {
 		d.openBlocks(live)
 		d.listBlocks(live)
-		d.handle(d.seen(live))
-		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
+		d.see(live)
+		outdated = outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
 	delete(d.loads, m.in)
-	d.facts[m.in].died, d.facts[m.in].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
-	d.handle(ended)
+	d.records[m.in].died, d.records[m.in].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
+	d.facts.Loaded(m.in, failure, outdated)
+	d.decide()
 	d.look(m.in) // the gate waits for the end of loads, as releaseSurplus does
 	d.releaseSurplus(m.in)
+}
+
+// failureOf returns the failure of a load that has ended with an error.
+func failureOf(err error) version.Failure {
+	f := version.Failure{Reason: err.Error()}
+	switch {
+	case loadproc.FreeingHelps(err):
+		f.Kind = version.NoRoom
+	case load.Faulty(err):
+		f.Kind = version.Faulty
+	case load.Passing(err):
+		f.Kind = version.Passing
+	}
+	return f
 }

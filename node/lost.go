@@ -7,7 +7,7 @@ import (
 // logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
 // once, as while nodes start, some may be missing.
 func (d *db) logLost() {
-	l := d.live[d.state.Current]
+	l := d.live[d.facts.Current]
 	if l == nil || !d.seenWhole {
 		return
 	}

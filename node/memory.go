@@ -20,18 +20,19 @@ import (
 // version and retries the switch with growing pauses. Without a previous version, if parts of it can no longer be read, or if the pin
 // does not allow it, the node switches, and retries only the writing.
 
-// remember reads the memory, and adds what is in it to the start of the state machine.
-func (d *db) remember(start *version.Start) {
+// remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
+// the disk.
+func (d *db) remember(local []content.Input) (former []content.Input) {
 	var err error
 	d.memory, err = d.node.o.Store.State(d.name)
 	if err != nil {
-		start.Likely = true
-		for _, in := range start.Local { // ascending by name
-			start.Served = in
+		d.facts.Likely = true
+		for _, in := range local { // ascending by name
+			d.facts.Served = in
 		}
 		d.log.Error("it is not known which version was served before the restart: the one with the greatest name on the disk is served", "error", err)
 	} else {
-		start.Served = d.memory.Served.Input
+		d.facts.Served = d.memory.Served.Input
 	}
 	if d.memory.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
 		d.node.success.Store(d.name, true)
@@ -39,18 +40,49 @@ func (d *db) remember(start *version.Start) {
 	if d.pin, err = pin.Parse([]byte(d.memory.Pin)); err != nil {
 		d.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
 	}
-	start.Pin = d.allowed()
+	d.facts.Pin = d.allowed()
 	for _, c := range d.memory.Former {
-		start.Former = append(start.Former, c.Input)
-	}
-	for _, v := range d.memory.Verdicts {
-		if v.State == store.Held && v.Rules == d.rules.Fingerprint() {
-			start.Held = append(start.Held, v.Input)
-		}
+		former = append(former, c.Input)
 	}
 	d.memory.Failures = slices.DeleteFunc(d.memory.Failures, func(f store.Failure) bool { return f.By != d.failsBy() })
+	return former
+}
+
+// rejected returns the inputs that were held when they were judged last, and that the source lists.
+func (d *db) rejected() (all []content.Input) {
+	for _, v := range d.memory.Verdicts {
+		if v.State == store.Held && v.Rules == d.rules.Fingerprint() && !d.facts.Pin.Excuses(v.Name) && slices.Contains(d.facts.Listed, v.Input) {
+			all = append(all, v.Input)
+		}
+	}
+	return all
+}
+
+// failAgain makes inputs that are on the disk or in the source fail as they did before a restart, until they are due.
+func (d *db) failAgain() {
 	for _, f := range d.memory.Failures {
-		start.Failures = append(start.Failures, version.Failure{Input: f.Input, Reason: f.Reason, Faulty: f.Kind == faulty, Attempts: f.Attempts})
+		v, here := d.facts.Entry(f.Input)
+		if !here && !slices.Contains(d.facts.Listed, f.Input) || v.Failure.Attempts > 0 || v.Work == version.Loading ||
+			f.Input == d.facts.Taken || d.facts.WasServed(f.Input) {
+			continue
+		}
+		kind := version.Internal
+		if f.Kind == faulty {
+			kind = version.Faulty
+		}
+		d.facts.Add(f.Input)
+		d.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind, Attempts: f.Attempts - 1})
+	}
+}
+
+// take takes what other nodes serve into the facts.
+func (d *db) take(c content.Content) {
+	if c.Name == "" || c.Input == d.facts.Taken {
+		return
+	}
+	d.facts.Taken = c.Input
+	if c.Name > d.facts.Before().Name {
+		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", c.Name)
 	}
 }
 
@@ -90,29 +122,22 @@ func (n *Node) contents() map[string]content.Content {
 	return all
 }
 
-// apply applies an event to the state. It writes the memory of an Activate first.
-func (d *db) apply(e version.Event) (version.State, []version.Action) {
-	state, actions := version.Next(d.state, e)
-	i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
-	if i < 0 {
-		return state, actions
-	}
-	before, a := d.memory, actions[i]
+// recordSwitch writes the memory before a switch. It reports whether the switch may follow.
+func (d *db) recordSwitch(a version.Action) bool {
+	before := d.memory
 	d.rememberSwitch(d.live[a.Input])
 	err := d.save()
 	switch {
 	case err == nil:
-		return state, actions
-	case a.Back || !state.Pin.Allows(d.state.Current.Name) || !d.mayStay():
+		return true
+	case a.Back || !d.facts.Pin.Allows(d.facts.Current.Name) || !d.mayStay():
 		d.log.Error("it cannot be written which version is served; a restart may go back from it", "version", a.Input.Name, "error", err)
-		return state, actions
+		return true
 	case d.unsaved == 1:
 		d.log.Error("it cannot be written which version is served; the version before is served until it can", "version", a.Input.Name, "error", err)
 	}
 	d.memory = before
-	state = d.state
-	state.Unrecorded = true
-	return version.Next(state, e)
+	return false
 }
 
 // rememberSwitch changes the memory for a switch to a version.
@@ -129,7 +154,7 @@ func (d *db) rememberSwitch(l *live) {
 }
 
 // mayStay reports whether all of the current version can be read, here or from other nodes.
-func (d *db) mayStay() bool { return d.state.Current.Name != "" && d.isWhole() }
+func (d *db) mayStay() bool { return d.facts.Current.Name != "" && d.isWhole() }
 
 // save writes the memory. If that fails, it schedules another attempt.
 func (d *db) save() error {
@@ -161,7 +186,7 @@ type saveAgain struct{}
 // tell implements message.
 func (saveAgain) tell(d *db) {
 	d.saveDue = false
-	if d.state.Unrecorded {
+	if d.facts.Unrecorded {
 		d.switchAgain()
 	}
 	if !d.saveDue { // no switch has failed again
@@ -171,7 +196,7 @@ func (saveAgain) tell(d *db) {
 
 // switchAgain retries a switch that could not be written.
 func (d *db) switchAgain() {
-	d.state.Unrecorded = false
+	d.facts.Unrecorded = false
 	for in := range d.live {
 		d.look(in)
 	}
@@ -237,8 +262,8 @@ func (d *db) failsBy() string {
 
 // isForgotten reports whether a version is neither here nor in the source.
 func (d *db) isForgotten(in content.Input) bool {
-	_, here := d.state.Entry(in)
-	return !here && d.state.Read && !slices.Contains(d.last.Names, in.Name)
+	_, here := d.facts.Entry(in)
+	return !here && d.facts.Source == version.Known && !slices.Contains(d.last.Names, in.Name)
 }
 
 // verdictBefore returns the verdict on a content in the memory; nil if there is none.

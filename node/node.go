@@ -157,6 +157,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follow(work) })
 		n.keeper().Run(work, &n.following)
 		n.following.Go(func() { n.compareSettings(work) })
+		n.following.Go(func() { n.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
 		if n.debug != nil && n.o.Debug.Expvars {

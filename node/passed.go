@@ -12,7 +12,7 @@ import (
 // although its number is greater, as 10 is after 9; "" if there is none.
 func (d *db) passedOver(in content.Input) string {
 	name := in.Name
-	if in != d.state.Current || d.pin.Version != "" {
+	if in != d.facts.Current || d.pin.Version != "" {
 		return ""
 	}
 	for _, other := range d.last.Names {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
+	"sequins/internal/content"
 	"sequins/internal/names"
+	"sequins/internal/sleep"
 	"sequins/transfer"
 )
 
@@ -26,6 +29,48 @@ func (n *Node) peers() (addrs []string) {
 		addrs = append(addrs, p.Addr)
 	}
 	return addrs
+}
+
+// The pauses between questions what other nodes serve of a database of which this node serves nothing.
+const (
+	minAskPause = 5 * time.Second
+	maxAskPause = time.Minute
+)
+
+// followServing asks what other nodes serve until ctx ends, while this node serves nothing of some database: they may serve by now
+// what this node waits for in vain.
+func (n *Node) followServing(ctx context.Context) {
+	for asked := 1; ; asked++ {
+		if sleep.For(ctx, sleep.Backoff(asked, minAskPause, maxAskPause)) != nil {
+			return
+		}
+		var idle []*db
+		for _, d := range *n.catalog.Load() {
+			if d.view.Load().current.Name == "" {
+				idle = append(idle, d)
+			}
+		}
+		if len(idle) == 0 {
+			asked = 0
+			continue
+		}
+		serving := n.askServing(ctx)
+		for _, d := range idle {
+			latest, _ := transfer.Latest(serving, d.name)
+			d.send(elsewhere{latest})
+		}
+	}
+}
+
+// elsewhere is what most other nodes serve.
+type elsewhere struct{ content.Content }
+
+// tell implements message.
+func (e elsewhere) tell(d *db) {
+	if d.facts.Current.Name == "" {
+		d.take(e.Content)
+		d.decide()
+	}
 }
 
 // adopt returns the databases that only other nodes serve, which this node then takes from them (see begin).

@@ -12,7 +12,7 @@ import (
 // followPin takes a pin that was read in the source. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
 func (d *db) followPin(f pin.File) {
 	d.pin = f
-	if now := d.allowed(); !now.Equal(d.state.Pin) {
+	if now := d.allowed(); !now.Equal(d.facts.Pin) {
 		text := "nothing is pinned, excluded or approved any more"
 		if p := d.pinStatus(); p != nil {
 			text = p.String()
@@ -39,9 +39,10 @@ func (d *db) followPin(f pin.File) {
 
 // endPin ends a pin whose time is over although the source cannot be listed.
 func (d *db) endPin() {
-	if now := d.allowed(); !now.Equal(d.state.Pin) {
+	if now := d.allowed(); !now.Equal(d.facts.Pin) {
 		d.followPin(d.pin)
-		d.handle(version.Pinned{Pin: now})
+		d.facts.Pin = now
+		d.decide()
 		d.lookAtAll() // which the pin may have excused
 	}
 }

@@ -46,21 +46,21 @@ func (r *retries) stop() {
 // both failures are the same fault, although another of the files may have failed first, and "" if its files have
 // changed in between.
 func (d *db) lastReason(old, v version.Entry) string {
-	f := d.facts[v.Input]
+	f := d.records[v.Input]
 	switch {
 	case f.retries.failed == 0:
 		return ""
-	case old.Reason != "" && f.outcome == f.retries.outcome && f.outcome != "other":
-		return v.Reason
+	case old.Failure.Reason != "" && f.outcome == f.retries.outcome && f.outcome != "other":
+		return v.Failure.Reason
 	}
-	return old.Reason
+	return old.Failure.Reason
 }
 
 // retryLater schedules a retry for each version that has just failed.
-func (d *db) retryLater(before version.State) {
-	for _, v := range d.state.Entries {
+func (d *db) retryLater(before version.Facts) {
+	for _, v := range d.facts.Entries {
 		old, _ := before.Entry(v.Input)
-		if v.Failed && !old.Failed && v.Exit == version.Staying {
+		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
 			d.planRetry(old, v)
 			d.lookFurther()
 		}
@@ -70,8 +70,8 @@ func (d *db) retryLater(before version.State) {
 // lookFurther lists more versions if all listed versions that are newer than the current one have
 // failed: an older one may be good.
 func (d *db) lookFurther() {
-	for _, in := range d.state.Listed {
-		if v, _ := d.state.Entry(in); in != d.state.Current && in.Name >= d.state.Current.Name && v.Reason == "" {
+	for _, in := range d.facts.Listed {
+		if v, _ := d.facts.Entry(in); in != d.facts.Current && in.Name >= d.facts.Current.Name && v.Failure.Reason == "" {
 			return
 		}
 	}
@@ -81,16 +81,17 @@ func (d *db) lookFurther() {
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
 // well for long before, but not because the attempt took long.
 func (d *db) planRetry(old, v version.Entry) {
-	f := d.facts[v.Input]
+	f := d.records[v.Input]
 	r := &f.retries
 	first, limit := minBackoff, maxBackoff
-	if v.Faulty {
+	isFaulty := v.Failure.Kind == version.Faulty
+	if isFaulty {
 		first, limit = faultyPause, faultyPause
 	}
-	if old.Reason == "" && time.Since(r.last) > 2*limit {
+	if old.Failure.Reason == "" && time.Since(r.last) > 2*limit {
 		r.failed = 0
 	}
-	r.failed = max(r.failed+1, v.Failures) // maybe before a restart
+	r.failed = max(r.failed+1, v.Failure.Attempts) // maybe before a restart
 	wait := d.remembered(v, sleep.Backoff(r.failed, first, limit))
 	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
 	level := slog.LevelInfo
@@ -99,10 +100,10 @@ func (d *db) planRetry(old, v version.Entry) {
 	}
 	d.log.Log(d.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
 	kind := cmp.Or(f.outcome, "other")
-	if v.Faulty {
+	if isFaulty {
 		kind = faulty
 	}
-	d.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Reason, Attempts: r.failed, Next: r.next.UTC(), By: d.failsBy()})
+	d.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: d.failsBy()})
 	d.saveSoon()
 	r.stop()
 	ctx, cancel := context.WithCancel(d.ctx)
@@ -120,7 +121,7 @@ func (d *db) planRetry(old, v version.Entry) {
 // remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
 // restart, if that is sooner than wait.
 func (d *db) remembered(v version.Entry, wait time.Duration) time.Duration {
-	if d.facts[v.Input].outcome != "" {
+	if d.records[v.Input].outcome != "" {
 		return wait // it has failed in this process
 	}
 	for _, f := range d.memory.Failures {
@@ -167,8 +168,8 @@ func (r retry) tell(d *db) {
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
 func (d *db) retryAll() {
-	for _, v := range d.state.Entries {
-		if v.Failed {
+	for _, v := range d.facts.Entries {
+		if v.Failure.Waits {
 			d.due = append(d.due, v.Input)
 		}
 	}

@@ -119,18 +119,18 @@ func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
 	d := newFixture(t).lister("fruit", Reloadable{})
 	defer d.stop()
 	one := content.Input{Name: "1", Hash: content.Sum("x")}
-	failed := version.Entry{Input: one, Status: version.Error, Reason: "connection refused", Failed: true}
+	failed := version.Entry{Input: one, Failure: version.Failure{Reason: "connection refused", Waits: true}}
 	for _, test := range []struct {
 		before version.Entry
 		want   int
 	}{
-		{version.Entry{Input: one, Status: version.Building, Reason: failed.Reason}, 8},
-		{version.Entry{Input: one, Status: version.Active}, 1},
+		{version.Entry{Input: one, Work: version.Loading, Failure: version.Failure{Reason: "connection refused"}}, 8},
+		{version.Entry{Input: one, Complete: true}, 1},
 	} {
-		d.facts[one] = &facts{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
+		d.records[one] = &record{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
 		d.planRetry(test.before, failed)
-		if got := d.facts[one].retries.failed; got != test.want {
-			t.Errorf("after %v it has failed %d times in a row, want %d", test.before.Status, got, test.want)
+		if got := d.records[one].retries.failed; got != test.want {
+			t.Errorf("after %+v it has failed %d times in a row, want %d", test.before, got, test.want)
 		}
 	}
 }

@@ -9,19 +9,19 @@ import (
 
 // room returns what is known of the disk space for a load of the missing ones of some partitions.
 func (d *db) room(l *live, want []int) loadproc.Room {
-	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: d.facts[l.in()].retries.needs}
-	if served := d.live[d.state.Current]; served != nil {
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: d.records[l.in()].retries.needs}
+	if served := d.live[d.facts.Current]; served != nil {
 		_, r.Blocks = served.size()
 		r.Source = served.manifest.SourceOf(served.v.Held())
 	}
-	r.Removable = d.state.Removable(l.in())
+	r.Removable = d.facts.Removable(l.in())
 	return r
 }
 
 // noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
 // the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
 func (d *db) noteRoom(in content.Input, err error) {
-	r := &d.facts[in].retries
+	r := &d.records[in].retries
 	var room *loadproc.RoomError
 	switch r.short = errors.As(err, &room); {
 	case r.short:
@@ -30,7 +30,7 @@ func (d *db) noteRoom(in content.Input, err error) {
 		r.needs = 0
 	}
 	l := d.live[in]
-	if !r.short || room.Written == 0 || l == nil || d.state.WasServed(in) {
+	if !r.short || room.Written == 0 || l == nil || d.facts.WasServed(in) {
 		return
 	}
 	d.openBlocks(l)

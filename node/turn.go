@@ -53,7 +53,10 @@ func (e early) tell(d *db) {
 		return
 	}
 	e.loading.manifest, e.loading.partitioner = e.manifest, partitioner
-	d.handle(version.Planned{Input: e.in})
+	if d.facts.Planned(e.in, false) {
+		d.prepare(e.in)
+	}
+	d.decide()
 }
 
 // inTurn reports that a load waits for its turn, still waits for it, or has it.
@@ -66,18 +69,18 @@ func (t inTurn) tell(*db) { t.l.inTurn = true }
 func (d *db) setTerms() {
 	now := time.Now()
 	for in, l := range d.loads {
+		if l.stage.Load() != waitingForTurn {
+			d.facts.Begin(in)
+		}
 		if !l.inTurn {
 			continue
 		}
 		l.turn.Set(d.terms(in, l))
 		reason := l.turn.Waits(now)
-		if v, _ := d.state.Entry(in); v.Postponed == (reason != "") {
-			continue
-		}
-		if reason != "" {
+		if reason != "" && reason != l.postponed {
 			d.log.Info("load postponed", "version", in.Name, "reason", reason)
 		}
-		d.handle(version.Postponed{Input: in, Postponed: reason != ""})
+		l.postponed = reason
 	}
 }
 
@@ -88,9 +91,9 @@ func (d *db) terms(in content.Input, l *loading) turns.Terms {
 	if of := d.node.reloadable.Load().Turn; of != nil {
 		t = of(d.name)
 	}
-	v, _ := d.state.Entry(in)
-	t.Retry = v.Reason != "" && d.facts[in].retries.failed > 0
-	if d.state.Urgent(in) || d.hasBegun(in, l.following) {
+	v, _ := d.facts.Entry(in)
+	t.Retry = v.Failure.Reason != "" && d.records[in].retries.failed > 0
+	if d.facts.Urgent(in) || d.hasBegun(in, l.following) {
 		t.Windows = turns.Windows{}
 	}
 	return t
@@ -99,12 +102,12 @@ func (d *db) terms(in content.Input, l *loading) turns.Terms {
 // hasBegun reports whether some partition of a version is on another node, or, unless the version is
 // faulty, on this one. The number of partitions is assumed to be that of what is served.
 func (d *db) hasBegun(in content.Input, f version.Following) bool {
-	v, _ := d.state.Entry(in)
-	if l := d.live[in]; l != nil && !v.Faulty && slices.Contains(l.v.Held(), true) {
+	v, _ := d.facts.Entry(in)
+	if l := d.live[in]; l != nil && v.Failure.Kind != version.Faulty && slices.Contains(l.v.Held(), true) {
 		return true
 	}
 	partitions := 1
-	if l := d.live[d.state.Floor()]; l != nil {
+	if l := d.live[d.facts.Floor()]; l != nil {
 		partitions = l.v.Info().Partitions
 	}
 	return version.OnAnyNode(f, partitions)

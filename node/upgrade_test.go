@@ -111,6 +111,7 @@ func TestForwardOnly(t *testing.T) {
 	}
 }
 
+// TestSupersededWhileLoading: a load that has begun is not given up for a newer version, unless the source does not have its version any more.
 func TestSupersededWhileLoading(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
@@ -127,6 +128,15 @@ func TestSupersededWhileLoading(t *testing.T) {
 		t.Errorf("a version that loads: %+v", s)
 	}
 	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.eventually("3 is found", func() bool {
+		_, found := r.Status().DBs["fruit"].Versions["3"]
+		return found
+	})
+	if s := r.node("fruit", "2"); s.State != "BUILDING" || f.log.count("load cancelled", "version=2") != 0 {
+		t.Errorf("a version that loads while there is a newer one: %+v", s)
+	}
+	f.remove("fruit", "2")
 	r.Refresh()
 	r.eventually("2 is cancelled and gone", func() bool {
 		_, found := r.Status().DBs["fruit"].Versions["2"]

@@ -32,7 +32,8 @@ type view struct {
 
 type versionView struct {
 	version.Entry
-	facts
+	record
+	Status         version.Status
 	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong          string           // see db
 	unrecorded     bool             // ready, but it cannot be recorded as the served one
@@ -44,15 +45,16 @@ type versionView struct {
 
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
-	s := d.state
+	s, before := &d.facts, d.facts.Before()
 	d.seenWhole = d.seenWhole || d.isWhole()
 	v := view{
-		current: s.Current, serving: d.servedContent(), served: s.Current.Name != "" || s.Served.Name != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
+		current: s.Current, serving: d.servedContent(), served: s.Current.Name != "" || before.Name != "", listed: len(s.Listed) > 0,
+		read: s.Source == version.Known, unfinished: d.unfinished,
 		versions: make(map[content.Input]versionView, len(s.Entries)), tried: d.tried(), whole: d.seenWhole, pin: d.pinStatus(), absent: d.memory.Absent,
 	}
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Input], loading: d.loads[e.Input], wrong: cmp.Or(d.wrong[e.Input], d.passedOver(e.Input)),
-			differs: d.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current.Name}
+		vv := versionView{Entry: e, record: *d.records[e.Input], Status: s.Status(e), loading: d.loads[e.Input], wrong: cmp.Or(d.wrong[e.Input], d.passedOver(e.Input)),
+			differs: d.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Coverage == version.Replicated && e.Verdict == version.Passed && e.Name > s.Current.Name}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.verdict
 			vv.records, vv.bytes = l.size()
@@ -64,7 +66,7 @@ func (d *db) publish() {
 
 // isWhole reports whether every partition of the current version is on this node or on a known one.
 func (d *db) isWhole() bool {
-	l := d.live[d.state.Current]
+	l := d.live[d.facts.Current]
 	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
 }
 
@@ -76,19 +78,21 @@ const passingAttempts = 3
 // never could, for a reason of the db's own. A first failure of the source or of this node does not
 // count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (d *db) tried() bool {
-	if !d.state.Read && d.unlistable >= passingAttempts {
+	read := d.facts.Source == version.Known
+	if !read && d.unlistable >= passingAttempts {
 		return true
 	}
 	if (d.relooking() || d.relisting) && d.relooks < passingAttempts {
 		return false
 	}
-	for _, in := range d.state.Listed {
-		v, _ := d.state.Entry(in)
-		if v.Reason == "" || v.Passing && v.Failures < passingAttempts {
+	for _, in := range d.facts.Listed {
+		v, _ := d.facts.Entry(in)
+		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
+		if v.Failure.Reason == "" || passing && v.Failure.Attempts < passingAttempts {
 			return false
 		}
 	}
-	return d.state.Read
+	return read
 }
 
 // exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
@@ -200,7 +204,7 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	s := status.OnNode{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
-		Current: v.Input == shown.current, State: states[v.Status], Error: v.Reason,
+		Current: v.Input == shown.current, State: states[v.Status], Error: v.Failure.Reason,
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.unchanged,
 	}
 	if v.live != nil {
@@ -231,7 +235,7 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	if loading != nil {
 		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())
 	}
-	if v.Held && v.Status == version.Prepared {
+	if v.Verdict == version.Held && v.Status == version.Prepared {
 		s.State = status.Held
 	}
 	if loading != nil && v.Status == version.Building && loading.turn.Waits(time.Now()) != "" {
@@ -254,21 +258,21 @@ var states = map[version.Status]status.State{
 // detail adds to the state in a few words.
 func (d *db) detail(shown *view, v versionView) string {
 	switch {
-	case v.Exit == version.Lingering:
+	case v.Removal == version.Lingering:
 		return "other nodes may still ask for it"
-	case v.Exit == version.Closing:
+	case v.Removal == version.Closing:
 		return "waiting for the requests in flight"
-	case v.Exit != version.Staying:
+	case v.Removal != version.Staying:
 		return "being deleted"
-	case v.Failed && v.retries.failed > 0:
+	case v.Failure.Waits && v.retries.failed > 0:
 		return v.retries.String()
 	case v.loading != nil:
 		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
 	case v.Status == version.Available:
 		return "on this node's disk, and the source cannot be read"
-	case v.Held && v.Status == version.Prepared:
+	case v.Verdict == version.Held && v.Status == version.Prepared:
 		return "held: " + v.verdict.Reason
-	case v.Status == version.Prepared && v.Name < shown.current.Name && !v.Held:
+	case v.Status == version.Prepared && v.Name < shown.current.Name:
 		return "kept for a rollback"
 	case v.Status == version.Prepared && v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason

@@ -106,8 +106,8 @@ func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 	if next.loading == nil && next.Status == version.Prepared {
 		w.For = status.WaitForNodes
 	}
-	if next.Reason != "" {
-		how = strings.Join(slices.DeleteFunc([]string{how, "its last load has failed: " + next.Reason}, func(s string) bool { return s == "" }), "; ")
+	if reason := next.Failure.Reason; reason != "" {
+		how = strings.Join(slices.DeleteFunc([]string{how, "its last load has failed: " + reason}, func(s string) bool { return s == "" }), "; ")
 	}
 	w.What = fmt.Sprintf("version %s of %s: %s", w.Version, d.name, cmp.Or(how, "not begun"))
 	return w, true
@@ -117,7 +117,7 @@ func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 // that the gate holds waits for people.
 func (v *view) next() (newest content.Input) {
 	for in, e := range v.versions {
-		waits := in != v.current && in.Name >= v.current.Name && e.Exit == version.Staying && !e.Held && (e.Reason == "" || v.current.Name == "")
+		waits := in != v.current && in.Name >= v.current.Name && e.Removal == version.Staying && e.Verdict != version.Held && (e.Failure.Reason == "" || v.current.Name == "")
 		if waits && in.Name > newest.Name {
 			newest = in
 		}

@@ -1,7 +1,7 @@
 // Package pin owns the file _PIN in a database's directory of the source: what people have decided about its versions.
 //
 // Commands (pin, unpin, rollback, approve) read the file, change it and write it back; each node reads it at every look
-// at the source, and its state machine (package version) follows it. The file is TOML:
+// at the source, and its decisions (package version) follow it. The file is TOML:
 //
 //	version = "2026-01-30"      # serve this version and no other
 //	exclude = ["2026-01-31"]    # never serve these

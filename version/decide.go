@@ -6,61 +6,92 @@ import (
 	"sequins/internal/content"
 )
 
-// decide compares the state with the desired state, and orders the actions that are missing.
-func (m *machine) decide() {
-	if m.Gone {
-		m.removeAll()
-		return
+// Decide returns what a node has to do. It is a pure function: the same facts lead to the same decision, before and after a restart, and
+// facts on which the decision has been carried out (Do) lead to none.
+func Decide(f Facts) []Action {
+	d := decision{Facts: f.Clone()}
+	if d.Source == Gone {
+		d.removeAll()
+		return d.actions
 	}
-	m.activate()
-	m.judgeTaken()
-	if m.Looking {
-		return
+	d.open()
+	d.activate()
+	if d.Source == Unasked {
+		return d.actions
 	}
-	wanted := m.wanted()
+	wanted := d.wanted()
 	for _, in := range wanted {
-		v := m.add(in)
-		m.revive(v)
-		m.load(v)
+		d.load(in)
 	}
-	for _, in := range []content.Input{m.Current, m.Served} {
+	for _, in := range []content.Input{d.Current, d.Before()} {
 		// The current version may lack partitions: the switch only waited for the cluster, or a block is corrupt.
-		if v := m.entry(in); v != nil && v.Live {
-			m.load(v)
+		if v := d.entry(in); v != nil && v.Coverage > Absent {
+			d.load(in)
 		}
 	}
-	m.removeOthers(wanted)
+	if v, _ := d.Entry(d.Taken); d.isAhead() && v.Removal == Staying && v.Failure.Reason != "" {
+		d.load(d.Taken) // again, while newer versions do not wait for it
+	}
+	d.removeOthers(wanted)
+	return d.actions
+}
+
+// A decision is the facts as they are when its actions are being carried out.
+type decision struct {
+	Facts
+	actions []Action
+}
+
+func (d *decision) act(op Op, in content.Input) { d.do(Action{Op: op, Input: in}) }
+
+func (d *decision) do(a Action) {
+	d.actions = append(d.actions, a)
+	d.Do(a)
+}
+
+// open opens what has to be opened: what was served and what others serve, then the newest. If it is not known what was served, the newest
+// is judged by what is older, which is opened first.
+func (d *decision) open() {
+	order := slices.DeleteFunc(d.inputs(), func(in content.Input) bool { return d.entry(in).Work != Unopened })
+	if !d.Likely {
+		slices.Reverse(order)
+		for _, first := range []content.Input{d.Taken, d.Served} {
+			if i := slices.Index(order, first); i >= 0 {
+				order = slices.Insert(slices.Delete(order, i, i+1), 0, first)
+			}
+		}
+	}
+	for _, in := range order {
+		d.act(Open, in)
+	}
 }
 
 // activate switches to the newest version that is ready, if it is newer than the current one, or if the pin does not
 // allow that.
-func (m *machine) activate() {
-	m.judgeServed()
-	v := m.successor()
+func (d *decision) activate() {
+	v := d.successor()
 	if v == nil {
 		return
 	}
-	old := m.entry(m.Current)
-	m.actions = append(m.actions, Action{Op: Activate, Input: v.Input, Back: v.Name < m.Current.Name})
-	m.Current, m.Served, v.Status = v.Input, content.Input{}, Active
-	m.Superseded, m.Crowded = false, false
-	v.Local = true // its manifest is stored even if no block is
-	if old != nil {
-		m.replace(old)
+	old := d.Current
+	d.do(Action{Op: Activate, Input: v.Input, Back: v.Name < old.Name})
+	if old.Name != "" && !slices.Contains(d.kept(), old) {
+		d.remove(old)
 	}
 }
 
 // successor returns the version to switch to, or nil. What was served before a restart comes last if the pin does not
 // allow it: it is served only until another version is ready.
-func (m *machine) successor() *Entry {
+func (d *decision) successor() *Entry {
 	var served *Entry
-	for i := len(m.Entries) - 1; i >= 0; i-- {
-		v := &m.Entries[i]
+	before := d.Before()
+	for i := len(d.Entries) - 1; i >= 0; i-- {
+		v := &d.Entries[i]
 		switch {
-		case m.isBehind(v.Input) || m.Unrecorded && v.Input != m.Served && m.Pin.Allows(m.Current.Name) || !m.isReady(v):
-		case m.Pin.Allows(v.Name):
+		case d.isBehind(v.Input) || d.Unrecorded && v.Input != before && d.Pin.Allows(d.Current.Name) || !d.isReady(v):
+		case d.Pin.Allows(v.Name):
 			return v
-		case v.Input == m.Served && !m.isOpening():
+		case v.Input == before && !d.isOpening():
 			served = v
 		}
 	}
@@ -68,286 +99,265 @@ func (m *machine) successor() *Entry {
 }
 
 // isOpening reports whether a version is being opened that the pin allows: it may be ready in a moment.
-func (m *machine) isOpening() bool {
-	return slices.ContainsFunc(m.Entries, func(v Entry) bool {
-		return v.Work == Opening && v.Input != m.Served && m.Pin.Allows(v.Name)
+func (d *decision) isOpening() bool {
+	return slices.ContainsFunc(d.Entries, func(v Entry) bool {
+		return v.Work == Opening && v.Input != d.Served && d.Pin.Allows(v.Name)
 	})
 }
 
 // isBehind reports whether the node does not switch to an input because of what is served, or was before a restart: it is
 // served, or has a lesser name, or is another input of the same name than the source lists.
-func (m *machine) isBehind(in content.Input) bool {
-	floor := m.Floor()
-	other := in.Name == floor.Name && in != floor && !slices.Contains(m.Listed, in)
-	return in == m.Current || in.Name < floor.Name || other && !m.isLikely(in)
+func (f *Facts) isBehind(in content.Input) bool {
+	floor := f.Floor()
+	other := in.Name == floor.Name && in != floor && !slices.Contains(f.Listed, in)
+	return in == f.Current || in.Name < floor.Name || other && !f.isLikely(in)
 }
 
 // isOld reports whether an input is active, or has a lesser name than what is, if the pin allows that. An input that is only
 // behind what was served before a restart is not old: it is needed if that is dropped.
-func (m *machine) isOld(in content.Input) bool {
-	return in == m.Current || in.Name < m.Current.Name && m.Pin.Allows(m.Current.Name)
+func (d *decision) isOld(in content.Input) bool {
+	return in == d.Current || in.Name < d.Current.Name && d.Pin.Allows(d.Current.Name)
 }
 
 // isLikely reports whether an input may be what was served before a restart: one of several with the greatest name on the disk.
-func (m *machine) isLikely(in content.Input) bool {
-	v := m.entry(in)
-	return m.Likely && in.Name == m.Served.Name && v != nil && v.Complete
+func (f *Facts) isLikely(in content.Input) bool {
+	v := f.entry(in)
+	return f.Likely && in.Name == f.Before().Name && v != nil && v.Complete
 }
 
-func (m *machine) isReady(v *Entry) bool {
-	return v.Live && v.Exit == Staying && (v.Replicated && !v.Held && m.mayServe(v) || m.mustServe(v) || m.mayReturn(v))
+func (d *decision) isReady(v *Entry) bool {
+	ready := v.Coverage == Replicated && v.Verdict == Passed && d.mayServe(v)
+	return v.Coverage > Absent && v.Removal == Staying && (ready || d.mustServe(v) || d.mayReturn(v))
 }
 
 // mayServe reports whether clients may be answered from v once it is ready: it
 // is in the source, or the source cannot be read, or it was served before a
 // restart, is served by other nodes, or is kept. A kept version need not wait for the
 // first listing of the source if the pin does not allow what was served.
-func (m *machine) mayServe(v *Entry) bool {
-	early := m.Served.Name != "" && !m.Pin.Allows(m.Served.Name)
-	return !m.Read && !m.Looking || v.Input == m.Served || v.Input == m.Taken || m.isLikely(v.Input) || slices.Contains(m.Listed, v.Input) ||
-		(!m.Looking || early) && m.isKept(v)
+func (d *decision) mayServe(v *Entry) bool {
+	before := d.Before()
+	early := before.Name != "" && !d.Pin.Allows(before.Name)
+	return d.Source == Away || v.Input == before || v.Input == d.taken() || d.isLikely(v.Input) || slices.Contains(d.Listed, v.Input) ||
+		(d.Source != Unasked || early) && d.isKept(v)
 }
 
 // mustServe reports whether v was active before a restart and is served again although the cluster lacks partitions
 // of it: the node did that before, too, and other nodes have had time to advertise theirs. A version of which that is
 // only likely has to be complete here, or to have failed to become so.
-func (m *machine) mustServe(v *Entry) bool {
-	if v.Input != m.Served || !v.Readable || m.Likely && (v.Held || v.Unjudged) {
+func (d *decision) mustServe(v *Entry) bool {
+	if v.Input != d.Before() || v.Coverage < Partial || d.Likely && v.Verdict != Passed {
 		return false
 	}
-	return v.Failed || !m.Waiting && (!m.Likely || v.Complete)
+	return v.Failure.Waits || !d.Waiting && (!d.Likely || v.Complete)
 }
 
-// judgeServed drops the version that was active before a restart if nothing of it can be read and that cannot change:
-// it is not in the source any more, or it is faulty itself. An error of the source or the disk is no reason to drop it.
-// What was only likely served is dropped if a gate holds it.
-func (m *machine) judgeServed() {
-	v := m.entry(m.Served)
+// Before returns the version that was active before a restart while that is to be served again: it is kept, and no older version
+// becomes active, until a newer version is active or nothing of it can be read and that cannot change. It is lost then if
+// it is not in the source any more, or is faulty itself; an error of the source or the disk is no reason. What was only
+// likely served is given up if a gate holds it.
+func (f *Facts) Before() content.Input {
+	v, _ := f.Entry(f.Served)
+	lost := f.Source == Known && !f.Waiting && (f.isFaulty(f.Served.Name) || f.isGone(f.Served.Name) && f.hasAnother())
 	switch {
-	case m.Current.Name != "", m.Likely && v != nil && v.Held:
-		m.Served = content.Input{}
-	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty, m.Read && !m.Waiting && (m.isFaulty(m.Served.Name) || m.isGone(m.Served.Name) && m.hasAnother()):
-		m.Served = content.Input{}
+	case f.Served.Name == "", f.Current.Name != "", v.Removal != Staying, f.Likely && v.Verdict == Held:
+		return content.Input{}
+	case v.Work != Resting && v.Failure.Kind != Faulty, v.Coverage >= Partial:
+		return f.Served
+	case lost, v.Failure.Kind == Faulty:
+		return content.Input{}
 	}
+	return f.Served
 }
 
 // isGone reports whether a version is not in the source any more.
-func (m *machine) isGone(name string) bool {
-	return !slices.ContainsFunc(m.Listed, func(in content.Input) bool { return in.Name == name }) && !slices.Contains(m.Unknown, name)
+func (f *Facts) isGone(name string) bool {
+	return !slices.ContainsFunc(f.Listed, func(in content.Input) bool { return in.Name == name }) && !slices.Contains(f.Unknown, name)
 }
 
 // hasAnother reports whether a version other than Served may be served. While there is none, nothing is won by
-// dropping Served, and other nodes may come back with it.
-func (m *machine) hasAnother() bool {
-	return len(m.Listed) > 0 || slices.ContainsFunc(m.Entries, func(v Entry) bool {
-		return v.Input != m.Served && v.Live && v.Exit == Staying
+// giving Served up, and other nodes may come back with it.
+func (f *Facts) hasAnother() bool {
+	return len(f.Listed) > 0 || slices.ContainsFunc(f.Entries, func(v Entry) bool {
+		return v.Input != f.Served && v.Coverage > Absent && v.Removal == Staying
 	})
 }
 
 // isFaulty reports whether the input that the source lists of a version is faulty itself.
-func (m *machine) isFaulty(name string) bool {
-	return slices.ContainsFunc(m.Listed, func(in content.Input) bool {
-		v := m.entry(in)
-		return in.Name == name && v != nil && v.Failed && v.Faulty
+func (f *Facts) isFaulty(name string) bool {
+	return slices.ContainsFunc(f.Listed, func(in content.Input) bool {
+		v := f.entry(in)
+		return in.Name == name && v != nil && v.Failure.Kind == Faulty
 	})
+}
+
+// Deciding reports whether it is not decided yet whether the version that was active
+// before a restart is served again: it is being opened or loaded, it can be read, or
+// other nodes may come with it.
+func (f *Facts) Deciding() bool {
+	before := f.Before()
+	if before.Name == "" {
+		return false
+	}
+	v, _ := f.Entry(before)
+	return f.Source == Unasked || f.Waiting || v.Work != Resting || v.Coverage >= Partial
+}
+
+// isAhead reports whether what other nodes serve is newer than what this node serves or did, and the pin allows it.
+func (f *Facts) isAhead() bool {
+	return f.Taken.Name > max(f.Current.Name, f.Before().Name) && f.Pin.Allows(f.Taken.Name)
+}
+
+// taken returns what other nodes serve if it is ahead and neither held nor has failed here: otherwise nothing is gained by waiting for it.
+func (f *Facts) taken() content.Input {
+	if v, _ := f.Entry(f.Taken); f.isAhead() && v.Failure.Reason == "" && v.Verdict != Held {
+		return f.Taken
+	}
+	return content.Input{}
+}
+
+// takes reports whether what other nodes serve is loaded before newer versions. Once it is here, it only waits for other
+// nodes, which may have gone on, so that newer ones do not wait for it.
+func (f *Facts) takes() bool {
+	v, _ := f.Entry(f.Taken)
+	return f.taken().Name != "" && !v.Complete
 }
 
 // wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor
 // is held, if it is newer than the current one, and those newer ones that are retried, or held: of these only the
 // newest, and none when the disk is full, so that held versions do not keep others from being loaded. What other nodes
 // serve comes before all of them.
-func (m *machine) wanted() []content.Input {
-	if m.takes() {
-		return []content.Input{m.Taken}
+func (d *decision) wanted() []content.Input {
+	if d.takes() {
+		return []content.Input{d.Taken}
 	}
 	var wanted []content.Input
-	for _, in := range slices.Backward(m.Listed) {
-		if m.isBehind(in) {
+	for _, in := range slices.Backward(d.Listed) {
+		if d.isBehind(in) {
 			break
 		}
-		v := m.entry(in)
-		held := v != nil && v.Held && v.Exit == Staying
-		if (held || slices.Contains(m.Rejected, in)) && (m.isHeldBehind(in.Name) || m.Crowded && len(wanted) > 0) {
+		v, _ := d.Entry(in)
+		held := v.Verdict == Held && v.Removal == Staying
+		if (held || d.isRejected(in)) && (d.isHeldBehind(in.Name) || d.isCrowded() && len(wanted) > 0) {
 			continue
 		}
 		wanted = append(wanted, in)
-		if v == nil || v.Reason == "" && !held {
+		if v.Removal != Staying || v.Failure.Reason == "" && !held { // what is revived has not failed any more
 			break
 		}
 	}
 	return wanted
 }
 
-// judgeTaken forgets what other nodes served if this node serves it or something newer, or if it will not: then nothing is
-// gained by waiting for it.
-func (m *machine) judgeTaken() {
-	v := m.entry(m.Taken)
-	if m.Taken.Name <= m.Current.Name || !m.Pin.Allows(m.Taken.Name) || v != nil && (v.Failed || v.Held) {
-		m.Taken = content.Input{}
-	}
-}
-
-// takes reports whether what other nodes serve is loaded before newer versions. Once it is here, it only waits for other
-// nodes, which may have gone on, so that newer ones do not wait for it.
-func (m *machine) takes() bool {
-	v := m.entry(m.Taken)
-	return m.Taken.Name != "" && (v == nil || !v.Complete)
+// isRejected reports whether an input of which nothing is here was held when it was judged last.
+func (d *decision) isRejected(in content.Input) bool {
+	v, _ := d.Entry(in)
+	return (v.Coverage == Absent || v.Removal != Staying) && slices.Contains(d.Rejected, in)
 }
 
 // isHeldBehind reports whether a version newer than name is held, too.
-func (m *machine) isHeldBehind(name string) bool {
-	return slices.ContainsFunc(m.Entries, func(v Entry) bool {
-		return v.Name > name && v.Held && v.Exit == Staying && slices.Contains(m.Listed, v.Input)
+func (d *decision) isHeldBehind(name string) bool {
+	return slices.ContainsFunc(d.Entries, func(v Entry) bool {
+		return v.Name > name && v.Verdict == Held && v.Removal == Staying && slices.Contains(d.Listed, v.Input)
 	})
 }
 
-// revive ends the removal of v, which is wanted again, unless it is being closed or deleted: then it is loaded after
+// isCrowded reports whether a version lacks room on the disk.
+func (d *decision) isCrowded() bool {
+	return slices.ContainsFunc(d.Entries, func(v Entry) bool { return v.Failure.Kind == NoRoom && v.Removal == Staying && !v.Complete })
+}
+
+// load orders a load of the missing partitions of an input, unless other work on it is under way or it has failed since its
+// last Retry. The removal of a version that is wanted again ends, unless it is being closed or deleted: then it is loaded after
 // that.
-func (m *machine) revive(v *Entry) {
-	switch {
-	case v.Exit == Lingering:
-		v.Status = Prepared
-		m.act(Revive, v.Input)
-	case v.Exit == Waiting, v.Exit == Deleting && v.Failed:
-		v.Status, v.Readable = Available, false
-	default:
-		return
+func (d *decision) load(in content.Input) {
+	v := d.Add(in)
+	if v.Removal == Lingering || v.Removal == Idle {
+		d.act(Revive, in)
 	}
-	v.Complete, v.Replicated, v.Held, v.Unjudged = false, false, false, false
-	v.Exit, v.Failed, v.Retried, v.Reloaded = Staying, false, false, nil
-}
-
-// load orders a load of the missing partitions of v, unless other work on v is under way or it has failed since its
-// last Retry. A version in ERROR stays that until it is complete.
-func (m *machine) load(v *Entry) {
-	if v.Exit != Staying || v.Work != Resting || v.Failed {
-		return
-	}
-	if v.Complete {
-		clearError(v)
-		return
-	}
-	switch {
-	case v.Status == Active, v.Status == Error:
-	case v.Live:
-		v.Status = Prepared
-	default:
-		v.Status = Building
-	}
-	v.Work, v.Local = Loading, true
-	m.act(Load, v.Input)
-}
-
-// clearError takes back the failure of a load that had published all partitions
-// before it failed: no other load follows that could end well.
-func clearError(v *Entry) {
-	v.Reason, v.Faulty, v.Passing, v.Retried, v.Failures = "", false, false, false, 0
-	if v.Status == Error {
-		v.Status = Prepared
+	again := v.Removal == Closed || v.Removal == Undeleted
+	if v.Work == Resting && (again || v.Removal == Staying && !v.Failure.Waits && !v.Complete) {
+		d.act(Load, in)
 	}
 }
 
 // removeOthers removes what is neither served nor wanted: what is older than
-// the current version, has gone from the source, or was superseded while it
-// was loading. As long as the source has not been read, nothing is known to be
+// the current version, has gone from the source, or was superseded before its
+// load had begun. As long as the source has not been read, nothing is known to be
 // superfluous. What was served before a restart stays until another version is
 // active, and everything does if that is not known.
-func (m *machine) removeOthers(wanted []content.Input) {
-	kept := m.kept()
-	for _, in := range m.inputs() {
-		v := m.entry(in)
+func (d *decision) removeOthers(wanted []content.Input) {
+	kept, before, taken := d.kept(), d.Before(), d.taken()
+	for _, in := range d.inputs() {
+		v := d.entry(in)
 		switch {
-		case v.Exit != Staying:
-			m.leave(v)
+		case v.Removal != Staying:
+			d.leave(in)
 		case slices.Contains(kept, in):
-		case in == m.Current || slices.Contains(wanted, in):
-		case !m.Read:
-		case in == m.Served, in == m.Taken, slices.Contains(m.Unknown, in.Name), m.Likely && m.Current.Name == "":
-		case m.mayStillServe(v), m.takes() && in.Name >= m.Taken.Name && slices.Contains(m.Listed, in):
+		case in == d.Current || slices.Contains(wanted, in):
+		case d.Source != Known:
+		case in == before, in == d.Taken && d.isAhead(), slices.Contains(d.Unknown, in.Name), d.Likely && d.Current.Name == "":
+		case d.mayStillServe(v), d.takes() && in.Name >= taken.Name && slices.Contains(d.Listed, in):
 		default:
-			m.Superseded = m.Superseded || v.Work == Loading && !v.Postponed && slices.Contains(m.Listed, in)
-			if v.Held {
-				m.Rejected = append(m.Rejected, in)
-			}
-			m.remove(v)
+			d.remove(in)
 		}
 	}
 }
 
 // mayStillServe reports whether v could become active although a newer version is loading: it is complete here and
-// waits for other nodes, or it is loading and another load was given up for a newer version before. Otherwise a node
-// would never switch if versions came faster than they load.
-func (m *machine) mayStillServe(v *Entry) bool {
-	if m.isOld(v.Input) || !slices.Contains(m.Listed, v.Input) {
+// waits for other nodes, or its load has begun. Otherwise a node would never switch if versions came faster than they load.
+func (d *decision) mayStillServe(v *Entry) bool {
+	switch {
+	case d.isOld(v.Input) || !slices.Contains(d.Listed, v.Input):
 		return false
+	case v.Verdict == Held:
+		return !d.isHeldBehind(v.Name) && !d.isCrowded()
 	}
-	if v.Held {
-		return !m.isHeldBehind(v.Name) && !m.Crowded
-	}
-	return v.Live && v.Complete && v.Work == Resting || m.Superseded && v.Input == m.firstLoading()
+	return v.Coverage > Absent && v.Complete && v.Work == Resting || v.Work == Loading && v.Begun
 }
 
-// firstLoading returns the oldest version that is loading; zero if there is none.
-func (m *machine) firstLoading() content.Input {
-	for _, v := range m.Entries {
-		if !m.isOld(v.Input) && v.Exit == Staying && v.Work == Loading && !v.Postponed {
-			return v.Input
+func (d *decision) removeAll() {
+	for _, in := range d.inputs() {
+		if v := d.entry(in); v.Coverage > Absent && v.Removal < Closing && v.Work != Opening {
+			d.act(Close, in)
 		}
-	}
-	return content.Input{}
-}
-
-func (m *machine) removeAll() {
-	for _, in := range m.inputs() {
-		v := m.entry(in)
-		if v.Live && v.Exit < Closing {
-			v.Status = Removing
-			m.close(v)
-		}
-		m.remove(v)
+		d.remove(in)
 	}
 }
 
-// remove begins the exit of v, or forgets v if there is nothing to undo. While v is being opened, that is not known,
+// remove begins the removal of an input, or forgets it if there is nothing to undo. While it is being opened, that is not known,
 // and remove does nothing.
-func (m *machine) remove(v *Entry) {
+func (d *decision) remove(in content.Input) {
+	v := d.entry(in)
 	switch {
 	case v.Work == Opening:
 		return
-	case v.Exit != Staying:
-	case v.Live:
-		v.Status, v.Exit = Removing, Lingering
-		m.act(Retire, v.Input)
-	case v.Local:
-		v.Status, v.Exit = Removing, Waiting
+	case v.Removal != Staying, v.Local && v.Coverage == Absent:
+	case v.Coverage > Absent:
+		d.act(Retire, in)
 	default:
-		m.forget(v.Input)
+		d.act(Forget, in)
 		return
 	}
-	m.leave(v)
+	d.leave(in)
 }
 
-// leave continues an exit: it cancels a load, and deletes what is neither being read nor written.
-func (m *machine) leave(v *Entry) {
+// leave continues a removal: it cancels a load, and deletes what is neither being read nor written.
+func (d *decision) leave(in content.Input) {
+	v := d.entry(in)
 	if v.Work == Loading {
-		v.Work = Cancelling
-		m.act(Cancel, v.Input)
+		d.act(Cancel, in)
 	}
-	if v.Exit == Waiting && v.Work == Resting {
-		v.Exit = Deleting
-		m.act(Delete, v.Input)
+	if v.Removal == Idle {
+		d.act(Close, in)
+	}
+	if v.Work <= Unopened && v.Coverage == Absent && (v.Removal == Staying || v.Removal == Closed) {
+		d.act(Delete, in)
 	}
 }
 
-func (m *machine) close(v *Entry) {
-	v.Exit = Closing
-	m.act(Close, v.Input)
-}
-
-func (m *machine) inputs() []content.Input {
-	all := make([]content.Input, len(m.Entries))
-	for i, v := range m.Entries {
+func (d *decision) inputs() []content.Input {
+	all := make([]content.Input, len(d.Entries))
+	for i, v := range d.Entries {
 		all[i] = v.Input
 	}
 	return all

@@ -2,26 +2,28 @@
 // which they are loaded, activated and removed, and the set of versions that can
 // be read.
 //
-// A version passes through as events. The db's goroutine in package node turns
-// what has happened (the source was listed, a partition is ready, a load has
-// ended) into an Event for Next, which returns the new State and the Actions to
-// carry out. Next is a pure function without clock, disk or network: all rules
-// are in machine.go and decide.go, tested by tables and random walks.
+// The db's goroutine in package node keeps the Facts: what the source lists, what is on the disk, what
+// other nodes hold and serve, what runs, and what it remembers over a restart. After each change of them it asks Decide, a pure
+// function without clock, disk or network, what has to be done, records each Action in the facts (Facts.Do), and carries it out. What comes
+// of an action is a fact again. So a restart is no case of its own, and facts on which a decision has been carried out
+// lead to no other one: tables and random walks test both. docs/design/DECISION.md says why.
 //
-//	            open                         switch
-//	AVAILABLE ──────────────┐   ┌──────────┐        ┌────────┐
-//	    │ load              ├──▶│ PREPARED │───────▶│ ACTIVE │
-//	    ▼        planned    │   └──────────┘        └────────┘
-//	BUILDING ───────────────┘    │  ▲    │               │ a newer version is active
-//	    │                   fails│  │    │ superseded    ▼
-//	    └──────────▶ ERROR ◀─────┘  │    └─────────▶ REMOVING ──▶ closed, deleted, forgotten
-//	        fails      │   retry    │                    │
-//	                   └────────────┴────────────────────┘ wanted again
+// The life of a version; in brackets what Decide orders:
 //
-// The successors of each state are listed at Status. Two further states refine it:
-// Work is the background work on a version in any state, and Exit is the step of
-// a version in REMOVING. A version's blocks are being opened, loaded or given up
-// while it is in each of these states, so one enum would need all combinations.
+//	                     found here or elsewhere
+//	         ┌─[open]──────────────────────────────┐
+//	AVAILABLE                                      ▼             newer, Replicated, Passed
+//	         └─[load]──▶ BUILDING ──planned──▶ PREPARED ──────────────[activate]─────────▶ ACTIVE
+//	                        │  ▲                │  ▲  │                                      │
+//	                  fails │  │ Retry    fails │  │  │ not wanted                           │ another is active
+//	                        ▼  │                ▼  │  ▼                                      ▼
+//	                        ERROR ◀─────────────┘  └─[revive]── REMOVING ◀─[retire]──────────┘
+//	                          └── not wanted ──────────────────▶   │
+//	                                                               └─ Lingering ─ Idle ─[close]─ Closing ─ Closed ─[delete]─▶ forgotten
+//
+// These are the states that people see, derived from four that are kept: Coverage, Verdict, Failure and Removal have their meanings and
+// successors at their values; Work is what is being done. An active version stays active whatever fails, and one that is kept for
+// rollbacks is PREPARED again.
 //
 // A request reads through one atomic pointer: Set.Acquire returns a Handle on the
 // current version, Handle.Get reads a key from one of its blocks, and

@@ -6,17 +6,17 @@ import (
 	"sequins/internal/content"
 )
 
-// successors are the transitions listed at the Status constants.
+// successors are the transitions of what people see.
 var successors = map[Status][]Status{
 	Available: {Building, Prepared, Active, Error, Removing},
 	Building:  {Prepared, Error, Removing},
 	Prepared:  {Active, Error, Removing},
-	Active:    {Removing, Prepared},
+	Active:    {Removing, Prepared, Error},
 	Removing:  {Available, Building, Prepared},
 	Error:     {Prepared, Active, Removing},
 }
 
-// workSuccessors and exitSuccessors are the transitions listed at Work and Exit. One event can end a work and begin the
+// workSuccessors and removalSuccessors are the transitions listed at Work and Removal. One event can end a work and begin the
 // next one, and can take a removal by two or three steps.
 var (
 	workSuccessors = map[Work][]Work{
@@ -25,16 +25,17 @@ var (
 		Loading:    {Resting, Cancelling},
 		Cancelling: {Resting, Loading},
 	}
-	exitSuccessors = map[Exit][]Exit{
-		Staying:   {Lingering, Closing, Waiting, Deleting},
+	removalSuccessors = map[Removal][]Removal{
+		Staying:   {Lingering, Closing, Closed, Deleting},
 		Lingering: {Staying, Closing},
-		Closing:   {Waiting, Deleting, Staying},
-		Waiting:   {Staying, Deleting},
-		Deleting:  {Staying, Waiting},
+		Closing:   {Closed, Deleting, Staying},
+		Closed:    {Staying, Deleting},
+		Deleting:  {Staying, Undeleted},
+		Undeleted: {Staying, Deleting},
 	}
 )
 
-func (w *world) checkStates(before, after State, e Event) {
+func (w *world) checkStates(before, after state, e event) {
 	w.t.Helper()
 	for _, v := range after.Entries {
 		old, found := before.Entry(v.Input)
@@ -44,23 +45,24 @@ func (w *world) checkStates(before, after State, e Event) {
 		if found && old.Work != v.Work && !slices.Contains(workSuccessors[old.Work], v.Work) {
 			w.fatalf("%v: work %d → %d is not a legal step", v.Input, old.Work, v.Work)
 		}
-		if found && old.Exit != v.Exit && !slices.Contains(exitSuccessors[old.Exit], v.Exit) {
-			w.fatalf("%v: exit %d → %d is not a legal step", v.Input, old.Exit, v.Exit)
+		if found && old.Removal != v.Removal && !slices.Contains(removalSuccessors[old.Removal], v.Removal) {
+			w.fatalf("%v: removal %d → %d is not a legal step", v.Input, old.Removal, v.Removal)
 		}
-		if found && old.Status != v.Status && !slices.Contains(successors[old.Status], v.Status) {
-			w.fatalf("%v: %v → %v is not a legal step", v.Input, old.Status, v.Status)
+		was, is := before.Status(old), after.Status(v)
+		if found && was != is && !slices.Contains(successors[was], is) {
+			w.fatalf("%v: %v → %v is not a legal step", v.Input, was, is)
 		}
 	}
 	w.checkDropped(before, after)
-	if after.Gone || before.Current == after.Current {
+	if after.Source == Gone || before.Current == after.Current {
 		return
 	}
 	if after.Current.Name < before.Current.Name && after.Pin.Allows(before.Current.Name) {
 		w.fatalf("current went back from %v to %v", before.Current, after.Current)
 	}
-	served, _ := after.Entry(before.Served)
-	dropped := served.Faulty || before.Likely // then it is not known which of the contents of the name was served
-	for _, was := range []content.Input{before.Current, before.Served} {
+	served, _ := after.Entry(before.Before())
+	dropped := served.Failure.Kind == Faulty || before.Likely // then it is not known which of the contents of the name was served
+	for _, was := range []content.Input{before.Current, before.Before()} {
 		if after.Current.Name == was.Name && after.Current != was && !slices.Contains(after.Listed, after.Current) && !dropped {
 			w.fatalf("%v was served and %v is, which the source does not list", was, after.Current)
 		}
@@ -68,22 +70,22 @@ func (w *world) checkStates(before, after State, e Event) {
 }
 
 // checkDropped checks that what was served before a restart is not dropped without a reason.
-func (w *world) checkDropped(before, after State) {
+func (w *world) checkDropped(before, after state) {
 	w.t.Helper()
-	if before.Served.Name == "" || after.Served.Name != "" || after.Current.Name != "" || after.Gone {
+	if before.Before().Name == "" || after.Before().Name != "" || after.Current.Name != "" || after.Source == Gone {
 		return
 	}
 	name := before.Served.Name
 	lost, known := after.Entry(before.Served)
-	readable := known && (lost.Readable || lost.Work != Resting)
+	readable := known && lost.Removal == Staying && (lost.Coverage >= Partial || lost.Work != Resting)
 	listed := slices.IndexFunc(after.Listed, func(in content.Input) bool { return in.Name == name })
-	gone := after.Read && listed < 0 // maybe as the pin does not allow it
-	faulty := lost.Faulty
+	gone := after.Source == Known && listed < 0 // maybe as the pin does not allow it
+	faulty := lost.Failure.Kind == Faulty
 	if listed >= 0 && !faulty {
 		source, _ := after.Entry(after.Listed[listed])
-		faulty = source.Failed && source.Faulty
+		faulty = source.Failure.Kind == Faulty
 	}
-	if (readable || !gone && !faulty) && !(before.Likely && lost.Held) {
+	if (readable || !gone && !faulty) && !(before.Likely && lost.Verdict == Held) {
 		w.fatalf("%v was dropped without a reason", before.Served)
 	}
 }
@@ -93,34 +95,25 @@ func (w *world) check() {
 	w.t.Helper()
 	active, loads := 0, 0
 	for _, v := range w.state.Entries {
-		if v.Status == Active {
+		if w.state.Status(v) == Active {
 			active++
-			if v.Input != w.state.Current {
-				w.fatalf("%v is active and not current", v.Input)
-			}
 		}
-		if v.Status == Removing && v.Exit == Staying || v.Status != Removing && v.Exit != Staying {
-			w.fatalf("%v: status %v and exit %v", v.Input, v.Status, v.Exit)
-		}
-		if v.Status == Error && v.Reason == "" {
-			w.fatalf("%v: an error without a reason", v.Input)
-		}
-		if v.Live != w.live[v.Input] && len(w.queue) == 0 {
-			w.fatalf("%v: live is %v, should be %v", v.Input, v.Live, w.live[v.Input])
+		if (v.Coverage > Absent) != w.live[v.Input] && len(w.queue) == 0 {
+			w.fatalf("%v: coverage is %v, and in the set is %v", v.Input, v.Coverage, w.live[v.Input])
 		}
 	}
 	if want := min(1, len(w.state.Current.Name)); active != want {
 		w.fatalf("%d versions are active, current is %v", active, w.state.Current)
 	}
-	if w.state.Current != w.current && !w.state.Gone {
+	if w.state.Current != w.current && w.state.Source != Gone {
 		w.fatalf("current is %v, the node serves %v", w.state.Current, w.current)
 	}
 	for v, cancelled := range w.loads {
-		if e, _ := w.state.Entry(v); !cancelled && e.Reason == "" && !e.Held {
+		if e, _ := w.state.Entry(v); !cancelled && e.Failure.Reason == "" && e.Verdict != Held {
 			loads++
 		}
 	}
-	if loads > 4 { // one of the version that is served, one of that before a rollback, one that was not given up for a newer version
+	if loads > 3+maxBegun { // one of the version that is served, one of that before a rollback, one that waits for its turn
 		w.fatalf("%d loads run that have not failed before", loads)
 	}
 }
@@ -141,7 +134,7 @@ func (w *world) checkSettled() {
 			want = v
 		}
 	}
-	lost := want == w.state.Served && !w.readable(want) && (w.broken[want] || !slices.Contains(w.source, want)) // and nothing else is there
+	lost := want == w.served && !w.readable(want) && (w.broken[want] || !slices.Contains(w.source, want)) // and nothing else is there
 	if current != want && want.Name != "" && !lost {
 		w.fatalf("current is %v, want %v; in the source %v, broken %v, pin %v", current, want, w.source, w.broken, w.pin)
 	}
@@ -162,12 +155,13 @@ func (w *world) checkKept() {
 	}
 	kept, held := 0, 0
 	for _, v := range w.state.Entries {
-		if v.Status == Prepared && v.Held {
+		switch status := w.state.Status(v); {
+		case status == Prepared && v.Verdict == Held:
 			held++
-		} else if v.Status == Prepared {
+		case status == Prepared:
 			kept++
-		} else if v.Status != Active && v.Status != Error && v.Input != w.state.Served {
-			w.fatalf("%v ended as %v", v.Input, v.Status)
+		case status != Active && status != Error && v.Input != w.state.Before():
+			w.fatalf("%v ended as %v", v.Input, status)
 		}
 	}
 	if kept > max(0, w.keep-1) || held > 1 {

@@ -1,7 +1,6 @@
 package version
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -12,23 +11,25 @@ import (
 // step is an event, the expected actions, and the versions afterwards: "1:ACTIVE
 // 2:BUILDING", the current one with a star.
 type step struct {
-	event   Event
+	event   event
 	actions string
 	state   string
 }
 
 func describe(actions []Action) string {
-	all := make([]string, len(actions))
-	for i, a := range actions {
-		all[i] = strings.Replace(a.String(), a.Input.Name, spell(a.Input), 1)
+	var all []string
+	for _, a := range actions {
+		if a.Op != Forget {
+			all = append(all, strings.Replace(a.String(), a.Input.Name, spell(a.Input), 1))
+		}
 	}
 	return strings.Join(all, ", ")
 }
 
-func (s State) String() string {
+func (s state) String() string {
 	all := make([]string, len(s.Entries))
 	for i, v := range s.Entries {
-		all[i] = spell(v.Input) + ":" + v.Status.String()
+		all[i] = spell(v.Input) + ":" + s.Status(v).String()
 		if v.Input == s.Current {
 			all[i] += "*"
 		}
@@ -63,11 +64,11 @@ func withoutSource(served string, local ...string) start {
 // A start is two events at once: Start, and how the first look at the source ends.
 type start struct {
 	Start
-	then Event
+	then event
 }
 
 // next is Next, also for a start.
-func next(s State, e Event) (State, []Action) {
+func next(s state, e event) (state, []Action) {
 	both, ok := e.(start)
 	if !ok {
 		return Next(s, e)
@@ -80,8 +81,8 @@ func next(s State, e Event) (State, []Action) {
 var scripts = map[string][]step{
 	"a first version is loaded and served": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
@@ -90,18 +91,18 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
 		{list("1", "2"), "", "1:REMOVING 2:ACTIVE*"},
-		{Idle{in("1")}, "close 1", "1:REMOVING 2:ACTIVE*"},
-		{Closed{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE*"},
+		{IsIdle{in("1")}, "close 1", "1:REMOVING 2:ACTIVE*"},
+		{IsClosed{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE*"},
 		{Deleted{in("1"), ""}, "", "2:ACTIVE*"},
 		{list("1", "2"), "", "2:ACTIVE*"},
 	},
 	"at start the newest complete one is served while the newest loads": {
 		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{NotFound{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
 		{here("3"), "activate 3", "2:AVAILABLE 3:ACTIVE* 4:BUILDING"},
 		{here("2"), "retire 2", "2:REMOVING 3:ACTIVE* 4:BUILDING"},
 	},
@@ -119,7 +120,7 @@ var scripts = map[string][]step{
 		{restart("", []string{"1", "2", "9"}, []string{"2"}), "open 9, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 9:AVAILABLE"},
 		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
-		{Absent{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{NotFound{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{Deleted{in("1"), "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{Deleted{in("1"), ""}, "", "2:ACTIVE* 9:REMOVING"},
@@ -128,9 +129,9 @@ var scripts = map[string][]step{
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
-		{Absent{in("2")}, "", "1:ACTIVE* 4:BUILDING"},
+		{NotFound{in("4")}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{NotFound{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
+		{NotFound{in("2")}, "", "1:ACTIVE* 4:BUILDING"},
 		{bad("4"), "load 3", "1:ACTIVE* 3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR 4:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
@@ -140,19 +141,19 @@ var scripts = map[string][]step{
 	"a broken name that sorts above every good one does not block upgrades": {
 		{source("1", "zzz"), "open zzz, open 1", "1:AVAILABLE zzz:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* zzz:AVAILABLE"},
-		{Absent{in("zzz")}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
+		{NotFound{in("zzz")}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
 		{bad("zzz"), "", "1:ACTIVE* zzz:ERROR"},
 		{list("1", "2", "zzz"), "load 2", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{Retry{in("zzz")}, "load zzz", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{bad("zzz"), "", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
 	},
 	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
 		{withoutSource("", "1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
-		{Absent{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{NotFound{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
-		{Absent{in("1")}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
+		{NotFound{in("1")}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
 	},
 	"while the source is being listed only what was served before is served, and nothing is loaded or removed": {
@@ -161,7 +162,7 @@ var scripts = map[string][]step{
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:ACTIVE* 3:PREPARED"},
 		{list("2", "4"), "open 4, retire 1, retire 3", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
+		{NotFound{in("4")}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
 	},
 	"while the source is being listed nothing is served if nothing was, and then what is in it": {
 		{Start{Local: inputs("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -199,23 +200,24 @@ var scripts = map[string][]step{
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:BUILDING"},
 	},
-	"superseded after it was prepared: it may have readers": {
+	"gone from the source after it was prepared: it may have readers": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
-		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
+		{list("2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
 		{here("1"), "", "1:REMOVING 2:BUILDING"}, // too late
-		{Idle{in("1")}, "close 1", "1:REMOVING 2:BUILDING"},
-		{Closed{in("1")}, "", "1:REMOVING 2:BUILDING"},
+		{IsIdle{in("1")}, "close 1", "1:REMOVING 2:BUILDING"},
+		{IsClosed{in("1")}, "", "1:REMOVING 2:BUILDING"},
 		{ok("1"), "delete 1", "1:REMOVING 2:BUILDING"},
 	},
-	"superseded by a version that turns out to be broken: it is wanted again": {
+	"in place of a version that has gone from the source, a broken one: it is back, and wanted again": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
-		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
-		{bad("2"), "revive 1", "1:PREPARED 2:ERROR"},
+		{list("2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
+		{bad("2"), "", "1:REMOVING 2:ERROR"},
+		{list("1", "2"), "revive 1", "1:PREPARED 2:ERROR"},
 		{LoadEnded{Input: in("1"), Err: "cancelled"}, "load 1", "1:PREPARED 2:ERROR"},
 		{Planned{in("1"), false}, "", "1:PREPARED 2:ERROR"},
 		{partly("1"), "", "1:PREPARED 2:ERROR"},
@@ -224,28 +226,29 @@ var scripts = map[string][]step{
 	},
 	"superseded by a broken version before it could be read": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
 		{list("1", "2"), "load 2, cancel 1", "1:REMOVING 2:BUILDING"},
-		{bad("2"), "", "1:AVAILABLE 2:ERROR"},
+		{bad("2"), "", "1:REMOVING 2:ERROR"},
 		{LoadEnded{Input: in("1"), Err: "cancelled"}, "load 1", "1:BUILDING 2:ERROR"},
 	},
-	"superseded by a broken version, and readers hold it open": {
+	"gone from the source and back, and readers hold it open": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
-		{list("1", "2", "3"), "load 3, retire 2, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Idle{in("2")}, "close 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
+		{list("1", "3"), "load 3, retire 2, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{IsIdle{in("2")}, "close 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{ok("2"), "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{bad("3"), "", "1:ACTIVE* 2:REMOVING 3:ERROR"},
-		{Closed{in("2")}, "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
+		{list("1", "2", "3"), "", "1:ACTIVE* 2:REMOVING 3:ERROR"},
+		{IsClosed{in("2")}, "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 	},
 	"superseded by a broken version, and its files could not be deleted": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
 		{list("1", "2"), "load 2, cancel 1", "1:REMOVING 2:BUILDING"},
 		{bad("1"), "delete 1", "1:REMOVING 2:BUILDING"},
 		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:BUILDING"},
@@ -255,47 +258,47 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{list("1"), "retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
-		{Planned{in("2"), true}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), true}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:PREPARED 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:PREPARED 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served before a restart cannot be had any more": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
 	"what was served before a restart is kept though many newer ones have come": {
 		{restart("1", []string{"1"}, []string{"0", "1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
-		{Absent{in("2")}, "", "1:AVAILABLE 4:BUILDING"},
+		{NotFound{in("4")}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{NotFound{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
+		{NotFound{in("2")}, "", "1:AVAILABLE 4:BUILDING"},
 		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 4:BUILDING"},
 		{list("0", "1", "2", "3", "4"), "", "1:ACTIVE* 4:BUILDING"},
 	},
 	"what was served before a restart is kept until it can be had, or another": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("1")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
-		{Absent{in("2")}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("3")}, "", "1:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "1:AVAILABLE 4:BUILDING"},
+		{NotFound{in("1")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
+		{NotFound{in("2")}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{NotFound{in("3")}, "", "1:AVAILABLE 4:AVAILABLE"},
+		{NotFound{in("4")}, "load 4", "1:AVAILABLE 4:BUILDING"},
 		{list("1", "2", "3", "4", "5"), "open 1, load 5, cancel 4", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{Absent{in("1")}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{Planned{in("5"), false}, "prepare 5", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
+		{NotFound{in("1")}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
+		{Planned{in("5"), false}, "", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
 		{elsewhere("5"), "activate 5, delete 1", "1:REMOVING 4:REMOVING 5:ACTIVE*"},
 	},
 	"what was served before a restart was taken back": {
@@ -306,7 +309,7 @@ var scripts = map[string][]step{
 	"what was served before a restart was taken back, and is not here any more": {
 		{restart("2", []string{"1"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
-		{Absent{in("2")}, "activate 1", "1:ACTIVE*"},
+		{NotFound{in("2")}, "activate 1", "1:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
 		{withoutSource("2", "1"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -315,11 +318,10 @@ var scripts = map[string][]step{
 	},
 	"a load that was overtaken by a change of what has to be held is not an attempt": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{LoadEnded{Input: in("1"), Outdated: true}, "load 1", "1:PREPARED"},
 		{LoadEnded{Input: in("1"), Outdated: true}, "load 1", "1:PREPARED"},
-		{ok("1"), "load 1", "1:PREPARED"},
 		{ok("1"), "", "1:ERROR"},
 	},
 	"the version that loads has gone from the source": {
@@ -340,7 +342,7 @@ var scripts = map[string][]step{
 		{list("1", "3"), "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
-		{Planned{in("3"), false}, "prepare 3", "1:ACTIVE* 3:ERROR"},
+		{Planned{in("3"), false}, "", "1:ACTIVE* 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
 		{list("1", "3"), "", "1:ACTIVE* 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
@@ -348,29 +350,29 @@ var scripts = map[string][]step{
 	},
 	"a version that failed and was repaired is not what it was": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{bad("1"), "", "1:ERROR"},
 		{Retry{in("1")}, "load 1", "1:ERROR"},
-		{Planned{in("1"), true}, "prepare 1", "1:ERROR"},
+		{Planned{in("1"), true}, "", "1:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 		{Planned{in("1"), true}, "", "1:ACTIVE*"}, // the active version cannot be replaced
 		{bad("1"), "", "1:ACTIVE*"},
 	},
 	"an error with nothing to serve: the next older": {
 		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{Absent{in("3")}, "", "2:AVAILABLE 4:BUILDING"},
-		{Absent{in("2")}, "", "4:BUILDING"},
+		{NotFound{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{NotFound{in("3")}, "", "2:AVAILABLE 4:BUILDING"},
+		{NotFound{in("2")}, "", "4:BUILDING"},
 		{bad("4"), "load 3", "3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "2:BUILDING 3:ERROR 4:ERROR"},
 		{Retry{in("4")}, "load 4", "2:BUILDING 3:ERROR 4:ERROR"},
 		{bad("4"), "", "2:BUILDING 3:ERROR 4:ERROR"},
-		{Planned{in("2"), false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
+		{Planned{in("2"), false}, "", "2:PREPARED 3:ERROR 4:ERROR"},
 		{here("2"), "activate 2", "2:ACTIVE* 3:ERROR 4:ERROR"},
 		{ok("2"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
 		{list("2", "3", "4"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
@@ -378,17 +380,17 @@ var scripts = map[string][]step{
 	},
 	"the retried newest gets ahead of the older one that loads meanwhile": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("1")}, "", "2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "2:BUILDING"},
+		{NotFound{in("1")}, "", "2:AVAILABLE"},
+		{NotFound{in("2")}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{Retry{in("2")}, "load 2", "1:BUILDING 2:ERROR"},
-		{Planned{in("2"), false}, "prepare 2", "1:BUILDING 2:ERROR"},
+		{Planned{in("2"), false}, "", "1:BUILDING 2:ERROR"},
 		{here("2"), "activate 2, cancel 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"a fresh version supersedes an older one that loads because another failed": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("1")}, "", "2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "2:BUILDING"},
+		{NotFound{in("1")}, "", "2:AVAILABLE"},
+		{NotFound{in("2")}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{list("1", "2", "3"), "load 3, cancel 1, delete 2", "1:REMOVING 2:REMOVING 3:BUILDING"},
 	},
@@ -396,58 +398,58 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
-		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
-		{Gone{}, "", "1:REMOVING 2:REMOVING"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
+		{Left{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
+		{Left{}, "", "1:REMOVING 2:REMOVING"},
 		{list("1", "2", "3"), "", "1:REMOVING 2:REMOVING"},
-		{Closed{in("1")}, "delete 1", "1:REMOVING 2:REMOVING"},
-		{Closed{in("2")}, "", "1:REMOVING 2:REMOVING"},
+		{IsClosed{in("1")}, "delete 1", "1:REMOVING 2:REMOVING"},
+		{IsClosed{in("2")}, "", "1:REMOVING 2:REMOVING"},
 		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:REMOVING"},
 		{bad("2"), "delete 2", "1:REMOVING 2:REMOVING"},
 		{Deleted{in("2"), ""}, "", "1:REMOVING"},
-		{Gone{}, "delete 1", "1:REMOVING"},
+		{Left{}, "delete 1", "1:REMOVING"},
 		{Deleted{in("1"), ""}, "", ""},
 	},
 	"gone while an old version lingers and a new one is being opened": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
-		{Gone{}, "close 1", "1:REMOVING 2:AVAILABLE"},
+		{Left{}, "close 1", "1:REMOVING 2:AVAILABLE"},
 		{here("2"), "close 2", "1:REMOVING 2:REMOVING"},
 	},
 	"gone while an old version lingers": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
-		{Idle{in("1")}, "", "1:REMOVING 2:REMOVING"},
+		{Left{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
+		{IsIdle{in("1")}, "", "1:REMOVING 2:REMOVING"},
 	},
 	"a block that is corrupt again is loaded again after a retry": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "", "1:ACTIVE*"},
 		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 	},
 	"a corrupt block is set aside and loaded again while the version stays": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
 		{Planned{in("1"), false}, "", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next retry
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"}, // again: not before the next retry
 		{partly("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
 		{Retry{in("1")}, "load 1", "1:ACTIVE*"},
@@ -459,9 +461,9 @@ var scripts = map[string][]step{
 	"a load that ends without an error and without an end is repeated once": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
-		{Corrupted{in("1"), 4}, "set aside 1/4", "1:ACTIVE*"},
+		{Corrupted{in("1"), 4}, "", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Corrupted{in("1"), 5}, "set aside 1/5", "1:ACTIVE*"},
+		{Corrupted{in("1"), 5}, "", "1:ACTIVE*"},
 		{partly("1"), "", "1:ACTIVE*"},
 		{ok("1"), "load 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
@@ -471,7 +473,7 @@ var scripts = map[string][]step{
 	"a retry is for one version": {
 		{source("1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE"},
-		{Absent{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
+		{NotFound{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
 		{Retry{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // already loading
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{in("2")}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
@@ -479,14 +481,14 @@ var scripts = map[string][]step{
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Planned{in("3"), false}, "prepare 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Planned{in("3"), false}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 2:AVAILABLE 3:ACTIVE*"},
 	},
 	"in a cluster the switch does not wait for this node's own load": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{partly("2"), "", "1:ACTIVE* 2:PREPARED"},
 		{elsewhere("2"), "activate 2, retire 1, cancel 1", "1:REMOVING 2:ACTIVE*"},
 		{here("2"), "", "1:REMOVING 2:ACTIVE*"},
@@ -494,17 +496,17 @@ var scripts = map[string][]step{
 	},
 	"in a cluster a node whose own load failed switches with the others": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{elsewhere("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{Retry{in("2")}, "load 2", "1:REMOVING 2:ACTIVE*"},
 	},
 	"in a cluster what is done here waits for the others, even if a newer one is found": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
 		{list("1", "2"), "load 2", "1:PREPARED 2:BUILDING"},
@@ -512,8 +514,8 @@ var scripts = map[string][]step{
 	},
 	"a version that waits for others and whose files have changed gives way to what they are now": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
 		{list("1~f", "10"), "load 10, retire 1", "1:REMOVING 10:BUILDING"},
@@ -521,21 +523,21 @@ var scripts = map[string][]step{
 	},
 	"an active version is served until its other input is ready": {
 		{source("1"), "open 1", "1:AVAILABLE"},
-		{Absent{in("1")}, "load 1", "1:BUILDING"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING"},
+		{Planned{in("1"), false}, "", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1~f"), "load 1~f", "1:ACTIVE* 1~f:BUILDING"},
-		{Planned{in("1~f"), false}, "prepare 1~f", "1:ACTIVE* 1~f:PREPARED"},
+		{Planned{in("1~f"), false}, "", "1:ACTIVE* 1~f:PREPARED"},
 		{waiting("1~f"), "", "1:ACTIVE* 1~f:PREPARED"},
 		{here("1~f"), "activate 1~f, retire 1", "1:REMOVING 1~f:ACTIVE*"},
 		{list("1~f", "10"), "load 10", "1:REMOVING 1~f:ACTIVE* 10:BUILDING"},
 	},
 	"what cannot be looked at is neither loaded nor removed": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{Absent{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
-		{Absent{in("1")}, "", "2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "2:PREPARED"},
+		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{NotFound{in("1")}, "", "2:BUILDING"},
+		{Planned{in("2"), false}, "", "2:PREPARED"},
 		{partly("2"), "", "2:PREPARED"},
 		{away("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
@@ -543,7 +545,7 @@ var scripts = map[string][]step{
 	},
 	"what was served before a restart and cannot be looked at is not given up": {
 		{Start{Local: inputs("2"), Served: in("2")}, "open 2", "2:AVAILABLE"},
-		{Absent{in("2")}, "", "2:AVAILABLE"},
+		{NotFound{in("2")}, "", "2:AVAILABLE"},
 		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}, Relook: true}, "", "2:AVAILABLE"},
 		{list("1", "2"), "open 2", "2:AVAILABLE"},
 	},
@@ -554,14 +556,14 @@ var scripts = map[string][]step{
 		{ok("1"), "", "1:AVAILABLE"},
 		{Corrupted{in("7"), 1}, "", "1:AVAILABLE"},
 		{Corrupted{in("1"), 1}, "", "1:AVAILABLE"},
-		{Idle{in("1")}, "", "1:AVAILABLE"},
-		{Closed{in("1")}, "", "1:AVAILABLE"},
+		{IsIdle{in("1")}, "", "1:AVAILABLE"},
+		{IsClosed{in("1")}, "", "1:AVAILABLE"},
 		{Deleted{in("1"), ""}, "", "1:AVAILABLE"},
 		{Planned{in("1"), false}, "", "1:AVAILABLE"},
 	},
 }
 
-func TestNext(t *testing.T) {
+func TestDecide(t *testing.T) {
 	maps.Copy(scripts, servedScripts)
 	maps.Copy(scripts, pinScripts)
 	maps.Copy(scripts, heldScripts)
@@ -575,20 +577,16 @@ func TestNext(t *testing.T) {
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
-			var s State
+			var s state
 			for i, step := range script {
-				before := fmt.Sprintf("%#v", s)
-				after, actions := next(s, step.event)
-				if now := fmt.Sprintf("%#v", s); now != before {
-					t.Errorf("step %d, %T: the old state was changed:\n%s\n%s", i, step.event, before, now)
-				}
-				s = after
+				var actions []Action
+				s, actions = next(s, step.event)
 				want := step.actions + "\n" + step.state
 				if diff := cmp.Diff(want, describe(actions)+"\n"+s.String()); diff != "" {
 					t.Fatalf("step %d, %#v:\n%s", i, step.event, diff)
 				}
 			}
-			if _, gone := script[len(script)-1].event.(Deleted); gone && s.Gone != s.Finished() {
+			if _, gone := script[len(script)-1].event.(Deleted); gone && (s.Source == Gone) != s.Finished() {
 				t.Errorf("Finished() = %v of %v", s.Finished(), s)
 			}
 		})
@@ -596,18 +594,18 @@ func TestNext(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	s, _ := next(State{}, source("1"))
-	for _, e := range []Event{Absent{in("1")}, LoadEnded{Input: in("1"), Err: "part-00000 is truncated"}, Retry{in("1")}} {
+	s, _ := next(state{}, source("1"))
+	for _, e := range []event{NotFound{in("1")}, LoadEnded{Input: in("1"), Err: "part-00000 is truncated"}, Retry{in("1")}} {
 		s, _ = Next(s, e)
 	}
-	if v, found := s.Entry(in("1")); !found || v.Status != Error || v.Work != Loading || v.Reason != "part-00000 is truncated" {
+	if v, found := s.Entry(in("1")); !found || s.Status(v) != Error || v.Work != Loading || v.Failure.Reason != "part-00000 is truncated" {
 		t.Errorf("a retried version shows %+v; want it in ERROR with the reason of its last failure", v)
 	}
-	for _, e := range []Event{Planned{in("1"), false}, here("1"), ok("1")} {
+	for _, e := range []event{Planned{in("1"), false}, here("1"), ok("1")} {
 		s, _ = Next(s, e)
 	}
-	if v, _ := s.Entry(in("1")); v.Reason != "" {
-		t.Errorf("a version that was repaired still says %q", v.Reason)
+	if v, _ := s.Entry(in("1")); v.Failure.Reason != "" {
+		t.Errorf("a version that was repaired still says %q", v.Failure.Reason)
 	}
 	if _, found := s.Entry(in("2")); found {
 		t.Error("Entry finds an unknown version")
@@ -618,19 +616,16 @@ func TestReasons(t *testing.T) {
 // so that no other load ends well and takes the error back.
 func TestCompleteVersionHasNoError(t *testing.T) {
 	for name, seen := range map[string]Seen{"active": here("1"), "prepared": waiting("1")} {
-		s, _ := next(State{}, source("1"))
+		s, _ := next(state{}, source("1"))
 		died := LoadEnded{Input: in("1"), Err: "the load process has ended too early", Passing: true}
-		for _, e := range []Event{Absent{in("1")}, Planned{in("1"), false}, nothing("1"), seen, died} {
+		for _, e := range []event{NotFound{in("1")}, Planned{in("1"), false}, nothing("1"), seen, died} {
 			s, _ = Next(s, e)
 		}
-		if v, _ := s.Entry(in("1")); v.Reason == "" {
+		if v, _ := s.Entry(in("1")); v.Failure.Reason == "" {
 			t.Errorf("%s: the failure is not shown", name)
 		}
 		want := s.Entries[0]
-		want.Reason, want.Failed, want.Passing, want.Failures = "", false, false, 0
-		if want.Status == Error {
-			want.Status = Prepared
-		}
+		want.Failure = Failure{}
 		s, actions := Next(s, Retry{in("1")})
 		if v, _ := s.Entry(in("1")); cmp.Diff(want, v) != "" || len(actions) > 0 {
 			t.Errorf("%s: after a retry it is %+v, and %v is to be done", name, v, actions)

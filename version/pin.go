@@ -27,22 +27,11 @@ func (p Pin) Equal(other Pin) bool {
 	return p.Version == other.Version && slices.Equal(p.Excluded, other.Excluded) && slices.Equal(p.Approved, other.Approved)
 }
 
-// Pinned says that the pin is another one than at the last listing of the source, because its time is over.
-type Pinned struct{ Pin Pin }
-
-func (Pinned) event() {}
-
-func (m *machine) setPin(p Pin) {
-	if !m.Pin.Equal(p) {
-		m.Pin, m.Rejected = p, nil
-	}
-}
-
 // Floor returns the input that the node does not go back behind: the active one, or the one that was active before a
 // restart. It is zero if there is none, or if the pin does not allow it.
-func (s State) Floor() content.Input {
-	for _, in := range []content.Input{s.Current, s.Served} {
-		if in.Name != "" && s.Pin.Allows(in.Name) {
+func (f *Facts) Floor() content.Input {
+	for _, in := range []content.Input{f.Current, f.Before()} {
+		if in.Name != "" && f.Pin.Allows(in.Name) {
 			return in
 		}
 	}
@@ -50,15 +39,15 @@ func (s State) Floor() content.Input {
 }
 
 // kept returns the former versions that stay on the disk and open: the newest Keep-1 that are complete or were active,
-// and that are not excluded. A version that is not the pinned one stays, too: the pin may be taken back.
-func (m *machine) kept() []content.Input {
+// and that are not excluded; none when the disk is full. A version that is not the pinned one stays, too: the pin may be taken back.
+func (d *decision) kept() []content.Input {
 	var kept []content.Input
-	names := []string{m.Current.Name}
-	for i := len(m.Entries) - 1; i >= 0 && len(kept) < m.Keep-1 && !m.Crowded; i-- {
-		v := &m.Entries[i]
-		former := v.Former || v.Complete && v.Name < max(m.Current.Name, m.Served.Name)
-		if !former || v.Held || !v.Live || v.Exit != Staying || v.Input == m.Current || v.Input == m.Served ||
-			slices.Contains(m.Pin.Excluded, v.Name) || slices.Contains(names, v.Name) {
+	names, before := []string{d.Current.Name}, d.Before()
+	for i := len(d.Entries) - 1; i >= 0 && len(kept) < d.Keep-1 && !d.isCrowded(); i-- {
+		v := &d.Entries[i]
+		former := v.Former || v.Complete && v.Name < max(d.Current.Name, before.Name)
+		if !former || v.Verdict == Held || v.Coverage == Absent || v.Removal != Staying || v.Input == d.Current || v.Input == before ||
+			slices.Contains(d.Pin.Excluded, v.Name) || slices.Contains(names, v.Name) {
 			continue
 		}
 		kept, names = append(kept, v.Input), append(names, v.Name)
@@ -68,25 +57,32 @@ func (m *machine) kept() []content.Input {
 
 // mayReturn reports whether v is a kept version that is at least as whole as what is served, which the pin does not allow. It
 // does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
-func (m *machine) mayReturn(v *Entry) bool {
-	return m.Current.Name != "" && !m.Pin.Allows(m.Current.Name) && v.Complete && v.Whole && !v.Unjudged && m.isKept(v)
+func (d *decision) mayReturn(v *Entry) bool {
+	return d.Current.Name != "" && !d.Pin.Allows(d.Current.Name) && v.Complete && v.Coverage >= Whole && v.Verdict == Passed && d.isKept(v)
 }
 
 // isKept reports whether v is kept, and the source does not list its version with another input that may be served.
-func (m *machine) isKept(v *Entry) bool {
+func (d *decision) isKept(v *Entry) bool {
 	other := func(in content.Input) bool {
-		e := m.entry(in)
-		return in.Name == v.Name && in != v.Input && (e == nil || !e.Failed && !e.Held)
+		e, _ := d.Entry(in)
+		return in.Name == v.Name && in != v.Input && !e.Failure.Waits && e.Verdict != Held
 	}
-	return slices.Contains(m.kept(), v.Input) && !slices.ContainsFunc(m.Listed, other)
+	return slices.Contains(d.kept(), v.Input) && !slices.ContainsFunc(d.Listed, other)
 }
 
-// replace ends the service of a version that another one has replaced. It is removed unless it is kept.
-func (m *machine) replace(v *Entry) {
-	v.Former = true
-	if slices.Contains(m.kept(), v.Input) {
-		v.Status = Prepared
-		return
+// Urgent reports whether a load of a version must not be postponed: nothing is served, or nothing that the pin allows, or
+// the version itself is or was served and lacks partitions, or people have pinned or approved it.
+func (f *Facts) Urgent(in content.Input) bool {
+	return f.Floor() == content.Input{} || in == f.Current || in == f.Before() || in == f.taken() || f.Pin.Excuses(in.Name)
+}
+
+// Removable returns the inputs other than in that are being removed, or are when the disk is full.
+func (f *Facts) Removable(in content.Input) (all []content.Input) {
+	for _, v := range f.Entries {
+		kept := v.Former || v.Name < f.Current.Name
+		if v.Input != in && v.Input != f.Current && v.Input != f.Before() && (v.Removal != Staying || kept) {
+			all = append(all, v.Input)
+		}
 	}
-	m.remove(v)
+	return all
 }

@@ -4,14 +4,14 @@ func pinned(p Pin, v ...string) Listed { return Listed{Inputs: inputs(v...), Pin
 
 func keeping(keep int, v ...string) Listed { return Listed{Inputs: inputs(v...), Keep: keep} }
 
-// pinScripts are further scripts of TestNext: of pins and of kept versions.
+// pinScripts are further scripts of TestDecide: of pins and of kept versions.
 var pinScripts = map[string][]step{
 	"an excluded version is replaced by an older one, which is loaded first": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
-		{Absent{in("1")}, "", "2:ACTIVE*"},
+		{NotFound{in("1")}, "", "2:ACTIVE*"},
 		{pinned(Pin{Excluded: []string{"2"}}, "1"), "load 1", "1:BUILDING 2:ACTIVE*"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
+		{Planned{in("1"), false}, "", "1:PREPARED 2:ACTIVE*"},
 		{waiting("1"), "", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{ok("1"), "", "1:ACTIVE* 2:REMOVING"},
@@ -22,7 +22,7 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{Listed{Inputs: inputs("1"), Pin: Pin{Version: "1"}, Keep: 2}, "activate 1 back", "1:ACTIVE* 2:PREPARED"},
@@ -32,7 +32,7 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{Listed{Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
@@ -41,7 +41,7 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{Seen{Input: in("1"), Complete: true, Readable: true, Whole: true}, "", "1:PREPARED 2:ACTIVE*"},
@@ -51,13 +51,13 @@ var pinScripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{in("2"), false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{keeping(2, "2", "3"), "load 3", "1:PREPARED 2:ACTIVE* 3:BUILDING"},
 		{LoadEnded{Input: in("3"), Err: "disk full", NoRoom: true}, "retire 1", "1:REMOVING 2:ACTIVE* 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
-		{Planned{in("3"), false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{Planned{in("3"), false}, "", "1:REMOVING 2:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
 	},
 	"kept versions are kept over a restart": {
@@ -74,8 +74,8 @@ var pinScripts = map[string][]step{
 	"what is not allowed is served after a restart until another version is ready": {
 		{start{Start{Local: inputs("2"), Served: in("2")}, pinned(Pin{Version: "1"}, "1")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{Absent{in("1")}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
-		{Planned{in("1"), false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
+		{NotFound{in("1")}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
+		{Planned{in("1"), false}, "", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
 	},

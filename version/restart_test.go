@@ -26,26 +26,27 @@ func (w *world) killed(now *world) *world {
 	c, old := w.clone(), w.state
 	c.remote = maps.Clone(now.remote)
 	c.loads, c.planned, c.live, c.lingers, c.closing = flags{}, flags{}, flags{}, flags{}, flags{}
-	c.queue, c.answered, c.current, c.state = nil, nil, content.Input{}, State{}
+	c.queue, c.answered, c.current, c.state = nil, nil, content.Input{}, state{}
 	c.served, c.likely = w.recorded, false
-	start := Start{Local: c.disk.sorted(), Served: c.served, Taken: old.Taken, Pin: old.Pin, Keep: old.Keep, Held: slices.Clone(old.Rejected)}
-	start.Failures = append(start.Failures, old.Failed...)
+	start := Start{Local: c.disk.sorted(), Served: c.served, Taken: old.Taken, Pin: old.Pin, Keep: old.Keep, Failures: slices.Clone(old.failures)}
+	for v, held := range old.held {
+		if held {
+			start.Held = append(start.Held, v)
+		}
+	}
 	for _, v := range old.Entries {
-		if v.Former && v.Exit == Staying {
+		if v.Former && v.Removal == Staying {
 			start.Former = append(start.Former, v.Input)
 		}
-		if v.Held {
-			start.Held = append(start.Held, v.Input)
-		}
-		if v.Reason != "" && v.Exit == Staying {
-			start.Failures = append(start.Failures, Failure{v.Input, v.Reason, v.Faulty, v.Failures})
+		if v.Failure.Reason != "" && v.Removal == Staying {
+			start.Failures = append(start.Failures, failed{v.Input, v.Failure.Reason, v.Failure.Kind == Faulty, v.Failure.Attempts})
 		}
 	}
 	c.feed(start)
 	switch {
-	case now.state.Read:
+	case now.state.Source == Known:
 		c.feed(Listed{Inputs: now.state.Listed, Pin: now.state.Pin, Keep: now.keep})
-	case !now.state.Looking:
+	case now.state.Source == Away:
 		c.feed(Unlisted{})
 	}
 	return c
@@ -54,19 +55,20 @@ func (w *world) killed(now *world) *world {
 // survives reports whether what is served would be served again after a restart: some of it can be read, or it is being decided
 // yet. If nothing of it can be read, a node that runs keeps it until its load has ended, and one that starts looks for another.
 // A version of the source that is being removed is found on the disk by a node that starts, and is not removed if it is needed then.
-// While the pin does not allow what is served, the version that is ready first is served next: that is left to chance.
+// While the pin does not allow what is served, the version that is ready first is served next: that is left to chance. So is a rollback
+// that cannot be recorded: a restart goes back from it.
 func (w *world) survives() bool {
 	if !w.pin.Allows(w.recorded.Name) {
 		return false
 	}
 	for _, v := range w.state.Entries {
-		if v.Exit != Staying && w.readable(v.Input) && slices.Contains(w.source, v.Input) {
+		if v.Removal != Staying && w.readable(v.Input) && slices.Contains(w.source, v.Input) {
 			return false
 		}
 	}
 	_, loading := w.loads[w.recorded]
-	undecided := w.state.Current.Name == "" && w.state.Served == w.recorded && !loading
-	return w.recorded.Name != "" && (undecided || w.state.Current.Name != "" && w.readable(w.recorded))
+	undecided := w.state.Current.Name == "" && w.state.Before() == w.recorded && !loading
+	return w.recorded.Name != "" && (undecided || w.state.Current == w.recorded && w.readable(w.recorded))
 }
 
 // outcome is what is there at the end of a quiet period.

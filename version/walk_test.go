@@ -71,7 +71,7 @@ func (w *world) settle() {
 			w.feed(w.seen(v))
 		}
 		if w.gone {
-			w.feed(Gone{})
+			w.feed(Left{})
 		} else {
 			w.feed(w.listed())
 			for _, v := range w.state.Entries {
@@ -92,7 +92,7 @@ func (w *world) endOne() bool {
 	switch {
 	case len(lingers) > 0:
 		delete(w.lingers, lingers[0])
-		w.feed(Idle{lingers[0]})
+		w.feed(IsIdle{lingers[0]})
 	case len(closing) > 0:
 		w.closed(closing[0])
 	case len(loads) > 0:
@@ -100,8 +100,7 @@ func (w *world) endOne() bool {
 		case w.loads[v]:
 			w.endLoad(v, "cancelled")
 		case !w.planned[v]:
-			w.planned[v] = true
-			w.feed(Planned{v, w.chance(5)})
+			w.plan(v, w.chance(5))
 		case w.broken[v]:
 			w.endLoad(v, "broken")
 		case w.calm && !slices.Contains(w.source, v) && !w.readable(v) && v != w.taken:
@@ -145,7 +144,7 @@ func TestRandomWalks(t *testing.T) {
 			w.step(seed%2 == 0)
 		}
 		if w.gone = w.rnd.IntN(5) == 0; w.gone {
-			w.feed(Gone{})
+			w.feed(Left{})
 		}
 		w.settle()
 		w.checkSettled()

@@ -28,7 +28,7 @@ type world struct {
 	rnd   *rand.Rand
 	solo  bool
 	calm  bool // nothing happens by chance
-	state State
+	state state
 	trace []transition
 
 	source   []content.Input // ascending, one of each name
@@ -45,7 +45,7 @@ type world struct {
 	closing  flags
 	current  content.Input
 	answered []content.Input // every version that was ever activated
-	queue    []Event         // answers, delivered before other events
+	queue    []event         // answers, delivered before other events
 	gone     bool
 	full     bool          // the disk: no other version can be recorded than that which is
 	recorded content.Input // version that a restart would serve
@@ -62,9 +62,9 @@ type world struct {
 
 // transition is a step of a walk, to be printed when it fails.
 type transition struct {
-	event   Event
+	event   event
 	actions []Action
-	after   State
+	after   state
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -111,7 +111,7 @@ func (w *world) readable(v content.Input) bool {
 
 // feed passes an event to the machine and carries out the actions, with all
 // immediate answers.
-func (w *world) feed(e Event) {
+func (w *world) feed(e event) {
 	w.queue = append(w.queue, e)
 	for len(w.queue) > 0 {
 		e := w.queue[0]
@@ -150,11 +150,11 @@ func activated(actions []Action) content.Input {
 	return content.Input{}
 }
 
-func (w *world) answer(e Event) { w.queue = append(w.queue, e) }
+func (w *world) answer(e event) { w.queue = append(w.queue, e) }
 
 func (w *world) carryOut(a Action) {
 	v := a.Input
-	if _, known := w.state.Entry(v); !known {
+	if _, known := w.state.Entry(v); !known && a.Op != Forget {
 		w.fatalf("%v: of a version that is forgotten", a)
 	}
 	switch a.Op {
@@ -164,17 +164,12 @@ func (w *world) carryOut(a Action) {
 			w.live[v] = true
 			w.answer(w.seen(v))
 		} else {
-			w.answer(Absent{v})
+			w.answer(NotFound{v})
 		}
 	case Load:
 		_, running := w.loads[v]
-		w.must(a, !w.state.Looking && !running && !w.closing[v] && !w.lingers[v])
+		w.must(a, w.state.Source != Unasked && !running && !w.closing[v] && !w.lingers[v])
 		w.loads[v], w.disk[v] = false, true
-	case Prepare:
-		w.must(a, w.planned[v] && v != w.current && !w.closing[v])
-		w.held[v] = w.held[v] && !w.live[v] // blocks of another division are of no use
-		w.live[v] = true
-		w.answer(w.seen(v))
 	case Activate:
 		w.mustActivate(a)
 		w.current = v
@@ -182,10 +177,8 @@ func (w *world) carryOut(a Action) {
 			w.recorded = v
 		}
 		w.answered = append(w.answered, v)
-	case SetAside:
-		w.must(a, w.live[v])
-		w.held[v] = false
-		w.answer(w.seen(v))
+	case Forget:
+		w.must(a, !w.live[v] && !w.disk[v])
 	case Cancel:
 		cancelled, running := w.loads[v]
 		w.must(a, running && !cancelled)
@@ -195,10 +188,10 @@ func (w *world) carryOut(a Action) {
 		w.lingers[v] = true
 	case Revive:
 		w.must(a, w.lingers[v] && (v.Name >= w.current.Name || !w.pin.Allows(w.current.Name)))
-		w.must(a, slices.Contains(w.state.Listed, v) || v == w.state.Taken)
+		w.must(a, slices.Contains(w.state.Listed, v) || v == w.taken)
 		delete(w.lingers, v)
 	case Close:
-		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Gone))
+		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Source == Gone))
 		delete(w.lingers, v)
 		w.closing[v] = true
 	case Delete:
@@ -225,7 +218,7 @@ func (w *world) mustActivate(a Action) {
 	}{
 		{"forward", v.Name > w.current.Name || sameName || a.Back && !w.pin.Allows(w.current.Name)},
 		{"readable", w.live[v] && (!w.solo || w.held[v] || w.calm && w.remote[v] || first && v == w.served)},
-		{"known to be wanted", !w.state.Looking || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
+		{"known to be wanted", w.state.Source != Unasked || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
 		{"recorded", !w.full || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
 		{"passed by the gate", !w.bad[v] || v == w.served},
 	} {
@@ -252,8 +245,10 @@ func (w *world) possible() []func() {
 		case cancelled:
 			can(func() { w.endLoad(v, "cancelled") })
 		case !w.planned[v]:
-			can(func() { w.feed(Postponed{v, w.rnd.IntN(2) == 0}) })
-			can(func() { w.planned[v] = true; w.feed(Planned{v, w.rnd.IntN(5) == 0}) })
+			if w.canBegin() {
+				can(func() { w.feed(Begun{v, true}) })
+				can(func() { w.plan(v, w.rnd.IntN(5) == 0) })
+			}
 			can(func() { w.endLoad(v, "cannot plan") })
 		case w.broken[v]:
 			can(func() { w.endLoad(v, "broken") })
@@ -266,7 +261,7 @@ func (w *world) possible() []func() {
 	for _, v := range w.live.sorted() {
 		can(func() { w.feed(w.seen(v)) })
 		if w.rnd.IntN(10) == 0 {
-			can(func() { w.refused[v] = true; w.feed(Corrupted{v, w.rnd.IntN(3)}) })
+			can(func() { w.damage(v) })
 		}
 	}
 	for _, v := range w.bad.sorted() {
@@ -275,7 +270,7 @@ func (w *world) possible() []func() {
 		}
 	}
 	for _, v := range w.state.Entries {
-		if v.Failed {
+		if v.Failure.Waits {
 			can(func() { w.feed(Retry{v.Input}) })
 		}
 	}
@@ -283,12 +278,51 @@ func (w *world) possible() []func() {
 		can(w.toggleFull)
 	}
 	for _, v := range w.lingers.sorted() {
-		can(func() { delete(w.lingers, v); w.feed(Idle{v}) })
+		can(func() { delete(w.lingers, v); w.feed(IsIdle{v}) })
 	}
 	for _, v := range w.closing.sorted() {
 		can(func() { w.closed(v) })
 	}
 	return all
+}
+
+// maxBegun is how many loads may run at a time: of the others, each waits for its turn.
+const maxBegun = 2
+
+// canBegin reports whether a load that waits may have its turn.
+func (w *world) canBegin() bool {
+	begun := 0
+	for _, v := range w.state.Entries {
+		if v.Begun {
+			begun++
+		}
+	}
+	return begun < maxBegun
+}
+
+// plan plans a load that runs, after which the version may be in the set.
+func (w *world) plan(v content.Input, changed bool) {
+	w.planned[v] = true
+	f := w.state.Clone()
+	if f.Planned(v, changed) {
+		w.held[v] = w.held[v] && !w.live[v] // blocks of another division are of no use
+		w.live[v] = true
+		w.answer(Planned{v, changed})
+		w.feed(w.seen(v))
+		return
+	}
+	w.feed(Planned{v, changed})
+}
+
+// damage makes a block of a version damaged. It is set aside.
+func (w *world) damage(v content.Input) {
+	w.refused[v] = true
+	if e, _ := w.state.Entry(v); e.Removal > Lingering {
+		return
+	}
+	w.held[v] = false
+	w.answer(Corrupted{v, w.rnd.IntN(3)})
+	w.feed(w.seen(v))
 }
 
 // approve makes all inputs of a version good.
@@ -309,7 +343,7 @@ func (w *world) approve(name string) {
 func (w *world) closed(v content.Input) {
 	delete(w.closing, v)
 	delete(w.live, v)
-	w.feed(Closed{v})
+	w.feed(IsClosed{v})
 }
 
 func (w *world) endLoad(v content.Input, err string) {

@@ -1,0 +1,202 @@
+package version
+
+import "sequins/internal/content"
+
+// Op is the kind of an Action.
+type Op uint8
+
+const (
+	// Open opens every valid block of a version on the disk or, if there are
+	// none, finds out whether the cluster has the version, without loading
+	// anything. Opened follows.
+	Open Op = iota
+	// Load loads the missing partitions. Loaded follows.
+	Load
+	// Activate makes a version the current one, which is recorded first: see
+	// Facts.Unrecorded.
+	Activate
+	// Cancel stops a load; Loaded follows.
+	Cancel
+	// Retire waits until a version is idle, which sets its Removal to Idle.
+	Retire
+	// Revive takes Retire back.
+	Revive
+	// Close removes a version from the set and closes it after the last reference
+	// is released. HasClosed follows.
+	Close
+	// Delete deletes the files of a version. Deleted follows.
+	Delete
+	// Forget forgets a version of which nothing is here.
+	Forget
+)
+
+var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete", "forget"}
+
+// String returns the name of o.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return "unknown"
+}
+
+// Action is something that the node has to do, in the order returned by Decide.
+type Action struct {
+	Op    Op
+	Input content.Input
+	Back  bool // for Activate: the version is older than the current one, which the pin does not allow
+}
+
+// String returns the action, as in "load 2026-01-31".
+func (a Action) String() string {
+	if a.Back {
+		return a.Op.String() + " " + a.Input.Name + " back"
+	}
+	return a.Op.String() + " " + a.Input.Name
+}
+
+// Do records that an action is being carried out, so that Decide does not order it again.
+func (f *Facts) Do(a Action) {
+	v := f.Add(a.Input)
+	switch a.Op {
+	case Open:
+		v.Work = Opening
+	case Load:
+		if v.Removal != Staying { // nothing of it is in the set any more
+			*v = Entry{Input: v.Input}
+		}
+		v.Work, v.Begun, v.Local = Loading, false, true
+	case Activate:
+		v.Local = true // its manifest is stored even if no block is
+		if old := f.entry(f.Current); old != nil {
+			old.Former = true
+		}
+		f.Current = a.Input
+	case Cancel:
+		v.Work = Cancelling
+		if v.Coverage == Absent {
+			v.Removal = Closed
+		}
+	case Retire:
+		v.Removal = Lingering
+	case Revive:
+		v.Removal, v.Complete, v.Verdict, v.Failure = Staying, false, Unjudged, Failure{}
+		v.Coverage = min(v.Coverage, Partial)
+	case Close:
+		v.Removal = Closing
+	case Delete:
+		v.Removal = Deleting
+	case Forget:
+		f.forget(a.Input)
+	}
+}
+
+// Opened records the end of Open. A version of which something was found is in the set, and See follows.
+func (f *Facts) Opened(in content.Input, found bool) {
+	if v := f.entry(in); v != nil && v.Work == Opening {
+		v.Work = Resting
+		if found {
+			v.Coverage = Empty
+		}
+	}
+}
+
+// Planned records that a load has a plan; changed says that it is another one than that of the version in the set. It reports whether the
+// version enters the set, or replaces the one of its input there; See follows then. A version that clients are served from, or were, stays
+// as it is.
+func (f *Facts) Planned(in content.Input, changed bool) (enters bool) {
+	v := f.entry(in)
+	if v == nil || v.Work != Loading || v.Removal != Staying || in == f.Current {
+		return false
+	}
+	served := v.Coverage >= Partial && (in == f.Before() || v.Former)
+	if v.Coverage > Absent && (!changed || served) {
+		return false
+	}
+	v.Coverage, v.Complete = Empty, false
+	return true
+}
+
+// See records how much of a version in the set is there, and the verdict on it.
+func (f *Facts) See(in content.Input, coverage Coverage, complete bool, verdict Verdict) {
+	if v := f.entry(in); v != nil {
+		v.Coverage, v.Complete, v.Verdict = coverage, complete, verdict
+		v.recover()
+	}
+}
+
+// recover forgets the failure of a version that is complete.
+func (v *Entry) recover() {
+	if v.Complete && v.Work == Resting && !v.Failure.Waits {
+		v.Failure = Failure{}
+	}
+}
+
+// Loaded records the end of a load: the last See precedes it. failure has a Reason if it has failed. outdated says that
+// what this node has to hold has changed since the load began, so that another one follows.
+func (f *Facts) Loaded(in content.Input, failure Failure, outdated bool) {
+	v := f.entry(in)
+	if v == nil || v.Work != Loading && v.Work != Cancelling {
+		return
+	}
+	cancelled := v.Work == Cancelling
+	v.Work, v.Begun = Resting, false
+	switch {
+	case v.Removal != Staying, cancelled:
+	case failure.Reason != "":
+		f.Fail(in, failure)
+	case !v.Complete && !outdated:
+		f.Fail(in, Failure{Reason: "the load has ended and partitions are still missing"})
+	default:
+		v.recover()
+	}
+}
+
+// Fail records a failure of a version that stays. No attempt is made before Retry.
+func (f *Facts) Fail(in content.Input, failure Failure) {
+	if v := f.entry(in); v != nil && v.Removal == Staying {
+		failure.Attempts, failure.Waits = v.Failure.Attempts+1, true
+		v.Failure = failure
+	}
+}
+
+// Retry lets a version that has failed be loaded again.
+func (f *Facts) Retry(in content.Input) {
+	if v := f.entry(in); v != nil && v.Removal == Staying {
+		v.Failure.Waits = false
+		v.recover()
+	}
+}
+
+// Begin records that a load has its turn.
+func (f *Facts) Begin(in content.Input) {
+	if v := f.entry(in); v != nil && v.Work == Loading {
+		v.Begun = true
+	}
+}
+
+// HasIdled records the end of Retire.
+func (f *Facts) HasIdled(in content.Input) {
+	if v := f.entry(in); v != nil && v.Removal == Lingering {
+		v.Removal = Idle
+	}
+}
+
+// HasClosed records the end of Close.
+func (f *Facts) HasClosed(in content.Input) {
+	if v := f.entry(in); v != nil && v.Removal == Closing {
+		v.Removal, v.Coverage = Closed, Absent
+	}
+}
+
+// Deleted records the end of Delete; reason is why files could not be deleted, or "".
+func (f *Facts) Deleted(in content.Input, reason string) {
+	v := f.entry(in)
+	switch {
+	case v == nil || v.Removal != Deleting:
+	case reason != "":
+		v.Removal, v.Failure.Reason = Undeleted, reason
+	default:
+		f.forget(in)
+	}
+}
