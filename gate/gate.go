@@ -51,6 +51,10 @@ type Facts struct {
 	// Older: its name is less than that of the content that is served or was served before a restart. It is then not compared with that content,
 	// which people do not want.
 	Older bool
+	// Undecided: it is not decided yet which version is served after a restart, and this is not the one that was.
+	Undecided bool
+	// Fellows are the nodes with the same rules that have what is served: they may have held an older content when it came.
+	Fellows []string
 	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
 	Before *Finding
 }

@@ -198,18 +198,34 @@ func (j judge) hasCompared(r Report) bool {
 	return f.Rules == j.fingerprint && f.State != Pending && f.Against.Name != "" && f.Against.Name >= j.against.Name
 }
 
-// await makes a content that would pass wait for a node that serves a newer version than the one that decided, and has not judged it yet.
+// await makes a content that would pass wait until it is decided what is served, and for nodes that know more than this one and have not judged it
+// yet: one that serves a newer version than the one that decided or, for an older content, any that has what is served.
 func (j judge) await(v Verdict) Verdict {
-	if v.State != Passed || j.Older || j.Waited {
+	if v.State != Passed {
 		return v
 	}
-	for _, node := range j.nodes {
-		r := j.Reports[node]
-		if r.Rules == j.fingerprint && !r.Serves && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name) {
-			v.State, v.Waits, v.against = Pending, true, content.Content{}
-			v.Reason = fmt.Sprintf("node %s serves version %s and has not judged this one yet", node, r.Served.Name)
-			return v
-		}
+	pending := func(node string) bool {
+		r, reports := j.Reports[node]
+		return !reports || r.Finding.State == Pending
 	}
+	newer := func(node string) bool {
+		r := j.Reports[node]
+		return r.Rules == j.fingerprint && !r.Serves && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name)
+	}
+	switch i := slices.IndexFunc(j.nodes, newer); {
+	case j.Undecided:
+		v.Reason = "it is not decided yet which version is served"
+		v.Finding.State = Pending
+	case j.Waited:
+		return v
+	case j.Older && j.Before == nil && slices.ContainsFunc(j.Fellows, pending):
+		v.Waits, v.Reason = true, "it is older than what is served, and other nodes, which may have held it, have not judged it yet"
+	case !j.Older && i >= 0:
+		v.Waits, v.against = true, content.Content{}
+		v.Reason = fmt.Sprintf("node %s serves version %s and has not judged this one yet", j.nodes[i], j.Reports[j.nodes[i]].Served.Name)
+	default:
+		return v
+	}
+	v.State = Pending
 	return v
 }

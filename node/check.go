@@ -33,41 +33,41 @@ type checkDue struct{ at time.Time }
 
 // tell implements message.
 func (c checkDue) tell(d *db) {
-	if !c.at.Equal(d.check.due) {
+	if !c.at.Equal(d.lister.check.due) {
 		return // replaced by another one
 	}
-	if d.checking() {
-		d.startCheck() // otherwise the end of the next listing does it
+	if d.lister.checking() {
+		d.lister.startCheck() // otherwise the end of the next listing does it
 	}
 }
 
 // checkSwitched schedules the first comparison after a switch to a version.
-func (d *db) checkSwitched(name string) {
-	if name != d.check.name {
-		d.check.name, d.check.pause = name, 0
+func (ls *lister) checkSwitched(name string) {
+	if name != ls.check.name {
+		ls.check.name, ls.check.pause = name, 0
 	}
-	d.checkLater()
+	ls.checkLater()
 }
 
 // checkLater schedules the next comparison.
-func (d *db) checkLater() {
-	switch c := &d.check; {
+func (ls *lister) checkLater() {
+	switch c := &ls.check; {
 	case c.pause == 0:
-		c.pause = max(leastCheckPause, d.node.reloadable.Load().Settle)
+		c.pause = max(leastCheckPause, ls.db.node.reloadable.Load().Settle)
 	case c.pause < longCheckPause:
 		c.pause = min(2*c.pause, longCheckPause)
 	default:
 		c.pause = dailyCheck
 	}
-	if d.check.cancel != nil {
-		d.check.cancel()
+	if ls.check.cancel != nil {
+		ls.check.cancel()
 	}
-	due := time.Now().Add(d.check.pause)
-	d.check.due, d.check.cancel = due, d.tellAt(due, checkDue{due})
+	due := time.Now().Add(ls.check.pause)
+	ls.check.due, ls.check.cancel = due, ls.db.bg.tellAt(due, checkDue{due})
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.
-func (d *db) checking() bool {
-	c := &d.check
-	return d.facts.Source == version.Known && !d.node.health.IsFailing(d.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
+func (ls *lister) checking() bool {
+	c := &ls.check
+	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != ls.db.node.asked.Load())
 }

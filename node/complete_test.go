@@ -36,7 +36,7 @@ func (f *fixture) unmarked(db, version string, keys ...string) {
 }
 
 // lister returns a db that lists and does nothing else.
-func (f *fixture) lister(name string, r Reloadable) *db {
+func (f *fixture) db(name string, r Reloadable) *db {
 	f.t.Helper()
 	local, err := store.Open(f.t.TempDir())
 	expect.NoError(f.t, err)
@@ -44,7 +44,7 @@ func (f *fixture) lister(name string, r Reloadable) *db {
 	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Reloadable: r})
 	expect.NoError(f.t, err)
 	d := newDB(f.t.Context(), n, name)
-	f.t.Cleanup(d.cancel)
+	f.t.Cleanup(d.bg.cancel)
 	return d
 }
 
@@ -57,11 +57,11 @@ func TestAutoSuccess(t *testing.T) {
 	f.put("marked", "1", 1, "fig")
 	f.unmarked("marked", "2", "fig")
 	r := Reloadable{AutoSuccess: always}
-	if l, err := f.lister("plain", r).existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, namesOf(l.Inputs)) != "" {
+	if l, err := f.db("plain", r).lister.existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, namesOf(l.Inputs)) != "" {
 		t.Errorf("without any marker: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
-	d := f.lister("marked", r)
-	l, err := d.existing(t.Context(), discovery.Question{})
+	d := f.db("marked", r)
+	l, err := d.lister.existing(t.Context(), discovery.Question{})
 	if want := "2: there is no _SUCCESS file yet"; cmp.Diff([]string{"1"}, namesOf(l.Inputs)) != "" || l.Unfinished != want {
 		t.Errorf("one has it: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
@@ -69,7 +69,7 @@ func TestAutoSuccess(t *testing.T) {
 		t.Error("loads do not know whether _SUCCESS is required")
 	}
 	f.remove("marked", "1") // it is known from now on
-	if l, err := d.existing(t.Context(), discovery.Question{}); len(namesOf(l.Inputs)) > 0 || !strings.HasPrefix(l.Unfinished, "2: there is no _SUCCESS") {
+	if l, err := d.lister.existing(t.Context(), discovery.Question{}); len(namesOf(l.Inputs)) > 0 || !strings.HasPrefix(l.Unfinished, "2: there is no _SUCCESS") {
 		t.Errorf("the other is gone: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestAutoSuccessOfAnOlderVersion(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
 	f.unmarked("fruit", "2", "fig")
-	l, err := f.lister("fruit", Reloadable{AutoSuccess: always}).existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
+	l, err := f.db("fruit", Reloadable{AutoSuccess: always}).lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
 	if len(namesOf(l.Inputs)) > 0 || !strings.Contains(l.Unfinished, "there is no _SUCCESS") {
 		t.Errorf("%q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
@@ -93,12 +93,12 @@ func TestSettle(t *testing.T) {
 	f.put("fruit", "0", 1, "fig")
 	expect.NoError(t, os.WriteFile(filepath.Join(f.root, "fruit/0/_SUCCESS"), []byte(`{"filenames": ["/fruit/0/part-r-00000"]}`), 0o644))
 	const settle = time.Hour
-	d := f.lister("fruit", Reloadable{Settle: settle})
+	d := f.db("fruit", Reloadable{Settle: settle})
 	synctest.Test(t, func(t *testing.T) {
 		q, in := discovery.Question{}, content.Input{}
 		check := func(what string, taken, again bool) {
 			t.Helper()
-			l, err := d.existing(t.Context(), q)
+			l, err := d.lister.existing(t.Context(), q)
 			expect.NoError(t, err)
 			want := []string{"0"}
 			if taken {
@@ -267,7 +267,7 @@ func TestServedIsListed(t *testing.T) {
 	for i := range 7 {
 		f.put("fruit", fmt.Sprint(i), 1, "fig")
 	}
-	l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{Served: content.Input{Name: "1"}})
+	l, err := f.db("fruit", Reloadable{}).lister.existing(t.Context(), discovery.Question{Served: content.Input{Name: "1"}})
 	if diff := cmp.Diff([]string{"1", "4", "5", "6"}, namesOf(l.Inputs)); diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
@@ -477,7 +477,7 @@ func TestUnfinishedHideNobody(t *testing.T) {
 	for i := range 200 {
 		expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "fruit", fmt.Sprintf("1%03d", i), "_temporary"), 0o755))
 	}
-	if l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{}); !slices.Equal(namesOf(l.Inputs), []string{"0"}) {
+	if l, err := f.db("fruit", Reloadable{}).lister.existing(t.Context(), discovery.Question{}); !slices.Equal(namesOf(l.Inputs), []string{"0"}) {
 		t.Errorf("found %q, %q unknown, %v", namesOf(l.Inputs), l.Unknown, err)
 	}
 }

@@ -209,7 +209,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	d, in := (*r.catalog.Load())["fruit"], r.Set([]byte("fruit")).Current().Input
-	d.send(calling(func(d *db) {
+	d.bg.send(calling(func(d *db) {
 		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if p == 0 {
 				h.Report(p, b, blocks.ErrCorrupt)
@@ -217,16 +217,16 @@ func TestReportOfAPredecessor(t *testing.T) {
 			return nil
 		})
 		expect.NoError(t, err)
-		fresh, err := d.openLocal(in, d.live[in].Following)
+		fresh, err := d.keeper.openLocal(in, d.keeper.live[in].Following)
 		if err != nil || fresh == nil {
 			t.Errorf("opening it again: %v", err)
 			return
 		}
-		d.insert(fresh)
+		d.keeper.insert(fresh)
 	}))
 	r.eventually("the report is heard", func() bool { return f.log.count("a block is damaged") == 1 })
 	heard := make(chan []bool)
-	d.send(calling(func(d *db) { heard <- d.live[in].v.Held() }))
+	d.bg.send(calling(func(d *db) { heard <- d.keeper.live[in].v.Held() }))
 	if held := <-heard; !slices.Equal(held, []bool{true, true}) {
 		t.Errorf("held of the new version: %v", held)
 	}

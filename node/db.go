@@ -5,22 +5,18 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"sequins/discovery"
 	"sequins/events"
-	"sequins/gate"
 	"sequins/internal/content"
-	"sequins/internal/sleep"
 	"sequins/pin"
 	"sequins/store"
 	"sequins/version"
 )
 
-// A db follows one database. Fields that are not channels, atomics or sets belong to the goroutine of
-// run.
+// A db follows one database. What belongs to its goroutine, run, is in parts that own their fields and messages; each of them reads
+// what the others know through db.
 type db struct {
 	node *Node
 	name string
@@ -28,64 +24,23 @@ type db struct {
 	// events are told what happens to versions, and log it.
 	events *events.DB
 	set    *version.Set
-	// atStart reports whether it was in the source or on disk when the node started.
-	atStart bool
-	view    atomic.Pointer[view]
+	view   atomic.Pointer[view]
 
-	ctx    context.Context // of all background work
-	cancel context.CancelFunc
-	// followBy is the deadline of the current event for the first lookups of replicas.
-	followBy time.Time
+	lister   lister     // what the source has
+	loads    loads      // what is being made from it
+	keeper   keeper     // what is here
+	judge    judge      // whether it may be served
+	memory   memory     // what a restart needs
+	bg       background // work outside of the goroutine
+	followed followed   // what the node's follower of the source shares with this db
 
 	facts   version.Facts
-	noted   version.Facts              // the facts at the last note
-	records map[content.Input]*record  // of each entry of facts
-	live    map[content.Input]*live    // of each version in set
-	loads   map[content.Input]*loading // running
-
-	listing    bool                             // a listing is running
-	again      bool                             // list again afterwards
-	unfinished string                           // the newest incomplete version, and the reason
-	last       discovery.Listing                // the last successful listing
-	seenWhole  bool                             // see view.whole
-	lost       string                           // the partitions that logLost has logged as lost
-	relooks    int                              // number of scheduled listings
-	relisting  bool                             // a scheduled listing runs
-	unlistable int                              // number of consecutive listings that failed through the db's own fault
-	check      check                            // of what is served with the source
-	wrong      map[content.Input]string         // what is wrong with contents, by two consecutive listings
-	others     map[content.Input]string         // what else other nodes held at the last comparison with the source
-	supersets  map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
-	due        []content.Input                  // inputs to retry after the running listing
-
-	rules gate.Rules
-
-	memory  store.State  // what a restart needs
-	unsaved int          // number of consecutive failed attempts to write it
-	saveDue bool         // another attempt is scheduled
-	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
-
-	restored     bool          // begin has opened what is on the disk
-	servedBefore content.Input // what was served before the restart
-
-	pin pin.File // as last read
-
-	relookAt     time.Time // time of the scheduled listing; zero: none
-	cancelRelook context.CancelFunc
-
-	// leaving reports whether it is being removed. It belongs to the follower.
-	leaving bool
-
-	begun    chan struct{}  // closed when the versions on disk are open
-	refresh  chan struct{}  // list the versions
-	unlisted chan struct{}  // the first listing of the source failed or did not contain the db
-	gone     chan struct{}  // the db is to be removed
-	survey   chan struct{}  // the cluster has changed
-	reloaded chan struct{}  // the configuration was applied again
-	messages chan message   // from background goroutines
-	working  sync.WaitGroup // background goroutines: listing, loading, retiring, deleting
-	closing  sync.WaitGroup // versions waiting for their readers
-	stopped  chan struct{}  // closed when messages are no longer received
+	noted   version.Facts             // the facts at the last note
+	records map[content.Input]*record // of each entry of facts
+	pin     pin.File                  // as last read
+	// followBy is the deadline of the current event for the first lookups of replicas.
+	followBy time.Time
+	restored bool // begin has opened what is on the disk
 }
 
 // A message is the result of a background goroutine. tell processes it on the goroutine of the db.
@@ -112,23 +67,16 @@ type record struct {
 
 func newDB(ctx context.Context, n *Node, name string) *db {
 	d := &db{
-		node: n, name: name, log: n.log.With("db", name),
-		set:       version.NewSet(name),
-		records:   make(map[content.Input]*record),
-		live:      make(map[content.Input]*live),
-		loads:     make(map[content.Input]*loading),
-		supersets: make(map[content.Input]store.Manifest),
-		begun:     make(chan struct{}),
-		refresh:   make(chan struct{}, 1),
-		unlisted:  make(chan struct{}, 1),
-		gone:      make(chan struct{}, 1),
-		survey:    make(chan struct{}, 1),
-		reloaded:  make(chan struct{}, 1),
-		messages:  make(chan message),
-		stopped:   make(chan struct{}),
+		node: n, name: name, log: n.log.With("db", name), set: version.NewSet(name), records: make(map[content.Input]*record),
+		followed: followed{begun: make(chan struct{}), refresh: make(chan struct{}, 1), unlisted: make(chan struct{}, 1),
+			gone: make(chan struct{}, 1), survey: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
+		bg: background{messages: make(chan message), stopped: make(chan struct{})},
 	}
-	d.absent.Store(unknownAbsence)
-	d.ctx, d.cancel = context.WithCancel(ctx)
+	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
+	d.loads.running, d.loads.supersets = make(map[content.Input]*loading), make(map[content.Input]store.Manifest)
+	d.keeper.live = make(map[content.Input]*live)
+	d.memory.absent.Store(unknownAbsence)
+	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
 	d.view.Store(&view{})
 	n.o.Metrics.Server.DB(name) // creates its counters at 0, so that the first event is visible as an increase
@@ -139,39 +87,26 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 // database. Versions may still be open then, see close.
 func (d *db) run(ctx context.Context, listed bool) {
 	d.begin()
-	close(d.begun)
-	d.advertise(ctx)
+	close(d.followed.begun)
+	d.keeper.advertise(ctx)
 	if d.facts.Waiting {
-		d.tellAfter(wholeTimeout, waited{})
+		d.bg.tellAfter(wholeTimeout, waited{})
 	}
 	if listed {
-		d.startListing(false)
+		d.lister.startListing(false)
 	}
 	for ctx.Err() == nil && !d.facts.Finished() {
 		d.next()
-		d.setTerms()
+		d.loads.setTerms()
 		d.publish()
 	}
-	d.stop()
+	d.bg.stop()
 	if d.facts.Finished() {
 		select {
 		case d.node.left <- d:
 		case <-ctx.Done():
 		}
 	}
-}
-
-// advertise publishes the open versions to the cluster as soon as requests for keys are admitted.
-func (d *db) advertise(ctx context.Context) {
-	select {
-	case <-d.node.serving:
-	case <-ctx.Done():
-		return
-	}
-	for _, l := range d.live {
-		l.tell()
-	}
-	d.publish()
 }
 
 // begin opens the versions on disk, and what other nodes serve.
@@ -181,13 +116,12 @@ func (d *db) begin() {
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
-	d.rules = d.node.rules(d.name)
+	d.judge.rules = d.node.rules(d.name)
 	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.keep()
-	former := d.remember(local)
-	d.servedBefore = d.facts.Served
-	d.take(d.node.servedElsewhere(d.ctx, d.name))
+	former := d.memory.remember(local)
+	d.take(d.node.servedElsewhere(d.bg.ctx, d.name))
 	d.facts.Start(local, former)
-	d.failAgain()
+	d.memory.failAgain()
 	d.decide()
 	d.restored = true
 }
@@ -204,43 +138,43 @@ func (waited) tell(d *db) {
 // next processes one event.
 func (d *db) next() {
 	select {
-	case <-d.ctx.Done():
-	case m := <-d.messages:
+	case <-d.bg.ctx.Done():
+	case m := <-d.bg.messages:
 		m.tell(d)
-	case <-d.refresh:
-		d.startListing(false)
-	case <-d.unlisted:
-		d.unreadable()
-	case <-d.gone:
+	case <-d.followed.refresh:
+		d.lister.startListing(false)
+	case <-d.followed.unlisted:
+		d.lister.unreadable()
+	case <-d.followed.gone:
 		d.facts.Source, d.facts.Current = version.Gone, content.Input{}
 		d.facts.DeleteAgain()
 		d.decide()
-	case <-d.reloaded:
-		d.retryAll()
-		if d.checking() {
-			d.startCheck()
+	case <-d.followed.reloaded:
+		d.loads.retryAll()
+		if d.lister.checking() {
+			d.lister.startCheck()
 		}
-	case <-d.survey:
-		d.keepAbsence()
-		d.followRules()
-		for in, l := range d.live {
-			d.withdrawDamaged(l)
-			d.look(in)
-			d.lookForDivisions(in)
-			d.releaseSurplus(in)
+	case <-d.followed.survey:
+		d.memory.keepAbsence()
+		d.judge.followRules()
+		for in, l := range d.keeper.live {
+			d.keeper.withdrawDamaged(l)
+			d.keeper.look(in)
+			d.loads.lookForDivisions(in)
+			d.keeper.releaseSurplus(in)
 		}
-		d.openServed()
-		d.logLost()
-		if d.facts.Unrecorded && !d.mayStay() {
-			d.switchAgain()
+		d.keeper.openServed()
+		d.keeper.logLost()
+		if d.facts.Unrecorded && !d.memory.mayStay() {
+			d.memory.switchAgain()
 		}
-		d.lookAtOthers()
+		d.lister.lookAtOthers()
 	case c := <-d.set.Corruptions():
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
 		d.log.Error("a block is damaged", "version", c.Input.Name,
 			"partition", c.Partition, "error", c.Err)
 		if d.set.Concerns(c) {
-			d.damaged(c.Input, c.Partition)
+			d.keeper.damaged(c.Input, c.Partition)
 		}
 	}
 }
@@ -248,14 +182,14 @@ func (d *db) next() {
 // decide does what follows from the facts, until nothing follows any more.
 func (d *db) decide() {
 	d.followBy = time.Now().Add(followTimeout)
-	d.facts.Rejected = d.rejected()
+	d.facts.Rejected = d.memory.rejected()
 	for d.note(); ; d.note() {
 		actions := version.Decide(d.facts)
 		if len(actions) == 0 {
 			return
 		}
 		for _, a := range actions {
-			if a.Op == version.Activate && !d.recordSwitch(a) {
+			if a.Op == version.Activate && !d.memory.recordSwitch(a) {
 				d.facts.Unrecorded = true
 				break
 			}
@@ -288,7 +222,7 @@ func (d *db) note() {
 		case d.records[v.Input].incomplete:
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
-			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.lastReason(old, v))
+			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.loads.lastReason(old, v))
 		}
 		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
 			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
@@ -301,9 +235,9 @@ func (d *db) note() {
 		}
 	}
 	if before.Deciding() && !d.facts.Deciding() {
-		d.tellAfter(0, rejudged{})
+		d.bg.tellAfter(0, rejudged{})
 	}
-	d.retryLater(before)
+	d.loads.retryLater(before)
 	d.noteServed(before)
 	for _, v := range before.Entries {
 		if _, found := d.facts.Entry(v.Input); !found {
@@ -320,12 +254,12 @@ func (d *db) forget(v version.Entry) {
 	}
 	f.retries.stop()
 	delete(d.records, v.Input)
-	d.keepFailure(v.Input, nil)
-	switch _, taken := d.supersets[v.Input]; {
+	d.memory.keepFailure(v.Input, nil)
+	switch _, taken := d.loads.supersets[v.Input]; {
 	case taken && v.Failure.Waits:
-		d.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
+		d.loads.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
 	case taken:
-		delete(d.supersets, v.Input)
+		delete(d.loads.supersets, v.Input)
 	}
 	if v.Removal != version.Staying {
 		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
@@ -348,89 +282,14 @@ func (d *db) noteServed(before version.Facts) {
 		"version", served.Name, "reason", lost.Failure.Reason)
 }
 
-// openServed tries again to open the version that was served before the restart, because other nodes may
-// hold it now. It needs the manifest in the store; otherwise a refresh opens the version.
-func (d *db) openServed() {
-	before := d.facts.Before()
-	if before.Name == "" || d.live[before] != nil {
-		return
-	}
-	if _, err := d.node.o.Store.Dir(d.name, before); err == nil {
-		d.facts.OpenAgain(before)
-		d.decide()
-	}
-}
-
-// look takes what there is of a version into the facts.
-func (d *db) look(in content.Input) {
-	if l := d.live[in]; l != nil {
-		d.see(l)
-		d.decide()
-	}
-}
-
-// work runs f on a goroutine that stop waits for, and processes the message that f returns.
-func (d *db) work(f func() message) {
-	d.working.Go(func() { d.send(f()) })
-}
-
-// tellAfter processes a message after a while.
-func (d *db) tellAfter(wait time.Duration, m message) {
-	d.work(func() message {
-		d.pause(wait)
-		return m
-	})
-}
-
-// tellAt processes a message at a time. It comes early if cancel is called, so its receiver has to know when it is due.
-func (d *db) tellAt(at time.Time, m message) (cancel context.CancelFunc) {
-	ctx, cancel := context.WithCancel(d.ctx)
-	d.work(func() message {
-		_ = sleep.For(ctx, time.Until(at))
-		return m
-	})
-	return cancel
-}
-
-// pause waits, in background work. It returns false if the db is stopped first.
-func (d *db) pause(wait time.Duration) bool {
-	return sleep.For(d.ctx, wait) == nil
-}
-
-// send sends a message to the db, unless it has stopped.
-func (d *db) send(m message) {
-	select {
-	case d.messages <- m:
-	case <-d.stopped:
-	}
-}
-
-// stop ends all background work.
-func (d *db) stop() {
-	d.cancel()
-	done := make(chan struct{})
-	go func() {
-		d.working.Wait()
-		close(done)
-	}()
-	for {
-		select {
-		case <-d.messages: // dropped
-		case <-done:
-			close(d.stopped)
-			return
-		}
-	}
-}
-
 // close closes all versions after their readers have released them. It is called after run.
 func (d *db) close() error {
 	var errs []error
-	for in := range d.live {
+	for in := range d.keeper.live {
 		if v := d.set.Remove(in); v != nil {
 			errs = append(errs, v.Close(d.node.patience))
 		}
 	}
-	d.closing.Wait()
+	d.bg.closing.Wait()
 	return errors.Join(errs...)
 }

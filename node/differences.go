@@ -17,47 +17,47 @@ import (
 
 // lookAtOthers lists the versions again if what other nodes hold of a version has changed since the last
 // comparison.
-func (d *db) lookAtOthers() {
-	if d.listing {
+func (ls *lister) lookAtOthers() {
+	if ls.listing {
 		return // called again at the end of the listing, which may have begun too early
 	}
 	others := make(map[content.Input]string)
 	differ := false
-	for in, l := range d.live {
+	for in, l := range ls.db.keeper.live {
 		var codes []string
 		for c := range l.Elsewhere() {
 			if c.Input != in {
 				codes = append(codes, c.Code())
 			}
 		}
-		if len(codes) > 0 && in.Name >= d.facts.Current.Name {
+		if len(codes) > 0 && in.Name >= ls.db.facts.Current.Name {
 			slices.Sort(codes)
 			others[in] = strings.Join(codes, " ")
-			differ = differ || d.others[in] != others[in]
+			differ = differ || ls.others[in] != others[in]
 		}
 	}
-	d.others = others
+	ls.others = others
 	if differ {
-		d.startListing(true)
+		ls.startListing(true)
 	}
 }
 
 // reportWrong reports what two consecutive listings have found to be wrong.
-func (d *db) reportWrong(before, now discovery.Listing) {
+func (ls *lister) reportWrong(before, now discovery.Listing) {
 	wrong := make(map[content.Input]string)
 	for in, text := range now.Wrong {
 		if before.Wrong[in] != text {
 			continue
 		}
 		wrong[in] = text
-		if d.wrong[in] != text {
-			d.log.Error(text)
+		if ls.wrong[in] != text {
+			ls.db.log.Error(text)
 		}
 	}
-	d.wrong = wrong
+	ls.wrong = wrong
 	for in, text := range now.Differs {
 		if before.Differs[in] == "" {
-			d.log.Warn(text)
+			ls.db.log.Warn(text)
 		}
 	}
 }

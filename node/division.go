@@ -21,13 +21,13 @@ import (
 const manifestsTimeout = 15 * time.Second
 
 // manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it.
-func (d *db) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
+func (lo *loads) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
 	var latest *store.Manifest
 	for c, addrs := range f.Elsewhere() {
 		if c.Input != in {
 			continue
 		}
-		if m := d.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {
+		if m := lo.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {
 			latest = m
 		}
 	}
@@ -35,12 +35,12 @@ func (d *db) manifestElsewhere(ctx context.Context, f version.Following, in cont
 }
 
 // askManifest asks other nodes for the manifest of a content; nil if none gives it.
-func (d *db) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
+func (lo *loads) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
 	ctx, cancel := context.WithTimeout(ctx, manifestsTimeout)
 	defer cancel()
-	m, err := d.node.transfer.Manifest(ctx, addrs, d.name, c)
+	m, err := lo.db.node.transfer.Manifest(ctx, addrs, lo.db.name, c)
 	if err != nil {
-		d.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)
+		lo.db.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)
 		return nil
 	}
 	return &m
@@ -51,24 +51,24 @@ var errUnknownSuperset = errors.New("other nodes hold another content of the ver
 
 // supersetElsewhere returns the manifest of a content that other nodes serve and that has all files of a plan, and more; nil if there is none. The
 // error is errUnknownSuperset if the nodes that hold another content do not answer.
-func (d *db) supersetElsewhere(ctx context.Context, f version.Following, plan store.Manifest) (*store.Manifest, error) {
+func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, plan store.Manifest) (*store.Manifest, error) {
 	var unknown error
 	for c, addrs := range f.Elsewhere() {
 		if c.Input == plan.Content().Input {
 			continue
 		}
 		serving, cancel := context.WithTimeout(ctx, servingTimeout)
-		answers := d.node.transfer.Serving(serving, addrs)
+		answers := lo.db.node.transfer.Serving(serving, addrs)
 		hangs := serving.Err() != nil
 		cancel()
-		served := func(serves map[string]content.Content) bool { return serves[d.name] == c }
+		served := func(serves map[string]content.Content) bool { return serves[lo.db.name] == c }
 		if !slices.ContainsFunc(slices.Collect(maps.Values(answers)), served) {
 			if hangs {
 				unknown = errUnknownSuperset
 			}
 			continue
 		}
-		m := d.askManifest(ctx, addrs, c)
+		m := lo.askManifest(ctx, addrs, c)
 		if m == nil {
 			unknown = errUnknownSuperset
 		} else if load.Differing(*m, sourceFiles(plan)).Subset() {
@@ -88,9 +88,9 @@ func sourceFiles(m store.Manifest) []source.File {
 }
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once.
-func (d *db) lookForDivisions(in content.Input) {
-	l, f := d.live[in], d.records[in]
-	if l == nil || d.facts.WasServed(in) {
+func (lo *loads) lookForDivisions(in content.Input) {
+	l, f := lo.db.keeper.live[in], lo.db.records[in]
+	if l == nil || lo.db.facts.WasServed(in) {
 		return
 	}
 	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(l.Elsewhere())), func(c content.Content) bool {
@@ -101,7 +101,7 @@ func (d *db) lookForDivisions(in content.Input) {
 	}
 	f.divisions = append(f.divisions, fresh...)
 	following := l.Following
-	d.work(func() message { return division{in, fresh, d.manifestElsewhere(d.ctx, following, in)} })
+	lo.db.bg.work(func() message { return division{in, fresh, lo.manifestElsewhere(lo.db.bg.ctx, following, in)} })
 }
 
 // division reports the latest division of an input that other nodes have.
@@ -113,7 +113,7 @@ type division struct {
 
 // tell implements message. A load by an earlier division is cancelled, and begins anew by the later one.
 func (m division) tell(d *db) {
-	l, f := d.live[m.in], d.records[m.in]
+	l, f := d.keeper.live[m.in], d.records[m.in]
 	switch {
 	case f == nil:
 		return
@@ -125,15 +125,15 @@ func (m division) tell(d *db) {
 	}
 	d.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", m.in.Name, "partitioner", l.manifest.Partitioner)
 	f.later = m.manifest
-	if running := d.loads[m.in]; running != nil && running.stage.Load() != planning {
+	if running := d.loads.running[m.in]; running != nil && running.stage.Load() != planning {
 		running.refuted = true
 		running.cancel()
 	}
-	d.look(m.in)
+	d.keeper.look(m.in)
 }
 
 // isRefuted reports whether another node has found a later division of a version.
-func (d *db) isRefuted(l *live) bool {
-	f := d.records[l.in()]
+func (lo *loads) isRefuted(l *live) bool {
+	f := lo.db.records[l.in()]
 	return f.later != nil && load.Later(*f.later, l.manifest)
 }

@@ -53,7 +53,7 @@ func (n *Node) start(ctx context.Context) error {
 func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
 	for _, d := range n.dbs {
 		select {
-		case <-d.begun:
+		case <-d.followed.begun:
 		case <-ctx.Done():
 			return
 		case <-late:
@@ -67,7 +67,7 @@ func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
 // versions are listed.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
-	d.atStart = !n.looked.Load()
+	d.followed.atStart = !n.looked.Load()
 	if listed {
 		n.present(d)
 	}
@@ -93,12 +93,12 @@ func (n *Node) follow(ctx context.Context) {
 		case <-n.applied:
 			f.full = n.after(n.reloadable.Load().RefreshPeriod)
 			for _, d := range n.dbs {
-				wake(d.survey)   // the rules of gates may have changed
-				wake(d.reloaded) // and what makes loads fail
+				wake(d.followed.survey)   // the rules of gates may have changed
+				wake(d.followed.reloaded) // and what makes loads fail
 			}
 		case <-n.o.Cluster.Changes():
 			for _, d := range n.dbs {
-				wake(d.survey)
+				wake(d.followed.survey)
 			}
 		case <-n.health.Failed():
 			f.retryLater()
@@ -108,6 +108,19 @@ func (n *Node) follow(ctx context.Context) {
 			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
 		}
 	}
+}
+
+// followed is what the follower of the source and the goroutine of a db share. The follower writes it.
+type followed struct {
+	atStart bool // it was in the source or on disk when the node started
+	leaving bool // it is being removed
+
+	begun    chan struct{} // closed when the versions on disk are open
+	refresh  chan struct{} // list the versions
+	unlisted chan struct{} // the first listing of the source failed or did not contain the db
+	gone     chan struct{} // the db is to be removed
+	survey   chan struct{} // the cluster has changed
+	reloaded chan struct{} // the configuration was applied again
 }
 
 // A follower is the state of follow.
@@ -210,7 +223,7 @@ func (f *follower) take(ctx context.Context, found databases) {
 		}
 		f.publish()
 		for _, d := range f.dbs {
-			wake(d.unlisted)
+			wake(d.followed.unlisted)
 		}
 	}
 	f.looked.Store(true)
@@ -232,11 +245,11 @@ func (f *follower) update(ctx context.Context, found databases) {
 			continue
 		}
 		switch {
-		case d.leaving:
+		case d.followed.leaving:
 			f.missed = true
 		case found.full || f.absences.Unseen(name) || f.health.IsFailing(name):
 			f.present(d)
-			wake(d.refresh)
+			wake(d.followed.refresh)
 		}
 	}
 	timeout := f.reloadable.Load().dbRemoveTimeout()
@@ -246,16 +259,16 @@ func (f *follower) update(ctx context.Context, found databases) {
 		if there[name] {
 			continue
 		}
-		wake(d.unlisted)
-		if !sure && !d.leaving {
+		wake(d.followed.unlisted)
+		if !sure && !d.followed.leaving {
 			f.absences.Unsure(name, timeout, d.log)
 			continue
 		}
-		if !d.leaving && d.isEmpty() {
-			d.leaving = true
+		if !d.followed.leaving && d.isEmpty() {
+			d.followed.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		}
-		if d.leaving || f.absences.Missing(name, d.view.Load().absent, timeout, d.log) {
+		if d.followed.leaving || f.absences.Missing(name, d.view.Load().absent, timeout, d.log) {
 			f.remove(d)
 			continue
 		}
@@ -276,8 +289,8 @@ func (d *db) setAbsent(since time.Time) {
 	if !since.IsZero() {
 		at = since.Unix()
 	}
-	if d.absent.Swap(at) != at {
-		wake(d.survey)
+	if d.memory.absent.Swap(at) != at {
+		wake(d.followed.survey)
 	}
 }
 
@@ -285,7 +298,7 @@ func (d *db) setAbsent(since time.Time) {
 func (d *db) isEmpty() bool {
 	v := d.view.Load()
 	for _, version := range v.versions {
-		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() != waitingForTurn {
+		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() > waitingForTurn {
 			return false
 		}
 	}
@@ -294,12 +307,12 @@ func (d *db) isEmpty() bool {
 
 // remove starts or retries the removal of a db that is not in the source any more.
 func (f *follower) remove(d *db) {
-	if !d.leaving {
-		d.leaving = true
+	if !d.followed.leaving {
+		d.followed.leaving = true
 		d.log.Warn("database removed: it has been absent from the source for long enough")
 	}
 	f.health.OK(d.name)
-	wake(d.gone)
+	wake(d.followed.gone)
 }
 
 // forget removes the state of a db whose removal is complete.
@@ -320,7 +333,7 @@ func (f *follower) forget(d *db) {
 
 func (f *follower) anyLeaving() bool {
 	for _, d := range f.dbs {
-		if d.leaving {
+		if d.followed.leaving {
 			return true
 		}
 	}
@@ -361,7 +374,7 @@ func (n *Node) databases(ctx context.Context, timeout time.Duration, served []st
 func (n *Node) served() []string {
 	var names []string
 	for name, d := range n.dbs {
-		if !d.leaving && d.view.Load().served {
+		if !d.followed.leaving && d.view.Load().served {
 			names = append(names, name)
 		}
 	}

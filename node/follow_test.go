@@ -260,12 +260,12 @@ func TestExisting(t *testing.T) {
 				Reloadable: Reloadable{Load: requireSuccess}})
 			expect.NoError(t, err)
 			d := newDB(t.Context(), n, "fruit")
-			defer d.cancel()
+			defer d.bg.cancel()
 			known := map[string]content.Input{}
 			for _, name := range test.exist {
 				known[name] = content.Input{Name: name}
 			}
-			l, err := d.existing(t.Context(), discovery.Question{Current: content.Input{Name: test.current}, Known: known})
+			l, err := d.lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: test.current}, Known: known})
 			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, namesOf(l.Inputs)); diff != "" || l.Unfinished != test.why {
 				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)
@@ -316,8 +316,8 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{}})
 		expect.NoError(t, err)
 		d := newDB(t.Context(), n, "fruit")
-		defer d.cancel()
-		l, err := d.existing(t.Context(), discovery.Question{})
+		defer d.bg.cancel()
+		l, err := d.lister.existing(t.Context(), discovery.Question{})
 		if !errors.Is(err, test.want) || !slices.Equal(namesOf(l.Inputs), test.versions) || !slices.Equal(l.Unknown, test.unknown) || l.Next.IsZero() == (test.unknown != nil) {
 			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, namesOf(l.Inputs), l.Unknown, l.Next, err)
 		}

@@ -10,6 +10,24 @@ import (
 	"sequins/store"
 )
 
+// A judge finds whether versions of a database may be served.
+type judge struct {
+	db    *db
+	rules gate.Rules
+}
+
+// judged is what a judge knows of a version.
+type judged struct {
+	verdict    gate.Verdict
+	measures   *gate.Measures // by the rules; nil until they have been read
+	unmeasured error          // why not all of them could be read
+	measuring  bool           // they are being read
+	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
+	parser     gate.Parser    // of the reports of other nodes
+	reported   []byte         // the last report
+	unreported bool           // it was logged that there is none
+}
+
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
 const measureRetry = 5 * time.Second
 
@@ -22,118 +40,116 @@ func (n *Node) rules(db string) gate.Rules {
 }
 
 // followRules takes over rules that have changed. What was judged by the others is judged again.
-func (d *db) followRules() {
-	if rules := d.node.rules(d.name); rules.Fingerprint() != d.rules.Fingerprint() {
-		d.rules = rules
-		for _, l := range d.live {
-			l.waitUntil = time.Time{}
+func (j *judge) followRules() {
+	if rules := j.db.node.rules(j.db.name); rules.Fingerprint() != j.rules.Fingerprint() {
+		j.rules = rules
+		for _, l := range j.db.keeper.live {
+			l.judged.waitUntil = time.Time{}
 		}
 	}
 }
 
 // judge decides whether a version may be advertised and served, and publishes what this node finds.
-func (d *db) judge(l *live, held []bool) gate.Verdict {
-	before := l.verdict
-	if l.content() == d.servedContent() && d.memory.Totals == nil {
-		d.learnTotals(l)
+func (j *judge) judge(l *live, held []bool) gate.Verdict {
+	before, c := l.judged.verdict, l.content()
+	if c == j.servedContent() && j.db.memory.state.Totals == nil {
+		j.learnTotals(l)
 	}
-	l.verdict = d.verdict(l, held)
-	v := l.verdict
+	v := gate.Verdict{State: gate.Passed}
+	served, totals := j.compared(c)
+	if isServed := c == served || j.db.facts.WasServed(c.Input) && !j.db.facts.Likely; !isServed && !j.rules.IsZero() {
+		f := j.factsOf(l, held, served, totals)
+		v = gate.Judge(f)
+		j.keepVerdict(l, v)
+		j.measureAgain(l, f)
+	}
+	l.judged.verdict = v
 	l.v.Withhold(!v.MayServe())
-	d.report(l)
+	j.report(l)
 	switch {
-	case v.MayServe() && !before.MayServe() && d.node.admitted.Load():
+	case v.MayServe() && !before.MayServe() && j.db.node.admitted.Load():
 		l.tell()
 	case !v.MayServe() && before.MayServe():
 		l.Withdraw()
 	}
 	if v.State == gate.Held && before.State != gate.Held { // older versions may be needed that have not been listed
-		d.startListing(true)
-		d.tellAfter(0, rejudged{})
+		j.db.lister.startListing(true)
+		j.db.bg.tellAfter(0, rejudged{})
 	}
 	if v.Skipped != "" && before.Skipped == "" {
-		d.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
+		j.db.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
 	}
 	return v
 }
 
-// verdict returns the verdict on a version. What is served, or was, is not judged again.
-func (d *db) verdict(l *live, held []bool) gate.Verdict {
-	c := l.content()
-	served, totals := d.compared(c)
-	if d.rules.IsZero() || c == served || d.facts.WasServed(c.Input) && !d.facts.Likely {
-		return gate.Verdict{State: gate.Passed}
-	}
-	older := c.Name < max(d.facts.Current.Name, d.facts.Before().Name)
-	f := gate.Facts{Rules: d.rules, Held: held, Mixed: d.node.o.Cluster.Mixed(), Own: l.measures, Failure: l.unmeasured, Served: served, Older: older,
-		Before: d.verdictBefore(c), Waited: !l.waitUntil.IsZero() && !time.Now().Before(l.waitUntil)}
+// factsOf returns what the verdict on a version depends on. served and totals are what it is compared with.
+func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *store.Totals) gate.Facts {
+	c, known := l.content(), &j.db.facts
+	f := gate.Facts{Rules: j.rules, Held: held, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
+		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
+		Before: j.db.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
 	if totals != nil {
 		f.Totals = &gate.Figures{Records: totals.Records, Bytes: totals.Bytes}
 	}
-	f.Reports, f.Known = d.reports(l)
-	switch {
-	case d.facts.Pin.Version == c.Name:
-		f.Excused = "it is pinned"
-	case d.facts.Pin.Excuses(c.Name):
-		f.Excused = "it is approved"
-		if d.pin.By != "" {
-			f.Excused += " (by " + d.pin.By + ")"
+	f.Reports, f.Known = j.reports(l)
+	if current := j.db.keeper.live[known.Current]; current != nil && f.Older {
+		have, _ := j.reports(current)
+		for addr, r := range have {
+			if r.Rules == j.rules.Fingerprint() {
+				f.Fellows = append(f.Fellows, addr)
+			}
 		}
-	case slices.Contains(d.memory.Former, c):
+	}
+	switch {
+	case known.Pin.Version == c.Name:
+		f.Excused = "it is pinned"
+	case known.Pin.Excuses(c.Name):
+		f.Excused = "it is approved"
+		if j.db.pin.By != "" {
+			f.Excused += " (by " + j.db.pin.By + ")"
+		}
+	case slices.Contains(j.db.memory.state.Former, c):
 		f.Excused = "this node has served it before"
 	}
-	against := served
-	if older {
-		against = content.Content{}
-	}
-	if d.loads[c.Input] == nil && !l.measuring && !l.measures.IsCurrent(held, d.rules, against) {
-		d.measure(l, against)
-	}
-	v := gate.Judge(f)
-	if v.State == gate.Passed && d.facts.Likely && d.facts.Deciding() && f.Excused == "" && c.Input != d.facts.Before() {
-		v.State, v.Finding.State, v.Reason = gate.Pending, gate.Pending, "it is not decided yet which version is served"
-	}
-	if v.State == gate.Passed && older && f.Excused == "" && f.Before == nil && !f.Waited && d.awaitsOthers(f.Reports) {
-		v.State, v.Waits, v.Reason = gate.Pending, true, "it is older than what is served, and other nodes, which may have held it, have not judged it yet"
-	}
-	if v.State != gate.Pending {
-		d.keepVerdict(c, v)
-	} else if v.Waits && l.waitUntil.IsZero() {
-		l.waitUntil = time.Now().Add(gate.MaxWait)
-		d.tellAfter(gate.MaxWait, rejudged{})
-	}
-	return v
+	return f
 }
 
-// awaitsOthers reports whether a node with the same rules that has what is served has not judged another content, of which these are the reports.
-func (d *db) awaitsOthers(reports map[string]gate.Report) bool {
-	l := d.live[d.facts.Current]
-	if l == nil {
-		return false
+// keepVerdict keeps a verdict for a restart. One that waits for what may never come is made anew when that wait is over.
+func (j *judge) keepVerdict(l *live, v gate.Verdict) {
+	switch {
+	case v.State != gate.Pending:
+		j.db.memory.keepVerdict(l.content(), v)
+	case v.Waits && l.judged.waitUntil.IsZero():
+		l.judged.waitUntil = time.Now().Add(gate.MaxWait)
+		j.db.bg.tellAfter(gate.MaxWait, rejudged{})
 	}
-	have, _ := d.reports(l)
-	for addr, r := range have {
-		if other, found := reports[addr]; r.Rules == d.rules.Fingerprint() && (!found || other.Finding.State == gate.Pending) {
-			return true
-		}
+}
+
+// measureAgain begins to measure a version that is not being loaded, unless its measures are current.
+func (j *judge) measureAgain(l *live, f gate.Facts) {
+	against := f.Served
+	if f.Older {
+		against = content.Content{}
 	}
-	return false
+	if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(f.Held, j.rules, against) {
+		j.measure(l, against)
+	}
 }
 
 // compared returns what a content is compared with, and its totals, nil if they are not known: what is served or, if it is not known what was served
 // before a restart, the newest older content of which all figures are known.
-func (d *db) compared(c content.Content) (served content.Content, totals *store.Totals) {
-	served = d.servedContent()
-	switch l := d.live[served.Input]; {
-	case served.Name != "" && served == d.memory.Served:
-		return served, d.memory.Totals
+func (j *judge) compared(c content.Content) (served content.Content, totals *store.Totals) {
+	served = j.servedContent()
+	switch l := j.db.keeper.live[served.Input]; {
+	case served.Name != "" && served == j.db.memory.state.Served:
+		return served, j.db.memory.state.Totals
 	case l != nil:
-		return served, d.totals(l)
-	case !d.facts.Likely:
+		return served, j.totals(l)
+	case !j.db.facts.Likely:
 		return served, nil
 	}
-	for in, l := range d.live {
-		if t := d.totals(l); t != nil && in.Name < c.Name && in.Name > served.Name {
+	for in, l := range j.db.keeper.live {
+		if t := j.totals(l); t != nil && in.Name < c.Name && in.Name > served.Name {
 			served, totals = l.content(), t
 		}
 	}
@@ -141,22 +157,22 @@ func (d *db) compared(c content.Content) (served content.Content, totals *store.
 }
 
 // servedContent returns what this node serves, or served before its restart.
-func (d *db) servedContent() content.Content {
-	if d.facts.Current == d.memory.Served.Input || d.facts.Current.Name == "" && !d.facts.Likely {
-		return d.memory.Served
+func (j *judge) servedContent() content.Content {
+	if j.db.facts.Current == j.db.memory.state.Served.Input || j.db.facts.Current.Name == "" && !j.db.facts.Likely {
+		return j.db.memory.state.Served
 	}
-	return d.set.Current()
+	return j.db.set.Current()
 }
 
 // reports returns what the other nodes report of a version, and whether that is known.
-func (d *db) reports(l *live) (map[string]gate.Report, bool) {
+func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
 	data, known := l.Reports()
-	return l.parser.Parse(data), known
+	return l.judged.parser.Parse(data), known
 }
 
 // totals returns the totals of a version; nil if not all of its figures are known.
-func (d *db) totals(l *live) *store.Totals {
-	reports, _ := d.reports(l)
+func (j *judge) totals(l *live) *store.Totals {
+	reports, _ := j.reports(l)
 	t, unknown := gate.Sum(len(l.open), l.known(), reports)
 	if len(unknown) > 0 {
 		return nil
@@ -165,52 +181,52 @@ func (d *db) totals(l *live) *store.Totals {
 }
 
 // learnTotals adds the totals of the version that is served to the memory as soon as they are known.
-func (d *db) learnTotals(l *live) {
-	if t := d.totals(l); t != nil {
-		d.memory.Totals = t
-		d.saveSoon()
+func (j *judge) learnTotals(l *live) {
+	if t := j.totals(l); t != nil {
+		j.db.memory.state.Totals = t
+		j.db.memory.saveSoon()
 	}
 }
 
 // report publishes what this node reports of a version, if that has changed.
-func (d *db) report(l *live) {
-	if d.node.o.Cluster.Changes() == nil {
+func (j *judge) report(l *live) {
+	if j.db.node.o.Cluster.Changes() == nil {
 		return // there are no other nodes
 	}
-	found := l.verdict.Finding
-	if before := d.verdictBefore(l.content()); before != nil && d.facts.WasServed(l.in()) {
+	found := l.judged.verdict.Finding
+	if before := j.db.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
 		found = *before
 	}
-	r := gate.NewReport(l.content(), d.servedContent(), d.rules, l.known(), found)
-	r.Loading = d.loads[l.in()] != nil
+	r := gate.NewReport(l.content(), j.servedContent(), j.rules, l.known(), found)
+	r.Loading = j.db.loads.running[l.in()] != nil
 	data, err := r.Encode()
 	switch {
-	case err != nil && !l.unreported:
-		l.unreported = true
-		d.log.Error("what this node holds of a version cannot be reported to other nodes", "version", l.in().Name, "error", err)
-	case err == nil && !bytes.Equal(data, l.reported):
-		l.reported = data
+	case err != nil && !l.judged.unreported:
+		l.judged.unreported = true
+		j.db.log.Error("what this node holds of a version cannot be reported to other nodes", "version", l.in().Name, "error", err)
+	case err == nil && !bytes.Equal(data, l.judged.reported):
+		l.judged.reported = data
 		l.Report(data)
 	}
 }
 
 // measure reads the figures of a version in the background, and compares it with another one, or with none.
-func (d *db) measure(l *live, against content.Content) {
-	h := d.set.AcquireVersion(l.in().Name, l.content().Code())
+func (j *judge) measure(l *live, against content.Content) {
+	h := j.db.set.AcquireVersion(l.in().Name, l.content().Code())
 	if h == nil {
 		return
 	}
-	other := d.set.AcquireVersion(against.Name, against.Code())
-	l.measuring = true
-	rules, known := d.rules, slices.Clone(l.figures)
-	d.work(func() message {
-		m, err := gate.Measure(d.ctx, h, other, rules, known)
+	other := j.db.set.AcquireVersion(against.Name, against.Code())
+	l.judged.measuring = true
+	rules, known := j.rules, slices.Clone(l.figures)
+	j.db.bg.work(func() message {
+		m, err := gate.Measure(j.db.bg.ctx, h, other, rules, known)
 		h.Release()
 		if other != nil {
 			other.Release()
 		}
 		if err != nil {
-			d.pause(measureRetry)
+			j.db.bg.pause(measureRetry)
 		}
 		return measured{l, m, err}
 	})
@@ -226,29 +242,19 @@ type measured struct {
 // tell implements message.
 func (m measured) tell(d *db) {
 	l := m.live
-	l.measuring = false
-	if d.live[l.in()] != l {
+	l.judged.measuring = false
+	if d.keeper.live[l.in()] != l {
 		return
 	}
-	l.measures, l.unmeasured = &m.measures, m.err
+	l.judged.measures, l.judged.unmeasured = &m.measures, m.err
 	if m.err != nil {
 		d.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", m.err)
 	}
-	d.lookAtAll()
+	d.keeper.lookAtAll()
 }
 
 // rejudged reports that what all versions are judged by has changed.
 type rejudged struct{}
 
 // tell implements message.
-func (rejudged) tell(d *db) { d.lookAtAll() }
-
-// lookAtAll reports the state of all versions into the facts, the active one first.
-func (d *db) lookAtAll() {
-	d.look(d.facts.Current)
-	for in := range d.live {
-		if in != d.facts.Current {
-			d.look(in)
-		}
-	}
-}
+func (rejudged) tell(d *db) { d.keeper.lookAtAll() }

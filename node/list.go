@@ -25,36 +25,57 @@ type listing struct {
 	err     error
 }
 
+// A lister knows what the source has of a database, and compares what is served with it.
+type lister struct {
+	db *db
+
+	listing    bool              // a listing is running
+	again      bool              // list again afterwards
+	last       discovery.Listing // the last successful listing
+	unfinished string            // the newest incomplete version, and the reason
+	unlistable int               // number of consecutive listings that failed through the db's own fault
+	due        []content.Input   // inputs to retry after the running listing
+
+	relooks      int       // number of scheduled listings
+	relisting    bool      // a scheduled listing runs
+	relookAt     time.Time // time of the scheduled listing; zero: none
+	cancelRelook context.CancelFunc
+
+	check  check                    // of what is served with the source
+	wrong  map[content.Input]string // what is wrong with contents, by two consecutive listings
+	others map[content.Input]string // what else other nodes held at the last comparison with the source
+}
+
 // startListing lists the versions in the background. If a listing is running, another one follows,
 // because the running one may have begun too early.
-func (d *db) startListing(again bool) {
-	if d.listing {
-		d.again = d.again || !again
+func (ls *lister) startListing(again bool) {
+	if ls.listing {
+		ls.again = ls.again || !again
 		return
 	}
-	d.beginListing(again, false)
+	ls.beginListing(again, false)
 }
 
 // startCheck compares what is served with the source, unless a listing runs: another one follows then. New versions are not looked for, as
 // nobody has asked for that.
-func (d *db) startCheck() {
-	if !d.listing {
-		d.beginListing(true, true)
+func (ls *lister) startCheck() {
+	if !ls.listing {
+		ls.beginListing(true, true)
 	}
 }
 
 // beginListing begins a listing; again and only are those of a question.
-func (d *db) beginListing(again, only bool) {
-	d.listing = true
-	checked, asked := d.checking(), d.node.asked.Load()
-	q := d.question(checked)
+func (ls *lister) beginListing(again, only bool) {
+	ls.listing = true
+	checked, asked := ls.checking(), ls.db.node.asked.Load()
+	q := ls.question(checked)
 	q.Again, q.Only = again, only
 	timeout := listTimeout
-	if d.facts.Source == version.Unasked {
+	if ls.db.facts.Source == version.Unasked {
 		timeout = startTimeout
 	}
-	d.work(func() message {
-		l := d.ask(timeout, q)
+	ls.db.bg.work(func() message {
+		l := ls.ask(timeout, q)
 		l.checked, l.asked = checked, asked
 		return l
 	})
@@ -62,16 +83,16 @@ func (d *db) beginListing(again, only bool) {
 
 // question returns the state that a listing needs; with check, the listing compares what is served, and what
 // has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
-func (d *db) question(check bool) discovery.Question {
-	s := &d.facts
+func (ls *lister) question(check bool) discovery.Question {
+	s := &ls.db.facts
 	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), Loading: make(map[content.Input]bool), Held: make(map[content.Input]bool),
-		Settled: make(map[content.Input]bool), Failed: make(map[content.Input]bool), Manifests: d.servedManifests(), Compare: make(map[content.Input]store.Manifest),
-		Apart: make(map[content.Input]bool), Mixed: d.node.o.Cluster.Mixed(), Last: d.last, Pin: d.pin}
+		Settled: make(map[content.Input]bool), Failed: make(map[content.Input]bool), Manifests: ls.servedManifests(), Compare: make(map[content.Input]store.Manifest),
+		Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.last, Pin: ls.db.pin}
 	for _, v := range s.Entries {
 		failed := v.Failure.Reason != ""
 		q.Failed[v.Input], q.Held[v.Input] = failed, v.Verdict == version.Held
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
-		if v.Input != s.Before() && !slices.Contains(s.Listed, v.Input) && !writtenAgain || d.isPart(v.Input) {
+		if v.Input != s.Before() && !slices.Contains(s.Listed, v.Input) && !writtenAgain || ls.db.loads.isPart(v.Input) {
 			continue
 		}
 		if status := s.Status(v); status != version.Available && status != version.Removing || failed {
@@ -83,7 +104,7 @@ func (d *db) question(check bool) discovery.Question {
 	for _, in := range s.Rejected {
 		q.Held[in] = true
 	}
-	for in, l := range d.live {
+	for in, l := range ls.db.keeper.live {
 		v, _ := s.Entry(in)
 		if v.Removal != version.Staying || in.Name < s.Current.Name {
 			continue
@@ -94,7 +115,7 @@ func (d *db) question(check bool) discovery.Question {
 		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Removal == version.Staying }
 		// The source may list another input, or the files of the current one may have changed, so that a block cannot be loaded again.
 		due := check && v.Failure.Reason == "" || in == s.Current && (v.Failure.Reason != "" || slices.ContainsFunc(s.Entries, another))
-		if due || len(elsewhere) > 1 || q.Apart[in] || d.last.Differs[in] != "" || d.last.Wrong[in] != "" {
+		if due || len(elsewhere) > 1 || q.Apart[in] || ls.last.Differs[in] != "" || ls.last.Wrong[in] != "" {
 			q.Compare[in] = l.manifest
 		}
 	}
@@ -103,19 +124,19 @@ func (d *db) question(check bool) discovery.Question {
 
 // servedManifests returns the manifests of contents that are served, here or by other nodes, by the names of their versions. A content that can neither
 // be served nor loaded is left out.
-func (d *db) servedManifests() map[string][]store.Manifest {
+func (ls *lister) servedManifests() map[string][]store.Manifest {
 	all := make(map[string][]store.Manifest)
-	for in, m := range d.supersets {
-		if v, _ := d.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
+	for in, m := range ls.db.loads.supersets {
+		if v, _ := ls.db.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
 			all[in.Name] = append(all[in.Name], m)
 		}
 	}
-	for _, v := range d.facts.Entries {
-		if _, added := d.supersets[v.Input]; added || !d.facts.WasServed(v.Input) || v.Removal != version.Staying ||
+	for _, v := range ls.db.facts.Entries {
+		if _, added := ls.db.loads.supersets[v.Input]; added || !ls.db.facts.WasServed(v.Input) || v.Removal != version.Staying ||
 			v.Failure.Waits && v.Coverage < version.Partial {
 			continue
 		}
-		if m := d.knownManifest(v.Input); m != nil {
+		if m := ls.db.loads.knownManifest(v.Input); m != nil {
 			all[v.Name] = append(all[v.Name], *m)
 		}
 	}
@@ -124,16 +145,16 @@ func (d *db) servedManifests() map[string][]store.Manifest {
 
 // tell implements message.
 func (l listing) tell(d *db) {
-	d.listing, d.relisting = false, false
-	first, before := d.facts.Source == version.Unasked, d.last
+	d.lister.listing, d.lister.relisting = false, false
+	first, before := d.facts.Source == version.Unasked, d.lister.last
 	floor := d.facts.Floor()
-	same := slices.Equal(l.After(floor), d.last.After(floor)) && slices.Equal(l.Unknown, d.last.Unknown)
+	same := slices.Equal(l.After(floor), d.lister.last.After(floor)) && slices.Equal(l.Unknown, d.lister.last.Unknown)
 	if l.err == nil {
 		d.followPin(l.Pin)
 		same = same && d.allowed().Equal(d.facts.Pin)
 	}
-	d.takeListing(l)
-	d.countFailure(l.err)
+	d.lister.takeListing(l)
+	d.lister.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		if first || !l.again {
@@ -141,20 +162,20 @@ func (l listing) tell(d *db) {
 			d.facts.DeleteAgain()
 		}
 		d.facts.Pin, d.facts.Keep = d.allowed(), d.keep()
-		d.list(l.Inputs, l.Unknown)
-		d.lookAtAll() // which the pin may excuse
+		d.lister.list(l.Inputs, l.Unknown)
+		d.keeper.lookAtAll() // which the pin may excuse
 	case l.err != nil:
-		d.unreadable()
+		d.lister.unreadable()
 	}
 	if l.err == nil {
-		d.reportWrong(before, l.Listing)
+		d.lister.reportWrong(before, l.Listing)
 	}
 	if l.checked {
-		d.check.asked = l.asked
-		d.checkLater()
+		d.lister.check.asked = l.asked
+		d.lister.checkLater()
 	}
-	retries := d.due
-	d.due = nil
+	retries := d.lister.due
+	d.lister.due = nil
 	for _, in := range retries {
 		if r := d.records[in]; r != nil {
 			r.reloaded = nil
@@ -162,132 +183,153 @@ func (l listing) tell(d *db) {
 			d.decide()
 		}
 	}
-	if d.again {
-		d.again = false
-		d.startListing(false)
+	if d.lister.again {
+		d.lister.again = false
+		d.lister.startListing(false)
 	}
-	if d.checking() {
-		d.startCheck()
+	if d.lister.checking() {
+		d.lister.startCheck()
 	}
-	d.lookAtOthers()
+	d.lister.lookAtOthers()
 }
 
 // list takes the inputs in the source into the facts. Those that failed before a restart are not tried before they are due.
-func (d *db) list(inputs []content.Input, unknown []string) {
-	first := d.facts.Source != version.Known
-	d.facts.List(inputs, unknown)
+func (ls *lister) list(inputs []content.Input, unknown []string) {
+	first := ls.db.facts.Source != version.Known
+	ls.db.facts.List(inputs, unknown)
 	if first {
-		d.failAgain()
+		ls.db.memory.failAgain()
 	}
-	d.decide()
+	ls.db.decide()
 }
 
 // unreadable records that the source could not be listed, or does not have the database. It has no effect on versions once it has been listed.
-func (d *db) unreadable() {
-	if d.facts.Source == version.Unasked {
-		d.facts.Source = version.Away
-		d.decide()
+func (ls *lister) unreadable() {
+	if ls.db.facts.Source == version.Unasked {
+		ls.db.facts.Source = version.Away
+		ls.db.decide()
 	}
-	d.endPin()
+	ls.db.endPin()
 }
 
 // countFailure counts consecutive failures of listings. A source that cannot be listed at all does not
 // count against the db.
-func (d *db) countFailure(err error) {
+func (ls *lister) countFailure(err error) {
 	switch {
 	case err == nil:
-		d.unlistable = 0
+		ls.unlistable = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
-		d.unlistable = passingAttempts
-	case !d.node.health.RootFailing():
-		d.unlistable++
+		ls.unlistable = passingAttempts
+	case !ls.db.node.health.RootFailing():
+		ls.unlistable++
 	}
 }
 
 // takeListing stores the result of a listing, and schedules another one if a version needs it.
-func (d *db) takeListing(l listing) {
+func (ls *lister) takeListing(l listing) {
 	if l.err != nil {
 		return
 	}
-	for _, name := range l.Late(d.last, d.facts.Current.Name) {
-		d.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
-			"version", name, "served", d.facts.Current.Name)
+	for _, name := range l.Late(ls.last, ls.db.facts.Current.Name) {
+		ls.db.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
+			"version", name, "served", ls.db.facts.Current.Name)
 	}
-	if l.Unfinished != "" && l.Unfinished != d.unfinished {
-		d.log.Info("version is not complete yet", "reason", l.Unfinished)
+	if l.Unfinished != "" && l.Unfinished != ls.unfinished {
+		ls.db.log.Info("version is not complete yet", "reason", l.Unfinished)
 	}
-	d.unfinished, d.last = l.Unfinished, l.Listing
-	if l.Marked && !d.memory.Marked {
-		d.memory.Marked = true
-		d.saveSoon()
+	ls.unfinished, ls.last = l.Unfinished, l.Listing
+	if l.Marked && !ls.db.memory.state.Marked {
+		ls.db.memory.state.Marked = true
+		ls.db.memory.saveSoon()
 	}
-	if l.Next.IsZero() || d.relooking() && !l.Next.Before(d.relookAt) {
+	if l.Next.IsZero() || ls.relooking() && !l.Next.Before(ls.relookAt) {
 		return
 	}
-	if d.relooking() {
-		d.cancelRelook() // the new one is earlier
+	if ls.relooking() {
+		ls.cancelRelook() // the new one is earlier
 	} else {
-		d.relooks++
+		ls.relooks++
 	}
-	d.relookAt, d.cancelRelook = l.Next, d.tellAt(l.Next, relook{l.Next})
+	ls.relookAt, ls.cancelRelook = l.Next, ls.db.bg.tellAt(l.Next, relook{l.Next})
 }
 
 // relooking reports whether another listing is scheduled.
-func (d *db) relooking() bool { return !d.relookAt.IsZero() }
+func (ls *lister) relooking() bool { return !ls.relookAt.IsZero() }
 
 // A relook reports that a scheduled listing is due.
 type relook struct{ at time.Time }
 
 // tell implements message.
 func (r relook) tell(d *db) {
-	if !r.at.Equal(d.relookAt) {
+	if !r.at.Equal(d.lister.relookAt) {
 		return // replaced by an earlier one
 	}
-	d.cancelRelook()
-	d.relookAt = time.Time{}
+	d.lister.cancelRelook()
+	d.lister.relookAt = time.Time{}
 	if d.facts.Source != version.Gone {
-		d.relisting = true
-		d.startListing(true)
+		d.lister.relisting = true
+		d.lister.startListing(true)
 	}
 }
 
 // ask lists the newest versions that are newer than current. The timeout includes the wait for a slot,
 // which limits how long all databases together wait for a hanging source.
-func (d *db) ask(timeout time.Duration, q discovery.Question) listing {
+func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 	l := listing{again: q.Again}
-	ctx, cancel := context.WithTimeout(d.ctx, timeout)
+	ctx, cancel := context.WithTimeout(ls.db.bg.ctx, timeout)
 	defer cancel()
 	select {
-	case d.node.listings <- struct{}{}:
-		l.Listing, l.err = d.existing(ctx, q)
-		<-d.node.listings
+	case ls.db.node.listings <- struct{}{}:
+		l.Listing, l.err = ls.existing(ctx, q)
+		<-ls.db.node.listings
 	case <-ctx.Done():
 		l.err = fmt.Errorf("waiting for other databases to be listed: %w", ctx.Err())
 	}
 	if l.err != nil {
-		d.node.sourceFailed(ctx, d.name, l.err)
+		ls.db.node.sourceFailed(ctx, ls.db.name, l.err)
 	} else {
-		d.node.health.Read(d.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), d.node.log)
+		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), ls.db.node.log)
 	}
 	return l
 }
 
 // existing finds the newest complete versions in the source.
-func (d *db) existing(ctx context.Context, q discovery.Question) (discovery.Listing, error) {
-	r := d.node.reloadable.Load()
-	options := d.node.loadOptions(d.name)
+func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery.Listing, error) {
+	r := ls.db.node.reloadable.Load()
+	options := ls.db.node.loadOptions(ls.db.name)
 	found, err := discovery.Finder{
-		Source: d.node.o.Source, DB: d.name, Log: d.log, Settle: r.Settle,
-		Require: options.RequireSuccess, Auto: r.AutoSuccess(d.name), Input: options.Input, Begun: d.hasBegunBefore,
+		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: r.Settle,
+		Require: options.RequireSuccess, Auto: r.AutoSuccess(ls.db.name), Input: options.Input, Begun: ls.hasBegunBefore,
 	}.Find(ctx, q)
 	if found.Marked {
-		d.node.success.Store(d.name, true)
+		ls.db.node.success.Store(ls.db.name, true)
 	}
 	return found, err
 }
 
 // hasBegunBefore reports whether a load of an input has begun, maybe before a restart. The version was complete then, and has not changed.
-func (d *db) hasBegunBefore(in content.Input) bool {
-	_, err := d.node.o.Store.Dir(d.name, in)
+func (ls *lister) hasBegunBefore(in content.Input) bool {
+	_, err := ls.db.node.o.Store.Dir(ls.db.name, in)
 	return err == nil
+}
+
+// tried reports whether all versions of a db have failed, none exists, or they cannot be listed and
+// never could, for a reason of the db's own. A first failure of the source or of this node does not
+// count, nor does a db whose versions will be listed again shortly to see whether they are complete.
+func (ls *lister) tried() bool {
+	read := ls.db.facts.Source == version.Known
+	if !read && ls.unlistable >= passingAttempts {
+		return true
+	}
+	if (ls.relooking() || ls.relisting) && ls.relooks < passingAttempts {
+		return false
+	}
+	for _, in := range ls.db.facts.Listed {
+		v, _ := ls.db.facts.Entry(in)
+		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
+		if v.Failure.Reason == "" || passing && v.Failure.Attempts < passingAttempts {
+			return false
+		}
+	}
+	return read
 }

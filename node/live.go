@@ -15,6 +15,14 @@ import (
 	"sequins/version"
 )
 
+// A keeper keeps what is here of a database: the versions in its set, and their blocks.
+type keeper struct {
+	db        *db
+	live      map[content.Input]*live // of each version in the set
+	lost      string                  // the partitions that logLost has logged as lost
+	seenWhole bool                    // see view.whole
+}
+
 // live is a version in the set and its state in the node.
 type live struct {
 	v *version.Version
@@ -33,23 +41,16 @@ type live struct {
 
 	retirement *retirement // nil unless retired
 
-	verdict    gate.Verdict
-	measures   *gate.Measures // by the rules; nil until they have been read
-	unmeasured error          // why not all of them could be read
-	measuring  bool           // they are being read
-	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
-	parser     gate.Parser    // of the reports of other nodes
-	reported   []byte         // the last report
-	unreported bool           // it was logged that there is none
+	judged judged // by the gate
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
 	waiting  bool              // a timer for the first of them is running
 }
 
-func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
+func (k *keeper) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
 	l := &live{
 		v: version.New(version.Info{
-			DB: d.name, Content: m.Content(), Partitions: m.Partitions, Partitioner: partitioner,
+			DB: k.db.name, Content: m.Content(), Partitions: m.Partitions, Partitioner: partitioner,
 			LastModified: m.LastModified, Following: f,
 		}),
 		Following: f,
@@ -72,8 +73,8 @@ func (l *live) in() content.Input        { return l.v.Info().Input }
 // known returns the measures with the figures of all open blocks.
 func (l *live) known() *gate.Measures {
 	m := gate.Measures{}
-	if l.measures != nil {
-		m = *l.measures
+	if l.judged.measures != nil {
+		m = *l.judged.measures
 	}
 	m.Figures = l.figures
 	return &m
@@ -98,29 +99,29 @@ func (l *live) size() (records, bytes int64) {
 }
 
 // see takes what there is of a version, and the verdict on it, into the facts.
-func (d *db) see(l *live) {
-	held, refuted := l.v.Held(), d.isRefuted(l)
-	verdict := d.judge(l, held)
+func (k *keeper) see(l *live) {
+	held, refuted := l.v.Held(), k.db.loads.isRefuted(l)
+	verdict := k.db.judge.judge(l, held)
 	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
 	coverage := version.Empty
 	switch {
-	case !refuted && d.replicated(l.Following, held):
+	case !refuted && k.replicated(l.Following, held):
 		coverage = version.Replicated
 	case !refuted && version.IsWhole(l.Following, held):
 		coverage = version.Whole
 	case version.IsReadable(l.Following, held):
 		coverage = version.Partial
 	}
-	d.facts.See(l.in(), coverage, complete && !refuted, verdicts[verdict.State])
+	k.db.facts.See(l.in(), coverage, complete && !refuted, verdicts[verdict.State])
 }
 
 var verdicts = map[gate.State]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
-func (d *db) replicated(f version.Following, held []bool) bool {
-	return len(f.Missing(held, d.node.o.MinReplication)) == 0
+func (k *keeper) replicated(f version.Following, held []bool) bool {
+	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
 }
 
 // followTimeout limits the first lookups of the replicas of all versions that are opened together.
@@ -129,48 +130,48 @@ const followTimeout = 10 * time.Second
 
 // open adds a version to the set if it can be read without a load: because there are local blocks, or
 // because other nodes hold it.
-func (d *db) open(in content.Input) {
-	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
-	f := d.node.o.Cluster.Follow(ctx, d.name, in)
+func (k *keeper) open(in content.Input) {
+	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.db.followBy)
+	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
 	cancel()
-	d.records[in].following = f
-	l, err := d.openLocal(in, f)
+	k.db.records[in].following = f
+	l, err := k.openLocal(in, f)
 	if err == nil && l == nil {
-		l, err = d.openRemote(in, f)
+		l, err = k.openRemote(in, f)
 	}
 	if err != nil {
-		d.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
+		k.db.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
 	}
-	d.facts.Opened(in, l != nil)
+	k.db.facts.Opened(in, l != nil)
 	if l == nil {
 		return
 	}
-	d.insert(l)
-	d.listBlocks(l)
+	k.insert(l)
+	k.listBlocks(l)
 	if created := l.manifest.Created; !created.IsZero() {
-		d.records[in].created = created
+		k.db.records[in].created = created
 	}
-	d.see(l)
-	v, _ := d.facts.Entry(in)
-	d.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
+	k.see(l)
+	v, _ := k.db.facts.Entry(in)
+	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
 }
 
 // insert adds a version to the set, replacing one of the same input.
-func (d *db) insert(l *live) {
-	if old := d.set.Prepare(l.v); old != nil {
+func (k *keeper) insert(l *live) {
+	if old := k.db.set.Prepare(l.v); old != nil {
 		l.Withdraw()
-		d.closeLater(old, func() {})
+		k.closeLater(old, func() {})
 	}
 	l.v.SetDivision()
-	d.live[l.in()] = l
-	if d.node.admitted.Load() {
+	k.live[l.in()] = l
+	if k.db.node.admitted.Load() {
 		l.tell()
 	}
 }
 
 // Advertise advertises a partition if the gate lets the version pass.
 func (l *live) Advertise(partition int) {
-	if l.verdict.MayServe() {
+	if l.judged.verdict.MayServe() {
 		l.Following.Advertise(partition)
 	}
 }
@@ -185,8 +186,8 @@ func (l *live) tell() {
 }
 
 // openLocal opens the valid blocks of a version; nil if there are none.
-func (d *db) openLocal(in content.Input, f version.Following) (*live, error) {
-	dir, err := d.node.o.Store.Dir(d.name, in)
+func (k *keeper) openLocal(in content.Input, f version.Following) (*live, error) {
+	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -197,48 +198,48 @@ func (d *db) openLocal(in content.Input, f version.Following) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := d.newLive(dir.Manifest(), partitioner, f)
-	if d.openBlocks(l) {
+	l := k.newLive(dir.Manifest(), partitioner, f)
+	if k.openBlocks(l) {
 		return l, nil
 	}
-	d.closeLater(l.v, func() {})
+	k.closeLater(l.v, func() {})
 	return nil, nil
 }
 
 // openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
 // or, if the manifest is in the store, at least one.
-func (d *db) openRemote(in content.Input, f version.Following) (*live, error) {
+func (k *keeper) openRemote(in content.Input, f version.Following) (*live, error) {
 	m, stored := store.Manifest{}, false
-	if dir, err := d.node.o.Store.Dir(d.name, in); err == nil {
+	if dir, err := k.db.node.o.Store.Dir(k.db.name, in); err == nil {
 		m, stored = dir.Manifest(), true
-	} else if found := d.manifestElsewhere(d.ctx, f, in); found != nil {
+	} else if found := k.db.loads.manifestElsewhere(k.db.bg.ctx, f, in); found != nil {
 		m = *found
 	} else {
 		return nil, nil
 	}
 	held := make([]bool, m.Partitions)
 	f.SetDivision(m.Content().Division, held)
-	if !d.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
+	if !k.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
 		return nil, nil
 	}
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return nil, err
 	}
-	return d.newLive(m, partitioner, f), nil
+	return k.newLive(m, partitioner, f), nil
 }
 
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
 // another division, which the load by the new division removes.
-func (d *db) openBlocks(l *live) (opened bool) {
+func (k *keeper) openBlocks(l *live) (opened bool) {
 	name := l.in().Name
-	dir, err := d.node.o.Store.Dir(d.name, l.in())
+	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if err != nil || dir.Manifest().Content() != l.content() {
 		return false
 	}
 	partitions, err := dir.Complete()
 	if err != nil {
-		d.log.Error("the blocks of a version cannot be listed", "version", name, "error", err)
+		k.db.log.Error("the blocks of a version cannot be listed", "version", name, "error", err)
 		return false
 	}
 	partitions = slices.DeleteFunc(partitions, func(p int) bool { return l.open[p] })
@@ -252,11 +253,11 @@ func (d *db) openBlocks(l *live) (opened bool) {
 			r.Err = l.put(p, r.Block, list[p])
 		}
 		if r.Err != nil {
-			d.unopened(dir, name, p, r.Err)
+			k.unopened(dir, name, p, r.Err)
 			continue
 		}
 		opened = true
-		if d.live[l.in()] == l {
+		if k.live[l.in()] == l {
 			l.Advertise(p)
 		}
 	}
@@ -279,29 +280,93 @@ func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
 
 // unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded
 // again.
-func (d *db) unopened(dir *store.Dir, name string, p int, err error) {
-	log := d.log.With("version", name, "partition", p)
+func (k *keeper) unopened(dir *store.Dir, name string, p int, err error) {
+	log := k.db.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)
 	if !blocks.IsDamage(err) {
 		return
 	}
-	d.node.o.Metrics.Server.ChecksumFailure(d.name)
+	k.db.node.o.Metrics.Server.ChecksumFailure(k.db.name)
 	if err := dir.SetAside(p); err != nil {
 		log.Error("a damaged block cannot be set aside", "error", err)
 	}
 }
 
 // listBlocks stores what is known of the blocks of a version, so that the next start need not open the small ones, nor the next load make them again.
-func (d *db) listBlocks(l *live) {
+func (k *keeper) listBlocks(l *live) {
 	if !l.unlisted {
 		return
 	}
 	l.unlisted = false
-	dir, err := d.node.o.Store.Dir(d.name, l.in())
+	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if err == nil {
 		err = dir.SetList(l.list)
 	}
 	if err != nil {
-		d.log.Warn("the next start has to open every block", "version", l.in().Name, "error", err)
+		k.db.log.Warn("the next start has to open every block", "version", l.in().Name, "error", err)
+	}
+}
+
+// advertise publishes the open versions to the cluster as soon as requests for keys are admitted.
+func (k *keeper) advertise(ctx context.Context) {
+	select {
+	case <-k.db.node.serving:
+	case <-ctx.Done():
+		return
+	}
+	for _, l := range k.live {
+		l.tell()
+	}
+	k.db.publish()
+}
+
+// openServed tries again to open the version that was served before the restart, because other nodes may
+// hold it now. It needs the manifest in the store; otherwise a refresh opens the version.
+func (k *keeper) openServed() {
+	before := k.db.facts.Before()
+	if before.Name == "" || k.live[before] != nil {
+		return
+	}
+	if _, err := k.db.node.o.Store.Dir(k.db.name, before); err == nil {
+		k.db.facts.OpenAgain(before)
+		k.db.decide()
+	}
+}
+
+// look takes what there is of a version into the facts.
+func (k *keeper) look(in content.Input) {
+	if l := k.live[in]; l != nil {
+		k.see(l)
+		k.db.decide()
+	}
+}
+
+// lookAtAll reports the state of all versions into the facts, the active one first.
+func (k *keeper) lookAtAll() {
+	k.look(k.db.facts.Current)
+	for in := range k.live {
+		if in != k.db.facts.Current {
+			k.look(in)
+		}
+	}
+}
+
+// isWhole reports whether every partition of the current version is on this node or on a known one.
+func (k *keeper) isWhole() bool {
+	l := k.live[k.db.facts.Current]
+	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
+}
+
+// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after
+// a restart, even without the source.
+func (k *keeper) keepManifest(l *live) {
+	_, err := k.db.node.o.Store.Dir(k.db.name, l.in())
+	if errors.Is(err, fs.ErrNotExist) {
+		m := l.manifest
+		m.Created = time.Now()
+		_, err = k.db.node.o.Store.Create(k.db.name, m)
+	}
+	if err != nil {
+		k.db.log.Error("the manifest of a version cannot be stored; a restart needs the source or another node for it", "version", l.in().Name, "error", err)
 	}
 }

@@ -19,12 +19,20 @@ import (
 	"sequins/version"
 )
 
+// loads are the loads of a database.
+type loads struct {
+	db        *db
+	running   map[content.Input]*loading
+	supersets map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
+}
+
 // progressPeriod is the interval at which the progress of a load is logged.
 const progressPeriod = 5 * time.Second
 
 // Stages of a load that has no turn yet, or has one.
 const (
-	waitingForTurn int32 = iota
+	starting       int32 = iota
+	waitingForTurn       // it follows the other nodes
 	planning
 	copying
 	fetching
@@ -43,12 +51,11 @@ type loading struct {
 	passed   *store.Manifest // the last one that was refuted
 	copies   bool            // it is served, or other nodes serve it: the source may lack it
 	alone    bool            // contents with more files are not taken from other nodes: that was tried
-	// following is nil until load follows the version, before its first message.
+	// following is nil while it is starting.
 	following version.Following
 	fill      *fill.Run // set with following
 
 	// The following fields belong to the db's goroutine.
-	inTurn      bool           // it waits for its turn, or has it; following is set
 	postponed   string         // why it waits for a time at which it may begin; "" if it does not
 	manifest    store.Manifest // by which it loads
 	partitioner shard.Partitioner
@@ -75,42 +82,42 @@ func (l *loading) outcome() load.Snapshot {
 	return s
 }
 
-func (d *db) startLoad(in content.Input) {
-	ctx, cancel := context.WithCancel(d.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), known: d.knownManifest(in)}
-	l.copies = d.facts.WasServed(in) || in == d.facts.Taken
-	l.alone = d.records[in].retries.failed >= passingAttempts
-	for other := range d.supersets {
+func (lo *loads) startLoad(in content.Input) {
+	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
+	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
+	l.copies = lo.db.facts.WasServed(in) || in == lo.db.facts.Taken
+	l.alone = lo.db.records[in].retries.failed >= passingAttempts
+	for other := range lo.supersets {
 		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
 	}
-	if d.records[in].died {
+	if lo.db.records[in].died {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
-	d.loads[in] = l
-	d.work(func() message {
+	lo.running[in] = l
+	lo.db.bg.work(func() message {
 		defer cancel()
-		return loaded{in, d.load(ctx, in, l)}
+		return loaded{in, lo.load(ctx, in, l)}
 	})
 }
 
 // knownManifest returns the manifest by which an input has to be loaded: by the latest known division; nil if there is none.
-func (d *db) knownManifest(in content.Input) *store.Manifest {
+func (lo *loads) knownManifest(in content.Input) *store.Manifest {
 	var known *store.Manifest
-	if l := d.live[in]; l != nil {
+	if l := lo.db.keeper.live[in]; l != nil {
 		known = &l.manifest
-	} else if dir, err := d.node.o.Store.Dir(d.name, in); err == nil {
+	} else if dir, err := lo.db.node.o.Store.Dir(lo.db.name, in); err == nil {
 		m := dir.Manifest()
 		known = &m
 	}
-	if later := d.records[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
+	if later := lo.db.records[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
 		return later
 	}
 	return known
 }
 
 // load waits for its turn, plans the version, and loads the missing partitions of this node.
-func (d *db) load(ctx context.Context, in content.Input, l *loading) (err error) {
-	n := d.node
+func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err error) {
+	n := lo.db.node
 	defer l.turn.Leave()
 	select {
 	case <-n.serving:
@@ -118,15 +125,16 @@ func (d *db) load(ctx context.Context, in content.Input, l *loading) (err error)
 		return ctx.Err()
 	}
 	follow, done := context.WithTimeout(ctx, followTimeout)
-	l.following = n.o.Cluster.Follow(follow, d.name, in)
+	l.following = n.o.Cluster.Follow(follow, lo.db.name, in)
 	done()
-	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: d.name, Following: l.following, Logger: d.log})
-	if err := d.waitForTurn(ctx, in, l); err != nil {
+	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: lo.db.name, Following: l.following, Logger: lo.db.log})
+	l.stage.Store(waitingForTurn)
+	if err := lo.waitForTurn(ctx, in, l); err != nil {
 		return err
 	}
 	l.stage.Store(planning)
-	d.send(inTurn{l})
-	ended := n.o.Metrics.Load.Begin(d.name)
+	lo.db.bg.send(moved{})
+	ended := n.o.Metrics.Load.Begin(lo.db.name)
 	defer func() {
 		if errors.Is(err, load.ErrIncomplete) { // its job goes on, and nothing has failed
 			ended(context.Canceled)
@@ -134,35 +142,35 @@ func (d *db) load(ctx context.Context, in content.Input, l *loading) (err error)
 		}
 		ended(err)
 	}()
-	span := n.o.Tracer.Load(d.name, in.Name)
+	span := n.o.Tracer.Load(lo.db.name, in.Name)
 	defer func() {
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
-	if err := d.copyKnown(ctx, in, l); !errors.Is(err, fill.ErrLeft) {
+	if err := lo.copyKnown(ctx, in, l); !errors.Is(err, fill.ErrLeft) {
 		return err
 	}
-	return d.loadProving(ctx, in, l)
+	return lo.loadProving(ctx, in, l)
 }
 
 // copyKnown takes the manifest of a version from other nodes, if it is not known. If the source may lack the version, what is missing of it is copied
 // from other nodes that have it; otherwise blocks that have not changed are linked first, which needs the source.
-func (d *db) copyKnown(ctx context.Context, in content.Input, l *loading) error {
+func (lo *loads) copyKnown(ctx context.Context, in content.Input, l *loading) error {
 	if l.known == nil {
-		l.known = d.manifestElsewhere(ctx, l.following, in)
+		l.known = lo.manifestElsewhere(ctx, l.following, in)
 	}
-	if !l.copies || l.known == nil || d.node.taker() == nil || !version.OnAnyNode(l.following, l.known.Partitions) {
+	if !l.copies || l.known == nil || lo.db.node.taker() == nil || !version.OnAnyNode(l.following, l.known.Partitions) {
 		return fill.ErrLeft
 	}
-	return d.loadPlanned(ctx, in, l, *l.known, nil)
+	return lo.loadPlanned(ctx, in, l, *l.known, nil)
 }
 
 // loadProving loads a version by one division after another until no record refutes the partitioner. Other nodes see the next division as soon as
 // it is planned, so that all load by the same. Divisions only become later in the order of detection.
-func (d *db) loadProving(ctx context.Context, in content.Input, l *loading) error {
+func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) error {
 	var refuted []shard.Partitioner
 	for {
-		m, err := d.loadOnce(ctx, in, l, refuted)
+		m, err := lo.loadOnce(ctx, in, l, refuted)
 		if errors.Is(err, fill.ErrLeft) {
 			l.stage.Store(planning)
 			continue // less is left each time
@@ -171,7 +179,7 @@ func (d *db) loadProving(ctx context.Context, in content.Input, l *loading) erro
 		if !wrong || slices.Contains(refuted, p) {
 			return err
 		}
-		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", in.Name, "partitioner", p, "error", err)
+		lo.db.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", in.Name, "partitioner", p, "error", err)
 		l.stage.Store(planning)
 		l.known, l.passed = nil, &m
 		refuted = append(refuted, p)
@@ -179,8 +187,8 @@ func (d *db) loadProving(ctx context.Context, in content.Input, l *loading) erro
 }
 
 // loadOnce plans a version and loads the missing partitions of this node. It returns the plan.
-func (d *db) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
-	process, err := d.node.startProcess(ctx, d.name, in, l, refuted)
+func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
+	process, err := lo.db.node.startProcess(ctx, lo.db.name, in, l, refuted)
 	if err != nil {
 		return m, err
 	}
@@ -193,16 +201,16 @@ func (d *db) loadOnce(ctx context.Context, in content.Input, l *loading, refuted
 		return *l.passed, errors.Join(err, &load.PartitionError{Partitioner: by, Auto: true, File: "a record that another node has read"})
 	}
 	if l.known == nil && !l.alone {
-		whole, err := d.supersetElsewhere(ctx, l.following, m)
+		whole, err := lo.supersetElsewhere(ctx, l.following, m)
 		if err != nil {
 			return m, err
 		}
 		if whole != nil {
-			d.send(superset{l, *whole})
+			lo.db.bg.send(superset{l, *whole})
 			return m, fmt.Errorf("%w: other nodes serve it with more files, which are taken from them", context.Canceled)
 		}
 	}
-	return m, d.loadPlanned(ctx, in, l, m, process)
+	return m, lo.loadPlanned(ctx, in, l, m, process)
 }
 
 // A superset is the manifest of a content that other nodes serve, and of whose files the source has a part.
@@ -219,25 +227,25 @@ func (s superset) tell(d *db) {
 	m.Created = time.Now()
 	if _, err := d.node.o.Store.Create(d.name, m); err != nil {
 		d.log.Error("the manifest of a version that other nodes serve cannot be stored", "version", in.Name, "error", err)
-		d.supersets[in] = store.Manifest{} // it is not taken again
+		d.loads.supersets[in] = store.Manifest{} // it is not taken again
 		return
 	}
 	d.log.Warn("the source has a part of the files of a version that other nodes serve; it is copied from them", "version", in.Name)
-	d.supersets[in] = s.manifest
+	d.loads.supersets[in] = s.manifest
 	listed := slices.Clone(d.facts.Listed)
 	for i := range listed {
 		if listed[i].Name == in.Name {
 			listed[i] = in
 		}
 	}
-	d.last.Inputs = listed
-	d.list(listed, d.facts.Unknown)
+	d.lister.last.Inputs = listed
+	d.lister.list(listed, d.facts.Unknown)
 }
 
 // isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
-func (d *db) isPart(in content.Input) bool {
-	for other, m := range d.supersets {
-		if v, _ := d.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
+func (lo *loads) isPart(in content.Input) bool {
+	for other, m := range lo.supersets {
+		if v, _ := lo.db.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
 			return true
 		}
 	}
@@ -245,21 +253,21 @@ func (d *db) isPart(in content.Input) bool {
 }
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
-func (d *db) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
+func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return err
 	}
 	m.Created = time.Time{} // set by the store
 	answer := make(chan goAhead, 1)
-	d.send(planned{in, m, partitioner, answer})
+	lo.db.bg.send(planned{in, m, partitioner, answer})
 	select {
 	case a := <-answer:
 		if a.err != nil {
 			return a.err
 		}
 		l.want = a.want
-		return d.loadBlocks(ctx, process, m, partitioner, l, a.room)
+		return lo.loadBlocks(ctx, process, m, partitioner, l, a.room)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -267,22 +275,22 @@ func (d *db) loadPlanned(ctx context.Context, in content.Input, l *loading, m st
 
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
 // for them. Without a process it only copies.
-func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) error {
+func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) error {
 	m.Created = time.Now() // used by the first load of this content
-	dir, err := d.node.o.Store.Create(d.name, m)
+	dir, err := lo.db.node.o.Store.Create(lo.db.name, m)
 	if err != nil {
 		return err
 	}
 	in := m.Content().Input
 	l.stage.Store(copying)
-	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { d.send(published{in}) }}
+	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { lo.db.bg.send(published{in}) }}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}
-	if err := process.Link(dir, l.want, d.newsOf(in, l)); err != nil {
+	if err := process.Link(dir, l.want, lo.newsOf(in, l)); err != nil {
 		return err
 	}
-	if err := d.claim(process, m, dir, room); err != nil {
+	if err := lo.claim(process, m, dir, room); err != nil {
 		return err
 	}
 	missing, err := dir.Missing(l.want)
@@ -296,13 +304,13 @@ func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.
 		if len(all) < len(l.want) {
 			defer l.stage.Store(fetching)
 		}
-		return process.Load(dir, all, d.newsOf(in, l))
+		return process.Load(dir, all, lo.newsOf(in, l))
 	}
 	return l.fill.Fill(ctx, job)
 }
 
 // claim claims the room for the partitions that have no block yet. Without it, a version without any block is removed again.
-func (d *db) claim(process *loadproc.Process, m store.Manifest, dir *store.Dir, room loadproc.Room) error {
+func (lo *loads) claim(process *loadproc.Process, m store.Manifest, dir *store.Dir, room loadproc.Room) error {
 	complete, err := dir.Complete()
 	if err != nil {
 		return err
@@ -310,25 +318,25 @@ func (d *db) claim(process *loadproc.Process, m store.Manifest, dir *store.Dir, 
 	for _, p := range complete {
 		room.Held[p] = true
 	}
-	room.Freed = d.node.o.Store.Freed(d.name, room.Removable)
+	room.Freed = lo.db.node.o.Store.Freed(lo.db.name, room.Removable)
 	err = process.Claim(m, room)
 	if err != nil && len(complete) == 0 {
-		err = errors.Join(err, d.node.o.Store.Remove(d.name, m.Content().Input))
+		err = errors.Join(err, lo.db.node.o.Store.Remove(lo.db.name, m.Content().Input))
 	}
 	return err
 }
 
 // newsOf returns a function that passes the news of a load on.
-func (d *db) newsOf(in content.Input, l *loading) func(loadproc.News) {
+func (lo *loads) newsOf(in content.Input, l *loading) func(loadproc.News) {
 	logged := time.Now()
 	return func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
 		if len(n.Published) > 0 {
-			d.send(published{in})
+			lo.db.bg.send(published{in})
 		}
 		if time.Since(logged) >= progressPeriod {
 			logged = time.Now()
-			d.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
+			lo.db.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
 		}
 	}
 }
@@ -338,8 +346,8 @@ type published struct{ in content.Input }
 
 // tell implements message. It makes the partitions readable.
 func (p published) tell(d *db) {
-	if live := d.live[p.in]; live != nil && d.openBlocks(live) {
-		d.see(live)
+	if live := d.keeper.live[p.in]; live != nil && d.keeper.openBlocks(live) {
+		d.keeper.see(live)
 		d.decide()
 	}
 }
@@ -361,14 +369,14 @@ type goAhead struct {
 
 // tell implements message.
 func (p planned) tell(d *db) {
-	l := d.loads[p.in]
+	l := d.loads.running[p.in]
 	l.manifest, l.partitioner = p.manifest, p.partitioner
-	old, planned := d.live[p.in], p.manifest.Content()
+	old, planned := d.keeper.live[p.in], p.manifest.Content()
 	if d.facts.Planned(p.in, old != nil && old.content() != planned) {
-		d.prepare(p.in)
+		d.loads.prepare(p.in)
 	}
 	d.decide()
-	switch now := d.live[p.in]; {
+	switch now := d.keeper.live[p.in]; {
 	case now == nil:
 		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
 	case now.content() != planned:
@@ -376,30 +384,30 @@ func (p planned) tell(d *db) {
 			now.manifest.Partitioner, now.manifest.Partitions, p.manifest.Partitioner, p.manifest.Partitions)}
 	default:
 		want := now.Owned(now.v.Held())
-		room := d.room(now, want)
+		room := d.loads.room(now, want)
 		d.log.Info("load started", "version", p.in.Name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
 			"to_load", room.Missing(), "waited", time.Since(l.ordered).Round(time.Millisecond))
 		p.answer <- goAhead{want: want, room: room}
-		d.report(now) // that it is being loaded
-		d.lookForDivisions(p.in)
+		d.judge.report(now) // that it is being loaded
+		d.loads.lookForDivisions(p.in)
 	}
 }
 
 // prepare adds a version to the set with the manifest of its load.
-func (d *db) prepare(in content.Input) {
-	running := d.loads[in]
-	l := d.newLive(running.manifest, running.partitioner, running.following)
-	d.insert(l)
-	d.openBlocks(l)
-	d.see(l)
+func (lo *loads) prepare(in content.Input) {
+	running := lo.running[in]
+	l := lo.db.keeper.newLive(running.manifest, running.partitioner, running.following)
+	lo.db.keeper.insert(l)
+	lo.db.keeper.openBlocks(l)
+	lo.db.keeper.see(l)
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
-func (d *db) reportLoaded(in content.Input, l *loading) {
+func (lo *loads) reportLoaded(in content.Input, l *loading) {
 	if !l.reported {
 		l.reported = true
-		d.events.Loaded(in.Name, loadproc.Figures(l.outcome(), time.Now())...)
+		lo.db.events.Loaded(in.Name, loadproc.Figures(l.outcome(), time.Now())...)
 	}
 }
 
@@ -411,7 +419,7 @@ type loaded struct {
 
 // tell implements message. It opens the published blocks, whatever the result of the load.
 func (m loaded) tell(d *db) {
-	l := d.loads[m.in]
+	l := d.loads.running[m.in]
 	if l.following != nil {
 		d.records[m.in].following = l.following
 	}
@@ -421,8 +429,8 @@ func (m loaded) tell(d *db) {
 	d.records[m.in].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
-		d.reportLoaded(m.in, l)
-		d.keepFailure(m.in, nil)
+		d.loads.reportLoaded(m.in, l)
+		d.memory.keepFailure(m.in, nil)
 	case l.refuted:
 	case errors.Is(m.err, context.Canceled):
 		d.log.Info("load cancelled", "version", m.in.Name)
@@ -430,19 +438,19 @@ func (m loaded) tell(d *db) {
 	default:
 		failure = failureOf(m.err)
 	}
-	d.noteRoom(m.in, m.err)
-	if live := d.live[m.in]; live != nil {
-		d.openBlocks(live)
-		d.listBlocks(live)
-		d.see(live)
-		outdated = outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
+	d.loads.noteRoom(m.in, m.err)
+	if live := d.keeper.live[m.in]; live != nil {
+		d.keeper.openBlocks(live)
+		d.keeper.listBlocks(live)
+		d.keeper.see(live)
+		outdated = outdated || d.loads.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
-	delete(d.loads, m.in)
+	delete(d.loads.running, m.in)
 	d.records[m.in].died, d.records[m.in].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
 	d.facts.Loaded(m.in, failure, outdated)
 	d.decide()
-	d.look(m.in) // the gate waits for the end of loads, as releaseSurplus does
-	d.releaseSurplus(m.in)
+	d.keeper.look(m.in) // the gate waits for the end of loads, as releaseSurplus does
+	d.keeper.releaseSurplus(m.in)
 }
 
 // failureOf returns the failure of a load that has ended with an error.

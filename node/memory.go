@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sequins/gate"
@@ -20,38 +21,47 @@ import (
 // version and retries the switch with growing pauses. Without a previous version, if parts of it can no longer be read, or if the pin
 // does not allow it, the node switches, and retries only the writing.
 
+// A memory is what a database has to remember.
+type memory struct {
+	db      *db
+	state   store.State
+	unsaved int          // number of consecutive failed attempts to write it
+	saveDue bool         // another attempt is scheduled
+	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
+}
+
 // remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
 // the disk.
-func (d *db) remember(local []content.Input) (former []content.Input) {
+func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	var err error
-	d.memory, err = d.node.o.Store.State(d.name)
+	mem.state, err = mem.db.node.o.Store.State(mem.db.name)
 	if err != nil {
-		d.facts.Likely = true
+		mem.db.facts.Likely = true
 		for _, in := range local { // ascending by name
-			d.facts.Served = in
+			mem.db.facts.Served = in
 		}
-		d.log.Error("it is not known which version was served before the restart: the one with the greatest name on the disk is served", "error", err)
+		mem.db.log.Error("it is not known which version was served before the restart: the one with the greatest name on the disk is served", "error", err)
 	} else {
-		d.facts.Served = d.memory.Served.Input
+		mem.db.facts.Served = mem.state.Served.Input
 	}
-	if d.memory.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
-		d.node.success.Store(d.name, true)
+	if mem.state.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
+		mem.db.node.success.Store(mem.db.name, true)
 	}
-	if d.pin, err = pin.Parse([]byte(d.memory.Pin)); err != nil {
-		d.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
+	if mem.db.pin, err = pin.Parse([]byte(mem.state.Pin)); err != nil {
+		mem.db.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
 	}
-	d.facts.Pin = d.allowed()
-	for _, c := range d.memory.Former {
+	mem.db.facts.Pin = mem.db.allowed()
+	for _, c := range mem.state.Former {
 		former = append(former, c.Input)
 	}
-	d.memory.Failures = slices.DeleteFunc(d.memory.Failures, func(f store.Failure) bool { return f.By != d.failsBy() })
+	mem.state.Failures = slices.DeleteFunc(mem.state.Failures, func(f store.Failure) bool { return f.By != mem.failsBy() })
 	return former
 }
 
 // rejected returns the inputs that were held when they were judged last, and that the source lists.
-func (d *db) rejected() (all []content.Input) {
-	for _, v := range d.memory.Verdicts {
-		if v.State == store.Held && v.Rules == d.rules.Fingerprint() && !d.facts.Pin.Excuses(v.Name) && slices.Contains(d.facts.Listed, v.Input) {
+func (mem *memory) rejected() (all []content.Input) {
+	for _, v := range mem.state.Verdicts {
+		if v.State == store.Held && v.Rules == mem.db.judge.rules.Fingerprint() && !mem.db.facts.Pin.Excuses(v.Name) && slices.Contains(mem.db.facts.Listed, v.Input) {
 			all = append(all, v.Input)
 		}
 	}
@@ -59,19 +69,19 @@ func (d *db) rejected() (all []content.Input) {
 }
 
 // failAgain makes inputs that are on the disk or in the source fail as they did before a restart, until they are due.
-func (d *db) failAgain() {
-	for _, f := range d.memory.Failures {
-		v, here := d.facts.Entry(f.Input)
-		if !here && !slices.Contains(d.facts.Listed, f.Input) || v.Failure.Attempts > 0 || v.Work == version.Loading ||
-			f.Input == d.facts.Taken || d.facts.WasServed(f.Input) {
+func (mem *memory) failAgain() {
+	for _, f := range mem.state.Failures {
+		v, here := mem.db.facts.Entry(f.Input)
+		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Attempts > 0 || v.Work == version.Loading ||
+			f.Input == mem.db.facts.Taken || mem.db.facts.WasServed(f.Input) {
 			continue
 		}
 		kind := version.Internal
 		if f.Kind == faulty {
 			kind = version.Faulty
 		}
-		d.facts.Add(f.Input)
-		d.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind, Attempts: f.Attempts - 1})
+		mem.db.facts.Add(f.Input)
+		mem.db.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind, Attempts: f.Attempts - 1})
 	}
 }
 
@@ -123,60 +133,60 @@ func (n *Node) contents() map[string]content.Content {
 }
 
 // recordSwitch writes the memory before a switch. It reports whether the switch may follow.
-func (d *db) recordSwitch(a version.Action) bool {
-	before := d.memory
-	d.rememberSwitch(d.live[a.Input])
-	err := d.save()
+func (mem *memory) recordSwitch(a version.Action) bool {
+	before := mem.state
+	mem.rememberSwitch(mem.db.keeper.live[a.Input])
+	err := mem.save()
 	switch {
 	case err == nil:
 		return true
-	case a.Back || !d.facts.Pin.Allows(d.facts.Current.Name) || !d.mayStay():
-		d.log.Error("it cannot be written which version is served; a restart may go back from it", "version", a.Input.Name, "error", err)
+	case a.Back || !mem.db.facts.Pin.Allows(mem.db.facts.Current.Name) || !mem.mayStay():
+		mem.db.log.Error("it cannot be written which version is served; a restart may go back from it", "version", a.Input.Name, "error", err)
 		return true
-	case d.unsaved == 1:
-		d.log.Error("it cannot be written which version is served; the version before is served until it can", "version", a.Input.Name, "error", err)
+	case mem.unsaved == 1:
+		mem.db.log.Error("it cannot be written which version is served; the version before is served until it can", "version", a.Input.Name, "error", err)
 	}
-	d.memory = before
+	mem.state = before
 	return false
 }
 
 // rememberSwitch changes the memory for a switch to a version.
-func (d *db) rememberSwitch(l *live) {
+func (mem *memory) rememberSwitch(l *live) {
 	served := l.content()
-	if old := d.memory.Served; old != served && old.Name != "" {
-		former := slices.DeleteFunc(slices.Clone(d.memory.Former), func(c content.Content) bool { return c == old || c == served })
+	if old := mem.state.Served; old != served && old.Name != "" {
+		former := slices.DeleteFunc(slices.Clone(mem.state.Former), func(c content.Content) bool { return c == old || c == served })
 		former = append(former, old)
-		d.memory.Former = former[max(0, len(former)-store.MaxFormer):]
+		mem.state.Former = former[max(0, len(former)-store.MaxFormer):]
 	}
-	if d.memory.Served != served {
-		d.memory.Served, d.memory.Totals = served, d.totals(l)
+	if mem.state.Served != served {
+		mem.state.Served, mem.state.Totals = served, mem.db.judge.totals(l)
 	}
 }
 
 // mayStay reports whether all of the current version can be read, here or from other nodes.
-func (d *db) mayStay() bool { return d.facts.Current.Name != "" && d.isWhole() }
+func (mem *memory) mayStay() bool { return mem.db.facts.Current.Name != "" && mem.db.keeper.isWhole() }
 
 // save writes the memory. If that fails, it schedules another attempt.
-func (d *db) save() error {
-	err := d.node.o.Store.SetState(d.name, d.memory)
+func (mem *memory) save() error {
+	err := mem.db.node.o.Store.SetState(mem.db.name, mem.state)
 	if err == nil {
-		if d.unsaved > 0 {
-			d.log.Info("the state of the database can be written again")
+		if mem.unsaved > 0 {
+			mem.db.log.Info("the state of the database can be written again")
 		}
-		d.unsaved = 0
+		mem.unsaved = 0
 		return nil
 	}
-	if d.unsaved++; !d.saveDue {
-		d.saveDue = true
-		d.tellAfter(sleep.Backoff(d.unsaved, minBackoff, maxBackoff), saveAgain{})
+	if mem.unsaved++; !mem.saveDue {
+		mem.saveDue = true
+		mem.db.bg.tellAfter(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff), saveAgain{})
 	}
 	return err
 }
 
 // saveSoon writes the memory after a change that does not wait for it.
-func (d *db) saveSoon() {
-	if err := d.save(); err != nil && d.unsaved == 1 {
-		d.log.Error("the state of the database cannot be written; a restart will not know of verdicts, failures and pins since", "error", err)
+func (mem *memory) saveSoon() {
+	if err := mem.save(); err != nil && mem.unsaved == 1 {
+		mem.db.log.Error("the state of the database cannot be written; a restart will not know of verdicts, failures and pins since", "error", err)
 	}
 }
 
@@ -185,20 +195,20 @@ type saveAgain struct{}
 
 // tell implements message.
 func (saveAgain) tell(d *db) {
-	d.saveDue = false
+	d.memory.saveDue = false
 	if d.facts.Unrecorded {
-		d.switchAgain()
+		d.memory.switchAgain()
 	}
-	if !d.saveDue { // no switch has failed again
-		_ = d.save() // the error was logged when it came first
+	if !d.memory.saveDue { // no switch has failed again
+		_ = d.memory.save() // the error was logged when it came first
 	}
 }
 
 // switchAgain retries a switch that could not be written.
-func (d *db) switchAgain() {
-	d.facts.Unrecorded = false
-	for in := range d.live {
-		d.look(in)
+func (mem *memory) switchAgain() {
+	mem.db.facts.Unrecorded = false
+	for in := range mem.db.keeper.live {
+		mem.db.keeper.look(in)
 	}
 }
 
@@ -206,8 +216,8 @@ func (d *db) switchAgain() {
 const unknownAbsence = -1
 
 // keepAbsence writes since when the source lacks the database, which the follower has found.
-func (d *db) keepAbsence() {
-	at := d.absent.Load()
+func (mem *memory) keepAbsence() {
+	at := mem.absent.Load()
 	if at == unknownAbsence {
 		return
 	}
@@ -215,9 +225,9 @@ func (d *db) keepAbsence() {
 	if at != 0 {
 		since = time.Unix(at, 0).UTC()
 	}
-	if !since.Equal(d.memory.Absent) {
-		d.memory.Absent = since
-		d.saveSoon()
+	if !since.Equal(mem.state.Absent) {
+		mem.state.Absent = since
+		mem.saveSoon()
 	}
 }
 
@@ -228,47 +238,47 @@ const faulty = "faulty"
 const maxRemembered = 100
 
 // keepFailure replaces what the memory has of the failure of an input; nil removes it.
-func (d *db) keepFailure(in content.Input, f *store.Failure) {
-	all := slices.DeleteFunc(slices.Clone(d.memory.Failures), func(f store.Failure) bool { return f.Input == in || d.isForgotten(f.Input) })
+func (mem *memory) keepFailure(in content.Input, f *store.Failure) {
+	all := slices.DeleteFunc(slices.Clone(mem.state.Failures), func(f store.Failure) bool { return f.Input == in || mem.isForgotten(f.Input) })
 	if f != nil {
 		all = append(all, *f)
 	}
-	d.memory.Failures = all[max(0, len(all)-maxRemembered):]
+	mem.state.Failures = all[max(0, len(all)-maxRemembered):]
 }
 
 // keepVerdict replaces what the memory has of the verdict on a content, and records an event if it is another one.
-func (d *db) keepVerdict(c content.Content, v gate.Verdict) {
-	before, now := d.verdictBefore(c), v.Record()
+func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
+	before, now := mem.verdictBefore(c), v.Record()
 	held := before != nil && before.State == gate.Held
 	switch {
 	case before != nil && *before == now:
 		return
 	case v.State == gate.Held && !held:
-		d.events.Held(c.Name, v.Reason)
+		mem.db.events.Held(c.Name, v.Reason)
 	case v.Excused && held:
-		d.events.Approved(c.Name, v.Reason)
+		mem.db.events.Approved(c.Name, v.Reason)
 	}
-	all := slices.DeleteFunc(slices.Clone(d.memory.Verdicts), func(v store.Verdict) bool { return v.Input == c.Input || d.isForgotten(v.Input) })
+	all := slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool { return v.Input == c.Input || mem.isForgotten(v.Input) })
 	all = append(all, store.Verdict{Content: c, State: string(now.State), Reason: now.Reason, Rules: now.Rules, Against: now.Against, Vetoed: now.Vetoed})
-	d.memory.Verdicts = all[max(0, len(all)-maxRemembered):]
-	d.saveSoon()
+	mem.state.Verdicts = all[max(0, len(all)-maxRemembered):]
+	mem.saveSoon()
 }
 
 // failsBy returns a hash of what a failed load depends on beside its input: the options and the program.
-func (d *db) failsBy() string {
-	options, _ := json.Marshal(d.node.loadOptions(d.name)) // it consists of numbers and texts
-	return content.Sum(string(options), d.node.o.Build)
+func (mem *memory) failsBy() string {
+	options, _ := json.Marshal(mem.db.node.loadOptions(mem.db.name)) // it consists of numbers and texts
+	return content.Sum(string(options), mem.db.node.o.Build)
 }
 
 // isForgotten reports whether a version is neither here nor in the source.
-func (d *db) isForgotten(in content.Input) bool {
-	_, here := d.facts.Entry(in)
-	return !here && d.facts.Source == version.Known && !slices.Contains(d.last.Names, in.Name)
+func (mem *memory) isForgotten(in content.Input) bool {
+	_, here := mem.db.facts.Entry(in)
+	return !here && mem.db.facts.Source == version.Known && !slices.Contains(mem.db.lister.last.Names, in.Name)
 }
 
 // verdictBefore returns the verdict on a content in the memory; nil if there is none.
-func (d *db) verdictBefore(c content.Content) *gate.Finding {
-	for _, v := range d.memory.Verdicts {
+func (mem *memory) verdictBefore(c content.Content) *gate.Finding {
+	for _, v := range mem.state.Verdicts {
 		if v.Content == c {
 			return &gate.Finding{State: gate.State(v.State), Reason: v.Reason, Rules: v.Rules, Against: v.Against, Vetoed: v.Vetoed}
 		}

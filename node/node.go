@@ -285,7 +285,7 @@ func (n *Node) sets() iter.Seq[*version.Set] {
 // publish replaces the catalog by one without dbs that are being removed.
 func (n *Node) publish() {
 	served := maps.Clone(n.dbs)
-	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.leaving })
+	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving })
 	n.catalog.Store(&served)
 }
 

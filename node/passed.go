@@ -10,18 +10,18 @@ import (
 
 // passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
 // although its number is greater, as 10 is after 9; "" if there is none.
-func (d *db) passedOver(in content.Input) string {
+func (ls *lister) passedOver(in content.Input) string {
 	name := in.Name
-	if in != d.facts.Current || d.pin.Version != "" {
+	if in != ls.db.facts.Current || ls.db.pin.Version != "" {
 		return ""
 	}
-	for _, other := range d.last.Names {
+	for _, other := range ls.last.Names {
 		if other >= name { // they are ascending
 			break
 		}
 		if numberedAfter(other, name) {
 			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %[3]s, which is served; write it with a greater name, such as a date or numbers of equal length",
-				other, d.name, name)
+				other, ls.db.name, name)
 		}
 	}
 	return ""

@@ -57,7 +57,7 @@ func (n *Node) followServing(ctx context.Context) {
 		serving := n.askServing(ctx)
 		for _, d := range idle {
 			latest, _ := transfer.Latest(serving, d.name)
-			d.send(elsewhere{latest})
+			d.bg.send(elsewhere{latest})
 		}
 	}
 }

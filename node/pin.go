@@ -31,9 +31,9 @@ func (d *db) followPin(f pin.File) {
 		}
 		text = string(data)
 	}
-	if text != d.memory.Pin {
-		d.memory.Pin = text
-		d.saveSoon()
+	if text != d.memory.state.Pin {
+		d.memory.state.Pin = text
+		d.memory.saveSoon()
 	}
 }
 
@@ -43,7 +43,7 @@ func (d *db) endPin() {
 		d.followPin(d.pin)
 		d.facts.Pin = now
 		d.decide()
-		d.lookAtAll() // which the pin may have excused
+		d.keeper.lookAtAll() // which the pin may have excused
 	}
 }
 

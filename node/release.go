@@ -15,9 +15,9 @@ import (
 // Nodes that have not seen the new replicas yet, because they are behind or have lost ZooKeeper, still
 // ask this node, so the blocks stay readable for as long as a replaced version, and are deleted then.
 // Partitions that are needed here again are advertised again.
-func (d *db) releaseSurplus(in content.Input) {
-	l := d.live[in]
-	if l == nil || d.loads[in] != nil {
+func (k *keeper) releaseSurplus(in content.Input) {
+	l := k.live[in]
+	if l == nil || k.db.loads.running[in] != nil {
 		return
 	}
 	now, surplus := time.Now(), l.Surplus(l.v.Held())
@@ -38,18 +38,18 @@ func (d *db) releaseSurplus(in content.Input) {
 	}
 	if len(fresh) > 0 {
 		l.Withdraw(fresh...)
-		d.log.Info("partitions given up: other nodes have taken them over", "version", in.Name, "partitions", fresh,
-			"readable_for", d.linger())
+		k.db.log.Info("partitions given up: other nodes have taken them over", "version", in.Name, "partitions", fresh,
+			"readable_for", k.linger())
 	}
-	d.dropReleased(l, now)
+	k.dropReleased(l, now)
 }
 
 // dropReleased deletes the blocks of partitions whose time is over, and sets a timer for the next ones.
-func (d *db) dropReleased(l *live, now time.Time) {
+func (k *keeper) dropReleased(l *live, now time.Time) {
 	next := time.Duration(-1)
 	for _, p := range slices.Sorted(maps.Keys(l.released)) {
-		if left := l.released[p].Add(d.linger()).Sub(now); left <= 0 {
-			d.drop(l, p)
+		if left := l.released[p].Add(k.linger()).Sub(now); left <= 0 {
+			k.drop(l, p)
 		} else if next < 0 || left < next {
 			next = left
 		}
@@ -58,21 +58,21 @@ func (d *db) dropReleased(l *live, now time.Time) {
 		return
 	}
 	l.waiting = true
-	d.tellAfter(next, releaseDue{l})
+	k.db.bg.tellAfter(next, releaseDue{l})
 }
 
 // drop deletes a block. Running reads of it continue.
-func (d *db) drop(l *live, p int) {
+func (k *keeper) drop(l *live, p int) {
 	l.v.Drop(p)
 	l.open[p], l.figures[p], l.bytes[p], l.list[p] = false, nil, 0, store.Listed{}
 	delete(l.released, p)
 	delete(l.damaged, p)
-	dir, err := d.node.o.Store.Dir(d.name, l.in())
+	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if err == nil {
 		err = dir.RemoveBlock(p)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Error("a block that is not needed any more cannot be removed", "version", l.in().Name, "partition", p, "error", err)
+		k.db.log.Error("a block that is not needed any more cannot be removed", "version", l.in().Name, "partition", p, "error", err)
 	}
 }
 
@@ -82,7 +82,7 @@ type releaseDue struct{ l *live }
 // tell implements message.
 func (r releaseDue) tell(d *db) {
 	r.l.waiting = false
-	if d.live[r.l.in()] == r.l {
-		d.releaseSurplus(r.l.in())
+	if d.keeper.live[r.l.in()] == r.l {
+		d.keeper.releaseSurplus(r.l.in())
 	}
 }

@@ -45,8 +45,8 @@ func (r *retries) stop() {
 // lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if
 // both failures are the same fault, although another of the files may have failed first, and "" if its files have
 // changed in between.
-func (d *db) lastReason(old, v version.Entry) string {
-	f := d.records[v.Input]
+func (lo *loads) lastReason(old, v version.Entry) string {
+	f := lo.db.records[v.Input]
 	switch {
 	case f.retries.failed == 0:
 		return ""
@@ -57,31 +57,31 @@ func (d *db) lastReason(old, v version.Entry) string {
 }
 
 // retryLater schedules a retry for each version that has just failed.
-func (d *db) retryLater(before version.Facts) {
-	for _, v := range d.facts.Entries {
+func (lo *loads) retryLater(before version.Facts) {
+	for _, v := range lo.db.facts.Entries {
 		old, _ := before.Entry(v.Input)
 		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
-			d.planRetry(old, v)
-			d.lookFurther()
+			lo.planRetry(old, v)
+			lo.lookFurther()
 		}
 	}
 }
 
 // lookFurther lists more versions if all listed versions that are newer than the current one have
 // failed: an older one may be good.
-func (d *db) lookFurther() {
-	for _, in := range d.facts.Listed {
-		if v, _ := d.facts.Entry(in); in != d.facts.Current && in.Name >= d.facts.Current.Name && v.Failure.Reason == "" {
+func (lo *loads) lookFurther() {
+	for _, in := range lo.db.facts.Listed {
+		if v, _ := lo.db.facts.Entry(in); in != lo.db.facts.Current && in.Name >= lo.db.facts.Current.Name && v.Failure.Reason == "" {
 			return
 		}
 	}
-	d.startListing(true)
+	lo.db.lister.startListing(true)
 }
 
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
 // well for long before, but not because the attempt took long.
-func (d *db) planRetry(old, v version.Entry) {
-	f := d.records[v.Input]
+func (lo *loads) planRetry(old, v version.Entry) {
+	f := lo.db.records[v.Input]
 	r := &f.retries
 	first, limit := minBackoff, maxBackoff
 	isFaulty := v.Failure.Kind == version.Faulty
@@ -92,39 +92,39 @@ func (d *db) planRetry(old, v version.Entry) {
 		r.failed = 0
 	}
 	r.failed = max(r.failed+1, v.Failure.Attempts) // maybe before a restart
-	wait := d.remembered(v, sleep.Backoff(r.failed, first, limit))
+	wait := lo.remembered(v, sleep.Backoff(r.failed, first, limit))
 	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
-	d.log.Log(d.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
+	lo.db.log.Log(lo.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
 	kind := cmp.Or(f.outcome, "other")
 	if isFaulty {
 		kind = faulty
 	}
-	d.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: d.failsBy()})
-	d.saveSoon()
+	lo.db.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: lo.db.memory.failsBy()})
+	lo.db.memory.saveSoon()
 	r.stop()
-	ctx, cancel := context.WithCancel(d.ctx)
+	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
 	r.cancel = cancel
 	needs := r.needs
 	if !r.short {
 		needs = 0
 	}
-	d.work(func() message {
-		d.pauseForRoom(ctx, v.Name, wait, needs)
+	lo.db.bg.work(func() message {
+		lo.pauseForRoom(ctx, v.Name, wait, needs)
 		return retry{v.Input, ctx}
 	})
 }
 
 // remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
 // restart, if that is sooner than wait.
-func (d *db) remembered(v version.Entry, wait time.Duration) time.Duration {
-	if d.records[v.Input].outcome != "" {
+func (lo *loads) remembered(v version.Entry, wait time.Duration) time.Duration {
+	if lo.db.records[v.Input].outcome != "" {
 		return wait // it has failed in this process
 	}
-	for _, f := range d.memory.Failures {
+	for _, f := range lo.db.memory.state.Failures {
 		if f.Input == v.Input {
 			return max(0, min(wait, time.Until(f.Next)))
 		}
@@ -137,15 +137,15 @@ const roomPeriod = 2 * time.Second
 
 // pauseForRoom waits, but not longer than until the disk has room for the bytes that were lacking, if any were. The first tenth of the pause
 // always passes, so that a disk whose free space goes up and down does not cause many attempts.
-func (d *db) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
+func (lo *loads) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
 	if needs == 0 {
 		_ = sleep.For(ctx, wait) // its end is that of retry.ctx
 		return
 	}
 	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
 	for pause := first; pause > 0 && sleep.For(ctx, pause) == nil; pause = min(roomPeriod, time.Until(end)) {
-		if d.node.o.Loads.HasRoom(needs) {
-			d.log.Info("there is room on the disk again; the version is tried again", "version", name)
+		if lo.db.node.o.Loads.HasRoom(needs) {
+			lo.db.log.Info("there is room on the disk again; the version is tried again", "version", name)
 			return
 		}
 	}
@@ -161,19 +161,19 @@ type retry struct {
 // gone.
 func (r retry) tell(d *db) {
 	if r.ctx.Err() == nil {
-		d.due = append(d.due, r.in)
-		d.startListing(true)
+		d.lister.due = append(d.lister.due, r.in)
+		d.lister.startListing(true)
 	}
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
-func (d *db) retryAll() {
-	for _, v := range d.facts.Entries {
+func (lo *loads) retryAll() {
+	for _, v := range lo.db.facts.Entries {
 		if v.Failure.Waits {
-			d.due = append(d.due, v.Input)
+			lo.db.lister.due = append(lo.db.lister.due, v.Input)
 		}
 	}
-	if len(d.due) > 0 {
-		d.startListing(true)
+	if len(lo.db.lister.due) > 0 {
+		lo.db.lister.startListing(true)
 	}
 }

@@ -116,8 +116,8 @@ func TestRetriesOfDamage(t *testing.T) {
 // TestLongAttemptsAreRetriedSeldom: the pauses grow although each attempt takes longer than they do. They begin anew
 // when the version was well.
 func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
-	d := newFixture(t).lister("fruit", Reloadable{})
-	defer d.stop()
+	d := newFixture(t).db("fruit", Reloadable{})
+	defer d.bg.stop()
 	one := content.Input{Name: "1", Hash: content.Sum("x")}
 	failed := version.Entry{Input: one, Failure: version.Failure{Reason: "connection refused", Waits: true}}
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
 		{version.Entry{Input: one, Complete: true}, 1},
 	} {
 		d.records[one] = &record{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
-		d.planRetry(test.before, failed)
+		d.loads.planRetry(test.before, failed)
 		if got := d.records[one].retries.failed; got != test.want {
 			t.Errorf("after %+v it has failed %d times in a row, want %d", test.before, got, test.want)
 		}

@@ -17,8 +17,8 @@ const turnPeriod = 10 * time.Second
 
 // waitForTurn waits for the load's turn. If other nodes hold the version meanwhile, its manifest is taken from them without
 // one, so that this node can switch to it together with them, and read it from them.
-func (d *db) waitForTurn(ctx context.Context, in content.Input, l *loading) error {
-	d.send(inTurn{l})
+func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) error {
+	lo.db.bg.send(moved{})
 	timer := time.NewTimer(turnPeriod)
 	defer timer.Stop()
 	for period := turnPeriod; ; period = min(2*period, maxBackoff) {
@@ -30,11 +30,11 @@ func (d *db) waitForTurn(ctx context.Context, in content.Input, l *loading) erro
 		case <-timer.C:
 		}
 		if l.known == nil && l.following.Replicas(0) > 0 {
-			if l.known = d.manifestElsewhere(ctx, l.following, in); l.known != nil {
-				d.send(early{in, l, *l.known})
+			if l.known = lo.manifestElsewhere(ctx, l.following, in); l.known != nil {
+				lo.db.bg.send(early{in, l, *l.known})
 			}
 		}
-		d.send(inTurn{l})
+		lo.db.bg.send(moved{})
 		timer.Reset(period)
 	}
 }
@@ -49,36 +49,37 @@ type early struct {
 // tell implements message.
 func (e early) tell(d *db) {
 	partitioner, err := shard.ParsePartitioner(e.manifest.Partitioner)
-	if e.loading != d.loads[e.in] || d.live[e.in] != nil || err != nil { // the load will fail of an error
+	if e.loading != d.loads.running[e.in] || d.keeper.live[e.in] != nil || err != nil { // the load will fail of an error
 		return
 	}
 	e.loading.manifest, e.loading.partitioner = e.manifest, partitioner
 	if d.facts.Planned(e.in, false) {
-		d.prepare(e.in)
+		d.loads.prepare(e.in)
 	}
 	d.decide()
 }
 
-// inTurn reports that a load waits for its turn, still waits for it, or has it.
-type inTurn struct{ l *loading }
+// moved reports that a load waits for its turn, still waits for it, or has it.
+type moved struct{}
 
 // tell implements message. The loop of the db calls setTerms after it.
-func (t inTurn) tell(*db) { t.l.inTurn = true }
+func (moved) tell(*db) {}
 
 // setTerms tells the queue when the loads of d may begin, which every event can change.
-func (d *db) setTerms() {
+func (lo *loads) setTerms() {
 	now := time.Now()
-	for in, l := range d.loads {
-		if l.stage.Load() != waitingForTurn {
-			d.facts.Begin(in)
-		}
-		if !l.inTurn {
+	for in, l := range lo.running {
+		switch l.stage.Load() {
+		case starting:
 			continue
+		case waitingForTurn:
+		default:
+			lo.db.facts.Begin(in)
 		}
-		l.turn.Set(d.terms(in, l))
+		l.turn.Set(lo.terms(in, l))
 		reason := l.turn.Waits(now)
 		if reason != "" && reason != l.postponed {
-			d.log.Info("load postponed", "version", in.Name, "reason", reason)
+			lo.db.log.Info("load postponed", "version", in.Name, "reason", reason)
 		}
 		l.postponed = reason
 	}
@@ -86,14 +87,14 @@ func (d *db) setTerms() {
 
 // terms returns when a load may begin. What has failed before comes after what has not. Urgent versions do not wait for the windows, nor do those of which
 // a part is loaded.
-func (d *db) terms(in content.Input, l *loading) turns.Terms {
+func (lo *loads) terms(in content.Input, l *loading) turns.Terms {
 	var t turns.Terms
-	if of := d.node.reloadable.Load().Turn; of != nil {
-		t = of(d.name)
+	if of := lo.db.node.reloadable.Load().Turn; of != nil {
+		t = of(lo.db.name)
 	}
-	v, _ := d.facts.Entry(in)
-	t.Retry = v.Failure.Reason != "" && d.records[in].retries.failed > 0
-	if d.facts.Urgent(in) || d.hasBegun(in, l.following) {
+	v, _ := lo.db.facts.Entry(in)
+	t.Retry = v.Failure.Reason != "" && lo.db.records[in].retries.failed > 0
+	if lo.db.facts.Urgent(in) || lo.hasBegun(in, l.following) {
 		t.Windows = turns.Windows{}
 	}
 	return t
@@ -101,13 +102,13 @@ func (d *db) terms(in content.Input, l *loading) turns.Terms {
 
 // hasBegun reports whether some partition of a version is on another node, or, unless the version is
 // faulty, on this one. The number of partitions is assumed to be that of what is served.
-func (d *db) hasBegun(in content.Input, f version.Following) bool {
-	v, _ := d.facts.Entry(in)
-	if l := d.live[in]; l != nil && v.Failure.Kind != version.Faulty && slices.Contains(l.v.Held(), true) {
+func (lo *loads) hasBegun(in content.Input, f version.Following) bool {
+	v, _ := lo.db.facts.Entry(in)
+	if l := lo.db.keeper.live[in]; l != nil && v.Failure.Kind != version.Faulty && slices.Contains(l.v.Held(), true) {
 		return true
 	}
 	partitions := 1
-	if l := d.live[d.facts.Floor()]; l != nil {
+	if l := lo.db.keeper.live[lo.db.facts.Floor()]; l != nil {
 		partitions = l.v.Info().Partitions
 	}
 	return version.OnAnyNode(f, partitions)

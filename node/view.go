@@ -46,17 +46,17 @@ type versionView struct {
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	s, before := &d.facts, d.facts.Before()
-	d.seenWhole = d.seenWhole || d.isWhole()
+	d.keeper.seenWhole = d.keeper.seenWhole || d.keeper.isWhole()
 	v := view{
-		current: s.Current, serving: d.servedContent(), served: s.Current.Name != "" || before.Name != "", listed: len(s.Listed) > 0,
-		read: s.Source == version.Known, unfinished: d.unfinished,
-		versions: make(map[content.Input]versionView, len(s.Entries)), tried: d.tried(), whole: d.seenWhole, pin: d.pinStatus(), absent: d.memory.Absent,
+		current: s.Current, serving: d.judge.servedContent(), served: s.Current.Name != "" || before.Name != "", listed: len(s.Listed) > 0,
+		read: s.Source == version.Known, unfinished: d.lister.unfinished,
+		versions: make(map[content.Input]versionView, len(s.Entries)), tried: d.lister.tried(), whole: d.keeper.seenWhole, pin: d.pinStatus(), absent: d.memory.state.Absent,
 	}
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, record: *d.records[e.Input], Status: s.Status(e), loading: d.loads[e.Input], wrong: cmp.Or(d.wrong[e.Input], d.passedOver(e.Input)),
-			differs: d.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Coverage == version.Replicated && e.Verdict == version.Passed && e.Name > s.Current.Name}
-		if l := d.live[e.Input]; l != nil {
-			vv.live, vv.verdict = l.v, l.verdict
+		vv := versionView{Entry: e, record: *d.records[e.Input], Status: s.Status(e), loading: d.loads.running[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input)),
+			differs: d.lister.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Coverage == version.Replicated && e.Verdict == version.Passed && e.Name > s.Current.Name}
+		if l := d.keeper.live[e.Input]; l != nil {
+			vv.live, vv.verdict = l.v, l.judged.verdict
 			vv.records, vv.bytes = l.size()
 		}
 		v.versions[e.Input] = vv
@@ -64,36 +64,9 @@ func (d *db) publish() {
 	d.view.Store(&v)
 }
 
-// isWhole reports whether every partition of the current version is on this node or on a known one.
-func (d *db) isWhole() bool {
-	l := d.live[d.facts.Current]
-	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
-}
-
 // passingAttempts is how many failed attempts for a version count as a permanent failure, if the
 // failures may be temporary.
 const passingAttempts = 3
-
-// tried reports whether all versions of a db have failed, none exists, or they cannot be listed and
-// never could, for a reason of the db's own. A first failure of the source or of this node does not
-// count, nor does a db whose versions will be listed again shortly to see whether they are complete.
-func (d *db) tried() bool {
-	read := d.facts.Source == version.Known
-	if !read && d.unlistable >= passingAttempts {
-		return true
-	}
-	if (d.relooking() || d.relisting) && d.relooks < passingAttempts {
-		return false
-	}
-	for _, in := range d.facts.Listed {
-		v, _ := d.facts.Entry(in)
-		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Failure.Reason == "" || passing && v.Failure.Attempts < passingAttempts {
-			return false
-		}
-	}
-	return read
-}
 
 // exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
 const exhaustedFor = 5 * time.Minute
@@ -287,6 +260,7 @@ func (d *db) detail(shown *view, v versionView) string {
 }
 
 var stages = map[int32]string{
+	starting:       "waiting for other nodes to be known",
 	waitingForTurn: "waiting for other databases' loads",
 	planning:       "looking at the files",
 	copying:        "loading",

@@ -75,10 +75,10 @@ func (d *db) waits() []status.Wait {
 	v := d.view.Load()
 	var all []status.Wait
 	w, loads := d.loadWait(v)
-	if w.Blocks = d.atStart && v.current.Name == "" && (v.served || !v.tried); loads || w.Blocks {
+	if w.Blocks = d.followed.atStart && v.current.Name == "" && (v.served || !v.tried); loads || w.Blocks {
 		all = append(all, w)
 	}
-	if d.atStart && v.current.Name != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
+	if d.followed.atStart && v.current.Name != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
 		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: v.current.Name, Since: seconds(d.node.admission), Blocks: true,
 			What: "nodes that hold partitions of " + d.name + " which no node has that is known yet"})
 	}

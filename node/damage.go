@@ -1,0 +1,88 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/version"
+)
+
+// maxReturn limits the pause before damaged partitions are advertised again.
+const maxReturn = 5 * time.Second
+
+// damaged has a damaged block loaded again: at once the first time, otherwise after a retry, so that a faulty disk does not cause constant reads
+// from the source. A version that is being removed is loaded again only if it is needed after all.
+func (k *keeper) damaged(in content.Input, partition int) {
+	v, _ := k.db.facts.Entry(in)
+	if k.live[in] == nil || v.Removal > version.Lingering {
+		return
+	}
+	k.setAside(in, partition)
+	if r := k.db.records[in]; v.Removal == version.Staying && slices.Contains(r.reloaded, partition) {
+		k.db.facts.Fail(in, version.Failure{Reason: fmt.Sprintf("the block of partition %d was damaged again after it had been loaded again", partition)})
+	} else if v.Removal == version.Staying {
+		r.reloaded = append(r.reloaded, partition)
+	}
+	k.db.decide()
+}
+
+// setAside marks a block for replacement by the next load. If the file cannot be moved, that load finds
+// it again, and ends with the partition missing. A load that runs is followed by another one.
+func (k *keeper) setAside(in content.Input, partition int) {
+	l := k.live[in]
+	log := k.db.log.With("version", in.Name, "partition", partition)
+	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
+	if err == nil {
+		err = dir.SetAside(partition)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("a damaged block cannot be set aside", "error", err)
+	} else {
+		l.forget(partition)
+	}
+	l.v.SetDamaged(partition)
+	l.damaged[partition] = false
+	k.withdrawDamaged(l)
+	if running := k.db.loads.running[in]; running != nil {
+		running.outdated = true
+	}
+	k.see(l)
+}
+
+// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
+// other nodes do not give up good ones for it. A partition that no other node holds is advertised: what can still be
+// read of it, others can only read here.
+func (k *keeper) withdrawDamaged(l *live) {
+	for p, withdrawn := range l.damaged {
+		switch held := l.Replicas(p) > 0; {
+		case held && !withdrawn:
+			l.damaged[p] = true
+			l.Withdraw(p)
+		case !held && withdrawn && !l.returning:
+			l.returning = true
+			k.db.bg.tellAfter(minBackoff+rand.N(maxReturn), returning{l}) // so that of two nodes with damaged blocks one returns first
+		}
+	}
+}
+
+// returning says that damaged partitions of a version may be advertised again.
+type returning struct{ l *live }
+
+// tell implements message.
+func (r returning) tell(d *db) {
+	r.l.returning = false
+	if d.keeper.live[r.l.in()] != r.l {
+		return
+	}
+	for p, withdrawn := range r.l.damaged {
+		if withdrawn && r.l.Replicas(p) == 0 {
+			r.l.damaged[p] = false
+			r.l.Advertise(p)
+		}
+	}
+}
