@@ -81,13 +81,18 @@ func (d *decision) activate() {
 }
 
 // successor returns the version to switch to, or nil. What was served before a restart comes last if the pin does not
-// allow it: it is served only until another version is ready.
+// allow it: it is served only until another version is ready. A node that has served nothing, or has lost its disk, does not begin with something
+// older than what other nodes serve: clients may have read that here.
 func (d *decision) successor() *Entry {
 	var served *Entry
-	before := d.Before()
+	before, least := d.Before(), ""
+	if before.Name == "" && d.Current.Name == "" {
+		least = d.taken().Name
+	}
 	for i := len(d.Entries) - 1; i >= 0; i-- {
 		v := &d.Entries[i]
 		switch {
+		case v.Name < least:
 		case d.isBehind(v.Input) || d.Unrecorded && v.Input != before && d.Pin.Allows(d.Current.Name) || !d.isReady(v):
 		case d.Pin.Allows(v.Name):
 			return v

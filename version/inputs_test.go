@@ -219,6 +219,14 @@ var takenScripts = map[string][]step{
 		{Planned{in("4"), false}, "", "1:ACTIVE* 3:PREPARED 4:PREPARED"},
 		{here("4"), "activate 4, retire 1, retire 3", "1:REMOVING 3:REMOVING 4:ACTIVE*"},
 	},
+	"a node that has served nothing does not begin with something older than what other nodes serve": {
+		{start{Start{Taken: in("3")}, list("2", "4")}, "open 3, open 4, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{waiting("4"), "", "2:AVAILABLE 3:AVAILABLE 4:PREPARED"},
+		{NotFound{in("3")}, "load 3", "2:AVAILABLE 3:BUILDING 4:PREPARED"},
+		{elsewhere("2"), "retire 2", "2:REMOVING 3:BUILDING 4:PREPARED"},
+		{Planned{in("3"), false}, "", "2:REMOVING 3:PREPARED 4:PREPARED"},
+		{elsewhere("3"), "activate 3", "2:REMOVING 3:ACTIVE* 4:PREPARED"},
+	},
 	"what other nodes serve is held here: a newer version does not wait for it": {
 		{start{Start{Local: inputs("1"), Served: in("1"), Taken: in("3")}, list("1", "3", "4")}, "open 1, open 3, open 4", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 3:AVAILABLE 4:AVAILABLE"},
