@@ -105,7 +105,7 @@ var layers = []layer{
 	{"zk", []string{"internal/sleep", "zk/internal/wire", "internal/content"}},
 	{"zk/internal/wire", nil},
 	{"zk/zktest", nil},
-	{"store", []string{"blocks", "internal/fsys", "internal/knownjson", "internal/names", "internal/content"}},
+	{"store", []string{"blocks", "internal/fsys", "internal/knownjson", "internal/names", "internal/parallel", "internal/content"}},
 	{"extsort", []string{"internal/fsys", "internal/offheap"}},
 	{"blocks", []string{"blocks/internal/decode", "blocks/internal/file", "blocks/internal/filter", "blocks/internal/index", "internal/knownjson"}},
 	{"blocks/internal/file", nil},

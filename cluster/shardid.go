@@ -56,7 +56,8 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if stored != "" {
 		j.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
-	if err := writeShardID(j.o.ShardIDFile, id); err != nil {
+	// Without a newline: the original sequins uses the whole content as the id.
+	if err := fsys.WriteFile(fsys.OS, j.o.ShardIDFile+".tmp", j.o.ShardIDFile, []byte(id), true); err != nil {
 		j.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
 	}
 	return id, nil
@@ -155,17 +156,4 @@ func readShardID(path string) (string, error) {
 		return "", fmt.Errorf("%s: %q is not a number from 1 to %d", path, id, maxShardID)
 	}
 	return id, nil
-}
-
-// writeShardID replaces the file with a shard id. It writes no newline: the original sequins uses the whole content as
-// the id.
-func writeShardID(path, id string) error {
-	f, err := fsys.OS.Create(path + ".tmp")
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write([]byte(id)); err != nil {
-		return errors.Join(err, f.Close(), fsys.OS.Remove(f.Name()))
-	}
-	return fsys.Publish(fsys.OS, f, path)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,17 +107,10 @@ func (d *Dir) Missing(want []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := make(map[int]bool, len(complete))
-	for _, p := range complete {
-		has[p] = true
-	}
-	var missing []int
-	for _, p := range want {
-		if !has[p] {
-			missing = append(missing, p)
-		}
-	}
-	return missing, nil
+	return slices.DeleteFunc(slices.Clone(want), func(p int) bool {
+		_, found := slices.BinarySearch(complete, p)
+		return found
+	}), nil
 }
 
 // Staged returns the size of the temporary files of a load.

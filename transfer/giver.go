@@ -91,21 +91,6 @@ func (t *Transfer) dir(db string, c content.Content) *store.Dir {
 	return dir
 }
 
-// made returns what a block was made from, as JSON; "" if that is not known.
-func (t *Transfer) made(db string, c content.Content, p int) string {
-	dir := t.dir(db, c)
-	if dir == nil {
-		return ""
-	}
-	for _, m := range dir.Made() {
-		if m.Partition == p {
-			data, _ := json.Marshal(m) // strings and numbers can be encoded
-			return string(data)
-		}
-	}
-	return ""
-}
-
 // serveBlock sends the file of a block.
 func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db string, h *version.Handle, p int) (int, string) {
 	if h == nil {
@@ -129,8 +114,11 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
 	w.Header().Set(content.Header, h.Content().Code())
-	if made := t.made(db, h.Content(), p); made != "" {
-		w.Header().Set(madeHeader, made)
+	if dir := t.dir(db, h.Content()); dir != nil {
+		if made, known := dir.Made(p); known {
+			data, _ := json.Marshal(made) // strings and numbers can be encoded
+			w.Header().Set(madeHeader, string(data))
+		}
 	}
 	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: t.newPulse()}
 	if err := b.CopyTo(out, out.wait); err != nil {
