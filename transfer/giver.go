@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,14 +14,6 @@ import (
 	"sequins/store"
 	"sequins/version"
 )
-
-// file is a block that can be sent: a blocks.Reader.
-type file interface {
-	CopyTo(w io.Writer, wait func(bytes int) error) error
-	Size() int64
-}
-
-var _ file = (*blocks.Reader)(nil)
 
 // errSlow ends a copy whose other side is too slow.
 var errSlow = errors.New("the other node is too slow")
@@ -96,7 +86,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	if h == nil {
 		return http.StatusNotFound, "the content is not here"
 	}
-	b, ok := h.Block(p).(file)
+	b, ok := h.Block(p).(*blocks.Reader)
 	if held := h.Held(); !ok || p >= len(held) || !held[p] {
 		return http.StatusNotFound, "the partition is not here"
 	}
@@ -120,8 +110,8 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 			w.Header().Set(madeHeader, string(data))
 		}
 	}
-	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: t.newPulse()}
-	if err := b.CopyTo(out, out.wait); err != nil {
+	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
+	if err := b.CopyTo(out, func(n int) error { return t.give.rate.WaitN(ctx, n) }); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
 		}
@@ -140,20 +130,11 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 
 // A sender is the connection with a node that a block is sent to.
 type sender struct {
-	t   *Transfer
-	ctx context.Context
-	db  string
-	w   http.ResponseWriter
+	t  *Transfer
+	db string
+	w  http.ResponseWriter
 	pulse
 	sent int64
-}
-
-// wait waits until n bytes may be sent.
-func (s *sender) wait(n int) error {
-	if err := s.t.give.rate.WaitN(s.ctx, n); err != nil {
-		return fmt.Errorf("cut off: %w", err)
-	}
-	return nil
 }
 
 // Write implements io.Writer.

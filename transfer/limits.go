@@ -26,7 +26,6 @@ type lane struct {
 	mu      sync.Mutex
 	streams int
 	limit   int
-	waiting int           // copies
 	changed chan struct{} // closed when a place may be free
 }
 
@@ -67,8 +66,6 @@ func (l *lane) enter() (ok bool, changed <-chan struct{}) {
 func (l *lane) wait(ctx context.Context, most time.Duration) error {
 	late := time.NewTimer(most)
 	defer late.Stop()
-	l.await(1)
-	defer l.await(-1)
 	for {
 		ok, changed := l.enter()
 		if ok {
@@ -84,32 +81,11 @@ func (l *lane) wait(ctx context.Context, most time.Duration) error {
 	}
 }
 
-func (l *lane) await(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting += n
-}
-
-// isWanted reports whether a copy waits for a place.
-func (l *lane) isWanted() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting > 0
-}
-
 func (l *lane) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.streams--
 	l.wake()
-}
-
-// fair returns the bytes per second that a copy has at least if all places are taken, unless something else than this node is slow; at most as many
-// as are given.
-func (l *lane) fair(most float64) float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return min(most, float64(l.rate.Limit())/float64(2*l.limit))
 }
 
 // A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place
@@ -120,8 +96,11 @@ type pulse struct {
 	left     time.Duration // how long the other side may take until the next byte
 }
 
-func (t *Transfer) newPulse() pulse {
-	return pulse{least: t.o.LeastRate, patience: t.o.Patience, left: t.o.Patience}
+// newPulse returns the pulse of a copy that has a place in a lane. If all places are taken, the lane's limit may explain half of its share.
+func (t *Transfer) newPulse(l *lane) pulse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return pulse{least: min(t.o.LeastRate, float64(l.rate.Limit())/float64(2*l.limit)), patience: t.o.Patience, left: t.o.Patience}
 }
 
 // add counts n bytes that took a while, and reports whether the other side is fast enough.

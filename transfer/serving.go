@@ -6,9 +6,9 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 
 	"sequins/internal/content"
+	"sequins/internal/parallel"
 )
 
 // served is what a node serves of a db, as other nodes read it.
@@ -39,27 +39,19 @@ func (t *Transfer) AnswerServing(w http.ResponseWriter) {
 // Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer until ctx ends, or with something else,
 // are left out.
 func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[string]content.Content {
-	var (
-		mu     sync.Mutex
-		asking sync.WaitGroup
-		all    = make(map[string]map[string]content.Content)
-		slots  = make(chan struct{}, askedAtOnce)
-	)
-	for _, addr := range addrs {
-		slots <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-slots }()
-			contents, err := t.serving(ctx, addr)
-			if err != nil {
-				t.o.Logger.Info("another node does not report what it serves", "peer", addr, "error", err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all[addr] = contents
-		})
+	answers := make([]map[string]content.Content, len(addrs))
+	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) (err error) {
+		if answers[i], err = t.serving(ctx, addrs[i]); err != nil {
+			t.o.Logger.Info("another node does not report what it serves", "peer", addrs[i], "error", err)
+		}
+		return nil
+	})
+	all := make(map[string]map[string]content.Content)
+	for i, addr := range addrs {
+		if answers[i] != nil {
+			all[addr] = answers[i]
+		}
 	}
-	asking.Wait()
 	return all
 }
 
