@@ -131,12 +131,11 @@ func (f *filling) passOver() {
 
 // patience returns how long a reader may take until its next block.
 func (f *filling) patience(addr string) time.Duration {
-	most := f.times.Most
-	if f.took > 0 {
-		most = max(f.times.Least, patienceFactor*f.took)
+	switch {
+	case !f.peer(addr).loading:
+		return f.o.Times.Silent
+	case f.took > 0:
+		return max(f.o.Times.Silent, patienceFactor*f.took)
 	}
-	if !f.peer(addr).loading {
-		return min(most, f.times.Silent)
-	}
-	return most
+	return f.o.Times.Most
 }
