@@ -61,8 +61,8 @@ func (c *Cluster) Join(ctx context.Context) error {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.running.Go(func() { c.watchMembers(j.nodes) })
-	c.running.Go(c.watchDatabases)
+	c.keep(c.ctx, j.nodes, nil, c.updateMembers)
+	c.keep(c.ctx, c.o.Session.Watch(zk.PartitionsDir, false), nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
 	if err := j.until(ctx, j.unsettled); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
