@@ -23,8 +23,7 @@ type Dir struct {
 
 	listing   sync.Mutex  // guards the file of the list and the fields below
 	list      []listEntry // see entries
-	unwritten int         // number of entries that Record has changed since the list was written
-	written   int         // number of blocks of which the written list says what they were made from
+	unwritten bool        // Record has changed entries since the list was written
 }
 
 // Manifest returns the plan of the content.

@@ -118,8 +118,7 @@ func (d *Dir) SetList(list []Listed) error {
 	return d.writeList(entries)
 }
 
-// Record notes what blocks were made from. They are written when they are an eighth of all that are listed, or with the next SetList or
-// SaveList.
+// Record notes what blocks were made from, for the next SetList or SaveList to write.
 func (d *Dir) Record(made []Made) error {
 	d.listing.Lock()
 	defer d.listing.Unlock()
@@ -131,17 +130,15 @@ func (d *Dir) Record(made []Made) error {
 	for _, m := range made {
 		d.entries()[m.Partition].setMade(m)
 	}
-	if d.unwritten += len(made); d.unwritten <= d.written/8 {
-		return nil
-	}
-	return d.writeList(d.list)
+	d.unwritten = d.unwritten || len(made) > 0
+	return nil
 }
 
 // SaveList writes all that Record has noted.
 func (d *Dir) SaveList() error {
 	d.listing.Lock()
 	defer d.listing.Unlock()
-	if d.unwritten == 0 {
+	if !d.unwritten {
 		return nil
 	}
 	return d.writeList(d.list)
@@ -151,14 +148,14 @@ func (d *Dir) SaveList() error {
 func (d *Dir) writeList(entries []listEntry) error {
 	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
 	defer d.store.mu.RUnlock()
-	data, written, err := encodeList(entries)
+	data, err := encodeList(entries)
 	if err == nil && !d.gone {
 		err = d.store.write(listFile, filepath.Join(d.path, listName), data)
 	}
 	if err != nil {
 		return fmt.Errorf("listing the blocks of %s: %w", d.path, err)
 	}
-	d.list, d.unwritten, d.written = entries, 0, written
+	d.list, d.unwritten = entries, false
 	return nil
 }
 
@@ -199,13 +196,11 @@ func decodeList(data []byte, partitions int) (entries []listEntry) {
 	return entries
 }
 
-// encodeList returns the content of the file, and the number of blocks of which it says what they were made from.
-func encodeList(entries []listEntry) (data []byte, made int, err error) {
+// encodeList returns the content of the file.
+func encodeList(entries []listEntry) ([]byte, error) {
 	body := []byte("[")
 	for p, e := range entries {
-		if len(e.text) > 0 {
-			made++
-		} else if e.Size == 0 {
+		if e.text == "" && e.Size == 0 {
 			continue
 		}
 		if len(body) > 1 {
@@ -214,6 +209,5 @@ func encodeList(entries []listEntry) (data []byte, made int, err error) {
 		body = fmt.Appendf(body, `{"partition":%d,"size":%d,"mod_time":%d,"records":%d,"footer":%d,"raw_bytes":%d,"max_value":%d,"made":"%s"}`,
 			p, e.Size, e.ModTime, e.Records, e.Footer, e.RawBytes, e.MaxValue, e.text)
 	}
-	data, err = listFile.seal(append(body, ']'))
-	return data, made, err
+	return listFile.seal(append(body, ']'))
 }

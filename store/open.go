@@ -15,9 +15,8 @@ const openAtOnce = 16
 
 // Opened is an open block, or the reason why it cannot be opened.
 type Opened struct {
-	Block  *blocks.Reader
-	Listed Listed // what is to be listed of it
-	Err    error
+	Block *blocks.Reader
+	Err   error
 }
 
 // OpenAll opens the blocks of partitions. Those that are known by the list of List are opened at their first use (see
@@ -25,11 +24,7 @@ type Opened struct {
 func (d *Dir) OpenAll(partitions []int, list []Listed) []Opened {
 	results := make([]Opened, len(partitions))
 	_ = parallel.Run(context.Background(), min(openAtOnce, len(partitions)), len(partitions), func(_ context.Context, i int) error {
-		was := list[partitions[i]]
-		block, err := d.open(partitions[i], was.Known)
-		if results[i] = (Opened{Block: block, Err: err}); err == nil {
-			results[i].Listed = Describe(block, was)
-		}
+		results[i].Block, results[i].Err = d.open(partitions[i], list[partitions[i]].Known)
 		return nil
 	})
 	return results
