@@ -1,7 +1,10 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,6 +22,8 @@ type served struct {
 
 const (
 	servingType = "application/vnd.sequins.serving+json"
+	maxServing  = 8 << 20 // bytes of an answer
+	maxServed   = 1 << 16 // dbs in it
 	// askedAtOnce is the number of nodes that are asked in parallel.
 	askedAtOnce = 64
 )
@@ -57,7 +62,12 @@ func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[s
 
 func (t *Transfer) serving(ctx context.Context, addr string) (map[string]content.Content, error) {
 	var answers map[string]served
-	err := t.ask(ctx, addr, "/?proxy=serving", "", question{servingType, 8 << 20, 1 << 16, 1 << 17}, &answers)
+	err := t.ask(ctx, addr, "/?proxy=serving", "", servingType, maxServing, func(data []byte) error {
+		if bytes.Count(data, []byte(",")) > 2*maxServed { // an element may take 30 times its bytes in memory
+			return errors.New("it has too many dbs")
+		}
+		return json.Unmarshal(data, &answers)
+	})
 	if err != nil {
 		return nil, err
 	}
