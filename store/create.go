@@ -54,7 +54,8 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 	}
 	switch {
 	case err == nil && d.manifest.Content() == m.Content():
-		return d, "", s.revive(d)
+		// Make it ready for a load: the process that wrote its manifest may have been killed before that was durable.
+		return d, "", errors.Join(s.fs.MkdirAll(d.Temp()), s.fs.SyncDir(path))
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.refuseStranger(path)
 	case errors.Is(err, blocks.ErrCorrupt):
@@ -78,13 +79,4 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 	}
 	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
 	return s.dirs[path], trash, nil
-}
-
-// revive makes a directory that is there ready for a load: its manifest durable, as the process
-// that wrote it may have been killed before it was, and its directory for temporary files there.
-func (s *Store) revive(d *Dir) error {
-	if err := s.fs.MkdirAll(d.Temp()); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(d.path)
 }

@@ -245,7 +245,13 @@ func (s *Store) Remove(db string, in content.Input) error {
 	if err != nil {
 		return err
 	}
-	trash, err := s.remove(path)
+	s.mu.Lock()
+	_, err = s.fs.Stat(filepath.Join(path, manifestName))
+	trash := ""
+	if err == nil {
+		trash, err = s.discard(path)
+	}
+	s.mu.Unlock()
 	if err == nil {
 		err = s.fs.RemoveAll(trash)
 	}
@@ -255,15 +261,6 @@ func (s *Store) Remove(db string, in content.Input) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
-}
-
-func (s *Store) remove(path string) (trash string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.fs.Stat(filepath.Join(path, manifestName)); err != nil {
-		return "", err
-	}
-	return s.discard(path)
 }
 
 // discard renames a content's directory to a name that makes it trash, durably.

@@ -90,13 +90,11 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	if held := h.Held(); !ok || p >= len(held) || !held[p] {
 		return http.StatusNotFound, "the partition is not here"
 	}
-	if ok, _ := t.give.enter(); !ok || t.ending.Err() != nil {
-		if ok {
-			t.give.leave()
-		}
+	places := t.give.places.Load()
+	if t.ending.Err() != nil || !places.TryAcquire(1) {
 		return http.StatusServiceUnavailable, "this node is giving as many blocks as it may: try again"
 	}
-	defer t.give.leave()
+	defer places.Release(1)
 	defer t.o.Metrics.Stream("given")()
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()

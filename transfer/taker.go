@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,10 +65,13 @@ type Want struct {
 // Fetch copies a block from a node, verifies and publishes it. It waits until fewer blocks are being received than may be. Errors wrap one of
 // this package's, or are those of the connection or of ctx. Those that are not of ctx, ErrBusy, ErrCrowded or ErrElsewhere are logged.
 func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
-	if err := t.take.wait(ctx, t.o.Queue); err != nil {
-		return err
+	waiting, cancel := context.WithTimeout(ctx, t.o.Queue)
+	defer cancel()
+	places := t.take.places.Load()
+	if places.Acquire(waiting, 1) != nil {
+		return cmp.Or(ctx.Err(), ErrCrowded)
 	}
-	defer t.take.leave()
+	defer places.Release(1)
 	defer t.o.Metrics.Stream("received")()
 	m := w.Dir.Manifest()
 	err := t.fetch(ctx, addr, w, m)
