@@ -14,12 +14,6 @@ import (
 	"sequins/internal/parallel"
 )
 
-// served is what a node serves of a db, as other nodes read it.
-type served struct {
-	Name    string `json:"name"`
-	Content string `json:"content"` // see content.Content.Code
-}
-
 const (
 	servingType = "application/vnd.sequins.serving+json"
 	maxServing  = 8 << 20 // bytes of an answer
@@ -30,11 +24,9 @@ const (
 
 // AnswerServing answers another node, which the caller has authorized, with what this node serves: see Options.Serving.
 func (t *Transfer) AnswerServing(w http.ResponseWriter) {
-	all := make(map[string]served)
+	all := make(map[string]content.Content)
 	if t.o.Serving != nil {
-		for db, c := range t.o.Serving() {
-			all[db] = served{c.Name, c.Code()}
-		}
+		maps.Copy(all, t.o.Serving())
 	}
 	if code, text := answer(w, servingType, "", all); code != http.StatusOK {
 		http.Error(w, text, code)
@@ -47,6 +39,7 @@ func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[s
 	answers := make([]map[string]content.Content, len(addrs))
 	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) (err error) {
 		if answers[i], err = t.serving(ctx, addrs[i]); err != nil {
+			answers[i] = nil
 			t.o.Logger.Info("another node does not report what it serves", "peer", addrs[i], "error", err)
 		}
 		return nil
@@ -60,24 +53,19 @@ func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[s
 	return all
 }
 
-func (t *Transfer) serving(ctx context.Context, addr string) (map[string]content.Content, error) {
-	var answers map[string]served
-	err := t.ask(ctx, addr, "/?proxy=serving", "", servingType, maxServing, func(data []byte) error {
-		if bytes.Count(data, []byte(",")) > 2*maxServed { // an element may take 30 times its bytes in memory
+func (t *Transfer) serving(ctx context.Context, addr string) (all map[string]content.Content, err error) {
+	err = t.ask(ctx, addr, "/?proxy=serving", "", servingType, maxServing, func(data []byte) error {
+		if bytes.Count(data, []byte(",")) > 4*maxServed { // an element may take 30 times its bytes in memory
 			return errors.New("it has too many dbs")
 		}
-		return json.Unmarshal(data, &answers)
+		return json.Unmarshal(data, &all)
 	})
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[string]content.Content, len(answers))
-	for db, s := range answers {
-		if all[db], err = content.Parse(s.Name, s.Content); err != nil {
-			return nil, fmt.Errorf("db %.100q: %w", db, err)
+	for db, c := range all {
+		if err == nil && !c.Valid() {
+			err = fmt.Errorf("db %.100q: %.300q is not a content", db, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // Latest returns what most nodes serve of a db, from a result of Serving, and the sorted addresses of the nodes that serve it: the content with the

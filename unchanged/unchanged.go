@@ -50,7 +50,12 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, byte
 	if err := r.heads.learn(ctx, atOnce, r.distinct(want), r.head); err != nil {
 		return nil, 0, err
 	}
-	similar := r.similar(want, former)
+	outlines := make(map[string]bool)
+	for _, f := range former {
+		outlines[f.Outline] = true
+	}
+	outline := r.hasher(r.heads)
+	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(outline(p))] }) // there is none of ""
 	if err := r.learnChecksums(ctx, similar); err != nil {
 		return nil, 0, err
 	}
@@ -85,21 +90,6 @@ func (r *Reuse) canLink(former []store.Former) bool {
 		}
 	}
 	return false
-}
-
-// similar returns those of some partitions of which there are former blocks whose inputs are the same as far as it is known.
-func (r *Reuse) similar(want []int, former []store.Former) (similar []int) {
-	outlines := make(map[string]bool)
-	for _, f := range former {
-		outlines[f.Outline] = true
-	}
-	outline := r.hasher(r.heads)
-	for _, p := range want {
-		if outlines[outlineOf(outline(p))] { // there is none of ""
-			similar = append(similar, p)
-		}
-	}
-	return similar
 }
 
 // learnChecksums learns the checksums of the files of partitions.
