@@ -51,7 +51,7 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if j.quiet > j.o.Converge { // others may join late, after ZooKeeper was unreachable
 		quiet = max(quiet, j.quiet)
 	}
-	if err := j.until(ctx, j.quietly(quiet, j.nodes, claims)); err != nil {
+	if err := j.until(ctx, j.changing(quiet, j.nodes, claims)); err != nil {
 		return "", err
 	}
 	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.

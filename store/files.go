@@ -71,14 +71,10 @@ func (k fileKind) read(f fsys.FS, path string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a file.
+// write replaces a file. The name of the temporary file is never the same twice.
 func (s *Store) write(k fileKind, path string, data []byte) error {
-	return fsys.WriteFile(s.fs, s.tempName(path), path, data, !k.cache)
-}
-
-// tempName returns a name for a file that will be called final, never the same twice.
-func (s *Store) tempName(final string) string {
-	return final + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
+	temp := path + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
+	return fsys.WriteFile(s.fs, temp, path, data, !k.cache)
 }
 
 // damaged makes the error for a damaged file, with the offset where that is known.

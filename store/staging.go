@@ -80,25 +80,18 @@ func (s Staging) remove(name string) error {
 // already is replaced. If it fails, some of the blocks may be published; the error wraps
 // [fs.ErrNotExist] if one of them is not there, or the content has been removed.
 func (d *Dir) Publish(s Staging, partitions ...int) error {
-	if err := d.rename(s, partitions); err != nil {
-		return fmt.Errorf("publishing blocks: %w", err)
-	}
-	return d.store.fs.SyncDir(d.path)
-}
-
-func (d *Dir) rename(s Staging, partitions []int) error {
 	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
 	defer d.store.mu.RUnlock()
 	for _, p := range partitions {
-		if err := d.check(p); err != nil {
-			return err
+		err := d.check(p)
+		if err == nil {
+			err = d.store.fs.Rename(filepath.Join(d.path, blockName(p)+s.suffix()), d.BlockPath(p))
 		}
-		temp := filepath.Join(d.path, blockName(p)+s.suffix())
-		if err := d.store.fs.Rename(temp, d.BlockPath(p)); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("publishing blocks: %w", err)
 		}
 	}
-	return nil
+	return d.store.fs.SyncDir(d.path)
 }
 
 // Missing returns those of some ascending partitions that have no block.

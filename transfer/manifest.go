@@ -50,25 +50,17 @@ func (t *Transfer) Manifest(ctx context.Context, addrs []string, db string, c co
 		asking, cancel := context.WithTimeout(ctx, manifestTimeout)
 		err := t.ask(asking, addr, about(db, c, "blocks"), c.Code(), manifestType, maxManifest, m.UnmarshalJSON)
 		cancel()
-		if err == nil {
-			err = checkManifest(m, db, c)
-		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case m.DB != db || m.Content() != c:
+			err = fmt.Errorf("its manifest is that of content %.100s of version %.100s of %.100s", m.Content().Code(), m.Version, m.DB)
+		case m.Partitions < 1:
+			err = errors.New("its manifest has no partitions")
+		default:
 			m.Created = time.Now()
 			return m, nil
 		}
 		failed = errors.Join(failed, fmt.Errorf("node %s: %w", addr, err))
 	}
 	return store.Manifest{}, failed
-}
-
-// checkManifest returns an error unless m is the manifest of a content of a db, with data.
-func checkManifest(m store.Manifest, db string, c content.Content) error {
-	switch {
-	case m.DB != db || m.Content() != c:
-		return fmt.Errorf("its manifest is that of content %.100s of version %.100s of %.100s", m.Content().Code(), m.Version, m.DB)
-	case m.Partitions < 1:
-		return errors.New("its manifest has no partitions")
-	}
-	return nil
 }

@@ -162,9 +162,19 @@ func accepts(resp *http.Response, code string) error {
 
 // verify checks a received block as a whole.
 func (w *Want) verify(ctx context.Context, path string) error {
+	m := w.Dir.Manifest()
 	r, err := blocks.Open(path)
 	if err == nil {
-		err = w.check(ctx, r)
+		if p := r.Properties(); p.Partition != w.Partition || p.Partitions != m.Partitions {
+			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.Partition, m.Partitions)
+		} else {
+			err = r.VerifyKeys(ctx, func(key []byte) error {
+				if p := w.Partitioner.Partition(key, m.Partitions); p != w.Partition {
+					return fmt.Errorf("a key belongs to partition %d", p)
+				}
+				return nil
+			})
+		}
 		err = errors.Join(err, r.Close())
 	}
 	switch {
@@ -174,19 +184,6 @@ func (w *Want) verify(ctx context.Context, path string) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", ErrDisk, err)
-}
-
-func (w *Want) check(ctx context.Context, r *blocks.Reader) error {
-	m := w.Dir.Manifest()
-	if p := r.Properties(); p.Partition != w.Partition || p.Partitions != m.Partitions {
-		return fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.Partition, m.Partitions)
-	}
-	return r.VerifyKeys(ctx, func(key []byte) error {
-		if p := w.Partitioner.Partition(key, m.Partitions); p != w.Partition {
-			return fmt.Errorf("a key belongs to partition %d", p)
-		}
-		return nil
-	})
 }
 
 // receive copies the body of an answer to a file, and cancels the request when the node is too slow: the time until each read returns counts
