@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sequins/blocks"
 	"sequins/internal/content"
 )
 
@@ -148,17 +150,14 @@ func (s *Store) writeState(path string, data []byte) error {
 	return nil
 }
 
-// beginState writes the zero State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
+// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
 func (s *Store) beginState(db, path string) error {
-	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	state, err := s.State(db)
+	if errors.Is(err, blocks.ErrCorrupt) {
+		return nil //nolint:nilerr // State returns it
 	}
-	inputs, err := s.Contents(db)
-	if err != nil || len(inputs) > 0 {
-		return err
-	}
-	data, err := encodeState(State{})
-	if err != nil {
+	data, eerr := encodeState(state)
+	if err = cmp.Or(err, eerr); err != nil {
 		return err
 	}
 	return s.writeState(path, data)

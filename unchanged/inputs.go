@@ -27,27 +27,14 @@ const (
 	outlineDigits = 16
 )
 
-// inputs are the inputs of the partitions of a plan.
-type inputs struct {
-	src      source.Source
-	sums     *Sums
-	plan     *load.Plan
-	read     source.ReadOptions
-	settings string
-	columns  bool // of directories are part of the values
-	files    [][]source.File
-
-	heads, checksums facts
-}
-
 // facts are what is known of files, by name; "" of a file of which it cannot be known, which is final for this load.
 type facts map[string]string
 
 // distinct returns the files of partitions, each once.
-func (in *inputs) distinct(partitions []int) (files []source.File) {
+func (r *Reuse) distinct(partitions []int) (files []source.File) {
 	seen := make(map[string]bool)
 	for _, p := range partitions {
-		of := in.files[p]
+		of := r.files[p]
 		if len(of) > 0 && seen[of[0].Name] {
 			continue // then the others, too
 		}
@@ -77,34 +64,34 @@ func (known facts) learn(ctx context.Context, workers int, files []source.File, 
 }
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
-func (in *inputs) head(ctx context.Context, file source.File) (string, error) {
-	if in.plan.Format == load.FormatBlocks || in.sums.checksummer != nil {
+func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
+	if r.plan.Format == load.FormatBlocks || r.sums.checksummer != nil {
 		return "none", nil
 	}
 	h := sha256.New()
-	if err := in.readInto(ctx, h, file, headSize); err != nil {
+	if err := r.readInto(ctx, h, file, headSize); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // checksum returns the checksum of a file, and reads the file if it has to.
-func (in *inputs) checksum(ctx context.Context, file source.File) (string, error) {
+func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) {
 	switch {
-	case in.plan.Format == load.FormatBlocks:
+	case r.plan.Format == load.FormatBlocks:
 		return "sha256 " + file.Mark, nil
-	case in.sums.checksummer != nil:
-		return in.sums.checksummer.Checksum(ctx, in.plan.DB, in.plan.Version, file)
+	case r.sums.checksummer != nil:
+		return r.sums.checksummer.Checksum(ctx, r.plan.DB, r.plan.Version, file)
 	}
-	if err := in.readInto(ctx, io.Discard, file, math.MaxInt64); err != nil {
+	if err := r.readInto(ctx, io.Discard, file, math.MaxInt64); err != nil {
 		return "", err
 	}
-	return in.sums.sum(file), nil // Sums is below src
+	return r.sums.sum(file), nil // Sums is below src
 }
 
 // readInto reads at most a number of bytes of a file.
-func (in *inputs) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
-	f, err := in.src.Open(ctx, in.plan.DB, in.plan.Version, file, in.read)
+func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
+	f, err := r.src.Open(ctx, r.plan.DB, r.plan.Version, file, r.read)
 	if err != nil {
 		return err
 	}
@@ -117,7 +104,7 @@ func (in *inputs) readInto(ctx context.Context, w io.Writer, file source.File, m
 
 // hasher returns a function that returns the hash of the input of a partition as far as it is known; "" if one of its files is not. Of its
 // name, only the columns in directories can be part of a block.
-func (in *inputs) hasher(known facts) func(p int) string {
+func (r *Reuse) hasher(known facts) func(p int) string {
 	cache := make(map[*source.File]string) // by the first file: the files of all partitions are the same if they are not aligned
 	hashFiles := func(files []source.File) string {
 		h := sha256.New()
@@ -126,7 +113,7 @@ func (in *inputs) hasher(known facts) func(p int) string {
 				return ""
 			}
 			fmt.Fprintf(h, "%d %q", f.Size, known[f.Name])
-			if in.columns {
+			if r.columns {
 				fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
 			}
 			fmt.Fprintln(h)
@@ -135,10 +122,10 @@ func (in *inputs) hasher(known facts) func(p int) string {
 	}
 	return func(p int) string {
 		files := "no files"
-		if len(in.files[p]) > 0 {
-			first, found := &in.files[p][0], false
+		if len(r.files[p]) > 0 {
+			first, found := &r.files[p][0], false
 			if files, found = cache[first]; !found {
-				files = hashFiles(in.files[p])
+				files = hashFiles(r.files[p])
 				cache[first] = files
 			}
 		}
@@ -146,7 +133,7 @@ func (in *inputs) hasher(known facts) func(p int) string {
 			return ""
 		}
 		h := sha256.New()
-		fmt.Fprintf(h, "%s%d %s\n%d of %d %s\n", scheme, len(in.settings), in.settings, p, in.plan.Partitions, files)
+		fmt.Fprintf(h, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, files)
 		return hex.EncodeToString(h.Sum(nil))
 	}
 }

@@ -21,21 +21,29 @@ const maxTries = 3
 
 // A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
 type Reuse struct {
-	*inputs
 	loader  *load.Loader
+	src     source.Source
+	sums    *Sums
+	read    source.ReadOptions
+	plan    *load.Plan
 	staging store.Staging
-	off     bool // blocks depend on more than their files
+
+	settings string          // that determine the blocks
+	files    [][]source.File // by partition
+	columns  bool            // of directories are part of the values
+	off      bool            // blocks depend on more than their files
+
+	heads, checksums facts
 }
 
 // New returns the Reuse of a load by plan into staging. src is the source of the loader, which is above sums; read has its
 // limit.
 func New(loader *load.Loader, src source.Source, sums *Sums, read source.ReadOptions, plan *load.Plan, staging store.Staging) *Reuse {
-	in := &inputs{src: src, sums: sums, plan: plan, read: read, heads: make(facts), checksums: make(facts)}
-	m := plan.Manifest()
-	in.columns = m.Fields != nil && m.Fields.PartitionColumns
-	r := &Reuse{inputs: in, loader: loader, staging: staging}
-	settings, files, ok := loader.MadeFrom(plan)
-	in.settings, in.files, r.off = settings, files, !ok
+	r := &Reuse{loader: loader, src: src, sums: sums, read: read, plan: plan, staging: staging, heads: make(facts), checksums: make(facts)}
+	fields, ok := plan.Manifest().Fields, false
+	r.columns = fields != nil && fields.PartitionColumns
+	r.settings, r.files, ok = loader.MadeFrom(plan)
+	r.off = !ok
 	return r
 }
 
