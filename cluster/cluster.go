@@ -182,16 +182,15 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
 	ms.entries = entries
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
-	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, sameMember) {
+	same := func(a, b Member) bool {
+		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
+	}
+	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, same) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)
 	c.logMembers(old, ms)
 	c.logProblems(append(malformed, ms.problems...))
-}
-
-func sameMember(a, b Member) bool {
-	return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
 }
 
 func (c *Cluster) logMembers(old, now *membership) {

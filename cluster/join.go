@@ -139,21 +139,17 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 		select {
 		case <-look.C:
 		case <-log.C:
-			j.logWaiting(now)
+			level, since := slog.LevelInfo, time.Since(j.began)
+			if now.ZooKeeper || since > j.quiet+2*waitingPeriod {
+				level = slog.LevelWarn
+			}
+			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.For, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", reason, ctx.Err())
 		}
 	}
-}
-
-func (j *joining) logWaiting(w Joining) {
-	level, since := slog.LevelInfo, time.Since(j.began)
-	if w.ZooKeeper || since > j.quiet+2*waitingPeriod {
-		level = slog.LevelWarn
-	}
-	j.log.Log(context.Background(), level, "joining the cluster; no requests for keys are answered before", "waiting_for", w.For, "since", since.Round(time.Second))
 }
 
 // unseen returns a condition for until: a directory has been listed.

@@ -188,11 +188,6 @@ func (s *Store) removeState(path string) error {
 	return err
 }
 
-// idle reports whether nothing is lost with the State of a db without contents.
-func (s *State) idle() bool {
-	return s.Served == content.Content{} && len(s.Former)+len(s.Verdicts)+len(s.Failures)+len(s.unknown) == 0 && s.Pin == "" && s.Absent.IsZero()
-}
-
 // stateMembers are the members of a State. Those that are zero are left out.
 var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked", "absent"}
 

@@ -194,7 +194,15 @@ func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	if d, err := s.given(path); d != nil || err != nil {
 		return d, err
 	}
-	m, err := s.readManifest(db, in, path) // without the lock: a file that does not answer keeps nobody else waiting
+	name := filepath.Join(path, manifestName)
+	data, err := manifestFile.read(s.fs, name) // without the lock: a file that does not answer keeps nobody else waiting
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(data, name)
+	if err == nil && (m.DB != db || m.Content().Input != in) {
+		err = damaged(name, fmt.Errorf("is of input %s of version %s of db %s", m.Input, m.Version, m.DB))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -223,19 +231,6 @@ func (s *Store) given(path string) (*Dir, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-func (s *Store) readManifest(db string, in content.Input, path string) (Manifest, error) {
-	name := filepath.Join(path, manifestName)
-	data, err := manifestFile.read(s.fs, name)
-	if err != nil {
-		return Manifest{}, err
-	}
-	m, err := decodeManifest(data, name)
-	if err == nil && (m.DB != db || m.Content().Input != in) {
-		err = damaged(name, fmt.Errorf("is of input %s of version %s of db %s", m.Input, m.Version, m.DB))
-	}
-	return m, err
 }
 
 // Remove removes the content of an input, in one step as far as any process or power loss can tell. The error

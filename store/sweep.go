@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
@@ -112,7 +113,8 @@ func (s *Store) sweepState(db, path string) error {
 	if errors.Is(err, blocks.ErrCorrupt) {
 		return nil //nolint:nilerr // State returns it
 	}
-	if err != nil || !state.idle() {
+	of := len(state.Former) + len(state.Verdicts) + len(state.Failures) + len(state.unknown)
+	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" || !state.Absent.IsZero() {
 		return err
 	}
 	return s.removeState(path)
@@ -195,7 +197,7 @@ func (s *Store) refuseStranger(path string) error {
 			return err
 		}
 		for _, e := range entries {
-			if content := dir != path && e.IsDir() && isInputHash(e.Name()); !isOurs(e) && !content {
+			if isContent := dir != path && e.IsDir() && isInputHash(e.Name()); !isOurs(e) && !isContent {
 				return fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", filepath.Join(dir, e.Name()))
 			}
 		}
