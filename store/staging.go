@@ -80,16 +80,16 @@ func (s Staging) remove(name string) error {
 // already is replaced. If it fails, some of the blocks may be published; the error wraps
 // [fs.ErrNotExist] if one of them is not there, or the content has been removed.
 func (d *Dir) Publish(s Staging, partitions ...int) error {
+	var err error
 	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
-	defer d.store.mu.RUnlock()
-	for _, p := range partitions {
-		err := d.check(p)
-		if err == nil {
-			err = d.store.fs.Rename(filepath.Join(d.path, blockName(p)+s.suffix()), d.BlockPath(p))
+	for i := 0; i < len(partitions) && err == nil; i++ {
+		if err = d.check(partitions[i]); err == nil {
+			err = d.store.fs.Rename(d.BlockPath(partitions[i])+s.suffix(), d.BlockPath(partitions[i]))
 		}
-		if err != nil {
-			return fmt.Errorf("publishing blocks: %w", err)
-		}
+	}
+	d.store.mu.RUnlock() // a slow disk keeps only this caller waiting
+	if err != nil {
+		return fmt.Errorf("publishing blocks: %w", err)
 	}
 	return d.store.fs.SyncDir(d.path)
 }
