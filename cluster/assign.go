@@ -77,18 +77,12 @@ func (f *following) assign(ms *membership, held []bool) *assignment {
 		return a
 	}
 	for p, shards := range a.owners {
-		if slices.Contains(shards, c.ShardID()) && !f.overreplicated(p) {
+		enough := c.o.MaxReplication >= s.Replication && !f.advertised[p] && f.Replicas(p) >= c.o.MaxReplication // on other nodes
+		if slices.Contains(shards, c.ShardID()) && !enough {
 			a.owned = append(a.owned, p)
 		}
 	}
 	return a
-}
-
-// overreplicated reports whether other nodes hold MaxReplication replicas of a
-// partition.
-func (f *following) overreplicated(partition int) bool {
-	limit := f.c.o.MaxReplication
-	return limit >= f.c.o.Settings.Replication && !f.advertised[partition] && f.Replicas(partition) >= limit
 }
 
 // keepAssigned periodically checks whether partitions have to be assigned again,
@@ -178,7 +172,7 @@ func (f *following) outdated(ms *membership, now time.Time) bool {
 	if healAfter <= 0 {
 		return false
 	}
-	if !f.lacking() {
+	if !f.below(func(p int) int { return len(f.assignment.owners[p]) }) { // as configured
 		f.lackingSince = time.Time{}
 	} else if f.lackingSince.IsZero() {
 		f.lackingSince = now
@@ -208,11 +202,6 @@ func (f *following) assess() {
 // short reports whether a partition has too few replicas for a switch. c.mu is held.
 func (f *following) short() bool {
 	return f.below(func(int) int { return f.c.o.MinReplication })
-}
-
-// lacking reports whether a partition has fewer replicas than configured. c.mu is held.
-func (f *following) lacking() bool {
-	return f.below(func(p int) int { return len(f.assignment.owners[p]) })
 }
 
 // below reports whether an assigned partition has fewer replicas than enough returns for it. c.mu is held.
@@ -246,16 +235,12 @@ func (f *following) Surplus(held []bool) []int {
 	}
 	var surplus []int
 	for p, here := range held {
-		if here && !slices.Contains(a.owners[p], c.ShardID()) && ms.holdAll(a.owners[p], f.replicas(p)) {
+		lacks := func(owner string) bool {
+			return !slices.ContainsFunc(f.replicas(p), func(addr string) bool { return ms.shardOf[addr] == owner })
+		}
+		if owners := a.owners[p]; here && len(owners) > 0 && !slices.Contains(owners, c.ShardID()) && !slices.ContainsFunc(owners, lacks) {
 			surplus = append(surplus, p)
 		}
 	}
 	return surplus
-}
-
-// holdAll reports whether each of the shards has a node among the addresses.
-func (ms *membership) holdAll(shards, addresses []string) bool {
-	return len(shards) > 0 && !slices.ContainsFunc(shards, func(shard string) bool {
-		return !slices.ContainsFunc(addresses, func(addr string) bool { return ms.shardOf[addr] == shard })
-	})
 }

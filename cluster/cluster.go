@@ -59,7 +59,7 @@ type Cluster struct {
 
 	members atomic.Pointer[membership]
 	// dbs are the databases that any node holds partitions of. The map is
-	// read-only and replaced as a whole.
+	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
 
 	mu        sync.Mutex         // guards the following fields, and fields of watched and following, see there
@@ -69,7 +69,7 @@ type Cluster struct {
 	published []string           // the znodes of this node; empty before Join
 	running   sync.WaitGroup
 
-	problemsLogged map[string]bool // logged problems; used only by the goroutine of watchMembers
+	problemsLogged map[string]bool // logged problems; used only by updateMembers
 }
 
 // New returns a Cluster without members. Join connects it.
@@ -89,7 +89,6 @@ func New(o Options) (*Cluster, error) {
 		c.self.Store(c.member(o.ShardID))
 	}
 	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
-	c.dbs.Store(&map[string]bool{})
 	return c, nil
 }
 
@@ -152,52 +151,30 @@ func (c *Cluster) Mixed() bool {
 }
 
 // Knows implements version.Cluster.
-func (c *Cluster) Knows(db string) bool { return (*c.dbs.Load())[db] }
+func (c *Cluster) Knows(db string) bool {
+	dbs := c.dbs.Load()
+	return dbs != nil && (*dbs)[db]
+}
 
-// watchDatabases keeps the names of the databases that nodes hold something of, until Leave. Those that it finds first are
+// updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
 // tidied once: when the last node of a database crashes, nobody removes its directory.
-func (c *Cluster) watchDatabases() {
-	dbs := c.o.Session.Watch(zk.PartitionsDir, false)
-	defer dbs.Stop()
-	tidied := false
-	for {
-		select {
-		case <-dbs.Changes():
-			names := make(map[string]bool)
-			for _, e := range dbs.Entries() {
-				names[e.Name] = true
-			}
-			c.dbs.Store(&names)
-			if !tidied {
-				tidied = true
-				c.running.Go(func() {
-					for db := range names {
-						c.prune(db, "")
-					}
-				})
-			}
-		case <-c.ctx.Done():
-			return
-		}
+func (c *Cluster) updateDatabases(entries []zk.Entry) {
+	names := make(map[string]bool)
+	for _, e := range entries {
+		names[e.Name] = true
 	}
+	if c.dbs.Swap(&names) != nil {
+		return
+	}
+	c.running.Go(func() {
+		for db := range names {
+			c.prune(db, "")
+		}
+	})
 }
 
 // Linger implements version.Cluster. Other nodes may switch later than this one.
 func (c *Cluster) Linger(configured time.Duration) time.Duration { return max(configured, minLinger) }
-
-// watchMembers updates the membership until Leave.
-func (c *Cluster) watchMembers(nodes *zk.Children) {
-	defer nodes.Stop()
-	c.updateMembers(nodes.Entries())
-	for {
-		select {
-		case <-nodes.Changes():
-			c.updateMembers(nodes.Entries())
-		case <-c.ctx.Done():
-			return
-		}
-	}
-}
 
 func (c *Cluster) updateMembers(entries []zk.Entry) {
 	old := c.members.Load()
@@ -205,17 +182,15 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
 	ms.entries = entries
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
-	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, sameMember) {
+	same := func(a, b Member) bool {
+		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
+	}
+	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, same) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)
 	c.logMembers(old, ms)
 	c.logProblems(append(malformed, ms.problems...))
-	c.changed()
-}
-
-func sameMember(a, b Member) bool {
-	return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
 }
 
 func (c *Cluster) logMembers(old, now *membership) {

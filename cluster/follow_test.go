@@ -172,7 +172,7 @@ func TestStop(t *testing.T) {
 	f.Advertise(1)
 	f.Report([]byte("late"))
 	f.Stop()
-	if n := published(); n != 2 || len(f.advertised) > 0 || !c.followed("db", "1") {
+	if n := published(); n != 2 || len(f.advertised) > 0 || c.versions[key{"db", "1"}] == nil {
 		t.Errorf("after Stop: advertised %v, %d znodes, followed %v", f.advertised, n, c.versions)
 	}
 	again := c.follow("db", x.Input)
@@ -181,7 +181,7 @@ func TestStop(t *testing.T) {
 	}
 	again.Stop()
 	c.follow("db", y.Input).Stop()
-	if c.followed("db", "1") || again.ctx.Err() == nil {
+	if c.versions[key{"db", "1"}] != nil || again.ctx.Err() == nil {
 		t.Error("a version is watched without a followed input")
 	}
 }

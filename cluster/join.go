@@ -61,10 +61,23 @@ func (c *Cluster) Join(ctx context.Context) error {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.running.Go(func() { c.watchMembers(j.nodes) })
-	c.running.Go(c.watchDatabases)
+	c.keep(c.ctx, j.nodes, nil, c.updateMembers)
+	c.keep(c.ctx, c.o.Session.Watch(zk.PartitionsDir, false), nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
-	if err := j.until(ctx, j.unsettled); err != nil {
+	changing := j.changing(j.quiet, j.nodes)
+	err := j.until(ctx, func() string {
+		reason, ms := changing(), c.members.Load()
+		switch {
+		case !ms.listed:
+			return "ZooKeeper to list this node"
+		case len(ms.all) < c.o.MinNodes:
+			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
+		case reason != "" || !ms.isOf(j.nodes.Entries()):
+			return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), j.quiet)
+		}
+		return ""
+	})
+	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
 	c.log.Info("joined the cluster", "nodes", len(c.members.Load().all), "shard_id", c.ShardID(),
@@ -126,21 +139,17 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 		select {
 		case <-look.C:
 		case <-log.C:
-			j.logWaiting(now)
+			level, since := slog.LevelInfo, time.Since(j.began)
+			if now.ZooKeeper || since > j.quiet+2*waitingPeriod {
+				level = slog.LevelWarn
+			}
+			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.For, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", reason, ctx.Err())
 		}
 	}
-}
-
-func (j *joining) logWaiting(w Joining) {
-	level, since := slog.LevelInfo, time.Since(j.began)
-	if w.ZooKeeper || since > j.quiet+2*waitingPeriod {
-		level = slog.LevelWarn
-	}
-	j.log.Log(context.Background(), level, "joining the cluster; no requests for keys are answered before", "waiting_for", w.For, "since", since.Round(time.Second))
 }
 
 // unseen returns a condition for until: a directory has been listed.
@@ -163,46 +172,24 @@ func zooKeeper(s zk.Status) string {
 	return "ZooKeeper (" + s.LastError + ")"
 }
 
-// unsettled returns what Join still waits for; "" if nothing.
-func (j *joining) unsettled() string {
-	ms := j.members.Load()
-	switch {
-	case !ms.listed:
-		return "ZooKeeper to list this node"
-	case len(ms.all) < j.o.MinNodes:
-		return fmt.Sprintf("%d nodes of %d", j.o.MinNodes-len(ms.all), j.o.MinNodes)
-	case min(time.Since(ms.since), j.connected()) < j.quiet || !j.nodes.Current() || !ms.isOf(j.nodes.Entries()):
-		return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), j.quiet)
-	}
-	return ""
-}
-
-// connected returns for how long ZooKeeper has been connected: without a connection, no change is seen.
-func (j *joining) connected() time.Duration {
-	s := j.o.Session.Status()
-	if !s.Connected {
-		return 0
-	}
-	return time.Since(s.Since)
-}
-
-// quietly returns a condition for until: directories have not changed for a while.
-func (j *joining) quietly(while time.Duration, dirs ...*zk.Children) func() string {
+// changing returns a condition for until: directories have changed within a while, or may have: without ZooKeeper, no change is seen.
+func (j *joining) changing(while time.Duration, dirs ...*zk.Children) func() string {
 	var last []string
 	since := time.Now()
 	return func() string {
 		var now []string
-		current := true
+		status := j.o.Session.Status()
+		current := status.Connected
 		for _, d := range dirs {
 			current = current && d.Current()
 			for _, e := range d.Entries() {
-				now = append(now, e.Name)
+				now = append(now, e.Name+" "+string(e.Data))
 			}
 		}
 		if !current || !slices.Equal(last, now) {
 			last, since = now, time.Now()
 		}
-		if min(time.Since(since), j.connected()) < while {
+		if min(time.Since(since), time.Since(status.Since)) < while {
 			return fmt.Sprintf("the nodes to stay the same for %s, to choose a shard id", while)
 		}
 		return ""

@@ -252,7 +252,7 @@ func TestShardIDFile(t *testing.T) {
 		t.Errorf("no file: %q, %v", id, err)
 	}
 	for _, id := range []string{"1", "12"} {
-		if err := writeShardID(path, id); err != nil {
+		if err := os.WriteFile(path, []byte(id), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := readShardID(path); got != id || err != nil {

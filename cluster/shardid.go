@@ -37,14 +37,21 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if err := j.until(ctx, j.unseen(claims)); err != nil {
 		return "", err
 	}
-	stored := j.storedShardID()
+	stored, err := readShardID(j.o.ShardIDFile)
+	if err != nil {
+		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
+	}
 	if stored != "" {
 		claimed, err := j.reclaim(ctx, stored, claims)
 		if claimed || err != nil {
 			return stored, err
 		}
 	}
-	if err := j.until(ctx, j.quietly(max(min(j.o.Converge, maxChoiceQuiet), j.straggle()), j.nodes, claims)); err != nil {
+	quiet := min(j.o.Converge, maxChoiceQuiet)
+	if j.quiet > j.o.Converge { // others may join late, after ZooKeeper was unreachable
+		quiet = max(quiet, j.quiet)
+	}
+	if err := j.until(ctx, j.changing(quiet, j.nodes, claims)); err != nil {
 		return "", err
 	}
 	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.
@@ -56,18 +63,11 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if stored != "" {
 		j.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
-	if err := writeShardID(j.o.ShardIDFile, id); err != nil {
+	// Without a newline: the original sequins uses the whole content as the id.
+	if err := fsys.WriteFile(fsys.OS, j.o.ShardIDFile+".tmp", j.o.ShardIDFile, []byte(id), true); err != nil {
 		j.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
 	}
 	return id, nil
-}
-
-// straggle returns how much longer other nodes may need to join after ZooKeeper was unreachable.
-func (j *joining) straggle() time.Duration {
-	if j.quiet > j.o.Converge {
-		return j.quiet
-	}
-	return 0
 }
 
 // reclaim claims the stored shard id once it is free.
@@ -90,11 +90,8 @@ func (j *joining) reclaim(ctx context.Context, id string, claims *zk.Children) (
 
 func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error) {
 	err = j.o.Session.Claim(ctx, zk.ShardIDPath(id), []byte(j.o.Addr))
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, zk.ErrTaken):
-		return false, nil
+	if err == nil || errors.Is(err, zk.ErrTaken) {
+		return err == nil, nil
 	}
 	return false, fmt.Errorf("claiming shard id %s: %w", id, err)
 }
@@ -131,16 +128,6 @@ func (j *joining) takenShardIDs(claims *zk.Children) map[string]string {
 	return taken
 }
 
-// storedShardID returns the shard id in the file; "" if there is no valid one.
-func (j *joining) storedShardID() string {
-	id, err := readShardID(j.o.ShardIDFile)
-	if err != nil {
-		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
-		return ""
-	}
-	return id
-}
-
 // readShardID reads a file with a shard id, as written by this release or the original sequins; "" if there is no file.
 func readShardID(path string) (string, error) {
 	data, err := fsys.ReadFile(fsys.OS, path, maxShardIDFile)
@@ -155,17 +142,4 @@ func readShardID(path string) (string, error) {
 		return "", fmt.Errorf("%s: %q is not a number from 1 to %d", path, id, maxShardID)
 	}
 	return id, nil
-}
-
-// writeShardID replaces the file with a shard id. It writes no newline: the original sequins uses the whole content as
-// the id.
-func writeShardID(path, id string) error {
-	f, err := fsys.OS.Create(path + ".tmp")
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write([]byte(id)); err != nil {
-		return errors.Join(err, f.Close(), fsys.OS.Remove(f.Name()))
-	}
-	return fsys.Publish(fsys.OS, f, path)
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -51,21 +52,15 @@ func holders(all []advertisement, c content.Content) (replicas [][]string, other
 // among others does not hold the content any more.
 func (v *view) next(replicas [][]string, others map[holding]bool, now time.Time) *view {
 	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
-	gone := func(h holding) bool {
-		return !others[h] && !slices.Contains(at(replicas, h.partition), h.addr)
-	}
-	for h, since := range v.vanished {
-		if now.Sub(since) < missedFor && gone(h) {
-			n.vanished[h] = since
-		}
-	}
+	maps.Copy(n.vanished, v.vanished)
 	for p, before := range v.replicas {
 		for _, addr := range before {
-			if h := (holding{p, addr}); gone(h) {
-				n.vanished[h] = now
-			}
+			n.vanished[holding{p, addr}] = now
 		}
 	}
+	maps.DeleteFunc(n.vanished, func(h holding, since time.Time) bool {
+		return now.Sub(since) >= missedFor || others[h] || slices.Contains(at(replicas, h.partition), h.addr)
+	})
 	if len(n.vanished) == 0 {
 		return n
 	}

@@ -28,8 +28,8 @@ type watched struct {
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following // the followed ones
 	advertisements []advertisement
-	advertisers    map[content.Content][]string          // addresses, sorted
 	reports        map[content.Content]map[string][]byte // by address
+	elsewhere      map[content.Content][]string          // of both; see Elsewhere
 }
 
 // watch returns the state of a version, and begins to watch it if necessary. c.mu is held.
@@ -44,33 +44,33 @@ func (c *Cluster) watch(k key) *watched {
 	w.ctx, w.end = context.WithCancel(c.ctx)
 	c.versions[k] = w
 	if w.ctx.Err() == nil {
-		partitions := c.o.Session.Watch(zk.VersionDir(k.db, k.version), true)
-		reports := c.o.Session.Watch(zk.GateDir(k.db, k.version), true)
-		c.running.Go(func() { w.keep(partitions, w.partitionsKnown, w.updatePartitions) })
-		c.running.Go(func() { w.keep(reports, w.reportsKnown, w.updateReports) })
+		c.keep(w.ctx, c.o.Session.Watch(zk.VersionDir(k.db, k.version), true), w.partitionsKnown, w.updatePartitions)
+		c.keep(w.ctx, c.o.Session.Watch(zk.GateDir(k.db, k.version), true), w.reportsKnown, w.updateReports)
 	}
 	return w
 }
 
-// keep calls update with the znodes of a directory when they are known, and after each change, until w.ctx ends.
-func (w *watched) keep(dir *zk.Children, known chan struct{}, update func([]zk.Entry)) {
-	defer dir.Stop()
-	select {
-	case <-dir.Seen():
-	case <-w.ctx.Done():
-		return
-	}
-	update(dir.Entries())
-	close(known)
-	for {
-		w.c.changed()
-		select {
-		case <-dir.Changes():
+// keep calls update with the znodes of a directory when they are known, for the first time before known is closed, and after each change,
+// until ctx ends.
+func (c *Cluster) keep(ctx context.Context, dir *zk.Children, known chan struct{}, update func([]zk.Entry)) {
+	c.running.Go(func() {
+		defer dir.Stop()
+		changes := dir.Seen()
+		for {
+			select {
+			case <-changes:
+			case <-ctx.Done():
+				return
+			}
 			update(dir.Entries())
-		case <-w.ctx.Done():
-			return
+			if known != nil {
+				close(known)
+				known = nil
+			}
+			changes = dir.Changes()
+			c.changed()
 		}
-	}
+	})
 }
 
 // updatePartitions updates the views of all followed inputs.
@@ -80,16 +80,10 @@ func (w *watched) updatePartitions(entries []zk.Entry) {
 		w.malformed = true
 		w.c.log.Warn("ignoring malformed znode", "db", w.db, "version", w.version, "error", malformed)
 	}
-	advertisers := make(map[content.Content][]string)
-	for _, a := range all {
-		for _, c := range a.contents {
-			advertisers[c] = append(advertisers[c], a.addr)
-		}
-	}
-	sortEach(advertisers)
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.advertisements, w.advertisers = all, advertisers
+	w.advertisements = all
+	w.updateElsewhere()
 	for _, f := range w.inputs {
 		f.assess() // by the replicas until now, with what this node has advertised since
 		f.updateView()
@@ -97,12 +91,22 @@ func (w *watched) updatePartitions(entries []zk.Entry) {
 	}
 }
 
-// sortEach sorts the addresses of each content, and removes duplicates.
-func sortEach(addresses map[content.Content][]string) {
-	for c, all := range addresses {
-		slices.Sort(all)
-		addresses[c] = slices.Compact(all)
+// updateElsewhere updates which nodes advertise or report contents. c.mu is held.
+func (w *watched) updateElsewhere() {
+	all := make(map[content.Content][]string)
+	for _, a := range w.advertisements {
+		for _, c := range a.contents {
+			all[c] = append(all[c], a.addr)
+		}
 	}
+	for c, reports := range w.reports {
+		all[c] = slices.AppendSeq(all[c], maps.Keys(reports))
+	}
+	for c, addrs := range all {
+		slices.Sort(addrs)
+		all[c] = slices.Compact(addrs)
+	}
+	w.elsewhere = all
 }
 
 // maxPartitions limits the size of the tables, which the name of a znode determines.
@@ -174,6 +178,7 @@ func (w *watched) updateReports(entries []zk.Entry) {
 		}
 		w.reports[c][addr] = data
 	}
+	w.updateElsewhere()
 }
 
 // Reports implements version.Following.
@@ -192,15 +197,7 @@ func (f *following) Reports() (map[string][]byte, bool) {
 func (f *following) Elsewhere() map[content.Content][]string {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	all := make(map[content.Content][]string)
-	for c, addrs := range f.advertisers {
-		all[c] = slices.Clone(addrs)
-	}
-	for c, reports := range f.reports {
-		all[c] = slices.AppendSeq(all[c], maps.Keys(reports))
-	}
-	sortEach(all)
-	return all
+	return f.elsewhere
 }
 
 // pruneTimeout limits the wait for the listing of a directory to be pruned.
@@ -209,33 +206,27 @@ const pruneTimeout = 30 * time.Second
 // prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
 // database, if they are empty and not followed. Nodes that crash leave their directories.
 func (c *Cluster) prune(db, last string) {
+	followed := func(name string) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.versions[key{db, name}] != nil
+	}
 	for _, root := range []string{zk.PartitionsDir, zk.GatesDir} {
-		c.pruneBelow(root+"/"+db, db, last)
-	}
-}
-
-// pruneBelow is prune for the directory of one kind of znodes.
-func (c *Cluster) pruneBelow(dir, db, last string) {
-	versions := c.o.Session.Watch(dir, false)
-	defer versions.Stop()
-	select {
-	case <-versions.Seen():
-	case <-c.ctx.Done():
-		return
-	case <-time.After(pruneTimeout):
-		return
-	}
-	for _, e := range versions.Entries() {
-		if (last == "" || e.Name <= last) && !c.followed(db, e.Name) {
-			c.o.Session.Prune(dir + "/" + e.Name)
+		dir := root + "/" + db
+		versions := c.o.Session.Watch(dir, false)
+		defer versions.Stop()
+		select {
+		case <-versions.Seen():
+		case <-c.ctx.Done():
+			return
+		case <-time.After(pruneTimeout):
+			return
 		}
+		for _, e := range versions.Entries() {
+			if (last == "" || e.Name <= last) && !followed(e.Name) {
+				c.o.Session.Prune(dir + "/" + e.Name)
+			}
+		}
+		c.o.Session.Prune(dir)
 	}
-	c.o.Session.Prune(dir)
-}
-
-// followed reports whether any input of a version is followed.
-func (c *Cluster) followed(db, name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.versions[key{db, name}] != nil
 }

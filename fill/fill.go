@@ -16,16 +16,11 @@ import (
 
 // Times bound how long a Run waits for other nodes. A zero field has the default that its comment names.
 type Times struct {
-	Silent time.Duration // for a reader that does not report that it loads: 30s, or less if one that loads has less
-	Least  time.Duration // for the next block of a reader that loads: 15s, or three times what this node's own load took
-	Most   time.Duration // for that, if this node had nothing to load: 30m
-	Busy   time.Duration // for a node that has blocks and gives none of them: 10m
-	Poll   time.Duration // the interval at which reports are looked at: 200ms
-}
-
-func (t Times) withDefaults() Times {
-	return Times{cmp.Or(t.Silent, 30*time.Second), cmp.Or(t.Least, 15*time.Second), cmp.Or(t.Most, 30*time.Minute), cmp.Or(t.Busy, 10*time.Minute),
-		cmp.Or(t.Poll, 200*time.Millisecond)}
+	Silent time.Duration // for a reader that does not report that it loads: 30s
+	// Most is for the next block of a node that loads or has blocks: 30m. If this node has loaded something itself, it waits for one that loads
+	// three times as long as that took, or Silent if that is more.
+	Most time.Duration
+	Poll time.Duration // the interval at which reports are looked at: 200ms
 }
 
 // ErrLeft means that partitions are left that no other node delivers, and that have to be loaded from the source.
@@ -34,7 +29,6 @@ var ErrLeft = errors.New("partitions are left to be read from the source")
 // A Run fills one version. Its methods must not be called concurrently.
 type Run struct {
 	o      Options
-	times  Times
 	peers  map[string]*peer // by address
 	parser gate.Parser
 	// failures are how often nodes have failed to give a block; maxFailures if they are not asked for it again.
@@ -59,7 +53,8 @@ type spot struct {
 
 // New returns a Run.
 func New(o Options) *Run {
-	return &Run{o: o, times: o.Times.withDefaults(), peers: make(map[string]*peer), failures: make(map[spot]int)}
+	o.Times = Times{cmp.Or(o.Times.Silent, 30*time.Second), cmp.Or(o.Times.Most, 30*time.Minute), cmp.Or(o.Times.Poll, 200*time.Millisecond)}
+	return &Run{o: o, peers: make(map[string]*peer), failures: make(map[spot]int)}
 }
 
 // A Job is a call of Fill.
@@ -81,13 +76,6 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	f := r.newFilling(ctx, j, missing)
-	defer f.stop()
-	return f.run()
-}
-
-// newFilling returns the state of a Fill.
-func (r *Run) newFilling(ctx context.Context, j Job, missing []int) *filling {
 	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func())}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	if r.o.Transfer != nil {
@@ -95,5 +83,6 @@ func (r *Run) newFilling(ctx context.Context, j Job, missing []int) *filling {
 		owners, f.self = r.o.Following.Owners()
 		f.order = readers(r.o.DB, f.content.Name, owners)
 	}
-	return f
+	defer f.stop()
+	return f.run()
 }

@@ -192,8 +192,8 @@ func (c *cluster) Peers(int) []string { return c.advertised }
 
 // short are times for tests that wait until they are over, and long are times that are not over within a test.
 var (
-	short = fill.Times{Silent: 200 * time.Millisecond, Least: 200 * time.Millisecond, Most: 200 * time.Millisecond, Busy: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
-	long  = fill.Times{Silent: time.Hour, Least: time.Hour, Most: time.Hour, Busy: time.Hour, Poll: 20 * time.Millisecond}
+	short = fill.Times{Silent: 200 * time.Millisecond, Most: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
+	long  = fill.Times{Silent: time.Hour, Most: time.Hour, Poll: 20 * time.Millisecond}
 )
 
 func newCluster(t *testing.T, others int, times fill.Times) *cluster {

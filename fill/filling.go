@@ -54,7 +54,7 @@ type filling struct {
 func (f *filling) run() error {
 	f.look()
 	f.load()
-	tick := time.NewTicker(f.times.Poll)
+	tick := time.NewTicker(f.o.Times.Poll)
 	defer tick.Stop()
 	for !f.isFinished() {
 		f.copy()
@@ -67,7 +67,16 @@ func (f *filling) run() error {
 			return f.ctx.Err()
 		}
 	}
-	return f.result()
+	if f.err != nil {
+		return f.err
+	}
+	if f.copied > 0 {
+		f.o.Logger.Info("partitions copied from other nodes", "version", f.content.Name, "partitions", f.copied, "left", len(f.todo))
+	}
+	if len(f.todo) > 0 {
+		return fmt.Errorf("%w: %d", ErrLeft, len(f.todo))
+	}
+	return nil
 }
 
 // stop ends all goroutines, and waits for them.
@@ -128,20 +137,6 @@ func (f *filling) isFinished() bool {
 // isLoadDue reports whether this node has to load more than it has.
 func (f *filling) isLoadDue() bool { return f.loaded && f.left > 0 }
 
-// result returns the error of Fill.
-func (f *filling) result() error {
-	if f.err != nil {
-		return f.err
-	}
-	if f.copied > 0 {
-		f.o.Logger.Info("partitions copied from other nodes", "version", f.content.Name, "partitions", f.copied, "left", len(f.todo))
-	}
-	if len(f.todo) > 0 {
-		return fmt.Errorf("%w: %d", ErrLeft, len(f.todo))
-	}
-	return nil
-}
-
 // copy begins copies of partitions that other nodes have.
 func (f *filling) copy() {
 	if f.isLoadDue() {
@@ -157,19 +152,14 @@ func (f *filling) copy() {
 		}
 		from := slices.DeleteFunc(f.givers(p), func(addr string) bool { return now.Before(f.peer(addr).resting) })
 		if len(from) > 0 {
-			f.fetch(spot{from[rand.IntN(len(from))], p})
+			s := spot{from[rand.IntN(len(from))], p}
+			f.copying[p] = true
+			f.do(func() func() {
+				err := f.o.Transfer.Fetch(f.ctx, s.addr, transfer.Want{Dir: f.job.Dir, Partition: p, Partitioner: f.job.Partitioner})
+				return func() { f.fetched(s, err) }
+			})
 		}
 	}
-}
-
-// fetch begins to copy a block.
-func (f *filling) fetch(s spot) {
-	f.copying[s.partition] = true
-	w := transfer.Want{Dir: f.job.Dir, Partition: s.partition, Partitioner: f.job.Partitioner}
-	f.do(func() func() {
-		err := f.o.Transfer.Fetch(f.ctx, s.addr, w)
-		return func() { f.fetched(s, err) }
-	})
 }
 
 // fetched processes the end of a copy.
@@ -190,16 +180,11 @@ func (f *filling) fetched(s spot, err error) {
 		if !errors.Is(err, transfer.ErrBusy) {
 			f.failures[s]++
 		}
-		f.rest(f.peer(s.addr))
+		p, now := f.peer(s.addr), time.Now()
+		p.resting = now.Add(restTime/2 + rand.N(restTime))
+		if p.failing.IsZero() {
+			p.failing = now
+		}
+		p.stuck = now.Sub(p.failing) > f.o.Times.Most
 	}
-}
-
-// rest lets a node rest that has not given a block, and may later.
-func (f *filling) rest(p *peer) {
-	now := time.Now()
-	p.resting = now.Add(restTime/2 + rand.N(restTime))
-	if p.failing.IsZero() {
-		p.failing = now
-	}
-	p.stuck = now.Sub(p.failing) > f.times.Busy
 }

@@ -1,6 +1,9 @@
 package fill
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // patienceFactor is how many times longer than this node's own load that of another one may take until its next block.
 const patienceFactor = 3
@@ -28,34 +31,13 @@ func (r *Run) peer(addr string) *peer {
 	return p
 }
 
-// look reads which nodes have which partitions, and what of them other nodes will deliver.
+// look reads which nodes have which partitions, and what of them other nodes will deliver. Without reports of a partition, those that
+// advertise it have it: a node that has lost ZooKeeper may still give it.
 func (f *filling) look() {
 	if f.o.Transfer == nil {
 		f.left = len(f.todo)
 		return
 	}
-	f.readReports()
-	owners, _ := f.o.Following.Owners()
-	f.members = make(map[string]bool)
-	for _, of := range owners {
-		for _, addr := range of {
-			f.members[addr] = true
-		}
-	}
-	if f.loaded {
-		f.passOver()
-	}
-	f.left = 0
-	for _, p := range f.todo {
-		if !f.isExpected(p) {
-			f.left++
-		}
-	}
-}
-
-// readReports sets which nodes have which partitions. Without reports of a partition, they are those that advertise it: a node that has lost ZooKeeper
-// may still give it.
-func (f *filling) readReports() {
 	reports, _ := f.o.Following.Reports()
 	f.heldBy = make(map[int][]string)
 	for _, p := range f.peers {
@@ -72,9 +54,23 @@ func (f *filling) readReports() {
 			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
 		}
 	}
+	owners, _ := f.o.Following.Owners()
+	f.members = make(map[string]bool)
+	for _, addr := range slices.Concat(owners...) {
+		f.members[addr] = true
+	}
 	for _, p := range f.todo {
 		if len(f.heldBy[p]) == 0 {
 			f.heldBy[p] = f.o.Following.Peers(p)
+		}
+	}
+	if f.loaded {
+		f.passOver()
+	}
+	f.left = 0
+	for _, p := range f.todo {
+		if !f.isExpected(p) {
+			f.left++
 		}
 	}
 }
@@ -131,12 +127,11 @@ func (f *filling) passOver() {
 
 // patience returns how long a reader may take until its next block.
 func (f *filling) patience(addr string) time.Duration {
-	most := f.times.Most
-	if f.took > 0 {
-		most = max(f.times.Least, patienceFactor*f.took)
+	switch {
+	case !f.peer(addr).loading:
+		return f.o.Times.Silent
+	case f.took > 0:
+		return max(f.o.Times.Silent, patienceFactor*f.took)
 	}
-	if !f.peer(addr).loading {
-		return min(most, f.times.Silent)
-	}
-	return most
+	return f.o.Times.Most
 }

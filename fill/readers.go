@@ -2,9 +2,10 @@ package fill
 
 import (
 	"cmp"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"slices"
-	"strconv"
 )
 
 // readers returns for each partition its owners in the order in which they read it from the source. Each node is
@@ -36,13 +37,6 @@ func readers(db, version string, owners [][]string) [][]string {
 
 // rank orders the owners of a partition.
 func rank(db, version string, partition int, addr string) uint64 {
-	h := fnv.New64a()
-	for _, s := range []string{db, version, strconv.Itoa(partition), addr} {
-		h.Write([]byte(s)) // never fails
-		h.Write([]byte{0})
-	}
-	x := h.Sum64() // whose high bits depend little on the last bytes
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	return x ^ x>>33
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%s", db, version, partition, addr))
+	return binary.BigEndian.Uint64(sum[:])
 }

@@ -7,18 +7,17 @@ import (
 	"path/filepath"
 
 	"sequins/blocks"
-	"sequins/internal/fsys"
 )
 
-// Create returns the directory of a content of db that is to be loaded by plan m, of which DB and
-// FormatVersion are filled in. If there is one of the same content, it is returned with the blocks
+// Create returns the directory of a content of db that is to be loaded by plan m, of which DB is
+// filled in. If there is one of the same content, it is returned with the blocks
 // that it has and the time it was created; one of the same input with another division is removed first. The manifest is
 // durable when Create returns.
 //
 // A directory that is not a content, and in which there are files that no sequins made, is left as
 // it is and makes an error: it may be somebody's data.
 func (s *Store) Create(db string, m Manifest) (*Dir, error) {
-	m.FormatVersion, m.DB = manifestVersion, db
+	m.DB = db
 	in := m.Content().Input
 	path, err := s.contentPath(db, in)
 	if err != nil {
@@ -31,12 +30,11 @@ func (s *Store) Create(db string, m Manifest) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest of version %s of db %s: %w", in.Name, db, err)
 	}
-	if m, err = decodeManifest(data, filepath.Join(path, manifestName)); err != nil { // so that it is the same after a restart
-		return nil, err
-	}
-	d, trash, err := s.create(path, m, data)
-	if terr := s.empty(trash); err == nil {
-		err = terr
+	d, trash, err := s.create(path, m.normal(), data)
+	if trash != "" {
+		if terr := s.fs.RemoveAll(trash); err == nil {
+			err = terr
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating version %s of db %s: %w", in.Name, db, err)
@@ -56,10 +54,11 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 	}
 	switch {
 	case err == nil && d.manifest.Content() == m.Content():
-		return d, "", s.revive(d)
+		// Make it ready for a load: the process that wrote its manifest may have been killed before that was durable.
+		return d, "", errors.Join(s.fs.MkdirAll(d.Temp()), s.fs.SyncDir(path))
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.refuseStranger(path)
-	case errors.Is(err, blocks.ErrCorrupt), errors.Is(err, ErrManifestVersion):
+	case errors.Is(err, blocks.ErrCorrupt):
 		err = nil
 	}
 	if err != nil {
@@ -72,45 +71,12 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, trash, err
 	}
-	if err = s.make(path, data); err != nil {
-		s.unmake(path)
-		return nil, trash, err
+	if err = s.fs.MkdirAll(filepath.Join(path, tempDir)); err == nil {
+		err = s.write(manifestFile, filepath.Join(path, manifestName), data)
+	}
+	if err != nil { // what is left of it would be made durable by nobody
+		return nil, trash, errors.Join(err, s.fs.RemoveAll(path), s.removeIfEmpty(filepath.Dir(path)))
 	}
 	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
 	return s.dirs[path], trash, nil
-}
-
-// revive makes a directory that is there ready for a load: its manifest durable, as the process
-// that wrote it may have been killed before it was, and its directory for temporary files there.
-func (s *Store) revive(d *Dir) error {
-	if err := s.fs.MkdirAll(d.Temp()); err != nil {
-		return err
-	}
-	return s.fs.SyncDir(d.path)
-}
-
-// make makes the directory of a content with its manifest, durably.
-func (s *Store) make(path string, manifest []byte) error {
-	if err := s.fs.MkdirAll(filepath.Join(path, tempDir)); err != nil {
-		return err
-	}
-	final := filepath.Join(path, manifestName)
-	f, err := s.fs.Create(s.tempName(final))
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(manifest); err != nil {
-		return errors.Join(err, f.Close(), s.fs.Remove(f.Name()))
-	}
-	return fsys.Publish(s.fs, f, final)
-}
-
-// unmake removes what make has left when it failed, as far as it can: it is only for tidiness, as
-// a directory without a manifest is no content, and is removed at the next start.
-func (s *Store) unmake(path string) {
-	for _, dir := range []string{filepath.Join(path, tempDir), path, filepath.Dir(path)} {
-		if err := s.fs.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-	}
 }

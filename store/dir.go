@@ -12,9 +12,7 @@ import (
 	"sequins/blocks"
 )
 
-const (
-	blockSuffix = ".block"
-)
+const blockSuffix = ".block"
 
 // Dir is the directory of one content in a [Store].
 type Dir struct {
@@ -23,9 +21,9 @@ type Dir struct {
 	manifest Manifest
 	gone     bool // removed, or replaced by one of another division; under store.mu
 
-	listing  sync.Mutex   // guards the file of the list and the fields below
-	recorded map[int]Made // by Record, and not listed yet
-	listed   int          // number of blocks of which the list says what they were made from
+	listing   sync.Mutex  // guards the file of the list and the fields below
+	list      []listEntry // see entries
+	unwritten bool        // Record has changed entries since the list was written
 }
 
 // Manifest returns the plan of the content.

@@ -1,39 +1,85 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
+	"sequins/internal/knownjson"
 )
 
-// readFile reads a file of at most limit bytes. A longer one, and anything that is no regular file, is [blocks.ErrCorrupt]: it
-// does not hold what it should.
-func readFile(f fsys.FS, path string, limit int64) ([]byte, error) {
-	data, err := fsys.ReadFile(f, path, limit)
-	switch {
-	case errors.Is(err, fsys.ErrTooLong):
-		return nil, &blocks.CorruptError{Path: path, Page: -1, Offset: limit, Reason: "too long"}
-	case errors.Is(err, fsys.ErrNotRegular):
-		return nil, &blocks.CorruptError{Path: path, Page: -1, Reason: "not a regular file"}
-	}
-	return data, err
+// A fileKind is a kind of the store's files, a manifest, a State or a list of blocks. Each is one line of JSON,
+//
+//	{"format_version":3,"crc32c":"0123abcd","manifest":{…}}
+//
+// where crc32c is the CRC-32C of the bytes of the value behind the last name, in 8 hexadecimal digits. A file that is laid out in another
+// way, or is of another format version, is damaged.
+type fileKind struct {
+	name    string // of the last member
+	version int64
+	limit   int64 // of the file, in bytes
+	cache   bool  // it is not synced
 }
+
+// ErrTooLarge is returned for what would make a file that is longer than the store reads.
+var ErrTooLarge = errors.New("too large")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum returns the CRC-32C of some bytes in 8 hexadecimal digits.
 func checksum(body []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)) }
 
-// corruptFile makes the error for a damaged file of JSON, with the offset where that is known.
-func corruptFile(path, reason string, err error) error {
-	e := &blocks.CorruptError{Path: path, Page: -1, Reason: reason}
-	if err != nil {
-		e.Reason += ": " + err.Error()
+// seal returns the content of a file with a body.
+func (k fileKind) seal(body []byte) ([]byte, error) {
+	data := fmt.Appendf(nil, `{"format_version":%d,"crc32c":"%s","%s":%s}`+"\n", k.version, checksum(body), k.name, body)
+	if int64(len(data)) > k.limit {
+		return nil, fmt.Errorf("%s of %d bytes: %w", k.name, len(data), ErrTooLarge)
 	}
+	return data, nil
+}
+
+// body returns the body of a file; path is for its errors. The newline may be missing: in an answer of another node it is.
+func (k fileKind) body(data []byte, path string) ([]byte, error) {
+	r := knownjson.NewReader(bytes.TrimSuffix(data, []byte("\n")))
+	version := r.Number(`{"format_version":`)
+	if r.OK && version != k.version {
+		return nil, damaged(path, fmt.Errorf("its format version is %d, and %d can be read", version, k.version))
+	}
+	crc := string(r.Text(`,"crc32c":`))
+	r.Literal(`,"` + k.name + `":`)
+	body, whole := bytes.CutSuffix(r.Rest, []byte("}"))
+	if !r.OK || !whole {
+		return nil, damaged(path, errors.New("not a "+k.name))
+	}
+	if sum := checksum(body); sum != crc {
+		return nil, damaged(path, fmt.Errorf("checksum is %s, should be %q", sum, crc))
+	}
+	return body, nil
+}
+
+// read returns the content of a file. A file that is too long, and anything that is no regular file, is damage.
+func (k fileKind) read(f fsys.FS, path string) ([]byte, error) {
+	data, err := fsys.ReadFile(f, path, k.limit)
+	if errors.Is(err, fsys.ErrTooLong) || errors.Is(err, fsys.ErrNotRegular) {
+		return nil, damaged(path, err)
+	}
+	return data, err
+}
+
+// write replaces a file. The name of the temporary file is never the same twice.
+func (s *Store) write(k fileKind, path string, data []byte) error {
+	temp := path + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
+	return fsys.WriteFile(s.fs, temp, path, data, !k.cache)
+}
+
+// damaged makes the error for a damaged file, with the offset where that is known.
+func damaged(path string, err error) error {
+	e := &blocks.CorruptError{Path: path, Page: -1, Reason: err.Error()}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		e.Offset = syntax.Offset
 	}

@@ -24,25 +24,8 @@ const lockName = "sequins.lock"
 // next owner from writing its pid over the last one's.
 const lockSize = 16
 
-// ErrLocked is the class of the error of [Open] for a store that another process uses.
+// ErrLocked is the class of the error of [Open] for a store that another process uses. Its text names the process, unless that has not said so.
 var ErrLocked = errors.New("store is in use")
-
-// LockedError says which store is in use, and by whom.
-type LockedError struct {
-	Path string // of the lock file
-	PID  int    // of the process that holds it; 0 where it has not said so
-}
-
-// Error names the process.
-func (e *LockedError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("%s: store is in use by another process", e.Path)
-	}
-	return fmt.Sprintf("%s: store is in use by process %d", e.Path, e.PID)
-}
-
-// Is makes errors.Is(err, ErrLocked) true.
-func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
 // Exists reports whether a process has opened a store in dir, now or before.
 func Exists(dir string) bool {
@@ -70,8 +53,12 @@ func lock(dir string) (*os.File, error) {
 	}
 	if err != nil {
 		defer f.Close()
+		owner := "another process"
+		if pid := readPID(f); pid != 0 {
+			owner = fmt.Sprintf("process %d", pid)
+		}
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &LockedError{Path: path, PID: readPID(f)}
+			return nil, fmt.Errorf("%s: %w by %s", path, ErrLocked, owner)
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}

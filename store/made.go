@@ -51,44 +51,30 @@ func (m Made) Is(p blocks.Properties) bool {
 
 // Former lists blocks of all other contents of the db of which it is known what they were made from, those of the newest version first. A
 // block may be missing, damaged or have another content.
-func (s Staging) Former() ([]Former, error) {
+func (s Staging) Former() (all []Former, err error) {
 	db := filepath.Dir(filepath.Dir(s.Path))
-	versions, err := s.fileSystem().ReadDir(db)
+	versions, err := subdirs(s.fileSystem(), db, names.Valid)
 	if err != nil {
 		return nil, err
 	}
-	var all []Former
 	for _, v := range slices.Backward(versions) {
-		if !v.IsDir() || !names.Valid(v.Name()) {
-			continue
-		}
-		inputs, err := s.fileSystem().ReadDir(filepath.Join(db, v.Name()))
+		hashes, err := subdirs(s.fileSystem(), filepath.Join(db, v), isInputHash)
 		if err != nil {
 			return nil, err
 		}
-		for _, in := range inputs {
-			if dir := filepath.Join(db, v.Name(), in.Name()); in.IsDir() && dir != s.Path {
-				all = append(all, s.formerIn(dir)...)
+		for _, hash := range hashes {
+			dir := filepath.Join(db, v, hash)
+			if dir == s.Path {
+				continue
+			}
+			for _, e := range readList(s.fileSystem(), dir, maxPartitions) {
+				if m := e.made(); m.Hash != "" {
+					all = append(all, Former{m, filepath.Join(dir, blockName(m.Partition))})
+				}
 			}
 		}
 	}
 	return all, nil
-}
-
-func (s Staging) formerIn(dir string) (all []Former) {
-	data, err := readFile(s.fileSystem(), filepath.Join(dir, listName), maxList)
-	if err != nil {
-		return nil
-	}
-	whole := readList(data, maxPartitions, func(e listEntry) {
-		if m := e.made(); m.Hash != "" {
-			all = append(all, Former{m, filepath.Join(dir, blockName(m.Partition))})
-		}
-	})
-	if !whole {
-		return nil
-	}
-	return all
 }
 
 // LinkBlock makes the file of a former block that of a finished block too, to be given to Publish or RemoveBlock, and returns its name. It

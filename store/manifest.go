@@ -2,31 +2,26 @@ package store
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"sequins/internal/content"
+	"sequins/internal/knownjson"
 	"sequins/internal/names"
 )
 
-// A manifest is one line of JSON,
+// manifestFile is the kind of a manifest's file. Its version history:
 //
-//	{"format_version":1,"crc32c":"0123abcd","manifest":{…}}
-//
-// where crc32c is the CRC-32C of the bytes of the object behind "manifest", as they stand in the
-// file, in 8 hexadecimal digits.
-const (
-	// manifestVersion history:
-	//
-	//	2  marks of files in place of times
-	//	3  the input, and no refuted partitioners
-	manifestVersion    = 3
-	minManifestVersion = 3 // the oldest version that this code reads
-)
+//	2  marks of files in place of times
+//	3  the input, and no refuted partitioners
+//	4  all files in one form
+var manifestFile = fileKind{name: "manifest", version: 4, limit: maxManifest}
 
 const (
 	manifestName      = "MANIFEST.json"
@@ -39,13 +34,6 @@ const (
 	maxFieldName      = 1 << 16 // bytes, with the names of the records that the field is in
 )
 
-// ErrManifestVersion is returned for a manifest of a format version that this code does not read,
-// such as one by a later release. [Store.Create] replaces it.
-var ErrManifestVersion = errors.New("format version of the manifest is not supported")
-
-// ErrTooLarge is returned for a manifest that is longer than the store reads.
-var ErrTooLarge = errors.New("too large")
-
 // Manifest is the plan by which a content is loaded. It lies in the content's directory, written
 // once, before the first block. Which blocks there are it does not say: a block is complete if it
 // exists, as it gets its name only when it is.
@@ -53,20 +41,19 @@ var ErrTooLarge = errors.New("too large")
 // The store gives it out as it was created, with times in UTC; what it refers to is not to be
 // changed.
 type Manifest struct {
-	FormatVersion int            // of the manifest; set by the store
-	DB            string         // set by the store
-	Version       string         // the name of the input
-	Input         string         // the hash of the input
-	Format        string         // of the source's files, as the loader names it
-	Partitions    int            // 0 for a version without data
-	Partitioner   string         // by name
-	Aligned       bool           // file i has the keys of partition i, and no others
-	Files         []ManifestFile // the source's files, in order
-	LastModified  time.Time      // newest modification time among the files
-	Created       time.Time      // when the version was first planned on this node
+	DB           string         `json:"db"`            // set by the store
+	Version      string         `json:"version"`       // the name of the input
+	Input        string         `json:"input"`         // the hash of the input
+	Format       string         `json:"format"`        // of the source's files, as the loader names it
+	Partitions   int            `json:"partitions"`    // 0 for a version without data
+	Partitioner  string         `json:"partitioner"`   // by name
+	Aligned      bool           `json:"aligned"`       // file i has the keys of partition i, and no others
+	LastModified time.Time      `json:"last_modified"` // newest modification time among the files
+	Created      time.Time      `json:"created"`       // when the version was first planned on this node
+	Files        []ManifestFile `json:"-"`             // the source's files, in order
 
 	// Fields are the fields that the records were made from, where the format has fields; otherwise nil. They are part of the input.
-	Fields *Fields
+	Fields *Fields `json:"fields,omitempty"`
 }
 
 // Fields are the names of the fields of a source's record that were its key and its value. No Value
@@ -92,7 +79,6 @@ func (m Manifest) Content() content.Content {
 
 // MarshalJSON implements json.Marshaler: the manifest as it stands in its file.
 func (m Manifest) MarshalJSON() ([]byte, error) {
-	m.FormatVersion = manifestVersion
 	if err := m.validate(); err != nil {
 		return nil, err
 	}
@@ -120,146 +106,96 @@ func (m Manifest) SourceOf(held []bool) int64 {
 	return int64(all * float64(count) / float64(max(1, m.Partitions)))
 }
 
-// manifestEnvelope is what a manifest file contains.
-type manifestEnvelope struct {
-	FormatVersion int             `json:"format_version"`
-	CRC           string          `json:"crc32c"`
-	Manifest      json.RawMessage `json:"manifest"`
-}
+// manifestHead is a Manifest without its files. The body of the file is such an object, with the files as its last member:
+//
+//	{"db":"names",…,"files":[{"name":"part-r-00000","size":100,"mark":"17"},{"name_base64":"cGFydC3/","size":0,"mark":""}]}
+//
+// A start reads manifests of thousands of files. So they have one form, which is read without encoding/json in a tenth of the time: a name or
+// mark that JSON cannot have as it is, is in base64.
+type manifestHead Manifest
 
-// manifestJSON is the object behind "manifest".
-type manifestJSON struct {
-	DB           string        `json:"db"`
-	Version      string        `json:"version"`
-	Input        string        `json:"input"`
-	Format       string        `json:"format"`
-	Partitions   int           `json:"partitions"`
-	Partitioner  string        `json:"partitioner"`
-	Aligned      bool          `json:"aligned"`
-	LastModified time.Time     `json:"last_modified"`
-	Created      time.Time     `json:"created"`
-	Files        manifestFiles `json:"files"`
-	Fields       *Fields       `json:"fields,omitempty"`
-}
-
-// manifestFileJSON is an element of "files". A name that is not UTF-8 cannot be a JSON string, so
-// it is kept in base64.
-type manifestFileJSON struct {
-	Name      string `json:"name,omitempty"`
-	NameBytes []byte `json:"name_base64,omitempty"`
-	Size      int64  `json:"size"`
-	Mark      string `json:"mark"`
-}
-
-// manifestFiles stops decoding when there are more than a manifest may have, before the memory for
-// them is taken: 64 MiB of "{}," would become gigabytes.
-type manifestFiles []manifestFileJSON
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (l *manifestFiles) UnmarshalJSON(data []byte) error {
-	dec := strictDecoder(data)
-	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
-		return errors.New("files is not an array")
-	}
-	for dec.More() {
-		if len(*l) == maxManifestFiles {
-			return fmt.Errorf("more than %d files", maxManifestFiles)
-		}
-		var f manifestFileJSON
-		if err := dec.Decode(&f); err != nil {
-			return err
-		}
-		*l = append(*l, f)
-	}
-	return nil
-}
-
-func strictDecoder(data []byte) *json.Decoder {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	return dec
-}
+const filesMember = `,"files":[`
 
 // encodeManifest returns the content of the file for m, which has to be valid.
 func encodeManifest(m Manifest) ([]byte, error) {
-	j := manifestJSON{
-		DB: m.DB, Version: m.Version, Input: m.Input, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner, Aligned: m.Aligned,
-		LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
-		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields,
+	body, err := json.Marshal(manifestHead(m.normal()))
+	if err != nil {
+		return nil, err
 	}
+	body = append(body[:len(body)-1], filesMember...)
 	for i, f := range m.Files {
-		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, Mark: f.Mark}
-		if !utf8.ValidString(f.Name) {
-			j.Files[i].Name, j.Files[i].NameBytes = "", []byte(f.Name)
+		if i > 0 {
+			body = append(body, ',')
 		}
+		body = appendText(append(body, '{'), "name", f.Name)
+		body = fmt.Appendf(body, `,"size":%d,`, f.Size)
+		body = append(appendText(body, "mark", f.Mark), '}')
 	}
-	body, err := json.Marshal(j)
-	if err != nil {
-		return nil, err
+	return manifestFile.seal(append(body, "]}"...))
+}
+
+// appendText appends a member of an object, in base64 unless it is plain.
+func appendText(b []byte, name, text string) []byte {
+	escaped := func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune(`"\<>&`, c) }
+	if strings.ContainsFunc(text, escaped) {
+		name, text = name+"_base64", base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	data, err := json.Marshal(manifestEnvelope{FormatVersion: manifestVersion, CRC: checksum(body), Manifest: body})
-	if err != nil {
-		return nil, err
-	}
-	if len(data) >= maxManifest {
-		return nil, fmt.Errorf("manifest of %d bytes: %w", len(data), ErrTooLarge)
-	}
-	return append(data, '\n'), nil
+	return fmt.Appendf(b, `"%s":"%s"`, name, text)
 }
 
 // decodeManifest reads the content of a manifest file; path is for its errors.
 func decodeManifest(data []byte, path string) (Manifest, error) {
-	if m, ok := writtenManifest(data); ok {
-		return m, nil
+	body, err := manifestFile.body(data, path)
+	if err != nil {
+		return Manifest{}, err
 	}
-	return parseManifest(data, path)
-}
-
-// parseManifest is decodeManifest for any JSON.
-func parseManifest(data []byte, path string) (Manifest, error) {
-	corrupt := func(reason string, err error) (Manifest, error) {
-		return Manifest{}, corruptFile(path, reason, err)
+	head, files, _ := bytes.Cut(body, []byte(filesMember)) // no string in JSON contains it
+	var read manifestHead
+	dec := json.NewDecoder(io.MultiReader(bytes.NewReader(head), strings.NewReader("}")))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&read); err == nil {
+		read.Files, err = decodeFiles(files)
 	}
-	var head struct {
-		FormatVersion int `json:"format_version"`
+	m := Manifest(read).normal()
+	if err == nil {
+		err = m.validate()
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return corrupt("not a manifest", err)
-	}
-	if v := head.FormatVersion; v < minManifestVersion || v > manifestVersion {
-		return Manifest{}, fmt.Errorf("%s: %w: it is %d, and %d to %d can be read", path, ErrManifestVersion,
-			v, minManifestVersion, manifestVersion)
-	}
-	var env manifestEnvelope
-	if err := strictDecoder(data).Decode(&env); err != nil {
-		return corrupt("not a manifest", err)
-	}
-	if crc := checksum(env.Manifest); crc != env.CRC {
-		return corrupt(fmt.Sprintf("checksum is %s, should be %q", crc, env.CRC), nil)
-	}
-	var j manifestJSON
-	if err := strictDecoder(env.Manifest).Decode(&j); err != nil {
-		return corrupt("not a manifest", err)
-	}
-	m := j.manifest(head.FormatVersion)
-	if err := m.validate(); err != nil {
-		return corrupt("invalid", err)
+	if err != nil {
+		return Manifest{}, damaged(path, fmt.Errorf("not a manifest: %w", err))
 	}
 	return m, nil
 }
 
-// manifest returns what j says.
-func (j *manifestJSON) manifest(formatVersion int) Manifest {
-	m := Manifest{
-		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Input: j.Input, Format: j.Format, Partitions: j.Partitions,
-		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
-		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields,
-	}
-	for i, f := range j.Files {
-		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark}
-		if f.Name == "" {
-			m.Files[i].Name = string(f.NameBytes)
+// decodeFiles reads the elements of "files", and the ends of the array and of the manifest.
+func decodeFiles(data []byte) ([]ManifestFile, error) {
+	r := knownjson.NewReader(data)
+	text := func(member string) string {
+		if inBase64 := member + `_base64":`; bytes.HasPrefix(r.Rest, []byte(inBase64)) {
+			return string(r.Base64(inBase64))
 		}
+		return string(r.Text(member + `":`))
+	}
+	files := make([]ManifestFile, 0, min(bytes.Count(data, []byte("{")), maxManifestFiles))
+	for string(r.Rest) != "]}" {
+		if len(files) == maxManifestFiles {
+			return nil, fmt.Errorf("more than %d files", maxManifestFiles)
+		}
+		if len(files) > 0 {
+			r.Literal(",")
+		}
+		files = append(files, ManifestFile{Name: text(`{"name`), Size: r.Number(`,"size":`), Mark: text(`,"mark`)})
+		if r.Literal("}"); !r.OK {
+			return nil, fmt.Errorf("file %d cannot be read", len(files)-1)
+		}
+	}
+	return files, nil
+}
+
+// normal returns m as it is read from its file.
+func (m Manifest) normal() Manifest {
+	m.LastModified, m.Created = m.LastModified.UTC().Round(0), m.Created.UTC().Round(0)
+	if m.Files == nil {
+		m.Files = []ManifestFile{}
 	}
 	return m
 }

@@ -23,7 +23,7 @@ var testTime = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 // testManifest is a plan like one that a loader makes.
 func testManifest() Manifest {
 	return Manifest{
-		FormatVersion: manifestVersion, DB: "names", Version: "2026-01-31", Input: testHash,
+		DB: "names", Version: "2026-01-31", Input: testHash,
 		Format: "sequencefile", Partitions: 3, Partitioner: "hadoop", Aligned: true,
 		Files: []ManifestFile{
 			{Name: "part-r-00000", Size: 100, Mark: "17 1767225600000"},
@@ -35,7 +35,7 @@ func testManifest() Manifest {
 }
 
 func TestManifestRoundTrip(t *testing.T) {
-	empty := Manifest{FormatVersion: manifestVersion, DB: "d", Version: "v", Input: testHash, Files: []ManifestFile{}}
+	empty := Manifest{DB: "d", Version: "v", Input: testHash, Files: []ManifestFile{}}
 	fields := testManifest()
 	fields.Fields = &Fields{Key: "id", Value: "a.b"}
 	for _, want := range []Manifest{testManifest(), empty, fields} {
@@ -75,11 +75,11 @@ func TestManifestZones(t *testing.T) {
 
 // TestManifestOfOldFormats: what a release has written, later ones read.
 func TestManifestOfOldFormats(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v3.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v4.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeManifest(data, "manifest-v3.json")
+	got, err := decodeManifest(data, "manifest-v4.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestManifestOfOldFormats(t *testing.T) {
 		t.Error(diff)
 	}
 	if now, err := encodeManifest(got); err != nil || !bytes.Equal(now, data) {
-		t.Errorf("version 3 is now written differently (%v):\n%s", err, now)
+		t.Errorf("version 4 is now written differently (%v):\n%s", err, now)
 	}
 }
 
@@ -100,7 +100,6 @@ func TestContent(t *testing.T) {
 		{"nothing", func(m *Manifest) {}, true},
 		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true},
 		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true},
-		{"format version", func(m *Manifest) { m.FormatVersion++ }, true},
 		{"fields, which are in the input", func(m *Manifest) { m.Fields = &Fields{Key: "k"} }, true},
 		{"files, which are in the input", func(m *Manifest) { m.Files = m.Files[:2] }, true},
 		{"db", func(m *Manifest) { m.DB += "x" }, true},
@@ -124,8 +123,15 @@ func TestContent(t *testing.T) {
 }
 
 // seal puts a body into a manifest file with the right checksum.
-func seal(body string) string {
-	return fmt.Sprintf(`{"format_version":3,"crc32c":"%s","manifest":%s}`+"\n", checksum([]byte(body)), body)
+func seal(body string) string { return string(sealed(manifestFile, body)) }
+
+// sealed is a file with a body.
+func sealed(k fileKind, body string) []byte {
+	data, err := k.seal([]byte(body))
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 const goodBody = `{"db":"d","version":"v","input":"0123456789abcdef","format":"f","partitions":1,"partitioner":"p","aligned":false,` +
@@ -146,16 +152,16 @@ func TestBadManifest(t *testing.T) {
 		{"empty", "", "not a manifest"},
 		{"not JSON", "hello", "not a manifest"},
 		{"cut short", seal(goodBody)[:200], "not a manifest"},
-		{"more behind it", seal(goodBody) + "{}", "not a manifest"},
-		{"no format version", `{}`, "format version"},
-		{"format version 0", strings.Replace(seal(goodBody), `n":3`, `n":0`, 1), "format version"},
-		{"newer", `{"format_version":4,"new":"things"}`, "it is 4, and 3 to 3 can be read"},
-		{"no body", `{"format_version":3,"crc32c":"00000000"}`, "not a manifest"},
-		{"null body", seal("null"), `"" is not a name of a db`},
+		{"more behind it", seal(goodBody) + "{}", "checksum"},
+		{"no format version", `{}`, "not a manifest"},
+		{"format version 0", strings.Replace(seal(goodBody), `n":4`, `n":0`, 1), "format version"},
+		{"newer", `{"format_version":5,"new":"things"}`, "is 5, and 4 can be read"},
+		{"no body", `{"format_version":4,"crc32c":"00000000"}`, "not a manifest"},
+		{"null body", seal("null"), "not a manifest"},
 		{"checksum", strings.Replace(seal(goodBody), `"size":1`, `"size":2`, 1), "checksum"},
-		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "unknown field"},
+		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "not a manifest"},
 		{"unknown key", with(`"db"`, `"x":1,"db"`), "unknown field"},
-		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "unknown field"},
+		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "file 0 cannot be read"},
 		{"db", with(`"db":"d"`, `"db":"../d"`), "not a name of a db"},
 		{"version", with(`"version":"v"`, `"version":".."`), "is not an input"},
 		{"partitions below 0", with(`"partitions":1`, `"partitions":-1`), "-1 partitions"},
@@ -166,10 +172,10 @@ func TestBadManifest(t *testing.T) {
 		{"fields", with(`"p"`, `"p","fields":{"key":"k","value":"v"}`), ""},
 		{"unknown key of the fields", with(`"p"`, `"p","fields":{"x":"k"}`), "unknown field"},
 		{"name of a field", with(`"p"`, `"p","fields":{"key":"`+strings.Repeat("k", 1<<16+1)+`"}`), "more than 65536 bytes"},
-		{"file without a name", with(`"name":"a",`, ``), "file 0 has a name of 0 bytes"},
+		{"file without a name", with(`"name":"a"`, `"name":""`), "file 0 has a name of 0 bytes"},
 		{"file name", with(`"a"`, `"`+strings.Repeat("a", 4097)+`"`), "file 0 has a name of 4097 bytes"},
-		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},
-		{"files", seal(`{"files":{}}`), "not an array"},
+		{"file size", with(`"size":1`, `"size":-1`), "file 0 cannot be read"},
+		{"files", with(`[{`, `{[{`), "not a manifest"},
 		{"year", with(`"created":"2026-01-31T10:00:00Z"`, `"created":"0000-01-01T00:00:00+10:00"`), "the year -1"},
 		{"mark", with(`"mark":"m"`, `"mark":"`+strings.Repeat("m", maxMark+1)+`"`), "file 0 has a name of 1 bytes, the size 1 and the mark"},
 	}
@@ -185,15 +191,15 @@ func TestBadManifest(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "the/path") {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
-			if !errors.Is(err, blocks.ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
-				t.Errorf("%v is neither corruption nor a version", err)
+			if !errors.Is(err, blocks.ErrCorrupt) {
+				t.Errorf("%v is not corruption", err)
 			}
 		})
 	}
 }
 
 func TestManifestWithTooManyFiles(t *testing.T) {
-	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat("{},", maxManifestFiles)+`{`, 1)
+	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat(`{"name":"a","size":1,"mark":""},`, maxManifestFiles)+`{`, 1)
 	_, err := decodeManifest([]byte(seal(body)), "m")
 	if !errors.Is(err, blocks.ErrCorrupt) || !strings.Contains(err.Error(), "more than 262144 files") {
 		t.Errorf("got %v", err)
@@ -210,7 +216,7 @@ func TestManifestTooLong(t *testing.T) {
 	many.Files = make([]ManifestFile, maxManifestFiles+1)
 	expect.Error(t, "files", many.validate(), ErrTooLarge)
 	escaped := testManifest()
-	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest/6)}}
+	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest*3/4)}}
 	_, err := encodeManifest(escaped)
 	expect.Error(t, "escapes", err, ErrTooLarge)
 }
@@ -249,8 +255,8 @@ func TestManifestFlippedBits(t *testing.T) {
 		}
 		data[bit/8] ^= 1 << (bit % 8)
 	}
-	// What is left is the case of the letters in the envelope's keys, and the space at the end.
-	if len(data)*8-found > 40 {
+	// What is left is the newline at the end, which may be missing, and so may be part of what is not read.
+	if len(data)*8-found > 0 {
 		t.Errorf("only %d of %d flipped bits were found", found, len(data)*8)
 	}
 }
@@ -271,8 +277,8 @@ func FuzzManifest(f *testing.F) {
 		}
 		m, err := decodeManifest([]byte(data), "m")
 		if err != nil {
-			if !errors.Is(err, blocks.ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
-				t.Fatalf("%v is neither corruption nor a version", err)
+			if !errors.Is(err, blocks.ErrCorrupt) {
+				t.Fatalf("%v is not corruption", err)
 			}
 			return
 		}
@@ -285,4 +291,17 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("%v, after a round trip %v: %v", m, m2, err)
 		}
 	})
+}
+
+func BenchmarkDecodeManifest(b *testing.B) {
+	m := testManifest()
+	m.Files = slices.Repeat([]ManifestFile{{Name: "part-r-00000", Size: 1 << 30, Mark: "1234567890 1767225600000"}}, 10_000)
+	data, err := encodeManifest(m)
+	expect.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := decodeManifest(data, "m"); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"sequins/blocks"
+	"sequins/internal/parallel"
 )
 
 // openAtOnce is the number of blocks of a content that are opened in parallel, to use several disk requests and all
@@ -15,29 +15,18 @@ const openAtOnce = 16
 
 // Opened is an open block, or the reason why it cannot be opened.
 type Opened struct {
-	Block  *blocks.Reader
-	Listed Listed // what is to be listed of it
-	Err    error
+	Block *blocks.Reader
+	Err   error
 }
 
 // OpenAll opens the blocks of partitions. Those that are known by the list of List are opened at their first use (see
 // [blocks.OpenKnown]).
 func (d *Dir) OpenAll(partitions []int, list []Listed) []Opened {
 	results := make([]Opened, len(partitions))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(openAtOnce, len(partitions)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
-				was := list[partitions[i]]
-				block, err := d.open(partitions[i], was.Known)
-				if results[i] = (Opened{Block: block, Err: err}); err == nil {
-					results[i].Listed = Describe(block, was)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	_ = parallel.Run(context.Background(), min(openAtOnce, len(partitions)), len(partitions), func(_ context.Context, i int) error {
+		results[i].Block, results[i].Err = d.open(partitions[i], list[partitions[i]].Known)
+		return nil
+	})
 	return results
 }
 
@@ -52,9 +41,7 @@ func (d *Dir) open(p int, known blocks.Known) (*blocks.Reader, error) {
 		return r, nil // it was of this partition when it became known
 	}
 	if props := r.Properties(); props.Partition != p || props.Partitions != d.manifest.Partitions {
-		err = &blocks.CorruptError{Path: path, Page: -1,
-			Reason: fmt.Sprintf("is partition %d of %d", props.Partition, props.Partitions)}
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(damaged(path, fmt.Errorf("is partition %d of %d", props.Partition, props.Partitions)), r.Close())
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,25 +80,18 @@ func (s Staging) remove(name string) error {
 // already is replaced. If it fails, some of the blocks may be published; the error wraps
 // [fs.ErrNotExist] if one of them is not there, or the content has been removed.
 func (d *Dir) Publish(s Staging, partitions ...int) error {
-	if err := d.rename(s, partitions); err != nil {
+	var err error
+	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
+	for i := 0; i < len(partitions) && err == nil; i++ {
+		if err = d.check(partitions[i]); err == nil {
+			err = d.store.fs.Rename(d.BlockPath(partitions[i])+s.suffix(), d.BlockPath(partitions[i]))
+		}
+	}
+	d.store.mu.RUnlock() // a slow disk keeps only this caller waiting
+	if err != nil {
 		return fmt.Errorf("publishing blocks: %w", err)
 	}
 	return d.store.fs.SyncDir(d.path)
-}
-
-func (d *Dir) rename(s Staging, partitions []int) error {
-	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
-	defer d.store.mu.RUnlock()
-	for _, p := range partitions {
-		if err := d.check(p); err != nil {
-			return err
-		}
-		temp := filepath.Join(d.path, blockName(p)+s.suffix())
-		if err := d.store.fs.Rename(temp, d.BlockPath(p)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Missing returns those of some ascending partitions that have no block.
@@ -106,17 +100,10 @@ func (d *Dir) Missing(want []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := make(map[int]bool, len(complete))
-	for _, p := range complete {
-		has[p] = true
-	}
-	var missing []int
-	for _, p := range want {
-		if !has[p] {
-			missing = append(missing, p)
-		}
-	}
-	return missing, nil
+	return slices.DeleteFunc(slices.Clone(want), func(p int) bool {
+		_, found := slices.BinarySearch(complete, p)
+		return found
+	}), nil
 }
 
 // Staged returns the size of the temporary files of a load.

@@ -2,20 +2,36 @@ package store
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sequins/blocks"
 	"sequins/internal/content"
-	"sequins/internal/fsys"
 )
 
 // stateName is the file in a db's directory that holds its State. No version can have this name.
 const stateName = "STATE.json"
+
+const maxState = 1 << 20 // bytes
+
+// stateFile is the kind of that file.
+var stateFile = fileKind{name: "state", version: 1, limit: maxState}
+
+const (
+	// MaxFormer, MaxVerdicts and MaxFailures are the numbers of these that a State can have.
+	MaxFormer, MaxVerdicts, MaxFailures = 100, 1000, 1000
+	// MaxReason is the number of bytes of a reason that a State keeps.
+	MaxReason = 1000
+)
 
 // A State is what a node knows durably of a db beside its blocks. The zero State is that of a db of which nothing is known.
 //
@@ -36,7 +52,7 @@ type State struct {
 	// Absent is since when the source has not listed the db; zero if it lists it.
 	Absent time.Time `json:"absent,omitzero"`
 
-	unknown []member // in the order of their names
+	unknown map[string]json.RawMessage // members of a later release, by name
 }
 
 // Totals are sums over the partitions of a content.
@@ -78,35 +94,19 @@ func (s *Store) State(db string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	state, data, err := s.readState(db, filepath.Join(path, stateName))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known, ok := s.states[db]; !ok {
-		s.states[db] = data
-	} else if !bytes.Equal(known, data) { // somebody else has changed it
-		s.states[db] = nil
-	}
-	return state, err
-}
-
-// readState returns a State and the bytes of its file, nil if there is none or an error.
-func (s *Store) readState(db, path string) (State, []byte, error) {
-	data, err := readFile(s.fs, path, maxState)
+	path = filepath.Join(path, stateName)
+	data, err := stateFile.read(s.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		inputs, err := s.Contents(db)
 		if err == nil && len(inputs) > 0 {
-			err = &blocks.CorruptError{Path: path, Page: -1, Reason: "is missing, and there are contents of the db"}
+			err = damaged(path, errors.New("is missing, and there are contents of the db"))
 		}
-		return State{}, nil, err
+		return State{}, err
 	}
 	if err != nil {
-		return State{}, nil, err
+		return State{}, err
 	}
-	state, err := decodeState(data, path)
-	if err != nil {
-		return State{}, nil, err
-	}
-	return state, data, nil
+	return decodeState(data, path)
 }
 
 // SetState writes the State of a db, atomically and durably, unless it is on the disk already.
@@ -121,22 +121,20 @@ func (s *Store) SetState(db string, state State) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.states[db]; known != nil && bytes.Equal(known, data) {
-		if _, err := s.fs.Stat(filepath.Join(path, stateName)); err == nil {
-			return nil
-		}
-	}
-	if err := s.writeState(db, path, data); err != nil {
+	if err := s.writeState(path, data); err != nil {
 		return fmt.Errorf("writing the state of db %s: %w", db, err)
 	}
 	return nil
 }
 
-// writeState writes the file of a State. Until it is known to be durable, nothing is known of the file. s.mu is held.
-func (s *Store) writeState(db, path string, data []byte) error {
-	s.states[db] = nil
+// writeState writes the file of a State in a db's directory, unless it has this content durably. s.mu is held.
+func (s *Store) writeState(path string, data []byte) error {
 	final := filepath.Join(path, stateName)
-	if _, err := s.fs.Stat(final); err != nil { // then the directory may be new, or not be durable yet
+	now, err := stateFile.read(s.fs, final)
+	if err == nil && bytes.Equal(now, data) && !s.unsynced[path] {
+		return nil
+	}
+	if err != nil { // then the directory may be new, or not be durable yet
 		if err := s.fs.MkdirAll(path); err != nil {
 			return err
 		}
@@ -144,34 +142,25 @@ func (s *Store) writeState(db, path string, data []byte) error {
 			return err
 		}
 	}
-	f, err := s.fs.Create(s.tempName(final))
-	if err != nil {
+	s.unsynced[path] = true
+	if err := s.write(stateFile, final, data); err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		return errors.Join(err, f.Close(), s.fs.Remove(f.Name()))
-	}
-	if err := fsys.Publish(s.fs, f, final); err != nil {
-		return err
-	}
-	s.states[db] = data
+	delete(s.unsynced, path)
 	return nil
 }
 
-// beginState writes the zero State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
+// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
 func (s *Store) beginState(db, path string) error {
-	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
+	state, err := s.State(db)
+	if errors.Is(err, blocks.ErrCorrupt) {
+		return nil //nolint:nilerr // State returns it
+	}
+	data, eerr := encodeState(state)
+	if err = cmp.Or(err, eerr); err != nil {
 		return err
 	}
-	inputs, err := s.Contents(db)
-	if err != nil || len(inputs) > 0 {
-		return err
-	}
-	data, err := encodeState(State{})
-	if err != nil {
-		return err
-	}
-	return s.writeState(db, path, data)
+	return s.writeState(path, data)
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.
@@ -182,7 +171,6 @@ func (s *Store) Forget(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.states, db)
 	if err := s.removeState(path); err != nil {
 		return fmt.Errorf("forgetting db %s: %w", db, err)
 	}
@@ -200,15 +188,69 @@ func (s *Store) removeState(path string) error {
 	return err
 }
 
-// idle reports whether nothing is lost with the State of a db without contents.
-func (s *State) idle() bool {
-	return s.Served == content.Content{} && len(s.Former)+len(s.Verdicts)+len(s.Failures)+len(s.unknown) == 0 && s.Pin == "" && s.Absent.IsZero()
+// stateMembers are the members of a State. Those that are zero are left out.
+var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked", "absent"}
+
+// encodeState returns the content of the file.
+func encodeState(s State) ([]byte, error) {
+	s = s.normal()
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(s)
+	if all := maps.Clone(s.unknown); err == nil && len(all) > 0 {
+		if err = json.Unmarshal(body, &all); err == nil {
+			body, err = json.Marshal(all)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return stateFile.seal(body)
 }
 
-// A member is a member of a JSON object.
-type member struct {
-	name  string
-	value []byte
+// decodeState reads the content of the file; path is for its errors.
+func decodeState(data []byte, path string) (s State, err error) {
+	body, err := stateFile.body(data, path)
+	if err != nil {
+		return State{}, err
+	}
+	err = json.Unmarshal(body, &s)
+	if err == nil {
+		err = json.Unmarshal(body, &s.unknown)
+	}
+	if s = s.normal(); err == nil {
+		err = s.validate()
+	}
+	if err != nil {
+		return State{}, damaged(path, fmt.Errorf("not a state: %w", err))
+	}
+	maps.DeleteFunc(s.unknown, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(stateMembers, func(known string) bool { return strings.EqualFold(known, name) }) // as encoding/json does
+	})
+	return s, nil
+}
+
+// normal returns s with short reasons, and times in UTC.
+func (s State) normal() State {
+	s.Absent, s.Verdicts, s.Failures = s.Absent.UTC(), slices.Clone(s.Verdicts), slices.Clone(s.Failures)
+	for i := range s.Verdicts {
+		s.Verdicts[i].Reason = short(s.Verdicts[i].Reason)
+	}
+	for i := range s.Failures {
+		f := &s.Failures[i]
+		f.Reason, f.Next = short(f.Reason), f.Next.UTC()
+	}
+	return s
+}
+
+// short cuts a text to MaxReason bytes.
+func short(s string) string {
+	for len(s) > MaxReason {
+		_, size := utf8.DecodeLastRuneInString(s[:MaxReason+1])
+		s = s[:MaxReason+1-size]
+	}
+	return s
 }
 
 func (s *State) validate() error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,7 +98,7 @@ func TestStateSwept(t *testing.T) {
 func TestStateOfALaterRelease(t *testing.T) {
 	f, s, _ := filled(t)
 	body := `{"pin":"p","zeta": [1, {"<a>":"\u2028"}],"alpha":null,"marked":true}`
-	write(t, f, "/s/data/db/new", string(sealState([]byte(body))))
+	write(t, f, "/s/data/db/new", string(sealed(stateFile, body)))
 	expect.NoError(t, f.Rename("/s/data/db/new", "/s/data/db/STATE.json"))
 	state, err := s.State("db")
 	expect.NoError(t, err)
@@ -108,7 +107,7 @@ func TestStateOfALaterRelease(t *testing.T) {
 	expect.NoError(t, s.SetState("db", state))
 	data, err := fsys.ReadFile(f, "/s/data/db/STATE.json", maxState)
 	expect.NoError(t, err)
-	if want := `"state":{"marked":true,"alpha":null,"zeta":[1,{"<a>":"\u2028"}]}}` + "\n"; !strings.HasSuffix(string(data), want) {
+	if want := `"state":{"alpha":null,"marked":true,"zeta":[1,{"\u003ca\u003e":"\u2028"}]}}` + "\n"; !strings.HasSuffix(string(data), want) {
 		t.Errorf("%s, want %s at the end", data, want)
 	}
 	again, err := memStore(t, f).State("db")
@@ -120,12 +119,12 @@ func TestStateDamaged(t *testing.T) {
 	good, err := encodeState(someState())
 	expect.NoError(t, err)
 	with := func(old, new string) string {
-		var env stateEnvelope
-		expect.NoError(t, json.Unmarshal(good, &env))
-		if !strings.Contains(string(env.State), old) {
-			t.Fatalf("no %s in %s", old, env.State)
+		body, err := stateFile.body(good, "good")
+		expect.NoError(t, err)
+		if !strings.Contains(string(body), old) {
+			t.Fatalf("no %s in %s", old, body)
 		}
-		return string(sealState([]byte(strings.Replace(string(env.State), old, new, 1))))
+		return string(sealed(stateFile, strings.Replace(string(body), old, new, 1)))
 	}
 	tests := map[string]string{
 		"empty": "", "not JSON": "3\n", "more behind it": string(good) + "{}",
@@ -141,8 +140,8 @@ func TestStateDamaged(t *testing.T) {
 		"negative attempts":    with(`"attempts":3`, `"attempts":-3`),
 		"a year":               with(`"absent":"2026`, `"absent":"12026`),
 		"another type":         with(`"marked":true`, `"marked":"yes"`),
-		"an array for a state": string(sealState([]byte("[]"))),
-		"many former contents": string(sealState([]byte(`{"former":[` + strings.Repeat(`{},`, MaxFormer) + `{}]}`))),
+		"an array for a state": string(sealed(stateFile, "[]")),
+		"many former contents": string(sealed(stateFile, `{"former":[`+strings.Repeat(`{},`, MaxFormer)+`{}]}`)),
 	}
 	for name, text := range tests {
 		f, s, _ := filled(t)
@@ -365,7 +364,7 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"former":[{"name":"a","input":"0123456789abcdef","division":"0123456789abcdef"}]}`), true)
 	f.Fuzz(func(t *testing.T, data []byte, isBody bool) {
 		if isBody {
-			data = sealState(data)
+			data = sealed(stateFile, string(data))
 		}
 		state, err := decodeState(data, "f")
 		if err != nil {

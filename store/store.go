@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/internal/names"
@@ -54,8 +53,8 @@ type Store struct {
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
 	left error           // see Leftovers
-	// states are the bytes of the files of States by db, nil for one that may not be durable or has been changed by somebody else.
-	states map[string][]byte
+	// unsynced are the directories of dbs whose State may not be durable: its last writing has failed.
+	unsynced map[string]bool
 }
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
@@ -82,7 +81,7 @@ func Open(dir string) (*Store, error) {
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) { return open(fsys, dir, time.Now) }
 
 func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
-	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, states: map[string][]byte{}}
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -127,7 +126,7 @@ func (s *Store) contentPath(db string, in content.Input) (string, error) {
 
 // Databases lists the dbs of which there is a content, or may be one in a directory that cannot be read, sorted.
 func (s *Store) Databases() ([]string, error) {
-	dbs, err := s.subdirs(s.data, names.Valid)
+	dbs, err := subdirs(s.fs, s.data, names.Valid)
 	if err != nil {
 		return nil, err
 	}
@@ -147,13 +146,13 @@ func (s *Store) Contents(db string) ([]content.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := s.subdirs(path, names.Valid)
+	versions, err := subdirs(s.fs, path, names.Valid)
 	if err != nil {
 		return nil, err
 	}
 	var found []content.Input
 	for _, name := range versions {
-		hashes, err := s.subdirs(filepath.Join(path, name), isInputHash)
+		hashes, err := subdirs(s.fs, filepath.Join(path, name), isInputHash)
 		if err != nil {
 			return nil, err
 		}
@@ -171,8 +170,8 @@ func isInputHash(name string) bool { return content.Input{Name: "x", Hash: name}
 
 // subdirs lists the directories in path that can be those of dbs, versions or contents by their names, sorted. There
 // are none in a directory that does not exist.
-func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, error) {
-	entries, err := s.fs.ReadDir(path)
+func subdirs(f fsys.FS, path string, valid func(name string) bool) ([]string, error) {
+	entries, err := f.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -185,9 +184,8 @@ func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, er
 	return names, nil
 }
 
-// Dir returns the directory of the content of an input. The error wraps [fs.ErrNotExist] if there is none,
-// [blocks.ErrCorrupt] if its manifest is damaged, and [ErrManifestVersion] if that is of another release;
-// in the last two cases Create replaces it and Remove removes it.
+// Dir returns the directory of the content of an input. The error wraps [fs.ErrNotExist] if there is none, and
+// [blocks.ErrCorrupt] if its manifest is damaged or of another release; then Create replaces it and Remove removes it.
 func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	path, err := s.contentPath(db, in)
 	if err != nil {
@@ -196,7 +194,15 @@ func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	if d, err := s.given(path); d != nil || err != nil {
 		return d, err
 	}
-	m, err := s.readManifest(db, in, path) // without the lock: a file that does not answer keeps nobody else waiting
+	name := filepath.Join(path, manifestName)
+	data, err := manifestFile.read(s.fs, name) // without the lock: a file that does not answer keeps nobody else waiting
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(data, name)
+	if err == nil && (m.DB != db || m.Content().Input != in) {
+		err = damaged(name, fmt.Errorf("is of input %s of version %s of db %s", m.Input, m.Version, m.DB))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -227,25 +233,6 @@ func (s *Store) given(path string) (*Dir, error) {
 	return d, nil
 }
 
-func (s *Store) readManifest(db string, in content.Input, path string) (Manifest, error) {
-	name := filepath.Join(path, manifestName)
-	data, err := readFile(s.fs, name, maxManifest)
-	if err != nil {
-		return Manifest{}, err
-	}
-	m, err := decodeManifest(data, name)
-	if err == nil && (m.DB != db || m.Content().Input != in) {
-		reason := fmt.Sprintf("is of input %s of version %s of db %s", m.Input, m.Version, m.DB)
-		err = &blocks.CorruptError{Path: name, Page: -1, Reason: reason}
-	}
-	return m, err
-}
-
-// tempName returns a name for a file that will be called final, never the same twice.
-func (s *Store) tempName(final string) string {
-	return final + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
-}
-
 // Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
 // wraps [fs.ErrNotExist] if there is none. Blocks that are open stay readable.
 func (s *Store) Remove(db string, in content.Input) error {
@@ -253,9 +240,15 @@ func (s *Store) Remove(db string, in content.Input) error {
 	if err != nil {
 		return err
 	}
-	trash, err := s.remove(path)
+	s.mu.Lock()
+	_, err = s.fs.Stat(filepath.Join(path, manifestName))
+	trash := ""
 	if err == nil {
-		err = s.empty(trash)
+		trash, err = s.discard(path)
+	}
+	s.mu.Unlock()
+	if err == nil {
+		err = s.fs.RemoveAll(trash)
 	}
 	if err != nil {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
@@ -263,15 +256,6 @@ func (s *Store) Remove(db string, in content.Input) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
-}
-
-func (s *Store) remove(path string) (trash string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.fs.Stat(filepath.Join(path, manifestName)); err != nil {
-		return "", err
-	}
-	return s.discard(path)
 }
 
 // discard renames a content's directory to a name that makes it trash, durably.
@@ -297,14 +281,6 @@ func (s *Store) forget(path string) {
 		d.gone = true
 		delete(s.dirs, path)
 	}
-}
-
-// empty deletes trash.
-func (s *Store) empty(trash string) error {
-	if trash == "" {
-		return nil
-	}
-	return s.fs.RemoveAll(trash)
 }
 
 // removeIfEmpty removes the directory of a db or version in which nothing is left.

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
@@ -29,21 +31,42 @@ var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}
 //
 // A store of an earlier layout is left as it is, and an error.
 func (s *Store) sweep() error {
-	dbs, err := s.subdirs(s.data, names.Valid)
-	if err != nil {
-		return err
+	old, unread := s.RefuseOld()
+	if old != nil {
+		return old
 	}
-	left, err := s.refuseOld(dbs)
-	if err != nil {
-		return err
-	}
+	s.left = unread
+	dbs, err := subdirs(s.fs, s.data, names.Valid)
 	for _, db := range dbs {
-		if err := s.sweepDB(db); err != nil {
-			left = append(left, err)
+		s.left = errors.Join(s.left, s.sweepDB(db))
+	}
+	return err
+}
+
+// oldNotes are files that the earlier layout of the store, in which a version has one directory, has in a db's directory.
+var oldNotes = []string{"SERVED", "_SERVED", "_ABSENT", "_MARKED", "_PIN", "_GATE", "_SOURCE"}
+
+// RefuseOld returns an error if a db is in the earlier layout, and why some of them cannot be read.
+func (s *Store) RefuseOld() (old, unread error) {
+	dbs, unread := subdirs(s.fs, s.data, names.Valid)
+	for _, db := range dbs {
+		entries, err := s.fs.ReadDir(filepath.Join(s.data, db))
+		unread = errors.Join(unread, err)
+		for _, e := range entries {
+			name := filepath.Join(s.data, db, e.Name())
+			if e.IsDir() {
+				name = filepath.Join(name, manifestName)
+			} else if !slices.Contains(oldNotes, e.Name()) {
+				continue
+			}
+			if _, err := s.fs.Stat(name); err == nil && !isTrash(e) {
+				return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", name, filepath.Dir(s.data)), nil
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				unread = errors.Join(unread, err)
+			}
 		}
 	}
-	s.left = errors.Join(left...)
-	return nil
+	return nil, unread
 }
 
 // Leftovers returns what could not be cleaned up when the store was opened, nil if
@@ -53,7 +76,7 @@ func (s *Store) Leftovers() error { return s.left }
 // sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
 func (s *Store) sweepDB(db string) error {
 	path := filepath.Join(s.data, db)
-	versions, err := s.subdirs(path, names.Valid)
+	versions, err := subdirs(s.fs, path, names.Valid)
 	errs := []error{err, s.sweepTrash(path, versions)}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
@@ -64,97 +87,64 @@ func (s *Store) sweepDB(db string) error {
 // sweepTrash deletes the contents of a db whose removal was begun, and temporary files beside them.
 func (s *Store) sweepTrash(db string, versions []string) error {
 	entries, err := s.fs.ReadDir(db)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(entries, isTrash) { // the renaming may not be durable yet, and must be before the deletion
+		for _, dir := range append([]string{""}, versions...) {
+			err = errors.Join(err, s.fs.SyncDir(filepath.Join(db, dir)))
+		}
 	}
-	synced := false
 	for _, e := range entries {
-		name := filepath.Join(db, e.Name())
-		if strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix) {
-			if err := s.fs.Remove(name); err != nil {
-				return err
-			}
-		}
-		if !strings.HasPrefix(e.Name(), trashPrefix) {
-			continue
-		}
-		if !synced { // the renaming may not be durable yet, and must be before the deletion
-			if err := s.syncAll(db, versions); err != nil {
-				return err
-			}
-			synced = true
-		}
-		if err := s.fs.RemoveAll(name); err != nil {
-			return err
+		temp := strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix)
+		if err == nil && (temp || isTrash(e)) {
+			err = s.fs.RemoveAll(filepath.Join(db, e.Name()))
 		}
 	}
-	return nil
+	return err
 }
 
-// syncAll makes the directories of a db and of its versions durable.
-func (s *Store) syncAll(db string, versions []string) error {
-	errs := []error{s.fs.SyncDir(db)}
-	for _, v := range versions {
-		errs = append(errs, s.fs.SyncDir(filepath.Join(db, v)))
-	}
-	return errors.Join(errs...)
-}
+func isTrash(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), trashPrefix) }
 
 // sweepState removes the State of a db without contents that says nothing of use: nobody would notice that the db has gone.
 func (s *Store) sweepState(db, path string) error {
-	versions, err := s.subdirs(path, names.Valid)
+	versions, err := subdirs(s.fs, path, names.Valid)
 	if err != nil || len(versions) > 0 {
 		return err
 	}
-	state, data, err := s.readState(db, filepath.Join(path, stateName))
+	state, err := s.State(db)
 	if errors.Is(err, blocks.ErrCorrupt) {
 		return nil //nolint:nilerr // State returns it
 	}
-	if err != nil || data == nil || !state.idle() {
+	of := len(state.Former) + len(state.Verdicts) + len(state.Failures) + len(state.unknown)
+	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" || !state.Absent.IsZero() {
 		return err
 	}
 	return s.removeState(path)
 }
 
-// sweepVersion removes the leftovers in the directories of a version's contents, and its own if no content is left and
-// there is nothing that is not sequins' own.
+// sweepVersion removes the leftovers in the directories of a version's contents, and its own if no content is left.
 func (s *Store) sweepVersion(path string) error {
-	hashes, err := s.subdirs(path, isInputHash)
-	if err != nil {
-		return err
-	}
-	var errs []error
+	hashes, err := subdirs(s.fs, path, isInputHash)
 	for _, hash := range hashes {
-		errs = append(errs, s.sweepContent(filepath.Join(path, hash)))
+		err = errors.Join(err, s.sweepContent(filepath.Join(path, hash)))
 	}
-	if hashes, err = s.subdirs(path, isInputHash); err == nil && len(hashes) == 0 {
-		err = s.sweepContent(path) // which it is not, and may have been for an earlier release
+	hashes, lerr := subdirs(s.fs, path, isInputHash)
+	if lerr == nil && len(hashes) == 0 {
+		lerr = s.sweepContent(path) // which it is not, and may have been for an earlier release
 	}
-	return errors.Join(append(errs, err)...)
-}
-
-// removeOurs removes a directory in which there is nothing that is not sequins' own.
-func (s *Store) removeOurs(path string) error {
-	stranger, err := s.stranger(path, isOurs)
-	if err != nil || stranger != "" {
-		return err // of a stranger Create says so, when it is asked for this version
-	}
-	return s.fs.RemoveAll(path)
+	return errors.Join(err, lerr)
 }
 
 // sweepContent removes the leftovers in a content's directory, or all of it if it has no manifest
 // and nothing that is not sequins' own.
 func (s *Store) sweepContent(path string) error {
-	_, err := s.fs.Stat(filepath.Join(path, manifestName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.removeOurs(path)
-	}
-	if err != nil {
-		return err
-	}
 	entries, err := s.fs.ReadDir(path)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !isOurs(e) }) {
+			return nil // Create says so, when it is asked for this version
+		}
+		return s.fs.RemoveAll(path)
 	}
 	for _, e := range entries {
 		if e.Name() == tempDir && e.IsDir() {
@@ -199,29 +189,18 @@ func (s *Store) leftover(name string) bool {
 
 func isOurs(e fs.DirEntry) bool { return ours.MatchString(e.Name()) }
 
-// stranger returns the name of a file in a directory that is not sequins' own, or "" if there is none. A directory that does not
-// exist has none.
-func (s *Store) stranger(path string, own func(fs.DirEntry) bool) (string, error) {
-	entries, err := s.fs.ReadDir(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	for _, e := range entries {
-		if !own(e) {
-			return filepath.Join(path, e.Name()), nil
+// refuseStranger returns an error if where a content is to be made, or beside it, there is a file that is not sequins' own.
+func (s *Store) refuseStranger(path string) error {
+	for _, dir := range []string{filepath.Dir(path), path} {
+		entries, err := s.fs.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if isContent := dir != path && e.IsDir() && isInputHash(e.Name()); !isOurs(e) && !isContent {
+				return fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", filepath.Join(dir, e.Name()))
+			}
 		}
 	}
-	return "", nil
-}
-
-// refuseStranger returns an error if there is a stranger where a content is to be made.
-func (s *Store) refuseStranger(path string) error {
-	stranger, err := s.stranger(filepath.Dir(path), func(e fs.DirEntry) bool { return isOurs(e) || e.IsDir() && isInputHash(e.Name()) })
-	if err == nil && stranger == "" {
-		stranger, err = s.stranger(path, isOurs)
-	}
-	if err == nil && stranger != "" {
-		err = fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", stranger)
-	}
-	return err
+	return nil
 }

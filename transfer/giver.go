@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,14 +14,6 @@ import (
 	"sequins/store"
 	"sequins/version"
 )
-
-// file is a block that can be sent: a blocks.Reader.
-type file interface {
-	CopyTo(w io.Writer, wait func(bytes int) error) error
-	Size() int64
-}
-
-var _ file = (*blocks.Reader)(nil)
 
 // errSlow ends a copy whose other side is too slow.
 var errSlow = errors.New("the other node is too slow")
@@ -91,37 +81,20 @@ func (t *Transfer) dir(db string, c content.Content) *store.Dir {
 	return dir
 }
 
-// made returns what a block was made from, as JSON; "" if that is not known.
-func (t *Transfer) made(db string, c content.Content, p int) string {
-	dir := t.dir(db, c)
-	if dir == nil {
-		return ""
-	}
-	for _, m := range dir.Made() {
-		if m.Partition == p {
-			data, _ := json.Marshal(m) // strings and numbers can be encoded
-			return string(data)
-		}
-	}
-	return ""
-}
-
 // serveBlock sends the file of a block.
 func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db string, h *version.Handle, p int) (int, string) {
 	if h == nil {
 		return http.StatusNotFound, "the content is not here"
 	}
-	b, ok := h.Block(p).(file)
+	b, ok := h.Block(p).(*blocks.Reader)
 	if held := h.Held(); !ok || p >= len(held) || !held[p] {
 		return http.StatusNotFound, "the partition is not here"
 	}
-	if ok, _ := t.give.enter(); !ok || t.ending.Err() != nil {
-		if ok {
-			t.give.leave()
-		}
+	places := t.give.places.Load()
+	if t.ending.Err() != nil || !places.TryAcquire(1) {
 		return http.StatusServiceUnavailable, "this node is giving as many blocks as it may: try again"
 	}
-	defer t.give.leave()
+	defer places.Release(1)
 	defer t.o.Metrics.Stream("given")()
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -129,11 +102,14 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
 	w.Header().Set(content.Header, h.Content().Code())
-	if made := t.made(db, h.Content(), p); made != "" {
-		w.Header().Set(madeHeader, made)
+	if dir := t.dir(db, h.Content()); dir != nil {
+		if made, known := dir.Made(p); known {
+			data, _ := json.Marshal(made) // strings and numbers can be encoded
+			w.Header().Set(madeHeader, string(data))
+		}
 	}
-	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: t.newPulse()}
-	if err := b.CopyTo(out, out.wait); err != nil {
+	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
+	if err := b.CopyTo(out, func(n int) error { return t.give.rate.WaitN(ctx, n) }); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
 		}
@@ -152,20 +128,11 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 
 // A sender is the connection with a node that a block is sent to.
 type sender struct {
-	t   *Transfer
-	ctx context.Context
-	db  string
-	w   http.ResponseWriter
+	t  *Transfer
+	db string
+	w  http.ResponseWriter
 	pulse
 	sent int64
-}
-
-// wait waits until n bytes may be sent.
-func (s *sender) wait(n int) error {
-	if err := s.t.give.rate.WaitN(s.ctx, n); err != nil {
-		return fmt.Errorf("cut off: %w", err)
-	}
-	return nil
 }
 
 // Write implements io.Writer.

@@ -1,10 +1,10 @@
 package transfer
 
 import (
-	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -21,17 +21,20 @@ const burst = 256 << 10
 
 // A lane limits copies in one direction.
 type lane struct {
-	rate *rate.Limiter
+	rate   *rate.Limiter
+	places atomic.Pointer[places]
+}
 
-	mu      sync.Mutex
-	streams int
-	limit   int
-	waiting int           // copies
-	changed chan struct{} // closed when a place may be free
+// places are those of copies, given in the order in which they were asked for. Another limit makes new ones, beside those that are taken.
+type places struct {
+	*semaphore.Weighted
+	limit int
 }
 
 func newLane() *lane {
-	return &lane{rate: rate.NewLimiter(rate.Inf, burst), limit: 1, changed: make(chan struct{})}
+	l := &lane{rate: rate.NewLimiter(rate.Inf, burst)}
+	l.places.Store(&places{semaphore.NewWeighted(1), 1})
+	return l
 }
 
 func (l *lane) set(o Limits) {
@@ -40,76 +43,9 @@ func (l *lane) set(o Limits) {
 		limit = rate.Limit(o.Bandwidth)
 	}
 	l.rate.SetLimit(limit)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.limit = max(1, o.Streams)
-	l.wake()
-}
-
-// wake wakes those that wait for a place. l.mu is held.
-func (l *lane) wake() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// enter takes a place if one is free. Otherwise it returns a channel that is closed when one may be.
-func (l *lane) enter() (ok bool, changed <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.streams >= l.limit {
-		return false, l.changed
+	if n := max(1, o.Streams); n != l.places.Load().limit {
+		l.places.Store(&places{semaphore.NewWeighted(int64(n)), n})
 	}
-	l.streams++
-	return true, nil
-}
-
-// wait takes a place, and waits for it; at most for a time, after which the error is ErrCrowded.
-func (l *lane) wait(ctx context.Context, most time.Duration) error {
-	late := time.NewTimer(most)
-	defer late.Stop()
-	l.await(1)
-	defer l.await(-1)
-	for {
-		ok, changed := l.enter()
-		if ok {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-late.C:
-			return ErrCrowded
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (l *lane) await(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting += n
-}
-
-// isWanted reports whether a copy waits for a place.
-func (l *lane) isWanted() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.waiting > 0
-}
-
-func (l *lane) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.streams--
-	l.wake()
-}
-
-// fair returns the bytes per second that a copy has at least if all places are taken, unless something else than this node is slow; at most as many
-// as are given.
-func (l *lane) fair(most float64) float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return min(most, float64(l.rate.Limit())/float64(2*l.limit))
 }
 
 // A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place
@@ -120,8 +56,9 @@ type pulse struct {
 	left     time.Duration // how long the other side may take until the next byte
 }
 
-func (t *Transfer) newPulse() pulse {
-	return pulse{least: t.o.LeastRate, patience: t.o.Patience, left: t.o.Patience}
+// newPulse returns the pulse of a copy that has a place in a lane. If all places are taken, the lane's limit may explain half of its share.
+func (t *Transfer) newPulse(l *lane) pulse {
+	return pulse{least: min(t.o.LeastRate, float64(l.rate.Limit())/float64(2*l.places.Load().limit)), patience: t.o.Patience, left: t.o.Patience}
 }
 
 // add counts n bytes that took a while, and reports whether the other side is fast enough.

@@ -1,9 +1,7 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,34 +12,25 @@ import (
 	"sequins/store"
 )
 
-// A question limits the answer to it: its media type, its bytes, and the objects and commas of its JSON, whose elements may take 30 times their
-// bytes in memory.
-type question struct {
-	mediaType       string
-	bytes           int64
-	objects, commas int
-}
+// maxManifest is the size of an answer with a manifest, in bytes.
+const maxManifest = 68 << 20
 
-// ofManifest is for up to 1<<18 files, in whose names there may be braces and commas.
-var ofManifest = question{manifestType, 68 << 20, 1 << 19, 1 << 21}
-
-// ask asks a node something, about a content unless code is "", and decodes the answer.
-func (t *Transfer) ask(ctx context.Context, addr, target, code string, q question, into any) error {
+// ask asks a node something, about a content unless code is "", and decodes the answer of at most limit bytes.
+func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string, limit int64, decode func([]byte) error) error {
 	resp, err := t.get(ctx, addr, target, code)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != q.mediaType || resp.Header.Get(content.Header) != code {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != mediaType || resp.Header.Get(content.Header) != code {
 		return fmt.Errorf("%w: it answers with %s", ErrElsewhere, resp.Status)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, q.bytes+1))
-	switch {
-	case err != nil:
-	case int64(len(data)) > q.bytes || bytes.Count(data, []byte("{")) > q.objects || bytes.Count(data, []byte(",")) > q.commas:
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err == nil && int64(len(data)) > limit {
 		err = errors.New("it is too large")
-	default:
-		err = json.Unmarshal(data, into)
+	}
+	if err == nil {
+		err = decode(data)
 	}
 	if err != nil {
 		return fmt.Errorf("its answer cannot be read: %w", err)
@@ -59,27 +48,19 @@ func (t *Transfer) Manifest(ctx context.Context, addrs []string, db string, c co
 	for _, addr := range addrs {
 		var m store.Manifest
 		asking, cancel := context.WithTimeout(ctx, manifestTimeout)
-		err := t.ask(asking, addr, about(db, c, "blocks"), c.Code(), ofManifest, &m)
+		err := t.ask(asking, addr, about(db, c, "blocks"), c.Code(), manifestType, maxManifest, m.UnmarshalJSON)
 		cancel()
-		if err == nil {
-			err = checkManifest(m, db, c)
-		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case m.DB != db || m.Content() != c:
+			err = fmt.Errorf("its manifest is that of content %.100s of version %.100s of %.100s", m.Content().Code(), m.Version, m.DB)
+		case m.Partitions < 1:
+			err = errors.New("its manifest has no partitions")
+		default:
 			m.Created = time.Now()
 			return m, nil
 		}
 		failed = errors.Join(failed, fmt.Errorf("node %s: %w", addr, err))
 	}
 	return store.Manifest{}, failed
-}
-
-// checkManifest returns an error unless m is the manifest of a content of a db, with data.
-func checkManifest(m store.Manifest, db string, c content.Content) error {
-	switch {
-	case m.DB != db || m.Content() != c:
-		return fmt.Errorf("its manifest is that of content %.100s of version %.100s of %.100s", m.Content().Code(), m.Version, m.DB)
-	case m.Partitions < 1:
-		return errors.New("its manifest has no partitions")
-	}
-	return nil
 }

@@ -32,32 +32,10 @@ func slowGiver(t *testing.T) (addr string, begun chan struct{}) {
 	return addr, begun
 }
 
-// A slow node keeps a place as long as no other copy waits for it.
-func TestSlowGiverMakesRoom(t *testing.T) {
-	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
-	taker := newNode(t, transfer.Options{LeastRate: 1000, Patience: 300 * time.Millisecond}, nil)
-	slow, begun := slowGiver(t)
-	ended := make(chan error, 1)
-	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()
-	<-begun
-	select {
-	case err := <-ended:
-		t.Fatalf("a slow copy that hinders none: %v", err)
-	case <-time.After(time.Second):
-	}
-	expect.NoError(t, taker.Fetch(t.Context(), good.addr, taker.want(1)))
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "too slow") {
-		t.Error(err)
-	}
-	if files := taker.files(t); len(files) != 1 {
-		t.Errorf("%q", files)
-	}
-}
-
 // A copy that finds no place for long enough gives up.
 func TestCrowded(t *testing.T) {
 	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
-	taker := newNode(t, transfer.Options{LeastRate: 1000, FairRate: 1000, Queue: 300 * time.Millisecond}, nil)
+	taker := newNode(t, transfer.Options{LeastRate: 1000, Queue: 300 * time.Millisecond}, nil)
 	slow, begun := slowGiver(t)
 	ended := make(chan error, 1)
 	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()

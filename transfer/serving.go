@@ -1,35 +1,32 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 
 	"sequins/internal/content"
+	"sequins/internal/parallel"
 )
-
-// served is what a node serves of a db, as other nodes read it.
-type served struct {
-	Name    string `json:"name"`
-	Content string `json:"content"` // see content.Content.Code
-}
 
 const (
 	servingType = "application/vnd.sequins.serving+json"
+	maxServing  = 8 << 20 // bytes of an answer
+	maxServed   = 1 << 16 // dbs in it
 	// askedAtOnce is the number of nodes that are asked in parallel.
 	askedAtOnce = 64
 )
 
 // AnswerServing answers another node, which the caller has authorized, with what this node serves: see Options.Serving.
 func (t *Transfer) AnswerServing(w http.ResponseWriter) {
-	all := make(map[string]served)
+	all := make(map[string]content.Content)
 	if t.o.Serving != nil {
-		for db, c := range t.o.Serving() {
-			all[db] = served{c.Name, c.Code()}
-		}
+		maps.Copy(all, t.o.Serving())
 	}
 	if code, text := answer(w, servingType, "", all); code != http.StatusOK {
 		http.Error(w, text, code)
@@ -39,43 +36,36 @@ func (t *Transfer) AnswerServing(w http.ResponseWriter) {
 // Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer until ctx ends, or with something else,
 // are left out.
 func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[string]content.Content {
-	var (
-		mu     sync.Mutex
-		asking sync.WaitGroup
-		all    = make(map[string]map[string]content.Content)
-		slots  = make(chan struct{}, askedAtOnce)
-	)
-	for _, addr := range addrs {
-		slots <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-slots }()
-			contents, err := t.serving(ctx, addr)
-			if err != nil {
-				t.o.Logger.Info("another node does not report what it serves", "peer", addr, "error", err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all[addr] = contents
-		})
+	answers := make([]map[string]content.Content, len(addrs))
+	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) (err error) {
+		if answers[i], err = t.serving(ctx, addrs[i]); err != nil {
+			answers[i] = nil
+			t.o.Logger.Info("another node does not report what it serves", "peer", addrs[i], "error", err)
+		}
+		return nil
+	})
+	all := make(map[string]map[string]content.Content)
+	for i, addr := range addrs {
+		if answers[i] != nil {
+			all[addr] = answers[i]
+		}
 	}
-	asking.Wait()
 	return all
 }
 
-func (t *Transfer) serving(ctx context.Context, addr string) (map[string]content.Content, error) {
-	var answers map[string]served
-	err := t.ask(ctx, addr, "/?proxy=serving", "", question{servingType, 8 << 20, 1 << 16, 1 << 17}, &answers)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[string]content.Content, len(answers))
-	for db, s := range answers {
-		if all[db], err = content.Parse(s.Name, s.Content); err != nil {
-			return nil, fmt.Errorf("db %.100q: %w", db, err)
+func (t *Transfer) serving(ctx context.Context, addr string) (all map[string]content.Content, err error) {
+	err = t.ask(ctx, addr, "/?proxy=serving", "", servingType, maxServing, func(data []byte) error {
+		if bytes.Count(data, []byte(",")) > 4*maxServed { // an element may take 30 times its bytes in memory
+			return errors.New("it has too many dbs")
+		}
+		return json.Unmarshal(data, &all)
+	})
+	for db, c := range all {
+		if err == nil && !c.Valid() {
+			err = fmt.Errorf("db %.100q: %.300q is not a content", db, c)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // Latest returns what most nodes serve of a db, from a result of Serving, and the sorted addresses of the nodes that serve it: the content with the

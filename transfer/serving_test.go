@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,7 +32,9 @@ func TestServing(t *testing.T) {
 	listed := func(body string) string {
 		return fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.serving+json"}, body: []byte(body)})
 	}
-	entry := fmt.Sprintf(`{"name":"1","content":%q}`, contents.Of("1").Code())
+	data, err := json.Marshal(contents.Of("1"))
+	expect.NoError(t, err)
+	entry := string(data)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	t.Cleanup(func() { expect.NoError(t, silent.Close()) })
@@ -39,7 +42,7 @@ func TestServing(t *testing.T) {
 		then: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
 	hostile := []string{
 		silent.Addr().String(), slow, "127.0.0.1:1", listed(""), listed("[]"), listed(`{"db":{}}`), listed(`{"db":1}`), listed(`{"db":` + entry),
-		listed(`{"db":{"name":"a/b","content":"` + contents.Of("1").Code() + `"}}`), listed(`{"db":{"name":"1","content":"0123"}}`),
+		listed(`{"db":` + strings.Replace(entry, `"1"`, `"a/b"`, 1) + `}`), listed(`{"db":{"name":"1","input":"0123"}}`),
 		listed(`{"db":` + entry + `}` + strings.Repeat(" ", 9<<20)), listed(`{"x":[` + strings.Repeat("{},", 1<<17) + `{}],"db":` + entry + `}`),
 		fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte(`{"db":` + entry + `}`)}),
 		fake(t, answer{code: 404, header: map[string]string{"Content-Type": "application/vnd.sequins.serving+json"}, body: []byte(`{"db":` + entry + `}`)}),

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"sequins/blocks"
@@ -65,10 +65,13 @@ type Want struct {
 // Fetch copies a block from a node, verifies and publishes it. It waits until fewer blocks are being received than may be. Errors wrap one of
 // this package's, or are those of the connection or of ctx. Those that are not of ctx, ErrBusy, ErrCrowded or ErrElsewhere are logged.
 func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
-	if err := t.take.wait(ctx, t.o.Queue); err != nil {
-		return err
+	waiting, cancel := context.WithTimeout(ctx, t.o.Queue)
+	defer cancel()
+	places := t.take.places.Load()
+	if places.Acquire(waiting, 1) != nil {
+		return cmp.Or(ctx.Err(), ErrCrowded)
 	}
-	defer t.take.leave()
+	defer places.Release(1)
 	defer t.o.Metrics.Stream("received")()
 	m := w.Dir.Manifest()
 	err := t.fetch(ctx, addr, w, m)
@@ -86,8 +89,8 @@ func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
 }
 
 func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manifest) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	resp, err := t.get(ctx, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.Partition)), m.Content().Code())
 	if err != nil {
 		return err
@@ -108,9 +111,7 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manif
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDisk, err)
 	}
-	in := newReceiver(t, ctx, cancel, m.DB, resp.Body)
-	defer in.stop()
-	if err := in.copy(out, resp.ContentLength); err != nil {
+	if err := t.receive(ctx, cancel, m.DB, resp, out); err != nil {
 		return errors.Join(err, to.DiscardBlock(out))
 	}
 	name := out.Name()
@@ -161,9 +162,19 @@ func accepts(resp *http.Response, code string) error {
 
 // verify checks a received block as a whole.
 func (w *Want) verify(ctx context.Context, path string) error {
+	m := w.Dir.Manifest()
 	r, err := blocks.Open(path)
 	if err == nil {
-		err = w.check(ctx, r)
+		if p := r.Properties(); p.Partition != w.Partition || p.Partitions != m.Partitions {
+			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.Partition, m.Partitions)
+		} else {
+			err = r.VerifyKeys(ctx, func(key []byte) error {
+				if p := w.Partitioner.Partition(key, m.Partitions); p != w.Partition {
+					return fmt.Errorf("a key belongs to partition %d", p)
+				}
+				return nil
+			})
+		}
 		err = errors.Join(err, r.Close())
 	}
 	switch {
@@ -175,58 +186,22 @@ func (w *Want) verify(ctx context.Context, path string) error {
 	return fmt.Errorf("%w: %w", ErrDisk, err)
 }
 
-func (w *Want) check(ctx context.Context, r *blocks.Reader) error {
-	m := w.Dir.Manifest()
-	if p := r.Properties(); p.Partition != w.Partition || p.Partitions != m.Partitions {
-		return fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.Partition, m.Partitions)
-	}
-	return r.VerifyKeys(ctx, func(key []byte) error {
-		if p := w.Partitioner.Partition(key, m.Partitions); p != w.Partition {
-			return fmt.Errorf("a key belongs to partition %d", p)
-		}
-		return nil
-	})
-}
-
-// A receiver is the body of an answer with a block. It cancels the request when the node is too slow.
-type receiver struct {
-	t      *Transfer
-	ctx    context.Context
-	cancel context.CancelFunc
-	db     string
-	body   io.Reader
-
-	began    time.Time
-	received int64 // bytes
-
-	mu   sync.Mutex
-	slow bool
-	late *time.Timer
-	pulse
-}
-
-func newReceiver(t *Transfer, ctx context.Context, cancel context.CancelFunc, db string, body io.Reader) *receiver {
-	r := &receiver{t: t, ctx: ctx, cancel: cancel, db: db, body: body, began: time.Now(), pulse: t.newPulse()}
-	r.late = time.AfterFunc(r.left, r.timeout)
-	return r
-}
-
-// timeout ends the request.
-func (r *receiver) timeout() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.slow = true
-	r.cancel()
-}
-
-func (r *receiver) stop() { r.late.Stop() }
-
-// copy writes a body of a length to a file.
-func (r *receiver) copy(out fsys.File, length int64) error {
-	buf := make([]byte, burst)
+// receive copies the body of an answer to a file, and cancels the request when the node is too slow: the time until each read returns counts
+// against it.
+func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, db string, resp *http.Response, out fsys.File) error {
+	node := t.newPulse(t.take)
+	late := time.AfterFunc(node.left, func() { cancel(errSlow) })
+	defer late.Stop()
+	buf, length := make([]byte, burst), resp.ContentLength
 	for left := length; ; {
-		n, err := r.read(buf)
-		r.t.o.Metrics.Received(r.db, n) // the last bytes may come with io.EOF
+		late.Reset(node.left)
+		start := time.Now()
+		n, err := resp.Body.Read(buf)
+		late.Stop()
+		if fast := node.add(n, time.Since(start)); err == nil && !fast || errors.Is(context.Cause(ctx), errSlow) {
+			err = errSlow
+		}
+		t.o.Metrics.Received(db, n) // the last bytes may come with io.EOF
 		if left -= int64(n); left < 0 {
 			return fmt.Errorf("%w: it is longer than the %d bytes that were announced", ErrRefused, length)
 		}
@@ -239,30 +214,8 @@ func (r *receiver) copy(out fsys.File, length int64) error {
 		case err != nil:
 			return fmt.Errorf("the copy broke off after %d of %d bytes: %w", length-left, length, err)
 		}
-		if err := r.t.take.rate.WaitN(r.ctx, n); err != nil {
+		if err := t.take.rate.WaitN(ctx, n); err != nil {
 			return err
 		}
 	}
-}
-
-// read reads at most a buffer. The time until it returns counts against the node.
-func (r *receiver) read(buf []byte) (int, error) {
-	r.late.Reset(r.left)
-	start := time.Now()
-	n, err := r.body.Read(buf)
-	r.late.Stop()
-	r.mu.Lock()
-	slow := r.slow
-	r.mu.Unlock()
-	r.received += int64(n)
-	if fast := r.add(n, time.Since(start)); slow || err == nil && (!fast || r.hinders()) {
-		err = errSlow
-	}
-	return n, err
-}
-
-// hinders reports whether the copy is slower than this node's limits and FairRate explain, and keeps a place that another copy waits for.
-func (r *receiver) hinders() bool {
-	took := time.Since(r.began)
-	return took > r.t.o.Patience && float64(r.received) < took.Seconds()*r.t.take.fair(r.t.o.FairRate) && r.t.take.isWanted()
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -46,13 +47,10 @@ type Options struct {
 	Metrics *metrics.Transfer
 	// Logger receives a line for each block that is refused; nil means slog.Default().
 	Logger *slog.Logger
-	// LeastRate is how many bytes per second the other side of a copy has to receive or send on average, after Patience. 0 means
-	// 64 KiB, and 10 seconds.
+	// LeastRate is how many bytes per second the other side of a copy has to receive or send on average, after Patience, unless Limits do not
+	// allow as many. 0 means 256 KiB, and 10 seconds.
 	LeastRate float64
 	Patience  time.Duration
-	// FairRate is how many bytes per second the sender of a block has to send on average if another copy waits for its place, after Patience, unless
-	// Limits do not allow as many. 0 means 1 MiB.
-	FairRate float64
 	// Queue is how long Fetch waits for a place; 0 means 10 minutes.
 	Queue time.Duration
 }
@@ -72,21 +70,8 @@ type Transfer struct {
 
 // New returns a Transfer that copies one block at a time, see SetLimits. The caller must close it.
 func New(o Options) *Transfer {
-	if o.LeastRate <= 0 {
-		o.LeastRate = 64 << 10
-	}
-	if o.Patience <= 0 {
-		o.Patience = 10 * time.Second
-	}
-	if o.FairRate <= 0 {
-		o.FairRate = 1 << 20
-	}
-	if o.Queue <= 0 {
-		o.Queue = 10 * time.Minute
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.LeastRate, o.Patience = cmp.Or(o.LeastRate, 256<<10), cmp.Or(o.Patience, 10*time.Second)
+	o.Queue, o.Logger = cmp.Or(o.Queue, 10*time.Minute), cmp.Or(o.Logger, slog.Default())
 	t := &Transfer{o: o, give: newLane(), take: newLane(), scheme: "http", client: &http.Client{
 		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: o.Patience, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
 			MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},

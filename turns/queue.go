@@ -39,8 +39,7 @@ func New(places int) *Queue { return &Queue{free: max(1, places)} }
 type Turn struct {
 	q       *Queue
 	terms   Terms
-	opens   time.Time // when the terms are fulfilled next, as last computed; meaningless once it has passed
-	number  uint64    // in the order of entering; 0: not yet
+	number  uint64 // in the order of entering; 0: not yet
 	state   state
 	granted chan struct{}
 }
@@ -76,7 +75,7 @@ func (t *Turn) Set(terms Terms) {
 	default:
 		return
 	}
-	t.terms, t.opens = terms, terms.Windows.Next(time.Now())
+	t.terms = terms
 	i, _ := slices.BinarySearchFunc(q.waiting, t, inOrder)
 	q.waiting = slices.Insert(q.waiting, i, t)
 	q.decide()
@@ -137,16 +136,19 @@ func (q *Queue) decide() {
 	}
 	now := time.Now()
 	var next time.Time
+	opens := make(map[string]time.Time) // of windows
 	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
 		if q.free == 0 {
 			return false
 		}
-		if !now.Before(t.opens) {
-			t.opens = t.terms.Windows.Next(now)
+		at, known := opens[t.terms.Windows.text]
+		if !known {
+			at = t.terms.Windows.Next(now)
+			opens[t.terms.Windows.text] = at
 		}
-		if t.opens.After(now) {
-			if next.IsZero() || t.opens.Before(next) {
-				next = t.opens
+		if at.After(now) {
+			if next.IsZero() || at.Before(next) {
+				next = at
 			}
 			return false
 		}
@@ -156,17 +158,10 @@ func (q *Queue) decide() {
 		return true
 	})
 	if q.free > 0 && !next.IsZero() {
-		q.timer = time.AfterFunc(min(next.Sub(now), checkPeriod), q.look)
+		q.timer = time.AfterFunc(min(next.Sub(now), checkPeriod), func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.decide()
+		})
 	}
-}
-
-// look decides because a window may have opened, or the clock may have been set.
-func (q *Queue) look() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := time.Now()
-	for _, t := range q.waiting {
-		t.opens = t.terms.Windows.Next(now)
-	}
-	q.decide()
 }

@@ -3,7 +3,6 @@ package turns
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones are known on machines and in images without a database of time zones
@@ -59,9 +58,11 @@ func ParseWindows(text string) (Windows, error) {
 			if i < len(parts)-1 {
 				return Windows{}, fmt.Errorf("has the zone %q before its end: one zone at the end is that of all windows", zone)
 			}
-			if err := w.setZone(zone); err != nil {
-				return Windows{}, err
+			location, err := time.LoadLocation(zone)
+			if err != nil {
+				return Windows{}, fmt.Errorf("has the time zone %q, which is not known: one such as Europe/Paris or UTC is", zone)
 			}
+			w.zone, w.name = location, zone
 		}
 		each, err := parseWindow(span)
 		if err != nil {
@@ -70,15 +71,6 @@ func ParseWindows(text string) (Windows, error) {
 		w.all = append(w.all, each)
 	}
 	return w, nil
-}
-
-func (w *Windows) setZone(name string) error {
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return fmt.Errorf("has the time zone %q, which is not known: one such as Europe/Paris or UTC is", name)
-	}
-	w.zone, w.name = zone, name
-	return nil
 }
 
 func parseWindow(span string) (window, error) {
@@ -101,19 +93,16 @@ func parseWindow(span string) (window, error) {
 	return w, nil
 }
 
-var errTime = errors.New("not a time")
-
 // parseTime parses HH:MM, at most 24:00, into minutes.
 func parseTime(s string) (int, error) {
-	if len(s) != len("HH:MM") || s[2] != ':' {
-		return 0, errTime
+	if s == "24:00" {
+		return day, nil
 	}
-	h, err1 := strconv.ParseUint(s[:2], 10, 8)
-	m, err2 := strconv.ParseUint(s[3:], 10, 8)
-	if minutes := int(h)*60 + int(m); err1 == nil && err2 == nil && m < 60 && minutes <= day {
-		return minutes, nil
+	t, err := time.Parse("15:04", s)
+	if err == nil && len(s) != len("HH:MM") {
+		err = errors.New("not a time")
 	}
-	return 0, errTime
+	return t.Hour()*60 + t.Minute(), err
 }
 
 // Next returns t if a window is open then, otherwise the time at which the next one opens.

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"math"
 
 	"sequins/internal/parallel"
 	"sequins/load"
@@ -23,29 +23,18 @@ const (
 	// headSize is how much of a file is read to see whether hashing all of it may be of use. The headers of SequenceFiles and Avro
 	// files, which have a random marker, fit.
 	headSize = 4 << 10
+	// outlineDigits is the length of store.Made.Outline.
+	outlineDigits = 16
 )
 
-// inputs are the inputs of the partitions of a plan.
-type inputs struct {
-	src      source.Source
-	sums     *Sums
-	plan     *load.Plan
-	read     source.ReadOptions
-	settings string
-	columns  bool // of directories are part of the values
-	files    [][]source.File
-
-	// By name of a file; "" if it has none, which is final for this load.
-	heads, checksums map[string]string
-	// Of the files of a partition, by its first one: the files of all partitions are the same if they are not aligned.
-	outlines, contents map[*source.File]string
-}
+// facts are what is known of files, by name; "" of a file of which it cannot be known, which is final for this load.
+type facts map[string]string
 
 // distinct returns the files of partitions, each once.
-func (in *inputs) distinct(partitions []int) (files []source.File) {
+func (r *Reuse) distinct(partitions []int) (files []source.File) {
 	seen := make(map[string]bool)
 	for _, p := range partitions {
-		of := in.files[p]
+		of := r.files[p]
 		if len(of) > 0 && seen[of[0].Name] {
 			continue // then the others, too
 		}
@@ -57,15 +46,13 @@ func (in *inputs) distinct(partitions []int) (files []source.File) {
 	return files
 }
 
-// learn asks for something of each file that is not in known yet, workers at a time. Files of which it cannot be known get "". The error is
-// that of ctx.
-func learn(ctx context.Context, workers int, files []source.File, known map[string]string, ask func(context.Context, source.File) (string, error)) error {
+// learn asks for something of each file that is not known yet, workers at a time. The error is that of ctx.
+func (known facts) learn(ctx context.Context, workers int, files []source.File, ask func(context.Context, source.File) (string, error)) error {
 	answers := make([]string, len(files))
 	err := parallel.Run(ctx, min(workers, len(files)), len(files), func(ctx context.Context, i int) error {
-		if _, ok := known[files[i].Name]; ok {
-			return nil
+		if _, ok := known[files[i].Name]; !ok {
+			answers[i], _ = ask(ctx, files[i]) // what is wrong with a file is an error of its load
 		}
-		answers[i], _ = ask(ctx, files[i]) // what is wrong with a file is an error of its load
 		return ctx.Err()
 	})
 	for i, f := range files {
@@ -77,98 +64,79 @@ func learn(ctx context.Context, workers int, files []source.File, known map[stri
 }
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
-func (in *inputs) head(ctx context.Context, file source.File) (string, error) {
-	if in.plan.Format == load.FormatBlocks || in.sums.checksummer != nil {
+func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
+	if r.plan.Format == load.FormatBlocks || r.sums.checksummer != nil {
 		return "none", nil
 	}
-	f, err := in.src.Open(ctx, in.plan.DB, in.plan.Version, file, in.read)
-	if err != nil {
-		return "", err
-	}
 	h := sha256.New()
-	_, err = io.CopyN(h, f, headSize)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := r.readInto(ctx, h, file, headSize); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // checksum returns the checksum of a file, and reads the file if it has to.
-func (in *inputs) checksum(ctx context.Context, file source.File) (string, error) {
+func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) {
 	switch {
-	case in.plan.Format == load.FormatBlocks:
+	case r.plan.Format == load.FormatBlocks:
 		return "sha256 " + file.Mark, nil
-	case in.sums.checksummer != nil:
-		return in.sums.checksummer.Checksum(ctx, in.plan.DB, in.plan.Version, file)
+	case r.sums.checksummer != nil:
+		return r.sums.checksummer.Checksum(ctx, r.plan.DB, r.plan.Version, file)
 	}
-	f, err := in.src.Open(ctx, in.plan.DB, in.plan.Version, file, in.read)
+	if err := r.readInto(ctx, io.Discard, file, math.MaxInt64); err != nil {
+		return "", err
+	}
+	return r.sums.sum(file), nil // Sums is below src
+}
+
+// readInto reads at most a number of bytes of a file.
+func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
+	f, err := r.src.Open(ctx, r.plan.DB, r.plan.Version, file, r.read)
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, err = io.Copy(io.Discard, f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
+	_, err = io.CopyN(w, f, most)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return in.sums.sum(file), nil // Sums is below src
+	return errors.Join(err, f.Close())
 }
 
-// outline returns a hash of what is known of the input of a partition without reading its files; "" if that is not known.
-func (in *inputs) outline(p int) string {
-	of := in.of(p, in.heads, in.outlines)
-	if of == "" {
-		return ""
+// hasher returns a function that returns the hash of the input of a partition as far as it is known; "" if one of its files is not. Of its
+// name, only the columns in directories can be part of a block.
+func (r *Reuse) hasher(known facts) func(p int) string {
+	cache := make(map[*source.File]string) // by the first file: the files of all partitions are the same if they are not aligned
+	hashFiles := func(files []source.File) string {
+		h := sha256.New()
+		for _, f := range files {
+			if known[f.Name] == "" {
+				return ""
+			}
+			fmt.Fprintf(h, "%d %q", f.Size, known[f.Name])
+			if r.columns {
+				fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
+			}
+			fmt.Fprintln(h)
+		}
+		return hex.EncodeToString(h.Sum(nil))
 	}
-	return in.hash(p, of)[:16]
-}
-
-// identity returns the hash of the input of a partition; "" if the checksum of a file is not known.
-func (in *inputs) identity(p int) string {
-	of := in.of(p, in.checksums, in.contents)
-	if of == "" {
-		return ""
-	}
-	return in.hash(p, of)
-}
-
-func (in *inputs) hash(p int, files string) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s%d %s\n%d of %d %s\n", scheme, len(in.settings), in.settings, p, in.plan.Partitions, files)
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// of returns a hash of the files of a partition with what is known of each.
-func (in *inputs) of(p int, known map[string]string, cache map[*source.File]string) string {
-	if len(in.files[p]) == 0 {
-		return "no files"
-	}
-	first := &in.files[p][0]
-	all, found := cache[first]
-	if !found {
-		all = in.hashOf(in.files[p], known)
-		cache[first] = all
-	}
-	return all
-}
-
-func (in *inputs) hashOf(files []source.File, known map[string]string) string {
-	h := sha256.New()
-	for _, f := range files {
-		if known[f.Name] == "" {
+	return func(p int) string {
+		files := "no files"
+		if len(r.files[p]) > 0 {
+			first, found := &r.files[p][0], false
+			if files, found = cache[first]; !found {
+				files = hashFiles(r.files[p])
+				cache[first] = files
+			}
+		}
+		if files == "" {
 			return ""
 		}
-		in.add(h, f, known[f.Name])
+		h := sha256.New()
+		fmt.Fprintf(h, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, files)
+		return hex.EncodeToString(h.Sum(nil))
 	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
-// add adds a file to a hash. Of its name, only the columns in directories can be part of a block.
-func (in *inputs) add(h hash.Hash, f source.File, known string) {
-	fmt.Fprintf(h, "%d %q", f.Size, known)
-	if in.columns {
-		fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
-	}
-	fmt.Fprintln(h)
-}
+// outlineOf returns the part of a hash that is recorded as an outline.
+func outlineOf(hash string) string { return hash[:min(len(hash), outlineDigits)] }

@@ -48,12 +48,6 @@ func (s *Sums) sum(file source.File) string {
 	return s.sums[file.Name]
 }
 
-func (s *Sums) set(name string, sum [16]byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sums[name] = fmt.Sprintf("xxh3-128 %x", sum)
-}
-
 // hashed is a file that is hashed while it is read.
 type hashed struct {
 	io.ReadCloser
@@ -69,7 +63,9 @@ func (f *hashed) Read(p []byte) (int, error) {
 	_, _ = f.hash.Write(p[:n]) // never fails
 	f.n += int64(n)
 	if f.n == f.file.Size && (n > 0 || err == io.EOF) {
-		f.sums.set(f.file.Name, f.hash.Sum128().Bytes())
+		f.sums.mu.Lock()
+		defer f.sums.mu.Unlock()
+		f.sums.sums[f.file.Name] = fmt.Sprintf("xxh3-128 %x", f.hash.Sum128().Bytes())
 	}
 	return n, err
 }

@@ -21,23 +21,29 @@ const maxTries = 3
 
 // A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
 type Reuse struct {
-	*inputs
 	loader  *load.Loader
+	src     source.Source
+	sums    *Sums
+	read    source.ReadOptions
+	plan    *load.Plan
 	staging store.Staging
-	off     bool // blocks depend on more than their files
+
+	settings string          // that determine the blocks
+	files    [][]source.File // by partition
+	columns  bool            // of directories are part of the values
+	off      bool            // blocks depend on more than their files
+
+	heads, checksums facts
 }
 
 // New returns the Reuse of a load by plan into staging. src is the source of the loader, which is above sums; read has its
 // limit.
 func New(loader *load.Loader, src source.Source, sums *Sums, read source.ReadOptions, plan *load.Plan, staging store.Staging) *Reuse {
-	in := &inputs{src: src, sums: sums, plan: plan, read: read,
-		heads: make(map[string]string), checksums: make(map[string]string),
-		outlines: make(map[*source.File]string), contents: make(map[*source.File]string)}
-	m := plan.Manifest()
-	in.columns = m.Fields != nil && m.Fields.PartitionColumns
-	r := &Reuse{inputs: in, loader: loader, staging: staging}
-	settings, files, ok := loader.MadeFrom(plan)
-	in.settings, in.files, r.off = settings, files, !ok
+	r := &Reuse{loader: loader, src: src, sums: sums, read: read, plan: plan, staging: staging, heads: make(facts), checksums: make(facts)}
+	fields, ok := plan.Manifest().Fields, false
+	r.columns = fields != nil && fields.PartitionColumns
+	r.settings, r.files, ok = loader.MadeFrom(plan)
+	r.off = !ok
 	return r
 }
 
@@ -49,10 +55,15 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, byte
 	if err != nil || len(former) == 0 || r.off || !r.canLink(former) {
 		return nil, 0, ctx.Err()
 	}
-	if err := learn(ctx, atOnce, r.distinct(want), r.heads, r.head); err != nil {
+	if err := r.heads.learn(ctx, atOnce, r.distinct(want), r.head); err != nil {
 		return nil, 0, err
 	}
-	similar := r.similar(want, former)
+	outlines := make(map[string]bool)
+	for _, f := range former {
+		outlines[f.Outline] = true
+	}
+	outline := r.hasher(r.heads)
+	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(outline(p))] }) // there is none of ""
 	if err := r.learnChecksums(ctx, similar); err != nil {
 		return nil, 0, err
 	}
@@ -89,35 +100,22 @@ func (r *Reuse) canLink(former []store.Former) bool {
 	return false
 }
 
-// similar returns those of some partitions of which there are former blocks whose inputs are the same as far as it is known.
-func (r *Reuse) similar(want []int, former []store.Former) (similar []int) {
-	outlines := make(map[string]bool)
-	for _, f := range former {
-		outlines[f.Outline] = true
-	}
-	for _, p := range want {
-		if o := r.outline(p); o != "" && outlines[o] {
-			similar = append(similar, p)
-		}
-	}
-	return similar
-}
-
 // learnChecksums learns the checksums of the files of partitions.
 func (r *Reuse) learnChecksums(ctx context.Context, partitions []int) error {
 	workers := atOnce
 	if r.sums.checksummer == nil {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	return learn(ctx, workers, r.distinct(partitions), r.checksums, r.checksum)
+	return r.checksums.learn(ctx, workers, r.distinct(partitions), r.checksum)
 }
 
 // linkAll links what it can. The error is that of ctx.
 func (r *Reuse) linkAll(ctx context.Context, partitions []int, former map[string][]store.Former) (linked []store.Made, bytes int64, err error) {
 	made := make([]store.Made, len(partitions))
 	tries := make([][]store.Former, len(partitions))
+	identity := r.hasher(r.checksums)
 	for i, p := range partitions {
-		tries[i] = former[r.identity(p)] // there is none of ""
+		tries[i] = former[identity(p)] // there is none of ""
 	}
 	var size atomic.Int64
 	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(partitions)), len(partitions), func(ctx context.Context, i int) error {
@@ -166,7 +164,7 @@ func (r *Reuse) Made(ctx context.Context, partitions []int) (all []store.Made) {
 		return nil
 	}
 	files := r.distinct(partitions)
-	if learn(ctx, atOnce, files, r.heads, r.head) != nil {
+	if r.heads.learn(ctx, atOnce, files, r.head) != nil {
 		return nil
 	}
 	for _, f := range files { // what was read last is in the blocks
@@ -177,24 +175,20 @@ func (r *Reuse) Made(ctx context.Context, partitions []int) (all []store.Made) {
 	if r.learnChecksums(ctx, partitions) != nil {
 		return nil
 	}
-	clear(r.contents)
+	identity, outline := r.hasher(r.checksums), r.hasher(r.heads)
 	for _, p := range partitions {
-		if m, ok := r.made(p); ok {
+		m := store.Made{Partition: p, Hash: identity(p), Outline: outlineOf(outline(p))}
+		if m.Hash == "" || m.Outline == "" {
+			continue
+		}
+		b, err := blocks.Open(r.staging.FinishedPath(p))
+		if err != nil {
+			continue
+		}
+		m.Content, m.Records = b.Properties().ContentHash, b.Properties().Records
+		if b.Close() == nil {
 			all = append(all, m)
 		}
 	}
 	return all
-}
-
-func (r *Reuse) made(p int) (m store.Made, ok bool) {
-	m = store.Made{Partition: p, Hash: r.identity(p), Outline: r.outline(p)}
-	if m.Hash == "" || m.Outline == "" {
-		return m, false
-	}
-	b, err := blocks.Open(r.staging.FinishedPath(p))
-	if err != nil {
-		return m, false
-	}
-	m.Content, m.Records = b.Properties().ContentHash, b.Properties().Records
-	return m, b.Close() == nil
 }

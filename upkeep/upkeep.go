@@ -35,7 +35,11 @@ type Keeper struct {
 
 // Run starts the goroutines, which end with ctx.
 func (k Keeper) Run(ctx context.Context, wg *sync.WaitGroup) {
-	wg.Go(func() { k.watchDisk(ctx) })
+	wg.Go(func() {
+		for sleep.For(ctx, diskPeriod) == nil {
+			k.MeasureDisk()
+		}
+	})
 	wg.Go(func() { k.sweep(ctx) })
 	wg.Go(func() { k.scrub(ctx) })
 	wg.Go(func() { k.openRest(ctx) })
@@ -66,13 +70,6 @@ const reportPause = 100 * time.Millisecond
 
 // scrubBurst limits a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
-
-// watchDisk updates the usage of the disk until ctx ends.
-func (k Keeper) watchDisk(ctx context.Context) {
-	for sleep.For(ctx, diskPeriod) == nil {
-		k.MeasureDisk()
-	}
-}
 
 // sweep updates the residency of the pages of all blocks until ctx ends.
 func (k Keeper) sweep(ctx context.Context) {
@@ -144,8 +141,8 @@ func (k Keeper) scrub(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			k.ScrubOnce(ctx)
 		}
-		k.ScrubOnce(ctx)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strconv"
-	"time"
 )
 
 // Reader reads JSON in a straight line. Once something is not as expected, OK stays false and nothing more is read.
@@ -70,24 +69,4 @@ func (r *Reader) Base64(name string) []byte {
 	n, err := base64.StdEncoding.Strict().Decode(b, text)
 	r.OK = err == nil
 	return b[:n]
-}
-
-// Bool reads a name and its value, true or false.
-func (r *Reader) Bool(name string) bool {
-	r.Literal(name)
-	if rest, ok := bytes.CutPrefix(r.Rest, []byte("true")); ok {
-		r.Rest = rest
-		return true
-	}
-	r.Literal("false")
-	return false
-}
-
-// Time reads a name and its value, a time.
-func (r *Reader) Time(name string) (t time.Time) {
-	text := r.Text(name)
-	if r.OK {
-		r.OK = t.UnmarshalText(text) == nil
-	}
-	return t
 }
