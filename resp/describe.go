@@ -1,0 +1,83 @@
+package resp
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// command answers COMMAND.
+func (c *conn) command(args [][]byte) {
+	if len(args) > 1 {
+		c.w.fail(unknownSubcommand("COMMAND", args[1]))
+		return
+	}
+	c.w.array(len(commands))
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		c.w.properties(commands[name])
+	}
+	c.flushIfFull()
+}
+
+// properties appends what COMMAND says of a command. There are no categories, tips, key specifications and subcommands.
+func (w *replies) properties(known *command) {
+	w.array(10)
+	w.text(known.name)
+	w.integer(int64(known.arity))
+	w.array(bits.OnesCount8(uint8(known.flags)))
+	for i, name := range flagNames {
+		if known.flags&(1<<i) != 0 {
+			w.simple(name)
+		}
+	}
+	for _, n := range []int{known.first, known.last, known.step} {
+		w.integer(int64(n))
+	}
+	for range 4 {
+		w.array(0)
+	}
+}
+
+// info answers INFO with the lines that monitoring and clients read, whichever sections are asked for.
+func (c *conn) info([][]byte) {
+	s := c.server
+	_, port, _ := net.SplitHostPort(c.LocalAddr().String()) // it is an address
+	up, starting := time.Since(s.started), 0
+	if s.holding.Load() {
+		starting = 1 // for clients that wait until a server has loaded its data
+	}
+	lines := []string{
+		"# Server", "redis_version:" + serverVersion, "redis_mode:standalone", "os:" + runtime.GOOS + " " + runtime.GOARCH, "arch_bits:64",
+		fmt.Sprintf("process_id:%d", os.Getpid()), "tcp_port:" + port,
+		fmt.Sprintf("uptime_in_seconds:%d", int(up.Seconds())), fmt.Sprintf("uptime_in_days:%d", int(up.Hours()/24)), "sequins_version:" + s.opts.Build, "",
+		"# Clients", fmt.Sprintf("connected_clients:%d", s.Connections()), fmt.Sprintf("maxclients:%d", s.opts.MaxConns), "",
+		"# Persistence", fmt.Sprintf("loading:%d", starting), "",
+		"# Replication", "role:master", "connected_slaves:0", "",
+		"# Cluster", "cluster_enabled:0", "",
+	}
+	c.w.text(strings.Join(lines, "\r\n"))
+}
+
+// ping answers PING and ECHO.
+func (c *conn) ping(args [][]byte) {
+	switch len(args) {
+	case 1:
+		c.w.simple("PONG")
+	case 2:
+		c.w.bulk(args[1])
+	default:
+		c.w.fail(wrongArity("ping"))
+	}
+}
+
+// quit answers QUIT.
+func (c *conn) quit([][]byte) {
+	c.w.simple("OK")
+	c.closing = true
+}
