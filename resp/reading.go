@@ -178,31 +178,26 @@ func (c *conn) render(a answer, values [][]byte) {
 		}
 		c.w.integer(n)
 	default:
-		c.w.presence(a, values[0] != nil, int64(len(values[0])))
+		c.w.presence(a, values[0] != nil, len(values[0]))
 	}
 	c.flushIfFull()
 }
 
-// presence answers a read of one key that needs no value.
-func (w *replies) presence(a answer, found bool, length int64) {
+// presences are the answers that need only the existence of a key.
+var presences = [...]struct{ found, absent string }{
+	aCount: {":1\r\n", ":0\r\n"},
+	aType:  {"+string\r\n", "+none\r\n"},
+	aTTL:   {":-1\r\n", ":-2\r\n"},
+}
+
+// presence answers a read of one key without its value.
+func (w *replies) presence(a answer, found bool, length int) {
 	switch {
-	case a == aValue && !found:
-		w.null()
-	case a == aLength && found:
-		w.integer(length)
 	case a == aLength:
-		w.integer(0)
-	case a == aCount && found:
-		w.integer(1)
-	case a == aCount:
-		w.integer(0)
-	case a == aType && found:
-		w.simple("string")
-	case a == aType:
-		w.simple("none")
-	case found: // no key expires
-		w.integer(-1)
+		w.integer(int64(length))
+	case found:
+		w.out = append(w.out, presences[a].found...)
 	default:
-		w.integer(-2)
+		w.out = append(w.out, presences[a].absent...)
 	}
 }

@@ -18,9 +18,12 @@ func (c *conn) respond(a answer, o reads.Outcome) {
 		c.w.fail(failures[o].text)
 	case o > reads.Absent:
 		c.w.fail(failures[o].text)
-	case o == reads.Absent || a != aValue:
+	case o == reads.Absent:
 		c.answeredBy(c.round.reading.db, r.Version)
-		c.w.presence(a, o == reads.Found, r.Length)
+		c.render(a, noValue)
+	case a != aValue:
+		c.answeredBy(c.round.reading.db, r.Version)
+		c.w.presence(a, true, int(r.Length))
 	case r.Bytes == nil && r.Length > 0:
 		c.stream()
 		return
@@ -33,6 +36,8 @@ func (c *conn) respond(a answer, o reads.Outcome) {
 	r.Done(tracing.Answer{Status: status(o), Bytes: size})
 	c.flushIfFull()
 }
+
+var noValue = [][]byte{nil}
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, writeChunk); return &b }}
 
