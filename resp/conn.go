@@ -81,7 +81,7 @@ func (c *conn) serve() {
 	}
 	for last := 0; c.receive() && c.answer(); {
 		// During the shutdown the connection ends when what had been received at the beginning of a round is answered.
-		if !c.server.draining.Load() {
+		if !c.Hurried() {
 			continue
 		}
 		if last++; last > 1 && c.p.between() || last > lastRounds {

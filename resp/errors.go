@@ -54,5 +54,4 @@ const (
 	errClientName     = "ERR Client names cannot contain spaces, newlines or special characters."
 	errClientNameSize = "ERR the name is longer than 256 bytes"
 	errMaxClients     = "ERR max number of clients reached"
-	errInternal       = "ERR internal error"
 )

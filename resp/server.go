@@ -26,9 +26,8 @@ type Server struct {
 	started time.Time
 	rounds  sync.Pool // of *round
 
-	holding  atomic.Bool
-	draining atomic.Bool
-	open     conns.Set[*conn]
+	holding atomic.Bool
+	open    conns.Set[*conn]
 
 	cursors cursors
 	ids     atomic.Int64
@@ -105,10 +104,7 @@ func (s *Server) Hold() { s.holding.Store(true) }
 func (s *Server) Admit() { s.holding.Store(false) }
 
 // Drain closes each connection after the answers to what it has received.
-func (s *Server) Drain() {
-	s.draining.Store(true)
-	s.open.Hurry()
-}
+func (s *Server) Drain() { s.open.Hurry() }
 
 // Shutdown drains, closes the listeners, and waits for the answers to what was received. If ctx ends first, it closes all
 // connections and returns an error that wraps that of ctx.
