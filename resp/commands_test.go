@@ -33,41 +33,30 @@ func TestCommands(t *testing.T) {
 		{"GET a b", "-ERR wrong number of arguments for 'get' command"},
 		{"GET names/" + strings.Repeat("k", 65536), "nil"},
 		{"GET names/" + strings.Repeat("k", 65537), "-ERR the key is longer than 65536 bytes"},
-		{"GET names/" + strings.Repeat("k", 70000), "-ERR an argument is too long"},
 		{"MGET names/key-1 names/nokey names/empty names/key-1", "[value-1 nil  value-1]"},
 		{"MGET names/large names/medium", "[" + large + " " + large[:70<<10] + "]"},
-		{"MGET names/key-1 other/x names/key-2 other/y", "[value-1 other x value-2 nil]"},
-		{"MGET names/key-1 nodb/x", "-ERR no such database"},
-		{"MGET names/key-1 none/x", "-LOADING no version of this database can be read on this node yet"},
+		{"MGET names/key-1 other/x", "-ERR the keys are of several databases: send a command for each"},
+		{"EXISTS names/key-1 other/x", "-ERR the keys are of several databases: send a command for each"},
+		{"MGET none/x none/y", "-LOADING no version of this database can be read on this node yet"},
 		{"MGET names/key-1 x", "-ERR the key names no database: ask for db/key, or SELECT the database"},
 		{"MGET", "-ERR wrong number of arguments for 'mget' command"},
 		{"EXISTS names/key-1", "1"},
 		{"EXISTS names/large", "1"},
 		{"EXISTS names/nokey", "0"},
 		{"EXISTS names/empty names/ names/nokey names/key-1 names/key-1", "4"},
-		{"EXISTS names/key-1 other/x other/y", "2"},
 		{"EXISTS nodb/x", "-ERR no such database"},
 		{"STRLEN names/large", "327680"},
 		{"STRLEN names/empty", "0"},
 		{"STRLEN names/nokey", "0"},
-		{"GETRANGE names/key-7 0 2", "val"},
-		{"GETRANGE names/key-7 -3 -1", "e-7"},
-		{"GETRANGE names/key-7 0 -1", "value-7"},
-		{"GETRANGE names/key-7 5 100", "-7"},
-		{"GETRANGE names/key-7 7 9", ""},
-		{"GETRANGE names/key-7 -1 -3", ""},
-		{"GETRANGE names/key-7 3 1", ""},
-		{"GETRANGE names/nokey 0 -1", ""},
-		{"GETRANGE names/ 0 4", "empty"},
-		{"GETRANGE names/large 16 -1", large[16:]},
-		{"GETRANGE names/large 300000 300003", large[300000:300004]},
-		{"GETRANGE names/large 0 0", "0"},
-		{"SUBSTR names/large -1 -1", "f"},
-		{"GETRANGE names/key-7 a 1", "-ERR value is not an integer or out of range"},
-		{"GETRANGE names/key-7 0 9223372036854775807", "value-7"},
-		{"GETRANGE names/key-7 -9223372036854775808 -9223372036854775808", "v"},
-		{"GETRANGE names/key-7 0 9223372036854775808", "-ERR value is not an integer or out of range"},
-		{"GETRANGE nodb/x 0 1", "-ERR no such database"},
+		{"TYPE names/key-7", "string"},
+		{"TYPE names/large", "string"},
+		{"TYPE names/nokey", "none"},
+		{"TYPE nodb/x", "-ERR no such database"},
+		{"TTL names/key-7", "-1"},
+		{"TTL names/", "-1"},
+		{"TTL names/nokey", "-2"},
+		{"PTTL names/empty", "-1"},
+		{"PTTL names/nokey", "-2"},
 		{"HGET names key-3", "value-3"},
 		{"HGET names a/b", "slash"},
 		{"HGET names large", large},
@@ -92,7 +81,6 @@ func TestCommands(t *testing.T) {
 		{"SET names/a", "-ERR wrong number of arguments for 'set' command"},
 		{"DEL names/a", "-READONLY You can't write against a read only replica."},
 		{"FLUSHALL", "-READONLY You can't write against a read only replica."},
-		{"SET names/a " + strings.Repeat("v", 1<<20), "-READONLY You can't write against a read only replica."},
 		{"FOO", "-ERR unknown command 'FOO', with args beginning with: "},
 		{"Foo a b", "-ERR unknown command 'Foo', with args beginning with: 'a' 'b' "},
 		{"QUIT", "OK"},
@@ -139,7 +127,7 @@ func TestPipeline(t *testing.T) {
 		case 10:
 			add("-READONLY You can't write against a read only replica.", "SET", "names/x", "y")
 		case 11:
-			add("alu", "GETRANGE", "names/key-"+n, "1", "3")
+			add("string", "TYPE", "names/key-"+n)
 		}
 	}
 	for name, segment := range map[string]int{"at once": in.Len(), "in bytes": 1, "in pieces": 97} {
@@ -170,15 +158,12 @@ func TestPipelineOfTooMuch(t *testing.T) {
 			t.Errorf("%.100q", got)
 		}
 	}
-	for _, want := range []string{"-ERR the values are too large for one answer: ask for fewer keys", "3", "value-1"} {
+	for _, want := range []string{"-ERR the values are too large for one answer: ask for fewer keys", "-ERR the values are too large for one answer: ask for fewer keys", "value-1"} {
 		if got := c.reply(); got != want {
 			t.Errorf("%.100q, want %q", got, want)
 		}
 	}
 	if got := c.do(append([]string{"MGET"}, strings.Split(strings.Repeat("names/key-1 ", 51), " ")[:51]...)...); got != "-ERR too many keys: the limit is batch.max_keys" {
-		t.Errorf("%.100q", got)
-	}
-	if got := c.do(append([]string{"MGET"}, strings.Split(strings.Repeat("names/key-1 ", 60), " ")[:60]...)...); got != "-ERR too many arguments: the limit is batch.max_keys" {
 		t.Errorf("%.100q", got)
 	}
 	// half of the keys are in a partition that no node has

@@ -48,10 +48,10 @@ func (s *cursors) add(p position) uint64 {
 	return id
 }
 
-// find returns the position of a number.
-func (s *cursors) find(id uint64) (p position, ok bool) {
+// find returns the cursor of a db that has a number.
+func (s *cursors) find(id uint64, db []byte) (cursor []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok = s.all[id]
-	return p, ok
+	p, ok := s.all[id]
+	return p.cursor, ok && p.db == string(db)
 }

@@ -5,81 +5,57 @@ import (
 	"fmt"
 )
 
-// Limits of the protocol, which are those of Redis.
+// Limits of the protocol. Those without a client's memory in them are those of Redis.
 const (
-	maxInline    = 64 << 10  // bytes of an inline command
+	maxInline    = 1 << 10   // bytes of an inline command
 	maxMultibulk = 1 << 20   // arguments of a command
 	maxBulk      = 512 << 20 // bytes of an argument
 	maxDigits    = 20        // of a length
-
-	// Of clients that must authenticate and have not.
-	maxStrangerArgs = 10
-	maxStrangerBulk = 16 << 10
-	// maxStrangerTotal is how many bytes of all arguments are kept. The buffer then stays so small that it is not counted,
-	// and such clients cannot use up the memory for commands.
-	maxStrangerTotal = 8 << 10
 )
 
-// limits are what a parser keeps of a command. A command beyond them is received and dropped, and has an error as its
-// answer.
+// limits are what a client may send in a command.
 type limits struct {
 	args  int   // arguments
 	bulk  int64 // bytes of an argument
 	total int64 // bytes of all arguments
 }
 
-// protocolError is an error after which the connection is closed, as the beginning of the next command is unknown.
+// strangerLimits are those of clients that must authenticate and have not. Their buffers stay so small that they are not counted, and such
+// clients cannot use up the memory for commands.
+var strangerLimits = limits{args: 10, bulk: 8 << 10, total: 8 << 10}
+
+// protocolError is the text of an error after which the connection is closed: the beginning of the next command is unknown, or far away.
 type protocolError string
 
-func (e protocolError) Error() string { return "Protocol error: " + string(e) }
+func (e protocolError) Error() string { return string(e) }
 
 const (
-	errMultibulk         = protocolError("invalid multibulk length")
-	errBulk              = protocolError("invalid bulk length")
-	errBulkEnd           = protocolError("expected CRLF after an argument")
-	errStrangerMultibulk = protocolError("unauthenticated multibulk length")
-	errStrangerBulk      = protocolError("unauthenticated bulk length")
-	errInlineSize        = protocolError("too big inline request")
-	errInlineMemory      = protocolError("the commands of all clients need too much memory")
-	errQuotes            = protocolError("unbalanced quotes in request")
+	errMultibulk  = protocolError("ERR Protocol error: invalid multibulk length")
+	errBulk       = protocolError("ERR Protocol error: invalid bulk length")
+	errBulkEnd    = protocolError("ERR Protocol error: expected CRLF after an argument")
+	errInlineSize = protocolError("ERR Protocol error: too big inline request")
+	errQuotes     = protocolError("ERR Protocol error: quotes in an inline request")
+	errArgs       = protocolError("ERR too many arguments: the limit is batch.max_keys, and 10 before AUTH")
+	errArg        = protocolError("ERR an argument is too long: the limit is that of a key, and 8 KiB before AUTH")
+	errTotal      = protocolError("ERR the arguments are too large: the limit is batch.max_bytes, and 8 KiB before AUTH")
+	errNoMemory   = protocolError("TRYAGAIN the requests of all clients need too much memory at the moment")
 )
-
-// refusal is the reason why the arguments of a command were dropped.
-type refusal uint8
-
-const (
-	kept         refusal = iota
-	tooManyArgs          // more than limits.args
-	argTooLong           // one is longer than limits.bulk
-	argsTooLarge         // all together are larger than limits.total
-	noMemory             // the commands of all connections need too much memory
-)
-
-// received is a command with its arguments, which are parts of the parser's buffer, valid until the next call of room.
-type received struct {
-	args    [][]byte // if the command was refused, only its name, if that has arrived before
-	refused refusal
-}
 
 // parser takes the bytes of a connection apart into commands. It keeps its state between two segments, so that a byte is
 // looked at once however the bytes arrive.
 //
 // buf[begin:r] is the part of the current command that was parsed, buf[r:w] has arrived and was not parsed.
 type parser struct {
-	limits   limits
-	stranger bool // the client must authenticate first
-	buf      []byte
-	begin    int
-	r, w     int
-	searched int  // of an inline command: there is no line end before
-	full     bool // there is no memory for more of an inline command
+	limits limits
+	buf    []byte
+	begin  int
+	r, w   int
+	full   bool // there is no memory for the rest of the current command
 
-	left    int    // arguments of the current command to come; 0 between two commands
-	bulk    int64  // bytes of the argument to come; -1 before its length
-	spans   []span // its arguments so far
-	total   int64  // their bytes
-	refused refusal
-	name    []byte // of a refused command
+	left  int    // arguments of the current command to come; 0 between two commands
+	bulk  int64  // bytes of the argument to come; -1 before its length
+	spans []span // its arguments so far
+	total int64  // their bytes
 
 	argv [][]byte // the arguments of the commands since the last call of room
 }
@@ -87,31 +63,56 @@ type parser struct {
 // span is a part of the buffer, from begin on.
 type span struct{ from, to int }
 
-// next returns the next command in the buffer. ok is false if it is not complete; room then makes room for more bytes.
-func (p *parser) next() (cmd received, ok bool, err error) {
+// next returns the arguments of the next command in the buffer, which are valid until the next call of room. ok is false if it is not
+// complete; room then makes room for more bytes.
+func (p *parser) next() (args [][]byte, ok bool, err error) {
+	if p.full {
+		return nil, false, errNoMemory
+	}
 	for p.left == 0 {
 		p.begin = p.r
 		switch {
 		case p.r == p.w:
-			return received{}, false, nil
-		case p.buf[p.r] != '*':
-			cmd.args, ok, err = p.inline()
-			if ok && len(cmd.args) == 0 {
-				continue
+			return nil, false, nil
+		case p.buf[p.r] == '*':
+			if ok, err := p.multibulk(); !ok || err != nil {
+				return nil, false, err
 			}
-			return cmd, ok, err
-		}
-		if ok, err := p.multibulk(); !ok || err != nil {
-			return received{}, false, err
+		default:
+			if args, ok, err = p.inline(); !ok || len(args) > 0 {
+				return args, ok, err
+			}
 		}
 	}
 	for p.left > 0 {
 		if ok, err := p.argument(); !ok || err != nil {
-			return received{}, false, err
+			return nil, false, err
 		}
 	}
-	return p.command(), true, nil
+	from := len(p.argv)
+	for _, s := range p.spans {
+		p.argv = append(p.argv, p.buf[p.begin+s.from:p.begin+s.to:p.begin+s.to])
+	}
+	p.begin = p.r
+	return p.argv[from:len(p.argv):len(p.argv)], true, nil
 }
+
+// inline parses a command that is a line of words without quotes, as health checks send it, and people with netcat.
+func (p *parser) inline() (args [][]byte, ok bool, err error) {
+	line, _, ok := bytes.Cut(p.buf[p.r:p.w], []byte{'\n'})
+	switch {
+	case len(line) > maxInline:
+		return nil, false, errInlineSize
+	case !ok:
+		return nil, false, nil
+	case bytes.ContainsAny(line, `"'`):
+		return nil, false, errQuotes
+	}
+	p.r += len(line) + 1
+	return bytes.FieldsFunc(line, isBlank), true, nil
+}
+
+func isBlank(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }
 
 // multibulk parses the number of arguments.
 func (p *parser) multibulk() (ok bool, err error) {
@@ -121,14 +122,11 @@ func (p *parser) multibulk() (ok bool, err error) {
 		return false, err
 	case n > maxMultibulk:
 		return false, errMultibulk
-	case n > maxStrangerArgs && p.stranger:
-		return false, errStrangerMultibulk
+	case n > int64(p.limits.args):
+		return false, errArgs
 	}
 	p.left, p.bulk = int(max(n, 0)), -1 // Redis ignores empty and negative commands
-	p.spans, p.total, p.refused, p.name = p.spans[:0], 0, kept, nil
-	if p.left > p.limits.args {
-		p.refuse(tooManyArgs)
-	}
+	p.spans, p.total = p.spans[:0], 0
 	return true, nil
 }
 
@@ -165,9 +163,6 @@ func (p *parser) argument() (ok bool, err error) {
 			return false, err
 		}
 	}
-	if p.refused != kept {
-		p.drop()
-	}
 	if int64(p.w-p.r) < p.bulk+2 {
 		return false, nil
 	}
@@ -175,9 +170,7 @@ func (p *parser) argument() (ok bool, err error) {
 	if p.buf[end] != '\r' || p.buf[end+1] != '\n' {
 		return false, errBulkEnd
 	}
-	if p.refused == kept {
-		p.spans = append(p.spans, span{p.r - p.begin, end - p.begin})
-	}
+	p.spans = append(p.spans, span{p.r - p.begin, end - p.begin})
 	p.r = end + 2
 	p.left, p.bulk = p.left-1, -1
 	return true, nil
@@ -192,7 +185,7 @@ func (p *parser) bulkLength() (ok bool, err error) {
 		if c < ' ' || c > '~' {
 			c = '?'
 		}
-		return false, protocolError(fmt.Sprintf("expected '$', got '%c'", c))
+		return false, protocolError(fmt.Sprintf("ERR Protocol error: expected '$', got '%c'", c))
 	}
 	n, ok, err := p.length(errBulk)
 	switch {
@@ -200,50 +193,13 @@ func (p *parser) bulkLength() (ok bool, err error) {
 		return false, err
 	case n < 0 || n > maxBulk:
 		return false, errBulk
-	case n > maxStrangerBulk && p.stranger:
-		return false, errStrangerBulk
+	case n > p.limits.bulk:
+		return false, errArg
+	case p.total+n > p.limits.total:
+		return false, errTotal
 	}
-	p.bulk = n
-	if p.total += n; p.refused != kept {
-		return true, nil
-	}
-	if n > p.limits.bulk {
-		p.refuse(argTooLong)
-	} else if p.total > p.limits.total || p.stranger && p.total > maxStrangerTotal {
-		p.refuse(argsTooLarge)
-	}
+	p.bulk, p.total = n, p.total+n
 	return true, nil
-}
-
-// refuse makes the parser drop the rest of the current command, except its name.
-func (p *parser) refuse(why refusal) {
-	p.refused = why
-	if len(p.spans) > 0 {
-		p.name = bytes.Clone(p.arg(p.spans[0]))
-	}
-	p.spans = p.spans[:0]
-}
-
-// drop drops the bytes of a refused argument that have arrived.
-func (p *parser) drop() {
-	n := max(min(p.bulk, int64(p.w-p.r)), 0)
-	p.r, p.bulk = p.r+int(n), p.bulk-n
-	p.begin = p.r
-}
-
-func (p *parser) arg(s span) []byte { return p.buf[p.begin+s.from : p.begin+s.to : p.begin+s.to] }
-
-// command returns the command whose last argument has arrived.
-func (p *parser) command() received {
-	from := len(p.argv)
-	for _, s := range p.spans {
-		p.argv = append(p.argv, p.arg(s))
-	}
-	if p.refused != kept && p.name != nil {
-		p.argv = append(p.argv, p.name)
-	}
-	p.begin = p.r
-	return received{args: p.argv[from:len(p.argv):len(p.argv)], refused: p.refused}
 }
 
 const (
@@ -253,8 +209,7 @@ const (
 )
 
 // room returns the free part of the buffer, and makes the buffer larger if there is little of it. Commands that next has
-// returned are no longer valid. more must return true for a buffer of more than readAhead bytes; otherwise the current
-// command is refused, and if it is an inline command, nothing is free.
+// returned are no longer valid. more must return true for a buffer of more than readAhead bytes; otherwise nothing is free, and next fails.
 func (p *parser) room(more func(size int) bool) []byte {
 	clear(p.argv)
 	if p.argv = p.argv[:0]; cap(p.argv) > keptArgs {
@@ -268,13 +223,8 @@ func (p *parser) room(more func(size int) bool) []byte {
 	switch size := max(2*len(p.buf), leastBuffer); {
 	case !full || p.w < len(p.buf)/2 && len(p.buf) >= readAhead:
 	case size > readAhead && !more(size):
-		if p.left == 0 {
-			p.full = true
-			break
-		}
-		p.refuse(noMemory)
-		p.drop()
-		p.compact()
+		p.full = true
+		return nil
 	default:
 		p.resize(size)
 	}
@@ -289,7 +239,6 @@ func (p *parser) compact() {
 	}
 	copy(p.buf, p.buf[n:p.w])
 	p.begin, p.r, p.w = 0, p.r-n, p.w-n
-	p.searched = max(p.searched-n, 0)
 }
 
 func (p *parser) resize(size int) {
@@ -306,7 +255,7 @@ func (p *parser) shrink() bool {
 	}
 	p.compact()
 	if p.w == 0 {
-		p.r, p.searched = 0, 0
+		p.r = 0
 		p.resize(leastBuffer)
 	} else {
 		p.resize(readAhead)

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -17,15 +16,15 @@ func parsed(p *parser, s string, segment func() int) []string {
 	var got []string
 	add := func() bool {
 		for {
-			cmd, ok, err := p.next()
+			args, ok, err := p.next()
 			if err != nil {
-				got = append(got, "error: "+err.Error())
+				got = append(got, "error: "+strings.TrimPrefix(err.Error(), "ERR "))
 				return false
 			}
 			if !ok {
 				return true
 			}
-			got = append(got, fmt.Sprintf("%d %q", cmd.refused, cmd.args))
+			got = append(got, fmt.Sprintf("%q", args))
 		}
 	}
 	for len(s) > 0 {
@@ -55,14 +54,13 @@ func bulks(args ...string) string {
 func TestParser(t *testing.T) {
 	long := strings.Repeat("x", 101)
 	for _, test := range []struct{ in, want string }{
-		{bulks("GET", "a"), `0 ["GET" "a"]`},
-		{bulks("GET", "") + bulks("PING"), `0 ["GET" ""]|0 ["PING"]`},
-		{bulks("a\r\n$3\r\n"), `0 ["a\r\n$3\r\n"]`},
-		{"PING\r\n", `0 ["PING"]`},
-		{"PING\n\r\n\n  \r\n*0\r\n*-1\r\nGET a\n", `0 ["PING"]|0 ["GET" "a"]`},
-		{`get "a b\x41\n\q\"" 'it\'s\n' ` + "x\r\n", `0 ["get" "a bA\nq\"" "it's\\n" "x"]`},
-		{`get "a` + "\r\n", "error: Protocol error: unbalanced quotes in request"},
-		{`get "a"b` + "\r\n", "error: Protocol error: unbalanced quotes in request"},
+		{bulks("GET", "a"), `["GET" "a"]`},
+		{bulks("GET", "") + bulks("PING"), `["GET" ""]|["PING"]`},
+		{bulks("a\r\n$3\r\n"), `["a\r\n$3\r\n"]`},
+		{"PING\r\n", `["PING"]`},
+		{"PING\n\r\n\n  \r\n*0\r\n*-1\r\nGET a\n", `["PING"]|["GET" "a"]`},
+		{"get a\x0b \xa0b\xff\t c \r\n", `["get" "a\v" "\xa0b\xff" "c"]`},
+		{`get "a b"` + "\r\n", "error: Protocol error: quotes in an inline request"},
 		{strings.Repeat("a", maxInline+2), "error: Protocol error: too big inline request"},
 		{"*2\r\n$3\r\nGET\r\n$1", `incomplete`},
 		{"*x\r\n", "error: Protocol error: invalid multibulk length"},
@@ -81,12 +79,9 @@ func TestParser(t *testing.T) {
 		{"*1\r\n$536870913\r\n", "error: Protocol error: invalid bulk length"},
 		{"*1\r\n$" + strings.Repeat("1", 100), "error: Protocol error: invalid bulk length"},
 		{"*1\r\n$1\r\nabc", "error: Protocol error: expected CRLF after an argument"},
-		{bulks("GET", long) + bulks("PING"), `2 ["GET"]|0 ["PING"]`},
-		{bulks(long, "x") + bulks("PING"), `2 []|0 ["PING"]`},
-		{bulks(slices.Repeat([]string{"a"}, 9)...) + bulks("PING"), `1 []|0 ["PING"]`},
-		{bulks("MGET", long[1:], long[1:], long[1:], "b") + bulks("PING"), `3 ["MGET"]|0 ["PING"]`},
-		{"*2\r\n$3\r\nSET\r\n$5000\r\n" + strings.Repeat("v", 5000) + "\r\n" + bulks("PING"), `2 ["SET"]|0 ["PING"]`},
-		{"*2\r\n$3\r\nSET\r\n$5000\r\n" + strings.Repeat("v", 5000) + "xx", `error: Protocol error: expected CRLF after an argument`},
+		{bulks("GET", long[1:]) + bulks("GET", long), `["GET" "` + long[1:] + `"]|error: an argument is too long: the limit is that of a key, and 8 KiB before AUTH`},
+		{bulks(slices.Repeat([]string{"a"}, 9)...), "error: too many arguments: the limit is batch.max_keys, and 10 before AUTH"},
+		{bulks("MGET", long[1:], long[1:], long[1:]), "error: the arguments are too large: the limit is batch.max_bytes, and 8 KiB before AUTH"},
 	} {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		for name, segment := range map[string]func() int{
@@ -100,42 +95,27 @@ func TestParser(t *testing.T) {
 	}
 }
 
-// Clients that must authenticate first may send little.
-func TestStrangers(t *testing.T) {
-	for in, want := range map[string]string{
-		bulks("AUTH", "a"): `0 ["AUTH" "a"]`,
-		"*11\r\n":          "error: Protocol error: unauthenticated multibulk length",
-		"*1\r\n$16385\r\n": "error: Protocol error: unauthenticated bulk length",
-		strings.Repeat("a", maxStrangerBulk+1) + "\n": "error: Protocol error: unauthenticated bulk length",
-	} {
-		p := &parser{limits: testLimits, stranger: true}
-		if got := strings.Join(parsed(p, in, func() int { return 1000 }), "|"); got != want {
-			t.Errorf("%.60q: %s, want %s", in, got, want)
-		}
-	}
-}
-
-// A command for which there is no memory is dropped, and what follows it is not.
+// A command that has no memory ends with an error when its memory is needed, and not before.
 func TestNoMemory(t *testing.T) {
 	p := &parser{limits: limits{args: 10, bulk: 1 << 20, total: 1 << 20}}
-	in := bulks("MGET", strings.Repeat("k", 10_000), strings.Repeat("l", 100_000), "m") + bulks("PING")
-	var got []string
+	in := bulks("PING") + bulks("MGET", strings.Repeat("k", 10_000), strings.Repeat("l", 100_000), "m")
+	commands := 0
 	for len(in) > 0 {
-		room := p.room(func(int) bool { return false })
-		if len(room) == 0 {
-			t.Fatal("no room")
-		}
-		n := copy(room, in)
+		n := copy(p.room(func(int) bool { return false }), in)
 		p.w, in = p.w+n, in[n:]
-		for cmd, ok, err := p.next(); ok || err != nil; cmd, ok, err = p.next() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprintf("%d %q", cmd.refused, cmd.args))
+		_, ok, err := p.next()
+		for ; ok; _, ok, err = p.next() {
+			commands++
+		}
+		if err == errNoMemory {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	if len(got) != 2 || got[0] != `4 ["MGET"]` || got[1] != `0 ["PING"]` || len(p.buf) > readAhead {
-		t.Errorf("%q, a buffer of %d bytes", got, len(p.buf))
+	if commands != 1 || len(in) == 0 || len(p.buf) > readAhead {
+		t.Errorf("%d commands, %d bytes left, a buffer of %d bytes", commands, len(in), len(p.buf))
 	}
 }
 
@@ -152,7 +132,7 @@ func FuzzParser(f *testing.F) {
 		if !slices.Equal(whole, pieces) {
 			t.Fatalf("at once: %q\nin pieces: %q", whole, pieces)
 		}
-		if len(p.buf) > 2*maxInline+2*leastBuffer {
+		if len(p.buf) > 2*leastBuffer {
 			t.Fatalf("a buffer of %d bytes", len(p.buf))
 		}
 	})
@@ -170,34 +150,35 @@ func FuzzParserFrames(f *testing.F) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		p := &parser{limits: limits{args: 1 << 20, bulk: 1 << 20, total: 1 << 20}}
 		got := parsed(p, bulks(texts...)+bulks("PING"), func() int { return 1 + rnd.IntN(100) })
-		if want := []string{fmt.Sprintf("0 %q", texts), `0 ["PING"]`}; !slices.Equal(got, want) {
+		if want := []string{fmt.Sprintf("%q", texts), `["PING"]`}; !slices.Equal(got, want) {
 			t.Fatalf("%q, want %q", got, want)
 		}
 	})
 }
 
-// A command in a line without its end takes little memory from a client that has not authenticated, and of the others it counts.
-func TestLinesWithoutEnd(t *testing.T) {
-	line := []byte(strings.Repeat("x", maxInline))
-	feed := func(p *parser, more func(int) bool) (err error) {
-		for in := line; len(in) > 0 && err == nil; {
-			n := copy(p.room(more), in)
+// A client that must authenticate never needs a buffer that is counted, whatever it sends.
+func TestStrangers(t *testing.T) {
+	arg := strings.Repeat("s", 8<<10/9)
+	for _, in := range []string{bulks(arg, arg, arg, arg, arg, arg, arg, arg, arg), bulks(strings.Repeat("s", 8<<10)), strings.Repeat("x", maxInline-1) + "\n", bulks("AUTH", "token")} {
+		p := &parser{limits: strangerLimits}
+		for in = strings.Repeat(in, 20); len(in) > 0; {
+			n := copy(p.room(func(int) bool { t.Fatal("the buffer is counted"); return false }), in)
 			p.w, in = p.w+n, in[n:]
-			_, _, err = p.next()
+			_, ok, err := p.next()
+			for ; ok; _, ok, err = p.next() {
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		return err
 	}
-	p := &parser{limits: testLimits, stranger: true}
-	if err := feed(p, func(int) bool { return true }); !errors.Is(err, errStrangerBulk) || len(p.buf) > readAhead {
-		t.Errorf("a stranger: %v, a buffer of %d bytes", err, len(p.buf))
-	}
-	p = &parser{limits: testLimits}
-	if err := feed(p, func(int) bool { return false }); !errors.Is(err, errInlineMemory) || len(p.buf) > readAhead {
-		t.Errorf("without memory: %v, a buffer of %d bytes", err, len(p.buf))
-	}
-	asked := 0
-	p = &parser{limits: testLimits}
-	if err := feed(p, func(size int) bool { asked = size; return true }); err != nil || asked != len(p.buf) {
-		t.Errorf("%v, %d bytes are counted of %d", err, asked, len(p.buf))
+}
+
+// A line without an end takes no more memory than the longest line.
+func TestLineWithoutEnd(t *testing.T) {
+	p := &parser{limits: testLimits}
+	got := parsed(p, strings.Repeat("x", 1<<20), func() int { return 100 })
+	if len(got) != 1 || got[0] != "error: Protocol error: too big inline request" || len(p.buf) > leastBuffer {
+		t.Errorf("%q, a buffer of %d bytes", got, len(p.buf))
 	}
 }

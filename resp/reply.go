@@ -49,16 +49,6 @@ func (w *replies) text(s string) {
 	w.out = append(append(w.out, s...), '\r', '\n')
 }
 
-// verbatim appends text for people.
-func (w *replies) verbatim(s string) {
-	if !w.resp3 {
-		w.text(s)
-		return
-	}
-	w.header('=', int64(len(s)+4))
-	w.out = append(append(append(w.out, "txt:"...), s...), '\r', '\n')
-}
-
 func (w *replies) null() {
 	if w.resp3 {
 		w.out = append(w.out, "_\r\n"...)
@@ -67,25 +57,8 @@ func (w *replies) null() {
 	}
 }
 
-func (w *replies) nullArray() {
-	if w.resp3 {
-		w.out = append(w.out, "_\r\n"...)
-	} else {
-		w.out = append(w.out, "*-1\r\n"...)
-	}
-}
-
 // array begins an array of n replies.
 func (w *replies) array(n int) { w.header('*', int64(n)) }
-
-// set begins a set of n replies.
-func (w *replies) set(n int) {
-	if w.resp3 {
-		w.header('~', int64(n))
-	} else {
-		w.array(n)
-	}
-}
 
 // pairs begins a map of n pairs of replies.
 func (w *replies) pairs(n int) {

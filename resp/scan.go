@@ -28,7 +28,6 @@ const (
 type scanning struct {
 	db       []byte
 	prepend  []byte // to the keys of the answer
-	at       position
 	prefix   []byte
 	whole    bool // prefix is a key
 	count    int64
@@ -43,10 +42,7 @@ type scanning struct {
 // hscan answers HSCAN.
 func (c *conn) hscan(args [][]byte) {
 	s := scanning{db: args[1], count: defaultCount}
-	text := c.readable(s.db)
-	if text == "" {
-		text = s.parse(args[3:], true)
-	}
+	text := s.parse(args[3:], true)
 	c.scanPage(&s, args[2], text)
 }
 
@@ -57,13 +53,10 @@ func (c *conn) scan(args [][]byte) {
 	if text == "" && s.db == nil {
 		i := bytes.IndexByte(s.prefix, '/')
 		if i < 0 {
-			c.fail("ERR no database is named: SELECT one, or MATCH db/prefix*")
+			c.w.fail("ERR no database is named: SELECT one, or MATCH db/prefix*")
 			return
 		}
 		s.db, s.prepend, s.prefix = s.prefix[:i], s.prefix[:i+1], s.prefix[i+1:]
-	}
-	if text == "" {
-		text = c.readable(s.db)
 	}
 	c.scanPage(&s, args[1], text)
 }
@@ -125,23 +118,22 @@ func parsePattern(pattern []byte) (prefix []byte, whole, ok bool) {
 
 // scanPage answers with a page of records, unless there is an error text.
 func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
-	id, err := strconv.ParseUint(string(cursor), 10, 64)
-	switch known := false; {
-	case text != "":
-	case err != nil:
-		text = errCursor
-	case id != 0:
-		if s.at, known = c.server.cursors.find(id); !known || s.at.db != string(s.db) {
-			text = errCursor
-		}
+	if text == "" {
+		text = c.readable(s.db)
 	}
-	if text != "" {
-		c.fail(text)
+	id, err := strconv.ParseUint(string(cursor), 10, 64)
+	after, known := c.server.cursors.find(id, s.db)
+	switch {
+	case text != "":
+		c.w.fail(text)
+		return
+	case err != nil, id != 0 && !known:
+		c.w.fail(errCursor)
 		return
 	}
 	defer c.round.Release() // when what it has reserved is sent
-	if o := c.readPage(s); o != reads.Found {
-		c.fail(failures[o].text)
+	if o := c.readPage(s, after); o != reads.Found {
+		c.w.fail(failures[o].text)
 		return
 	}
 	next := uint64(0)
@@ -156,11 +148,11 @@ func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
 	}
 }
 
-// readPage reads the records of a page. The caller releases the Read.
-func (c *conn) readPage(s *scanning) reads.Outcome {
+// readPage reads the records of a page behind a cursor. The caller releases the Read.
+func (c *conn) readPage(s *scanning, after []byte) reads.Outcome {
 	b, r := &c.round.reading, &c.round.Read
 	defer b.clear()
-	g := reads.Range{Prefix: s.prefix, After: s.at.cursor, KeysOnly: s.noValues, Limit: s.count + 1}
+	g := reads.Range{Prefix: s.prefix, After: after, KeysOnly: s.noValues, Limit: s.count + 1}
 	if s.whole {
 		g.Prefix, g.Start, g.End = nil, s.prefix, append(bytes.Clone(s.prefix), 0)
 	}
@@ -171,7 +163,7 @@ func (c *conn) readPage(s *scanning) reads.Outcome {
 	if o == reads.Found {
 		version := r.Version
 		if o = s.collect(r, scan); o == reads.Found {
-			c.answerFrom(s.db, version)
+			c.answeredBy(s.db, version)
 		}
 	}
 	r.Done(tracing.Answer{Status: status(o), Bytes: s.size})
@@ -199,12 +191,11 @@ func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 		if s.noValues {
 			continue
 		}
-		value := bytes.Clone(scan.Value())
-		if scan.Large() {
-			var o reads.Outcome
-			if value, o = readLarge(scan); o != reads.Found {
-				return o
-			}
+		value := make([]byte, scan.Length())
+		if !scan.Large() {
+			copy(value, scan.Value())
+		} else if o := readLarge(scan, value); o != reads.Found {
+			return o
 		}
 		s.records = append(s.records, value)
 	}
@@ -212,68 +203,63 @@ func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 }
 
 // readLarge reads a large value whole.
-func readLarge(scan *reads.Scan) ([]byte, reads.Outcome) {
+func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 	body := scan.Open()
 	defer body.Close() //nolint:errcheck // it was only read from
-	value := make([]byte, scan.Length())
-	if _, err := io.ReadFull(body, value); err != nil {
-		if o := scan.Outcome(); o != reads.Found {
-			return nil, o
-		}
-		return nil, reads.Unreadable
+	_, err := io.ReadFull(body, value)
+	if o := scan.Outcome(); err == nil || o != reads.Found {
+		return o
 	}
-	return value, reads.Found
+	return reads.Unreadable
 }
 
 // hlen answers HLEN.
-func (c *conn) hlen(args [][]byte) {
-	if text := c.readable(args[1]); text != "" {
-		c.fail(text)
-		return
-	}
-	n, version, o := c.records(args[1])
-	if o != reads.Found {
-		c.fail(failures[o].text)
-		return
-	}
-	c.answerFrom(args[1], version)
-	c.w.integer(n)
-}
+func (c *conn) hlen(args [][]byte) { c.size(string(args[1])) }
 
-// dbSize answers DBSIZE with the records of the selected db, or of all dbs that the client may read and that can be counted. It is an error if there
-// are some and none can be.
+// dbSize answers DBSIZE for the selected db, or all.
 func (c *conn) dbSize([][]byte) {
 	if c.selected != nil {
-		c.hlen([][]byte{nil, c.selected})
+		c.size(string(c.selected))
 		return
 	}
-	total, counted, failed := int64(0), 0, ""
-	for _, db := range c.server.opts.Databases() {
-		if c.readable([]byte(db)) != "" {
+	c.size(c.server.opts.Databases()...)
+}
+
+// size answers with the number of records of dbs, without those that the client may not read or that cannot be counted. It is an error if
+// there are no others.
+func (c *conn) size(dbs ...string) {
+	b, r := &c.round.reading, &c.round.Read
+	defer b.clear()
+	total, counted, text := int64(0), false, ""
+	for _, db := range dbs {
+		name := []byte(db)
+		if text = c.readable(name); text != "" {
 			continue
 		}
-		n, _, o := c.records([]byte(db))
+		r.Begin(time.Now())
+		c.ask(name, nil)
+		n, o := r.Count(context.Background(), &b.query, &reads.Range{})
+		r.Done(tracing.Answer{Status: status(o)})
 		if o != reads.Found {
-			failed = failures[o].text
-			continue
+			text = failures[o].text
+		} else if total, counted = total+n, true; len(dbs) == 1 {
+			c.answeredBy(name, r.Version)
 		}
-		total, counted = total+n, counted+1
+		r.Release()
 	}
-	if counted == 0 && failed != "" {
-		c.fail(failed)
+	if text != "" && !counted {
+		c.w.fail(text)
 		return
 	}
 	c.w.integer(total)
 }
 
-// records returns the number of records of a db, and the version that has them.
-func (c *conn) records(db []byte) (n int64, version []byte, o reads.Outcome) {
-	b, r := &c.round.reading, &c.round.Read
-	defer b.clear()
-	r.Begin(time.Now())
-	defer r.Release()
-	c.ask(db, nil)
-	n, o = r.Count(context.Background(), &b.query, &reads.Range{})
-	r.Done(tracing.Answer{Status: status(o)})
-	return n, r.Version, o
+// parseInteger parses an integer as Redis does: without a plus sign, leading zeros and blanks.
+func parseInteger(b []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || b[0] == '+' {
+		return 0, false
+	}
+	digits := bytes.TrimPrefix(b, []byte{'-'})
+	return n, string(b) == "0" || digits[0] != '0'
 }

@@ -104,19 +104,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Pages are of one version. If that cannot be read any more, the client has to begin again.
-func TestScanOfReplacedVersion(t *testing.T) {
-	set := upgraded(t)
-	c := start(t, catalog{"db": set}, resp.Options{}, reads.Options{}).dial(t)
-	c.do("CLIENT", "SETINFO", "sequins-version", "db/v1")
-	if cursor, found := c.page("HSCAN", "db", "0"); cursor != "0" || !slices.Equal(found, []string{"k", "v1"}) {
-		t.Errorf("%s %q", cursor, found)
-	}
-	if got := c.do("HLEN", "db"); got != "1" {
-		t.Errorf("HLEN: %s", got)
-	}
-}
-
 // A cursor goes on in the content that it was given out for, also after a switch to another content of the same version.
 func TestScanOfAnotherContent(t *testing.T) {
 	set := version.NewSet("db")

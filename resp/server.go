@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/conns"
 	"sequins/internal/limitlog"
 	"sequins/internal/names"
 	"sequins/reads"
@@ -25,20 +26,12 @@ type Server struct {
 	started time.Time
 	rounds  sync.Pool // of *round
 
-	holding  atomic.Bool
-	draining atomic.Bool
-	loops    sync.WaitGroup // goroutines that accept or serve connections
+	holding atomic.Bool
+	open    conns.Set[*conn]
 
-	cursors    cursors
-	ids        atomic.Int64
-	charged    atomic.Int64 // bytes of large buffers for commands
-	refused    atomic.Int64 // connections beyond Options.MaxConns
-	handshakes atomic.Int64 // failed TLS handshakes
-
-	mu        sync.Mutex
-	closed    bool // Shutdown was called
-	listeners []net.Listener
-	open      map[*conn]struct{}
+	cursors cursors
+	ids     atomic.Int64
+	charged atomic.Int64 // bytes of large buffers for commands
 }
 
 // maxCharged is how many commands of the maximum size may be in memory at a time.
@@ -46,8 +39,9 @@ const maxCharged = 8
 
 // New returns a server that reads with rd.
 func New(rd *reads.Reader, o Options) *Server {
-	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now(), open: make(map[*conn]struct{})}
+	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now()}
 	s.limited = limitlog.New(s.opts.Logger)
+	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
 	keys, bytes := rd.BatchLimits()
 	s.maxKeys = keys
 	// Besides the keys there are the name of the command and a db, in each key or before them.
@@ -58,41 +52,7 @@ func New(rd *reads.Reader, o Options) *Server {
 
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails, also temporarily:
 // see internal/accept. It closes ln.
-func (s *Server) Serve(ln net.Listener) error {
-	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
-	s.mu.Lock()
-	closed := s.closed
-	if !closed {
-		s.listeners = append(s.listeners, ln)
-		s.loops.Add(1)
-	}
-	s.mu.Unlock()
-	if closed {
-		return nil
-	}
-	defer s.loops.Done()
-	if err := s.accept(ln); !s.isClosed() {
-		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
-	}
-	return nil
-}
-
-func (s *Server) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
-
-// accept serves the connections of a listener until it fails permanently.
-func (s *Server) accept(ln net.Listener) error {
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			return err
-		}
-		s.admit(nc)
-	}
-}
+func (s *Server) Serve(ln net.Listener) error { return s.open.Serve(ln, s.admit, func() {}) }
 
 // Refuse answers on a connection for which there is no file descriptor; the caller closes it.
 func Refuse(nc net.Conn) {
@@ -101,17 +61,12 @@ func Refuse(nc net.Conn) {
 
 // admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
-	n := s.Connections() + s.opts.OtherConns()
-	if n < s.opts.MaxConns {
+	if s.open.Excess() <= 0 {
 		c := newConn(nc, s, s.ids.Add(1))
-		s.mu.Lock()
-		s.open[c] = struct{}{}
-		s.mu.Unlock()
-		s.loops.Go(c.serve)
+		s.open.Add(c, c)
+		s.open.Go(c.serve)
 		return
 	}
-	s.refused.Add(1)
-	s.limited.Error("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
 	if _, isTCP := nc.(*net.TCPConn); isTCP { // a handshake would take time
 		nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) //nolint:errcheck // the text is a courtesy
 		io.WriteString(nc, "-"+errMaxClients+"\r\n")          //nolint:errcheck // likewise
@@ -119,21 +74,11 @@ func (s *Server) admit(nc net.Conn) {
 	nc.Close() //nolint:errcheck // nothing was received from it
 }
 
-func (s *Server) remove(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, c)
-}
-
 // Connections returns the number of open connections.
-func (s *Server) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open)
-}
+func (s *Server) Connections() int { return s.open.Count() }
 
 // Refused returns the number of connections that were refused as there were too many, and of failed TLS handshakes.
-func (s *Server) Refused() (conns, handshakes int64) { return s.refused.Load(), s.handshakes.Load() }
+func (s *Server) Refused() (conns, handshakes int64) { return s.open.Refused() }
 
 // charge counts n more bytes of buffers. It returns false, and does not count them, if there are too many.
 func (s *Server) charge(n int64) bool {
@@ -159,51 +104,19 @@ func (s *Server) Hold() { s.holding.Store(true) }
 func (s *Server) Admit() { s.holding.Store(false) }
 
 // Drain closes each connection after the answers to what it has received.
-func (s *Server) Drain() {
-	s.draining.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.open {
-		c.hurry() //nolint:errcheck // fails where it is closed already
-	}
-}
+func (s *Server) Drain() { s.open.Hurry() }
 
 // Shutdown drains, closes the listeners, and waits for the answers to what was received. If ctx ends first, it closes all
 // connections and returns an error that wraps that of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.close()
+	s.open.Close()
 	s.Drain()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.loops.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
+	err := s.open.Wait(ctx)
+	if err != nil {
+		err = fmt.Errorf("finishing the commands of %d connections: %w", s.Connections(), err)
+		s.reads.Stop()
+		s.open.CloseAll()
+		s.open.Wait(context.Background()) //nolint:errcheck // it has no end
 	}
-	err := fmt.Errorf("finishing the commands of %d connections: %w", s.Connections(), ctx.Err())
-	s.reads.Stop()
-	s.closeAll()
-	<-done
 	return err
-}
-
-// close closes the listeners.
-func (s *Server) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, ln := range s.listeners {
-		ln.Close() //nolint:errcheck // Serve closes it again
-	}
-}
-
-func (s *Server) closeAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.open {
-		c.Conn.Close() //nolint:errcheck // nothing can be done about it
-	}
 }

@@ -38,49 +38,24 @@ func TestConnectionCommands(t *testing.T) {
 		{"CLIENT SETNAME", "-ERR wrong number of arguments for 'client|setname' command"},
 		{"CLIENT SETINFO LIB-NAME redis-py", "OK"},
 		{"CLIENT SETINFO lib-ver 5.0", "OK"},
-		{"CLIENT SETINFO LIB-NAME a\nb", "-ERR lib-name cannot contain spaces, newlines or special characters."},
 		{"CLIENT SETINFO foo x", "-ERR Unrecognized option 'foo'"},
-		{"CLIENT NO-EVICT ON", "OK"},
-		{"CLIENT NO-TOUCH x", "-ERR syntax error"},
-		{"CLIENT REPLY ON", "OK"},
-		{"CLIENT REPLY OFF", "-ERR only ON is supported"},
-		{"CLIENT TRACKING ON", "-ERR only OFF is supported"},
 		{"CLIENT FOO", "-ERR unknown subcommand 'FOO'. Try CLIENT HELP."},
 		{"CLIENT", "-ERR wrong number of arguments for 'client' command"},
 		{"AUTH x", "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"},
 		{"AUTH default x", "OK"},
 		{"AUTH a b c", "-ERR syntax error"},
-		{"COMMAND COUNT", ""},
+		{"COMMAND DOCS", "-ERR unknown subcommand 'DOCS'. Try COMMAND HELP."},
 		{"COMMAND FOO", "-ERR unknown subcommand 'FOO'. Try COMMAND HELP."},
-		{"COMMAND INFO get nosuch", "[[get 2 [readonly fast] 1 1 1 [@read @string] [] [] []] nil]"},
-		{"COMMAND DOCS nosuch", "[]"},
-		{"COMMAND GETKEYS MGET a b", "[a b]"},
-		{"COMMAND GETKEYS PING", "-ERR The command has no key arguments"},
-		{"COMMAND GETKEYS GET", "-ERR Invalid number of arguments specified for command"},
-		{"RESET", "RESET"},
-		{"CLIENT GETNAME", "nil"},
 	} {
-		got := c.do(strings.Split(test.in, " ")...)
-		if test.in == "COMMAND COUNT" {
-			test.want = got
-		}
-		if got != test.want {
+		if got := c.do(strings.Split(test.in, " ")...); got != test.want {
 			t.Errorf("%s: %q, want %q", test.in, got, test.want)
 		}
 	}
 	if info := c.do("INFO"); !strings.Contains(info, "\r\nsequins_version:test\r\n") || !strings.Contains(info, "loading:0\r\n") || !strings.Contains(info, "connected_clients:1\r\n") {
 		t.Errorf("INFO: %s", info)
 	}
-	if info := c.do("INFO", "clients"); !strings.HasPrefix(info, "# Clients\r\nconnected_clients:1\r\n") || strings.Contains(info, "redis_version") {
-		t.Errorf("INFO clients: %s", info)
-	}
-	if docs := c.do("COMMAND", "DOCS"); !strings.Contains(docs, "[summary Returns the value of a key of a database. get key since 1.0.0 group string complexity O(1)]") {
-		t.Errorf("COMMAND DOCS: %s", docs)
-	}
-	for _, all := range []string{"COMMAND", "COMMAND LIST", "CLIENT HELP", "COMMAND HELP", "CLIENT LIST", "CLIENT INFO"} {
-		if got := c.do(strings.Split(all, " ")...); got == "" || got[0] == '-' {
-			t.Errorf("%s: %s", all, got)
-		}
+	if all := c.do("COMMAND"); !strings.HasPrefix(all, "[[auth -2 [fast loading no_auth] 0 0 0 [] [] [] []] ") || !strings.Contains(all, "[mget -2 [readonly fast] 1 -1 1 [] [] [] []]") {
+		t.Errorf("COMMAND: %s", all)
 	}
 }
 
@@ -116,29 +91,19 @@ func TestSessions(t *testing.T) {
 		{"GET db/k", behind},
 		{"GET db/x", behind},
 		{"MGET db/k db/x", behind},
-		{"MGET names/key-1 db/k", behind},
-		{"GETRANGE db/k 0 1", behind},
 		{"EXISTS db/k", behind},
 		{"GET names/key-1", "value-1"},
 		{"CLIENT SETINFO sequins-at-least db/", "OK"},
-		{"CLIENT SETINFO sequins-version db/v1", "OK"},
-		{"GET db/k", "v1"},
-		{"HMGET db k k", "[v1 v1]"},
-		{"CLIENT SETINFO sequins-version db/v0", "OK"},
-		{"GET db/k", "-GONE the version of sequins-version cannot be read on this node"},
-		{"CLIENT SETINFO sequins-version db/", "OK"},
 		{"GET db/k", "v2"},
-		{"CLIENT SETINFO sequins-version db", "-ERR the value must be db/version, or db/ to end the requirement"},
+		{"CLIENT SETINFO sequins-at-least db", "-ERR the value must be db/version, or db/ to end the requirement"},
 		{"CLIENT SETINFO sequins-attributes maybe", "-ERR syntax error"},
 		{"CLIENT SETINFO sequins-attributes on", "OK"},
 		{"GET db/k", "v2"}, // RESP2 has no attributes
 		{"HELLO 3", ""},
 		{"GET db/k", "|[sequins-versions [db v2]]|v2"},
 		{"GET db/x", "|[sequins-versions [db v2]]|nil"},
-		{"MGET db/k names/key-1", "|[sequins-versions [db v2 names w7]]|[v2 value-1]"},
 		{"MGET db/k db/k", "|[sequins-versions [db v2]]|[v2 v2]"},
 		{"EXISTS names/key-1", "|[sequins-versions [names w7]]|1"},
-		{"GETRANGE names/key-1 0 1", "|[sequins-versions [names w7]]|va"},
 		{"GET names/large", "|[sequins-versions [names w7]]|" + large},
 		{"GET nodb/x", "-ERR no such database"},
 		{"CLIENT SETINFO sequins-attributes off", "OK"},
@@ -147,10 +112,6 @@ func TestSessions(t *testing.T) {
 		if got := c.do(strings.Split(test.in, " ")...); got != test.want && test.in != "HELLO 3" {
 			t.Errorf("%s: %.100q, want %.100q", test.in, got, test.want)
 		}
-	}
-	c.do("HGET", "names", "key-1")
-	if info := c.do("CLIENT", "INFO"); !strings.HasSuffix(info, " sequins-read=names/w7\n") {
-		t.Errorf("CLIENT INFO: %s", info)
 	}
 }
 
@@ -176,7 +137,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "COMMAND", "INFO", "CLIENT ID", "SET a b", "GETRANGE names/a 0 1", "ECHO x"} {
+	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "COMMAND", "INFO", "CLIENT ID", "SET a b", "TTL names/a", "ECHO x"} {
 		check(in, noAuth)
 	}
 	check("FOO", "-ERR unknown command 'FOO', with args beginning with: ")
@@ -189,12 +150,10 @@ func TestTokens(t *testing.T) {
 	check("AUTH abcdefghijklmnopqrstuvwx", "OK")
 	check("GET names/key-1", "value-1")
 	for _, db := range []string{"other", "nodb"} {
-		for _, in := range []string{"GET DB/x", "MGET names/key-1 DB/x", "HGET DB x", "HMGET DB x y", "SELECT DB", "GETRANGE DB/x 0 1", "EXISTS DB/x", "CLIENT SETINFO sequins-at-least DB/v", "MGET DB/x names/a"} {
+		for _, in := range []string{"GET DB/x", "MGET DB/x DB/y", "HGET DB x", "HMGET DB x y", "SELECT DB", "TYPE DB/x", "EXISTS DB/x", "CLIENT SETINFO sequins-at-least DB/v"} {
 			check(strings.ReplaceAll(in, "DB", db), noPerm)
 		}
 	}
-	check("RESET", "RESET")
-	check("GET names/key-1", noAuth)
 	if got := c.do("HELLO", "2", "AUTH", "all", "zyxwvutsrqponmlkjihgfedc"); got[0] != '[' {
 		t.Error(got)
 	}
@@ -217,7 +176,7 @@ func TestHold(t *testing.T) {
 	s := startNames(t, resp.Options{})
 	s.Hold()
 	c := s.dial(t)
-	for _, in := range []string{"GET names/key-1", "GET nodb/x", "PING", "MGET a/b c/d", "GETRANGE nodb/x 0 1"} {
+	for _, in := range []string{"GET names/key-1", "GET nodb/x", "PING", "MGET a/b c/d", "TYPE nodb/x"} {
 		if got := c.do(strings.Split(in, " ")...); got != "-LOADING this node is starting" {
 			t.Errorf("%s: %s", in, got)
 		}

@@ -15,24 +15,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/conns"
 	"sequins/internal/http1"
 )
 
 // conn is a client's connection. serve answers plain requests on it. At the first request that is not plain,
 // net/http takes the connection over permanently, and reads what has arrived from conn.
 //
-// Deadlines: setting one takes a lock and a timer in the runtime, so conn sets one only if it moves by more
-// than slack.
-//
 // Progress: each write of up to writeChunk bytes has its own timeout, so that sending a large value may take
 // long, but a client that stops reading is cut off.
 type conn struct {
-	net.Conn
+	conns.Base
 	server   *Server
 	timeouts Timeouts
-	slack    time.Duration
-	crowded  bool        // beyond Options.MaxConns, see admit
-	waiting  atomic.Bool // nothing of a request has arrived
+	crowded  bool // beyond Options.MaxConns, see admit
 
 	inHeader atomic.Bool // net/http reads a header
 	header   int         // how much of it net/http has read
@@ -41,10 +37,8 @@ type conn struct {
 	took      sync.Once // see taken
 	unhandled bool      // net/http has not called the handler for what it reads next
 
-	since     time.Time // when the last answer was written or the connection was accepted
-	fresh     bool      // no request so far
-	haveRead  time.Time // the deadlines that were set
-	haveWrite time.Time
+	since time.Time // when the last answer was written or the connection was accepted
+	fresh bool      // no request so far
 
 	// buf[r:w] has arrived and was not answered yet. buf is nil after net/http has read all of it. err is the
 	// read error, sendErr the reason why the last answer was not sent completely.
@@ -64,9 +58,8 @@ const (
 
 func newConn(nc net.Conn, s *Server) *conn {
 	t := s.opts.Timeouts
-	c := &conn{Conn: nc, server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
-	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
-	c.waiting.Store(true)
+	slack := min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
+	c := &conn{Base: s.open.New(nc, slack), server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
 	c.inHeader.Store(true)
 	return c
 }
@@ -98,28 +91,15 @@ func (c *conn) serve() {
 	c.Close() //nolint:errcheck // nothing can be done about it
 }
 
-// handshake performs the TLS handshake, if the connection uses TLS, and reports whether HTTP/2 was
-// negotiated. It counts and logs failed handshakes, except those of clients that send nothing or close the
-// connection.
+// handshake performs the TLS handshake, if the connection uses TLS, and reports whether HTTP/2 was negotiated.
 func (c *conn) handshake() (isHTTP2 bool) {
-	secure, ok := c.Conn.(*tls.Conn)
-	if !ok {
+	if c.err = c.Handshake(c.since.Add(c.timeouts.Read)); c.err != nil {
+		c.refusePlainHTTP()
+		c.server.open.FailedHandshake(c, c.err)
 		return false
 	}
-	c.haveRead = c.since.Add(c.timeouts.Read)
-	c.haveWrite = c.haveRead
-	if c.err = c.SetDeadline(c.haveRead); c.err == nil && c.hurryIfClosing() == nil {
-		c.err = secure.Handshake()
-	}
-	if c.err == nil {
-		return secure.ConnectionState().NegotiatedProtocol == "h2"
-	}
-	c.refusePlainHTTP()
-	if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, net.ErrClosed) && !errors.Is(c.err, os.ErrDeadlineExceeded) {
-		c.server.handshakes.Add(1)
-		c.server.limited.Error("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
-	}
-	return false
+	secure, isTLS := c.Conn.(*tls.Conn)
+	return isTLS && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.
@@ -131,7 +111,7 @@ func (c *conn) refusePlainHTTP() {
 	c.err = errPlainHTTP
 	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port speaks TLS: use https://\n"
 	if _, err := io.WriteString(first.Conn, answer); err == nil {
-		closeWrite(first.Conn) //nolint:errcheck // it is closed anyway
+		conns.CloseWrite(first.Conn) //nolint:errcheck // it is closed anyway
 	}
 }
 
@@ -145,12 +125,6 @@ func isMethod(b []byte) bool {
 		}
 	}
 	return true
-}
-
-// secure reports whether the connection uses TLS.
-func (c *conn) secure() bool {
-	_, ok := c.Conn.(*tls.Conn)
-	return ok
 }
 
 // fetch waits for a header and returns it. If the header stays incomplete, because of an error or its length,
@@ -180,7 +154,7 @@ func (c *conn) fetch() (header []byte) {
 		}
 		searched = c.w - c.r
 		c.receive(deadline)
-		if c.r < c.w && c.buf[c.r] == tlsHandshake && !c.secure() {
+		if c.r < c.w && c.buf[c.r] == tlsHandshake && !c.IsTLS() {
 			c.refuseTLS()
 			return nil
 		}
@@ -196,11 +170,10 @@ var errTLS = errors.New("the client speaks TLS, and this port does not")
 // waiting.
 func (c *conn) refuseTLS() {
 	c.err, c.r, c.w = errTLS, 0, 0
-	c.server.handshakes.Add(1)
-	c.server.limited.Error("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
+	c.server.open.FailedHandshake(c, c.err)
 	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port does not speak TLS: use http://\n"
 	if _, err := io.WriteString(c.Conn, answer); err == nil {
-		closeWrite(c.Conn) //nolint:errcheck // it is closed anyway
+		conns.CloseWrite(c.Conn) //nolint:errcheck // it is closed anyway
 	}
 }
 
@@ -216,23 +189,13 @@ func (c *conn) skipEmptyLines() {
 
 // receive reads more of a header.
 func (c *conn) receive(deadline time.Time) {
-	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
-		if c.err = c.Conn.SetReadDeadline(deadline); c.err != nil {
-			return
-		}
-		c.haveRead = deadline
-	}
-	if waiting := c.w == 0; waiting != c.waiting.Load() {
-		c.waiting.Store(waiting)
-	}
-	if c.hurryIfClosing() != nil {
+	if c.err = c.Await(deadline, c.w == 0); c.err != nil {
 		return
 	}
 	var n int
 	n, c.err = c.Conn.Read(c.buf[c.w:])
-	c.w += n
-	if c.w > 0 {
-		c.waiting.Store(false)
+	if c.w += n; c.w > 0 {
+		c.Arrived()
 	}
 }
 
@@ -251,25 +214,6 @@ func (c *conn) isOver() bool {
 		r.send()
 	}
 	return true
-}
-
-// waitingGrace is how long an idle connection stays open at shutdown.
-const waitingGrace = 50 * time.Millisecond
-
-// hurry shortens the deadline of a connection that waits for a request.
-func (c *conn) hurry() error {
-	if !c.waiting.Load() {
-		return nil
-	}
-	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
-}
-
-// hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
-func (c *conn) hurryIfClosing() error {
-	if !c.server.closing.Load() {
-		return nil
-	}
-	return c.hurry()
 }
 
 // Read implements net.Conn for net/http. It returns buffered data first.
@@ -355,26 +299,14 @@ func (c *conn) send(head, value []byte, now time.Time) {
 
 func (c *conn) extendWrite(now time.Time) error {
 	c.since = now
-	t := c.since.Add(c.timeouts.Write)
-	if t.Sub(c.haveWrite) <= c.slack {
-		return nil
-	}
-	c.haveWrite = t
-	return c.Conn.SetWriteDeadline(t)
+	return c.ExtendWrite(now.Add(c.timeouts.Write))
 }
 
 // CloseWrite lets net/http end an answer while the client is still sending.
-func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
-
-func closeWrite(nc net.Conn) error {
-	if half, ok := nc.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
+func (c *conn) CloseWrite() error { return conns.CloseWrite(c.Conn) }
 
 // Close closes the connection.
 func (c *conn) Close() error {
-	c.server.open.remove(c)
+	c.server.open.Remove(c)
 	return c.Conn.Close()
 }

@@ -235,7 +235,7 @@ func TestRefusedWhileSending(t *testing.T) {
 		c.Close()
 		<-sent
 	}
-	expect.Eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
+	expect.Eventually(t, "the connections to be forgotten", func() bool { return s.open.Count() == 0 })
 }
 
 // For any division of requests into packets, fetch returns each header whole and separately, up to the
@@ -323,7 +323,7 @@ func TestEndlessLines(t *testing.T) {
 func TestPanicWhileReading(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	s.admit(panickingConn{record("")})
-	expect.Eventually(t, "the connection to be closed", func() bool { return s.open.count() == 0 })
+	expect.Eventually(t, "the connection to be closed", func() bool { return s.open.Count() == 0 })
 	if got := s.get(t, "/db/a"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}

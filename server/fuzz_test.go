@@ -15,8 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"sequins/test/expect"
 )
 
 // FuzzConnection sends any bytes to a server, and wants HTTP back: nothing, or
@@ -77,7 +75,7 @@ func (c *recording) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 // serve has a server answer the client until the end, all of it by net/http if general is true.
 func (c *recording) serve(s *Server, general bool) {
 	conn := newConn(c, s)
-	s.open.add(conn, conn)
+	s.open.Add(conn, conn)
 	if general {
 		s.handOver(conn, conn)
 	} else {
@@ -92,11 +90,6 @@ func serving(t testing.TB, s *Server) {
 	ln := &pipes{make(chan net.Conn), make(chan struct{})}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
-	expect.Eventually(t, "the server to listen", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.listeners) > 0
-	})
 	t.Cleanup(func() {
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)

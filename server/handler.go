@@ -39,7 +39,7 @@ const minReadFrame = 16 << 10
 type connKey struct{}
 
 func (s *Server) withConn(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, s.open.find(nc))
+	return context.WithValue(ctx, connKey{}, s.open.Find(nc))
 }
 
 // handle answers a request that is not plain.

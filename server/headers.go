@@ -3,12 +3,10 @@ package server
 import (
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // Headers take memory before it is known who sends them, so the memory of all connections together is limited:
@@ -61,17 +59,8 @@ func (c *conn) hold(n int) error {
 	r.add("Retry-After", retryAfter)
 	r.fail(http.StatusServiceUnavailable, tooManyHeaders)
 	r.send()
-	c.linger()
+	c.Linger(maxHeader)
 	return errHeaders
-}
-
-// lingerTime is how long the rest of a refused header is waited for, and dropped. Otherwise the kernel may drop the answer.
-const lingerTime = time.Second
-
-func (c *conn) linger() {
-	if c.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		io.CopyN(io.Discard, c.Conn, maxHeader) //nolint:errcheck // the connection is over
-	}
 }
 
 // release gives back what hold has taken.

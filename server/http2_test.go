@@ -84,11 +84,11 @@ func TestHTTP2(t *testing.T) {
 				t.Errorf("%v: %s, %s: %s %s, %d bytes", protocols, test.target, test.header, resp.Proto, resp.Status, len(body))
 			}
 		}
-		if n := s.open.count(); n != 1 {
+		if n := s.open.Count(); n != 1 {
 			t.Errorf("%v: %d connections are open", protocols, n)
 		}
 		client.CloseIdleConnections()
-		expect.Eventually(t, "the connection to be forgotten", func() bool { return s.open.count() == 0 })
+		expect.Eventually(t, "the connection to be forgotten", func() bool { return s.open.Count() == 0 })
 		if n := m.Server.Vars().Requests["200"]; n != 2 { // for keys
 			t.Errorf("%v: %d requests are counted", protocols, n)
 		}
@@ -131,14 +131,14 @@ func TestHTTP2Shutdown(t *testing.T) {
 func TestHTTP2MaxConns(t *testing.T) {
 	s, client := startTLS(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{MaxConns: 1}, "h2")
 	s.dial(t)
-	expect.Eventually(t, "the first connection", func() bool { return s.open.count() == 1 })
+	expect.Eventually(t, "the first connection", func() bool { return s.open.Count() == 1 })
 	for target, want := range map[string]int{"/db/a": 503, "/livez": 200} {
 		if resp, body := ask(t, client, fmt.Sprintf("https://%s%s", s.addr, target)); resp.StatusCode != want || resp.ProtoMajor != 2 {
 			t.Errorf("%s: %s %s %q", target, resp.Proto, resp.Status, body)
 		}
 	}
 	client.CloseIdleConnections()
-	expect.Eventually(t, "room", func() bool { return s.open.count() <= 1 })
+	expect.Eventually(t, "room", func() bool { return s.open.Count() <= 1 })
 }
 
 // narrow makes a client take no more of a value than it reads, and returns a server of one that has more.
@@ -163,8 +163,8 @@ func TestHTTP2ClosedWindow(t *testing.T) {
 	defer resp.Body.Close()
 	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
 	closeVersion(t, set.Remove(contents.In("v1")))
-	if other, _ := ask(t, client, "https://"+s.addr+"/livez"); other.StatusCode != 200 || s.open.count() != 1 {
-		t.Errorf("on the same connection: %s, %d connections", other.Status, s.open.count())
+	if other, _ := ask(t, client, "https://"+s.addr+"/livez"); other.StatusCode != 200 || s.open.Count() != 1 {
+		t.Errorf("on the same connection: %s, %d connections", other.Status, s.open.Count())
 	}
 	if n, err := io.Copy(io.Discard, resp.Body); err == nil || n >= 8<<20 {
 		t.Errorf("%d bytes, %v", n, err)

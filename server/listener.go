@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// accept serves the connections of a listener until it fails permanently.
-func (s *Server) accept(ln net.Listener) error {
-	for {
-		nc, err := ln.Accept()
-		if err != nil {
-			return err
-		}
-		s.admit(nc)
-	}
-}
-
 // refusal is the answer on a connection for which there is no file descriptor.
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 1\r\n" +
 	"Connection: close\r\nContent-Length: 39\r\n\r\nthis node has no file descriptors left\n"
@@ -36,33 +25,29 @@ const crowdedTime = 2 * time.Second
 
 // admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
-	n := s.open.count() + s.opts.OtherConns()
-	if n >= s.opts.MaxConns {
-		s.refused.Add(1)
-		s.limited.Error("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
-	}
-	if n >= s.opts.MaxConns+reservedConns {
+	excess := s.open.Excess()
+	if excess > reservedConns {
 		nc.Close() //nolint:errcheck // nothing was sent on it
 		return
 	}
 	c := newConn(nc, s)
-	if n >= s.opts.MaxConns {
+	if excess > 0 {
 		c.crowded = true
 		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
 	}
-	s.open.add(c, c)
-	s.loops.Go(c.serve)
+	s.open.Add(c, c)
+	s.open.Go(c.serve)
 }
 
 // handOver hands a connection over to net/http permanently. nc is c, or for HTTP/2 the *tls.Conn that c
 // wraps, from which nothing has been read.
 func (s *Server) handOver(c *conn, nc net.Conn) {
-	c.waiting.Store(false)
-	s.handing.Add(1)
+	c.Arrived()
+	s.open.Hold()
 	refused := false
 	if nc != c {
-		s.open.add(nc, c)
-		s.open.remove(c)
+		s.open.Add(nc, c)
+		s.open.Remove(c)
 		refused = s.http2.Add(1) > maxHTTP2
 	}
 	if refused || !s.handed.pass(nc) {
@@ -73,7 +58,7 @@ func (s *Server) handOver(c *conn, nc net.Conn) {
 
 // taken is called when net/http answers the first request of the connection, or never will. Until then a
 // shutdown of the http.Server would drop the request.
-func (c *conn) taken() { c.took.Do(c.server.handing.Done) }
+func (c *conn) taken() { c.took.Do(c.server.open.Done) }
 
 // handedConns is the listener of net/http. It accepts connections that are handed over.
 type handedConns struct {
@@ -115,39 +100,11 @@ func (h *handedConns) Close() error {
 // Addr implements net.Listener.
 func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
 
-// connections is the set of open connections of a server.
-type connections struct {
-	mu  sync.Mutex
-	all map[net.Conn]*conn // by the connection to close
-}
-
-func (o *connections) add(nc net.Conn, c *conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.all == nil {
-		o.all = make(map[net.Conn]*conn)
-	}
-	o.all[nc] = c
-}
-
-func (o *connections) remove(nc net.Conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.all, nc)
-}
-
-// find returns the conn of a connection that was handed over.
-func (o *connections) find(nc net.Conn) *conn {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.all[nc]
-}
-
 // changed is the ConnState hook of the http.Server.
 func (s *Server) changed(nc net.Conn, state http.ConnState) {
 	c, isHTTP1 := nc.(*conn)
 	if !isHTTP1 {
-		if c = s.open.find(nc); c != nil {
+		if c = s.open.Find(nc); c != nil {
 			c.taken()
 		}
 	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
@@ -166,32 +123,8 @@ func (s *Server) changed(nc net.Conn, state http.ConnState) {
 func (s *Server) closed(nc net.Conn, c *conn) {
 	c.taken()
 	c.release()
-	s.open.remove(nc)
+	s.open.Remove(nc)
 	if nc != c {
 		s.http2.Add(-1)
-	}
-}
-
-func (o *connections) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.all)
-}
-
-// hurry closes the connections that wait for a plain request, after a short time.
-func (o *connections) hurry() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, c := range o.all {
-		c.hurry() //nolint:errcheck // fails where it is closed already
-	}
-}
-
-// closeAll closes every connection.
-func (o *connections) closeAll() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, c := range o.all {
-		c.Conn.Close() //nolint:errcheck // nothing can be done about it
 	}
 }

@@ -293,10 +293,11 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // state returns what a scrape of the metrics reports.
 func (s *Server) state() metrics.State {
+	refused, handshakes := s.open.Refused()
 	return metrics.State{
-		Connections:   s.open.count(),
-		Refused:       s.refused.Load(),
-		BadHandshakes: s.handshakes.Load(),
+		Connections:   s.open.Count(),
+		Refused:       refused,
+		BadHandshakes: handshakes,
 		Status:        s.status(),
 	}
 }

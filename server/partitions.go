@@ -27,7 +27,7 @@ func (r *request) servePartitions(w *writer, req *http.Request) {
 		return
 	}
 	m.Scheme = "http"
-	if r.conn != nil && r.conn.secure() {
+	if r.conn != nil && r.conn.IsTLS() {
 		m.Scheme = "https"
 	}
 	w.Header().Set(keyVersion, m.Version)

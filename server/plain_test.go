@@ -214,7 +214,7 @@ func TestRequestsAsShutdownBegins(t *testing.T) {
 			time.Sleep(time.Second)
 			down := make(chan error, 1)
 			go func() { down <- s.Shutdown(context.Background()) }()
-			time.Sleep(waitingGrace / 2)
+			time.Sleep(25 * time.Millisecond)
 			fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
 			if got := read(t, bufio.NewReader(client), "GET"); got.status != 200 || !got.closed {
 				t.Errorf("%s: %+v", target, got)
@@ -302,7 +302,7 @@ func TestPlainRelayIsGivenUp(t *testing.T) {
 		}
 		gone.Close()
 		time.Sleep(time.Minute)
-		if n := s.open.count(); n != 0 || m.Server.Vars().Requests["499"] != 2 {
+		if n := s.open.Count(); n != 0 || m.Server.Vars().Requests["499"] != 2 {
 			t.Errorf("%d connections are open, %v", n, m.Server.Vars().Requests)
 		}
 	})
@@ -418,7 +418,7 @@ func TestPlainWriteTimeout(t *testing.T) {
 		client := dial()
 		fmt.Fprint(client, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
 		between(t, "giving the client up", 29*time.Second, 34*time.Second, func() {
-			for s.open.count() > 0 {
+			for s.open.Count() > 0 {
 				time.Sleep(100 * time.Millisecond)
 			}
 		})

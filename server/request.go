@@ -199,7 +199,7 @@ func (r *request) brokeOff(o reads.Outcome) {
 
 // finish counts and logs the request, and returns its duration.
 func (r *request) finish() time.Duration {
-	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: r.internal}
+	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.IsTLS(), Status: r.code, Bytes: r.bytes, Proxied: r.internal}
 	if r.target.path != nil {
 		a.Route = routes[r.target.route]
 	}

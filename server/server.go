@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"sequins/internal/conns"
 	"sequins/internal/limitlog"
 	"sequins/peerstatus"
 	"sequins/reads"
@@ -33,11 +34,9 @@ type Server struct {
 	opts    Options
 	limited *limitlog.Logger
 	http    *http.Server
+	open    conns.Set[*conn]
 	handed  *handedConns   // the connections handed over to http
-	loops   sync.WaitGroup // goroutines that accept connections, and goroutines of connections not handed over
-	handing sync.WaitGroup // connections being handed over to http
 	running sync.WaitGroup // the goroutine of http
-	open    connections
 	headers headerMemory
 	http2   atomic.Int64       // HTTP/2 connections
 	log     *requestLog        // nil if disabled
@@ -51,16 +50,9 @@ type Server struct {
 	encoders   encoders.Pool
 	draining   atomic.Bool
 	holding    atomic.Bool
-	closing    atomic.Bool // Shutdown was called; changed under mu
 	date       dateCache
 
-	mu        sync.Mutex // guards listeners
-	listeners []net.Listener
-
 	requests sync.Pool // of *request
-
-	refused    atomic.Int64 // connections beyond Options.MaxConns
-	handshakes atomic.Int64 // failed TLS handshakes
 
 	// ending is canceled when Shutdown aborts the remaining requests.
 	ending context.Context
@@ -71,6 +63,7 @@ type Server struct {
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	s := &Server{catalog: c, reads: rd, opts: o.withDefaults(), handed: newHandedConns()}
 	s.limited = limitlog.New(s.opts.Logger)
+	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
 	s.peerSecret = []byte(s.opts.PeerSecret)
 	s.SetDelivery(o.Delivery)
 	s.ending, s.cancel = context.WithCancel(context.Background())
@@ -91,33 +84,13 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
 // fails, also temporarily: see internal/accept. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
-	if !s.listen(ln) {
-		return nil
-	}
-	defer s.loops.Done()
-	if err := s.accept(ln); !s.closing.Load() {
-		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
-	}
-	return nil
-}
-
-// listen registers a listener that Shutdown closes. It returns false if Shutdown was called.
-func (s *Server) listen(ln net.Listener) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing.Load() {
-		return false
-	}
-	s.loops.Add(1)
-	if s.listeners = append(s.listeners, ln); len(s.listeners) == 1 {
+	return s.open.Serve(ln, s.admit, func() {
 		s.running.Go(func() { s.http.Serve(s.handed) }) //nolint:errcheck // it ends with Shutdown
-	}
-	return true
+	})
 }
 
 // Connections returns the number of open connections.
-func (s *Server) Connections() int { return s.open.count() }
+func (s *Server) Connections() int { return s.open.Count() }
 
 // Hold answers requests for keys with 503 until Admit is called, so that a db that is not open yet does not
 // appear missing. Status and health are served.
@@ -137,45 +110,22 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.peers != nil {
 		defer s.peers.Close()
 	}
-	s.closeListeners()
-	s.open.hurry()
+	s.open.Close()
+	s.open.Hurry()
 	s.http.SetKeepAlivesEnabled(false) // closes idle connections of http
-	err := s.finish(ctx)
+	err := s.open.Wait(ctx)            // for the loops of plain requests and the connections that are being handed over
+	if err == nil {
+		err = s.http.Shutdown(ctx)
+	}
 	if err != nil {
-		err = fmt.Errorf("finishing the requests of %d connections: %w", s.open.count(), err)
+		err = fmt.Errorf("finishing the requests of %d connections: %w", s.open.Count(), err)
 		s.cancel()
 		s.reads.Stop()
-		s.open.closeAll()
+		s.open.CloseAll()
 		s.http.Close() //nolint:errcheck // of the connections, which are closed
 	}
 	s.running.Wait()
 	return err
-}
-
-// finish waits for the requests in flight: first for the connections of the fast path and those being handed
-// over.
-func (s *Server) finish(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.loops.Wait()
-		s.handing.Wait()
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return s.http.Shutdown(ctx)
-}
-
-func (s *Server) closeListeners() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing.Store(true)
-	for _, ln := range s.listeners {
-		ln.Close() //nolint:errcheck // Serve closes it again
-	}
 }
 
 // SetRequestLogSample replaces Options.RequestLogSample for later requests.

@@ -164,7 +164,7 @@ func TestMaxConns(t *testing.T) {
 		flood = append(flood, s.dial(t))
 	}
 	expect.Eventually(t, "the flood to be bounded", func() bool { return s.state().Refused >= 2*reservedConns })
-	if n := s.open.count(); n > 1+reservedConns {
+	if n := s.open.Count(); n > 1+reservedConns {
 		t.Errorf("%d connections are open", n)
 	}
 	if got := ask(); got.status != 200 {

@@ -8,7 +8,7 @@ console.log("absent", (await r.get("words/nokey")) === null ? "None" : "?");
 console.log("mget", text(await r.mget("words/key-001", "words/nokey", "words/key-002")));
 console.log("hget", await r.hget("words", "key-003"));
 console.log("hmget", text(await r.hmget("words", "key-003", "nokey")));
-console.log("exists", await r.exists("words/key-001", "words/nokey"), "strlen", await r.strlen("words/large"), "range", await r.getrange("words/key-001", 0, 3));
+console.log("exists", await r.exists("words/key-001", "words/nokey"), "strlen", await r.strlen("words/large"));
 const p = r.pipeline();
 for (let i = 0; i < 300; i++) p.get("words/key-" + String(i).padStart(3, "0"));
 console.log("pipeline", (await p.exec()).filter(([err, v], i) => !err && v === "value-" + i).length);

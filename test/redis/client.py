@@ -10,7 +10,7 @@ print("absent", r.get("words/nokey"))
 print("mget", ",".join("nil" if v is None else v.decode() for v in r.mget("words/key-001", "words/nokey", "words/key-002")))
 print("hget", r.hget("words", "key-003").decode())
 print("hmget", ",".join("nil" if v is None else v.decode() for v in r.hmget("words", ["key-003", "nokey"])))
-print("exists", r.exists("words/key-001", "words/nokey"), "strlen", r.strlen("words/large"), "range", r.getrange("words/key-001", 0, 3).decode())
+print("exists", r.exists("words/key-001", "words/nokey"), "strlen", r.strlen("words/large"))
 p = r.pipeline(transaction=False)
 for i in range(300):
     p.get("words/key-%03d" % i)

@@ -24,7 +24,7 @@ absent None
 mget value-1,nil,value-2
 hget value-3
 hmget value-3,nil
-exists 1 strlen 200000 range valu
+exists 1 strlen 200000
 pipeline 300
 large True
 scan 300 hlen 304
@@ -99,7 +99,7 @@ func readWithGo(t *testing.T, r *goredis.Client) string {
 	fmt.Fprintln(&b, "mget", text(r.MGet(ctx, "words/key-001", "words/nokey", "words/key-002").Result()))
 	fmt.Fprintln(&b, "hget", r.HGet(ctx, "words", "key-003").Val())
 	fmt.Fprintln(&b, "hmget", text(r.HMGet(ctx, "words", "key-003", "nokey").Result()))
-	fmt.Fprintln(&b, "exists", r.Exists(ctx, "words/key-001", "words/nokey").Val(), "strlen", r.StrLen(ctx, "words/large").Val(), "range", r.GetRange(ctx, "words/key-001", 0, 3).Val())
+	fmt.Fprintln(&b, "exists", r.Exists(ctx, "words/key-001", "words/nokey").Val(), "strlen", r.StrLen(ctx, "words/large").Val())
 	p := r.Pipeline()
 	for i := range 300 {
 		p.Get(ctx, fmt.Sprintf("words/key-%03d", i))

@@ -25,7 +25,7 @@ public class Client {
       System.out.println("mget " + text(r.mget("words/key-001", "words/nokey", "words/key-002")));
       System.out.println("hget " + r.hget("words", "key-003"));
       System.out.println("hmget " + text(r.hmget("words", "key-003", "nokey")));
-      System.out.println("exists " + r.exists("words/key-001", "words/nokey") + " strlen " + r.strlen("words/large") + " range " + r.getrange("words/key-001", 0, 3));
+      System.out.println("exists " + r.exists("words/key-001", "words/nokey") + " strlen " + r.strlen("words/large"));
       Pipeline p = r.pipelined();
       var answers = new ArrayList<Response<String>>();
       for (int i = 0; i < 300; i++) answers.add(p.get(String.format("words/key-%03d", i)));

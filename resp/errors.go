@@ -13,11 +13,11 @@ var failures = [...]struct {
 	reads.NotLocal:    {501, "ERR this key's partition is not here"},
 	reads.Unready:     {503, "LOADING no version of this database can be read on this node yet"},
 	reads.Behind:      {503, "TRYAGAIN this node does not serve the version of sequins-at-least yet"},
+	reads.Gone:        {410, "ERR the version cannot be read any more"},
 	reads.Expired:     {410, "ERR the version of the cursor cannot be read any more: begin again with cursor 0"},
 	reads.BadCursor:   {400, "ERR invalid cursor"},
 	reads.TooLarge:    {413, "ERR the values are too large for one answer: ask for fewer keys"},
 	reads.Busy:        {503, "TRYAGAIN the requests of all clients need too much memory at the moment"},
-	reads.Gone:        {412, "GONE the version of sequins-version cannot be read on this node"},
 	reads.Unreadable:  {500, "ERR the block of this key cannot be read"},
 	reads.Unreachable: {502, "TRYAGAIN no node that can be reached has this key's partition"},
 	reads.Late:        {504, "TRYAGAIN the nodes that have this key's partition took too long"},
@@ -49,17 +49,9 @@ const (
 	errDBRange        = "ERR DB index is out of range"
 	errNoDB           = "ERR the key names no database: ask for db/key, or SELECT the database"
 	errKeyTooLong     = "ERR the key is longer than 65536 bytes"
+	errMixed          = "ERR the keys are of several databases: send a command for each"
 	errTooManyKeys    = "ERR too many keys: the limit is batch.max_keys"
 	errClientName     = "ERR Client names cannot contain spaces, newlines or special characters."
 	errClientNameSize = "ERR the name is longer than 256 bytes"
 	errMaxClients     = "ERR max number of clients reached"
-	errInternal       = "ERR internal error"
 )
-
-// refusals are the errors of commands that were not kept.
-var refusals = [...]string{
-	tooManyArgs:  "ERR too many arguments: the limit is batch.max_keys",
-	argTooLong:   "ERR an argument is too long",
-	argsTooLarge: "ERR the arguments are too large: the limit is batch.max_bytes",
-	noMemory:     "TRYAGAIN the requests of all clients need too much memory at the moment",
-}

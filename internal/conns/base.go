@@ -1,0 +1,123 @@
+package conns
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// New returns the common part of a connection. Its deadlines may be late by slack.
+func (s *Set[C]) New(nc net.Conn, slack time.Duration) Base {
+	return Base{Conn: nc, slack: slack, hurrying: &s.hurrying}
+}
+
+// Base is the common part of a connection. One goroutine uses it.
+//
+// Setting a deadline takes a lock and a timer in the runtime, so a deadline is set only if it moves by more than slack.
+type Base struct {
+	net.Conn
+	slack     time.Duration
+	busy      atomic.Bool  // a part of a request has arrived
+	hurrying  *atomic.Bool // see Set.Hurry
+	haveRead  time.Time    // the deadlines that were set
+	haveWrite time.Time
+}
+
+func (c *Base) base() *Base { return c }
+
+// IsTLS reports whether the connection uses TLS.
+func (c *Base) IsTLS() bool {
+	_, ok := c.Conn.(*tls.Conn)
+	return ok
+}
+
+// Handshake performs the TLS handshake, if the connection uses TLS.
+func (c *Base) Handshake(deadline time.Time) error {
+	secure, isTLS := c.Conn.(*tls.Conn)
+	if !isTLS {
+		return nil
+	}
+	c.haveRead, c.haveWrite = deadline, deadline
+	err := c.SetDeadline(deadline)
+	if err == nil {
+		err = c.hurryIfClosing()
+	}
+	if err == nil {
+		err = secure.Handshake()
+	}
+	return err
+}
+
+// Await prepares a read until a deadline; the zero time is none. idle tells that nothing of a request has arrived.
+func (c *Base) Await(deadline time.Time, idle bool) error {
+	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
+		if err := c.Conn.SetReadDeadline(deadline); err != nil {
+			return err
+		}
+		c.haveRead = deadline
+	}
+	if c.busy.Load() == idle {
+		c.busy.Store(!idle)
+	}
+	return c.hurryIfClosing()
+}
+
+// Arrived tells that a part of a request has arrived.
+func (c *Base) Arrived() { c.busy.Store(true) }
+
+// Hurried reports whether Set.Hurry was called.
+func (c *Base) Hurried() bool { return c.hurrying.Load() }
+
+// waitingGrace is how long a connection without a request stays open at shutdown.
+const waitingGrace = 50 * time.Millisecond
+
+// hurry shortens the deadline of a connection that waits for a request.
+func (c *Base) hurry() error {
+	if c.busy.Load() {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
+}
+
+// hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
+func (c *Base) hurryIfClosing() error {
+	if !c.Hurried() {
+		return nil
+	}
+	return c.hurry()
+}
+
+// ExtendWrite moves the deadline of writes to a later time.
+func (c *Base) ExtendWrite(deadline time.Time) error {
+	if deadline.Sub(c.haveWrite) <= c.slack {
+		return nil
+	}
+	return c.LimitWrite(deadline)
+}
+
+// LimitWrite sets the deadline of writes, also to an earlier time.
+func (c *Base) LimitWrite(deadline time.Time) error {
+	c.haveWrite = deadline
+	return c.Conn.SetWriteDeadline(deadline)
+}
+
+// lingerTime is how long Linger waits.
+const lingerTime = time.Second
+
+// Linger ends what is sent and waits a short time for the end of what the client sends, of which it drops as many bytes as most. Otherwise
+// the kernel may drop the last answers when the connection is closed.
+func (c *Base) Linger(most int64) {
+	if CloseWrite(c.Conn) == nil && c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		io.CopyN(io.Discard, c.Conn, most) //nolint:errcheck // the connection is over
+	}
+}
+
+// CloseWrite ends what is sent, if the connection can do that.
+func CloseWrite(nc net.Conn) error {
+	if half, ok := nc.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

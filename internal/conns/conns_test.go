@@ -1,0 +1,109 @@
+package conns_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/internal/conns"
+	"sequins/internal/limitlog"
+)
+
+// client is a server's type of a connection.
+type client struct{ conns.Base }
+
+func newSet(max, others int) *conns.Set[*client] {
+	return &conns.Set[*client]{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
+}
+
+// counted counts how often deadlines are set.
+type counted struct {
+	net.Conn
+	reads, writes int
+}
+
+func (c *counted) SetReadDeadline(time.Time) error  { c.reads++; return nil }
+func (c *counted) SetWriteDeadline(time.Time) error { c.writes++; return nil }
+
+func TestDeadlinesThatDoNotMove(t *testing.T) {
+	under := &counted{}
+	c := &client{newSet(1, 0).New(under, time.Second)}
+	now := time.Now()
+	for _, d := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, time.Second} { // the last one is earlier
+		if err := errors.Join(c.Await(now.Add(d), true), c.ExtendWrite(now.Add(d))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if under.reads != 3 || under.writes != 2 {
+		t.Errorf("deadlines were set %d times for reads, and %d times for writes", under.reads, under.writes)
+	}
+	c.Await(time.Time{}, true)
+	c.Await(time.Time{}, true)
+	c.LimitWrite(now)
+	c.ExtendWrite(now.Add(2 * time.Second))
+	if under.reads != 4 || under.writes != 4 {
+		t.Errorf("then %d times for reads, and %d times for writes", under.reads, under.writes)
+	}
+}
+
+func TestExcess(t *testing.T) {
+	s := newSet(3, 1)
+	for i, want := range []int{-1, 0, 1, 2} {
+		if got := s.Excess(); got != want {
+			t.Errorf("with %d connections: %d, want %d", i, got, want)
+		}
+		c := &client{s.New(&counted{}, 0)}
+		s.Add(c, c)
+	}
+	if refused, _ := s.Refused(); refused != 2 {
+		t.Errorf("%d were refused", refused)
+	}
+}
+
+// A shutdown ends connections that wait for a request, also those that do so later, and waits for the others.
+func TestHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSet(3, 0)
+		far := map[string]net.Conn{}
+		for _, name := range []string{"idle", "busy"} {
+			var near net.Conn
+			near, far[name] = net.Pipe()
+			c := &client{s.New(near, 0)}
+			s.Add(c, c)
+			s.Go(func() {
+				defer c.Close()
+				for c.Await(time.Now().Add(time.Hour), true) == nil {
+					if _, err := c.Conn.Read(make([]byte, 1)); err != nil {
+						return
+					}
+					c.Arrived()
+					time.Sleep(time.Second) // for the answer
+				}
+			})
+		}
+		far["busy"].Write([]byte{1})
+		synctest.Wait()
+		s.Hurry()
+		begun := time.Now()
+		ended := func(name string) time.Duration {
+			if _, err := far[name].Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("%s: %v", name, err)
+			}
+			return time.Since(begun)
+		}
+		if d := ended("idle"); d > 100*time.Millisecond {
+			t.Errorf("the idle one ended after %v", d)
+		}
+		if d := ended("busy"); d < time.Second || d > 1100*time.Millisecond {
+			t.Errorf("the busy one ended after %v", d)
+		}
+		if err := s.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}

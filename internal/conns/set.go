@@ -1,0 +1,184 @@
+// Package conns is what the connections of clients have in common in both front ends: their number is limited, TLS handshakes are counted,
+// deadlines are set only if they move, and a shutdown does not wait for clients that send nothing.
+package conns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"sequins/internal/limitlog"
+)
+
+// Client is a server's own type of a connection, which embeds Base.
+type Client interface{ base() *Base }
+
+// Set is the listeners and the open connections of a server. It is safe for concurrent use.
+type Set[C Client] struct {
+	// Max limits the open connections together with those of other servers, which Others returns.
+	Max    int
+	Others func() int
+	Log    *limitlog.Logger
+
+	loops      sync.WaitGroup // goroutines that accept or serve connections
+	hurrying   atomic.Bool
+	refused    atomic.Int64
+	handshakes atomic.Int64
+
+	mu        sync.Mutex
+	closed    bool
+	listeners []net.Listener
+	open      map[net.Conn]C // by the connection to close
+}
+
+// Serve calls admit for each connection that ln accepts until Close, and then returns nil. It returns an error if accepting fails, also
+// temporarily: see internal/accept. It closes ln. Before the first listener is served, it calls begin.
+func (s *Set[C]) Serve(ln net.Listener, admit func(net.Conn), begin func()) error {
+	defer ln.Close() //nolint:errcheck // Close closes it, too
+	if !s.listen(ln, begin) {
+		return nil
+	}
+	defer s.loops.Done()
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil:
+			admit(nc)
+		case s.isClosed():
+			return nil
+		default:
+			return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
+		}
+	}
+}
+
+// listen registers a listener. It returns false after Close.
+func (s *Set[C]) listen(ln net.Listener, begin func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.loops.Add(1)
+	if s.listeners = append(s.listeners, ln); len(s.listeners) == 1 {
+		begin()
+	}
+	return true
+}
+
+func (s *Set[C]) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Excess returns how many connections too many there are with one more; 0 or less if that is allowed. It counts and logs the others.
+func (s *Set[C]) Excess() int {
+	n := s.Count() + s.Others()
+	if n >= s.Max {
+		s.refused.Add(1)
+		s.Log.Error("too many connections: clients are refused", "open", n, "max_connections", s.Max)
+	}
+	return n + 1 - s.Max
+}
+
+// Add adds an open connection. nc is what closes it.
+func (s *Set[C]) Add(nc net.Conn, c C) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[net.Conn]C)
+	}
+	s.open[nc] = c
+}
+
+// Remove removes a connection.
+func (s *Set[C]) Remove(nc net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, nc)
+}
+
+// Find returns the connection that was added with nc.
+func (s *Set[C]) Find(nc net.Conn) C {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[nc]
+}
+
+// Count returns the number of open connections.
+func (s *Set[C]) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// Refused returns the number of connections beyond the limit, and of failed TLS handshakes.
+func (s *Set[C]) Refused() (conns, handshakes int64) { return s.refused.Load(), s.handshakes.Load() }
+
+// FailedHandshake counts and logs a failed handshake, except that of a client that sends nothing or closes the connection.
+func (s *Set[C]) FailedHandshake(nc net.Conn, err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
+	s.handshakes.Add(1)
+	s.Log.Error("a TLS handshake has failed", "client", nc.RemoteAddr().String(), "error", err)
+}
+
+// Go runs f on a goroutine that Wait waits for.
+func (s *Set[C]) Go(f func()) { s.loops.Go(f) }
+
+// Hold makes Wait also wait for a call of Done. It is called on a goroutine of Go.
+func (s *Set[C]) Hold() { s.loops.Add(1) }
+
+// Done ends Hold.
+func (s *Set[C]) Done() { s.loops.Done() }
+
+// Close closes the listeners.
+func (s *Set[C]) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, ln := range s.listeners {
+		ln.Close() //nolint:errcheck // Serve closes it again
+	}
+}
+
+// Hurry closes the connections that wait for a request, now or later, after a short time.
+func (s *Set[C]) Hurry() {
+	s.hurrying.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.open {
+		c.base().hurry() //nolint:errcheck // fails where it is closed already
+	}
+}
+
+// Wait waits for the end of all listeners and connections.
+func (s *Set[C]) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.loops.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// CloseAll closes every connection.
+func (s *Set[C]) CloseAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.open {
+		c.base().Conn.Close() //nolint:errcheck // nothing can be done about it
+	}
+}
