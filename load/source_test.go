@@ -1,9 +1,9 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +12,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"sequins/input/sequencefile"
 	"sequins/shard"
@@ -110,33 +106,43 @@ func TestParquetReplacedBetweenOpens(t *testing.T) {
 	}
 }
 
-// parquetFile returns a file of 20,000 rows with two columns, ID and Text.
+// parquetFile returns a file of 20,000 rows with two columns, ID and Text, each in one page. Its structures are those of
+// parquet.thrift in the compact protocol: a byte with the distance of the field's number and its type, and the value.
 func parquetFile(t *testing.T) []byte {
 	t.Helper()
-	columns := map[string]func(i int) string{
-		"ID":   func(i int) string { return fmt.Sprintf("%06d", i) },
-		"Text": func(i int) string { return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})) },
-	}
-	fields := schema.FieldList{}
+	const rows = 20_000
+	b := []byte("PAR1")
+	var schema, chunks []byte
 	for _, name := range []string{"ID", "Text"} {
-		fields = append(fields, schema.NewByteArrayNode(name, parquet.Repetitions.Required, -1))
-	}
-	var b bytes.Buffer
-	w := file.NewParquetWriter(&b, schema.MustGroup(schema.NewGroupNode("row", parquet.Repetitions.Required, fields, -1)))
-	g := check(w.AppendRowGroupChecked())(t)
-	for _, f := range fields {
-		values := make([]parquet.ByteArray, 20_000)
-		for i := range values {
-			values[i] = parquet.ByteArray(columns[f.Name()](i))
+		var page []byte
+		for i := range rows {
+			v := fmt.Sprintf("%06d", i)
+			if name == "Text" {
+				v = fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+			}
+			page = append(binary.LittleEndian.AppendUint32(page, uint32(len(v))), v...)
 		}
-		c := check(g.NextColumn())(t)
-		check(c.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, nil, nil))(t)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		schema = append(append(schema, 0x15, 12, 0x25, 0, 0x18, byte(len(name))), name...) // BYTE_ARRAY, REQUIRED, name
+		schema = append(schema, 0)
+		at := int64(len(b))
+		b = varints(b, 0x15, 0, 0x15, int64(len(page)), 0x15, int64(len(page))) // DATA_PAGE, its size twice
+		b = append(varints(append(b, 0x2c), 0x15, rows, 0x15, 0, 0x15, 3, 0x15, 3), 0, 0)
+		b = append(b, page...)
+		chunks = varints(append(chunks, 0x3c), 0x15, 6, 0x35, 0, 0x16, rows, 0x26, int64(len(b))-at, 0x26, at)
+		chunks = append(chunks, 0, 0)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	footer := append(varints(nil, 0x15, 1), 0x19, 0x3c, 0x48, 1, 'r', 0x15, 4, 0) // version 1, the root of two columns
+	footer = varints(append(footer, schema...), 0x16, rows)
+	footer = append(append(footer, 0x19, 0x1c, 0x19, 0x2c), chunks...)
+	footer = append(varints(footer, 0x26, rows), 0, 0)
+	b = binary.LittleEndian.AppendUint32(append(b, footer...), uint32(len(footer)))
+	return append(b, "PAR1"...)
+}
+
+// varints appends fields of a Thrift struct, each a head and an integer.
+func varints(b []byte, fields ...int64) []byte {
+	for i := 0; i < len(fields); i += 2 {
+		b = binary.AppendVarint(append(b, byte(fields[i])), fields[i+1])
 	}
-	return b.Bytes()
+	return b
 }

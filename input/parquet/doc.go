@@ -1,7 +1,6 @@
 // Package parquet reads Parquet files, one of the input formats of sequins. It owns which column of a row
-// is the key and what is the value, the file's structure (footer, row groups, pages, codecs), how rows are put
-// together from columns, and how they are rendered (see internal/render for that). Levels and values within
-// a page are decoded by github.com/apache/arrow-go/v18/parquet/file, apart from the delta encodings.
+// is the key and what is the value, the file's structure (footer, row groups, pages, codecs, encodings), how rows are put
+// together from columns, and how they are rendered (see internal/render for that).
 //
 // NewReader reads the footer, makes a tree of the file's own schema and finds the two fields in it, so that the
 // files of a version may have different ones. Only the columns below these fields are read. Scan then takes the

@@ -20,7 +20,6 @@ type pageHeader struct {
 	defLevels          int64 // encoding of levels, in a data page
 	repLevels          int64
 	defSize, repSize   int64 // size of levels in bytes, in a data page V2
-	rows               int64 // in a data page V2
 	valuesUncompressed bool  // in a data page V2
 	header             int64 // the kind whose header there is
 	headers            int   // how many of these there are; there must be one
@@ -112,8 +111,6 @@ func (h *pageHeader) dataV2(r *thriftReader) {
 		switch id {
 		case 1:
 			return r.number(kind, &h.values)
-		case 3:
-			return r.number(kind, &h.rows)
 		case 4:
 			return r.number(kind, &h.encoding)
 		case 5:

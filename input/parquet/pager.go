@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/file"
+	"strings"
+	"unsafe"
 )
 
 // Limits of pages. Headers are checked against these before anything is allocated.
@@ -27,19 +24,6 @@ const (
 	// missingHeader is how many bytes the size of a column chunk may lack: parquet-mr up to 1.2.8 left the header of
 	// the dictionary page out of it.
 	missingHeader = 100
-)
-
-// The encodings of parquet.thrift.
-const (
-	encodingPlain           = 0
-	encodingPlainDictionary = 2
-	encodingRLE             = 3
-	encodingBitPacked       = 4
-	encodingDelta           = 5
-	encodingDeltaLength     = 6
-	encodingDeltaBytes      = 7
-	encodingDictionary      = 8
-	encodingSplit           = 9
 )
 
 var (
@@ -68,22 +52,17 @@ func (s *shared) hold(n int64) error {
 
 // room returns a slice of n bytes, which reuses b if its capacity suffices. Its content is undefined.
 func (s *shared) room(b []byte, n int64) ([]byte, error) {
-	if n <= int64(cap(b))-behindPage {
+	if n <= int64(cap(b)) {
 		return b[:n], nil
 	}
 	if err := s.hold(n - int64(cap(b))); err != nil {
 		return nil, err
 	}
-	return make([]byte, n, n+behindPage), nil
+	return make([]byte, n), nil
 }
 
-// behindPage is how many bytes of memory are behind a page: arrow-go makes a pointer to a value of what follows the
-// last one, which must not point to other memory. It is the size of the largest, an INT96, and more.
-const behindPage = 16
-
-// A pager reads the pages of a column, one chunk after another, and hands them to arrow-go's column reader,
-// as a file.PageReader. Such a page has been checked, unpacked, and its delta encoding undone. Its memory is used
-// again for the next one.
+// A pager reads the pages of a column, one chunk after another. Such a page has been checked and unpacked, and its values
+// are PLAIN or indexes. Its memory is used again for the next one.
 type pager struct {
 	shared *shared
 	leaf   *node
@@ -92,16 +71,18 @@ type pager struct {
 	end    int64 // of the chunk
 	left   int64 // values of the chunk
 
-	data       []byte // of a page
-	plain      []byte // of a page that had deltas
-	dictionary int64  // bytes that the chunk's dictionary is counted with; 0 if it has none so far
-	page       file.Page
-	err        error
+	data           []byte  // of a page
+	plain          []byte  // values of a page that had another encoding
+	dictionary     []value // of the chunk; nil if it has none so far
+	dictionaryCost int64   // bytes that the dictionary is counted with
 }
 
 // pagerCost is what a pager with a buffer holds before its first page, in bytes. The values that a column takes out of
 // a page at a time count, too.
-func pagerCost(buffer int) int64 { return int64(buffer) + valuesAtOnce*128 }
+func pagerCost(buffer int) int64 { return int64(buffer) + valuesAtOnce*(valueSize+4) }
+
+// valueSize is how many bytes of memory a value has.
+const valueSize = int64(unsafe.Sizeof(value{}))
 
 func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
 	if err := s.hold(pagerCost(buffer)); err != nil {
@@ -129,8 +110,8 @@ func (p *pager) start(c chunk) error {
 	}
 	p.chunk, p.left, p.end = c, c.values, start+c.compressed
 	p.stream.seek(start, min(p.end+missingHeader, size))
-	p.shared.held -= p.dictionary
-	p.dictionary, p.page, p.err = 0, nil, nil
+	p.shared.held -= p.dictionaryCost
+	p.dictionary, p.dictionaryCost = nil, 0
 	return nil
 }
 
@@ -155,45 +136,45 @@ func (p *pager) finish() error {
 	return nil
 }
 
-// next reads the next page that has values or is a dictionary; nil after the last.
-func (p *pager) next() (file.Page, error) {
+// next reads until there is a data page with values; the page has none after the last.
+func (p *pager) next() (page, error) {
 	for p.left > 0 {
 		at := p.stream.at()
-		page, err := p.read()
+		d, err := p.read()
 		if err != nil {
-			return nil, fmt.Errorf("the page at %d: %w", at, err)
+			return page{}, fmt.Errorf("the page at %d: %w", at, err)
 		}
-		if page != nil {
-			return page, nil
+		if d.left > 0 {
+			return d, nil
 		}
 	}
-	return nil, nil
+	return page{}, nil
 }
 
-// read reads a page; nil if it is of a kind that is passed over, or has no values.
-func (p *pager) read() (file.Page, error) {
+// read reads a page. What it returns has no values if the page is a dictionary or is passed over.
+func (p *pager) read() (page, error) {
 	h, err := p.header()
 	if err != nil {
-		return nil, err
+		return page{}, err
 	}
 	if err := p.check(h); err != nil {
-		return nil, err
+		return page{}, err
 	}
 	switch {
 	case h.kind == pageDictionary:
-		return p.readDictionary(h)
+		return page{}, p.readDictionary(h)
 	case h.isData() && h.values > 0:
 		p.left -= h.values
 		if p.data, err = p.shared.room(p.data, h.uncompressed); err != nil {
-			return nil, err
+			return page{}, err
 		}
 		if err := p.unpack(h, p.data); err != nil {
-			return nil, err
+			return page{}, err
 		}
 		return p.dataPage(h, p.data)
 	}
 	p.stream.skip(h.compressed)
-	return nil, nil
+	return page{}, nil
 }
 
 // header reads the header of the next page. Most are short.
@@ -270,46 +251,26 @@ func (h *pageHeader) checksum(page []byte) error {
 	return nil
 }
 
-func (p *pager) readDictionary(h pageHeader) (file.Page, error) {
-	if h.encoding != encodingPlain && h.encoding != encodingPlainDictionary || p.leaf.physical == physicalBoolean {
-		return nil, unsupported("a dictionary of %s with the encoding %d", parquet.Type(p.leaf.physical), h.encoding)
+// readDictionary reads the dictionary of the chunk. Its values are decoded once, and their bytes are those of the page.
+func (p *pager) readDictionary(h pageHeader) error {
+	switch {
+	case h.encoding != encodingPlain && h.encoding != encodingPlainDictionary || p.leaf.physical == physicalBoolean:
+		return unsupported("a dictionary of %s with the encoding %s", strings.ToUpper(physicalNames[p.leaf.physical]), encodingName(h.encoding))
+	case p.dictionary != nil:
+		return errors.New("second dictionary of the chunk")
 	}
-	if p.dictionary > 0 {
-		return nil, errors.New("second dictionary of the chunk")
-	}
-	// The reader makes a table of the values, and a larger one as long as more are used.
-	p.dictionary = 1 + h.uncompressed + 3*h.values*max(24, p.leaf.plainSize())
-	if err := p.shared.hold(p.dictionary); err != nil {
-		return nil, err
+	p.dictionaryCost = h.uncompressed + h.values*valueSize
+	if err := p.shared.hold(p.dictionaryCost); err != nil {
+		return err
 	}
 	b := make([]byte, h.uncompressed)
 	if err := p.unpack(h, b); err != nil {
-		return nil, err
+		return err
 	}
-	return file.NewDictionaryPage(memory.NewBufferBytes(b), int32(h.values), parquet.Encodings.Plain), nil
+	p.dictionary = make([]value, h.values)
+	for i := range p.dictionary {
+		p.dictionary[i].def = int16(p.leaf.def)
+	}
+	values := page{plain: b}
+	return values.takePlain(p.dictionary, p.leaf)
 }
-
-// PageReader's methods: Next and what it gives.
-
-func (p *pager) Next() bool {
-	p.page, p.err = p.next()
-	return p.page != nil
-}
-
-func (p *pager) Page() file.Page { return p.page }
-
-func (p *pager) Err() error { return p.err }
-
-// Close does nothing: the memory of pages is garbage-collected.
-func (p *pager) Close() error { return nil }
-
-// GetDictionaryPage is called if a data page needs a dictionary and there was none.
-func (p *pager) GetDictionaryPage() (*file.DictionaryPage, error) { return nil, nil }
-
-// Unused methods of the interface.
-
-func (p *pager) SetMaxPageHeaderSize(int) {}
-
-func (p *pager) SeekToPageWithRow(int64) error { return errors.ErrUnsupported }
-
-func (p *pager) Reset(parquet.BufferedReader, int64, compress.Compression, *file.CryptoContext) {}

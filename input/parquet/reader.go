@@ -297,7 +297,7 @@ func (r *Reader) corrupt(err error) error {
 	return &CorruptError{Name: r.name, Offset: r.offset, Record: r.record, Reason: err.Error(), Unsupported: errors.Is(err, errUnsupported)}
 }
 
-// recover turns a panic into an error: whatever the library fails at is in the file.
+// recover turns a panic into an error: whatever a codec's library fails at is in the file.
 func (r *Reader) recover(err *error) {
 	if p := recover(); p != nil {
 		*err = r.corrupt(fmt.Errorf("the decoder panicked: %v", p))

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/schema"
-
 	"sequins/internal/render"
 )
 
@@ -37,12 +34,11 @@ type node struct {
 	parent         *node
 
 	// Of a leaf:
-	typeName   string // for people
-	physical   int64
-	length     int64 // of the values of a FIXED_LEN_BYTE_ARRAY
-	cost       int64 // what a value costs beside its bytes
-	convert    func(*value) any
-	descriptor *schema.Column
+	typeName string // for people
+	physical int64
+	length   int64 // of the values of a FIXED_LEN_BYTE_ARRAY
+	cost     int64 // what a value costs beside its bytes
+	convert  func(*value) any
 }
 
 // physicalNames are the names of the types of parquet.thrift.
@@ -166,13 +162,10 @@ func (n *node) makeLeaf(f *schemaElement, c *calendar) error {
 	if n.physical < physicalBoolean || n.physical > physicalFixed {
 		return fmt.Errorf("column %s: %w", n.path(), unsupported("the type of number %d", n.physical))
 	}
-	n.typeName, n.convert = converter(f, c)
-	// What a type means is applied here and not by the library, which fails at types that it does not know.
-	plain, err := schema.NewPrimitiveNode("", parquet.Repetitions.Required, parquet.Type(f.physical), -1, int32(f.length))
-	if err != nil {
-		return fmt.Errorf("column %s: %w", n.path(), err)
+	if n.physical == physicalFixed && n.length <= 0 {
+		return fmt.Errorf("column %s: its values would have %d bytes", n.path(), n.length)
 	}
-	n.descriptor = schema.NewColumn(plain, int16(n.def), int16(n.rep))
+	n.typeName, n.convert = converter(f, c)
 	return nil
 }
 

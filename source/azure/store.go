@@ -68,12 +68,13 @@ func (s *store) Close() error {
 // List returns a page of a listing. The metadata tell directories from files.
 func (s *store) List(ctx context.Context, prefix string, deep bool, token string) (p objects.Page, err error) {
 	include := container.ListBlobsInclude{Metadata: true}
+	xml := container.StorageResponseFormatXML // the other format is not compiled in: see internal/noarrow
 	var marker *string
 	if token != "" {
 		marker = &token
 	}
 	if deep {
-		page, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: marker, Include: include}).NextPage(ctx)
+		page, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
 		if err != nil {
 			return p, s.explain(err)
 		}
@@ -84,7 +85,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		err = addItems(&p, page.Segment.BlobItems)
 		return p, err
 	}
-	page, err := s.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix, Marker: marker, Include: include}).NextPage(ctx)
+	page, err := s.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
 	if err != nil {
 		return p, s.explain(err)
 	}
