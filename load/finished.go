@@ -61,6 +61,9 @@ func (l *Loader) planFinished(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	if err := m.Match(plan.Files); err != nil {
+		if errors.Is(err, finished.ErrIncomplete) { // a manifest that has come since the files were listed
+			err = fmt.Errorf("%w: %w", err, ErrIncomplete)
+		}
 		return fmt.Errorf("%s/%w", l.src.Path(plan.DB, plan.Version), err)
 	}
 	if err := l.agrees(m, path); err != nil {

@@ -44,12 +44,6 @@ func (e *LockedError) Error() string {
 // Is makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// Exists reports whether a process has opened a store in dir, now or before.
-func Exists(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, lockName))
-	return err == nil
-}
-
 // lockPatience is how long lock waits for the load processes of an owner that is dead. They end as soon
 // as they notice that, unless the kernel has one of them wait for the disk.
 const lockPatience = 30 * time.Second
