@@ -12,11 +12,7 @@ import (
 	"sequins/finished"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/store"
 )
-
-// IsFinished reports whether m is the plan of a version of finished blocks.
-func IsFinished(m store.Manifest) bool { return m.Format == FormatBlocks }
 
 // areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
 func areBlocks(files []source.File) (bool, error) {
