@@ -32,7 +32,7 @@ var layers = []layer{
 	{"top", []string{"status", "internal/human", "internal/term"}},
 	{"nodeapi", []string{"status", "internal/term"}},
 	{"config", []string{"turns", "internal/nearest"}},
-	{"build", []string{"load", "shard", "store", "finished", "blocks", "source", "internal/fsys", "internal/parallel"}},
+	{"build", []string{"load", "shard", "store", "finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
 	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
 	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},

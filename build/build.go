@@ -20,6 +20,7 @@ import (
 
 	"sequins/finished"
 	"sequins/internal/fsys"
+	"sequins/internal/names"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
@@ -71,10 +72,14 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 	return m, j.publish(m)
 }
 
-// work is the directory that becomes the target. No source lists a version of this name.
+// workSuffix ends the name of the directory that becomes the target.
+const workSuffix = ".building"
+
+// work is the directory that becomes the target. No source lists a version of this name, which is cut to what file systems
+// allow: two builds whose names differ only behind that exclude each other.
 func (j *Job) work() string {
 	dir, name := filepath.Split(j.To)
-	return filepath.Join(dir, "."+name+".building")
+	return filepath.Join(dir, "."+name[:min(len(name), names.Max-len("."+workSuffix))]+workSuffix)
 }
 
 // checkAbsent returns an error if the target exists.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/build"
+	"sequins/internal/names"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
@@ -83,6 +84,9 @@ func TestTarget(t *testing.T) {
 		if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 1 {
 			t.Errorf("%s: left %v, %v", name, left, err)
 		}
+	}
+	if err := try(filepath.Join(t.TempDir(), "db", strings.Repeat("v", names.Max))); err != nil {
+		t.Errorf("the longest name: %v", err)
 	}
 	inside := filepath.Join(from.String(), "day=1")
 	if err := try(inside); !errors.Is(err, build.ErrOccupied) || !strings.Contains(err.Error(), "it is in the version to be built") {
