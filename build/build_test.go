@@ -81,7 +81,7 @@ func some(n int) map[string]string {
 func run(t testing.TB, from build.Place, o load.Options) (build.Place, *finished.Manifest) {
 	t.Helper()
 	to := place(t, t.TempDir())
-	m, err := build.Run(t.Context(), build.Job{From: from, To: to, Options: o, Temp: t.TempDir(), Release: "test"}, nil)
+	m, err := build.Run(t.Context(), build.Job{From: from, To: to.String(), Options: o, Release: "test"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestFixtures(t *testing.T) {
 			o := load.Options{AllowEmpty: f.Meta.Records == 0, Fields: load.Fields{Key: f.Meta.KeyField, Value: f.Meta.ValueField}}
 			from := build.Place{Source: src, DB: f.Name, Version: f.Meta.Version}
 			to := build.Place{Source: must(local.New(t.TempDir()))(t), DB: f.Name, Version: f.Meta.Version}
-			m := must(build.Run(t.Context(), build.Job{From: from, To: to, Options: o, Temp: t.TempDir()}, nil))(t)
+			m := must(build.Run(t.Context(), build.Job{From: from, To: to.String(), Options: o}, nil))(t)
 			same(t, from, to, m, o)
 			if want := f.Final(t); m.Records() != int64(len(want)) {
 				t.Errorf("%d records, want %d", m.Records(), len(want))

@@ -8,10 +8,15 @@ import (
 	"io"
 )
 
+// maxLine limits a line, in bytes: a key of 64 KiB, each byte escaped, or the report with a row for each of 100,000
+// partitions.
+const maxLine = 32 << 20
+
 // Read reads an answer of lines. It calls difference for each key that differs, if the answer has them, and progress now
 // and then. The error is that of the node, or of difference.
 func Read(r io.Reader, difference func(Difference) error, progress func(Progress)) (*Report, error) {
-	lines := newLines(r)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
@@ -34,11 +39,4 @@ func Read(r io.Reader, difference func(Difference) error, progress func(Progress
 		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	return nil, errors.New("the answer breaks off")
-}
-
-// newLines returns the lines of an answer. The last one has a row for each partition that differs.
-func newLines(r io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	return lines
 }

@@ -3,8 +3,6 @@ package diff
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -124,7 +122,7 @@ type Report struct {
 	Partitions []Row `json:"partitions"`
 	// Samples are keys of each op.
 	Samples map[Op][]Key `json:"samples,omitempty"`
-	// Unknown are partitions that no node that answers has of both versions.
+	// Unknown are partitions of which no node that answers has one of the versions.
 	Unknown []int `json:"unknown,omitempty"`
 }
 
@@ -151,7 +149,6 @@ func (r *Report) add(row Row) {
 // line is a line of the answer as NDJSON: one of its members is set.
 type line struct {
 	*Difference
-	Row      *Row      `json:"row,omitempty"` // a partition is done
 	Progress *Progress `json:"progress,omitempty"`
 	Report   *Report   `json:"report,omitempty"` // the last line
 	Error    string    `json:"error,omitempty"`  // the last line
@@ -161,28 +158,4 @@ type line struct {
 type Progress struct {
 	Done int `json:"done"`
 	Of   int `json:"of"`
-}
-
-// checkRow checks a row of another node.
-func checkRow(r *Row, asked []int) error {
-	c := &r.Counts
-	for _, n := range []int64{c.OldRecords, c.NewRecords, c.Added, c.Removed, c.Changed, c.AddedBytes, c.RemovedBytes} {
-		if n < 0 || n > 1<<50 {
-			return errors.New("impossible counts")
-		}
-	}
-	if !slices.Contains(asked, r.Partition) {
-		return errors.New("a partition that was not asked for")
-	}
-	for op, keys := range r.Samples {
-		if !slices.Contains(Ops, op) || len(keys) > maxSamples {
-			return errors.New("an impossible sample")
-		}
-		for _, key := range keys {
-			if len(key) > maxSampleKey {
-				return fmt.Errorf("a sample with a key of %d bytes, more than %d", len(key), maxSampleKey)
-			}
-		}
-	}
-	return nil
 }

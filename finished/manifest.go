@@ -50,6 +50,10 @@ const (
 // ErrCorrupt is the class of errors of a manifest that is damaged, or does not describe the files beside it.
 var ErrCorrupt = errors.New("the finished version is damaged")
 
+// ErrIncomplete is wrapped by errors of Match for a block that is not there: a copy of the version has not finished, or its
+// blocks were removed.
+var ErrIncomplete = errors.New("the finished version is incomplete")
+
 // ErrFormat is wrapped by errors for a manifest of a format that this release does not read.
 var ErrFormat = errors.New("the format of the finished version is not supported")
 
@@ -274,8 +278,8 @@ func isHex(s string, digits int) bool {
 	return err == nil && len(s) == digits && s == strings.ToLower(s)
 }
 
-// Match compares the files of a version, in the order of their names, with the manifest. A file that is missing, one that
-// is not in the manifest, and one of another size are errors that wrap ErrCorrupt and name the file.
+// Match compares the files of a version, in the order of their names, with the manifest. Errors name the file: a block that is
+// missing is ErrIncomplete, a file that is not in the manifest or has another size ErrCorrupt.
 func (m *Manifest) Match(files []source.File) error {
 	for _, f := range files {
 		if p, found := slices.BinarySearchFunc(m.Blocks, f.Name, func(b Block, name string) int { return strings.Compare(b.Name, name) }); !found {
@@ -286,7 +290,7 @@ func (m *Manifest) Match(files []source.File) error {
 	}
 	for i := range m.Blocks {
 		if i >= len(files) || files[i].Name != m.Blocks[i].Name {
-			return fmt.Errorf("%s: %w: the file is missing", m.Blocks[i].Name, ErrCorrupt)
+			return fmt.Errorf("%s: %w: the file is missing", m.Blocks[i].Name, ErrIncomplete)
 		}
 	}
 	return nil

@@ -176,15 +176,19 @@ func TestMatch(t *testing.T) {
 	if err := m.Match(files(func(f []source.File) []source.File { return f })); err != nil {
 		t.Error(err)
 	}
-	for want, change := range map[string]func([]source.File) []source.File{
-		"part-00002.block": func(f []source.File) []source.File { return f[:2] },
-		"part-00000.block": func(f []source.File) []source.File { return f[1:] },
-		"part-00001.block": func(f []source.File) []source.File { f[1].Size++; return f },
-		"part-00003.block": func(f []source.File) []source.File { return append(f, source.File{Name: "part-00003.block"}) },
-		"a.block":          func(f []source.File) []source.File { return append([]source.File{{Name: "a.block"}}, f...) },
+	for _, tt := range []struct {
+		name   string
+		class  error
+		change func([]source.File) []source.File
+	}{
+		{"part-00002.block", finished.ErrIncomplete, func(f []source.File) []source.File { return f[:2] }},
+		{"part-00000.block", finished.ErrIncomplete, func(f []source.File) []source.File { return f[1:] }},
+		{"part-00001.block", finished.ErrCorrupt, func(f []source.File) []source.File { f[1].Size++; return f }},
+		{"part-00003.block", finished.ErrCorrupt, func(f []source.File) []source.File { return append(f, source.File{Name: "part-00003.block"}) }},
+		{"a.block", finished.ErrCorrupt, func(f []source.File) []source.File { return append([]source.File{{Name: "a.block"}}, f...) }},
 	} {
-		if err := m.Match(files(change)); !errors.Is(err, finished.ErrCorrupt) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+		if err := m.Match(files(tt.change)); !errors.Is(err, tt.class) || !strings.HasPrefix(err.Error(), tt.name) {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }

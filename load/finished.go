@@ -12,11 +12,7 @@ import (
 	"sequins/finished"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/store"
 )
-
-// IsFinished reports whether m is the plan of a version of finished blocks.
-func IsFinished(m store.Manifest) bool { return m.Format == FormatBlocks }
 
 // areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
 func areBlocks(files []source.File) (bool, error) {
@@ -61,6 +57,9 @@ func (l *Loader) planFinished(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	if err := m.Match(plan.Files); err != nil {
+		if errors.Is(err, finished.ErrIncomplete) { // a manifest that has come since the files were listed
+			err = fmt.Errorf("%w: %w", err, ErrIncomplete)
+		}
 		return fmt.Errorf("%s/%w", l.src.Path(plan.DB, plan.Version), err)
 	}
 	if err := l.agrees(m, path); err != nil {

@@ -44,7 +44,6 @@ type Node struct {
 	server *server.Server
 	redis  *resp.Server // nil if disabled
 	debug  *http.Server
-	diff   *diff.Handler
 
 	transfer *transfer.Transfer
 
@@ -122,8 +121,7 @@ func New(o Options) (*Node, error) {
 		n.redis = n.newRedis()
 		o.Server.OtherConns = n.redis.Connections
 	}
-	n.diff = diff.New(diff.Options{Set: n.Set, Peers: o.Server.Peers, TLS: o.Server.PeerTLS, Secret: o.Server.PeerSecret})
-	o.Server.Diff = n.diff.Serve
+	o.Server.Diff = diff.New(n.reads).Serve
 	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.contents, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
 		Secret: o.Server.PeerSecret, Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
@@ -251,7 +249,6 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 		errs = append(errs, d.close())
 	}
 	n.stopWaiting()
-	n.diff.Close()
 	errs = append(errs, n.o.Store.Close())
 	n.log.Info("shut down")
 	return errors.Join(errs...)

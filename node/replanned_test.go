@@ -104,8 +104,8 @@ func TestFinishedBesideAnotherInput(t *testing.T) {
 	f.put("fruit", "raw", 3, fruit...)
 	src, err := local.New(f.root)
 	expect.NoError(t, err)
-	_, err = build.Run(t.Context(), build.Job{From: build.Place{Source: src, DB: "fruit", Version: "raw"}, To: build.Place{Source: src, DB: "fruit", Version: "1"},
-		Options: load.Options{Partitioner: "string"}, Temp: t.TempDir(), Release: "test"}, nil)
+	_, err = build.Run(t.Context(), build.Job{From: build.Place{Source: src, DB: "fruit", Version: "raw"}, To: filepath.Join(f.root, "fruit", "1"),
+		Options: load.Options{Partitioner: "string"}, Release: "test"}, nil)
 	expect.NoError(t, err)
 	f.remove("fruit", "raw")
 	c := newCluster()

@@ -170,7 +170,7 @@ type countAnswer struct {
 }
 
 func (s *Scan) fetchCount(q *PageRequest) (a countAnswer, peers []string, err error) {
-	if peers, err = s.holders(q.partitions, nil); err != nil {
+	if peers, err = s.holdersOf(q.partitions, nil); err != nil {
 		return a, nil, err
 	}
 	scale := 1 + len(q.partitions)/64 // for whole partitions, a node adds up numbers that it has

@@ -24,5 +24,8 @@
 // block, and a pager (scansource.go) for partitions that the same other nodes hold, which they answer with Page (page.go).
 // The sources of a block or a node that fails are opened again elsewhere, behind the last key. Count counts a range.
 //
+// Compare acquires two versions by name, also ones that are not served, and scans them partition by partition for package diff. It asks
+// the nodes that report a partition, and skips those of equal summaries (summary.go).
+//
 // After Record, Do records the duration of each step, and Explain returns how the key was looked up.
 package reads

@@ -62,7 +62,7 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 func (r *Read) replicaGroups(parts []partitionKeys, asked []string) []*replicaGroup {
 	var groups []*replicaGroup
 	for _, p := range parts {
-		peers := slices.Sorted(slices.Values(r.handle.Peers(p.partition)))
+		peers := slices.Sorted(slices.Values(r.peers(p.partition)))
 		peers = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(asked, addr) })
 		i := slices.IndexFunc(groups, func(g *replicaGroup) bool {
 			shared := common(g.peers, peers)
@@ -76,6 +76,14 @@ func (r *Read) replicaGroups(parts []partitionKeys, asked []string) []*replicaGr
 		groups[i].parts = append(groups[i].parts, p)
 	}
 	return groups
+}
+
+// peers returns the other nodes that a partition is read from.
+func (r *Read) peers(partition int) []string {
+	if r.holders != nil {
+		return r.holders[partition]
+	}
+	return r.handle.Peers(partition)
 }
 
 // common returns the elements that are in both of two sorted lists.

@@ -19,8 +19,11 @@ func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outc
 		}
 	}
 	in := interval{start: p.start, end: p.end}
-	if p.kind == pageCount {
+	switch p.kind {
+	case pageCount:
 		return r.countPage(ctx, in, p)
+	case pageSummary:
+		return r.summaryPage(ctx, p)
 	}
 	s := r.newScan(ctx, in, p.keysOnly, 0)
 	if o := s.begin(p.partitions); o != Found {

@@ -124,6 +124,7 @@ type Read struct {
 	laps      *laps         // nil unless Record was called
 	batch     *batch        // nil before the first DoBatch
 	scan      *Scan         // nil unless the request is an ordered read
+	holders   [][]string    // by partition, of a comparison; nil: those that advertise it
 	held      atomic.Int64  // bytes reserved, see Reserve
 	sending   time.Time     // the first WriteBy; zero before
 	sent      int64         // bytes in WriteBy

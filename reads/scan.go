@@ -122,26 +122,33 @@ func (s *Scan) begin(partitions []int) Outcome {
 		s.ended = true
 		return Found
 	}
-	here := 0
-	for _, p := range partitions {
-		if s.r.handle.Has(p) {
-			here++
-		}
-	}
-	s.span = min(max(spanBudget/2/max(here, 1), minSpan), maxSpan)
-	if !s.r.reader.reserveScan(s, readAhead(here, len(partitions)-here, s.span)) {
+	bytes, span := s.r.readAhead(partitions)
+	if !s.r.reader.reserveScan(s, bytes) {
 		return Busy
 	}
+	return s.start(partitions, span)
+}
+
+// start is begin for a scan whose memory is reserved.
+func (s *Scan) start(partitions []int, span int) Outcome {
+	s.span = span
 	if s.outcome = s.open(partitions, s.in.start, nil); s.outcome == Found {
 		s.prime(0)
 	}
 	return s.outcome
 }
 
-// readAhead returns how many bytes a scan may hold of partitions here and elsewhere.
-func readAhead(here, away, span int) int64 {
-	n := int64(here) * int64(2*span)
-	return n + min(int64(away)*2*maxPage, max(pageBudget, int64(away)*2*minPage))
+// readAhead returns how many bytes a scan of some partitions may hold, and the span of its iterators.
+func (r *Read) readAhead(partitions []int) (bytes int64, span int) {
+	here := 0
+	for _, p := range partitions {
+		if r.handle.Has(p) {
+			here++
+		}
+	}
+	span = min(max(spanBudget/2/max(here, 1), minSpan), maxSpan)
+	away := int64(len(partitions) - here)
+	return int64(here)*int64(2*span) + min(away*2*maxPage, max(pageBudget, away*2*minPage)), span
 }
 
 // open adds the sources of partitions, from start on. avoid are nodes that have just failed.

@@ -171,7 +171,7 @@ var fetchPause = 50 * time.Millisecond
 func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
 	s, pause := p.s, fetchPause
 	for try := 1; ; try++ {
-		a.from, a.err = s.holders(p.parts, p.avoid)
+		a.from, a.err = s.holdersOf(p.parts, p.avoid)
 		if a.err == nil {
 			a, a.err = s.fetchPageFrom(q, p.members, buf, a.from)
 		}
@@ -195,10 +195,10 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
 // divisible reports whether nodes that have refused a page of several partitions, as they lack some, may hold others.
 func (p *pager) divisible(err error) bool { return len(p.parts) > 1 && errors.Is(err, proxy.ErrAbsent) }
 
-// holders returns the other nodes that hold all of some partitions, except those to avoid.
-func (s *Scan) holders(partitions []int, avoid []string) (all []string, err error) {
+// holdersOf returns the other nodes that hold all of some partitions, except those to avoid.
+func (s *Scan) holdersOf(partitions []int, avoid []string) (all []string, err error) {
 	for i, p := range partitions {
-		peers := slices.Sorted(slices.Values(s.r.handle.Peers(p)))
+		peers := slices.Sorted(slices.Values(s.r.peers(p)))
 		if i == 0 {
 			all = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(avoid, addr) })
 		} else {
@@ -214,7 +214,7 @@ func (s *Scan) holders(partitions []int, avoid []string) (all []string, err erro
 // haveOthers reports whether nodes that have not been asked hold some of the partitions.
 func (s *Scan) haveOthers(partitions []int, asked []string) bool {
 	for _, p := range partitions {
-		for _, addr := range s.r.handle.Peers(p) {
+		for _, addr := range s.r.peers(p) {
 			if !slices.Contains(asked, addr) {
 				return true
 			}

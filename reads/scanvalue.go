@@ -92,7 +92,7 @@ func (v *scannedValue) fetch() error {
 	if s.r.reader.opts.Proxy == nil || s.r.query.fromPeer() {
 		return errors.New("no other node can be asked")
 	}
-	peers, err := s.holders([]int{s.r.handle.Partition(v.key)}, nil)
+	peers, err := s.holdersOf([]int{s.r.handle.Partition(v.key)}, nil)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (r *request) serveDiff(w *writer, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r.vary |= varyAccept
 	lines := negotiate.Media(string(r.asked.accept), plainJSON, linesMedia) == linesMedia
-	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), r.internal, lines)
+	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), lines)
 	if code == http.StatusOK {
 		return
 	}

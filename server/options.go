@@ -45,9 +45,9 @@ type Options struct {
 	MaxConns int
 	// OtherConns returns the number of open connections of other servers, which count for MaxConns; it may be nil.
 	OtherConns func() int
-	// Diff answers a request for the differences between two versions of a db, with a query. node means that another node has sent it. If code is
-	// not 200, it has written nothing, and text is the reason.
-	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, node, lines bool) (code int, text string)
+	// Diff answers a request for the differences between two versions of a db, with a query, as lines of JSON or as one object. If code is not 200, it
+	// has written nothing, and text is the reason.
+	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string)
 	// Blocks answers a request of another node for a block of a db, or for what is here, like Diff; code 0 means that the answer broke off.
 	Blocks func(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string)
 	// Serving answers a request of another node for what this one serves of each db; it may be nil.

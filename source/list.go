@@ -12,6 +12,13 @@ import (
 	"time"
 )
 
+const (
+	// BlocksFile is the name of the manifest of a finished version, see package finished.
+	BlocksFile = "_BLOCKS.json"
+	// BlockSuffix is the suffix of the names of blocks in a finished version.
+	BlockSuffix = ".block"
+)
+
 // ErrLayout is wrapped by errors for a version that is not a plain set of data
 // files: a table whose snapshots define which files are current, or data in
 // other subdirectories than those of a partitioned table.
@@ -60,8 +67,8 @@ func (l *Listing) Settled(settle time.Duration) bool {
 //     that is not done, also in a directory of a partitioned table.
 //   - A temporary file of a copy tool that has changed within an hour is the sign of
 //     a copy that is not done. An older one is left out.
-//   - Blocks without their manifest (BlocksFile) are a build that is not done, and a
-//     manifest without all of its blocks a copy.
+//   - Blocks without their manifest (BlocksFile), or a manifest without all of its
+//     blocks, are a copy that is not done.
 //   - Where uploads that are running are not listed, _SUCCESS without data files is a
 //     copy that is not done, for an hour.
 //   - With requireSuccess there must be a _SUCCESS file.
@@ -93,7 +100,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		return l, nil
 	}
 	if c.unfinished() {
-		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: the build has not finished"
+		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: a copy has not ended"
 		return l, nil
 	}
 	if c.Whole && l.Success && len(c.Files)+len(c.Dirs) == 0 && c.now().Sub(c.changed()) < leftOverAfter {
@@ -139,7 +146,7 @@ func (c *Contents) temporary() string {
 	return ""
 }
 
-// unfinished reports whether the files are blocks of a build that has not finished.
+// unfinished reports whether the files are blocks of a copy that has not ended.
 func (c *Contents) unfinished() bool {
 	other := func(f File) bool { return !strings.HasSuffix(f.Name, BlockSuffix) }
 	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, other) && !c.has(BlocksFile)

@@ -27,12 +27,6 @@ const lockSize = 16
 // ErrLocked is the class of the error of [Open] for a store that another process uses. Its text names the process, unless that has not said so.
 var ErrLocked = errors.New("store is in use")
 
-// Exists reports whether a process has opened a store in dir, now or before.
-func Exists(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, lockName))
-	return err == nil
-}
-
 // lockPatience is how long lock waits for the load processes of an owner that is dead. They end as soon
 // as they notice that, unless the kernel has one of them wait for the disk.
 const lockPatience = 30 * time.Second

@@ -112,10 +112,10 @@ func (h *Handle) Peers(partition int) []string {
 	return h.info.Following.Peers(partition)
 }
 
-// Holders returns the addresses of the other nodes that advertise or report the content, whether or not it may be served.
-// The result is read-only.
-func (h *Handle) Holders() []string {
-	return h.info.Following.Elsewhere()[h.info.Content]
+// Reports returns what the other nodes report of the content, by their address (see Following.Reports). The result is read-only.
+func (h *Handle) Reports() map[string][]byte {
+	reports, _ := h.info.Following.Reports()
+	return reports
 }
 
 // Held reports for each partition whether its block is on this node and not damaged.

@@ -103,14 +103,10 @@ func (r *run) build(path string) error {
 	if err != nil {
 		return err
 	}
-	to, err := local.New(path)
-	if err != nil {
-		return err
-	}
 	_, err = build.Run(context.Background(), build.Job{
 		From:    build.Place{Source: from, DB: data.DB, Version: data.Version},
-		To:      build.Place{Source: to, DB: data.DB, Version: data.Version},
-		Options: load.Options{Compression: blocks.Snappy}, Temp: r.env.Cache.Dir(), Release: "bench",
+		To:      filepath.Join(path, data.DB, data.Version),
+		Options: load.Options{Compression: blocks.Snappy}, Release: "bench",
 	}, nil)
 	return err
 }

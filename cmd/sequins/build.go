@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -28,11 +27,11 @@ import (
 
 // buildFlags are the flags of the command build. An empty one was not given.
 type buildFlags struct {
-	config, db, temp        string
+	config, db              string
 	partitioner, key, value string
 	compression, memory     string
 	blockSize               int
-	columns, force          bool
+	columns                 bool
 }
 
 func buildCommand() *cobra.Command {
@@ -43,22 +42,26 @@ func buildCommand() *cobra.Command {
 		Long: `Build the blocks of one version once, so that nodes copy them instead of reading
 the version record by record. The blocks are those that a node would make.
 
-SRC is the directory of a version in any source and format that nodes read, DST
-that of a version in a source of nodes, <source>/<db>/<version>: a path, or an
-hdfs://, s3://, gs:// or abfss:// URL. DST must not have data. Blocks are written there as they
-are finished, then the manifest _BLOCKS.json, then _SUCCESS; nodes ignore the
-version before. A build that fails or is interrupted removes what it wrote. What
-one that was killed has left is replaced with --force.
+SRC is the directory of a version in any source and format that nodes read,
+<source>/<db>/<version>: a path, or an hdfs://, s3://, gs:// or abfss:// URL. DST
+is a new directory of this machine, <dir>/<db>/<version>. If the source of the nodes
+is elsewhere, copy DST there with its own tool: hdfs dfs -put, aws s3 cp
+--recursive, gcloud storage cp -r or azcopy copy --recursive. Nodes take a copy
+for incomplete until all of its blocks are there.
+
+DST gets its name when it is whole. A build writes to .VERSION.building beside it,
+which needs room for the blocks and for sorting, up to twice the size of the
+data. It removes that directory if it fails or is interrupted. The next build of
+the same DST replaces what one that was killed has left.
 
 The settings of the blocks are the defaults of sequins.conf, those of --config,
-or those of flags. [s3], [gs], [azure] and [hdfs] of --config hold for SRC and DST.
-All cores are
-used; memory is that of a load, and the directory --temp needs room for the
-blocks that are not written to DST yet, and for sorting, up to the size of the data.
+or those of flags. [s3], [gs], [azure] and [hdfs] of --config hold for SRC. All
+cores are used; memory is that of a load.
 
 Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		Example: `  sequins build /data/jobs/words/2026-01-31 /srv/sequins/words/2026-01-31
-  sequins build --config /etc/sequins.conf hdfs://namenode/jobs/words/7 s3://bucket/sequins/words/7`,
+  sequins build --config /etc/sequins.conf hdfs://namenode/jobs/words/7 /tmp/words/7
+  aws s3 cp --recursive /tmp/words/7 s3://bucket/sequins/words/7`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -74,7 +77,7 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 func (f *buildFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the sources")
+	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the source of SRC")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
 	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
@@ -83,35 +86,40 @@ func (f *buildFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.compression, "compression", "", "none, snappy, lz4 or zstd")
 	flags.IntVar(&f.blockSize, "block-size", 0, "size of a page before compression, in `bytes`")
 	flags.StringVar(&f.memory, "memory", "", "`size` of the memory for sorting, such as 256MiB")
-	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files (default $TMPDIR or /tmp)")
-	flags.BoolVar(&f.force, "force", false, "replace what a build that was killed has left in DST")
 }
 
-// run builds the version at from into the directory to.
-func (f *buildFlags) run(ctx context.Context, out, report io.Writer, from, to string) (err error) {
-	src, err := splitVersion("SRC", from)
+// run builds the version in srcDir into dstDir.
+func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dstDir string) (err error) {
+	src, err := splitVersion("SRC", srcDir)
 	if err != nil {
 		return err
 	}
-	dst, err := splitVersion("DST", to)
+	dst, err := splitVersion("DST", dstDir)
 	if err != nil {
 		return err
+	}
+	if strings.Contains(dst.source, "://") {
+		return usageError{fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir)}
 	}
 	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
 	if err != nil {
 		return err
 	}
-	var opened closers
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	job := build.Job{Options: loadOptions(c, cmp.Or(f.db, dst.db)), Temp: cmp.Or(f.temp, os.TempDir()), Release: buildName(), Force: f.force}
+	here := *c
+	here.Source = src.source
+	from, err := openSource(ctx, &here)
+	if err != nil {
+		return err
+	}
+	if closer, ok := from.(io.Closer); ok {
+		defer func() { err = errors.Join(err, closer.Close()) }()
+	}
+	job := build.Job{
+		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Join(dst.source, dst.db, dst.version),
+		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
+	}
 	job.Options.Throttle = 0
 	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap
-	if job.From, err = src.open(ctx, c, &opened); err != nil {
-		return err
-	}
-	if job.To, err = dst.open(ctx, c, &opened); err != nil {
-		return err
-	}
 	if err := f.requireSuccess(ctx, c, &job, cmp.Or(f.db, dst.db)); err != nil {
 		return err
 	}
@@ -281,18 +289,4 @@ func cutLast(path string) (before, after string, ok bool) {
 		return "", path, false
 	}
 	return path[:i], path[i+1:], true
-}
-
-// open opens the source of the directory.
-func (d versionDir) open(ctx context.Context, c *config.Config, opened *closers) (p build.Place, err error) {
-	here := *c
-	here.Source = d.source
-	src, err := openSource(ctx, &here)
-	if err != nil {
-		return p, err
-	}
-	if closer, ok := src.(io.Closer); ok {
-		*opened = append(*opened, closer)
-	}
-	return build.Place{Source: src, DB: d.db, Version: d.version}, nil
 }

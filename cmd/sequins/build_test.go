@@ -25,8 +25,7 @@ func TestBuild(t *testing.T) {
 	}
 	sequins(t, "verify", to).wants(t, exitOK)
 	verifyDamaged(t, to)
-	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty: it has _SUCCESS, and versions must not change")
-	sequins(t, "build", "--force", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty")
+	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is occupied: it exists, and versions must not change")
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \"/nowhere\"\n[db.words]\ncompression = \"zstd\"\npartitioner = \"string\"\n")
 	sequins(t, "build", "--config", conf, "--db", "words", "--block-size", "8192", from, filepath.Join(dir, "built", "db", "2")).wants(t, exitOK)
@@ -53,20 +52,24 @@ func versionOf(t *testing.T, source string) string {
 // verifyDamaged damages a copy of a finished version in several ways.
 func verifyDamaged(t *testing.T, built string) {
 	t.Helper()
-	for name, damage := range map[string]func(dir string) error{
-		"part-00000.block: the finished version is damaged: the file is missing": func(dir string) error { return os.Remove(dir + "/part-00000.block") },
-		"_BLOCKS.json: the finished version is damaged: ":                        func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", 100) },
-		"part-00000.block: the finished version is damaged: its SHA-256 is ": func(dir string) error {
+	for _, tt := range []struct {
+		name   string
+		code   int
+		damage func(dir string) error
+	}{
+		{"part-00000.block: the finished version is incomplete: the file is missing", exitAbsent, func(dir string) error { return os.Remove(dir + "/part-00000.block") }},
+		{"_BLOCKS.json: the finished version is damaged: ", exitUnreadable, func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", 100) }},
+		{"part-00000.block: the finished version is damaged: its SHA-256 is ", exitUnreadable, func(dir string) error {
 			return errors.Join(os.Rename(dir+"/part-00001.block", dir+"/x"), os.Rename(dir+"/part-00000.block", dir+"/part-00001.block"), os.Rename(dir+"/x", dir+"/part-00000.block"),
 				resign(dir+"/_BLOCKS.json"))
-		},
+		}},
 	} {
 		dir := filepath.Join(t.TempDir(), "db", "1")
 		expect.NoError(t, os.CopyFS(dir, os.DirFS(built)))
-		expect.NoError(t, damage(dir))
+		expect.NoError(t, tt.damage(dir))
 		r := sequins(t, "verify", dir)
-		if r.code != exitUnreadable || !strings.Contains(r.stderr, "bad: "+dir+"/"+name) {
-			t.Errorf("%s: %d, %s", name, r.code, r.stderr)
+		if r.code != tt.code || !strings.Contains(r.stderr, "bad: "+dir+"/"+tt.name) {
+			t.Errorf("%s: %d, %s", tt.name, r.code, r.stderr)
 		}
 	}
 }
@@ -97,6 +100,7 @@ func TestBuildUsage(t *testing.T) {
 	}{
 		{[]string{from}, exitUsage, "sequins: accepts 2 arg(s), received 1; see sequins build --help"},
 		{[]string{from, "s3://bucket/1"}, exitUsage, `sequins: DST: "s3://bucket/1" is not the directory of a version: <source>/<db>/<version>`},
+		{[]string{from, "s3://bucket/db/1"}, exitUsage, "sequins: DST: s3://bucket/db/1 is not a directory of this machine: build into one, and copy it with "},
 		{[]string{"", from}, exitUsage, `sequins: SRC: "" is not the directory of a version`},
 		{[]string{"/", from}, exitUsage, `sequins: SRC: "/" is not the directory of a version`},
 		{[]string{"/a/healthz/1", from}, exitUsage, `sequins: SRC: "/a/healthz/1" is not`},
@@ -110,19 +114,18 @@ func TestBuildUsage(t *testing.T) {
 	}
 }
 
-// An interrupted build removes what it wrote, in the target and in the temporary directory.
+// An interrupted build removes what it wrote.
 func TestBuildInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	_, err := demo.Write(source, demo.First)
 	expect.NoError(t, err)
-	temp, target := filepath.Join(dir, "temp"), filepath.Join(dir, "built", "db", "1")
-	expect.NoError(t, os.Mkdir(temp, 0o755))
-	cmd := command(t, "build", "--temp", temp, versionOf(t, source), target)
+	built := filepath.Join(dir, "built", "db")
+	cmd := command(t, "build", versionOf(t, source), filepath.Join(built, "1"))
 	wait := begin(t, cmd)
 	go func() {
 		for end := time.Now().Add(patience); time.Now().Before(end); {
-			if left, _ := os.ReadDir(temp); len(left) > 0 { // it has begun
+			if left, _ := os.ReadDir(built); len(left) > 0 { // it has begun
 				_ = cmd.Process.Signal(syscall.SIGTERM)
 				return
 			}
@@ -130,15 +133,12 @@ func TestBuildInterrupted(t *testing.T) {
 		}
 	}()
 	r := wait()
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("left %v", left)
-	}
-	left, _ := os.ReadDir(target)
+	left, _ := os.ReadDir(built)
 	switch {
 	case r.code == exitFailure && strings.Contains(r.stderr, "sequins: interrupted: what was written is removed") && len(left) == 0:
-	case r.code == exitOK && len(left) > 2: // it was faster
+	case r.code == exitOK && len(left) == 1: // it was faster
 	default:
-		t.Errorf("code %d, %d files, %s", r.code, len(left), r.stderr)
+		t.Errorf("code %d, left %v, %s", r.code, left, r.stderr)
 	}
 }
 

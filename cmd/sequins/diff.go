@@ -33,9 +33,9 @@ and changed, in which partitions, with some of the keys. Both must be on the
 nodes: the one that is served, one that is held or prepared, or one that
 keep_versions keeps. Blocks with the same content are not read.
 
-A node compares the partitions that it has of both versions, and asks the others
-for the rest. If the versions are partitioned differently, one node must have all
-of both.
+The node that is asked merges both versions in the order of the keys. It reads
+the partitions that it has itself, and the others from the nodes that have them:
+ask one that has much of both.
 
 ADDR is host:port or the URL of any node of a cluster, also as --server or in the
 variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
@@ -77,7 +77,7 @@ func (f *diffFlags) run(ctx context.Context, out, progress io.Writer, args []str
 		return ofNode(ctx, c, args[0], fmt.Errorf("%s: %w", c.URL(), err))
 	}
 	if len(report.Unknown) > 0 {
-		return inResult{fmt.Errorf("%s were not compared: no node that answers has them of both versions: %s",
+		return inResult{fmt.Errorf("%s were not compared: no node that answers has them: %s",
 			human.Plural(len(report.Unknown), "partition"), unknown(report.Unknown))}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (f *diffFlags) run(ctx context.Context, out, progress io.Writer, args []str
 // unknown names the partitions that were not compared.
 func unknown(partitions []int) string {
 	if partitions[0] < 0 {
-		return "all, as the versions are partitioned differently"
+		return "all"
 	}
 	return human.Ranges(partitions)
 }

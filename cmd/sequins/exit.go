@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/datafile"
+	"sequins/finished"
 	"sequins/load"
 	"sequins/source"
 )
@@ -137,7 +138,7 @@ func ofFile(err error, remote bool) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
 		return err
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, finished.ErrIncomplete):
 		return withCode(exitAbsent, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, datafile.ErrFormat), blocks.IsDamage(err), load.Faulty(err):
 		return withCode(exitUnreadable, err)

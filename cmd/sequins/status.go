@@ -1,17 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
-	"os/signal"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +17,7 @@ import (
 )
 
 func statusCommand() *cobra.Command {
-	var watch, asJSON bool
+	var asJSON bool
 	var node nodeFlags
 	cmd := &cobra.Command{
 		Use:   "status [ADDR] [DB...]",
@@ -38,13 +33,13 @@ default is the node of this machine: bind of sequins.conf or /etc/sequins.conf, 
 Exits with 0 if the node is healthy: every database is served, from a version
 whose partitions are held by enough nodes, no version failed to load or is held
 by the gate, and the source can be read. Exits with 4 if it is not healthy, 5 if
-it cannot be reached, and 3 if it has no database DB. With --watch, the last
-status counts.
+it cannot be reached, and 3 if it has no database DB. sequins top keeps the status
+up to date.
 
 If requests need a token ([auth] tokens_file), it must allow status pages. It is
 read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
-  sequins status --watch node1.example.com:9599
+  sequins status node1.example.com:9599
   sequins status --json https://node1:9599 --ca ca.pem | jq -r .health`,
 		Args:              node.args(0, -1),
 		ValidArgsFunction: node.completeAfterNode(node.completeDBs),
@@ -56,22 +51,13 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 			}
 			defer c.Close()
 			v := statusView{client: c, dbs: dbs, json: asJSON, console: term.NewConsole(cmd.OutOrStdout()), report: cmd.ErrOrStderr()}
-			if !watch {
-				return node.explain(dbs, v.show(cmd.Context()))
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			return v.watch(ctx)
+			return node.explain(dbs, v.show(cmd.Context()))
 		},
 	}
 	node.register(cmd)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "refresh every two seconds, until ^C")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON, as GET / answers it")
 	return cmd
 }
-
-// statusPeriod is the interval of --watch.
-const statusPeriod = 2 * time.Second
 
 // errUnhealthy has no text, because the reason was printed.
 var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
@@ -85,7 +71,7 @@ type statusView struct {
 	report  io.Writer
 }
 
-// show prints the status once.
+// show prints the status.
 func (v *statusView) show(ctx context.Context) error {
 	p := term.NewCount(v.report, "asking "+v.client.URL(), "answer", 0)
 	st, raw, err := v.client.Status(ctx)
@@ -140,56 +126,4 @@ func (v *statusView) printJSON(raw []byte, st *status.Status) error {
 		all["dbs"] = text
 	}
 	return printJSON(v.console.Out, all)
-}
-
-// watch prints the status periodically, on a terminal in place, and returns the result of the last
-// request when ctx ends. It continues after errors.
-func (v *statusView) watch(ctx context.Context) error {
-	tick := time.NewTicker(statusPeriod)
-	defer tick.Stop()
-	screen := v.console
-	var last error
-	for {
-		var page strings.Builder
-		v.console, v.report = screen.To(&page), io.Discard
-		err := v.show(ctx)
-		if ctx.Err() != nil { // during the request
-			return last
-		}
-		if last = err; err != nil && !errors.Is(err, errUnhealthy) {
-			v.printError(&page, err)
-			last = inResult{coded{errors.New(""), codeOf(err)}}
-		}
-		if err := printPage(screen, page.String(), v.json); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return last
-		case <-tick.C:
-		}
-	}
-}
-
-// printError prints an error in the place of a status.
-func (v *statusView) printError(page io.Writer, err error) {
-	if v.json {
-		_ = printJSON(page, errorResult(err)) // memory
-		return
-	}
-	fmt.Fprintln(page, cmp.Or(err.Error(), "unhealthy")) //nolint:errcheck // memory
-}
-
-// printPage prints a page over the previous one if possible, otherwise below it.
-func printPage(screen term.Console, page string, asJSON bool) error {
-	const home, clearBelow = "\x1b[H", "\x1b[J"
-	switch {
-	case asJSON:
-	case screen.Width > 0:
-		page = home + clearBelow + page
-	default:
-		page += "\n"
-	}
-	_, err := io.WriteString(screen.Out, page)
-	return err
 }

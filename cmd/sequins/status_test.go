@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -153,30 +152,6 @@ n3:9599  3      b\x1b[1m  90.0 GiB   0 B (0%)        100.0 GiB  the disk is near
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// --watch runs until ^C, also while the node is down, and ends with the last status.
-func TestStatusWatch(t *testing.T) {
-	healthy := make(chan bool, 1)
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		ok := <-healthy
-		healthy <- ok
-		fmt.Fprintf(w, `{"dbs":{},"healthy":%v,"health":"It is %v."}`, ok, ok)
-	}))
-	defer node.Close()
-	healthy <- false
-	cmd := command(t, "status", "--watch", node.URL)
-	p := start(t, cmd, cmd.StdoutPipe)
-	p.waitFor("It is false.")
-	<-healthy
-	healthy <- true
-	p.waitFor("It is true.")
-	p.stop(os.Interrupt)
-	for _, line := range p.said() {
-		if strings.Contains(line, "\x1b") {
-			t.Errorf("a pipe gets %q", line)
-		}
 	}
 }
 

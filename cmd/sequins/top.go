@@ -28,7 +28,7 @@ status stays, with its age.
 
 Keys: j, k and the arrows select a database, s sorts by the next column, r reverses,
 / shows only databases whose names contain a text, q quits. For a pipe or a log, use
-sequins status --watch.`,
+sequins status.`,
 		Example: `  sequins top
   sequins top node1.example.com:9599`,
 		Args: node.args(0, 0),
@@ -64,5 +64,5 @@ func terminal(cmd *cobra.Command) (*os.File, error) {
 			return tty, nil
 		}
 	}
-	return nil, errors.New("top needs a terminal: use sequins status --watch")
+	return nil, errors.New("top needs a terminal: use sequins status")
 }

@@ -34,7 +34,7 @@ and so are all of these if they are named as FILE. Finished blocks in a DIR are
 also compared with their manifest, _BLOCKS.json.` + fileHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
-file does not exist or there is nothing to verify, and 5 if the source does not
+file does not exist, also one of a manifest, or there is nothing to verify, and 5 if the source does not
 answer.`,
 		Example: `  sequins verify /var/sequins
   sequins verify /srv/sequins/words/2026-01-31/part-r-0000*

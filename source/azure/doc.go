@@ -13,8 +13,7 @@
 // # Faults
 //
 // The SDK repeats a request with a temporary error up to MaxRetries times, after growing random pauses. A request that is
-// refused with 401 is repeated once with a new token. Blocks of an upload that is not completed are removed by Azure after a
-// week.
+// refused with 401 is repeated once with a new token.
 //
 // # Credentials
 //

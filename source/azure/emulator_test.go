@@ -3,11 +3,8 @@
 package azure_test
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -60,24 +57,6 @@ func TestObjects(t *testing.T) {
 			return azure.New(of)
 		},
 	})
-}
-
-func random(n int) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(b)
-	return b
-}
-
-// read reads db/1/file.
-func read(t testing.TB, src source.Source) ([]byte, error) {
-	t.Helper()
-	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }
 
 // signedURL returns a SAS token of the container that is valid for a time.
@@ -217,51 +196,5 @@ func TestFolders(t *testing.T) {
 	}
 	if _, err := src.Open(t.Context(), "db", "1", source.File{Name: "logs"}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a directory was opened: %v", err)
-	}
-}
-
-// TestRemoveFolder: the directory of a version is removed with its last file, and not before.
-func TestRemoveFolder(t *testing.T) {
-	server := clouds.StartAzurite(t)
-	server.PutFolder(t, "db")
-	server.PutFolder(t, "db/1")
-	server.Put(t, "db/1/a", nil)
-	server.Put(t, "db/1/b", nil)
-	src := open(t, options(server.Endpoint(), ""))
-	for _, test := range []struct{ name, left string }{{"a", "1"}, {"b", ""}, {"b", ""}} {
-		if err := src.Remove(t.Context(), "db", "1", test.name); err != nil {
-			t.Fatal(err)
-		}
-		if versions, err := source.Versions(t.Context(), src, "db"); err != nil || strings.Join(versions, " ") != test.left {
-			t.Errorf("after %s: %v, %v, want %q", test.name, versions, err, test.left)
-		}
-	}
-}
-
-// TestTwoUploads: of two that write a blob at the same time, each commits its own bytes or fails.
-func TestTwoUploads(t *testing.T) {
-	server := clouds.StartAzurite(t)
-	src := open(t, options(server.Endpoint(), ""))
-	first, second := random(20<<20), bytes.Repeat([]byte("second "), 3<<20)
-	var writers []source.FileWriter
-	for _, data := range [][]byte{first, second} {
-		w, err := src.Create(t.Context(), "db", "1", "file", int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		writers = append(writers, w)
-	}
-	if err := writers[0].Commit(); err != nil {
-		t.Fatal(err)
-	}
-	want := first
-	if err := writers[1].Commit(); err == nil {
-		want = second
-	}
-	if got, err := read(t, src); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/http"
 	"strings"
 	"time"
 
@@ -204,14 +203,11 @@ func (s *store) missing(ctx context.Context, key, id string, err error) error {
 var errFolder = fmt.Errorf("it is a directory: %w", fs.ErrNotExist)
 
 // Put writes a blob. The server compares what it received with a CRC-64.
-func (s *store) Put(ctx context.Context, key string, data []byte, only *string) error {
-	o := &blockblob.UploadOptions{TransactionalValidation: blob.TransferValidationTypeComputeCRC64()}
-	if only != nil {
-		o.AccessConditions = conditions(*only)
-		if *only == "" {
-			any := azcore.ETagAny
-			o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &any}}
-		}
+func (s *store) Put(ctx context.Context, key string, data []byte, id string) error {
+	o := &blockblob.UploadOptions{TransactionalValidation: blob.TransferValidationTypeComputeCRC64(), AccessConditions: conditions(id)}
+	if id == "" {
+		any := azcore.ETagAny
+		o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &any}}
 	}
 	_, err := s.client.NewBlockBlobClient(key).Upload(ctx, readSeekCloser(data), o)
 	return s.explain(err)
@@ -223,16 +219,3 @@ func readSeekCloser(data []byte) io.ReadSeekCloser { return nopCloser{bytes.NewR
 type nopCloser struct{ io.ReadSeeker }
 
 func (nopCloser) Close() error { return nil }
-
-// Delete removes a blob, or a directory if nothing is in it.
-func (s *store) Delete(ctx context.Context, key string) error {
-	_, err := s.client.NewBlobClient(key).Delete(ctx, nil)
-	var answer *azcore.ResponseError
-	if errors.As(err, &answer) && answer.StatusCode == http.StatusConflict && strings.Contains(answer.ErrorCode, "DirectoryIsNotEmpty") {
-		return nil
-	}
-	if err = s.explain(err); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}

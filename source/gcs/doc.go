@@ -1,6 +1,6 @@
 // Package gcs is the source in a bucket of Google Cloud Storage: gs://<bucket>/<prefix>/<db>/<version>/<files>. It is the JSON
 // API of GCS for package objects, which owns everything else. Google's client library would bring gRPC and a hundred packages
-// for the seven requests that are needed; only tokens come from a library, golang.org/x/oauth2/google.
+// for the four requests that are needed; only tokens come from a library, golang.org/x/oauth2/google.
 //
 // Objects are identified by their generations: a request for an object names the generation (ifGenerationMatch). GCS has a
 // CRC-32C of each whole object, which a reader that reads all of it verifies at the end; there is none of a range. Objects are
@@ -9,8 +9,7 @@
 // # Faults
 //
 // A request with a temporary error is repeated up to MaxRetries times, after growing random pauses. A request that is refused
-// with 401 is repeated once with a new token, for which credential files are read again. An upload continues where the server
-// says that it has ended, and the CRC-32C of the object is compared with that of what was sent.
+// with 401 is repeated once with a new token, for which credential files are read again.
 //
 // # Credentials
 //

@@ -16,19 +16,17 @@ import (
 	"testing"
 )
 
-// server has those parts of Google Cloud Storage that fake-gcs-server lacks: pages of listings, conditions of downloads, the
-// state of an upload, and tokens. Objects cannot be created but by uploads.
+// server has those parts of Google Cloud Storage that fake-gcs-server lacks: pages of listings, conditions of downloads, and
+// tokens.
 type server struct {
 	*httptest.Server
 	t testing.TB
 
 	mu      sync.Mutex
 	objects map[string]object
-	next    int64 // generation
-	uploads map[string]*partial
+	next    int64                                         // generation
 	token   string                                        // requests need it, unless it is empty
 	before  func(http.ResponseWriter, *http.Request) bool // answers a request itself if it returns true
-	damage  bool                                          // stores something else than what is sent
 }
 
 type object struct {
@@ -36,14 +34,8 @@ type object struct {
 	generation int64
 }
 
-type partial struct {
-	name string
-	data []byte
-	made *object // the answer to later questions
-}
-
 func newServer(t testing.TB) *server {
-	s := &server{t: t, objects: map[string]object{}, uploads: map[string]*partial{}, next: 1}
+	s := &server{t: t, objects: map[string]object{}, next: 1}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -82,13 +74,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isObject && r.Method == http.MethodGet:
 		s.get(w, r, name)
-	case isObject && r.Method == http.MethodDelete:
-		delete(s.objects, name)
-		w.WriteHeader(http.StatusNoContent)
 	case r.URL.Path == "/storage/v1/b/bucket/o":
 		s.list(w, r)
-	case strings.HasPrefix(r.URL.Path, "/upload/"):
-		s.upload(w, r)
 	default:
 		fail(w, http.StatusBadRequest, "what is "+r.URL.Path)
 	}
@@ -181,66 +168,4 @@ func (s *server) get(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Content-Length", fmt.Sprint(to+1-from))
 	w.WriteHeader(http.StatusPartialContent)
 	_, _ = w.Write(o.data[from : to+1])
-}
-
-func (s *server) upload(w http.ResponseWriter, r *http.Request) {
-	id := r.URL.Query().Get("upload_id")
-	if r.Method == http.MethodPost {
-		var head struct{ Name string }
-		if err := json.NewDecoder(r.Body).Decode(&head); err != nil {
-			fail(w, http.StatusBadRequest, err.Error())
-			return
-		}
-		id = fmt.Sprint("upload-", len(s.uploads))
-		s.uploads[id] = &partial{name: head.Name}
-		w.Header().Set("Location", s.URL+r.URL.Path+"?uploadType=resumable&upload_id="+id)
-		return
-	}
-	u := s.uploads[id]
-	switch {
-	case u == nil:
-		fail(w, http.StatusNotFound, "no such upload")
-	case r.Method == http.MethodDelete:
-		delete(s.uploads, id)
-		w.WriteHeader(499)
-	default:
-		s.take(w, r, u)
-	}
-}
-
-// take takes a part of an upload, or answers how much of it there is.
-func (s *server) take(w http.ResponseWriter, r *http.Request, u *partial) {
-	said := r.Header.Get("Content-Range")
-	var from, to, total int
-	if n, _ := fmt.Sscanf(said, "bytes %d-%d/%d", &from, &to, &total); n == 3 {
-		data, err := io.ReadAll(r.Body)
-		if from != len(u.data) {
-			fail(w, http.StatusBadRequest, fmt.Sprintf("%s after %d bytes", said, len(u.data)))
-			return
-		}
-		whole := err == nil && len(data) == to-from+1
-		if !whole || len(u.data)+len(data) < total {
-			data = data[:len(data)/(256<<10)*(256<<10)] // what Google keeps of an interrupted part
-		}
-		u.data = append(u.data, data...)
-	} else if _, err := fmt.Sscanf(said, "bytes */%d", &total); err != nil {
-		fail(w, http.StatusBadRequest, said)
-		return
-	}
-	if len(u.data) == total && u.made == nil {
-		u.made = &object{data: u.data, generation: s.next}
-		if s.damage {
-			u.made.data = append([]byte("x"), u.data[1:]...)
-		}
-		s.next++
-		s.objects[u.name] = *u.made
-	}
-	if u.made != nil {
-		answer(w, u.made.resource(u.name))
-		return
-	}
-	if len(u.data) > 0 {
-		w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.data)-1))
-	}
-	w.WriteHeader(http.StatusPermanentRedirect)
 }

@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -179,14 +179,8 @@ func encodeCRC(sum uint32) string {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Put writes an object. The server compares what it received with the CRC-32C.
-func (s *store) Put(ctx context.Context, key string, data []byte, only *string) error {
-	query := url.Values{"uploadType": {"multipart"}}
-	if only != nil {
-		query.Set("ifGenerationMatch", *only)
-		if *only == "" {
-			query.Set("ifGenerationMatch", "0")
-		}
-	}
+func (s *store) Put(ctx context.Context, key string, data []byte, id string) error {
+	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {cmp.Or(id, "0")}}
 	body, contentType, err := multipartBody(key, data)
 	if err != nil {
 		return err
@@ -228,20 +222,6 @@ func multipartBody(key string, data []byte) (body []byte, contentType string, er
 		return nil, "", err
 	}
 	return b.Bytes(), "multipart/related; boundary=" + w.Boundary(), nil
-}
-
-// Delete removes an object.
-func (s *store) Delete(ctx context.Context, key string) error {
-	resp, err := s.do(ctx, func(ctx context.Context) (*http.Request, error) {
-		return s.newRequest(ctx, http.MethodDelete, s.target("", key, nil), nil)
-	})
-	if err = s.explain(err); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return closeBody(resp)
 }
 
 // md5 returns the MD5 of a generation of an object, "" if there is none.

@@ -12,6 +12,7 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
+	"sequins/internal/sleep"
 	"sequins/source"
 )
 
@@ -113,3 +114,15 @@ func (w *writer) fill(f *lib.FileWriter, data []byte) error {
 
 // closePause is the pause between two attempts to close a file.
 const closePause = 20 * time.Millisecond
+
+// closeFile closes a file when enough datanodes have reported to the namenode.
+func closeFile(ctx context.Context, f *lib.FileWriter) error {
+	err := f.Close()
+	for lib.IsErrReplicating(err) {
+		if err := sleep.For(ctx, closePause); err != nil {
+			return err
+		}
+		err = f.Close()
+	}
+	return err
+}

@@ -49,9 +49,8 @@ type Source struct {
 }
 
 var (
-	_ source.Source  = (*Source)(nil)
-	_ source.Writer  = (*Source)(nil)
-	_ source.Creator = (*Source)(nil)
+	_ source.Source = (*Source)(nil)
+	_ source.Writer = (*Source)(nil)
 )
 
 // New returns a source in a store, which Close closes.

@@ -43,15 +43,6 @@ func TestExtent(t *testing.T) {
 	}
 }
 
-func TestPartLength(t *testing.T) {
-	for size, want := range map[int64]int64{0: 8 << 20, 8 << 20: 8 << 20, 9000 * 8 << 20: 8 << 20, 9000*8<<20 + 1: 9 << 20, 1 << 40: 117 << 20, 5 << 40: 583 << 20} {
-		got := partLength(size)
-		if got != want || got%partUnit != 0 || (size+got-1)/got > maxParts {
-			t.Errorf("parts of %d have %d bytes, want %d", size, got, want)
-		}
-	}
-}
-
 // narrow is a store with checksums of parts, whose answers break if they are large.
 type narrow struct {
 	inMemory

@@ -23,15 +23,9 @@ type Store interface {
 	// of that id is returned. An offset at or after the end is an error that wraps ErrRange.
 	Get(ctx context.Context, key, id string, offset, n int64) (*Body, error)
 
-	// Put writes a small object. If only is not nil, it replaces only the object with that id or, with an empty id, no
-	// object; otherwise the error wraps source.ErrChanged.
-	Put(ctx context.Context, key string, data []byte, only *string) error
-
-	// Upload begins an object of several parts.
-	Upload(ctx context.Context, key string, size int64) (Upload, error)
-
-	// Delete removes an object. It is not an error if there is none.
-	Delete(ctx context.Context, key string) error
+	// Put writes a small object. It replaces only the object with that id or, with an empty id, no object; otherwise the
+	// error wraps source.ErrChanged.
+	Put(ctx context.Context, key string, data []byte, id string) error
 
 	// Close closes the connections. Pending and later calls fail.
 	Close() error
@@ -39,7 +33,7 @@ type Store interface {
 
 // Directories is a Store in which a directory can exist without any key below it.
 type Directories interface {
-	// IsDir reports whether there is a directory of this name. Delete removes it if nothing is in it.
+	// IsDir reports whether there is a directory of this name.
 	IsDir(ctx context.Context, key string) (bool, error)
 }
 
@@ -78,17 +72,6 @@ type Body struct {
 	Check func(all []byte) bool
 	// CRC32C is the checksum (Castagnoli) of the whole object, nil if it is not known.
 	CRC32C *uint32
-}
-
-// Upload is an object that is sent in parts of one size, of which only the last one may be shorter. It is used by one
-// goroutine.
-type Upload interface {
-	// Part sends a part that is not the last one. Its bytes do not change after the call.
-	Part(ctx context.Context, data []byte) error
-	// Complete sends the last part and makes an object of all.
-	Complete(ctx context.Context, last []byte) error
-	// Abort removes the parts.
-	Abort(ctx context.Context) error
 }
 
 // file returns the file of an object by its name relative to a directory.

@@ -39,7 +39,7 @@ func (s *Source) WriteSmall(ctx context.Context, db, name string, data []byte, t
 	if err := source.CheckTag(now, err, tag); err != nil {
 		return s.fail(ctx, "write", key, err)
 	}
-	err = s.store.Put(ctx, key, data, &tag)
+	err = s.store.Put(ctx, key, data, tag)
 	if err == nil {
 		return nil
 	}

@@ -132,17 +132,13 @@ func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
 
 // Put writes an object. A server that does not implement conditional requests gets a plain one: then, of two that write at
 // the same instant, both may succeed.
-func (s *store) Put(ctx context.Context, key string, data []byte, only *string) error {
-	in := &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data)}
-	switch {
-	case only == nil:
-	case *only == "":
-		in.IfNoneMatch = aws.String("*")
-	default:
-		in.IfMatch = only
+func (s *store) Put(ctx context.Context, key string, data []byte, id string) error {
+	in := &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data), IfMatch: &id}
+	if id == "" {
+		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
 	_, err := s.client.PutObject(ctx, in, plainChecksums)
-	if status, _ := response(err); status == http.StatusNotImplemented && only != nil {
+	if status, _ := response(err); status == http.StatusNotImplemented {
 		in.Body, in.IfMatch, in.IfNoneMatch = bytes.NewReader(data), nil, nil
 		_, err = s.client.PutObject(ctx, in, plainChecksums)
 	}
@@ -152,10 +148,4 @@ func (s *store) Put(ctx context.Context, key string, data []byte, only *string) 
 // plainChecksums omits the checksums in trailers that older servers reject.
 func plainChecksums(o *sdk.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-}
-
-// Delete removes an object.
-func (s *store) Delete(ctx context.Context, key string) error {
-	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
-	return s.explain(ctx, err)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"sequins/input/sequencefile"
 	"sequins/source"
+	"sequins/test/process"
 )
 
 const (
@@ -35,6 +37,7 @@ type version struct {
 	size, slow int  // bytes of a part, about, and of slowPart; 0: as the others
 	marker     bool // _SUCCESS
 	lists      bool // _SUCCESS lists the files, as S3A's committers write it
+	built      bool // the parts are finished blocks, with their manifest and _SUCCESS
 }
 
 // next returns the version that replaces v.
@@ -59,6 +62,9 @@ func value(generation int, key string) string { return fmt.Sprintf("%d %s", gene
 // write writes the files of v to a new directory. They are years old, and the marker is the youngest.
 func (v version) write(t testing.TB, dir string) string {
 	t.Helper()
+	if v.built {
+		return v.build(t, dir)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +80,19 @@ func (v version) write(t testing.TB, dir string) string {
 			t.Fatal(err)
 		}
 		setTime(t, path, years.Add(time.Minute))
+	}
+	return dir
+}
+
+// build makes finished blocks of v in a new directory.
+func (v version) build(t testing.TB, dir string) string {
+	t.Helper()
+	v.built = false
+	from := v.write(t, filepath.Join(t.TempDir(), db, "1"))
+	cmd := exec.Command(process.Binary(t), "build", from, dir)
+	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
 }

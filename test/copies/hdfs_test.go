@@ -120,6 +120,7 @@ func TestHDFS(t *testing.T) {
 		{"distcp with a slow file", marked(slow), distcp()},
 		{"put", marked(even), put("")},
 		{"put without a marker and with a slow file", even, put(partName(2))},
+		{"put of finished blocks with a slow file", version{generation: 1, parts: 6, size: part, built: true}, put("part-00002.block")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

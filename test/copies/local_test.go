@@ -152,6 +152,7 @@ func TestDisk(t *testing.T) {
 			d.recursive(slices.Concat(names[1:4], names[:1], names[4:]))
 		}},
 		{"cp -r without a marker", small, func(d *disk) { d.recursive(d.names()) }},
+		{"in order of names, of finished blocks", version{generation: 1, parts: 8, size: 4 << 10, built: true}, func(d *disk) { d.inOrder("", d.names()...) }},
 		{"in order of names", marked(small), func(d *disk) { d.inOrder("", d.names()...) }},
 		{"in order of names with old times", marked(small), func(d *disk) { d.inOrder("-p", d.names()...) }},
 		{"in order of names with old times and without a marker", small, func(d *disk) { d.inOrder("-p", d.names()...) }},

@@ -94,6 +94,7 @@ func TestBucket(t *testing.T) {
 		{"small files without a marker", oneByOne, small},
 		{"parallel uploads in parts", inParallel, marked(large)},
 		{"parallel uploads in parts without a marker", inParallel, large},
+		{"finished blocks", oneByOne, version{generation: 1, parts: 8, size: 400 << 10, built: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

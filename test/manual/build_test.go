@@ -39,19 +39,23 @@ func TestBuilding(t *testing.T) {
 	checkJobs(t, n, text, jobs, source)
 }
 
-// checkJobs runs the last step of the script and of the DAG, with directories in place of HDFS.
+// checkJobs runs the last step of the script and of the DAG, with directories and cp in place of HDFS and hdfs.
 func checkJobs(t *testing.T, n *process.Node, text, jobs, source string) {
 	t.Helper()
-	joined := strings.ReplaceAll(text, "\"\n    \"", "")
-	found := regexp.MustCompile(`sequins build --force [^"\n]* hdfs://namenode/sequins/words/[^"\n]*`).FindAllString(joined, -1)
-	if len(found) != 2 {
-		t.Fatalf("the jobs run %q", found)
+	text = strings.ReplaceAll(text, "\"\n    \"", "") // the command of the DAG, in pieces
+	script := regexp.MustCompile(`(?m)^sequins build .*hdfs://(?:.*\n)+?rm -r .*$`).FindString(text)
+	dag := regexp.MustCompile(`bash_command="(.*)"`).FindStringSubmatch(text)
+	if script == "" || dag == nil {
+		t.Fatalf("the jobs are %q and %q", script, dag)
 	}
-	for i, command := range found {
+	for i, command := range []string{strings.ReplaceAll(script, "\n", " && "), dag[1]} {
 		day := []string{"2026-03-01", "2026-03-02"}[i]
-		command = strings.NewReplacer("sequins/words/2026-01-31", "sequins/words/"+day, "{{ ds }} hdfs", "2026-01-31 hdfs").Replace(command)
-		command = strings.NewReplacer("hdfs://namenode/jobs", jobs, "hdfs://namenode/sequins", source, "{{ ds }}", day, "/etc/sequins.conf", n.Conf).Replace(command)
-		runIt(t, n, command)
+		if err := os.Rename(filepath.Join(jobs, "words", []string{"2026-01-31", "2026-03-01"}[i]), filepath.Join(jobs, "words", day)); err != nil {
+			t.Fatal(err)
+		}
+		command = strings.NewReplacer("{{ ds }}", day, "2026-01-31", day, "hdfs dfs -put -f", "cp -r", "hdfs://namenode/jobs", jobs, "hdfs://namenode/sequins", source,
+			"/data/built", t.TempDir(), "/etc/sequins.conf", n.Conf).Replace(command)
+		runIt(t, n, "bash -c '"+command+"'")
 		n.WaitCurrent(t, "words", day)
 	}
 }

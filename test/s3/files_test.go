@@ -98,9 +98,7 @@ func TestBlocksOfABucket(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := buildInto(t, conf, writeLarge(t), "large/1"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	buildInto(t, g, conf, writeLarge(t), "large/1")
 	base := "s3://" + gateway.Bucket + "/jobs/output/large/1"
 	code, out, errs := command(t, nil, "verify", "--config", conf, base)
 	if code != 0 || out != "2 files with 20 records are good\n" {

@@ -142,6 +142,6 @@ func TestTopNeedsATerminal(t *testing.T) {
 	s := newShell(t, 120, 10)
 	s.line("sequins top | cat; TERM=dumb sequins top; echo exit $?")
 	s.waitFor("two errors", func(screen string) bool {
-		return strings.Count(screen, "sequins: top needs a terminal: use sequins status --watch") == 2 && strings.Contains(screen, "exit 1")
+		return strings.Count(screen, "sequins: top needs a terminal: use sequins status") == 2 && strings.Contains(screen, "exit 1")
 	})
 }

@@ -1,0 +1,193 @@
+package reads
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+
+	"sequins/gate"
+	"sequins/version"
+)
+
+// Comparison reads two versions of a db in order, partition by partition, whether or not they are served. It follows reports
+// of nodes, as a version that is not served is not advertised. Its methods are for one goroutine.
+type Comparison struct {
+	Before, After *Read
+	ctx           context.Context
+	reserved      int64
+}
+
+// Compare acquires two versions of a db by name. If one of them is not on this node, missing is its name and the outcome
+// NotHere; the others are NoDB and Busy. After Found, the caller must call Close. Reads end with ctx.
+func (rd *Reader) Compare(ctx context.Context, db, before, after string) (c *Comparison, missing string, o Outcome) {
+	set := rd.catalog.Set([]byte(db))
+	if set == nil {
+		return nil, "", NoDB
+	}
+	c = &Comparison{ctx: ctx}
+	if c.Before = rd.readVersion(set, before); c.Before == nil {
+		return nil, before, NotHere
+	}
+	if c.After = rd.readVersion(set, after); c.After == nil {
+		c.Close()
+		return nil, after, NotHere
+	}
+	if !c.reserve(rd) {
+		c.Close()
+		return nil, "", Busy
+	}
+	return c, "", Found
+}
+
+// readVersion returns a Read of a version that holds it until LetGo; nil if it is not on this node.
+func (rd *Reader) readVersion(set *version.Set, name string) *Read {
+	h := set.AcquireVersion(name, "")
+	if h == nil {
+		return nil
+	}
+	r := rd.NewRead()
+	r.query = &Query{DB: []byte(set.DB())}
+	r.db, r.handle, r.holders = rd.database(r.query.DB), h, holders(h)
+	r.labels = r.db.labelsOf(rd, h)
+	r.Version, r.Content = r.labels.version, r.labels.content
+	return &r
+}
+
+// holders returns the nodes that report or advertise each partition.
+func holders(h *version.Handle) [][]string {
+	all := make([][]string, h.Partitions())
+	for addr, data := range h.Reports() {
+		report, err := gate.ParseReport(data)
+		if err != nil {
+			continue // as if the node had not reported
+		}
+		for _, b := range report.Blocks {
+			if b.Partition < len(all) {
+				all[b.Partition] = append(all[b.Partition], addr)
+			}
+		}
+	}
+	for p := range all {
+		all[p] = append(all[p], h.Peers(p)...)
+		slices.Sort(all[p])
+		all[p] = slices.Compact(all[p])
+	}
+	return all
+}
+
+// reserve counts the comparison as the ordered reads that it consists of, until Close. It returns false if there are too many.
+func (c *Comparison) reserve(rd *Reader) bool {
+	limit := int64(rd.opts.MaxScans)
+	var n int64
+	for _, r := range []*Read{c.Before, c.After} {
+		most := allPartitions(r.handle)
+		if c.Aligned() {
+			most = most[:min(1, len(most))]
+		}
+		bytes, _ := r.readAhead(most)
+		n += 1 + bytes/scanUnit
+	}
+	n = min(n, limit)
+	if rd.scans.Add(n) > limit {
+		rd.scans.Add(-n)
+		return false
+	}
+	c.reserved = n
+	return true
+}
+
+// Close releases the versions.
+func (c *Comparison) Close() {
+	c.Before.reader.scans.Add(-c.reserved)
+	for _, r := range []*Read{c.Before, c.After} {
+		if r != nil {
+			r.LetGo()
+		}
+	}
+}
+
+// Aligned reports whether both versions put each key into the same partition.
+func (c *Comparison) Aligned() bool {
+	a, b := c.Before.handle, c.After.handle
+	return a.Partitions() == b.Partitions() && a.Partitioner() == b.Partitioner()
+}
+
+// Partitions returns the number of partitions of versions that are aligned.
+func (c *Comparison) Partitions() int { return c.Before.handle.Partitions() }
+
+// Equal reports whether a partition of both versions has the same records, by hashes, and how many. It is false if that is
+// not known.
+func (c *Comparison) Equal(partition int) (records int64, equal bool) {
+	a, ok := c.Before.summary(c.ctx, partition)
+	if !ok {
+		return 0, false
+	}
+	b, ok := c.After.summary(c.ctx, partition)
+	return a.records, ok && a.hash != "" && a == b
+}
+
+// Scan begins to read a partition of both versions, or all partitions if it is negative. The scans before end. The outcome
+// is that of the first one that fails.
+func (c *Comparison) Scan(partition int) (before, after *Scan, o Outcome) {
+	scans := [2]*Scan{}
+	for i, r := range []*Read{c.Before, c.After} {
+		partitions := []int{partition}
+		if partition < 0 {
+			partitions = allPartitions(r.handle)
+		}
+		scans[i] = r.another(c.ctx)
+		_, span := r.readAhead(partitions)
+		if o := scans[i].start(partitions, span); o != Found {
+			return nil, nil, o
+		}
+	}
+	return scans[0], scans[1], Found
+}
+
+// another ends the scan of r and returns a new one.
+func (r *Read) another(ctx context.Context) *Scan {
+	if r.scan != nil {
+		r.scan.close()
+	}
+	return r.newScan(ctx, interval{}, false, 0)
+}
+
+// SameValue reports whether the current values of two scans are equal. If one of them cannot be read, its scan has ended.
+func (s *Scan) SameValue(other *Scan) bool {
+	a, b := &s.item, &other.item
+	switch {
+	case a.length != b.length:
+		return false
+	case !a.large:
+		return bytes.Equal(a.small, b.small)
+	case s.isLocal() && other.isLocal():
+		return a.local.Hash() == b.local.Hash()
+	}
+	x, y := s.Open(), other.Open()
+	defer x.Close() //nolint:errcheck // it was only read from
+	defer y.Close() //nolint:errcheck // it was only read from
+	return sameBytes(x, y, a.length)
+}
+
+// isLocal reports whether the current record is of a block on this node.
+func (s *Scan) isLocal() bool {
+	_, local := s.current.Source.(*localSource)
+	return local
+}
+
+// sameBytes reports whether two readers give the same n bytes.
+func sameBytes(x, y io.Reader, n int64) bool {
+	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for n > 0 {
+		size := min(n, int64(len(a)))
+		if _, err := io.ReadFull(x, a[:size]); err != nil {
+			return false
+		}
+		if _, err := io.ReadFull(y, b[:size]); err != nil || !bytes.Equal(a[:size], b[:size]) {
+			return false
+		}
+		n -= size
+	}
+	return true
+}
