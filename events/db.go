@@ -27,10 +27,9 @@ func (r *Recorder) DB(name string, log *slog.Logger) *DB {
 	return &DB{recorder: r, name: name, log: log}
 }
 
-// Forget drops the history and the counters of a removed database. The last events of the node stay.
+// Forget drops the history of a removed database. The last events of the node stay.
 func (d *DB) Forget() {
 	if r := d.recorder; r != nil {
-		r.metrics.Forget(d.name)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.history.forget(d.name)

@@ -148,11 +148,11 @@ func TestHistoryIsBounded(t *testing.T) {
 // A removed db has no counters, and a new one has them at 0.
 func TestCountersOfDBs(t *testing.T) {
 	r, m := recorder(t)
-	db := r.DB("words", quiet)
+	r.DB("words", quiet)
 	if text := exposed(t, m); !strings.Contains(text, `{db="words",kind="failed"} 0`) {
 		t.Errorf("no counter at 0:\n%s", text)
 	}
-	db.Forget()
+	m.Forget("words")
 	if text := exposed(t, m); strings.Contains(text, `db="words"`) {
 		t.Errorf("counters of a removed db:\n%s", text)
 	}
