@@ -393,7 +393,8 @@ func (d *db) prepare(in content.Input) version.Event {
 func (d *db) reportLoaded(in content.Input, l *loading) {
 	if !l.reported {
 		l.reported = true
-		d.events.Loaded(in.Name, loadproc.Figures(l.outcome(), time.Now())...)
+		outcome, now := l.outcome(), time.Now()
+		d.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -110,6 +112,10 @@ func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *ration) status.Answer {
 	a := status.Answer{Peer: p}
 	if err := c.get(ctx, p.Addr, part, left, &a.Status); err != nil {
+		var op *net.OpError // adds the address, which is known
+		if errors.As(err, &op) && op.Op == "dial" {
+			err = op.Err
+		}
 		a.Error = strings.Join(strings.Fields(err.Error()), " ")
 		a.Status = status.Status{}
 		return a
