@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"sequins/blocks/internal/file"
 	"sequins/blocks/internal/index"
 )
 
@@ -13,13 +12,6 @@ const maxHeld = 128 << 20
 
 // heldBytes is how many bytes are kept.
 var heldBytes atomic.Int64
-
-// Usage returns what the blocks of the process take: how many of their files are open, how many are mapped into memory,
-// and how many bytes of pages of small blocks are on the heap.
-func Usage() (files, maps int, held int64) {
-	files, maps = file.Usage()
-	return files, maps, heldBytes.Load()
-}
 
 // heldPages are the pages of a small block that have been read and found whole, as they lie in the file.
 type heldPages []atomic.Pointer[byte]

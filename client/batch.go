@@ -1,32 +1,27 @@
 package client
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
-	gobinary "encoding/binary"
+	"sequins/internal/wire"
 )
-
-// absent is the length that stands for an absent key.
-const absent = math.MaxUint32
 
 var errBatch = errors.New("the answer has not one value for each key")
 
-// encodeBatch renders keys as the body of a request: each is its length, as four bytes in big-endian order, and its
-// bytes.
+// encodeBatch renders keys as the body of a request.
 func encodeBatch(keys [][]byte) ([]byte, error) {
 	size := 0
 	for _, key := range keys {
 		if err := checkKey(key); err != nil {
 			return nil, err
 		}
-		size += 4 + len(key)
+		size += wire.LengthSize + len(key)
 	}
 	b := make([]byte, 0, size)
 	for _, key := range keys {
-		b = gobinary.BigEndian.AppendUint32(b, uint32(len(key)))
-		b = append(b, key...)
+		b = wire.AppendFrame(b, key)
 	}
 	return b, nil
 }
@@ -34,18 +29,18 @@ func encodeBatch(keys [][]byte) ([]byte, error) {
 // decodeBatch splits the body of an answer into n values of at most limit bytes, which share its memory. The value of
 // an absent key is nil.
 func decodeBatch(b []byte, n int, limit int64) ([][]byte, error) {
-	if len(b)/4 < n {
+	if len(b)/wire.LengthSize < n {
 		return nil, errBatch
 	}
 	values := make([][]byte, n)
 	for i := range values {
-		if len(b) < 4 {
+		if len(b) < wire.LengthSize {
 			return nil, errBatch
 		}
-		size := gobinary.BigEndian.Uint32(b)
-		b = b[4:]
+		size := binary.BigEndian.Uint32(b)
+		b = b[wire.LengthSize:]
 		switch {
-		case size == absent:
+		case size == wire.Absent:
 			continue
 		case int64(size) > limit:
 			return nil, fmt.Errorf("%w: a value of %d bytes, and the client's limit is %d", ErrTooLarge, size, limit)

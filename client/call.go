@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"sequins/internal/wire"
 )
 
 // call is one Get or MultiGet.
@@ -16,9 +18,8 @@ type call struct {
 	c         *Client
 	d         *database
 	path      string
-	body      []byte // of MultiGet
-	keys      int    // of MultiGet
-	atLeast   string // the version that the session has seen
+	request       // of MultiGet with its body; wants what the session has seen
+	keys      int // of MultiGet
 	limit     int64
 	late      *lateness
 	preferred func(m *partitions) []int
@@ -239,8 +240,8 @@ func (r *race) overtaken() {
 
 // attempt asks one node.
 func (r *race) attempt(ctx context.Context, run *runner) result {
-	a, err := r.c.send(ctx, &request{
-		node: run.node, path: r.path, body: r.body, atLeast: r.atLeast, limit: r.limit,
+	a, err := r.c.try(ctx, &attempt{
+		request: r.request, node: run.node, path: r.path, limit: r.limit,
 		sent: func() { run.sent.Store(int64(r.c.now())) },
 		began: func() {
 			close(run.began)
@@ -266,7 +267,7 @@ func (r *race) failed(ctx context.Context, n *node, err error) *failure {
 
 // check returns the answer in a reply, or why there is none.
 func (cl *call) check(a *reply) (*answer, *failure) {
-	behind := a.version != "" && a.version < cl.atLeast
+	behind := a.version != "" && a.version < cl.want.AtLeast
 	switch {
 	case behind && (a.status == http.StatusOK || a.status == http.StatusNotFound || a.status == http.StatusServiceUnavailable):
 		return nil, &failure{err: fmt.Errorf("%w: it serves %s", ErrBehind, a.version), temporary: true, wait: a.retryAfter}
@@ -286,7 +287,7 @@ func (cl *call) check(a *reply) (*answer, *failure) {
 
 // checkBatch returns the answer of a MultiGet.
 func (cl *call) checkBatch(a *reply) (*answer, *failure) {
-	if a.media != binary {
+	if a.media != wire.Bytes {
 		return nil, &failure{err: fmt.Errorf("an answer of type %.100q", a.media), failing: true}
 	}
 	values, err := decodeBatch(a.body, cl.keys, cl.c.opts.MaxValue)

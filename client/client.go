@@ -8,22 +8,24 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sequins/internal/wire"
 )
 
 // Client reads from the nodes of one cluster. It is safe for concurrent use, and there should be one of it.
 type Client struct {
-	opts          Options
-	scheme        string
-	authorization string
-	seeds         []*node
-	gets, others  http.RoundTripper
-	started       time.Time
-	late          *lateness // of Get
-	lateBatch     *lateness // of MultiGet
-	budget        *budget
-	calls         atomic.Int64
-	attempts      atomic.Int64
-	hedged        atomic.Int64
+	caller
+	opts         Options
+	scheme       string
+	seeds        []*node
+	gets, others http.RoundTripper
+	started      time.Time
+	late         *lateness // of Get
+	lateBatch    *lateness // of MultiGet
+	budget       *budget
+	calls        atomic.Int64
+	attempts     atomic.Int64
+	hedged       atomic.Int64
 
 	ctx     context.Context // canceled by Close
 	cancel  context.CancelFunc
@@ -60,7 +62,7 @@ type Stats struct {
 }
 
 // MaxKey is the maximum length of a key in bytes.
-const MaxKey = 64 << 10
+const MaxKey = wire.MaxKey
 
 // maxDBs is the number of databases that a client remembers. Names that do not exist count until others take their
 // place.
@@ -76,12 +78,9 @@ func New(o Options) (*Client, error) {
 	if !validToken(o.Token) {
 		return nil, fmt.Errorf("client: %w: Options.Token has characters that a header cannot have", ErrInvalid)
 	}
-	c := &Client{opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
+	c := &Client{caller: newCaller(o.Token, o.AttemptTimeout), opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
 	if o.Transport == nil {
-		c.gets, c.others = o.newTransport(), o.newTransport()
-	}
-	if o.Token != "" {
-		c.authorization = "Bearer " + o.Token
+		c.gets, c.others = newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode), newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode)
 	}
 	for _, addr := range seeds {
 		n := c.newNode(addr)
@@ -149,7 +148,7 @@ func (c *Client) get(ctx context.Context, db string, key []byte, atLeast string)
 	if err != nil {
 		return Value{}, err
 	}
-	cl := &call{c: c, d: d, path: pathOf(db, key), atLeast: atLeast, limit: c.opts.MaxValue, late: c.late}
+	cl := &call{c: c, d: d, path: pathOf(db, key), request: request{want: Want{AtLeast: atLeast}}, limit: c.opts.MaxValue, late: c.late}
 	cl.preferred = func(m *partitions) []int { return shuffled(m.of(key)) }
 	a, err := cl.run(ctx)
 	switch {
@@ -186,7 +185,8 @@ func (c *Client) multiGet(ctx context.Context, db string, keys [][]byte, atLeast
 		return Batch{}, err
 	}
 	limit := c.opts.MaxBatch + 4*int64(len(keys))
-	cl := &call{c: c, d: d, path: "/" + db + "/", body: body, keys: len(keys), atLeast: atLeast, limit: limit, late: c.lateBatch}
+	cl := &call{c: c, d: d, path: "/" + db + "/", keys: len(keys), limit: limit, late: c.lateBatch}
+	cl.request = request{body: body, accept: wire.Bytes, want: Want{AtLeast: atLeast}}
 	cl.preferred = func(m *partitions) []int { return m.ofAll(keys, rand.Shuffle) }
 	a, err := cl.run(ctx)
 	if err != nil {
@@ -200,24 +200,6 @@ func checkKey(key []byte) error {
 		return fmt.Errorf("%w: a key of %d bytes, and the limit is %d", ErrInvalid, len(key), MaxKey)
 	}
 	return nil
-}
-
-// pathOf returns the path of a key, in which all bytes but unreserved characters are escaped.
-func pathOf(db string, key []byte) string {
-	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len("//")+len(db)+len(key)+16)
-	b = append(append(append(b, '/'), db...), '/')
-	for _, c := range key {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
-			b = append(b, c)
-		case c == '.' && len(key) > 2: // "." and ".." alone are segments that proxies remove
-			b = append(b, c)
-		default:
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return string(b)
 }
 
 // database returns the state of a db.

@@ -85,7 +85,7 @@ func (d *database) fetch(ctx context.Context, next *route) bool {
 
 // fetchFrom requests the map from one node.
 func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
-	a, err := d.c.send(ctx, &request{node: n, path: "/" + d.name + "/?partitions", limit: maxMap})
+	a, err := d.c.try(ctx, &attempt{node: n, path: "/" + d.name + "/?partitions", limit: maxMap})
 	switch {
 	case errors.Is(err, errNoConnection):
 		return nil, err

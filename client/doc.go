@@ -1,7 +1,8 @@
-// Package client reads from nodes of sequins: it asks a node that holds the key's partition directly, asks another
-// one when that is late or fails, and returns what the first usable answer has.
+// Package client reads from nodes of sequins. A Client asks a node that holds the key's partition directly, asks another
+// one when that is late or fails, and returns what the first usable answer has. A Node asks the node that somebody has
+// named, and its errors say what to do. Both send requests in exchange.go.
 //
-// A call passes through these parts:
+// A call of a Client passes through these parts:
 //
 //	Client.Get, MultiGet  check the arguments; a Session adds the version that it has seen (session.go)
 //	database              the map from keys to nodes, GET /<db>?partitions, refreshed in the background (partitions.go)

@@ -1,77 +1,134 @@
 package client
 
 import (
-	"sync/atomic"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
+
+	"sequins/status"
 )
 
-// node is what the client knows of the health of an address. A node that fails is asked after all others, and once
-// in a while before them, so that its recovery is noticed.
-type node struct {
-	addr string
-	seed bool
-
-	gets, others chan struct{} // as many elements as connections of Client.gets and Client.others are in use; nil without limit
-
-	strikes atomic.Int32 // lost races since the last answer or failure
-	failed  atomic.Int32 // failures since the last answer
-	retryAt atomic.Int64 // time of the client's clock before which a failing node is asked last
+// NodeOptions are the settings of a Node.
+type NodeOptions struct {
+	// URL is http:// or https:// and host:port. A user and a password in it are sent if there is no token, as proxies may want
+	// them, and not shown.
+	URL string
+	// Token is sent as a bearer token; "" if there is none.
+	Token string
+	// TLS is the configuration for https; nil verifies certificates against the roots of the system.
+	TLS *tls.Config
+	// Silence is how long the node may send nothing. 0 means DefaultSilence.
+	Silence time.Duration
 }
+
+// DefaultSilence is the default of NodeOptions.Silence.
+const DefaultSilence = 10 * time.Second
 
 const (
-	// maxStrikes is the number of races in a row that a node may lose.
-	maxStrikes = 3
-	// minPause and maxPause bound the time for which a failing node is asked last. It doubles with each failure.
-	minPause = 500 * time.Millisecond
-	maxPause = 15 * time.Second
+	// maxStatus limits a status, in bytes. A hundred thousand versions fit.
+	maxStatus = 64 << 20
+	// maxLine limits the part of an error's text that is shown, in bytes.
+	maxLine = 200
 )
 
-// newNode returns the state of a node. c.mu is held, or c not yet in use.
-func (c *Client) newNode(addr string) *node {
-	n := &node{addr: addr}
-	if c.opts.Transport == nil {
-		n.gets, n.others = make(chan struct{}, c.opts.MaxConnsPerNode), make(chan struct{}, c.opts.MaxConnsPerNode)
+// Node sends requests to one node that somebody has named: for its status, values, ranges of keys, and the differences
+// between versions. It differs from Client, which asks whichever node answers first, tries again, and holds values in memory:
+// a person who names a node wants to know what that node says, and at once what is wrong if it does not answer. What can be
+// passed on is not kept in memory. It is safe for concurrent use.
+type Node struct {
+	caller
+	url, shown string // shown has no user, password and query
+	transport  *http.Transport
+}
+
+// NewNode returns a client of one node, which the caller must close. It does not connect.
+func NewNode(o NodeOptions) *Node {
+	if o.Silence <= 0 {
+		o.Silence = DefaultSilence
 	}
-	return n
+	o.URL = strings.TrimRight(o.URL, "/")
+	return &Node{caller: newCaller(o.Token, o.Silence), url: o.URL, shown: withoutUser(o.URL), transport: newTransport(o.TLS, o.Silence, 0)}
 }
 
-// answered records a usable answer.
-func (n *node) answered() {
-	if n.strikes.Load() != 0 || n.failed.Load() != 0 {
-		n.strikes.Store(0)
-		n.failed.Store(0)
+// URL returns the URL of the node without user, password and query.
+func (c *Node) URL() string { return c.shown }
+
+// withoutUser returns a URL, which need not be valid, without user, password and query.
+func withoutUser(base string) string {
+	scheme, rest, ok := strings.Cut(base, "://")
+	if !ok {
+		return base
 	}
-}
-
-// fail records a failure.
-func (n *node) fail(now time.Duration) {
-	n.retryAt.Store(int64(now + pause(n.failed.Add(1))))
-}
-
-// lost records that a hedged request or the deadline of a call was faster. Several in a row are a failure, and each one
-// while the node is failing: a node that never answers would otherwise never be found out, because its requests are
-// canceled.
-func (n *node) lost(now time.Duration) {
-	if n.strikes.Add(1) >= maxStrikes || n.failed.Load() > 0 {
-		n.strikes.Store(0)
-		n.fail(now)
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
 	}
+	return scheme + "://" + rest
 }
 
-// pause returns for how long a node is asked last after a number of failures.
-func pause(failures int32) time.Duration {
-	return min(minPause<<min(max(failures-1, 0), 10), maxPause)
-}
+// Close closes the connections.
+func (c *Node) Close() { c.transport.CloseIdleConnections() }
 
-// isFailing reports whether the node has failed and not answered since.
-func (n *node) isFailing() bool { return n.failed.Load() > 0 }
-
-// admit reports whether the node may be asked before others. If it is failing, it admits one call after each pause.
-func (n *node) admit(now time.Duration) bool {
-	failures := n.failed.Load()
-	if failures == 0 {
-		return true
+// get returns the answer to a request, which must be 200. db is the database of the request, "" for none.
+func (c *Node) get(ctx context.Context, db string, r request) (*response, error) {
+	r.url = c.url + r.url
+	a, err := c.send(ctx, c.transport, &r)
+	switch {
+	case errors.Is(err, errURL):
+		return nil, &NodeError{URL: c.shown, text: "is not the URL of a node"}
+	case errors.Is(err, ErrStrange):
+		return nil, &NodeError{Kind: ErrStrange, URL: c.shown, text: notSequins, cause: err}
+	case err != nil:
+		return nil, c.unreachable(ctx, err)
 	}
-	at := n.retryAt.Load()
-	return int64(now) >= at && n.retryAt.CompareAndSwap(at, int64(now+pause(failures)))
+	a.body.explain = c.brokenOff
+	if a.status == http.StatusOK {
+		return a, nil
+	}
+	defer a.body.Close() //nolint:errcheck // it is only read
+	return nil, c.refused(a, db)
+}
+
+// Status returns the status of the node and, as it was sent, its JSON.
+func (c *Node) Status(ctx context.Context) (st status.Status, raw []byte, err error) {
+	a, err := c.get(ctx, "", request{url: "/", accept: "text/plain, application/json;q=0.9"} /* errors as text */)
+	if err != nil {
+		return st, nil, err
+	}
+	defer a.body.Close() //nolint:errcheck // it is only read
+	raw, err = io.ReadAll(io.LimitReader(a.body, maxStatus+1))
+	switch {
+	case err != nil:
+		return st, nil, err
+	case len(raw) > maxStatus:
+		return st, nil, &NodeError{Kind: ErrStrange, URL: c.shown, text: fmt.Sprintf("answers with more than %d bytes", maxStatus)}
+	}
+	if err := json.Unmarshal(raw, &st); err != nil || st.DBs == nil {
+		return st, nil, &NodeError{Kind: ErrStrange, URL: c.shown, text: notSequins}
+	}
+	return st, raw, nil
+}
+
+// notSequins describes an answer that is not one of a node.
+const notSequins = "does not answer as sequins does"
+
+// Diff returns the lines of JSON that compare two versions of a db, and with list also each key that differs. The answer may
+// take long to begin.
+func (c *Node) Diff(ctx context.Context, db, before, after string, list bool) (io.ReadCloser, error) {
+	path := "/" + url.PathEscape(db) + "?diff=" + url.QueryEscape(before+".."+after)
+	if list {
+		path += "&list"
+	}
+	a, err := c.get(ctx, db, request{url: path, accept: "application/x-ndjson", patient: true})
+	if err != nil {
+		return nil, err
+	}
+	return a.body, nil
 }

@@ -129,18 +129,3 @@ func validAddr(s string) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_:", r))
 	}) < 0
 }
-
-// newTransport returns a transport of its own pool of connections.
-func (o Options) newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: o.AttemptTimeout, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        o.TLS,
-		TLSHandshakeTimeout:    o.AttemptTimeout,
-		MaxConnsPerHost:        o.MaxConnsPerNode,
-		MaxIdleConnsPerHost:    o.MaxConnsPerNode,
-		IdleConnTimeout:        90 * time.Second, // nodes close connections after two minutes by default
-		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true,
-	}
-}

@@ -2,10 +2,8 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"regexp"
-	"strings"
 	"time"
 
 	"sequins/status"
@@ -27,10 +25,9 @@ func (r *Recorder) DB(name string, log *slog.Logger) *DB {
 	return &DB{recorder: r, name: name, log: log}
 }
 
-// Forget drops the history and the counters of a removed database. The last events of the node stay.
+// Forget drops the history of a removed database. The last events of the node stay.
 func (d *DB) Forget() {
 	if r := d.recorder; r != nil {
-		r.metrics.Forget(d.name)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.history.forget(d.name)
@@ -49,9 +46,9 @@ func (d *DB) Found(name string, changed bool) {
 	d.event(slog.LevelInfo, "version found", name, status.EventFound, reason)
 }
 
-// Loaded records that the partitions of this node are loaded. attrs are figures of the load, as for slog.
-func (d *DB) Loaded(name string, attrs ...any) {
-	d.event(slog.LevelInfo, "load finished", name, status.EventLoaded, describe(attrs), attrs...)
+// Loaded records that the partitions of this node are loaded. summary and attrs have the figures of the load, for people and for slog.
+func (d *DB) Loaded(name, summary string, attrs ...any) {
+	d.event(slog.LevelInfo, "load finished", name, status.EventLoaded, summary, attrs...)
 }
 
 // Held records that a gate keeps a version from being served.
@@ -125,13 +122,4 @@ func (d *DB) Removed(name string, changed bool) {
 func (d *DB) event(level slog.Level, msg, name string, kind status.EventKind, reason string, attrs ...any) {
 	d.log.Log(context.Background(), level, msg, append([]any{"version", name}, attrs...)...)
 	d.recorder.record(d.name, name, kind, reason)
-}
-
-// describe returns the attributes of a line of the log as a text: files 4/4, records 1000.
-func describe(attrs []any) string {
-	var parts []string
-	for i := 0; i+1 < len(attrs); i += 2 {
-		parts = append(parts, fmt.Sprintf("%v %v", attrs[i], attrs[i+1]))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -28,8 +28,8 @@ type Options struct {
 	Target *Target
 	// Build is the version of the program, for the header User-Agent.
 	Build string
-	// Metrics counts events; it may be nil.
-	Metrics *metrics.Events
+	// Metrics counts events.
+	Metrics metrics.Events
 	// Logger logs failures of the webhook; nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -39,7 +39,7 @@ type Options struct {
 type Recorder struct {
 	node    string
 	boot    string // random, common to the ids of the events of this process
-	metrics *metrics.Events
+	metrics metrics.Events
 	webhook *webhook
 
 	mu      sync.Mutex

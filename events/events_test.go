@@ -35,7 +35,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // tellAll records one event of each kind.
 func tellAll(d *events.DB) {
 	d.Found("2", false)
-	d.Loaded("2", "files", "4/4", "records", 1000)
+	d.Loaded("2", "1,000 records", "files", "4/4", "records", 1000)
 	d.Held("2", "half of the records are missing")
 	d.Approved("2", "by ana: it is right")
 	d.Active("2", "1", 1234567*time.Microsecond)
@@ -72,7 +72,7 @@ level=INFO msg="version removed" db=words version=2
 	}
 	wantHistory := []string{
 		"removed 2 ", "failed 3 part-r-00001: damaged", "rolled_back 1 from 2: wrong prices", "pinned 1 pinned to 1 (by ana)",
-		"active 2 instead of 1", "approved 2 by ana: it is right", "held 2 half of the records are missing", "loaded 2 files 4/4, records 1000", "found 2 ",
+		"active 2 instead of 1", "approved 2 by ana: it is right", "held 2 half of the records are missing", "loaded 2 1,000 records", "found 2 ",
 	}
 	var got []string
 	ids := map[string]bool{}
@@ -148,11 +148,11 @@ func TestHistoryIsBounded(t *testing.T) {
 // A removed db has no counters, and a new one has them at 0.
 func TestCountersOfDBs(t *testing.T) {
 	r, m := recorder(t)
-	db := r.DB("words", quiet)
+	r.DB("words", quiet)
 	if text := exposed(t, m); !strings.Contains(text, `{db="words",kind="failed"} 0`) {
 		t.Errorf("no counter at 0:\n%s", text)
 	}
-	db.Forget()
+	m.Forget("words")
 	if text := exposed(t, m); strings.Contains(text, `db="words"`) {
 		t.Errorf("counters of a removed db:\n%s", text)
 	}

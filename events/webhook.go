@@ -47,7 +47,7 @@ type webhook struct {
 	client    *http.Client
 	userAgent string
 	log       *slog.Logger
-	metrics   *metrics.Events
+	metrics   metrics.Events
 
 	ctx    context.Context // of requests
 	cancel context.CancelFunc

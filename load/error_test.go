@@ -294,10 +294,10 @@ func TestCancelWhileTheSourceHangs(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 2, keys(10_000)...), sequencefile.WriterOptions{})
-	m := metrics.New().Load
-	l := New(w.src, w.store, m, Options{})
+	m := metrics.New()
+	l := New(w.src, w.store, m.Load, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	planned := gather(t, m)
+	planned := gather(t, m.Registry())
 	if n := planned["sequins_load_records_total"]; n < 2*sampleFirst || n > 50_000 {
 		t.Errorf("%v records were counted for the plan", n)
 	}
@@ -308,11 +308,11 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.newStore()
-	l = New(w.src, w.store, m, Options{})
+	l = New(w.src, w.store, m.Load, Options{})
 	if err := l.Load(t.Context(), plan, all(plan), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	got := gather(t, m)
+	got := gather(t, m.Registry())
 	for name, want := range map[string]float64{
 		"sequins_load_records_total":  10_000 + planned["sequins_load_records_total"],
 		"sequins_load_bytes_total":    float64(plan.Files[0].Size+plan.Files[1].Size) + planned["sequins_load_bytes_total"],
@@ -325,11 +325,9 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// gather returns the counters and gauges of a collector by name.
-func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
+// gather returns the counters and gauges of a registry by name.
+func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(c)
 	got := map[string]float64{}
 	for _, family := range check(reg.Gather())(t) {
 		for _, m := range family.Metric {

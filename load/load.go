@@ -125,7 +125,7 @@ func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
 		opts.Memory = DefaultMemory
 	}
 	if m == nil {
-		m = (*metrics.Load)(nil) // counts nothing
+		m = metrics.Load{} // counts nothing
 	}
 	return &Loader{src: marked{src}, store: local, metrics: m, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }

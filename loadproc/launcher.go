@@ -32,8 +32,8 @@ type Launcher struct {
 	Source any
 	// Lock is a file that the processes inherit, see store.Store.LockFile. It may be nil.
 	Lock *os.File
-	// Metrics counts bytes, records and files read. It may be nil.
-	Metrics *metrics.Load
+	// Metrics counts bytes, records and files read.
+	Metrics metrics.Load
 	// Program returns the command that calls Main; nil means this program with the argument Command.
 	Program func(context.Context) *exec.Cmd
 	// Free returns the free bytes of the disk that blocks are written to, if that is known; nil disables checks of the disk.

@@ -181,7 +181,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
 		case e.Linked != nil && ahead.Link:
-			p.launcher.Metrics.Unchanged(p.db, int64(e.Linked.Partitions), e.Linked.Bytes)
+			p.launcher.Metrics.Unchanged(p.db, e.Linked.Partitions)
 			return nil
 		case e.Ended != nil && !ahead.Link:
 			p.ended = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"sequins/internal/human"
 	"sequins/load"
 	"sequins/status"
 )
@@ -27,6 +28,18 @@ func Progress(s load.Snapshot, now time.Time) *status.Progress {
 		p.ETA = seconds(now.Add(time.Duration(left * float64(took))))
 	}
 	return p
+}
+
+// Summary describes a load that has ended, for people: 2,000,000 records of 78.0 MiB in 2 min 42 s.
+func Summary(s load.Snapshot, now time.Time) string {
+	text := fmt.Sprintf("%s records of %s in %s", human.Count(s.Records), human.Size(s.BytesDone), human.Took(now.Sub(s.Started)))
+	if s.Reused > 0 {
+		text += fmt.Sprintf(", %d of %s not changed", s.Reused, human.Plural(int(s.Partitions), "partition"))
+	}
+	if s.LeftOut > 0 {
+		text += fmt.Sprintf(", %s left out", human.Count(s.LeftOut))
+	}
+	return text
 }
 
 // Figures returns log attributes of the progress of a load: amounts, rate and estimated remaining time.

@@ -72,10 +72,9 @@ type progress struct {
 	FilesLeft *int64          `json:"files_left,omitempty"`
 }
 
-// linked reports how many blocks of other contents were linked, and their size.
+// linked reports how many blocks of other contents were linked.
 type linked struct {
-	Partitions int   `json:"partitions"`
-	Bytes      int64 `json:"bytes"`
+	Partitions int `json:"partitions"`
 }
 
 // ended reports the end of a load.

@@ -161,7 +161,7 @@ func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead
 		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
 		w.tell(partitions, made)
 	}
-	return w.send(event{Linked: &linked{len(made), bytes}})
+	return w.send(event{Linked: &linked{len(made)}})
 }
 
 // listen executes orders. It exits the process at the end of the input, when the node has died or wants the

@@ -35,26 +35,22 @@ func (c *Cluster) SetState(f func() ClusterState) { c.state.Store(&f) }
 func (c *Cluster) SetDifferences(n int) { c.differences.Store(int64(n)) }
 
 var (
-	descZooKeeperConnected = prometheus.NewDesc("sequins_zookeeper_connected",
-		"1 if the node has a session with ZooKeeper, else 0.", nil, nil)
-	descZooKeeperSessions = prometheus.NewDesc("sequins_zookeeper_sessions_total",
-		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.", nil, nil)
-	descZooKeeperZnodes = prometheus.NewDesc("sequins_zookeeper_znodes",
-		"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", []string{"state"}, nil)
-	descClusterNodes = prometheus.NewDesc("sequins_cluster_nodes",
-		"Nodes that hold data, including this one and without routers, as seen by this node.", nil, nil)
-	descClusterProblems = prometheus.NewDesc("sequins_cluster_problems",
-		"Settings of other nodes that differ from those of this node, so that they divide the data differently.", nil, nil)
-	descClusterDifferences = prometheus.NewDesc("sequins_cluster_differences",
-		"Settings that the nodes should have alike, and have not.", nil, nil)
+	ofCluster families
+
+	zooKeeperConnected = ofCluster.gauge("sequins_zookeeper_connected", "1 if the node has a session with ZooKeeper, else 0.")
+	zooKeeperSessions  = ofCluster.counter("sequins_zookeeper_sessions_total",
+		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.")
+	zooKeeperZnodes = ofCluster.gauge("sequins_zookeeper_znodes",
+		"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", "state")
+	clusterNodes = ofCluster.gauge("sequins_cluster_nodes",
+		"Nodes that hold data, including this one and without routers, as seen by this node.")
+	clusterProblems = ofCluster.gauge("sequins_cluster_problems",
+		"Settings of other nodes that differ from those of this node, so that they divide the data differently.")
+	clusterDifferences = ofCluster.gauge("sequins_cluster_differences", "Settings that the nodes should have alike, and have not.")
 )
 
 // Describe implements prometheus.Collector.
-func (c *Cluster) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descZooKeeperConnected, descZooKeeperSessions, descZooKeeperZnodes, descClusterNodes, descClusterProblems, descClusterDifferences} {
-		ch <- d
-	}
-}
+func (c *Cluster) Describe(ch chan<- *prometheus.Desc) { ofCluster.describe(ch) }
 
 // Collect implements prometheus.Collector.
 func (c *Cluster) Collect(ch chan<- prometheus.Metric) {
@@ -63,11 +59,11 @@ func (c *Cluster) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	s := (*f)()
-	emit(ch, descZooKeeperConnected, flag(s.Connected))
-	count(ch, descZooKeeperSessions, uint64(max(0, s.Sessions)))
-	emit(ch, descZooKeeperZnodes, float64(s.Published), "published")
-	emit(ch, descZooKeeperZnodes, float64(s.Pending), "pending")
-	emit(ch, descClusterNodes, float64(s.Nodes))
-	emit(ch, descClusterProblems, float64(s.Problems))
-	emit(ch, descClusterDifferences, float64(c.differences.Load()))
+	zooKeeperConnected.emit(ch, flag(s.Connected))
+	zooKeeperSessions.emit(ch, float64(max(0, s.Sessions)))
+	zooKeeperZnodes.emit(ch, float64(s.Published), "published")
+	zooKeeperZnodes.emit(ch, float64(s.Pending), "pending")
+	clusterNodes.emit(ch, float64(s.Nodes))
+	clusterProblems.emit(ch, float64(s.Problems))
+	clusterDifferences.emit(ch, float64(c.differences.Load()))
 }

@@ -20,7 +20,7 @@ func everything(t *testing.T) *Metrics {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Server.ChecksumFailure("a")
-	m.Server.SetCache(func() int64 { return 1 })
+	m.Server.DB("a").CacheHits(1)
 	m.Load.Begin("a")(nil)
 	m.Transfer.Stream("given")()
 	m.Transfer.Given("a", 1)
@@ -29,18 +29,17 @@ func everything(t *testing.T) *Metrics {
 	m.Transfer.Ended("a", false)
 	m.Load.Begin("a")(errors.New("failed"))
 	m.Load.Read("a", 1, 1)
-	m.Load.Unchanged("a", 1, 1)
+	m.Load.Unchanged("a", 1)
 	m.Events.Count("a", status.EventActive)
 	m.Process.SetBuild("v1")
 	m.Process.SetStore(t.TempDir())
 	m.Process.SetCertificate(time.Now)
-	m.Process.SetBlocks(func() (files, maps int, held int64) { return 1, 2, 3 })
 	m.Process.SetRefused(func() int64 { return 1 })
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetRedis(func() RedisState { return RedisState{Connections: 1} })
 	m.Server.SetState(func() State {
 		return State{Status: status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
-			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now(), Gate: []status.GateCheck{{Rule: "max_shrink"}}}}},
+			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},
 		}}}}}
 	})
 	return m

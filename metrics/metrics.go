@@ -3,7 +3,7 @@
 //
 // Counting a GET costs nanoseconds: the server gets a *Requests once per db and
 // then only adds to the counters of its own stripe (Requests.Done). Rare events
-// are counted by client_golang, and state that other packages own is read at each
+// are counted by vectors of client_golang (vector.go), and state that other packages own is read at each
 // scrape (Server.SetState). No metric has keys as labels, and only dbs of the
 // source are labels. A few of the same metrics can be sent to a DogStatsD agent
 // (Metrics.SendTo).
@@ -25,11 +25,11 @@ type Metrics struct {
 	// Server counts requests.
 	Server *Server
 	// Load counts loads from the source.
-	Load *Load
+	Load Load
 	// Transfer counts blocks that are copied between nodes.
-	Transfer *Transfer
+	Transfer Transfer
 	// Events counts events of versions and requests to the webhook.
-	Events *Events
+	Events Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
 	// Cluster reports this node's state in the cluster.
@@ -40,14 +40,15 @@ type Metrics struct {
 	Statsd *Statsd
 
 	registry *prometheus.Registry
+	vectors  []*vector
 }
 
 // New returns metrics that are all zero, including those of the Go runtime and
 // the process.
 func New() *Metrics {
-	m := &Metrics{Server: newServer(), Load: newLoad(), Transfer: newTransfer(), Events: newEvents(), Proxy: new(Proxy), Cluster: new(Cluster), Process: newProcess(), registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(
-		m.Server, m.Load, m.Transfer, m.Events, m.Proxy, m.Cluster, m.Process,
+	m := &Metrics{Proxy: new(Proxy), Cluster: new(Cluster), Process: new(Process), registry: prometheus.NewRegistry()}
+	m.Server, m.Load, m.Transfer, m.Events = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents()
+	m.registry.MustRegister(m.Server, m.Proxy, m.Cluster, m.Process,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -153,10 +153,9 @@ func TestStateGauges(t *testing.T) {
 				"7": {NumPartitions: 4, MissingPartitions: 1, UnderreplicatedPartitions: 2, Nodes: map[string]status.OnNode{
 					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
 				}},
-				"8": {Nodes: map[string]status.OnNode{"n": {State: status.Error}}},
-				"81": {Nodes: map[string]status.OnNode{"n": {State: status.Held, Gate: []status.GateCheck{
-					{Rule: "max_shrink", Value: 0.1, Limit: 0.2}, {Rule: "max_shrink", Value: 0.3, Limit: 0.2, Broken: true}, {Rule: "min_records", Value: 9, Limit: 5}}}}},
-				"9": {Nodes: map[string]status.OnNode{"n": {State: status.Error}, "other": {State: status.Active, Current: true}}},
+				"8":  {Nodes: map[string]status.OnNode{"n": {State: status.Error}}},
+				"81": {Nodes: map[string]status.OnNode{"n": {State: status.Held}}},
+				"9":  {Nodes: map[string]status.OnNode{"n": {State: status.Error}, "other": {State: status.Active, Current: true}}},
 			}},
 			"b": {Versions: map[string]status.Version{
 				"1": {Nodes: map[string]status.OnNode{"n": {State: status.Building, Records: 9}}},
@@ -165,18 +164,14 @@ func TestStateGauges(t *testing.T) {
 		}}}
 	})
 	m.Server.ChecksumFailure("a")
-	m.Server.SetCache(func() int64 { return 1 })
 	for prefix, want := range map[string][]string{
 		"sequins_connections": {"sequins_connections 3"},
-		"sequins_draining":    {"sequins_draining 1"},
 		"sequins_ready":       {"sequins_ready 0"},
 		"sequins_waiting": {`sequins_waiting{for="disk"} 0`, `sequins_waiting{for="load"} 2`, `sequins_waiting{for="nodes"} 1`,
 			`sequins_waiting{for="source"} 0`, `sequins_waiting{for="zookeeper"} 0`},
 		"sequins_checksum":         {`sequins_checksum_failures_total{db="a"} 1`},
 		"sequins_source_u":         {"sequins_source_unreachable_since_timestamp_seconds 1.7000000005e+09"},
 		"sequins_last_refresh":     {"sequins_last_refresh_timestamp_seconds 0"},
-		"sequins_gate_value":       {`sequins_gate_value{db="a",rule="max_shrink"} 0.3`, `sequins_gate_value{db="a",rule="min_records"} 9`},
-		"sequins_gate_limit":       {`sequins_gate_limit{db="a",rule="max_shrink"} 0.2`, `sequins_gate_limit{db="a",rule="min_records"} 5`},
 		"sequins_version_records":  {`sequins_version_records{db="a"} 5`},
 		"sequins_version_bytes":    {`sequins_version_bytes{db="a"} 6`},
 		"sequins_version_active_":  {`sequins_version_active_timestamp_seconds{db="a"} 1.7000000005e+09`},
@@ -184,7 +179,6 @@ func TestStateGauges(t *testing.T) {
 		"sequins_store_blocks":     {"sequins_store_blocks_bytes 6"},
 		"sequins_version_info":     {`sequins_version_info{db="a",version="7"} 1`},
 		"sequins_version_partitions": {
-			`sequins_version_partitions{db="a"} 4`,
 			`sequins_version_partitions_missing{db="a"} 1`,
 			`sequins_version_partitions_underreplicated{db="a"} 2`,
 		},
@@ -218,15 +212,20 @@ func TestLoad(t *testing.T) {
 	wantLines(t, m, "sequins_load_duration_seconds_count", `sequins_load_duration_seconds_count{db="a"} 1`)
 	m.Load.SourceFailed()
 	wantLines(t, m, "sequins_source_errors", "sequins_source_errors_total 1")
-	m.Load.Forget("a")
+	m.Forget("a")
 	if got := scrape(t, m, "sequins_load"); got != nil {
 		t.Errorf("after Forget: %q", got)
 	}
 
-	var none *Load
+	m.Transfer.Received("b", 7)
+	m.Forget("b")
+	if got := scrape(t, m, `sequins_peer_received`); got != nil {
+		t.Errorf("after Forget: %q", got)
+	}
+
+	var none Load
 	none.Begin("a")(nil)
 	none.Read("a", 1, 1)
-	none.Forget("a")
 	none.SourceFailed()
 }
 

@@ -55,32 +55,26 @@ func (p *Proxy) Opened() {
 func (p *Proxy) Closed() { p.open.Add(-1) }
 
 var (
-	descAttempts = prometheus.NewDesc("sequins_proxy_attempts_total",
-		"Attempts to get an answer from another node, by stage and outcome.",
-		[]string{"stage", "outcome"}, nil)
-	descAttemptsInFlight = prometheus.NewDesc("sequins_proxy_attempts_in_flight",
-		"Attempts at other nodes in progress.", nil, nil)
-	descPeerConnsOpened = prometheus.NewDesc("sequins_proxy_connections_opened_total",
-		"Connections opened to other nodes.", nil, nil)
-	descPeerConns = prometheus.NewDesc("sequins_proxy_connections",
-		"Open connections to other nodes.", nil, nil)
+	ofProxy families
+
+	proxyAttempts = ofProxy.counter("sequins_proxy_attempts_total",
+		"Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome")
+	proxyInFlight   = ofProxy.gauge("sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress.")
+	peerConnsOpened = ofProxy.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes.")
+	peerConns       = ofProxy.gauge("sequins_proxy_connections", "Open connections to other nodes.")
 )
 
 // Describe implements prometheus.Collector.
-func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descAttempts, descAttemptsInFlight, descPeerConnsOpened, descPeerConns} {
-		ch <- d
-	}
-}
+func (p *Proxy) Describe(ch chan<- *prometheus.Desc) { ofProxy.describe(ch) }
 
 // Collect implements prometheus.Collector.
 func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
 	for stage, label := range proxyStages {
 		for o, outcome := range outcomeLabels {
-			count(ch, descAttempts, p.attempts[stage][o].Load(), label, outcome)
+			proxyAttempts.emit(ch, float64(p.attempts[stage][o].Load()), label, outcome)
 		}
 	}
-	emit(ch, descAttemptsInFlight, float64(p.inFlight.Load()))
-	count(ch, descPeerConnsOpened, p.opened.Load())
-	emit(ch, descPeerConns, float64(p.open.Load()))
+	proxyInFlight.emit(ch, float64(p.inFlight.Load()))
+	peerConnsOpened.emit(ch, float64(p.opened.Load()))
+	peerConns.emit(ch, float64(p.open.Load()))
 }

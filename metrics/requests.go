@@ -75,8 +75,6 @@ func newRequests(route, db string) *Requests {
 type Keys struct {
 	Clients, Peers, Batches, Scans, Redis *Requests
 
-	batched              atomic.Uint64 // keys in Batches, and in those of Redis
-	scanned              atomic.Uint64 // records in Scans
 	cacheHits, cacheMiss atomic.Uint64
 
 	recent recent
@@ -87,15 +85,6 @@ func newKeys(db string) *Keys {
 		Scans: newRequests(RouteScan, db), Redis: newRequests(RouteRedis, db)}
 }
 
-// Scanned counts n records that an ordered read has sent to a client.
-func (k *Keys) Scanned(n int64) { k.scanned.Add(uint64(n)) }
-
-// Batch counts n keys of a client's batch, and returns the counters of the request.
-func (k *Keys) Batch(n int) *Requests {
-	k.batched.Add(uint64(n))
-	return k.Batches
-}
-
 // CacheHits counts n keys of partitions on other nodes that were answered from the cache.
 func (k *Keys) CacheHits(n int) { k.cacheHits.Add(uint64(n)) }
 
@@ -104,9 +93,6 @@ func (k *Keys) CacheMisses(n int) { k.cacheMiss.Add(uint64(n)) }
 
 // CacheCounts returns the sums of CacheHits and CacheMisses.
 func (k *Keys) CacheCounts() (hits, misses uint64) { return k.cacheHits.Load(), k.cacheMiss.Load() }
-
-// RedisKeys counts n keys of a batch of the Redis protocol.
-func (k *Keys) RedisKeys(n int) { k.batched.Add(uint64(n)) }
 
 // Of returns the counters of requests from other nodes if fromPeer is set,
 // otherwise those from clients.

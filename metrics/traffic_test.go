@@ -36,7 +36,7 @@ func TestTraffic(t *testing.T) {
 				a.Redis.Done(0, 500, 2*time.Millisecond, 0)
 				a.Scans.Done(0, 200, time.Minute, 0)
 				a.Peers.Done(0, 200, time.Hour, 0)
-				b.Batch(1000).Done(0, 200, 100*time.Microsecond, 0)
+				b.Batches.Done(0, 200, 100*time.Microsecond, 0)
 				time.Sleep(500 * time.Millisecond)
 			}
 			dbs, all := s.Traffic(time.Now())

@@ -319,7 +319,7 @@ func (f *follower) remove(d *db) {
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
 	f.absences.Forget(d.name)
-	f.o.Metrics.Load.Forget(d.name)
+	f.o.Metrics.Forget(d.name)
 	f.health.Forget(d.name)
 	f.success.Delete(d.name)
 	if err := f.o.Store.Forget(d.name); err != nil {

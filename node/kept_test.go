@@ -46,7 +46,7 @@ func TestKeptOverRestarts(t *testing.T) {
 			defer r.stop()
 			r.serves("fruit", "2")
 			r.eventually("the source is read", func() bool { return (*r.catalog.Load())["fruit"].view.Load().read })
-			if got := r.node("fruit", "1"); got.State != "BUILDING" || len(got.Partitions) != 1 {
+			if got := r.node("fruit", "1"); got.State != "KEPT" || len(got.Partitions) != 1 {
 				t.Errorf("the former version is %+v", got)
 			}
 			found := 0

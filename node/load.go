@@ -407,7 +407,8 @@ func (lo *loads) prepare(in content.Input) {
 func (lo *loads) reportLoaded(in content.Input, l *loading) {
 	if !l.reported {
 		l.reported = true
-		lo.db.events.Loaded(in.Name, loadproc.Figures(l.outcome(), time.Now())...)
+		outcome, now := l.outcome(), time.Now()
+		lo.db.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
 	}
 }
 

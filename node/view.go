@@ -211,11 +211,19 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	if v.Verdict == version.Held && v.Status == version.Prepared {
 		s.State = status.Held
 	}
+	if v.isKept(shown) {
+		s.State = status.Kept
+	}
 	if loading != nil && v.Status == version.Building && loading.turn.Waits(time.Now()) != "" {
 		s.State = status.Available
 	}
 	s.Detail, s.Gate = d.detail(shown, v), v.verdict.Checks
 	return s
+}
+
+// isKept reports whether a version was replaced by the current one, and stays for a rollback.
+func (v versionView) isKept(shown *view) bool {
+	return v.Status == version.Prepared && v.Verdict != version.Held && v.Name < shown.current.Name
 }
 
 // states maps the states to those of the original sequins.
@@ -245,8 +253,8 @@ func (d *db) detail(shown *view, v versionView) string {
 		return "on this node's disk, and the source cannot be read"
 	case v.Verdict == version.Held && v.Status == version.Prepared:
 		return "held: " + v.verdict.Reason
-	case v.Status == version.Prepared && v.Name < shown.current.Name:
-		return "kept for a rollback"
+	case v.isKept(shown):
+		return "for a rollback"
 	case v.Status == version.Prepared && v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason
 	case v.Status == version.Prepared && v.live != nil:

@@ -10,13 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/status"
 )
 
@@ -31,8 +32,6 @@ const (
 	maxElements    = 1 << 20
 	maxAllStatus   = 128 << 20
 	maxAllElements = 1 << 22
-	// maxAnswer limits the header of an answer, in bytes.
-	maxAnswer = 64 << 10
 	// statusAtOnce is the number of nodes asked in parallel.
 	statusAtOnce = 64
 )
@@ -40,7 +39,7 @@ const (
 // Client fetches the status of the other nodes. It is safe for concurrent use.
 type Client struct {
 	peers   func() []status.Peer
-	client  *http.Client
+	via     *http.Transport
 	scheme  string
 	timeout time.Duration // for all nodes together
 	secret  string        // sent to the nodes; may be ""
@@ -51,12 +50,8 @@ type Client struct {
 // New returns a client for the nodes that peers returns. secure enables TLS to them; secret is the secret of the cluster, which is sent to
 // them, or "". The caller must close it.
 func New(peers func() []status.Peer, secure *tls.Config, secret string) *Client {
-	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: maxAnswer}
-	c := &Client{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, client: &http.Client{
-		Transport: t, Timeout: statusTimeout,
-		// Do not send the credential of the cluster elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	c := &Client{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, via: &http.Transport{
+		TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: wire.MaxHeader}}
 	if secure != nil {
 		c.scheme = "https"
 	}
@@ -117,9 +112,9 @@ func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *ration) status.Answer {
 	a := status.Answer{Peer: p}
 	if err := c.get(ctx, p.Addr, part, left, &a.Status); err != nil {
-		var wrapped *url.Error // adds method and URL, which are known
-		if errors.As(err, &wrapped) {
-			err = wrapped.Err
+		var op *net.OpError // adds the address, which is known
+		if errors.As(err, &op) && op.Op == "dial" {
+			err = op.Err
 		}
 		a.Error = strings.Join(strings.Fields(err.Error()), " ")
 		a.Status = status.Status{}
@@ -135,9 +130,9 @@ func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *s
 	}
 	req.Header.Set("Accept", "application/json")
 	if c.secret != "" {
-		req.Header.Set(secretHeader, c.secret)
+		req.Header.Set(wire.Secret, c.secret)
 	}
-	resp, err := c.client.Do(req)
+	resp, err := c.via.RoundTrip(req) // follows no redirect: the secret is for this node
 	if err != nil {
 		return err
 	}
@@ -179,9 +174,6 @@ func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *stat
 	return nil
 }
 
-// secretHeader carries the secret of the cluster, as in requests for keys.
-const secretHeader = "X-Sequins-Cluster"
-
 // rationed is a Reader whose bytes count against a shared budget.
 type rationed struct {
 	io.Reader
@@ -198,4 +190,4 @@ func (r *rationed) Read(p []byte) (int, error) {
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.client.CloseIdleConnections() }
+func (c *Client) Close() { c.via.CloseIdleConnections() }

@@ -54,8 +54,8 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	peers, reasons[silent] = append(peers, status.Peer{Addr: silent}), "deadline"
 	client := New(func() []status.Peer { return peers }, nil, "")
 	defer client.Close()
-	client.timeout, client.client.Timeout = 10*time.Second, 10*time.Second // the machine may be slow
-	client.client.Transport.(*http.Transport).ResponseHeaderTimeout = 0
+	client.timeout = 10 * time.Second // the machine may be slow
+	client.via.ResponseHeaderTimeout = 0
 	st := status.Status{Node: "me:1", DBs: map[string]status.DB{"db": {Versions: map[string]status.Version{
 		"1": {NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{"me:1": {Partitions: []int{0}, Current: true, State: status.Active}}},
 	}}}}

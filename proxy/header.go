@@ -8,6 +8,7 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 )
 
 // Header holds the header fields of an answer that are used. A field that was not sent is nil. The
@@ -130,8 +131,8 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		if bytes.EqualFold(name, []byte("Content-Length")) {
 			return h.contentLength(value)
 		}
-	case len("X-Sequins-Version"):
-		keep = h.named(name, "X-Sequins-Version", &h.Version)
+	case len(wire.Version):
+		keep = h.named(name, wire.Version, &h.Version)
 		if keep == nil {
 			keep = h.named(name, content.Header, &h.Content)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 	"sequins/tracing"
 )
 
@@ -112,7 +113,7 @@ func (q *Query) appendTo(b []byte) []byte {
 	}
 	b = append(b, " HTTP/1.1\r\n"...)
 	if q.Body != nil {
-		b = append(b, "Content-Type: application/octet-stream\r\nContent-Length: "...)
+		b = append(b, "Content-Type: "+wire.Bytes+"\r\nContent-Length: "...)
 		b = append(strconv.AppendInt(b, int64(len(q.Body)), 10), "\r\n"...)
 	}
 	for _, f := range q.Fields {

@@ -45,11 +45,8 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	if o := r.open(q); o != Found {
 		return o
 	}
-	switch {
-	case q.Redis:
-		r.db.counts.RedisKeys(len(keys))
-	case !q.fromPeer():
-		r.counts = r.db.counts.Batch(len(keys))
+	if !q.Redis && !q.fromPeer() {
+		r.counts = r.db.counts.Batches
 		r.observeAll(keys)
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
@@ -137,7 +138,7 @@ func (m *mesh) answer(addr string, q *proxy.Query) (int, []byte) {
 	var body []byte
 	for _, v := range r.Values {
 		if v == nil {
-			body = binary.BigEndian.AppendUint32(body, reads.NoValue)
+			body = binary.BigEndian.AppendUint32(body, wire.Absent)
 			continue
 		}
 		body = append(binary.BigEndian.AppendUint32(body, uint32(len(v))), v...)

@@ -25,7 +25,6 @@ func (rd *Reader) openCache() {
 		return
 	}
 	rd.cache = cache.New(rd.opts.CacheBytes)
-	rd.opts.Metrics.SetCache(rd.cache.Bytes)
 	rd.running.Go(rd.dropLoop)
 }
 

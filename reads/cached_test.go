@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
@@ -78,7 +79,7 @@ func batchAnswer(keys []byte, name, code string) (body []byte) {
 		value := valueIn(name, code, string(b[4:4+n]))
 		b = b[4+n:]
 		if value == nil {
-			body = binary.BigEndian.AppendUint32(body, reads.NoValue)
+			body = binary.BigEndian.AppendUint32(body, wire.Absent)
 			continue
 		}
 		body = append(binary.BigEndian.AppendUint32(body, uint32(len(value))), value...)

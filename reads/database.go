@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 	"sequins/metrics"
 	"sequins/reads/internal/hotkeys"
 	"sequins/version"
@@ -74,7 +75,7 @@ func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 		contentType: []byte((*configured)(d.name)),
 	}
 	if len(fresh.contentType) == 0 || http1.HasControl(fresh.contentType) {
-		fresh.contentType = []byte("application/octet-stream")
+		fresh.contentType = []byte(wire.Bytes)
 	}
 	if listed := h.LastModified(); !listed.IsZero() {
 		fresh.lastModified = []byte(listed.UTC().Format(http.TimeFormat))

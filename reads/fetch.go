@@ -9,16 +9,12 @@ import (
 	"slices"
 
 	"sequins/blocks"
+	"sequins/internal/wire"
 	"sequins/proxy"
 )
 
-// Batches in bytes, between nodes and for clients. The request is the keys, each preceded by its length, an unsigned
-// 32-bit integer in big-endian order. The answer is the values in the order of the keys, each preceded by its length in
-// the same form; NoValue stands in place of the length of a value that does not exist.
-const (
-	LengthSize = 4
-	NoValue    = 1<<32 - 1
-)
+// Batches in frames, between nodes and for clients. The request is the frames of the keys. The answer is those of the values,
+// in the order of the keys.
 
 var errBatch = errors.New("a malformed answer to a batch")
 
@@ -182,7 +178,7 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 			if err != nil {
 				return Found, size, err
 			}
-			if n == NoValue {
+			if n == wire.Absent {
 				r.Values[uint32(i)] = nil
 				continue
 			}
@@ -206,19 +202,19 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 	return Found, size, nil
 }
 
-// receiveLength reads the length of the next value, or NoValue. left is what is left of the answer, in bytes, and is reduced
+// receiveLength reads the length of the next value, or wire.Absent. left is what is left of the answer, in bytes, and is reduced
 // by the length and the value.
 func receiveLength(a *proxy.Answer, left *int64) (int64, error) {
-	var head [LengthSize]byte
-	if *left -= LengthSize; *left < 0 {
+	var head [wire.LengthSize]byte
+	if *left -= wire.LengthSize; *left < 0 {
 		return 0, fmt.Errorf("%w: it ends early", errBatch)
 	}
 	if _, err := io.ReadFull(a.Body, head[:]); err != nil {
 		return 0, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n == NoValue {
-		return NoValue, nil
+	if n == wire.Absent {
+		return wire.Absent, nil
 	}
 	if *left -= int64(n); *left < 0 || n > blocks.MaxValue {
 		return 0, fmt.Errorf("%w: a value of %d bytes", errBatch, n)

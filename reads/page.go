@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+
+	"sequins/internal/wire"
 )
 
 // Page answers a request of another node for records or for their number, from local partitions alone. After Found, the
@@ -95,7 +97,7 @@ func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, 
 
 // finish checks the end of a page.
 func (a page) finish(b, end []byte) (page, error) {
-	more := end[LengthSize]
+	more := end[wire.LengthSize]
 	if len(end) != maxPageEnd || more > 1 || more == 1 && a.n == 0 {
 		return a, fmt.Errorf("%w: its end", errPage)
 	}
@@ -106,21 +108,21 @@ func (a page) finish(b, end []byte) (page, error) {
 // checkRecord checks the lengths of the first record of b, and returns its key and what follows it.
 func checkRecord(b []byte, keysOnly bool) (key, rest []byte, err error) {
 	errLength := fmt.Errorf("%w: it ends in a record, or a record is too long", errPage)
-	if len(b) < LengthSize {
+	if len(b) < wire.LengthSize {
 		return nil, nil, errLength
 	}
 	n := binary.BigEndian.Uint32(b)
-	if b = b[LengthSize:]; n > maxBound-1 || int(n) > len(b) {
+	if b = b[wire.LengthSize:]; n > maxBound-1 || int(n) > len(b) {
 		return nil, nil, errLength
 	}
 	if key, b = b[:n:n], b[n:]; keysOnly {
 		return key, b, nil
 	}
-	if len(b) < LengthSize {
+	if len(b) < wire.LengthSize {
 		return nil, nil, errLength
 	}
 	n = binary.BigEndian.Uint32(b)
-	b = b[LengthSize:]
+	b = b[wire.LengthSize:]
 	if n&largeBit != 0 {
 		if n&^largeBit <= maxSmallValue {
 			return nil, nil, errLength

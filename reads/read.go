@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/tracing"
@@ -325,9 +326,6 @@ func (r *Read) fetchError(peers []string, err error) Outcome {
 	return Unreachable
 }
 
-// SecretHeader is the header field of requests between nodes with the credential of the cluster.
-const SecretHeader = "X-Sequins-Cluster"
-
 // fields returns the header of a request to peers: the credential of the cluster, and never that of the
 // client, because the peers' addresses come from ZooKeeper. If the request is traced here, proxy adds the
 // span of each attempt.
@@ -338,7 +336,7 @@ func (r *Read) fields() []proxy.Field {
 			to = append(to, proxy.Field{Name: name, Value: value})
 		}
 	}
-	add(SecretHeader, r.reader.secret)
+	add(wire.Secret, r.reader.secret)
 	to = append(to, r.query.Fields...)
 	if r.trace == nil {
 		add("Traceparent", r.traceparent)

@@ -423,9 +423,6 @@ func (s *Scan) close() {
 	s.detach()
 	s.cancel()
 	s.running.Wait()
-	if s.r.db != nil && !s.r.query.fromPeer() {
-		s.r.db.counts.Scanned(s.records)
-	}
 	if s.budget != nil {
 		s.budget.Add(-s.reserved)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/version"
 )
@@ -82,8 +83,8 @@ const (
 	largeBit = 1 << 31
 	// maxRecord is the size in bytes of the largest record of a page, and maxPageEnd that of its end.
 	maxSmallValue = blocks.LargeValue
-	maxRecord     = 2*LengthSize + blocks.MaxKey + maxSmallValue
-	maxPageEnd    = LengthSize + 1
+	maxRecord     = 2*wire.LengthSize + blocks.MaxKey + maxSmallValue
+	maxPageEnd    = wire.LengthSize + 1
 )
 
 var errPage = errors.New("a malformed page")
@@ -147,12 +148,12 @@ func (p *pager) next() bool {
 // cutScanned splits the first record off a page that has been checked.
 func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 	n := binary.BigEndian.Uint32(b)
-	key, b = b[LengthSize:LengthSize+n:LengthSize+n], b[LengthSize+n:]
+	key, b = b[wire.LengthSize:wire.LengthSize+n:wire.LengthSize+n], b[wire.LengthSize+n:]
 	if keysOnly {
 		return key, v, b
 	}
 	n = binary.BigEndian.Uint32(b)
-	b = b[LengthSize:]
+	b = b[wire.LengthSize:]
 	if n&largeBit != 0 {
 		return key, scanned{length: int64(n &^ largeBit), large: true}, b
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 	"sequins/reads"
 	"sequins/server/internal/batchkeys"
 	"sequins/server/internal/negotiate"
@@ -165,15 +166,12 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// The media types of several values, besides JSON.
-const (
-	binaryMedia = "application/octet-stream"
-	linesMedia  = "application/x-ndjson"
-)
+// linesMedia is a media type of several values, besides JSON and wire.Bytes.
+const linesMedia = "application/x-ndjson"
 
 func isBinary(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(media), binaryMedia)
+	return strings.EqualFold(strings.TrimSpace(media), wire.Bytes)
 }
 
 // sendBatch sends the values in the format that the client accepts. They are copies, so that the version need not wait
@@ -190,10 +188,10 @@ func (r *request) sendBatch(w *writer) {
 	defer batchBuffers.Put(b)
 	b.reset(w)
 	r.code = http.StatusOK
-	switch media := negotiate.Media(string(r.asked.accept), plainJSON, binaryMedia, linesMedia); {
-	case media == binaryMedia || r.query.Version != nil:
-		h.Set("Content-Type", binaryMedia)
-		size := int64(len(r.Values)) * reads.LengthSize
+	switch media := negotiate.Media(string(r.asked.accept), plainJSON, wire.Bytes, linesMedia); {
+	case media == wire.Bytes || r.query.Version != nil:
+		h.Set("Content-Type", wire.Bytes)
+		size := int64(len(r.Values)) * wire.LengthSize
 		for _, v := range r.Values {
 			size += int64(len(v))
 		}
@@ -267,14 +265,14 @@ func (b *batchBuffer) bytes(p []byte) {
 	b.b = append(b.b, p...)
 }
 
-// binary appends values in bytes, see reads.NoValue.
+// binary appends values in frames.
 func (b *batchBuffer) binary(values [][]byte) {
 	for _, v := range values {
 		n := uint32(len(v))
 		if v == nil {
-			n = reads.NoValue
+			n = wire.Absent
 		}
-		b.room(reads.LengthSize)
+		b.room(wire.LengthSize)
 		b.b = binary.BigEndian.AppendUint32(b.b, n)
 		b.bytes(v)
 	}

@@ -251,7 +251,7 @@ func TestGauges(t *testing.T) {
 		`sequins_versions{db="broken",state="ERROR"} 1`,
 		`sequins_version_records{db="names"} 1.234567e+06`,
 		"sequins_store_blocks_bytes 1.572864e+08",
-		"sequins_draining 1",
+		"sequins_ready 0",
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no line %s", want)

@@ -13,7 +13,7 @@ type asked struct {
 	traceparent   []byte
 	tracestate    []byte
 	content       []byte // keyContent
-	secret        []byte // reads.SecretHeader
+	secret        []byte // wire.Secret
 	atLeast       []byte // keyAtLeast
 	exact         []byte // keyVersion
 	accept        []byte

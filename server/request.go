@@ -6,6 +6,7 @@ import (
 
 	"sequins/auth"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/tracing"
@@ -51,11 +52,11 @@ type field struct {
 // Header fields of requests and answers. X-Sequins-Version is present whenever a version was read, so that
 // its absence distinguishes a missing db from a missing key.
 const (
-	keyVersion     = "X-Sequins-Version" // also of a request: the only version that it may be answered from
-	keyAtLeast     = "X-Sequins-At-Least"
+	keyVersion     = wire.Version
+	keyAtLeast     = wire.AtLeast
 	keyProxiedTo   = "X-Sequins-Proxied-To"
 	keyContent     = content.Header
-	keySecret      = reads.SecretHeader
+	keySecret      = wire.Secret
 	keyTraceparent = "Traceparent"
 	keyTracestate  = "Tracestate"
 )

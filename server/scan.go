@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"sequins/internal/wire"
 	"sequins/reads"
 	"sequins/server/internal/negotiate"
 )
@@ -97,7 +98,7 @@ func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) 
 	r.code = http.StatusOK
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	h.Set("Content-Type", binaryMedia)
+	h.Set("Content-Type", wire.Bytes)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // w records the error
 }
@@ -113,7 +114,7 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
 	r.vary |= varyAccept
-	media := negotiate.Media(string(r.asked.accept), linesMedia, binaryMedia)
+	media := negotiate.Media(string(r.asked.accept), linesMedia, wire.Bytes)
 	h.Set("Content-Type", media)
 	r.code = http.StatusOK
 	if r.query.Head {
@@ -122,7 +123,7 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	out := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(out)
 	out.reset(w)
-	if media == binaryMedia {
+	if media == wire.Bytes {
 		out.scanBinary(s)
 	} else {
 		out.scanLines(s)
@@ -151,17 +152,13 @@ func (b *batchBuffer) pace(s *reads.Scan, sent *int64) bool {
 	return s.Hurry(*sent, b.waited) && !b.w.broken
 }
 
-// endOfRange takes the place of the length of a key behind the last record.
-const endOfRange = 1<<32 - 1
-
-// scanBinary sends records as the lengths of key and value, in 32 bits in big-endian order, each before its bytes; then
-// endOfRange, and the cursor in the same form.
+// scanBinary sends records as the frames of key and value; then wire.Absent, and the frame of the cursor.
 func (b *batchBuffer) scanBinary(s *reads.Scan) {
 	var sent int64
 	for s.Next() {
 		key, value := s.Key(), s.Value()
-		b.room(2*reads.LengthSize + len(key))
-		b.b = append(binary.BigEndian.AppendUint32(b.b, uint32(len(key))), key...)
+		b.room(2*wire.LengthSize + len(key))
+		b.b = wire.AppendFrame(b.b, key)
 		b.b = binary.BigEndian.AppendUint32(b.b, uint32(s.Length()))
 		if !s.Large() {
 			b.bytes(value)
@@ -173,8 +170,8 @@ func (b *batchBuffer) scanBinary(s *reads.Scan) {
 		}
 	}
 	cursor := s.Cursor()
-	b.room(2 * reads.LengthSize)
-	b.b = binary.BigEndian.AppendUint32(b.b, endOfRange)
+	b.room(2 * wire.LengthSize)
+	b.b = binary.BigEndian.AppendUint32(b.b, wire.Absent)
 	b.b = binary.BigEndian.AppendUint32(b.b, uint32(len(cursor)))
 	b.bytes(cursor)
 }

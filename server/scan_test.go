@@ -23,9 +23,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sequins/internal/wire"
 	"sequins/metrics"
 	"sequins/proxy"
-	"sequins/reads"
 	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
@@ -559,7 +559,7 @@ func TestScanOfPeers(t *testing.T) {
 	if got := holder.get(t, asked); got.status != 403 {
 		t.Errorf("without the secret: %+v", got)
 	}
-	const secret = reads.SecretHeader + ": secret"
+	const secret = wire.Secret + ": secret"
 	if got := holder.get(t, asked, secret); got.status != 200 || got.body != "\x00\x00\x00\x01a\x00\x00\x00\x011\xff\xff\xff\xff\x00" || got.header.Get("X-Sequins-Version") != "v1" {
 		t.Errorf("%+v", got)
 	}

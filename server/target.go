@@ -6,7 +6,11 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 )
+
+// All keys that a block can have can be asked for, and no others.
+var _ = [1]struct{}{}[wire.MaxKey-blocks.MaxKey]
 
 // route is the kind of resource that a request asks for.
 type route uint8
@@ -95,7 +99,7 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 	if t.key, buf, err = http1.Unescape(key, buf); err != nil {
 		return target{}, buf, err
 	}
-	if len(t.key) > blocks.MaxKey {
+	if len(t.key) > wire.MaxKey {
 		return target{}, buf, errKeyTooLong
 	}
 	return t, buf, nil

@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,8 @@ const LevelNote = "note"
 // Finding is something that is wrong with a node or its cluster, or that somebody should look at.
 type Finding struct {
 	Level string // LevelBad, LevelWarn or LevelNote
-	// Text is one line, which names what it is about, with the reason.
+	// Text is one line, which names what it is about, with the reason. It is empty for what is wrong with single databases or
+	// other nodes, each of which says it itself: the health counts them.
 	Text  string
 	Since time.Time // zero if unknown
 	// Runbook is the anchor of its section in docs/RUNBOOK.md.
@@ -41,161 +41,147 @@ const (
 	RunbookBadPin   = "a-pin-that-cannot-be-read"
 	RunbookRestart  = "keys-that-need-a-restart"
 	RunbookLeftOut  = "entries-that-are-left-out"
+
+	runbookIdle = "sequinsnotserving"
 )
 
 // Findings returns what is wrong and what somebody should look at, in the order of importance: the first that is not a
 // note is the health of a node that is ready. It does not say that a node is not ready: see Health and Waiting.
 func (st *Status) Findings() []Finding {
-	c := takeCensus(st)
-	return slices.Concat(c.urgent(), st.ofCluster(), st.ofSource(), c.unlisted.findings(), st.notes())
+	return slices.Concat(st.ofDBs(), st.ofCluster(), st.ofSource(), st.ofServed(unlistable), st.notes())
 }
 
-// OfNode returns the findings that are not about single dbs.
-func (st *Status) OfNode() []Finding {
-	return slices.Concat(st.ofCluster(), st.ofSource(), st.notes())
-}
-
-// census has the dbs of a node by their health.
-type census struct {
-	all                                           int
-	served                                        int  // with a current version
-	starting                                      bool // the node waits for something before it is ready
-	idle, unwanted, held, failed, underreplicated group
-	lost, unlisted                                group
-}
-
-// group is dbs with the same fault. In its texts, %s is replaced by the names of the dbs, and %d by their number.
-type group struct {
-	names                        []string
-	level, health, text, runbook string
-}
-
-// takeCensus counts the dbs of a node, from its own point of view.
-func takeCensus(st *Status) *census {
-	all := human.Plural(len(st.DBs), "database")
-	c := &census{all: len(st.DBs), starting: len(Blocking(st.Waiting)) > 0,
-		lost:            group{level: LevelBad, health: "Serving " + all + "; %d with partitions that no node holds.", text: "No node holds some partitions of %s.", runbook: "sequinspartitionsmissing"},
-		idle:            group{level: LevelWarn, text: "No version of %s is served.", runbook: "sequinsnotserving"},
-		unwanted:        group{level: LevelBad, health: "Serving " + all + "; %d from a version that is excluded, or not the one that is pinned, as no other is ready.", text: "The pin does not allow the version that is served of %s.", runbook: RunbookPin},
-		held:            group{level: LevelWarn, health: "Serving " + all + "; %d with a newer version that the gate holds.", text: "The gate holds a newer version of %s.", runbook: "sequinsversionheld"},
-		failed:          group{level: LevelWarn, health: "Serving " + all + "; %d with a version that could not be loaded.", text: "A version of %s could not be loaded.", runbook: "sequinsversionfailed"},
-		underreplicated: group{level: LevelWarn, health: "Serving " + all + "; %d with partitions that too few nodes hold.", text: "Too few nodes hold some partitions of %s.", runbook: "sequinspartitionsunderreplicated"},
-		unlisted:        group{level: LevelWarn, health: "Serving " + all + "; %d that cannot be listed in the source.", text: "The source cannot list %s.", runbook: "sequinssourceunreachable"},
+// Overview returns the health in one line, the section of the runbook on that line, and what is wrong with the node itself. Nothing
+// is in both, or in what the databases, the other nodes and Waiting say.
+func (st *Status) Overview() (line, runbook string, findings []Finding) {
+	all := st.Findings()
+	findings = slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return f.Text == "" })
+	first := slices.IndexFunc(all, func(f Finding) bool { return f.Level != LevelNote })
+	blocking := Blocking(st.Waiting)
+	switch {
+	case st.Draining:
+		return st.Health, RunbookNotReady, findings
+	case len(blocking) > 0:
+		if dbs := len(slices.DeleteFunc(blocking, func(w Wait) bool { return w.DB == "" })); dbs > 0 {
+			return "Not ready: waiting for " + human.Plural(dbs, "database") + ".", RunbookNotReady, findings
+		}
+		return "Not ready.", RunbookNotReady, findings
+	case first < 0 || all[first].health != st.Health:
+		return st.Health, "", findings
+	case all[first].Text != "":
+		return st.serving() + ".", "", findings
 	}
-	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
-		c.add(name, st.DBs[name], st.Node)
-	}
-	c.idle.health = fmt.Sprintf("Serving %d of %s.", c.served, all)
-	return c
+	return st.Health, all[first].Runbook, findings
 }
 
-func (c *census) add(name string, db DB, node string) {
-	in := func(g *group, member bool) {
-		if member {
-			g.names = append(g.names, name)
+func (st *Status) serving() string { return "Serving " + human.Plural(len(st.DBs), "database") }
+
+// fault is something that can be wrong with a db that a node serves.
+type fault struct {
+	level, runbook string
+	text           string // follows the number of dbs in the health
+	found          func(db DB, node string) bool
+}
+
+// faults are in the order of importance; unlistable is less important than what is wrong with the source.
+var (
+	faults = []fault{
+		{LevelBad, "sequinspartitionsmissing", "with partitions that no node holds",
+			func(db DB, node string) bool { return db.Versions[db.Current(node)].MissingPartitions > 0 }},
+		{LevelBad, RunbookPin, "from a version that is excluded, or not the one that is pinned, as no other is ready",
+			func(db DB, node string) bool { return !db.PinOn(node, node).Allows(db.Current(node)) }},
+		{LevelWarn, "sequinsversionheld", "with a newer version that the gate holds", DB.holds},
+		{LevelWarn, "sequinsversionfailed", "with a version that could not be loaded", DB.Failed},
+		{LevelWarn, "sequinspartitionsunderreplicated", "with partitions that too few nodes hold",
+			func(db DB, node string) bool { return db.Versions[db.Current(node)].UnderreplicatedPartitions > 0 }},
+	}
+	unlistable = fault{LevelWarn, "sequinssourceunreachable", "that cannot be listed in the source", func(db DB, _ string) bool { return db.Error != "" }}
+)
+
+// ofServed returns the finding of a fault, if a db that is served has it.
+func (st *Status) ofServed(f fault) []Finding {
+	n := 0
+	for _, db := range st.DBs {
+		if db.Current(st.Node) != "" && f.found(db, st.Node) {
+			n++
 		}
 	}
-	current := db.Current(node)
-	in(&c.idle, current == "")
-	in(&c.failed, db.Failed(node))
-	if current == "" {
-		return
+	if n == 0 {
+		return nil
 	}
-	c.served++
-	v := db.Versions[current]
-	in(&c.lost, v.MissingPartitions > 0)
-	in(&c.underreplicated, v.MissingPartitions == 0 && v.UnderreplicatedPartitions > 0)
-	in(&c.unwanted, !db.PinOn(node, node).Allows(current))
-	in(&c.held, db.Holds(node) != "")
-	in(&c.unlisted, db.Error != "")
+	return []Finding{{Level: f.level, Runbook: f.runbook, health: st.serving() + "; " + human.Count(int64(n)) + " " + f.text + "."}}
 }
 
-// urgent returns what is wrong with what is served.
-func (c *census) urgent() []Finding {
-	if c.all == 0 && c.starting {
-		return nil // it is not known yet
-	}
-	if c.all == 0 {
+// ofDBs returns what is wrong with the dbs, from the node's own point of view.
+func (st *Status) ofDBs() []Finding {
+	if len(st.DBs) == 0 {
+		if len(Blocking(st.Waiting)) > 0 {
+			return nil // it is not known yet
+		}
 		return []Finding{{Level: LevelWarn, Text: "There is no database in the source.", Runbook: RunbookEmpty, health: "Ready, but there is no database in the source."}}
 	}
-	var all []Finding
-	for _, g := range []group{c.lost, c.idle, c.unwanted, c.held, c.failed, c.underreplicated} {
-		all = append(all, g.findings()...)
+	all, served := st.ofServed(faults[0]), 0
+	for _, db := range st.DBs {
+		if db.Current(st.Node) != "" {
+			served++
+		}
+	}
+	if served < len(st.DBs) {
+		all = append(all, Finding{Level: LevelWarn, Runbook: runbookIdle, health: fmt.Sprintf("Serving %d of %s.", served, human.Plural(len(st.DBs), "database"))})
+	}
+	for _, f := range faults[1:] {
+		all = append(all, st.ofServed(f)...)
 	}
 	return all
 }
 
-// findings returns the finding of a group that has members.
-func (g group) findings() []Finding {
-	n := len(g.names)
-	if n == 0 {
-		return nil
-	}
-	health := strings.ReplaceAll(g.health, "%d", human.Count(int64(n)))
-	return []Finding{{Level: g.level, Text: strings.ReplaceAll(g.text, "%s", human.Some(g.names)), Runbook: g.runbook, health: health}}
-}
-
-// maxSilent limits the nodes without an answer that have a finding each.
-const maxSilent = 5
-
 // ofCluster returns what is wrong between the nodes.
 func (st *Status) ofCluster() (all []Finding) {
-	serving := "Serving " + human.Plural(len(st.DBs), "database")
 	for _, text := range st.Problems {
 		f := Finding{Level: LevelBad, Text: text, Runbook: "sequinsclustersettings", health: "The nodes are not one cluster: " + text + "."}
 		if st.ZooKeeper == nil { // a single node has only problems with its versions
-			f.health = serving + ", with a problem: " + text + "."
+			f.health = st.serving() + ", with a problem: " + text + "."
 		}
 		all = append(all, f)
 	}
 	if z := st.ZooKeeper; z != nil && !z.Connected {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("ZooKeeper cannot be reached", z.Error), Since: z.Since, Runbook: "sequinszookeeperlost",
-			health: serving + ", but ZooKeeper cannot be reached."})
+			health: st.serving() + ", but ZooKeeper cannot be reached."})
 	}
 	silent := 0
-	for _, name := range slices.Sorted(maps.Keys(st.Peers)) {
-		p := st.Peers[name]
-		if p.Error == "" {
-			continue
-		}
-		if silent++; silent <= maxSilent {
-			all = append(all, Finding{Level: LevelWarn, Text: withReason(name+" did not answer", p.Error), Runbook: "sequinsdown"})
+	for _, p := range st.Peers {
+		if p.Error != "" {
+			silent++
 		}
 	}
-	for i := range all {
-		if all[i].Runbook == "sequinsdown" {
-			all[i].health = fmt.Sprintf("%s, but %s did not answer.", serving, human.Plural(silent, "node"))
-		}
-	}
-	if more := silent - maxSilent; more > 0 {
-		all = append(all, Finding{Level: LevelWarn, Text: human.Plural(more, "more node") + " did not answer.", Runbook: "sequinsdown"})
+	if silent > 0 {
+		all = append(all, Finding{Level: LevelWarn, Runbook: "sequinsdown", health: fmt.Sprintf("%s, but %s did not answer.", st.serving(), human.Plural(silent, "node"))})
 	}
 	return all
 }
 
 // ofSource returns what is wrong with the source, the process and the configuration.
 func (st *Status) ofSource() (all []Finding) {
-	serving := "Serving " + human.Plural(len(st.DBs), "database")
 	all = st.ofKeys(time.Now())
 	if st.SourceError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The source cannot be read", st.SourceError), Since: st.SourceErrorSince, Runbook: "sequinssourceunreachable",
-			health: serving + ", but the source cannot be read."})
+			health: st.serving() + ", but the source cannot be read."})
 	}
 	for i, d := range st.Differences {
 		f := Finding{Level: LevelNote, Text: d.String(), Runbook: "sequinssettingsdiffer"}
 		if faults := Faults(st.Differences); len(Faults(st.Differences[i:i+1])) > 0 {
-			f.Level, f.health = LevelWarn, serving+", but the configurations of the nodes differ: "+differ(faults)+"."
+			f.Level, f.health = LevelWarn, st.serving()+", but the configurations of the nodes differ: "+differ(faults)+"."
 		}
 		all = append(all, f)
 	}
 	if !st.ExhaustedAt.IsZero() {
 		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors",
-			health: serving + ", but clients are refused: the process is out of file descriptors."})
+			health: st.serving() + ", but clients are refused: the process is out of file descriptors."})
 	}
 	all = append(all, st.ofPins()...)
 	if st.ReloadError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", oneLine(st.ReloadError)),
-			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed", health: serving + ", but the last reload of the configuration has failed."})
+			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed", health: st.serving() + ", but the last reload of the configuration has failed."})
 	}
 	return all
 }
@@ -205,10 +191,9 @@ const expiresSoon = 7 * 24 * time.Hour
 
 // ofKeys returns what is wrong with the certificate and the tokens.
 func (st *Status) ofKeys(now time.Time) (all []Finding) {
-	serving := "Serving " + human.Plural(len(st.DBs), "database")
 	if c := st.Certificate; c.Error != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: "The new certificates are not in use: " + oneLine(c.Error), Runbook: "sequinscertificateexpires",
-			health: serving + ", but the new certificates are not in use."})
+			health: st.serving() + ", but the new certificates are not in use."})
 	}
 	switch left := st.Certificate.Expires.Sub(now); {
 	case st.Certificate.Expires.IsZero():
@@ -220,7 +205,7 @@ func (st *Status) ofKeys(now time.Time) (all []Finding) {
 	}
 	if st.TokensError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: "The tokens file is not good, and the former tokens are in use: " + oneLine(st.TokensError), Runbook: "sequinsreloadfailed",
-			health: serving + ", but the tokens file is not good."})
+			health: st.serving() + ", but the tokens file is not good."})
 	}
 	return all
 }
@@ -233,7 +218,7 @@ func (st *Status) ofPins() (all []Finding) {
 	for _, text := range st.Warnings {
 		if strings.HasPrefix(text, badPin) {
 			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin,
-				health: "Serving " + human.Plural(len(st.DBs), "database") + ", but a file _PIN cannot be read."})
+				health: st.serving() + ", but a file _PIN cannot be read."})
 		}
 	}
 	return all

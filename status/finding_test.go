@@ -30,22 +30,19 @@ func TestFindings(t *testing.T) {
 		got = append(got, f.Level+" "+f.Line(now)+" #"+f.Runbook)
 	}
 	want := []string{
-		"bad No node holds some partitions of lost. #sequinspartitionsmissing",
-		"warn A version of failed could not be loaded. #sequinsversionfailed",
+		"bad  #sequinspartitionsmissing",
+		"warn  #sequinsversionfailed",
 		"bad b has replication 3 #sequinsclustersettings",
 		"warn ZooKeeper cannot be reached: refused #sequinszookeeperlost",
-	}
-	for _, name := range strings.Split("a,b,c,d,e", ",") {
-		want = append(want, "warn "+name+" did not answer: refused #sequinsdown")
-	}
-	want = append(want, "warn 2 more nodes did not answer. #sequinsdown",
+		"warn  #sequinsdown",
 		"warn The new certificates are not in use: no key #sequinscertificateexpires",
 		"bad The certificate of this node has expired. (for 1 h 0 min) #sequinscertificateexpires",
 		"warn The tokens file is not good, and the former tokens are in use: line 3; line 4 #sequinsreloadfailed",
 		"warn The source cannot be read: no such host (for 1 h 0 min) #sequinssourceunreachable",
 		"warn _PIN of words cannot be read #a-pin-that-cannot-be-read",
 		"warn The last reload of the configuration has failed: line 1; line 2 #sequinsreloadfailed",
-		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note Keys of the configuration have changed and need a restart: bind, source. #keys-that-need-a-restart", "note healthz cannot be a db #entries-that-are-left-out")
+		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note Keys of the configuration have changed and need a restart: bind, source. #keys-that-need-a-restart", "note healthz cannot be a db #entries-that-are-left-out",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -121,5 +118,65 @@ func TestRecordsAndHolders(t *testing.T) {
 	huge := Version{NumPartitions: 1 << 40}
 	if n := len(huge.Holders()); n != 1<<16 {
 		t.Errorf("%d partitions", n)
+	}
+}
+
+// Nothing is in two of the overview, its findings, the rows of databases and nodes, and what the node waits for.
+func TestOverview(t *testing.T) {
+	served := map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}
+	failed := map[string]Version{"1": served["1"], "2": {Nodes: map[string]OnNode{"n": {State: Error}}}}
+	for want, st := range map[string]Status{
+		"Serving 1 database.||": {DBs: map[string]DB{"a": {Versions: served}}},
+		"Serving 1 database.||The source cannot be read: no such host":                         {DBs: map[string]DB{"a": {Versions: served}}, SourceError: "no such host"},
+		"Serving 1 database; 1 with a version that could not be loaded.|sequinsversionfailed|": {DBs: map[string]DB{"a": {Versions: failed}}},
+		"Serving 1 database, but 2 nodes did not answer.|sequinsdown|":                         {DBs: map[string]DB{"a": {Versions: served}}, Peers: map[string]Peer{"b": {Error: "x"}, "c": {Error: "y"}}},
+		"Serving 0 of 1 database.|sequinsnotserving|":                                          {DBs: map[string]DB{"a": {Error: "there are no versions in the source"}}},
+		"Not ready: waiting for 1 database.|not-ready|":                                        {DBs: map[string]DB{"a": {}}, Waiting: []Wait{{DB: "a", Blocks: true}, {For: WaitForZooKeeper, Blocks: true}, {DB: "b"}}},
+		"Not ready.|not-ready|":                  {Waiting: []Wait{{For: WaitForZooKeeper, Blocks: true}}},
+		"This node is shutting down.|not-ready|": {Draining: true, DBs: map[string]DB{"a": {Versions: served}}},
+	} {
+		st.Node = "n"
+		st.Complete(len(Blocking(st.Waiting)) == 0, "it waits")
+		line, runbook, findings := st.Overview()
+		got := line + "|" + runbook + "|"
+		for _, f := range findings {
+			got += f.Text
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A database of which nearly all reads miss is not good, unless there are few of them.
+func TestMisses(t *testing.T) {
+	db := DB{Versions: map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}}
+	for _, test := range []struct {
+		own, cluster Traffic
+		level        string
+	}{
+		{Traffic{Seconds: 5, Requests: 100, Misses: 90}, Traffic{}, LevelGood},
+		{Traffic{Seconds: 5, Requests: 100, Misses: 97}, Traffic{}, LevelWarn},
+		{Traffic{Seconds: 5, Requests: 10, Misses: 10}, Traffic{}, LevelGood},
+		{Traffic{Seconds: 5, Requests: 100, Misses: 100}, Traffic{Seconds: 5, Requests: 1000, Misses: 100}, LevelGood},
+	} {
+		db.Traffic, db.ClusterTraffic = test.own, test.cluster
+		if level, _, _ := db.Health("n"); level != test.level {
+			t.Errorf("%+v: %s", test, level)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	v := Version{Path: "/data/words/2"}
+	for text, want := range map[string]string{
+		"loading version 2 of words: /data/words/2/part-0: at offset 5: damaged": "part-0: at offset 5: damaged",
+		"version 2 of words is not complete":                                     "version 2 of words is not complete",
+		"loading version 1 of words: damaged":                                    "loading version 1 of words: damaged",
+		"":                                                                       "",
+	} {
+		if got := v.Brief(text, "2"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -3,8 +3,6 @@ package status
 import (
 	"maps"
 	"slices"
-
-	"sequins/internal/human"
 )
 
 // Levels of health.
@@ -35,33 +33,32 @@ func (d DB) Failed(node string) bool {
 	return false
 }
 
-// Holds returns the version of a db that the gate holds on a node, "" if there is none.
-func (d DB) Holds(node string) string {
-	held := ""
-	for name, v := range d.Versions {
+// holds reports whether the gate holds a version of the db on a node.
+func (d DB) holds(node string) bool {
+	for _, v := range d.Versions {
 		if v.Nodes[node].State == Held {
-			held = max(held, name)
+			return true
 		}
 	}
-	return held
+	return false
 }
 
-// Health returns the level of a db on a node, and one line with the version that is served.
-func (d DB) Health(node string) (level, line string) {
+// Health returns the level of a db on a node, one line with the version that is served, and the section of the runbook on what is
+// wrong, "" if there is none.
+func (d DB) Health(node string) (level, line, runbook string) {
 	current := d.Current(node)
 	if current == "" {
-		return LevelBad, "nothing to serve yet"
+		return LevelBad, "nothing to serve yet", runbookIdle
 	}
-	v := d.Versions[current]
-	switch {
-	case v.MissingPartitions > 0, !d.PinOn(node, node).Allows(current):
-		level = LevelBad
-	case v.UnderreplicatedPartitions > 0, d.Failed(node), d.Holds(node) != "", d.Error != "":
-		level = LevelWarn
-	default:
-		level = LevelGood
+	for _, f := range append(slices.Clone(faults), unlistable) {
+		if f.found(d, node) {
+			return f.level, "serving " + current, f.runbook
+		}
 	}
-	return level, "serving " + current
+	if d.Asked().NearlyAllMiss() {
+		return LevelWarn, "serving " + current, ""
+	}
+	return LevelGood, "serving " + current, ""
 }
 
 // health returns a level and one line of text with the reason. A node that is not ready (with reason) is bad.
@@ -77,5 +74,5 @@ func (st *Status) health(ready bool, reason string) (level, line string) {
 			return f.Level, f.health
 		}
 	}
-	return LevelGood, "Serving " + human.Plural(len(st.DBs), "database") + "."
+	return LevelGood, st.serving() + "."
 }

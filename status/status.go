@@ -25,6 +25,8 @@ const (
 	Active State = "ACTIVE"
 	// Held: loaded, and kept from being served by the rules of the gate; OnNode.Detail is the reason.
 	Held State = "HELD"
+	// Kept: superseded, and kept on the disk and open for a rollback.
+	Kept State = "KEPT"
 	// Removing: superseded; it is removed after its last request and version_remove_timeout.
 	Removing State = "REMOVING"
 	// Error: failed to load; OnNode.Error is the reason.
@@ -288,6 +290,20 @@ type OnNode struct {
 	Unchanged int `json:"unchanged_partitions,omitempty"`
 	// Progress is the progress of a running load; nil if there is none.
 	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Brief returns an error or a detail of a version without what the place that shows it says already: of which version it is, and
+// the path of that version.
+func (v *Version) Brief(text, name string) string {
+	if before, rest, found := strings.Cut(text, "version "+name+" of "); found && !strings.Contains(before, ":") {
+		if _, reason, found := strings.Cut(rest, ": "); found {
+			text = reason
+		}
+	}
+	if v.Path != "" {
+		text = strings.ReplaceAll(text, v.Path+"/", "")
+	}
+	return text
 }
 
 // GateCheck is the result of one rule of the gate.

@@ -26,4 +26,31 @@ func (t *Traffic) Add(o Traffic) {
 	t.P50, t.P99 = max(t.P50, o.P50), max(t.P99, o.P99)
 }
 
+// MissShare returns the part of the requests that were for absent keys, from 0 to 1.
+func (t Traffic) MissShare() float64 {
+	if t.Requests <= 0 {
+		return 0
+	}
+	return min(1, t.Misses/t.Requests)
+}
+
+// Misses that are nearly all of at least a hundred requests are a sign that clients or the job that writes the keys are wrong.
+const (
+	nearlyAll     = .95
+	enoughToJudge = 100
+)
+
+// NearlyAllMiss reports whether nearly all requests were for absent keys.
+func (t Traffic) NearlyAllMiss() bool {
+	return t.Requests*t.Seconds >= enoughToJudge && t.MissShare() >= nearlyAll
+}
+
+// Asked returns what clients ask of the db: of all nodes if there are several.
+func (d DB) Asked() Traffic {
+	if d.ClusterTraffic.Seconds > 0 {
+		return d.ClusterTraffic
+	}
+	return d.Traffic
+}
+
 func finite(sum float64) float64 { return max(-math.MaxFloat64, min(sum, math.MaxFloat64)) }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"time"
 
 	"sequins/internal/human"
@@ -50,11 +51,5 @@ func (w Wait) Line(now time.Time) string {
 
 // Blocking returns those of the things that a node waits for which keep it from being ready.
 func Blocking(all []Wait) []Wait {
-	var blocking []Wait
-	for _, w := range all {
-		if w.Blocks {
-			blocking = append(blocking, w)
-		}
-	}
-	return blocking
+	return slices.DeleteFunc(slices.Clone(all), func(w Wait) bool { return !w.Blocks })
 }

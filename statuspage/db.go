@@ -15,10 +15,10 @@ import (
 
 // dbView is the page of a database.
 type dbView struct {
-	Name, Error, Pin string
-	Versions         []versionView
-	Holders          []holdersView
-	HotKeys          []hotView
+	Name     string
+	Versions []versionView
+	Holders  []holdersView
+	HotKeys  []hotView
 }
 
 type hotView struct{ Name, Summary string }
@@ -36,16 +36,12 @@ type versionView struct {
 // ofDB fills in the page of one db.
 func (p *page) ofDB(st *status.Status, name string, now time.Time) {
 	db := st.DBs[name]
-	p.Level, p.Headline = db.Health(st.Node)
-	p.Title, p.Names, p.Events = titled(p.Level, name), []string{name}, events(db.Events)
-	p.Findings = dbFindings(st, name, now)
-	if len(p.Findings) > 0 {
-		p.Runbook = p.Findings[0].Runbook
+	p.Level, p.Headline, p.Runbook = db.Health(st.Node)
+	p.Title, p.Names, p.Events = titled(p.Level, name), []string{name}, events(db.Events, st)
+	for _, n := range dbNotes(db, st.Node) {
+		p.Findings = append(p.Findings, findingView{Level: n.Level, Text: n.Text})
 	}
-	p.One = &dbView{Name: name, Error: db.Error}
-	if db.Pin != nil {
-		p.One.Pin = db.Pin.String()
-	}
+	p.One = &dbView{Name: name}
 	for _, k := range db.HotKeys {
 		p.One.HotKeys = append(p.One.HotKeys, newHotView(k))
 	}
@@ -62,15 +58,6 @@ func (p *page) ofDB(st *status.Status, name string, now time.Time) {
 		}
 	}
 	p.Tiles = dbTiles(db, st.Node, now)
-}
-
-// dbFindings returns the findings of a status that are about one db alone.
-func dbFindings(st *status.Status, name string, now time.Time) (all []findingView) {
-	one := status.Status{Node: st.Node, DBs: map[string]status.DB{name: st.DBs[name]}}
-	for _, f := range one.Findings() {
-		all = append(all, findingView{f.Level, f.Line(now), f.Runbook})
-	}
-	return all
 }
 
 // shownHolders reports whether it matters who holds the partitions of a version that is not served.
@@ -105,7 +92,7 @@ func newHotView(k status.HotKey) hotView {
 
 // dbTiles are figures of the current version and of the requests for a db.
 func dbTiles(db status.DB, node string, now time.Time) []tile {
-	tiles := newTraffic(trafficOf(db)).tiles()
+	tiles := newTraffic(db.Asked()).tiles()
 	current := db.Current(node)
 	if current == "" {
 		return tiles
@@ -130,7 +117,8 @@ func newVersionView(name string, v *status.Version, node string, now time.Time) 
 	n := v.Nodes[node]
 	view := versionView{
 		Name: name, State: string(n.State), Level: stateLevel(n.State), Current: n.Current, Path: v.Path, Summary: summary(v, n, now),
-		Details: saying(v, func(n status.OnNode) string { return n.Detail }), Errors: saying(v, func(n status.OnNode) string { return n.Error }),
+		Details: saying(v, func(n status.OnNode) string { return n.Detail }),
+		Errors:  saying(v, func(n status.OnNode) string { return v.Brief(n.Error, name) }),
 	}
 	view.Details = slices.DeleteFunc(view.Details, func(s string) bool { return s == "loading" })
 	if p := loads(v); p != nil {

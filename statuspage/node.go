@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 const maxNodes = 500
 
 func newPage(st *status.Status, only string, now time.Time) page {
-	p := page{Node: st.Node, Build: st.Build, Now: clock(now), Events: events(st.Events), Waiting: waiting(st.Waiting, only, now)}
+	p := page{Node: st.Node, Build: st.Build, Now: clock(now), Events: events(st.Events, st), Waiting: waiting(st.Waiting, now)}
 	for _, db := range st.DBs {
 		p.Refresh = p.Refresh || moving(db)
 	}
@@ -25,8 +24,12 @@ func newPage(st *status.Status, only string, now time.Time) page {
 		p.ofDB(st, only, now)
 		return p
 	}
-	p.Level, p.Headline, p.Title = st.Level, st.Health, titled(st.Level, st.Node)
-	p.Runbook, p.Findings = findings(st, now)
+	p.Level, p.Said, p.Title = st.Level, st.Health, titled(st.Level, st.Node)
+	var findings []status.Finding
+	p.Headline, p.Runbook, findings = st.Overview()
+	for _, f := range findings[:min(len(findings), 20)] {
+		p.Findings = append(p.Findings, findingView{f.Level, f.Line(now), f.Runbook})
+	}
 	p.About = about(st, now)
 	p.Names = slices.Sorted(maps.Keys(st.DBs))
 	for _, name := range p.Names {
@@ -37,20 +40,6 @@ func newPage(st *status.Status, only string, now time.Time) page {
 	p.Traffic = len(p.Tiles) > 0
 	p.Nodes, p.MoreNodes = nodes(st, now)
 	return p
-}
-
-// findings returns the section of the runbook on the headline, and what else is wrong.
-func findings(st *status.Status, now time.Time) (runbook string, all []findingView) {
-	if st.Level == status.LevelBad && (st.Draining || len(status.Blocking(st.Waiting)) > 0) {
-		runbook = status.RunbookNotReady
-	}
-	for _, f := range st.Findings() {
-		if runbook == "" && f.Level != status.LevelNote {
-			runbook = f.Runbook
-		}
-		all = append(all, findingView{f.Level, f.Line(now), f.Runbook})
-	}
-	return runbook, all[:min(len(all), 20)]
 }
 
 // about describes the node in a few words each.
@@ -73,10 +62,10 @@ func about(st *status.Status, now time.Time) (all []string) {
 	return all
 }
 
-// waiting returns what the node waits for, of all or of one db.
-func waiting(all []status.Wait, only string, now time.Time) (views []waitView) {
+// waiting returns what the node waits for. What it waits for of a db is in the row or on the page of that db.
+func waiting(all []status.Wait, now time.Time) (views []waitView) {
 	for _, w := range all {
-		if only != "" && w.DB != only && w.DB != "" {
+		if w.DB != "" {
 			continue
 		}
 		v := waitView{Level: busy, What: w.What}
@@ -86,18 +75,16 @@ func waiting(all []status.Wait, only string, now time.Time) (views []waitView) {
 		if !w.Since.IsZero() {
 			v.Since = "for " + human.Duration(now.Sub(w.Since))
 		}
-		if w.Done > 0 {
-			v.Percent = strconv.Itoa(int(100 * min(1, w.Done)))
-		}
 		views = append(views, v)
 	}
 	return views
 }
 
-func events(all []status.Event) (views []eventView) {
+func events(all []status.Event, st *status.Status) (views []eventView) {
 	for _, e := range all {
+		v := st.DBs[e.DB].Versions[e.Version]
 		views = append(views, eventView{ID: e.ID, Stamp: e.Time.UTC().Format(time.RFC3339), Time: clock(e.Time), DB: e.DB,
-			Kind: strings.ReplaceAll(string(e.Kind), "_", " "), Level: e.Level(), Version: e.Version, Reason: e.Reason})
+			Kind: strings.ReplaceAll(string(e.Kind), "_", " "), Level: e.Level(), Version: e.Version, Reason: v.Brief(e.Reason, e.Version)})
 	}
 	return views
 }
@@ -116,8 +103,9 @@ type dbRow struct {
 }
 
 func newRow(name string, db status.DB, node string, now time.Time) dbRow {
-	level, _ := db.Health(node)
-	r := dbRow{Name: name, Level: level, Version: db.Current(node), Notes: dbNotes(db, node, now), Traffic: newTraffic(trafficOf(db))}
+	level, _, _ := db.Health(node)
+	notes := slices.Concat(dbNotes(db, node), versionNotes(db, node, now))
+	r := dbRow{Name: name, Level: level, Version: db.Current(node), Notes: notes[:min(len(notes), 4)], Traffic: newTraffic(db.Asked())}
 	if r.Version == "" {
 		return r
 	}
@@ -134,21 +122,29 @@ func newRow(name string, db status.DB, node string, now time.Time) dbRow {
 	return r
 }
 
-// dbNotes returns what there is to say of a db besides the version that it serves.
-func dbNotes(db status.DB, node string, now time.Time) (notes []note) {
+// dbNotes returns what there is to say of a db besides its versions.
+func dbNotes(db status.DB, node string) (notes []note) {
 	if db.Error != "" {
 		notes = append(notes, note{Level: status.LevelWarn, Text: db.Error})
 	}
 	if db.Pin != nil {
 		notes = append(notes, note{Level: status.LevelWarn, Text: db.Pin.String()})
 	}
-	current := db.Current(node)
-	switch v := db.Versions[current]; {
+	switch v := db.Versions[db.Current(node)]; {
 	case v.MissingPartitions > 0:
 		notes = append(notes, note{Level: status.LevelBad, Text: human.Plural(v.MissingPartitions, "partition") + " on no node"})
 	case v.UnderreplicatedPartitions > 0:
 		notes = append(notes, note{Level: status.LevelWarn, Text: human.Plural(v.UnderreplicatedPartitions, "partition") + " on too few nodes"})
 	}
+	if t := db.Asked(); t.NearlyAllMiss() {
+		notes = append(notes, note{Level: status.LevelWarn, Text: fmt.Sprintf("%.0f %% of the reads find no key", 100*t.MissShare())})
+	}
+	return notes
+}
+
+// versionNotes returns what there is to say of the versions of a db that are not served, and of errors, the newest first.
+func versionNotes(db status.DB, node string, now time.Time) (notes []note) {
+	current := db.Current(node)
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		v := db.Versions[name]
 		n := v.Nodes[node]
@@ -156,12 +152,12 @@ func dbNotes(db status.DB, node string, now time.Time) (notes []note) {
 		case n.Progress != nil:
 			notes = append(notes, note{busy, name + ": " + short(n.Progress, now), percent(n.Progress)})
 		case n.Error != "":
-			notes = append(notes, note{Level: status.LevelBad, Text: name + ": " + n.Error})
+			notes = append(notes, note{Level: status.LevelBad, Text: name + ": " + v.Brief(n.Error, name)})
 		case name > current && n.State != status.Removing && n.Detail != "":
 			notes = append(notes, note{Level: cmp.Or(stateLevel(n.State), "dim"), Text: name + ": " + n.Detail})
 		}
 	}
-	return notes[:min(len(notes), 4)]
+	return notes
 }
 
 // short describes the progress of a load in a few words.

@@ -52,7 +52,8 @@ type page struct {
 
 	Title            string
 	Level, Headline  string
-	Runbook          string // the section on the headline, "" if it is good
+	Said             string // the headline for those who listen, with the reason
+	Runbook          string // the section on the headline, "" if there is none
 	Findings         []findingView
 	About            []string
 	Node, Build, Now string
@@ -73,9 +74,9 @@ type page struct {
 // tile is a figure with its name.
 type tile struct{ Name, Value, Unit string }
 
-type findingView struct{ Level, Text, Runbook string }
+type findingView struct{ Level, Text, Runbook string } // Runbook may be ""
 
-type waitView struct{ Level, What, Since, Percent string }
+type waitView struct{ Level, What, Since string }
 
 type eventView struct{ ID, Stamp, Time, DB, Kind, Level, Version, Reason string }
 

@@ -40,8 +40,8 @@ function morph(old, now) {
 // Where the node wants a token, somebody is asked for it, and it is kept as long as this tab, for this node
 // alone. It goes into a header and nowhere else.
 const TOKEN = 'sequins-token';
-async function ask(path, accept) {
-  const headers = {Accept: accept}, token = sessionStorage.getItem(TOKEN);
+async function ask(path, accept, more) {
+  const headers = {Accept: accept, ...more}, token = sessionStorage.getItem(TOKEN);
   if (token) headers.Authorization = 'Bearer ' + token;
   const r = await fetch(path, {headers, cache: 'no-store', signal: AbortSignal.timeout(20000)});
   if (r.status === 401 && sessionStorage.getItem(TOKEN) === token) sessionStorage.removeItem(TOKEN);
@@ -144,9 +144,13 @@ document.addEventListener('submit', async e => {
   e.preventDefault();
   const out = byId('answer'), key = byId('key').value;
   try {
-    const x = JSON.parse(await ask(`/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}?explain`, 'text/plain, application/json;q=0.9'));
+    const path = `/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}`;
+    const x = JSON.parse(await ask(path + '?explain', 'text/plain, application/json;q=0.9'));
     if (!x.microseconds) throw new Error('a browser cannot ask for this key');
     out.replaceChildren(explained(x));
+    if (!x.found || !x.size) return;
+    const value = await ask(path, '*/*', {Range: 'bytes=0-1023', 'X-Sequins-Version': x.version});
+    out.append(el('pre', {}, value.replace(/\uFFFD$/, ''), x.size > 1024 && '…')); // the range may end within a character
   } catch (error) {
     out.replaceChildren(el('p', {className: 'bad'}, error.message));
   }

@@ -83,7 +83,7 @@ func TestFindingsHaveSections(t *testing.T) {
 	for _, st := range all {
 		for _, f := range st.Findings() {
 			found[f.Runbook] = true
-			if f.Text == "" || strings.Contains(f.Line(time.Now()), "%") {
+			if f.Runbook == "" || strings.Contains(f.Line(time.Now()), "%") {
 				t.Errorf("%+v", f)
 			}
 		}

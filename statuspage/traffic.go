@@ -10,14 +10,6 @@ import (
 // trafficView is what clients have asked in the last seconds; "" is not known.
 type trafficView struct{ Rate, P50, P99, Misses, Errors string }
 
-// trafficOf returns what is asked of a db: of all nodes if there are several.
-func trafficOf(db status.DB) status.Traffic {
-	if db.ClusterTraffic.Seconds > 0 {
-		return db.ClusterTraffic
-	}
-	return db.Traffic
-}
-
 func newTraffic(t status.Traffic) (v trafficView) {
 	if t.Seconds == 0 {
 		return v

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,11 +100,12 @@ func (l *line) cell(color term.Color, width int, text string) *line {
 
 func (l *line) String() string { return l.b.String() }
 
+// LevelColors are the colors of the levels of health, StateColors those of states.
 var (
-	levelColors = map[string]term.Color{status.LevelGood: term.Green, status.LevelWarn: term.Yellow, status.LevelBad: term.Red}
-	stateColors = map[status.State]term.Color{
+	LevelColors = map[string]term.Color{status.LevelGood: term.Green, status.LevelWarn: term.Yellow, status.LevelBad: term.Red}
+	StateColors = map[status.State]term.Color{
 		status.Active: term.Green, status.Building: term.Cyan, status.Available: term.Cyan,
-		status.Held: term.Yellow, status.Error: term.Red, status.Removing: term.Dim,
+		status.Held: term.Yellow, status.Error: term.Red, status.Kept: term.Dim, status.Removing: term.Dim,
 	}
 )
 
@@ -133,12 +135,13 @@ func (v *View) header(width int, now time.Time) (lines []string) {
 	if v.st == nil {
 		return lines
 	}
+	health, _, findings := v.st.Overview()
 	if v.failed == nil {
-		lines = append(lines, v.line(width).add(levelColors[v.st.Level], term.Clean(v.st.Health)).String())
+		lines = append(lines, v.line(width).add(LevelColors[v.st.Level], term.Clean(health)).String())
 	}
 	lines = append(lines, v.totals(width))
-	if more := v.remark(); more != "" {
-		lines = append(lines, v.line(width).add(term.Yellow, more).String())
+	if len(findings) > 0 { // there is room for one
+		lines = append(lines, v.line(width).add(term.Yellow, term.Clean(findings[0].Line(v.at))).String())
 	}
 	return lines
 }
@@ -153,7 +156,7 @@ func (v *View) totals(width int) string {
 	if n := len(v.st.Peers); n > 0 {
 		l.add(term.Plain, human.Plural(n+1, "node")+": ")
 	}
-	l.add(term.Bold, human.Rate(t.Requests)).add(term.Plain, " requests a second, "+percent(missShare(t))+" missed, ")
+	l.add(term.Bold, human.Rate(t.Requests)).add(term.Plain, " requests a second, "+percent(t.MissShare())+" missed, ")
 	color := term.Plain
 	if t.Errors > 0 {
 		color = term.Red
@@ -163,14 +166,6 @@ func (v *View) totals(width int) string {
 		l.add(term.Plain, fmt.Sprintf("; %s of disk free", human.Size(d.Free)))
 	}
 	return l.String()
-}
-
-// remark returns the first of what is wrong with the node as a whole, "" if nothing is.
-func (v *View) remark() string {
-	if all := v.st.OfNode(); len(all) > 0 {
-		return term.Clean(all[0].Line(v.at))
-	}
-	return ""
 }
 
 func percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + "%" }
@@ -232,7 +227,7 @@ func (v *View) drawDatabases(s *section, rows []row, width int) {
 		}
 		text, state := v.note(r)
 		l := v.line(width).add(color, pointer).cell(color, n, names[i])
-		l.cell(term.Plain, m, versions[i]).cell(color, rateWidth, human.Rate(r.traffic.Requests)).cell(term.Plain, missWidth, percent(missShare(r.traffic)))
+		l.cell(term.Plain, m, versions[i]).cell(color, rateWidth, human.Rate(r.traffic.Requests)).cell(term.Plain, missWidth, percent(r.traffic.MissShare()))
 		l.cell(term.Plain, latencyWidth, latency(r.traffic.P50)).cell(term.Plain, latencyWidth, latency(r.traffic.P99)).add(state, text)
 		s.lines = append(s.lines, l.String())
 	}
@@ -248,35 +243,35 @@ func (v *View) heading(width int, add func(*line)) string {
 	return v.console.Paint(term.Reverse, l.String()+strings.Repeat(" ", l.width))
 }
 
-// note describes what is special about a database: its error, its newest version that is not served, its pin.
+// note describes what is special about a database: its error, its newest version that is not served, its pin, its misses.
 func (v *View) note(r row) (string, term.Color) {
 	if r.db.Error != "" {
 		return term.Clean(r.db.Error), term.Red
 	}
-	node := v.st.Node
-	for _, version := range slices.Backward(slices.Sorted(maps.Keys(r.db.Versions))) {
-		n, here := r.db.Versions[version].Nodes[node]
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.db.Versions))) {
+		version := r.db.Versions[name]
+		n, here := version.Nodes[v.st.Node]
 		switch {
 		case n.Current && n.Error != "":
-			return term.Clean(n.Error), term.Red
-		case !here || n.Current || n.State == status.Removing || n.State == status.Active:
+			return term.Clean(version.Brief(n.Error, name)), term.Red
+		case !here || n.Current || n.State == status.Removing || n.State == status.Kept || n.State == status.Active:
 			continue
 		}
-		return term.Clean(version + " " + string(n.State) + reason(n)), stateColors[n.State]
+		return term.Clean(name + " " + string(n.State) + reason(&version, name, n)), StateColors[n.State]
 	}
-	if r.db.Pin != nil {
+	switch {
+	case r.db.Pin != nil:
 		return term.Clean(r.db.Pin.String()), term.Yellow
+	case r.traffic.NearlyAllMiss():
+		return "nearly all reads find no key", term.Yellow
 	}
 	return "", term.Plain
 }
 
 // reason returns what a version on a node does, waits for or failed at.
-func reason(n status.OnNode) string {
-	switch {
-	case n.Error != "":
-		return ": " + n.Error
-	case n.Detail != "":
-		return ": " + n.Detail
+func reason(v *status.Version, name string, n status.OnNode) string {
+	if text := cmp.Or(v.Brief(n.Error, name), n.Detail); text != "" {
+		return ": " + text
 	}
 	return ""
 }

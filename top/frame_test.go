@@ -117,7 +117,7 @@ func TestCluster(t *testing.T) {
 		"1": {Nodes: map[string]status.OnNode{"node2:9599": {State: status.Active, Current: true}}},
 		"2": {Nodes: map[string]status.OnNode{"node1:9599": {State: status.Active, Current: true}}},
 	}
-	words.ClusterTraffic = status.Traffic{Requests: 2660, P99: 2e-3}
+	words.ClusterTraffic = status.Traffic{Seconds: 5, Requests: 2660, P99: 2e-3}
 	words.Pin = nil
 	st.DBs = map[string]status.DB{"words": words}
 	st.Peers = map[string]status.Peer{

@@ -17,6 +17,7 @@ import (
 type work struct {
 	db, version, node string
 	on                status.OnNode
+	of                status.Version
 }
 
 // inProgress returns what the nodes work on, this one first.
@@ -26,7 +27,7 @@ func (v *View) inProgress() (all []work) {
 			for node, on := range ver.Nodes {
 				switch on.State {
 				case status.Building, status.Available, status.Held, status.Error:
-					all = append(all, work{db, version, node, on})
+					all = append(all, work{db, version, node, on, ver})
 				}
 			}
 		}
@@ -65,11 +66,11 @@ func (v *View) loads(width int, now time.Time) *section {
 		if len(v.st.Peers) > 0 {
 			name += " on " + term.Clean(w.node)
 		}
-		l := v.line(width).add(term.Plain, "  "+name+" ").add(stateColors[w.on.State], string(w.on.State))
+		l := v.line(width).add(term.Plain, "  "+name+" ").add(StateColors[w.on.State], string(w.on.State))
 		if p := w.on.Progress; p != nil && p.Bytes > 0 {
 			l.add(term.Plain, " "+progress(p, now))
 		}
-		if r := reason(w.on); r != "" {
+		if r := reason(&w.of, w.version, w.on); r != "" {
 			l.add(term.Plain, term.Clean(r))
 		}
 		s.lines = append(s.lines, l.String())
@@ -153,9 +154,10 @@ func (v *View) events(width int) *section {
 	for i := range all {
 		e := &all[i]
 		l := v.line(width).add(term.Plain, "  "+e.Time.UTC().Format("01-02 15:04:05")+" ")
-		l.add(levelColors[e.Level()], strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")).add(term.Plain, " "+term.Clean(e.DB)+" "+term.Clean(e.Version))
+		l.add(LevelColors[e.Level()], strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")).add(term.Plain, " "+term.Clean(e.DB)+" "+term.Clean(e.Version))
 		if e.Reason != "" {
-			l.add(term.Plain, ": "+term.Clean(e.Reason))
+			of := v.st.DBs[e.DB].Versions[e.Version]
+			l.add(term.Plain, ": "+term.Clean(of.Brief(e.Reason, e.Version)))
 		}
 		s.lines = append(s.lines, l.String())
 	}

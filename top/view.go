@@ -125,11 +125,8 @@ func (v *View) databases() (rows []row) {
 		if !strings.Contains(name, v.filter) {
 			continue
 		}
-		r := row{name: name, db: v.st.DBs[name]}
-		if r.traffic = r.db.Traffic; len(v.st.Peers) > 0 {
-			r.traffic = r.db.ClusterTraffic
-		}
-		rows = append(rows, r)
+		db := v.st.DBs[name]
+		rows = append(rows, row{name, db, db.Asked()})
 	}
 	slices.SortStableFunc(rows, v.compare)
 	if v.reversed {
@@ -144,19 +141,11 @@ func (v *View) compare(a, b row) int {
 	case byRequests:
 		return cmp.Compare(b.traffic.Requests, a.traffic.Requests)
 	case byMisses:
-		return cmp.Compare(missShare(b.traffic), missShare(a.traffic))
+		return cmp.Compare(b.traffic.MissShare(), a.traffic.MissShare())
 	case byLatency:
 		return cmp.Compare(b.traffic.P99, a.traffic.P99)
 	}
 	return cmp.Compare(a.name, b.name)
-}
-
-// missShare returns the part of the requests that were for absent keys, from 0 to 1.
-func missShare(t status.Traffic) float64 {
-	if t.Requests <= 0 {
-		return 0
-	}
-	return min(1, t.Misses/t.Requests)
 }
 
 // move moves the selection by n databases.

@@ -43,8 +43,8 @@ type Options struct {
 	// TLS enables TLS to other nodes, and Secret is the secret of the cluster, or "".
 	TLS    *tls.Config
 	Secret string
-	// Metrics counts copies; it may be nil.
-	Metrics *metrics.Transfer
+	// Metrics counts copies.
+	Metrics metrics.Transfer
 	// Logger receives a line for each block that is refused; nil means slog.Default().
 	Logger *slog.Logger
 	// LeastRate is how many bytes per second the other side of a copy has to receive or send on average, after Patience, unless Limits do not

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/names"
-	"sequins/nodeapi"
 	"sequins/status"
 )
 
@@ -41,7 +41,7 @@ func (f *nodeFlags) statusSoon(ctx context.Context) (st status.Status, secure, o
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
-	c := nodeapi.New(nodeapi.Options{URL: base, Token: token, TLS: config, Silence: completeTimeout})
+	c := client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: config, Silence: completeTimeout})
 	defer c.Close()
 	st, _, err = c.Status(ctx)
 	return st, strings.HasPrefix(base, "https:"), err == nil

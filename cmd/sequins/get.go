@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 )
 
 // getFlags are the flags of sequins get.
@@ -110,9 +110,9 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 	defer c.Close()
 	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0))
 	defer p.Stop()
-	v, err := c.Get(cmd.Context(), db, key, nodeapi.Want{AtLeast: f.atLeast})
-	if nodeapi.Is(err, nodeapi.NoKey) {
-		var no *nodeapi.Error
+	v, err := c.Get(cmd.Context(), db, key, client.Want{AtLeast: f.atLeast})
+	if errors.Is(err, client.ErrNotFound) {
+		var no *client.NodeError
 		errors.As(err, &no)
 		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
 	}

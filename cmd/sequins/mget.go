@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 )
 
 func mgetCommand() *cobra.Command {
@@ -56,7 +56,7 @@ answer, and 6 if a value cannot be read.`,
 			p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
 			defer p.Stop()
 			m := &multiGet{
-				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
+				client: c, db: args[0], want: client.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
 				printer: newRecordPrinter(out, asJSON), progress: p,
 			}
 			return node.explain(args, m.run(cmd.Context(), cmd.InOrStdin(), args[1:]))
@@ -80,11 +80,11 @@ const (
 
 // multiGet prints the values of keys, in several requests if there are many.
 type multiGet struct {
-	client   *nodeapi.Client
+	client   *client.Node
 	db       string
-	want     nodeapi.Want // from the second request on, the version of the first
-	hex      bool         // keys are written in hexadecimal
-	escaped  bool         // keys are written as a term.Escaper writes them
+	want     client.Want // from the second request on, the version of the first
+	hex      bool        // keys are written in hexadecimal
+	escaped  bool        // keys are written as a term.Escaper writes them
 	printer  *recordPrinter
 	progress *term.Progress
 
@@ -203,21 +203,21 @@ func (m *multiGet) flush(ctx context.Context) error {
 
 // request prints the values of keys. If these are too large for one answer, it divides them.
 func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
-	b, err := m.client.Batch(ctx, m.db, keys, m.want)
+	b, err := m.client.MultiGet(ctx, m.db, keys, m.want)
 	switch {
-	case nodeapi.Is(err, nodeapi.TooLarge) && len(keys) > 1:
+	case errors.Is(err, client.ErrTooLarge) && len(keys) > 1:
 		if err := m.request(ctx, keys[:len(keys)/2]); err != nil {
 			return err
 		}
 		return m.request(ctx, keys[len(keys)/2:])
-	case nodeapi.Is(err, nodeapi.NoVersion) && m.want.Version != "":
+	case errors.Is(err, client.ErrNoVersion) && m.want.Version != "":
 		return fmt.Errorf("version %s was replaced after %d keys, so the others would be from another version: try again, or set keep_versions: %w",
 			term.Clean(m.want.Version), m.keys, err)
 	case err != nil:
 		return err
 	}
 	defer b.Close() //nolint:errcheck // it is only read
-	m.want = nodeapi.Want{Version: b.Version}
+	m.want = client.Want{Version: b.Version}
 	for i := 0; b.Next(); i++ {
 		if err := m.print(keys[i], b); err != nil {
 			return err
@@ -227,7 +227,7 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 }
 
 // print prints the value of a key.
-func (m *multiGet) print(key []byte, b *nodeapi.Batch) error {
+func (m *multiGet) print(key []byte, b *client.Values) error {
 	m.keys++
 	m.progress.Add(1)
 	if b.Found() {

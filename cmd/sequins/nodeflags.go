@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sequins/client"
 	"sequins/config"
 	"sequins/internal/nearest"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 )
 
 // nodeFlags are the flags of all commands that ask a node: which one, and what they show it.
@@ -99,14 +99,14 @@ func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
 
 // explain adds to an error of the node of this machine that the first argument may be meant to be another node.
 func (f *nodeFlags) explain(args []string, err error) error {
-	if f.server == "" && len(args) > 0 && nodeapi.Is(err, nodeapi.Unreachable) {
+	if f.server == "" && len(args) > 0 && errors.Is(err, client.ErrUnreachable) {
 		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(args[0]))
 	}
 	return err
 }
 
 // client returns a client of the node, which must be closed.
-func (f *nodeFlags) client() (*nodeapi.Client, error) {
+func (f *nodeFlags) client() (*client.Node, error) {
 	base, secure, err := f.url()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (f *nodeFlags) client() (*nodeapi.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodeapi.New(nodeapi.Options{URL: base, Token: token, TLS: secure}), nil
+	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure}), nil
 }
 
 // url returns the URL of the node and the TLS settings for it. Without --server and without the variable it is the node of the
@@ -176,19 +176,19 @@ func addressURL(address string) (string, error) {
 }
 
 // nodeCodes are the exit codes for what a node did not answer.
-var nodeCodes = map[nodeapi.Kind]int{
-	nodeapi.Unreachable: exitUnreachable, nodeapi.Unable: exitUnreachable,
-	nodeapi.NoKey: exitAbsent, nodeapi.NoDB: exitAbsent, nodeapi.NoVersion: exitAbsent,
-	nodeapi.Denied: exitUnreadable, nodeapi.Damaged: exitUnreadable,
+var nodeCodes = map[error]int{
+	client.ErrUnreachable: exitUnreachable, client.ErrUnavailable: exitUnreachable,
+	client.ErrNotFound: exitAbsent, client.ErrNoDB: exitAbsent, client.ErrNoVersion: exitAbsent,
+	client.ErrDenied: exitUnreadable, client.ErrDamaged: exitUnreadable,
 }
 
 // ofNode gives an error of a request to a node its exit code, and if the node does not have the db, adds what it has.
-func ofNode(ctx context.Context, c *nodeapi.Client, db string, err error) error {
-	var refused *nodeapi.Error
+func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
+	var refused *client.NodeError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if refused.Kind == nodeapi.NoDB {
+	if refused.Kind == client.ErrNoDB {
 		if st, _, serr := c.Status(ctx); serr == nil {
 			err = noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
 		}

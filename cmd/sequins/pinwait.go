@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 	"sequins/status"
 )
 
@@ -153,7 +153,7 @@ func (p *pinning) await() error {
 }
 
 // follow asks once, prints the lines that differ from last, and returns how many nodes do not follow.
-func (p *pinning) follow(ctx context.Context, c *nodeapi.Client, last map[string]string) (late int, err error) {
+func (p *pinning) follow(ctx context.Context, c *client.Node, last map[string]string) (late int, err error) {
 	st, _, err := c.Status(ctx)
 	if err != nil {
 		return 0, err

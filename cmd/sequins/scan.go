@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/human"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 )
 
 // scanFlags are the flags of sequins scan.
@@ -84,14 +84,14 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 }
 
 // bounds returns the range of the flags.
-func (f *scanFlags) bounds(cmd *cobra.Command) (g nodeapi.Range, err error) {
+func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
 		return g, usageError{errors.New("--limit must be at least 1")}
 	}
 	if f.count && (f.limit > 0 || f.after != "" || f.keysOnly) {
 		return g, usageError{errors.New("--count cannot be combined with --limit, --after and --keys-only")}
 	}
-	g = nodeapi.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
+	g = client.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
 	for name, bound := range map[string]struct {
 		text string
 		key  *[]byte
@@ -106,10 +106,10 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g nodeapi.Range, err error) {
 	return g, nil
 }
 
-func (f *scanFlags) want() nodeapi.Want { return nodeapi.Want{AtLeast: f.atLeast} }
+func (f *scanFlags) want() client.Want { return client.Want{AtLeast: f.atLeast} }
 
 // printCount prints the number of records.
-func (f *scanFlags) printCount(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
+func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
 	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record", 0)
 	n, version, err := c.Count(cmd.Context(), db, g, f.want())
 	p.Stop()
@@ -124,7 +124,7 @@ func (f *scanFlags) printCount(cmd *cobra.Command, c *nodeapi.Client, db string,
 }
 
 // print prints the records.
-func (f *scanFlags) print(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
+func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
 	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record", 0))
 	defer p.Stop()
 	s, err := c.Scan(cmd.Context(), db, g, f.want())
@@ -145,7 +145,7 @@ func (f *scanFlags) print(cmd *cobra.Command, c *nodeapi.Client, db string, g no
 }
 
 // records prints the records and returns their number.
-func (f *scanFlags) records(ctx context.Context, s *nodeapi.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
+func (f *scanFlags) records(ctx context.Context, s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
 	value := func(w io.Writer) error {
 		_, err := io.Copy(w, s.Value())
 		return err

@@ -252,7 +252,6 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 		Reloadable:       reloadable(*c),
 	}
 	o.Metrics.Process.SetBuild(o.Build)
-	o.Metrics.Process.SetBlocks(blocks.Usage)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
 	o.Reads.CacheBytes = int64(c.Cache.Bytes)

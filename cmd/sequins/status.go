@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/term"
-	"sequins/nodeapi"
 	"sequins/status"
 )
 
@@ -64,7 +64,7 @@ var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 
 // statusView shows the status of a node.
 type statusView struct {
-	client  *nodeapi.Client
+	client  *client.Node
 	dbs     []string // to show; all if empty
 	json    bool
 	console term.Console

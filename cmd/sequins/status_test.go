@@ -130,12 +130,8 @@ func TestStatusTable(t *testing.T) {
 	expect.NoError(t, printStatus(term.Console{Out: &b}, &st, "http://n1:9599", now))
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
 Serving 1 of 3 databases.
-No node holds some partitions of words.
-No version of birds, empty is served.
-A version of words could not be loaded.
 n2:9599 has replication 3, this node 2
 ZooKeeper cannot be reached: connection refused
-n2:9599 did not answer: connection\nrefused
 The source cannot be read: no such host\x1b[31m
 the directory "healthz" cannot be a db
 DATABASE  VERSION  STATE     PARTITIONS  RECORDS    SIZE       DATA FROM

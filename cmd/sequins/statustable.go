@@ -10,22 +10,20 @@ import (
 	"sequins/internal/human"
 	"sequins/internal/term"
 	"sequins/status"
-)
-
-// levelColors are the colors of the levels of health, stateColors those of states.
-var (
-	levelColors = map[string]term.Color{status.LevelGood: term.Green, status.LevelWarn: term.Yellow, status.LevelBad: term.Red}
-	stateColors = map[status.State]term.Color{
-		status.Active: term.Green, status.Building: term.Cyan, status.Available: term.Cyan,
-		status.Held: term.Yellow, status.Error: term.Red, status.Removing: term.Dim,
-	}
+	"sequins/top"
 )
 
 // printStatus writes the status for people. Data from the network is escaped.
 func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
-	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(levelColors[st.Level], term.Clean(st.Health))}
-	for _, f := range st.Findings() {
+	health, _, findings := st.Overview()
+	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(top.LevelColors[st.Level], term.Clean(health))}
+	for _, f := range findings {
 		lines = append(lines, term.Clean(f.Line(now)))
+	}
+	for _, w := range st.Waiting {
+		if w.DB == "" { // what it waits for of a database is in the row of that
+			lines = append(lines, term.Clean("Waiting for "+w.Line(now)))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		if p := st.DBs[name].Pin; p != nil {
@@ -79,13 +77,13 @@ func addRows(t *term.Table, d status.DB, name, node string, now time.Time) {
 			star = " *"
 		}
 		t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
-			number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, n, now))).Color(2, stateColors[n.State])
+			number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, top.StateColors[n.State])
 		label = ""
 	}
 }
 
 // note returns remarks about a version on a node.
-func note(v status.Version, n status.OnNode, now time.Time) string {
+func note(v status.Version, name string, n status.OnNode, now time.Time) string {
 	var notes []string
 	if p := n.Progress; p != nil && p.Bytes > 0 {
 		notes = append(notes, fmt.Sprintf("%d%%", 100*p.BytesDone/p.Bytes))
@@ -105,7 +103,7 @@ func note(v status.Version, n status.OnNode, now time.Time) string {
 	if n.Current && v.UnderreplicatedPartitions > 0 {
 		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.UnderreplicatedPartitions))
 	}
-	for _, text := range []string{n.Detail, n.Error} {
+	for _, text := range []string{n.Detail, v.Brief(n.Error, name)} {
 		if text != "" {
 			notes = append(notes, text)
 		}

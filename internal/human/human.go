@@ -55,6 +55,17 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
+// Took formats the time that something has taken, in two units: "52 ms", "4.2 s", "2 min 42 s", "1 h 30 min".
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return Latency(d)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return Duration(d)
+}
+
 // maxRanges is the number of ranges that Ranges shows.
 const maxRanges = 12
 

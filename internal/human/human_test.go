@@ -68,3 +68,11 @@ func TestRates(t *testing.T) {
 		}
 	}
 }
+
+func TestTook(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0.0 µs", 52 * time.Millisecond: "52 ms", 4200 * time.Millisecond: "4.2 s", 162 * time.Second: "2 min 42 s", 90 * time.Minute: "1 h 30 min"} {
+		if got := Took(d); got != want {
+			t.Errorf("Took(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -138,9 +138,3 @@ func (o *descriptors) take(f *File) {
 	o.files[len(o.files)-1] = nil
 	o.files, f.slot = o.files[:len(o.files)-1], -1
 }
-
-func (o *descriptors) open() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.files)
-}

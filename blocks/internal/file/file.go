@@ -260,9 +260,6 @@ func (f *File) Close() error {
 	return errors.Join(f.unmapFile(), f.Drop())
 }
 
-// Usage returns how many files are open and how many are mapped into memory.
-func Usage() (open, mapped int) { return openFiles.open(), int(mappedFiles.Load()) }
-
 // mappedFiles is how many files are mapped.
 var mappedFiles atomic.Int64
 

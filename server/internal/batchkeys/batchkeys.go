@@ -11,18 +11,17 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"sequins/blocks"
-	"sequins/reads"
+	"sequins/internal/wire"
 )
 
-// Parse parses the keys of a batch in bytes, see reads.NoValue. They point into b.
+// Parse parses the keys of a batch in frames. They point into b.
 func Parse(b []byte, limit int) (keys [][]byte, err error) {
 	for len(b) > 0 {
-		if len(b) < reads.LengthSize {
+		if len(b) < wire.LengthSize {
 			return nil, fmt.Errorf("the request ends in the length of key %d", len(keys))
 		}
 		n := binary.BigEndian.Uint32(b)
-		b = b[reads.LengthSize:]
+		b = b[wire.LengthSize:]
 		if uint64(n) > uint64(len(b)) {
 			return nil, fmt.Errorf("the request ends in key %d, of %d bytes", len(keys), n)
 		}
@@ -39,8 +38,8 @@ func Append(keys [][]byte, key []byte, limit int) ([][]byte, error) {
 	if len(keys) == limit {
 		return nil, fmt.Errorf("%w: more than %d keys ([batch] max_keys)", ErrTooLarge, limit)
 	}
-	if len(key) > blocks.MaxKey {
-		return nil, fmt.Errorf("key %d is longer than %d bytes", len(keys), blocks.MaxKey)
+	if len(key) > wire.MaxKey {
+		return nil, fmt.Errorf("key %d is longer than %d bytes", len(keys), wire.MaxKey)
 	}
 	return append(keys, key), nil
 }

@@ -1,4 +1,4 @@
-package nodeapi_test
+package client_test
 
 import (
 	"crypto/ecdsa"
@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -18,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/nodeapi"
+	"sequins/client"
 )
 
 // issue returns a certificate for 127.0.0.1 that it signs itself, after a change, and a pool with it.
@@ -85,7 +86,7 @@ func TestCertificateProblems(t *testing.T) {
 			if !test.trust {
 				pool = nil
 			}
-			c := nodeapi.New(nodeapi.Options{URL: s.URL, TLS: &tls.Config{RootCAs: pool}})
+			c := client.NewNode(client.NodeOptions{URL: s.URL, TLS: &tls.Config{RootCAs: pool}})
 			defer c.Close()
 			_, _, err := c.Status(t.Context())
 			if test.want == "" {
@@ -94,7 +95,7 @@ func TestCertificateProblems(t *testing.T) {
 				}
 				return
 			}
-			if !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasPrefix(err.Error(), s.URL+" "+test.want) {
+			if !errors.Is(err, client.ErrUnreachable) || !strings.HasPrefix(err.Error(), s.URL+" "+test.want) {
 				t.Errorf("%v, want %s", err, test.want)
 			}
 		})
@@ -133,10 +134,10 @@ func TestTheOtherProtocol(t *testing.T) {
 		"http" + strings.TrimPrefix(withGo.URL, "https"): "speaks TLS: use " + withGo.URL + ", with --ca FILE if",
 		"https" + strings.TrimPrefix(plain.URL, "http"):  "does not speak TLS: use " + plain.URL,
 	} {
-		c := nodeapi.New(nodeapi.Options{URL: url})
+		c := client.NewNode(client.NodeOptions{URL: url})
 		_, _, err := c.Status(t.Context())
 		c.Close()
-		if !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasPrefix(err.Error(), url+" "+want) {
+		if !errors.Is(err, client.ErrUnreachable) || !strings.HasPrefix(err.Error(), url+" "+want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package nodeapi
+package client
 
 import (
 	"context"
@@ -9,101 +9,80 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"sequins/internal/term"
+	"sequins/internal/wire"
 )
 
-// Kind is the kind of an Error.
-type Kind int
-
-// The kinds of errors.
-const (
-	// Refused: the node answers with an error of another kind.
-	Refused Kind = iota
-	// Unreachable: the node does not answer.
-	Unreachable
-	// Unable: the node answers that it cannot answer for now: it is starting, busy or behind, or other nodes do not answer it.
-	Unable
-	// NoKey: the version has no such key.
-	NoKey
-	// NoDB: the node knows no such database.
-	NoDB
-	// NoVersion: the node does not have the version.
-	NoVersion
-	// Denied: the token is missing or not valid for this.
-	Denied
-	// TooLarge: a batch exceeds a limit of the node.
-	TooLarge
-	// Damaged: the node cannot read the data.
-	Damaged
-	// Strange: what answers is not sequins, or a release that this one does not understand.
-	Strange
+// The kinds of errors of a Node, besides ErrNotFound, ErrNoDB, ErrDenied, ErrTooLarge and ErrUnavailable.
+var (
+	// ErrUnreachable means that the node does not answer.
+	ErrUnreachable = errors.New("the node does not answer")
+	// ErrNoVersion means that the node does not have the version.
+	ErrNoVersion = errors.New("no such version")
+	// ErrDamaged means that the node cannot read the data.
+	ErrDamaged = errors.New("the node cannot read the data")
+	// ErrStrange means that what answers is not sequins, or a release that this one does not understand.
+	ErrStrange = errors.New("not an answer of sequins")
 )
 
-// Error is why a node has not answered a request with what was asked for.
-type Error struct {
-	Kind Kind
+// NodeError is why a node has not answered a request with what was asked for.
+type NodeError struct {
+	Kind error  // one of the errors above; nil for others
 	URL  string // of the node
-	// Version is that of the answer NoKey.
+	// Version is that of the answer without the key.
 	Version string
 	text    string
 	cause   error
 }
 
 // Error implements error.
-func (e *Error) Error() string { return e.URL + " " + e.text }
+func (e *NodeError) Error() string { return e.URL + " " + e.text }
 
 // Unwrap returns the error that the node did not cause.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *NodeError) Unwrap() error { return e.cause }
 
-// Is reports whether an error is of a kind.
-func Is(err error, kind Kind) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Kind == kind
-}
-
-// errSilent is the cause of the end of a request to a node that sends nothing.
-var errSilent = errors.New("the node is silent")
+// Is reports whether target is the kind of the error.
+func (e *NodeError) Is(target error) bool { return target == e.Kind }
 
 // kinds are the kinds of answers other than 200.
-var kinds = map[int]Kind{
-	http.StatusUnauthorized: Denied, http.StatusForbidden: Denied,
-	http.StatusPreconditionFailed: NoVersion, http.StatusGone: NoVersion,
-	http.StatusRequestEntityTooLarge: TooLarge,
-	http.StatusInternalServerError:   Damaged,
-	http.StatusBadGateway:            Unable, http.StatusServiceUnavailable: Unable, http.StatusGatewayTimeout: Unable,
+var kinds = map[int]error{
+	http.StatusUnauthorized: ErrDenied, http.StatusForbidden: ErrDenied,
+	http.StatusPreconditionFailed: ErrNoVersion, http.StatusGone: ErrNoVersion,
+	http.StatusRequestEntityTooLarge: ErrTooLarge,
+	http.StatusInternalServerError:   ErrDamaged,
+	http.StatusBadGateway:            ErrUnavailable, http.StatusServiceUnavailable: ErrUnavailable, http.StatusGatewayTimeout: ErrUnavailable,
 }
 
 // needsToken begins the text of an answer to a request without a token.
 const needsToken = "a token is needed"
 
 // refused returns the error for an answer other than 200.
-func (c *Client) refused(a *answer, db string) error {
+func (c *Node) refused(a *response, db string) error {
 	text, _ := io.ReadAll(io.LimitReader(a.body, 4<<10)) // a part of the text will do
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	if len(line) > maxLine {
 		line = ""
 	}
-	e := &Error{Kind: kinds[a.status], URL: c.shown, Version: a.header.Get("X-Sequins-Version")}
+	e := &NodeError{Kind: kinds[a.status], URL: c.shown, Version: a.header.Get(wire.Version)}
 	e.text = strings.TrimRight(fmt.Sprintf("answers with %d %s", a.status, http.StatusText(a.status)), " ")
 	if line != "" {
 		e.text += ": " + term.Escape([]byte(line))
 	}
 	switch {
 	case a.status == http.StatusNotFound && db != "" && e.Version != "":
-		e.Kind, e.text = NoKey, "has no such key in version "+term.Escape([]byte(e.Version))+" of "+db
+		e.Kind, e.text = ErrNotFound, "has no such key in version "+term.Escape([]byte(e.Version))+" of "+db
 	case a.status == http.StatusNotFound && strings.HasPrefix(line, "version "):
-		e.Kind = NoVersion
+		e.Kind = ErrNoVersion
 	case a.status == http.StatusNotFound && db != "":
-		e.Kind, e.text = NoDB, "has no database "+strconv.Quote(db)
-	case e.Kind == Denied && strings.HasPrefix(line, needsToken):
+		e.Kind, e.text = ErrNoDB, "has no database "+strconv.Quote(db)
+	case e.Kind == ErrDenied && strings.HasPrefix(line, needsToken):
 		e.text = "wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN"
-	case e.Kind == Denied:
+	case e.Kind == ErrDenied:
 		e.text += "; --token-file or SEQUINS_TOKEN can name another one"
 	case a.status == http.StatusBadRequest && (strings.Contains(line, "speaks TLS") || strings.Contains(line, "HTTPS server")): // the second is of Go's servers
 		return c.speaksTLS(nil)
@@ -112,31 +91,28 @@ func (c *Client) refused(a *answer, db string) error {
 }
 
 // unreachable returns the error for a node that did not answer. It looks for what can be done about it.
-func (c *Client) unreachable(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errSilent) {
+func (c *Node) unreachable(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
 		return cause // the command has ended
 	}
-	var asking *url.Error // adds method and URL, which are known
-	if errors.As(err, &asking) {
-		err = asking.Err
-	}
-	secure := strings.HasPrefix(c.opts.URL, "https:")
+	secure := strings.HasPrefix(c.url, "https:")
 	var timeout net.Error
-	silent := errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &timeout) && timeout.Timeout()
+	silent := errors.Is(err, errSilent) || errors.As(err, &timeout) && timeout.Timeout()
 	fail := func(format string, args ...any) error {
-		return &Error{Kind: Unreachable, URL: c.shown, text: fmt.Sprintf(format, args...), cause: err}
+		return &NodeError{Kind: ErrUnreachable, URL: c.shown, text: fmt.Sprintf(format, args...), cause: err}
 	}
 	var name *net.DNSError
+	var plain tls.RecordHeaderError
 	switch text := err.Error(); {
 	case silent && secure:
-		return fail("has not answered within %v: it hangs, or its port does not speak TLS", c.opts.Silence)
+		return fail("has not answered within %v: it hangs, or its port does not speak TLS", c.silence)
 	case silent:
-		return fail("has not answered within %v", c.opts.Silence)
+		return fail("has not answered within %v", c.silence)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fail("refuses the connection: sequins does not run there, or listens at another address")
 	case errors.As(err, &name) && name.IsNotFound:
 		return fail("cannot be found: there is no host named %q", name.Name)
-	case secure && strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &plain):
 		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.shown, "https://"))
 	case alertOf(err) != "":
 		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
@@ -152,14 +128,14 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 }
 
 // speaksTLS returns the error for a node with TLS that was asked without.
-func (c *Client) speaksTLS(err error) error {
+func (c *Node) speaksTLS(err error) error {
 	host := strings.TrimPrefix(c.shown, "http://")
-	return &Error{Kind: Unreachable, URL: c.shown, cause: err,
+	return &NodeError{Kind: ErrUnreachable, URL: c.shown, cause: err,
 		text: fmt.Sprintf("speaks TLS: use https://%s, with --ca FILE if no public authority has signed its certificate", host)}
 }
 
 // handshakes reports whether the node speaks TLS. Only that is looked at, so that the certificate does not matter.
-func (c *Client) handshakes(ctx context.Context) bool {
+func (c *Node) handshakes(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	host := strings.TrimPrefix(c.shown, "http://")
@@ -223,12 +199,12 @@ func namesOf(cert *x509.Certificate) string {
 }
 
 // brokenOff returns the error for an answer that ended too early.
-func (c *Client) brokenOff(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return &Error{Kind: Unreachable, URL: c.shown, cause: err, text: fmt.Sprintf("has sent nothing for %v, in the middle of an answer", c.opts.Silence)}
+func (c *Node) brokenOff(err error) error {
+	switch {
+	case errors.Is(err, errSilent):
+		return &NodeError{Kind: ErrUnreachable, URL: c.shown, cause: err, text: fmt.Sprintf("has sent nothing for %v, in the middle of an answer", c.silence)}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return &Error{Kind: Unreachable, URL: c.shown, cause: err, text: "has broken off its answer: try again, or ask another node"}
+	return &NodeError{Kind: ErrUnreachable, URL: c.shown, cause: err, text: "has broken off its answer: try again, or ask another node"}
 }

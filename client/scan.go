@@ -1,13 +1,14 @@
-package nodeapi
+package client
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/url"
 	"strings"
+
+	"sequins/internal/wire"
 )
 
 // Range selects records by their keys. The zero value is the whole database.
@@ -26,7 +27,7 @@ func (g Range) query() string {
 		value []byte
 	}{{"prefix", g.Prefix}, {"start", g.Start}, {"end", g.End}} {
 		if p.value != nil {
-			all = append(all, p.name+"="+escapeKey(p.value))
+			all = append(all, p.name+"="+string(appendEscaped(nil, p.value)))
 		}
 	}
 	if g.After != "" {
@@ -45,32 +46,28 @@ func (g Range) query() string {
 }
 
 // Scan returns the records of a range in the order of their keys, all from one version.
-func (c *Client) Scan(ctx context.Context, db string, g Range, want Want) (*Scan, error) {
-	a, err := c.get(ctx, db, request{path: "/" + url.PathEscape(db) + "?" + g.query(), accept: octets, want: want})
+func (c *Node) Scan(ctx context.Context, db string, g Range, want Want) (*Scan, error) {
+	a, err := c.get(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + g.query(), accept: wire.Bytes, want: want})
 	if err != nil {
 		return nil, err
 	}
-	fields, err := c.fields(a)
+	frames, err := c.frames(a)
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{fields: *fields}, nil
+	return &Scan{frames: *frames}, nil
 }
 
 // Scan is a range of records.
 type Scan struct {
-	fields
+	frames
 	key    []byte
 	cursor string
 	ended  bool
 }
 
-const (
-	// endOfRange takes the place of the length of a key behind the last record.
-	endOfRange = math.MaxUint32
-	// maxCursor limits a cursor, in bytes: it has a key, and the end of the range.
-	maxCursor = 512 << 10
-)
+// maxCursor limits a cursor, in bytes: it has a key, and the end of the range.
+const maxCursor = 512 << 10
 
 // Next goes to the next record. It returns false after the last and after an error.
 func (s *Scan) Next() bool {
@@ -81,10 +78,10 @@ func (s *Scan) Next() bool {
 	switch {
 	case !ok:
 		return false
-	case n == endOfRange:
+	case n == wire.Absent:
 		s.end()
 		return false
-	case n > maxKey:
+	case n > MaxKey:
 		s.err = s.strange(fmt.Sprintf("sends a key of %d bytes", n))
 		return false
 	}
@@ -136,7 +133,7 @@ func (s *Scan) read(b []byte, n int) ([]byte, bool) {
 	}
 	b = b[:n]
 	if _, err := io.ReadFull(s.in, b); err != nil {
-		s.err = s.client.ended(err)
+		s.err = s.from.ended(err)
 		return b, false
 	}
 	return b, true
@@ -149,13 +146,13 @@ func (s *Scan) Key() []byte { return s.key }
 func (s *Scan) Cursor() string { return s.cursor }
 
 // Count returns the number of records in a range, of which Limit, After and KeysOnly are not used, and their version.
-func (c *Client) Count(ctx context.Context, db string, g Range, want Want) (n int64, version string, err error) {
+func (c *Node) Count(ctx context.Context, db string, g Range, want Want) (n int64, version string, err error) {
 	g.Limit, g.After, g.KeysOnly = 0, "", false
 	query := "count"
 	if q := g.query(); q != "start=" {
 		query += "&" + q
 	}
-	a, err := c.get(ctx, db, request{path: "/" + url.PathEscape(db) + "?" + query, want: want, patient: true})
+	a, err := c.get(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + query, want: want, patient: true})
 	if err != nil {
 		return 0, "", err
 	}
@@ -164,7 +161,7 @@ func (c *Client) Count(ctx context.Context, db string, g Range, want Want) (n in
 }
 
 // readCount reads the answer to a count.
-func (c *Client) readCount(a *answer) (n int64, version string, err error) {
+func (c *Node) readCount(a *response) (n int64, version string, err error) {
 	var said struct {
 		Version string `json:"version"`
 		Count   *int64 `json:"count"`
@@ -174,7 +171,7 @@ func (c *Client) readCount(a *answer) (n int64, version string, err error) {
 		return 0, "", err
 	}
 	if json.Unmarshal(text, &said) != nil || said.Count == nil || said.Version == "" {
-		return 0, "", &Error{Kind: Strange, URL: c.shown, text: notSequins}
+		return 0, "", &NodeError{Kind: ErrStrange, URL: c.shown, text: notSequins}
 	}
 	return *said.Count, said.Version, nil
 }

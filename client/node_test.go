@@ -1,9 +1,10 @@
-package nodeapi_test
+package client_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -15,18 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"sequins/nodeapi"
+	"sequins/client"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// serve answers every request by f.
-func serve(t *testing.T, f http.HandlerFunc) *nodeapi.Client {
+// serveNode answers every request by f.
+func serveNode(t *testing.T, f http.HandlerFunc) *client.Node {
 	t.Helper()
 	s := httptest.NewServer(f)
-	c := nodeapi.New(nodeapi.Options{URL: s.URL, Silence: time.Second})
+	c := client.NewNode(client.NodeOptions{URL: s.URL, Silence: time.Second})
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c
 }
@@ -70,7 +67,7 @@ func TestPasswordOfURL(t *testing.T) {
 		{"http://127.0.0.1:1?hunter2", nil, "http://127.0.0.1:1 "},
 	} {
 		answer = test.answer
-		c := nodeapi.New(nodeapi.Options{URL: test.url, Silence: 10 * time.Second})
+		c := client.NewNode(client.NodeOptions{URL: test.url, Silence: 10 * time.Second})
 		_, _, err := c.Status(t.Context())
 		_, derr := c.Diff(t.Context(), "db", "1", "2", false)
 		if strings.Contains(test.want, "database") {
@@ -83,8 +80,8 @@ func TestPasswordOfURL(t *testing.T) {
 	}
 }
 
-// fields returns lengths and bytes as a node sends them.
-func fields(all ...any) (b []byte) {
+// frames returns lengths and bytes as a node sends them.
+func frames(all ...any) (b []byte) {
 	for _, f := range all {
 		switch f := f.(type) {
 		case string:
@@ -110,8 +107,8 @@ func send(w http.ResponseWriter, body []byte, cut bool) {
 }
 
 // scanned reads a range and returns what it has. Values are read in both ways in turn.
-func scanned(c *nodeapi.Client) (string, *nodeapi.Scan, error) {
-	s, err := c.Scan(context.Background(), "db", nodeapi.Range{}, nodeapi.Want{})
+func scanned(c *client.Node) (string, *client.Scan, error) {
+	s, err := c.Scan(context.Background(), "db", client.Range{}, client.Want{})
 	if err != nil {
 		return "", nil, err
 	}
@@ -130,10 +127,10 @@ func scanned(c *nodeapi.Client) (string, *nodeapi.Scan, error) {
 }
 
 func TestScan(t *testing.T) {
-	whole := fields("a", "1", "b", "", "c", strings.Repeat("x", 100_000), "d", "2", none, "more")
+	whole := frames("a", "1", "b", "", "c", strings.Repeat("x", 100_000), "d", "2", none, "more")
 	var body []byte
 	cut := false
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body, cut) })
+	c := serveNode(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body, cut) })
 	body = whole
 	if got, s, err := scanned(c); got != "a=1 b= c="+strings.Repeat("x", 100_000)+" d=2 " || err != nil || s.Cursor() != "more" || s.Version != "1" {
 		t.Errorf("%.100q, %v", got, err)
@@ -142,7 +139,7 @@ func TestScan(t *testing.T) {
 	for n := 0; n < len(whole); n += 1 + n/50 {
 		for _, cut = range []bool{false, true} {
 			body = whole[:n]
-			if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "has broken off its answer") {
+			if _, _, err := scanned(c); !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "has broken off its answer") {
 				t.Errorf("%d bytes, cut %v: %v", n, cut, err)
 			}
 		}
@@ -150,12 +147,12 @@ func TestScan(t *testing.T) {
 	cut = false
 	for what, odd := range map[string][]byte{
 		"more behind the end": append(bytes.Clone(whole), 'x'),
-		"a long key":          fields(uint32(65537)),
-		"a long cursor":       fields(none, uint32(1<<30)),
-		"a strange cursor":    fields(none, "a; touch \x1b[2J"),
+		"a long key":          frames(uint32(65537)),
+		"a long cursor":       frames(none, uint32(1<<30)),
+		"a strange cursor":    frames(none, "a; touch \x1b[2J"),
 	} {
 		body = odd
-		if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Strange) {
+		if _, _, err := scanned(c); !errors.Is(err, client.ErrStrange) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -163,7 +160,7 @@ func TestScan(t *testing.T) {
 
 // A node that says that a value is long gets no memory for it.
 func TestLengthsAreNotBelieved(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { send(w, fields("k", uint32(0x7fffffff)), false) })
+	c := serveNode(t, func(w http.ResponseWriter, _ *http.Request) { send(w, frames("k", uint32(0x7fffffff)), false) })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, _, err := scanned(c)
@@ -175,15 +172,15 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	var body []byte
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c := serveNode(t, func(w http.ResponseWriter, r *http.Request) {
 		sent, _ := io.ReadAll(r.Body)
-		if want := fields("a", "", "c"); !bytes.Equal(sent, want) || r.Method != http.MethodPost || r.URL.Path != "/db" || r.Header.Get("X-Sequins-Version") != "1" {
+		if want := frames("a", "", "c"); !bytes.Equal(sent, want) || r.Method != http.MethodPost || r.URL.Path != "/db" || r.Header.Get("X-Sequins-Version") != "1" {
 			t.Errorf("%s %s %q", r.Method, r.URL, sent)
 		}
 		send(w, body, false)
 	})
 	read := func(all bool) (string, error) {
-		b, err := c.Batch(t.Context(), "db", [][]byte{[]byte("a"), {}, []byte("c")}, nodeapi.Want{Version: "1"})
+		b, err := c.MultiGet(t.Context(), "db", [][]byte{[]byte("a"), {}, []byte("c")}, client.Want{Version: "1"})
 		if err != nil {
 			return "", err
 		}
@@ -197,11 +194,11 @@ func TestBatch(t *testing.T) {
 		}
 		return got.String(), b.Err()
 	}
-	body = fields("x", none, "")
+	body = frames("x", none, "")
 	if got, err := read(true); got != "true:x false: true: " || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	for what, odd := range map[string][]byte{"one value less": fields("x", none), "one value more": fields("x", none, "", "y"), "half a value": fields("x", none, uint32(5))} {
+	for what, odd := range map[string][]byte{"one value less": frames("x", none), "one value more": frames("x", none, "", "y"), "half a value": frames("x", none, uint32(5))} {
 		body = odd
 		for _, all := range []bool{true, false} {
 			if _, err := read(all); err == nil {
@@ -212,14 +209,14 @@ func TestBatch(t *testing.T) {
 }
 
 // Keys are sent as they are, whatever their bytes.
-func TestKeys(t *testing.T) {
+func TestKeysOfNode(t *testing.T) {
 	var path string
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c := serveNode(t, func(w http.ResponseWriter, r *http.Request) {
 		path = r.RequestURI
 		send(w, []byte("v"), false)
 	})
 	for key, want := range map[string]string{"a b": "/db/a%20b", "..": "/db/%2E%2E", "/": "/db/%2F", "\xff%": "/db/%FF%25", "Az09-_": "/db/Az09-_"} {
-		v, err := c.Get(t.Context(), "db", []byte(key), nodeapi.Want{})
+		v, err := c.Get(t.Context(), "db", []byte(key), client.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,23 +232,23 @@ func TestKinds(t *testing.T) {
 	for _, test := range []struct {
 		code          int
 		version, text string
-		kind          nodeapi.Kind
+		kind          error
 		want          string
 	}{
-		{404, "7", "no such key", nodeapi.NoKey, "has no such key in version 7 of db"},
-		{404, "", "no such db", nodeapi.NoDB, `has no database "db"`},
-		{404, "", "version 9 of db is not on this node", nodeapi.NoVersion, "answers with 404 Not Found: version 9 of db is not"},
-		{401, "", "a token is needed: …", nodeapi.Denied, "wants a token: name its file with --token-file"},
-		{403, "", "not this one", nodeapi.Denied, "answers with 403 Forbidden: not this one; --token-file"},
-		{410, "", "gone", nodeapi.NoVersion, ""}, {412, "", "gone", nodeapi.NoVersion, ""}, {413, "", "max_keys", nodeapi.TooLarge, ""},
-		{500, "", "a block cannot be read", nodeapi.Damaged, ""},
-		{502, "", "", nodeapi.Unable, ""}, {503, "", "busy", nodeapi.Unable, ""}, {504, "", "", nodeapi.Unable, ""},
-		{400, "", "bad\x1b[2J", nodeapi.Refused, `answers with 400 Bad Request: bad\x1b[2J`},
-		{418, "", strings.Repeat("x", 5000), nodeapi.Refused, "answers with 418 I'm a teapot"},
-		{302, "", "", nodeapi.Refused, "answers with 302 Found"},
-		{200, "", "v", nodeapi.Strange, "does not answer as sequins does"},
+		{404, "7", "no such key", client.ErrNotFound, "has no such key in version 7 of db"},
+		{404, "", "no such db", client.ErrNoDB, `has no database "db"`},
+		{404, "", "version 9 of db is not on this node", client.ErrNoVersion, "answers with 404 Not Found: version 9 of db is not"},
+		{401, "", "a token is needed: …", client.ErrDenied, "wants a token: name its file with --token-file"},
+		{403, "", "not this one", client.ErrDenied, "answers with 403 Forbidden: not this one; --token-file"},
+		{410, "", "gone", client.ErrNoVersion, ""}, {412, "", "gone", client.ErrNoVersion, ""}, {413, "", "max_keys", client.ErrTooLarge, ""},
+		{500, "", "a block cannot be read", client.ErrDamaged, ""},
+		{502, "", "", client.ErrUnavailable, ""}, {503, "", "busy", client.ErrUnavailable, ""}, {504, "", "", client.ErrUnavailable, ""},
+		{400, "", "bad\x1b[2J", nil, `answers with 400 Bad Request: bad\x1b[2J`},
+		{418, "", strings.Repeat("x", 5000), nil, "answers with 418 I'm a teapot"},
+		{302, "", "", nil, "answers with 302 Found"},
+		{200, "", "v", client.ErrStrange, "does not answer as sequins does"},
 	} {
-		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		c := serveNode(t, func(w http.ResponseWriter, _ *http.Request) {
 			if test.version != "" {
 				w.Header().Set("X-Sequins-Version", test.version)
 			}
@@ -259,8 +256,9 @@ func TestKinds(t *testing.T) {
 			w.WriteHeader(test.code)
 			io.WriteString(w, test.text+"\nmore")
 		})
-		_, err := c.Get(t.Context(), "db", []byte("k"), nodeapi.Want{})
-		if !nodeapi.Is(err, test.kind) || !strings.HasPrefix(err.Error(), c.URL()+" "+test.want) || len(err.Error()) > 300 {
+		_, err := c.Get(t.Context(), "db", []byte("k"), client.Want{})
+		var got *client.NodeError
+		if !errors.As(err, &got) || got.Kind != test.kind || test.kind != nil && !errors.Is(err, test.kind) || !strings.HasPrefix(err.Error(), c.URL()+" "+test.want) || len(err.Error()) > 300 {
 			t.Errorf("%d %.20s: %v", test.code, test.text, err)
 		}
 	}
@@ -268,7 +266,7 @@ func TestKinds(t *testing.T) {
 
 // A node that is silent is given up, before its answer and in the middle.
 func TestSilence(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c := serveNode(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/db/") {
 			w.Header().Set("Content-Length", "10")
 			send(w, []byte("v"), false)
@@ -276,15 +274,15 @@ func TestSilence(t *testing.T) {
 		}
 		<-r.Context().Done()
 	})
-	if _, _, err := c.Status(t.Context()); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasSuffix(err.Error(), "has not answered within 1s") {
+	if _, _, err := c.Status(t.Context()); !errors.Is(err, client.ErrUnreachable) || !strings.HasSuffix(err.Error(), "has not answered within 1s") {
 		t.Errorf("%v", err)
 	}
-	v, err := c.Get(t.Context(), "db", []byte("k"), nodeapi.Want{})
+	v, err := c.Get(t.Context(), "db", []byte("k"), client.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	if got, err := io.ReadAll(v); string(got) != "v" || !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "has sent nothing for 1s") {
+	if got, err := io.ReadAll(v); string(got) != "v" || !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "has sent nothing for 1s") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -305,33 +303,33 @@ func TestUnreachable(t *testing.T) {
 		}
 	}()
 	ask := func(url string) error {
-		c := nodeapi.New(nodeapi.Options{URL: url})
+		c := client.NewNode(client.NodeOptions{URL: url})
 		defer c.Close()
 		_, _, err := c.Status(t.Context())
 		return err
 	}
 	base := "http://" + ln.Addr().String()
-	if err := ask(base); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "closes the connection without an answer") {
+	if err := ask(base); !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "closes the connection without an answer") {
 		t.Errorf("%v", err)
 	}
 	ln.Close()
-	if err := ask(base); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "refuses the connection") {
+	if err := ask(base); !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "refuses the connection") {
 		t.Errorf("%v", err)
 	}
-	if err := ask("http://no-such-host.invalid:1"); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), `no-such-host.invalid`) {
+	if err := ask("http://no-such-host.invalid:1"); !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), `no-such-host.invalid`) {
 		t.Errorf("%v", err)
 	}
 	for body, want := range map[string]string{"<html>": "does not answer as sequins does", "{}": "does not answer", `{"dbs":[{}]}`: "does not answer", `{"dbs":{}}`: ""} {
-		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
-		if _, raw, err := c.Status(t.Context()); want == "" && (err != nil || string(raw) != body) || want != "" && !nodeapi.Is(err, nodeapi.Strange) {
+		c := serveNode(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+		if _, raw, err := c.Status(t.Context()); want == "" && (err != nil || string(raw) != body) || want != "" && !errors.Is(err, client.ErrStrange) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
 
 // A command that ends gets the reason of its end, not that of the node.
-func TestCanceled(t *testing.T) {
-	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+func TestCanceledRequest(t *testing.T) {
+	c := serveNode(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
 	if _, _, err := c.Status(ctx); err != context.Canceled {
