@@ -77,18 +77,11 @@ func (f *following) assign(ms *membership, held []bool) *assignment {
 		return a
 	}
 	for p, shards := range a.owners {
-		if slices.Contains(shards, c.ShardID()) && !f.overreplicated(p) {
+		if slices.Contains(shards, c.ShardID()) {
 			a.owned = append(a.owned, p)
 		}
 	}
 	return a
-}
-
-// overreplicated reports whether other nodes hold MaxReplication replicas of a
-// partition.
-func (f *following) overreplicated(partition int) bool {
-	limit := f.c.o.MaxReplication
-	return limit >= f.c.o.Settings.Replication && !f.advertised[partition] && f.Replicas(partition) >= limit
 }
 
 // keepAssigned periodically checks whether partitions have to be assigned again,

@@ -38,9 +38,6 @@ type Config struct {
 	// Settle is the time for which a version must be unchanged between two listings unless one shows that it is complete;
 	// with 0 one listing is enough.
 	Settle time.Duration `toml:"settle" reload:"yes" alike:"yes"`
-	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS
-	// file.
-	AllowEmpty bool `toml:"allow_empty" reload:"yes" alike:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
 	ContentType string `toml:"content_type" reload:"yes" alike:"yes"`
 	// Partitioner is the function that partitions data files: one of Partitioners.
@@ -58,13 +55,10 @@ type Config struct {
 	ShutdownDelay time.Duration `toml:"shutdown_delay"`
 	// ScrubPeriod is the interval of reading every block to find damage; 0 disables it.
 	ScrubPeriod time.Duration `toml:"scrub_period"`
-	// ScrubBandwidth limits these reads; 0 is unlimited.
-	ScrubBandwidth Rate `toml:"scrub_mb_per_second"`
 
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
 	S3       S3       `toml:"s3"`
-	GS       GS       `toml:"gs"`
 	Azure    Azure    `toml:"azure"`
 	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
@@ -75,7 +69,6 @@ type Config struct {
 	HTTP     HTTP     `toml:"http"`
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
-	Scan     Scan     `toml:"scan"`
 	Redis    Redis    `toml:"redis"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
@@ -100,16 +93,8 @@ type Storage struct {
 
 // Batch is [batch]: requests for several keys.
 type Batch struct {
-	// MaxKeys limits the keys of one request.
-	MaxKeys int `toml:"max_keys" alike:"yes"`
-	// MaxBytes limits the bytes of its keys, and those of the values of its answer.
+	// MaxBytes limits the bytes of the keys of one request, and those of the values of its answer.
 	MaxBytes Size `toml:"max_bytes" alike:"yes"`
-}
-
-// Scan is [scan]: ordered reads.
-type Scan struct {
-	// MaxConcurrent limits the ordered reads of clients at the same time.
-	MaxConcurrent int `toml:"max_concurrent"`
 }
 
 // Redis is [redis]: the listener for clients of Redis.
@@ -143,10 +128,9 @@ type LoadKeys struct {
 	// MinFreeDisk is how many bytes of the disk loads leave free. CheckDisk lets a load begin only if the disk has room for it.
 	MinFreeDisk Size `toml:"min_free_disk" reload:"yes"`
 	CheckDisk   bool `toml:"check_disk" reload:"yes"`
-	// FromPeers copies blocks from other nodes of the cluster that have them. PeerStreams is how many blocks are given at a time, and
-	// how many received, and PeerBandwidth limits each of both; 0 is unlimited.
+	// FromPeers copies blocks from other nodes of the cluster that have them. PeerBandwidth limits the blocks that are given, and those
+	// that are received; 0 is unlimited.
 	FromPeers     bool `toml:"from_peers" reload:"yes"`
-	PeerStreams   int  `toml:"peer_streams" reload:"yes"`
 	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" reload:"yes"`
 	// Window is when loads of new versions may begin, see turns.ParseWindows; empty means always.
 	Window string `toml:"window" reload:"yes" alike:"yes"`
@@ -175,6 +159,25 @@ func (c *Config) LoadMemoryLimit() Size {
 	return c.computedLimit(machineMemory())
 }
 
+// Ordered reads of clients at the same time.
+const (
+	scanBytes              = 32 << 20 // that one of them may hold
+	leastScans, mostScans  = 4, 64
+	scansOfAnUnknownMemory = 16
+)
+
+// MaxScans returns how many ordered reads of clients a node answers at the same time: they get an eighth of the memory of the machine
+// or its container.
+func MaxScans() int { return scansIn(machineMemory()) }
+
+// scansIn returns how many of them a machine with a size of memory answers; 0 is unknown.
+func scansIn(machine Size) int {
+	if machine == 0 {
+		return scansOfAnUnknownMemory
+	}
+	return int(min(max(machine/8/scanBytes, leastScans), mostScans))
+}
+
 // computedLimit returns the memory limit of a load on a machine with a size of memory; 0 if it is unknown.
 func (c *Config) computedLimit(machine Size) Size {
 	limit, least := max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare), c.minMemoryLimit()
@@ -191,38 +194,19 @@ type S3 struct {
 	SecretAccessKey string `toml:"secret_access_key" secret:"yes"`
 	// SecretAccessKeyFile is a file that contains SecretAccessKey.
 	SecretAccessKeyFile string `toml:"secret_access_key_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
 	// Endpoint is the URL of an S3-compatible server; empty means Amazon S3.
 	Endpoint string `toml:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
 	PathStyle bool `toml:"path_style"`
 }
 
-// GS is [gs], for Google Cloud Storage.
-type GS struct {
-	// CredentialsFile is a JSON file with credentials; empty means application default credentials.
-	CredentialsFile string `toml:"credentials_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
-	// Endpoint is the URL of another server than Google's.
-	Endpoint string `toml:"endpoint"`
-}
-
 // Azure is [azure], for Blob Storage and Data Lake Storage of Azure.
 type Azure struct {
-	// Account is the storage account of a source that does not name it; empty means AZURE_STORAGE_ACCOUNT.
-	Account string `toml:"account"`
-	// Of AccountKey, SASToken and ConnectionString at most one is set, here or in a file of its own. If none is, the
-	// environment has the credentials.
-	AccountKey           string `toml:"account_key" secret:"yes"`
-	AccountKeyFile       string `toml:"account_key_file"`
-	SASToken             string `toml:"sas_token" secret:"yes"`
-	SASTokenFile         string `toml:"sas_token_file"`
-	ConnectionString     string `toml:"connection_string" secret:"yes"`
-	ConnectionStringFile string `toml:"connection_string_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
+	// Of AccountKey and SASToken at most one is set, here or in a file of its own. If none is, the environment has the credentials.
+	AccountKey     string `toml:"account_key" secret:"yes"`
+	AccountKeyFile string `toml:"account_key_file"`
+	SASToken       string `toml:"sas_token" secret:"yes"`
+	SASTokenFile   string `toml:"sas_token_file"`
 	// Endpoint is the URL of another server than that of the account, with the path before the container.
 	Endpoint string `toml:"endpoint"`
 }
@@ -231,23 +215,9 @@ type Azure struct {
 type HDFS struct {
 	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty means HADOOP_CONF_DIR.
 	ConfigDir string `toml:"config_dir"`
-	// User is the user name without Kerberos; empty means HADOOP_USER_NAME, or the user of the process.
-	User string `toml:"user"`
 	// Principal and Keytab are the credentials for Kerberos.
 	Principal string `toml:"principal"`
 	Keytab    string `toml:"keytab"`
-	// CredentialCache is used instead of a keytab; empty means KRB5CCNAME, or the default of kinit.
-	CredentialCache string `toml:"credential_cache"`
-	// Krb5Conf is the configuration file of Kerberos; empty means KRB5_CONFIG, or /etc/krb5.conf.
-	Krb5Conf string `toml:"krb5_conf"`
-	// NamenodePrincipal is the principal of the namenodes; empty means dfs.namenode.kerberos.principal.
-	NamenodePrincipal string `toml:"namenode_principal"`
-	// DataTransferProtection is authentication or privacy; empty means dfs.data.transfer.protection.
-	DataTransferProtection string `toml:"data_transfer_protection"`
-	// Timeout is how long to wait for a server that sends nothing.
-	Timeout time.Duration `toml:"timeout"`
-	// RetryFor is how long a failed operation is retried.
-	RetryFor time.Duration `toml:"retry_for"`
 }
 
 // Sharding is [sharding]: how several nodes divide the data.
@@ -257,9 +227,6 @@ type Sharding struct {
 	Replication int `toml:"replication" alike:"yes"`
 	// MinReplication is the number of replicas of every partition that a switch to a version requires.
 	MinReplication int `toml:"min_replication" alike:"yes"`
-	// MaxReplication makes a node skip partitions that already have this number of replicas; below
-	// Replication it has no effect.
-	MaxReplication int `toml:"max_replication" alike:"yes"`
 	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
 	TimeToConverge time.Duration `toml:"time_to_converge"`
 	// ProxyTimeout is the timeout of requests to other nodes for one key.
@@ -301,7 +268,6 @@ const ShardIDHost = "host"
 // ZK is [zk].
 type ZK struct {
 	Servers        []string      `toml:"servers"`
-	ConnectTimeout time.Duration `toml:"connect_timeout"`
 	SessionTimeout time.Duration `toml:"session_timeout"`
 	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that
 	// user. AuthFile is a file that contains it.
@@ -351,14 +317,10 @@ type Auth struct {
 type HTTP struct {
 	// AllowedOrigins are the origins whose pages may read answers in a browser; "*" means all.
 	AllowedOrigins []string `toml:"allowed_origins" reload:"yes"`
-	// CacheControl is the Cache-Control field of values, CacheControlAbsent that of answers for keys that do not exist. Empty
-	// means none.
-	CacheControl       string `toml:"cache_control" reload:"yes"`
-	CacheControlAbsent string `toml:"cache_control_absent" reload:"yes"`
+	// CacheControl is the Cache-Control field of values; empty means none.
+	CacheControl string `toml:"cache_control" reload:"yes"`
 	// Compression are the content codings for clients that accept them, the preferred one first; each is one of Codings.
 	Compression []string `toml:"compression" reload:"yes"`
-	// CompressionMinSize is the least size of an answer that is compressed.
-	CompressionMinSize Size `toml:"compression_min_size" reload:"yes"`
 }
 
 // Tracing is [tracing]: export of traces to an OpenTelemetry collector.
@@ -371,10 +333,8 @@ type Tracing struct {
 
 // Debug is [debug]: the second listener and the request log.
 type Debug struct {
-	// Bind is the address of the debug listener, which always serves /metrics; empty disables it.
+	// Bind is the address of the debug listener, which always serves /metrics and /debug/vars; empty disables it.
 	Bind string `toml:"bind"`
-	// Expvars enables /debug/vars.
-	Expvars bool `toml:"expvars"`
 	// Pprof enables /debug/pprof.
 	Pprof bool `toml:"pprof"`
 	// RequestLogEnable enables the request log.
@@ -436,18 +396,16 @@ type Gate struct {
 	RequiredKeys map[string]string `toml:"required_keys" reload:"yes" alike:"yes"`
 }
 
-// DB holds the settings of one database. Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
+// DB holds the settings of one database. AllowEmpty, LoadPriority, Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
 // the whole file.
 type DB struct {
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
-	AllowEmpty         bool    `toml:"allow_empty" reload:"yes" alike:"yes"`
-	ContentType        string  `toml:"content_type" reload:"yes" alike:"yes"`
-	CacheControl       string  `toml:"cache_control" reload:"yes" alike:"yes"`
-	CacheControlAbsent string  `toml:"cache_control_absent" reload:"yes" alike:"yes"`
-	Partitioner        string  `toml:"partitioner" reload:"yes" alike:"yes"`
-	Compression        string  `toml:"compression" reload:"yes" alike:"yes"`
-	BlockSize          Size    `toml:"block_size" reload:"yes" alike:"yes"`
-	KeepVersions       int     `toml:"keep_versions" reload:"yes" alike:"yes"`
+	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS file.
+	AllowEmpty   bool   `toml:"allow_empty" reload:"yes" alike:"yes"`
+	ContentType  string `toml:"content_type" reload:"yes" alike:"yes"`
+	CacheControl string `toml:"cache_control" reload:"yes" alike:"yes"`
+	Partitioner  string `toml:"partitioner" reload:"yes" alike:"yes"`
+	KeepVersions int    `toml:"keep_versions" reload:"yes" alike:"yes"`
 	// LoadWindow is when loads of new versions may begin; LoadPriority decides which of several that wait is next.
 	LoadWindow   string `toml:"load_window" reload:"yes" alike:"yes"`
 	LoadPriority int    `toml:"load_priority" reload:"yes"`
@@ -476,17 +434,11 @@ func Default() Config {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
-		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1 << 10},
-		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
-		Scan:                 Scan{MaxConcurrent: 16},
+		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
+		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}},
+		Batch:                Batch{MaxBytes: 64 << 20},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
-		S3:                   S3{MaxRetries: 3},
-		GS:                   GS{MaxRetries: 3},
-		Azure:                Azure{MaxRetries: 3},
-		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
 			Replication:    2,
 			MinReplication: 1,
@@ -499,12 +451,11 @@ func Default() Config {
 		},
 		ZK: ZK{
 			Servers:        []string{"localhost:2181"},
-			ConnectTimeout: time.Second,
 			SessionTimeout: 10 * time.Second,
 		},
 		Log:     Log{Level: "info", Format: "text"},
 		Tracing: Tracing{Sample: 0.01},
-		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
+		Debug:   Debug{RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 }
 
@@ -521,13 +472,9 @@ func (c *Config) ForDB(name string) DB {
 func (c *Config) allDBs() DB {
 	return DB{
 		RequireSuccessFile: c.RequireSuccessFile,
-		AllowEmpty:         c.AllowEmpty,
 		ContentType:        c.ContentType,
 		CacheControl:       c.HTTP.CacheControl,
-		CacheControlAbsent: c.HTTP.CacheControlAbsent,
 		Partitioner:        c.Partitioner,
-		Compression:        c.Storage.Compression,
-		BlockSize:          c.Storage.BlockSize,
 		KeepVersions:       c.KeepVersions,
 		LoadWindow:         c.Load.Window,
 		Gate:               c.Gate,

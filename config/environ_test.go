@@ -24,8 +24,8 @@ func fromEnvironment(doc string, environ ...string) (Config, []*Warning, error) 
 // Variables set keys of every type, with and without a file.
 func TestVariables(t *testing.T) {
 	want := Default()
-	want.Source, want.Bind, want.AllowEmpty, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
-	want.MaxDownloadBandwidth, want.ScrubBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize = 5<<20, 1e9, 0, 8192
+	want.Source, want.Bind, want.Debug.Pprof, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
+	want.MaxDownloadBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize, want.Debug.Bind = 5<<20, 1e9, 8192, ":2"
 	want.Sharding.Enabled, want.Sharding.Replication, want.Sharding.Weight, want.Sharding.Assignment = true, 3, 2.5, "balanced"
 	want.ZK.Servers = []string{"a:1", "b"}
 	want.Gate.RequiredKeys = map[string]string{"a.b": "^x+$", "c": ""}
@@ -35,8 +35,8 @@ func TestVariables(t *testing.T) {
 	odd.KeepVersions = 2
 	want.DB = map[string]DB{"words": words, "a__b": odd}
 	environ := []string{
-		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_ALLOW_EMPTY=true", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
-		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_SCRUB_MB_PER_SECOND=1GB/s", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=0",
+		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_DEBUG_PPROF=true", "SEQUINS_DEBUG_BIND=:2", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
+		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=1GB/s",
 		"SEQUINS_STORAGE_BLOCK_SIZE=8KiB", "SEQUINS_SHARDING_ENABLED=true", "SEQUINS_SHARDING_REPLICATION=3", "SEQUINS_SHARDING_WEIGHT=2.5", "SEQUINS_SHARDING_ASSIGNMENT=balanced",
 		"SEQUINS_ZK_SERVERS=a:1, b", `SEQUINS_GATE_REQUIRED_KEYS={ "a.b" = "^x+$", c = "" }`, "SEQUINS_DB__words__PARTITIONER=spark",
 		"SEQUINS_DB__words__GATE_MAX_SHRINK=0.5", "SEQUINS_DB__a__b__KEEP_VERSIONS=2", "SEQUINS_SHARDING_ZONE=",
@@ -86,8 +86,8 @@ func TestVariablesOfDatabases(t *testing.T) {
 			t.Errorf("%q: -want +got\n%s", more, diff)
 		}
 	}
-	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nblock_size = 4096\n", "SEQUINS_DB__words__BLOCK_SIZE=1")
-	if want := "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1"; report(err) != want {
+	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nkeep_versions = 1\n", "SEQUINS_DB__words__KEEP_VERSIONS=0")
+	if want := "SEQUINS_DB__words__KEEP_VERSIONS: must be at least 1, not 0"; report(err) != want {
 		t.Errorf("got  %v\nwant %s", report(err), want)
 	}
 }
@@ -140,17 +140,17 @@ func TestEveryVariableIsRead(t *testing.T) {
 
 func TestVariableProblems(t *testing.T) {
 	for environ, want := range map[string]string{
-		"SEQUINS_MAX_PARALLEL_LOADS=4x":            "SEQUINS_MAX_PARALLEL_LOADS: must be an integer, not a string",
-		"SEQUINS_ALLOW_EMPTY=yes":                  "SEQUINS_ALLOW_EMPTY: must be true or false, not a string",
-		"SEQUINS_SETTLE=5":                         `SEQUINS_SETTLE: "5" is not a duration such as "10m" or "800us"`,
-		"SEQUINS_SCRUB_MB_PER_SECOND=-1":           "SEQUINS_SCRUB_MB_PER_SECOND: must be at least 0 and at most 1TiB/s, not -1MiB/s",
-		"SEQUINS_SCRUB_MB_PER_SECOND=fast":         `SEQUINS_SCRUB_MB_PER_SECOND: "fast" is not a rate such as "50MiB/s"`,
-		"SEQUINS_DB__words__BLOCK_SIZE=1":          "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1",
-		"SEQUINS_DB__we/ird__ALLOW_EMPTY=true":     `sequins.conf: db."we/ird": "we/ird" cannot be the name of a database`,
-		"SEQUINS_GATE_REQUIRED_KEYS={a":            "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
-		"SEQUINS_GATE_REQUIRED_KEYS={}\nbind='x'":  "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
-		"SEQUINS_ZK_SERVERS=a:b:c":                 `SEQUINS_ZK_SERVERS: "a:b:c" is not an address of the form host:port`,
-		"SEQUINS_SHARDING_ADVERTISED_HOSTNAME=a b": `SEQUINS_SHARDING_ADVERTISED_HOSTNAME: "a b" is neither a host name nor an IP address; the port is that of bind`,
+		"SEQUINS_MAX_PARALLEL_LOADS=4x":                  "SEQUINS_MAX_PARALLEL_LOADS: must be an integer, not a string",
+		"SEQUINS_DEBUG_PPROF=yes":                        "SEQUINS_DEBUG_PPROF: must be true or false, not a string",
+		"SEQUINS_SETTLE=5":                               `SEQUINS_SETTLE: "5" is not a duration such as "10m" or "800us"`,
+		"SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=-1":   "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND: must be at least 0 and at most 1TiB/s, not -1MiB/s",
+		"SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=fast": `SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND: "fast" is not a rate such as "50MiB/s"`,
+		"SEQUINS_DB__words__KEEP_VERSIONS=0":             "SEQUINS_DB__words__KEEP_VERSIONS: must be at least 1, not 0",
+		"SEQUINS_DB__we/ird__ALLOW_EMPTY=true":           `sequins.conf: db."we/ird": "we/ird" cannot be the name of a database`,
+		"SEQUINS_GATE_REQUIRED_KEYS={a":                  "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_GATE_REQUIRED_KEYS={}\nbind='x'":        "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_ZK_SERVERS=a:b:c":                       `SEQUINS_ZK_SERVERS: "a:b:c" is not an address of the form host:port`,
+		"SEQUINS_SHARDING_ADVERTISED_HOSTNAME=a b":       `SEQUINS_SHARDING_ADVERTISED_HOSTNAME: "a b" is neither a host name nor an IP address; the port is that of bind`,
 	} {
 		if _, _, err := fromEnvironment("source = \"/d\"", environ); report(err) != want {
 			t.Errorf("%s\ngot  %v\nwant %s", environ, report(err), want)

@@ -37,9 +37,6 @@ func (k *checker) plausible(c *Config) {
 	if c.Debug.Pprof && c.Debug.Bind == "" {
 		k.warn("debug.pprof", "has no effect: debug.bind is empty")
 	}
-	if c.HDFS.RetryFor > 0 && c.HDFS.Timeout > c.HDFS.RetryFor {
-		k.warn("hdfs.timeout", "%s is more than hdfs.retry_for, %s: a request to a server that does not answer is never sent again", c.HDFS.Timeout, c.HDFS.RetryFor)
-	}
 }
 
 const (
@@ -68,7 +65,7 @@ func (k *checker) durations(path string, table reflect.Value) {
 	}
 	for key, most := range map[string]time.Duration{
 		"throttle_loads": time.Second, "shutdown_delay": 10 * time.Minute, "sharding.proxy_timeout": time.Minute, "sharding.time_to_converge": 10 * time.Minute,
-		"settle": 24 * time.Hour, "zk.connect_timeout": time.Minute, "zk.session_timeout": 5 * time.Minute,
+		"settle": 24 * time.Hour, "zk.session_timeout": 5 * time.Minute,
 	} {
 		if d := lookUp(table, key).Interface().(time.Duration); d > most && d <= mostDuration {
 			k.warn(key, "%s is long: more than %s is hardly meant", d, most)
@@ -92,16 +89,12 @@ func lookUp(table reflect.Value, key string) reflect.Value {
 // sizes warns of numbers that are larger than anything that is run.
 func (k *checker) sizes(c *Config) {
 	for key, most := range map[string]int{
-		"max_connections": 1 << 20, "max_parallel_loads": 1000, "keep_versions": 100, "load.peer_streams": 100, "scan.max_concurrent": 10_000,
-		"batch.max_keys": 10_000_000, "s3.max_retries": 100, "sharding.replication": 100, "sharding.min_nodes": 10_000,
+		"max_connections": 1 << 20, "max_parallel_loads": 1000, "keep_versions": 100,
+		"sharding.replication": 100, "sharding.min_nodes": 10_000,
 	} {
 		if n := lookUp(reflect.ValueOf(*c), key).Interface().(int); n > most {
 			k.warn(key, "%d is more than %d, which is hardly meant", n, most)
 		}
-	}
-	const scanBytes = 32 << 20 // of one ordered read
-	if memory := machineMemory(); memory > 0 && c.Scan.MaxConcurrent > int(memory/scanBytes) {
-		k.warn("scan.max_concurrent", "%d ordered reads may need %s each: more than the %s of memory of this machine", c.Scan.MaxConcurrent, Size(scanBytes), memory)
 	}
 	if memory := machineMemory(); memory > 0 && c.MaxParallelLoads > 0 && c.Load.Memory > memory/Size(c.MaxParallelLoads) {
 		k.warn("max_parallel_loads", "%d loads may need %s each to sort (load.memory): more than the %s of memory of this machine", c.MaxParallelLoads, c.Load.Memory, memory)
@@ -113,7 +106,7 @@ const leastRate Rate = 100 << 10
 
 func (k *checker) rates(c *Config) {
 	for key, v := range map[string]Rate{
-		"max_download_bandwidth_mb_per_second": c.MaxDownloadBandwidth, "scrub_mb_per_second": c.ScrubBandwidth, "load.peer_bandwidth_mb_per_second": c.Load.PeerBandwidth,
+		"max_download_bandwidth_mb_per_second": c.MaxDownloadBandwidth, "load.peer_bandwidth_mb_per_second": c.Load.PeerBandwidth,
 	} {
 		if v > 0 && v < leastRate {
 			k.warn(key, "%s is less than %s: is the unit right?", v, leastRate)

@@ -16,7 +16,7 @@ import (
 	"sequins/turns"
 )
 
-// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster, source/hdfs and server.
+// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster, and server.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading", "murmur3", "murmur3-int", "murmur3-long", "kafka",
@@ -24,8 +24,6 @@ var (
 
 	Assignments = []string{"round_robin", "balanced"}
 	Roles       = []string{"node", "router"}
-
-	DataTransferProtections = []string{"authentication", "privacy"}
 
 	Codings = []string{"zstd", "gzip"}
 
@@ -90,7 +88,6 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.positive("db_remove_timeout", c.DBRemoveTimeout)
 	k.notNegative("shutdown_delay", c.ShutdownDelay)
 	k.notNegative("scrub_period", c.ScrubPeriod)
-	k.bandwidth("scrub_mb_per_second", c.ScrubBandwidth)
 	k.header("content_type", c.ContentType)
 	k.oneOf("partitioner", c.Partitioner, Partitioners)
 	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
@@ -101,18 +98,14 @@ func (c *Config) check() (problems, warnings []finding) {
 	}
 	k.atLeast("load.min_free_disk", int64(c.Load.MinFreeDisk), 0)
 	k.windows("load.window", c.Load.Window)
-	k.atLeast("load.peer_streams", int64(c.Load.PeerStreams), 1)
 	k.peerBandwidth(&c.Load)
 	k.fits("load.memory", c.Load.Memory, machineMemory())
 	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
-	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
-	k.atLeast("scan.max_concurrent", int64(c.Scan.MaxConcurrent), 1)
 	k.atLeast("batch.max_bytes", int64(c.Batch.MaxBytes), MinBatchBytes)
 	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
 	k.cache(c)
 	k.s3(&c.S3)
-	k.gs(&c.GS)
-	k.azure(c.Source, &c.Azure)
+	k.azure(&c.Azure)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.secret(&c.Sharding, c.Auth.TokensFile)
@@ -169,14 +162,17 @@ func (k *checker) bandwidth(key string, v Rate) {
 	}
 }
 
-// leastPeerRate is the least bandwidth of a copied block, in bytes per second: nodes end copies that are slower than 64 KiB/s.
-const leastPeerRate = 128 << 10
+// PeerStreams is how many blocks a node gives to other nodes at a time, and how many it receives.
+const PeerStreams = 2
+
+// leastPeerRate is the least bandwidth of copied blocks: nodes end copies of a block that are slower than 64 KiB/s.
+const leastPeerRate Rate = PeerStreams * 128 << 10
 
 func (k *checker) peerBandwidth(l *LoadKeys) {
 	const key = "load.peer_bandwidth_mb_per_second"
 	k.bandwidth(key, l.PeerBandwidth)
-	if least := leastPeerRate * float64(l.PeerStreams); l.PeerBandwidth > 0 && float64(l.PeerBandwidth) < least {
-		k.problem(key, "must be 0 or at least 128KiB/s for each of the %d peer_streams, or copies between nodes end as too slow; use from_peers = false for none", l.PeerStreams)
+	if l.PeerBandwidth > 0 && l.PeerBandwidth < leastPeerRate {
+		k.problem(key, "must be 0 or at least %s, or copies between nodes end as too slow; use from_peers = false for none", leastPeerRate)
 	}
 }
 

@@ -25,10 +25,6 @@ func (k *checker) sharding(s *Sharding) {
 	if s.MinReplication > s.Replication && s.Replication >= 1 {
 		k.problem("sharding.min_replication", "%d is more than sharding.replication, %d", s.MinReplication, s.Replication)
 	}
-	k.atLeast("sharding.max_replication", int64(s.MaxReplication), 0)
-	if s.Enabled && s.MaxReplication > 0 && s.MaxReplication < s.Replication {
-		k.warn("sharding.max_replication", "%d has no effect: it is less than sharding.replication, %d", s.MaxReplication, s.Replication)
-	}
 	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
 	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
 	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
@@ -149,13 +145,9 @@ func CheckUser(s string) error {
 }
 
 func (k *checker) zk(z *ZK, enabled bool) {
-	k.positive("zk.connect_timeout", z.ConnectTimeout)
 	k.positive("zk.session_timeout", z.SessionTimeout)
 	if z.SessionTimeout > 0 && z.SessionTimeout < time.Millisecond {
 		k.problem("zk.session_timeout", "must be at least 1ms, not %s", z.SessionTimeout)
-	}
-	if enabled && z.ConnectTimeout > z.SessionTimeout {
-		k.warn("zk.connect_timeout", "%s is more than zk.session_timeout, %s: one server that does not answer costs the session", z.ConnectTimeout, z.SessionTimeout)
 	}
 	if enabled && len(z.Servers) == 0 {
 		k.problem("zk.servers", "is empty, and sharding is enabled")

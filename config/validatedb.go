@@ -51,20 +51,11 @@ func (k *checker) db(key, name string, db, all DB) {
 	if db.CacheControl != all.CacheControl {
 		k.cacheControl(key+".cache_control", db.CacheControl)
 	}
-	if db.CacheControlAbsent != all.CacheControlAbsent {
-		k.cacheControl(key+".cache_control_absent", db.CacheControlAbsent)
-	}
 	if db.Partitioner != all.Partitioner {
 		k.oneOf(key+".partitioner", db.Partitioner, Partitioners)
 	}
 	if db.Partitions < 0 || db.Partitions > maxPartitions {
 		k.problem(key+".partitions", "must be from 0 to %d, not %d", maxPartitions, db.Partitions)
-	}
-	if db.Compression != all.Compression {
-		k.oneOf(key+".compression", db.Compression, Compressions)
-	}
-	if db.BlockSize != all.BlockSize {
-		k.blockSize(key+".block_size", db.BlockSize)
 	}
 	if db.KeepVersions != all.KeepVersions {
 		k.atLeast(key+".keep_versions", int64(db.KeepVersions), 1)

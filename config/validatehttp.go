@@ -23,14 +23,12 @@ func (k *checker) http(h *HTTP) {
 		k.warn("http.allowed_origins", `"*" allows all origins: the others have no effect`)
 	}
 	k.cacheControl("http.cache_control", h.CacheControl)
-	k.cacheControl("http.cache_control_absent", h.CacheControlAbsent)
 	for i, coding := range h.Compression {
 		k.oneOf("http.compression", coding, Codings)
 		if slices.Contains(h.Compression[:i], coding) {
 			k.problem("http.compression", "%q is repeated", coding)
 		}
 	}
-	k.atLeast("http.compression_min_size", int64(h.CompressionMinSize), 0)
 }
 
 // origin checks an origin. Browsers send it in one form only, with which it is compared.

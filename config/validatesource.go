@@ -100,7 +100,6 @@ func within(dir, path string) bool {
 }
 
 func (k *checker) s3(s *S3) {
-	k.atLeast("s3.max_retries", int64(s.MaxRetries), 0)
 	switch secret := s.SecretAccessKey != "" || s.SecretAccessKeyFile != ""; {
 	case s.SecretAccessKey != "" && s.SecretAccessKeyFile != "":
 		k.problem("s3.secret_access_key_file", "is set, and so is secret_access_key")
@@ -126,11 +125,6 @@ func (k *checker) endpoint(key, v string) {
 	}
 }
 
-func (k *checker) gs(g *GS) {
-	k.atLeast("gs.max_retries", int64(g.MaxRetries), 0)
-	k.endpoint("gs.endpoint", g.Endpoint)
-}
-
 func (k *checker) hdfs(h *HDFS) {
 	if h.Keytab != "" && h.Principal == "" {
 		k.problem("hdfs.keytab", "is set, and principal is not")
@@ -138,12 +132,4 @@ func (k *checker) hdfs(h *HDFS) {
 	if h.Principal != "" && h.Keytab == "" {
 		k.problem("hdfs.principal", "is set, and keytab is not")
 	}
-	if h.CredentialCache != "" && h.Keytab != "" {
-		k.problem("hdfs.credential_cache", "is set, and so is keytab")
-	}
-	if h.DataTransferProtection != "" {
-		k.oneOf("hdfs.data_transfer_protection", h.DataTransferProtection, DataTransferProtections)
-	}
-	k.positive("hdfs.timeout", h.Timeout)
-	k.positive("hdfs.retry_for", h.RetryFor)
 }

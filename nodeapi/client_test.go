@@ -243,7 +243,7 @@ func TestKinds(t *testing.T) {
 		{404, "", "version 9 of db is not on this node", nodeapi.NoVersion, "answers with 404 Not Found: version 9 of db is not"},
 		{401, "", "a token is needed: …", nodeapi.Denied, "wants a token: name its file with --token-file"},
 		{403, "", "not this one", nodeapi.Denied, "answers with 403 Forbidden: not this one; --token-file"},
-		{410, "", "gone", nodeapi.NoVersion, ""}, {412, "", "gone", nodeapi.NoVersion, ""}, {413, "", "max_keys", nodeapi.TooLarge, ""},
+		{410, "", "gone", nodeapi.NoVersion, ""}, {412, "", "gone", nodeapi.NoVersion, ""}, {413, "", "max_bytes", nodeapi.TooLarge, ""},
 		{500, "", "a block cannot be read", nodeapi.Damaged, ""},
 		{502, "", "", nodeapi.Unable, ""}, {503, "", "busy", nodeapi.Unable, ""}, {504, "", "", nodeapi.Unable, ""},
 		{400, "", "bad\x1b[2J", nodeapi.Refused, `answers with 400 Bad Request: bad\x1b[2J`},

@@ -112,7 +112,7 @@ func TestLargeCommands(t *testing.T) {
 		if got := c.do("SET", "a", strings.Repeat("v", 5<<20)); got != "-READONLY You can't write against a read only replica." {
 			t.Errorf("%.100s", got)
 		}
-		if got := c.do(make([]string, 1000)...); got != "-ERR too many arguments: the limit is batch.max_keys" {
+		if got := c.do(make([]string, 1000)...); got != "-ERR too many arguments in one command" {
 			t.Errorf("%.100s", got)
 		}
 	}

@@ -49,7 +49,7 @@ const (
 	errDBRange        = "ERR DB index is out of range"
 	errNoDB           = "ERR the key names no database: ask for db/key, or SELECT the database"
 	errKeyTooLong     = "ERR the key is longer than 65536 bytes"
-	errTooManyKeys    = "ERR too many keys: the limit is batch.max_keys"
+	errTooManyKeys    = "ERR too many keys in one command"
 	errClientName     = "ERR Client names cannot contain spaces, newlines or special characters."
 	errClientNameSize = "ERR the name is longer than 256 bytes"
 	errMaxClients     = "ERR max number of clients reached"
@@ -58,7 +58,7 @@ const (
 
 // refusals are the errors of commands that were not kept.
 var refusals = [...]string{
-	tooManyArgs:  "ERR too many arguments: the limit is batch.max_keys",
+	tooManyArgs:  "ERR too many arguments in one command",
 	argTooLong:   "ERR an argument is too long",
 	argsTooLarge: "ERR the arguments are too large: the limit is batch.max_bytes",
 	noMemory:     "TRYAGAIN the requests of all clients need too much memory at the moment",

@@ -51,7 +51,7 @@ version before. A build that fails or is interrupted removes what it wrote. What
 one that was killed has left is replaced with --force.
 
 The settings of the blocks are the defaults of sequins.conf, those of --config,
-or those of flags. [s3], [gs], [azure] and [hdfs] of --config hold for SRC and DST.
+or those of flags. [s3], [azure] and [hdfs] of --config hold for SRC and DST.
 All cores are
 used; memory is that of a load, and the directory --temp needs room for the
 blocks that are not written to DST yet, and for sorting, up to the size of the data.
@@ -221,10 +221,10 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, usageError{fmt.Errorf("--db: the configuration has no [db.%s]", f.db)}
 	}
 	d := c.ForDB(db)
-	d.Partitioner, d.Compression = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.compression, d.Compression)
-	d.Key, d.Value, d.BlockSize = cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value), cmp.Or(config.Size(f.blockSize), d.BlockSize)
+	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
 	d.PartitionColumns = d.PartitionColumns || f.columns
 	c.DB = map[string]config.DB{db: d}
+	c.Storage.Compression, c.Storage.BlockSize = cmp.Or(f.compression, c.Storage.Compression), cmp.Or(config.Size(f.blockSize), c.Storage.BlockSize)
 	if f.memory != "" {
 		memory, err := config.ParseSize(f.memory)
 		if err != nil {

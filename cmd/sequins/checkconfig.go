@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/source/gcs"
 )
 
 func checkConfigCommand() *cobra.Command {
@@ -158,7 +157,7 @@ func checkFile(path string) (_ *config.Config, warnings []error, err error) {
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
 	for _, check := range []func(*config.Config) (warnings []error, err error){
-		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkAzureSecret, checkGoogleCredentials, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
+		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkAzureSecret, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
 	} {
 		more, err := check(c)
 		warnings = append(warnings, more...)
@@ -189,16 +188,6 @@ func checkSourceSecret(c *config.Config) ([]error, error) {
 func checkAzureSecret(c *config.Config) ([]error, error) {
 	_, err := readAzureSecrets(&c.Azure)
 	return nil, err
-}
-
-func checkGoogleCredentials(c *config.Config) ([]error, error) {
-	if c.GS.CredentialsFile == "" {
-		return nil, nil
-	}
-	if err := gcs.CheckCredentials(c.GS.CredentialsFile); err != nil {
-		return nil, fmt.Errorf("gs.credentials_file: %w", err)
-	}
-	return nil, nil
 }
 
 func checkPeerSecret(c *config.Config) ([]error, error) {

@@ -65,7 +65,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
 			Weight: s.Weight, Zone: s.Zone,
 		},
-		MaxReplication: s.MaxReplication, MinReplication: s.MinReplication, Router: s.Role == "router",
+		MinReplication: s.MinReplication, Router: s.Role == "router",
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
@@ -259,10 +259,13 @@ func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err err
 	}
 	auth, err := zkAuth(&c.ZK)
 	return zk.Options{
-		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
+		Servers: c.ZK.Servers, ConnectTimeout: connectTimeout(&c.ZK), SessionTimeout: c.ZK.SessionTimeout,
 		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
 	}, err
 }
+
+// connectTimeout returns how long connecting to one server of ZooKeeper may take: a session survives some that do not answer.
+func connectTimeout(z *config.ZK) time.Duration { return max(z.SessionTimeout/10, time.Second) }
 
 func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
 	o, err := zooKeeperOptions(c, log)

@@ -33,7 +33,7 @@ type ensemble struct {
 
 // probeZooKeeper asks each server of ZooKeeper. The error is that of all, if none can be used.
 func (d *deep) probeZooKeeper(ctx context.Context) (e ensemble, err error) {
-	ctx, cancel := context.WithTimeout(ctx, max(probeTime, min(2*d.c.ZK.ConnectTimeout, checkTime-2*time.Second)))
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	o, err := zooKeeperOptions(d.c, nil)
 	if err != nil {

@@ -26,7 +26,6 @@ func (d *deep) secretChecks() []deepCheck {
 		{"s3.secret_access_key_file", d.c.S3.SecretAccessKeyFile, func() error { _, err := s3Secret(&d.c.S3); return err }},
 		{"azure.account_key_file", d.c.Azure.AccountKeyFile, d.azureSecret},
 		{"azure.sas_token_file", d.c.Azure.SASTokenFile, d.azureSecret},
-		{"azure.connection_string_file", d.c.Azure.ConnectionStringFile, d.azureSecret},
 		{"sharding.secret_file", d.c.Sharding.SecretFile, func() error { _, err := peerSecret(&d.c.Sharding); return err }},
 		{"zk.auth_file", d.c.ZK.AuthFile, func() error { _, err := zkAuth(&d.c.ZK); return err }},
 		{"events.secret_file", d.c.Events.SecretFile, func() error { _, err := target(&d.c.Events); return err }},

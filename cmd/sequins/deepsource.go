@@ -15,18 +15,18 @@ import (
 func (d *deep) checkSource(ctx context.Context) finding {
 	src, err := d.source()
 	if err != nil {
-		return failed("%v%s", err, d.sourceAdvice(err))
+		return failed("%v%s", err, advice(err))
 	}
 	as, err := source.Identity(ctx, src)
 	if err != nil {
-		return failed("%v%s", err, d.sourceAdvice(err))
+		return failed("%v%s", err, advice(err))
 	}
 	if as != "" {
 		as = ", as " + as
 	}
 	dbs, err := source.Databases(ctx, src)
 	if err != nil {
-		return failed("its databases cannot be listed%s: %v%s", as, err, d.sourceAdvice(err))
+		return failed("its databases cannot be listed%s: %v%s", as, err, advice(err))
 	}
 	if len(dbs) == 0 {
 		return warned("%s has no databases%s: is it the right place, and mounted?", d.c.Source, as)
@@ -34,9 +34,9 @@ func (d *deep) checkSource(ctx context.Context) finding {
 	read, err := readOneByte(ctx, src, dbs)
 	switch {
 	case read == "" && err != nil:
-		return failed("%s, and no file can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, d.sourceAdvice(err))
+		return failed("%s, and no file can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, advice(err))
 	case err != nil:
-		return warned("%s, of which not all can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, d.sourceAdvice(err))
+		return warned("%s, of which not all can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, advice(err))
 	case read == "":
 		return warned("%s without a file to read%s", human.Plural(len(dbs), "database"), as)
 	}

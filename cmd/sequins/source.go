@@ -16,13 +16,16 @@ import (
 	"sequins/source/s3"
 )
 
+// retries is how often a request to an object store is repeated before a load fails, which is tried again later.
+const retries = 3
+
 // openSource returns the configured source, without accessing it.
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
 		src, err = openS3(ctx, c.Source, &c.S3)
 	case scheme == "gs":
-		src, err = gcs.New(gcsOptions(c.Source, &c.GS))
+		src, err = gcs.New(gcsOptions(c.Source))
 	case slices.Contains(azure.Schemes, scheme):
 		src, err = openAzure(c.Source, &c.Azure)
 	case scheme == "hdfs":
@@ -54,13 +57,12 @@ func s3Options(source string, s *config.S3) s3.Options {
 		AccessKeyID: s.AccessKeyID,
 		Endpoint:    s.Endpoint,
 		PathStyle:   s.PathStyle,
-		MaxRetries:  s.MaxRetries,
+		MaxRetries:  retries,
 	}
 }
 
-func gcsOptions(source string, g *config.GS) gcs.Options {
-	return gcs.Options{URL: source, CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, MaxRetries: g.MaxRetries}
-}
+// gcsOptions returns the options of a source in Google Cloud Storage, whose credentials are those of the environment.
+func gcsOptions(source string) gcs.Options { return gcs.Options{URL: source, MaxRetries: retries} }
 
 func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
 	return hdfs.New(hdfsOptions(source, h))
@@ -68,17 +70,10 @@ func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
 
 func hdfsOptions(source string, h *config.HDFS) hdfs.Options {
 	return hdfs.Options{
-		URL:               source,
-		ConfigDir:         h.ConfigDir,
-		User:              h.User,
-		Principal:         h.Principal,
-		Keytab:            h.Keytab,
-		CredentialCache:   h.CredentialCache,
-		Krb5Conf:          h.Krb5Conf,
-		NamenodePrincipal: h.NamenodePrincipal,
-		Protection:        h.DataTransferProtection,
-		Timeout:           h.Timeout,
-		RetryFor:          h.RetryFor,
+		URL:       source,
+		ConfigDir: h.ConfigDir,
+		Principal: h.Principal,
+		Keytab:    h.Keytab,
 	}
 }
 
@@ -93,13 +88,11 @@ func openAzure(source string, a *config.Azure) (*azure.Source, error) {
 func azureOptions(source string, a *config.Azure) (azure.Options, error) {
 	secrets, err := readAzureSecrets(a)
 	return azure.Options{
-		URL:              source,
-		Account:          a.Account,
-		AccountKey:       secrets.key,
-		SASToken:         secrets.sas,
-		ConnectionString: secrets.connection,
-		Endpoint:         a.Endpoint,
-		MaxRetries:       a.MaxRetries,
+		URL:        source,
+		AccountKey: secrets.key,
+		SASToken:   secrets.sas,
+		Endpoint:   a.Endpoint,
+		MaxRetries: retries,
 	}, err
 }
 
@@ -109,13 +102,12 @@ func s3Secret(s *config.S3) (string, error) {
 }
 
 // azureSecrets are the secrets of [azure]; at most one is not empty.
-type azureSecrets struct{ key, sas, connection string }
+type azureSecrets struct{ key, sas string }
 
 func readAzureSecrets(a *config.Azure) (s azureSecrets, err error) {
-	var errs [3]error
+	var errs [2]error
 	s.key, errs[0] = readValue("azure.account_key_file", a.AccountKey, a.AccountKeyFile, config.CheckAccountKey)
 	s.sas, errs[1] = readValue("azure.sas_token_file", a.SASToken, a.SASTokenFile, config.CheckSASToken)
-	s.connection, errs[2] = readValue("azure.connection_string_file", a.ConnectionString, a.ConnectionStringFile, config.CheckConnectionString)
 	return s, errors.Join(errs[:]...)
 }
 

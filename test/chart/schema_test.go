@@ -22,8 +22,8 @@ var set = []string{
 	"tls.certificate", "tls.key", "tls.ca", "tls.client_ca",
 	"sharding.enabled", "sharding.advertised_hostname", "sharding.shard_id", "sharding.zone", "sharding.zone_file", "sharding.secret", "sharding.secret_file",
 	"zk.servers", "zk.auth", "zk.auth_file", "zk.tls", "zk.tls_ca", "zk.tls_certificate", "zk.tls_key",
-	"s3.access_key_id", "s3.secret_access_key", "s3.secret_access_key_file", "gs.credentials_file",
-	"azure.account_key", "azure.account_key_file", "azure.sas_token", "azure.sas_token_file", "azure.connection_string", "azure.connection_string_file",
+	"s3.access_key_id", "s3.secret_access_key", "s3.secret_access_key_file",
+	"azure.account_key", "azure.account_key_file", "azure.sas_token", "azure.sas_token_file",
 	"events.secret", "events.secret_file",
 }
 
@@ -107,7 +107,7 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 // words are the valid values of keys.
 var words = map[string][]string{
 	"partitioner": config.Partitioners, "db.<name>.partitioner": config.Partitioners,
-	"storage.compression": config.Compressions, "db.<name>.compression": config.Compressions, "http.compression": config.Codings,
+	"storage.compression": config.Compressions, "http.compression": config.Codings,
 	"sharding.assignment": config.Assignments, "sharding.role": config.Roles, "log.level": config.LogLevels, "log.format": config.LogFormats,
 }
 

@@ -24,16 +24,16 @@ func TestHDFS(t *testing.T) {
 	if user == "" {
 		user = "root"
 	}
-	settings := func(more string) string { return "[hdfs]\ntimeout = \"2s\"\nretry_for = \"4s\"\n" + more }
+	t.Setenv("HADOOP_USER_NAME", user)
 	url := "hdfs://" + namenode + "/data"
-	check(t, configuration(t, url, settings("user = \""+user+"\"")), 0).expects("source", "ok", "1 database; hdfs://"+namenode+"/data/db/1/part-00000 can be read", "as user "+user+", without Kerberos")
-	check(t, configuration(t, "hdfs://"+namenode+"/none", settings("")), 0).expects("source", "failed", "cannot be listed", "/none", "correct the path")
+	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database; hdfs://"+namenode+"/data/db/1/part-00000 can be read", "as user "+user+", without Kerberos")
+	check(t, configuration(t, "hdfs://"+namenode+"/none", ""), 0).expects("source", "failed", "cannot be listed", "/none", "correct the path")
 
 	h.Do(t, "dfs killdn i=0")
-	check(t, configuration(t, url, settings("user = \""+user+"\"")), 0).expects("source", "failed", "no file can be read", "part-00000")
+	check(t, configuration(t, url, ""), 0).expects("source", "failed", "no file can be read", "part-00000")
 	h.Do(t, "dfs restartdn")
 	h.Do(t, "dfs killnn i=0")
-	check(t, configuration(t, url, settings("")), 0).expects("source", "failed", "connection refused", "start it, or correct the address")
+	check(t, configuration(t, url, ""), 0).expects("source", "failed", "connection refused", "start it, or correct the address")
 }
 
 // TestHDFSWithKerberos: the principal and its keytab are named, and a keytab that is not there.
@@ -43,8 +43,9 @@ func TestHDFSWithKerberos(t *testing.T) {
 	r := h.Do(t, "dfs start secure")
 	url := "hdfs://" + strings.Replace(r["nn"], "127.0.0.1", "localhost", 1) + "/data"
 	h.Do(t, "job out="+url+"/db/1 records=100 reducers=1")
+	t.Setenv("KRB5_CONFIG", kdc["krb5conf"])
 	settings := func(keytab string) string {
-		return fmt.Sprintf("[hdfs]\ntimeout = \"2s\"\nretry_for = \"4s\"\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\nkrb5_conf = %q\n", r["conf"], kdc["principal"], keytab, kdc["krb5conf"])
+		return fmt.Sprintf("[hdfs]\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\n", r["conf"], kdc["principal"], keytab)
 	}
 	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be read", "Kerberos principal "+kdc["principal"]+" with the keytab "+kdc["keytab"])
 	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("source", "failed", "/none.keytab")
@@ -56,7 +57,7 @@ func TestS3(t *testing.T) {
 	g := gateway.Start(t)
 	g.Put(t, "data/db/1/part-00000", []byte("SEQ\x06"))
 	settings := func(endpoint, key, secret string) string {
-		return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\nmax_retries = 0\naccess_key_id = %q\nsecret_access_key = %q\n", gateway.Region, endpoint, key, secret)
+		return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n", gateway.Region, endpoint, key, secret)
 	}
 	source := "s3://" + gateway.Bucket + "/data"
 	r := check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0)

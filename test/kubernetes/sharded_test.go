@@ -252,7 +252,7 @@ func TestSharded(t *testing.T) {
 	l.check(t, "a new version")
 	s.checkSteady(t, "a new version")
 
-	s.upgrade(t, "  scan: {max_concurrent: 20}\n")
+	s.upgrade(t, "  batch: {max_bytes: 32MiB}\n")
 	s.roll(t)
 	l.check(t, "a rolling update")
 	s.checkSteady(t, "a rolling update")

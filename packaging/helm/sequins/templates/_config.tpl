@@ -62,7 +62,6 @@ of Helm would write integers of values as floats. */}}
 {{- end -}}
 {{- if $v.tokens.existingSecret -}}{{- $_ := set $c "auth" (dict "tokens_file" "/etc/sequins-secrets/tokens/tokens") -}}{{- end -}}
 {{- if $v.s3.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "s3" (dict "secret_access_key_file" "/etc/sequins-secrets/s3/secret_access_key")) -}}{{- end -}}
-{{- if $v.gs.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "gs" (dict "credentials_file" "/etc/sequins-secrets/gs/credentials.json")) -}}{{- end -}}
 {{- if $v.azure.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "azure" (dict "account_key_file" "/etc/sequins-secrets/azure/account_key")) -}}{{- end -}}
 {{- if $v.events.existingSecret -}}{{- $_ := set $c.events "secret_file" "/etc/sequins-secrets/events/secret" -}}{{- end -}}
 {{- if $v.redis.enabled -}}{{- $_ := mergeOverwrite $c (dict "redis" (dict "bind" ":6379")) -}}{{- end -}}
