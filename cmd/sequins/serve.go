@@ -120,6 +120,9 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := c.ReadSecrets(); err != nil {
+		return err
+	}
 	log, level := newLogger(stderr, c.Log)
 	for _, w := range warnings {
 		log.Warn("configuration: " + w.Error())
@@ -226,9 +229,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
 		return nil, err
 	}
-	if err := s.openEvents(&c, &o); err != nil {
-		return nil, err
-	}
+	s.openEvents(&c, &o)
 	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
 		return nil, err
 	}

@@ -215,20 +215,25 @@ func TestOneLineErrors(t *testing.T) {
 
 // The words and limits that the configuration accepts are those of the packages that they go to.
 func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
-	for _, name := range config.Compressions {
+	for _, name := range config.Words("storage.compression") {
 		if c, err := blocks.ParseCompression(name); err != nil || c.String() != name {
 			t.Errorf("compression %s: %v, %v", name, c, err)
 		}
 	}
-	if !slices.Equal(config.Codings, server.Codings) {
-		t.Errorf("codings %v, and of the server %v", config.Codings, server.Codings)
+	if !slices.Equal(config.Words("http.compression"), server.Codings) {
+		t.Errorf("codings %v, and of the server %v", config.Words("http.compression"), server.Codings)
 	}
-	for _, name := range config.Partitioners {
+	for _, name := range config.Words("partitioner") {
 		if p, err := shard.ParsePartitioner(name); name != "auto" && (err != nil || p.String() != name) {
 			t.Errorf("partitioner %s: %v, %v", name, p, err)
 		}
 	}
-	if config.MinBlockSize != blocks.MinBlockSize || config.MaxBlockSize != blocks.MaxBlockSize || config.Default().Storage.BlockSize != blocks.DefaultBlockSize {
+	small := config.Default()
+	small.Source, small.Storage.BlockSize = "/d", blocks.MinBlockSize-1
+	if small.Validate() == nil {
+		t.Error("blocks are smaller than blocks allows")
+	}
+	if small.Storage.BlockSize++; small.Validate() != nil || config.MaxBlockSize != blocks.MaxBlockSize || config.Default().Storage.BlockSize != blocks.DefaultBlockSize {
 		t.Error("the limits of block_size differ from those of blocks")
 	}
 	c := config.Default()

@@ -53,11 +53,7 @@ func locate(c *config.Config) (string, error) {
 	case scheme == "gs":
 		return gcs.Location(gcsOptions(c.Source))
 	case slices.Contains(azure.Schemes, scheme):
-		o, err := azureOptions(c.Source, &c.Azure)
-		if err != nil {
-			return "", err
-		}
-		return azure.Location(o)
+		return azure.Location(azureOptions(c.Source, &c.Azure))
 	case scheme == "hdfs":
 		return hdfs.Location(hdfsOptions(c.Source, &c.HDFS))
 	case strings.Contains(c.Source, "://") && !strings.EqualFold(scheme, "file"):

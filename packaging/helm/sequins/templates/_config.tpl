@@ -44,7 +44,6 @@ of Helm would write integers of values as floats. */}}
 {{- if $v.sharded -}}
 {{- $_ := mergeOverwrite $c (dict "sharding" (dict "enabled" true "min_nodes" (include "sequins.minNodes" . | int) "min_replication" (include "sequins.minReplication" . | int)) "zk" (dict "servers" $v.zookeeper.servers)) -}}
 {{- if $v.clusterSecret.existingSecret -}}{{- $_ := set $c.sharding "secret_file" "/etc/sequins-secrets/cluster/secret" -}}{{- end -}}
-{{- if eq $v.zone.from "node" -}}{{- $_ := set $c.sharding "zone_file" "/var/run/sequins/zone" -}}{{- end -}}
 {{- if $v.zookeeper.auth.existingSecret -}}{{- $_ := set $c.zk "auth_file" "/etc/sequins-secrets/zookeeper/auth" -}}{{- end -}}
 {{- with $v.zookeeper.tls -}}
 {{- if .enabled -}}{{- $_ := set $c.zk "tls" true -}}{{- end -}}
