@@ -240,7 +240,7 @@ func TestKinds(t *testing.T) {
 		{404, "", "version 9 of db is not on this node", client.ErrNoVersion, "answers with 404 Not Found: version 9 of db is not"},
 		{401, "", "a token is needed: …", client.ErrDenied, "wants a token: name its file with --token-file"},
 		{403, "", "not this one", client.ErrDenied, "answers with 403 Forbidden: not this one; --token-file"},
-		{410, "", "gone", client.ErrNoVersion, ""}, {412, "", "gone", client.ErrNoVersion, ""}, {413, "", "max_keys", client.ErrTooLarge, ""},
+		{410, "", "gone", client.ErrNoVersion, ""}, {412, "", "gone", client.ErrNoVersion, ""}, {413, "", "max_bytes", client.ErrTooLarge, ""},
 		{500, "", "a block cannot be read", client.ErrDamaged, ""},
 		{502, "", "", client.ErrUnavailable, ""}, {503, "", "busy", client.ErrUnavailable, ""}, {504, "", "", client.ErrUnavailable, ""},
 		{400, "", "bad\x1b[2J", nil, `answers with 400 Bad Request: bad\x1b[2J`},

@@ -77,8 +77,7 @@ func (f *following) assign(ms *membership, held []bool) *assignment {
 		return a
 	}
 	for p, shards := range a.owners {
-		enough := c.o.MaxReplication >= s.Replication && !f.advertised[p] && f.Replicas(p) >= c.o.MaxReplication // on other nodes
-		if slices.Contains(shards, c.ShardID()) && !enough {
+		if slices.Contains(shards, c.ShardID()) {
 			a.owned = append(a.owned, p)
 		}
 	}

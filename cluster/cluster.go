@@ -22,9 +22,6 @@ type Options struct {
 	ShardID, Addr string
 	ShardIDFile   string
 	Settings      Settings
-	// MaxReplication keeps this node from loading a partition that has that many
-	// replicas on other nodes. Values below Settings.Replication mean no limit.
-	MaxReplication int
 	// MinReplication is the number of replicas, on any nodes, that each partition
 	// needs before the node switches to the version.
 	MinReplication int

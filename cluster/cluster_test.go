@@ -173,7 +173,6 @@ func TestCluster(t *testing.T) {
 			"no healing":               testNoHealing,
 			"healing round_robin":      func(t *testing.T, server string) { testHealing(t, server, shard.RoundRobin) },
 			"healing balanced":         func(t *testing.T, server string) { testHealing(t, server, shard.Balanced) },
-			"max_replication":          testMaxReplication,
 			"router":                   testRouter,
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
@@ -364,23 +363,6 @@ func testHealing(t *testing.T, server string, rule shard.Assignment) {
 		atLeast(2)
 		return len(nodes[3].has()) == partitions*2/4 && slices.Equal(replicas(nodes...), all(partitions, 2))
 	})
-}
-
-func testMaxReplication(t *testing.T, server string) {
-	f := newTestCluster(t, server, func(o *Options) { o.Settings.Replication, o.MaxReplication = 1, 1 })
-	a, _ := f.node("a")
-	f.join(a)
-	ha := hold(a, 4)
-	ha.load()
-	if err := a.o.Session.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := f.node("b")
-	f.join(b)
-	hb := hold(b, 4)
-	if got := hb.Owned(hb.held); len(got) != 0 {
-		t.Errorf("b takes %v, of which there is a replica already", got)
-	}
 }
 
 func testRouter(t *testing.T, server string) {

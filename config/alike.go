@@ -3,39 +3,33 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 )
 
 // Alike returns the values of the keys that all nodes of a cluster should have alike, as they are written in a file. Of [db.<name>], it
 // has the keys whose values differ from those for all databases.
 func (c *Config) Alike() map[string]string {
-	all := make(map[string]string)
-	collectAlike("", reflect.ValueOf(*c), func(key string, v reflect.Value) { all[key] = inFile(v) })
-	standard := make(map[string]string)
-	collectAlike("", reflect.ValueOf(c.allDBs()), func(key string, v reflect.Value) { standard[key] = inFile(v) })
-	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
-		collectAlike("", reflect.ValueOf(c.DB[name]), func(key string, v reflect.Value) {
-			if value := inFile(v); value != standard[key] {
+	all := alikeOf(reflect.ValueOf(*c))
+	standard := alikeOf(reflect.ValueOf(c.allDBs()))
+	for name, db := range c.DB {
+		for key, value := range alikeOf(reflect.ValueOf(db)) {
+			if value != standard[key] {
 				all[join("db", name)+"."+key] = value
 			}
-		})
+		}
 	}
 	return all
 }
 
-// collectAlike calls found for each key with the tag alike.
-func collectAlike(path string, table reflect.Value, found func(key string, v reflect.Value)) {
-	for field, v := range table.Fields() {
-		key := join(path, field.Tag.Get("toml"))
-		switch {
-		case v.Kind() == reflect.Struct:
-			collectAlike(key, v, found)
-		case field.Tag.Get("alike") == "yes":
-			found(key, v)
+// alikeOf returns the values of the keys with the tag alike.
+func alikeOf(table reflect.Value) map[string]string {
+	all := make(map[string]string)
+	for f := range fieldsOf("", table) {
+		if f.tag.Get("alike") == "yes" {
+			all[f.key] = inFile(f.value)
 		}
 	}
+	return all
 }
 
 // maxAlike limits a value, in bytes.

@@ -1,13 +1,24 @@
 // Package config defines sequins.conf: its keys, their defaults, and which values are valid.
 //
-// The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks keys
-// that SIGHUP changes in a running node, the tag secret those whose values are not shown, the tag alike
-// those that all nodes of a cluster should have alike, and retired.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml
-// parses it into a tree, a second parser finds the line of each key (position.go), variables of the
-// environment and flags of the command line are put into the tree (environ.go, override.go), decode.go
-// walks tree and struct together and reports every key that is unknown or has a wrong type, and
-// validate.go checks the values. All problems are collected, each with its place, and reported together.
-// Load reads no other file, so that a configuration can be checked on a different machine; ReadRegular is for those that it names.
+// The struct Config is the list of keys. A field with a toml tag is a key, and its other tags say the rest:
+//
+//	reload    SIGHUP changes the key in a running node
+//	secret    its value is not shown, and can be in a file: <key>_file names it, see secrets.go
+//	file      its value can be in a file, too
+//	alike     all nodes of a cluster should have the same value
+//	required  it must not be empty
+//	min, max  limits of a number, a size, a rate or a duration; zero allows 0 beside them
+//	oneof     the valid words
+//	form      what a text must be, see forms.go
+//	likely    the range of values that can be meant: others are warned of, see rules.go
+//	fits      a size that should fit into memory
+//
+// retired.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml parses it into a tree, a
+// second parser finds the line of each key (position.go), variables of the environment and flags of the command line are put into the
+// tree (environ.go, override.go), decode.go walks tree and struct together and reports every key that is unknown or has a wrong type,
+// and rules.go and validate.go check the values: each by its tags, and then those that depend on each other. All problems are
+// collected, each with its place, and reported together. Load reads no other file, so that a configuration can be checked on a
+// different machine; ReadSecrets reads those that it names.
 package config
 
 import (
@@ -19,52 +30,46 @@ import (
 type Config struct {
 	// Source is the location of the data: an absolute path, or a file://, hdfs://, s3://, gs:// or abfss:// URL, or one with
 	// another scheme of Hadoop's file systems for S3 and Azure. It is required.
-	Source string `toml:"source" alike:"yes"`
+	Source string `toml:"source" required:"yes" form:"source" alike:"yes"`
 	// Bind is the address (host:port) to listen on.
-	Bind string `toml:"bind"`
+	Bind string `toml:"bind" required:"yes" form:"address"`
 	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
 	// process's limit of open files, but at most 262144.
-	MaxConnections int `toml:"max_connections"`
+	MaxConnections int `toml:"max_connections" min:"0" likely:"..1048576"`
 	// LocalStore is the absolute path of the directory for blocks.
-	LocalStore string `toml:"local_store"`
+	LocalStore string `toml:"local_store" required:"yes" form:"path"`
 	// MaxParallelLoads limits how many databases load at the same time; 0 means ten.
-	MaxParallelLoads int `toml:"max_parallel_loads"`
+	MaxParallelLoads int `toml:"max_parallel_loads" min:"0" likely:"..1000"`
 	// ThrottleLoads is the pause per loaded record; 0 disables it.
-	ThrottleLoads time.Duration `toml:"throttle_loads" reload:"yes"`
+	ThrottleLoads time.Duration `toml:"throttle_loads" min:"0s" likely:"1ns..1s" reload:"yes"`
 	// RefreshPeriod is the interval of listing the source; with 0 only SIGHUP does.
-	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
+	RefreshPeriod time.Duration `toml:"refresh_period" min:"0s" likely:"1s.." reload:"yes"`
 	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
 	// Settle is the time for which a version must be unchanged between two listings unless one shows that it is complete;
 	// with 0 one listing is enough.
-	Settle time.Duration `toml:"settle" reload:"yes" alike:"yes"`
-	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS
-	// file.
-	AllowEmpty bool `toml:"allow_empty" reload:"yes" alike:"yes"`
+	Settle time.Duration `toml:"settle" min:"0s" likely:"1ms..24h" reload:"yes" alike:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
-	ContentType string `toml:"content_type" reload:"yes" alike:"yes"`
+	ContentType string `toml:"content_type" form:"header" reload:"yes" alike:"yes"`
 	// Partitioner is the function that partitions data files: one of Partitioners.
-	Partitioner string `toml:"partitioner" reload:"yes" alike:"yes"`
+	Partitioner string `toml:"partitioner" oneof:"auto string hadoop spark cascading murmur3 murmur3-int murmur3-long kafka hive hive-int hive-long hive-murmur3 hive-murmur3-int hive-murmur3-long" reload:"yes" alike:"yes"`
 	// MaxDownloadBandwidth limits reads of the node from the source; 0 is unlimited.
-	MaxDownloadBandwidth Rate `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
+	MaxDownloadBandwidth Rate `toml:"max_download_bandwidth_mb_per_second" min:"0" max:"1TiB/s" reload:"yes"`
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
-	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes" alike:"yes"`
+	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" min:"0s" reload:"yes" alike:"yes"`
 	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
-	KeepVersions int `toml:"keep_versions" reload:"yes" alike:"yes"`
+	KeepVersions int `toml:"keep_versions" min:"1" likely:"..100" reload:"yes" alike:"yes"`
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
-	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes" alike:"yes"`
+	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" min:"1ms" reload:"yes" alike:"yes"`
 	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
 	// stops immediately.
-	ShutdownDelay time.Duration `toml:"shutdown_delay"`
+	ShutdownDelay time.Duration `toml:"shutdown_delay" min:"0s" likely:"1ms..10m"`
 	// ScrubPeriod is the interval of reading every block to find damage; 0 disables it.
-	ScrubPeriod time.Duration `toml:"scrub_period"`
-	// ScrubBandwidth limits these reads; 0 is unlimited.
-	ScrubBandwidth Rate `toml:"scrub_mb_per_second"`
+	ScrubPeriod time.Duration `toml:"scrub_period" min:"0s" likely:"1m.."`
 
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
 	S3       S3       `toml:"s3"`
-	GS       GS       `toml:"gs"`
 	Azure    Azure    `toml:"azure"`
 	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
@@ -75,7 +80,6 @@ type Config struct {
 	HTTP     HTTP     `toml:"http"`
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
-	Scan     Scan     `toml:"scan"`
 	Redis    Redis    `toml:"redis"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
@@ -88,68 +92,55 @@ type Config struct {
 	// DB holds the databases with a table [db.<name>]. Each is complete, with defaults from the rest of
 	// the file. Use ForDB to read it.
 	DB map[string]DB `toml:"db" reload:"yes"`
+
+	// Files has the paths of the keys that are given as <key>_file, by key; ReadSecrets reads them.
+	Files map[string]string `toml:"-"`
 }
 
 // Storage is [storage]: the format of new blocks. Existing blocks are not changed.
 type Storage struct {
 	// Compression is the compression of pages: none, snappy, lz4 or zstd.
-	Compression string `toml:"compression" reload:"yes" alike:"yes"`
+	Compression string `toml:"compression" oneof:"none snappy lz4 zstd" reload:"yes" alike:"yes"`
 	// BlockSize is the size of a page before compression.
-	BlockSize Size `toml:"block_size" reload:"yes" alike:"yes"`
+	BlockSize Size `toml:"block_size" min:"256B" reload:"yes" alike:"yes"`
 }
 
 // Batch is [batch]: requests for several keys.
 type Batch struct {
-	// MaxKeys limits the keys of one request.
-	MaxKeys int `toml:"max_keys" alike:"yes"`
-	// MaxBytes limits the bytes of its keys, and those of the values of its answer.
-	MaxBytes Size `toml:"max_bytes" alike:"yes"`
-}
-
-// Scan is [scan]: ordered reads.
-type Scan struct {
-	// MaxConcurrent limits the ordered reads of clients at the same time.
-	MaxConcurrent int `toml:"max_concurrent"`
+	// MaxBytes limits the bytes of the keys of one request, and those of the values of its answer.
+	MaxBytes Size `toml:"max_bytes" min:"128KiB" fits:"memory" alike:"yes"`
 }
 
 // Redis is [redis]: the listener for clients of Redis.
 type Redis struct {
 	// Bind is the address (host:port) to listen on; empty disables it.
-	Bind string `toml:"bind"`
+	Bind string `toml:"bind" form:"address"`
 	// IdleTimeout is how long a connection may be idle; 0 means no limit.
-	IdleTimeout time.Duration `toml:"idle_timeout"`
+	IdleTimeout time.Duration `toml:"idle_timeout" min:"0s"`
 }
-
-// MinBatchBytes is the smallest valid batch.max_bytes: a batch has room for one of the longest keys, or for a value
-// that is not large.
-const MinBatchBytes = 128 << 10
 
 // Cache is [cache]: values of keys on other nodes.
 type Cache struct {
 	// Bytes is the maximum size of the cache; 0 means none.
-	Bytes Size `toml:"bytes"`
+	Bytes Size `toml:"bytes" min:"1MiB" zero:"yes" fits:"memory"`
 }
-
-// MinCacheBytes is the smallest valid cache.bytes other than 0.
-const MinCacheBytes = 1 << 20
 
 // LoadKeys is [load].
 type LoadKeys struct {
 	// Memory limits the memory of the sorts of one load.
-	Memory Size `toml:"memory" reload:"yes"`
+	Memory Size `toml:"memory" min:"1MiB" fits:"memory" reload:"yes"`
 	// MemoryLimit limits the memory of the process of one load; 0 means a computed limit, see
 	// LoadMemoryLimit.
-	MemoryLimit Size `toml:"memory_limit" reload:"yes"`
+	MemoryLimit Size `toml:"memory_limit" min:"0" fits:"memory" reload:"yes"`
 	// MinFreeDisk is how many bytes of the disk loads leave free. CheckDisk lets a load begin only if the disk has room for it.
-	MinFreeDisk Size `toml:"min_free_disk" reload:"yes"`
+	MinFreeDisk Size `toml:"min_free_disk" min:"0" reload:"yes"`
 	CheckDisk   bool `toml:"check_disk" reload:"yes"`
-	// FromPeers copies blocks from other nodes of the cluster that have them. PeerStreams is how many blocks are given at a time, and
-	// how many received, and PeerBandwidth limits each of both; 0 is unlimited.
+	// FromPeers copies blocks from other nodes of the cluster that have them. PeerBandwidth limits the blocks that are given, and those
+	// that are received; 0 is unlimited.
 	FromPeers     bool `toml:"from_peers" reload:"yes"`
-	PeerStreams   int  `toml:"peer_streams" reload:"yes"`
-	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" reload:"yes"`
+	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" min:"256KiB/s" zero:"yes" max:"1TiB/s" reload:"yes"`
 	// Window is when loads of new versions may begin, see turns.ParseWindows; empty means always.
-	Window string `toml:"window" reload:"yes" alike:"yes"`
+	Window string `toml:"window" form:"windows" reload:"yes" alike:"yes"`
 }
 
 // The memory that a load process needs in addition to sorting, in bytes: a base, an amount for each
@@ -175,6 +166,25 @@ func (c *Config) LoadMemoryLimit() Size {
 	return c.computedLimit(machineMemory())
 }
 
+// Ordered reads of clients at the same time.
+const (
+	scanBytes              = 32 << 20 // that one of them may hold
+	leastScans, mostScans  = 4, 64
+	scansOfAnUnknownMemory = 16
+)
+
+// MaxScans returns how many ordered reads of clients a node answers at the same time: they get an eighth of the memory of the machine
+// or its container.
+func MaxScans() int { return scansIn(machineMemory()) }
+
+// scansIn returns how many of them a machine with a size of memory answers; 0 is unknown.
+func scansIn(machine Size) int {
+	if machine == 0 {
+		return scansOfAnUnknownMemory
+	}
+	return int(min(max(machine/8/scanBytes, leastScans), mostScans))
+}
+
 // computedLimit returns the memory limit of a load on a machine with a size of memory; 0 if it is unknown.
 func (c *Config) computedLimit(machine Size) Size {
 	limit, least := max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare), c.minMemoryLimit()
@@ -189,110 +199,66 @@ type S3 struct {
 	Region          string `toml:"region"`
 	AccessKeyID     string `toml:"access_key_id"`
 	SecretAccessKey string `toml:"secret_access_key" secret:"yes"`
-	// SecretAccessKeyFile is a file that contains SecretAccessKey.
-	SecretAccessKeyFile string `toml:"secret_access_key_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
 	// Endpoint is the URL of an S3-compatible server; empty means Amazon S3.
-	Endpoint string `toml:"endpoint"`
+	Endpoint string `toml:"endpoint" form:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
 	PathStyle bool `toml:"path_style"`
 }
 
-// GS is [gs], for Google Cloud Storage.
-type GS struct {
-	// CredentialsFile is a JSON file with credentials; empty means application default credentials.
-	CredentialsFile string `toml:"credentials_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
-	// Endpoint is the URL of another server than Google's.
-	Endpoint string `toml:"endpoint"`
-}
-
 // Azure is [azure], for Blob Storage and Data Lake Storage of Azure.
 type Azure struct {
-	// Account is the storage account of a source that does not name it; empty means AZURE_STORAGE_ACCOUNT.
-	Account string `toml:"account"`
-	// Of AccountKey, SASToken and ConnectionString at most one is set, here or in a file of its own. If none is, the
-	// environment has the credentials.
-	AccountKey           string `toml:"account_key" secret:"yes"`
-	AccountKeyFile       string `toml:"account_key_file"`
-	SASToken             string `toml:"sas_token" secret:"yes"`
-	SASTokenFile         string `toml:"sas_token_file"`
-	ConnectionString     string `toml:"connection_string" secret:"yes"`
-	ConnectionStringFile string `toml:"connection_string_file"`
-	// MaxRetries is how often a request is retried before a load fails.
-	MaxRetries int `toml:"max_retries"`
+	// Of AccountKey and SASToken at most one is set. If none is, the environment has the credentials.
+	AccountKey string `toml:"account_key" form:"account key" secret:"yes"`
+	SASToken   string `toml:"sas_token" form:"SAS token" secret:"yes"`
 	// Endpoint is the URL of another server than that of the account, with the path before the container.
-	Endpoint string `toml:"endpoint"`
+	Endpoint string `toml:"endpoint" form:"endpoint"`
 }
 
 // HDFS is [hdfs].
 type HDFS struct {
 	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty means HADOOP_CONF_DIR.
 	ConfigDir string `toml:"config_dir"`
-	// User is the user name without Kerberos; empty means HADOOP_USER_NAME, or the user of the process.
-	User string `toml:"user"`
 	// Principal and Keytab are the credentials for Kerberos.
 	Principal string `toml:"principal"`
 	Keytab    string `toml:"keytab"`
-	// CredentialCache is used instead of a keytab; empty means KRB5CCNAME, or the default of kinit.
-	CredentialCache string `toml:"credential_cache"`
-	// Krb5Conf is the configuration file of Kerberos; empty means KRB5_CONFIG, or /etc/krb5.conf.
-	Krb5Conf string `toml:"krb5_conf"`
-	// NamenodePrincipal is the principal of the namenodes; empty means dfs.namenode.kerberos.principal.
-	NamenodePrincipal string `toml:"namenode_principal"`
-	// DataTransferProtection is authentication or privacy; empty means dfs.data.transfer.protection.
-	DataTransferProtection string `toml:"data_transfer_protection"`
-	// Timeout is how long to wait for a server that sends nothing.
-	Timeout time.Duration `toml:"timeout"`
-	// RetryFor is how long a failed operation is retried.
-	RetryFor time.Duration `toml:"retry_for"`
 }
 
 // Sharding is [sharding]: how several nodes divide the data.
 type Sharding struct {
 	Enabled bool `toml:"enabled"`
 	// Replication is the number of nodes that hold each partition.
-	Replication int `toml:"replication" alike:"yes"`
+	Replication int `toml:"replication" min:"1" likely:"..100" alike:"yes"`
 	// MinReplication is the number of replicas of every partition that a switch to a version requires.
-	MinReplication int `toml:"min_replication" alike:"yes"`
-	// MaxReplication makes a node skip partitions that already have this number of replicas; below
-	// Replication it has no effect.
-	MaxReplication int `toml:"max_replication" alike:"yes"`
+	MinReplication int `toml:"min_replication" min:"1" alike:"yes"`
 	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
-	TimeToConverge time.Duration `toml:"time_to_converge"`
+	TimeToConverge time.Duration `toml:"time_to_converge" min:"0s" likely:"1ms..10m"`
 	// ProxyTimeout is the timeout of requests to other nodes for one key.
-	ProxyTimeout time.Duration `toml:"proxy_timeout"`
+	ProxyTimeout time.Duration `toml:"proxy_timeout" min:"1ns" likely:"1ms..1m"`
 	// ProxyStageTimeout is the time after which another node is asked, too; 0 means ProxyTimeout
 	// divided by Replication.
-	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout"`
-	ClusterName       string        `toml:"cluster_name"`
+	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout" min:"0s"`
+	ClusterName       string        `toml:"cluster_name" required:"yes" form:"cluster"`
 	// AdvertisedHostname is the host name by which other nodes reach this one; empty means its own host
 	// name.
-	AdvertisedHostname string `toml:"advertised_hostname"`
+	AdvertisedHostname string `toml:"advertised_hostname" form:"host"`
 	// ShardID determines the partitions of this node; if empty, the node chooses a number, and
 	// ShardIDHost means the advertised host name.
-	ShardID string `toml:"shard_id"`
+	ShardID string `toml:"shard_id" form:"shard id"`
 	// MinNodes is how many nodes a starting node waits for before it divides the data.
-	MinNodes int `toml:"min_nodes"`
+	MinNodes int `toml:"min_nodes" min:"0" likely:"..10000"`
 	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
-	Assignment string `toml:"assignment" alike:"yes"`
+	Assignment string `toml:"assignment" oneof:"round_robin balanced" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
-	Weight float64 `toml:"weight"`
-	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones. ZoneFile is a file that
-	// contains it.
-	Zone     string `toml:"zone"`
-	ZoneFile string `toml:"zone_file"`
+	Weight float64 `toml:"weight" min:"0.01" max:"1000"`
+	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
+	Zone string `toml:"zone" form:"zone" file:"yes"`
 	// HealAfter is how long the set of nodes may differ from the one for which the current version was
 	// divided, before it is divided again; 0 means never.
-	HealAfter time.Duration `toml:"heal_after" alike:"yes"`
-	// Secret authenticates nodes to each other; SecretFile is a file that contains it. Empty disables
-	// it.
-	Secret     string `toml:"secret" secret:"yes"`
-	SecretFile string `toml:"secret_file"`
+	HealAfter time.Duration `toml:"heal_after" min:"0s" alike:"yes"`
+	// Secret authenticates nodes to each other; empty disables that.
+	Secret string `toml:"secret" form:"secret" secret:"yes"`
 	// Role is node, or router for a node that holds no partitions and forwards all requests.
-	Role string `toml:"role"`
+	Role string `toml:"role" oneof:"node router"`
 }
 
 // ShardIDHost is the value of shard_id for the advertised host name.
@@ -300,13 +266,10 @@ const ShardIDHost = "host"
 
 // ZK is [zk].
 type ZK struct {
-	Servers        []string      `toml:"servers"`
-	ConnectTimeout time.Duration `toml:"connect_timeout"`
-	SessionTimeout time.Duration `toml:"session_timeout"`
-	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that
-	// user. AuthFile is a file that contains it.
-	Auth     string `toml:"auth" secret:"yes"`
-	AuthFile string `toml:"auth_file"`
+	Servers        []string      `toml:"servers" form:"server"`
+	SessionTimeout time.Duration `toml:"session_timeout" min:"1ms" likely:"1ms..5m"`
+	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that user.
+	Auth string `toml:"auth" form:"user" secret:"yes"`
 	// TLS enables TLS to ZooKeeper.
 	TLS bool `toml:"tls"`
 	// TLSCA is a PEM file with the certificates of accepted issuers; empty means the system's.
@@ -319,9 +282,9 @@ type ZK struct {
 // Log is [log]: the log on standard error.
 type Log struct {
 	// Level is the lowest level that is logged: debug, info, warn or error.
-	Level string `toml:"level" reload:"yes"`
+	Level string `toml:"level" oneof:"debug info warn error" reload:"yes"`
 	// Format is text (name=value) or json, one line per event.
-	Format string `toml:"format"`
+	Format string `toml:"format" oneof:"text json"`
 }
 
 // TLS is [tls]: encryption of connections with clients and other nodes. All files except CA are
@@ -350,31 +313,25 @@ type Auth struct {
 // HTTP is [http]: how answers are delivered to clients of HTTP.
 type HTTP struct {
 	// AllowedOrigins are the origins whose pages may read answers in a browser; "*" means all.
-	AllowedOrigins []string `toml:"allowed_origins" reload:"yes"`
-	// CacheControl is the Cache-Control field of values, CacheControlAbsent that of answers for keys that do not exist. Empty
-	// means none.
-	CacheControl       string `toml:"cache_control" reload:"yes"`
-	CacheControlAbsent string `toml:"cache_control_absent" reload:"yes"`
+	AllowedOrigins []string `toml:"allowed_origins" form:"origin" reload:"yes"`
+	// CacheControl is the Cache-Control field of values; empty means none.
+	CacheControl string `toml:"cache_control" form:"Cache-Control" reload:"yes"`
 	// Compression are the content codings for clients that accept them, the preferred one first; each is one of Codings.
-	Compression []string `toml:"compression" reload:"yes"`
-	// CompressionMinSize is the least size of an answer that is compressed.
-	CompressionMinSize Size `toml:"compression_min_size" reload:"yes"`
+	Compression []string `toml:"compression" oneof:"zstd gzip" reload:"yes"`
 }
 
 // Tracing is [tracing]: export of traces to an OpenTelemetry collector.
 type Tracing struct {
 	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty disables tracing.
-	OTLPEndpoint string `toml:"otlp_endpoint"`
+	OTLPEndpoint string `toml:"otlp_endpoint" form:"collector"`
 	// Sample is the fraction of requests to trace, from 0 to 1, among those without a parent.
-	Sample float64 `toml:"sample" reload:"yes"`
+	Sample float64 `toml:"sample" min:"0" max:"1" reload:"yes"`
 }
 
 // Debug is [debug]: the second listener and the request log.
 type Debug struct {
-	// Bind is the address of the debug listener, which always serves /metrics; empty disables it.
-	Bind string `toml:"bind"`
-	// Expvars enables /debug/vars.
-	Expvars bool `toml:"expvars"`
+	// Bind is the address of the debug listener, which always serves /metrics and /debug/vars; empty disables it.
+	Bind string `toml:"bind" form:"address"`
 	// Pprof enables /debug/pprof.
 	Pprof bool `toml:"pprof"`
 	// RequestLogEnable enables the request log.
@@ -382,7 +339,7 @@ type Debug struct {
 	// RequestLogFile is the file that the request log is appended to, or "stdout".
 	RequestLogFile string `toml:"request_log_file"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
-	RequestLogSample int `toml:"request_log_sample" reload:"yes"`
+	RequestLogSample int `toml:"request_log_sample" min:"1" reload:"yes"`
 	// ShowKeys shows the keys that are read most on the status pages, instead of their hashes alone.
 	ShowKeys bool `toml:"show_keys" reload:"yes"`
 }
@@ -391,7 +348,7 @@ type Debug struct {
 type Datadog struct {
 	// URL is the address of a DogStatsD agent: host:port, or unix:///path of a socket; empty disables
 	// it.
-	URL string `toml:"url"`
+	URL string `toml:"url" form:"agent"`
 }
 
 // Require is the type of require_success_file: true, false or "auto".
@@ -407,53 +364,49 @@ const (
 
 // Events is [events]: where events of versions are sent.
 type Events struct {
-	// Webhook is the URL that receives them; WebhookFile is a file that contains it. Empty disables them.
-	Webhook     string `toml:"webhook" reload:"yes" secret:"yes"`
-	WebhookFile string `toml:"webhook_file" reload:"yes"`
-	// Secret signs the requests; SecretFile is a file that contains it. Empty means no signature.
-	Secret     string `toml:"secret" reload:"yes" secret:"yes"`
-	SecretFile string `toml:"secret_file" reload:"yes"`
+	// Webhook is the URL that receives them; empty disables them.
+	Webhook string `toml:"webhook" form:"webhook" reload:"yes" secret:"yes"`
+	// Secret signs the requests; empty means no signature.
+	Secret string `toml:"secret" form:"secret" reload:"yes" secret:"yes"`
 }
 
 // Gate is [gate] and [db.<name>.gate]: what a version must be like to be served.
 type Gate struct {
 	// MinRecords is the least number of records of a version; 0 means no limit.
-	MinRecords int `toml:"min_records" reload:"yes" alike:"yes"`
+	MinRecords int `toml:"min_records" min:"0" reload:"yes" alike:"yes"`
 	// MaxShrink and MaxGrowth limit the change of the number of records, and of the bytes of keys and values, from the
 	// version that is served, as fractions of that version; 0 means no limit.
-	MaxShrink float64 `toml:"max_shrink" reload:"yes" alike:"yes"`
-	MaxGrowth float64 `toml:"max_growth" reload:"yes" alike:"yes"`
+	MaxShrink float64 `toml:"max_shrink" min:"0" max:"1" reload:"yes" alike:"yes"`
+	MaxGrowth float64 `toml:"max_growth" min:"0" max:"1000000" reload:"yes" alike:"yes"`
 	// MaxMissing limits the fraction of a sample of the keys of the version that is served that the new one lacks; 0
 	// means no limit.
-	MaxMissing float64 `toml:"max_missing" reload:"yes" alike:"yes"`
+	MaxMissing float64 `toml:"max_missing" min:"0" max:"1" reload:"yes" alike:"yes"`
 	// MaxRecordErrors is how many records may be left out by the load of a node because their key is null, or because key or
 	// value are too long. With more, the load fails.
-	MaxRecordErrors int `toml:"max_record_errors" reload:"yes" alike:"yes"`
+	MaxRecordErrors int `toml:"max_record_errors" min:"0" reload:"yes" alike:"yes"`
 	// MaxValueSize limits the size of a value; 0 means no limit.
-	MaxValueSize Size `toml:"max_value_size" reload:"yes" alike:"yes"`
+	MaxValueSize Size `toml:"max_value_size" min:"0" reload:"yes" alike:"yes"`
 	// RequiredKeys are keys that a version must have, with regular expressions that their values must match; an empty
 	// one matches all.
-	RequiredKeys map[string]string `toml:"required_keys" reload:"yes" alike:"yes"`
+	RequiredKeys map[string]string `toml:"required_keys" form:"pattern" reload:"yes" alike:"yes"`
 }
 
-// DB holds the settings of one database. Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
+// DB holds the settings of one database. AllowEmpty, LoadPriority, Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
 // the whole file.
 type DB struct {
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
-	AllowEmpty         bool    `toml:"allow_empty" reload:"yes" alike:"yes"`
-	ContentType        string  `toml:"content_type" reload:"yes" alike:"yes"`
-	CacheControl       string  `toml:"cache_control" reload:"yes" alike:"yes"`
-	CacheControlAbsent string  `toml:"cache_control_absent" reload:"yes" alike:"yes"`
-	Partitioner        string  `toml:"partitioner" reload:"yes" alike:"yes"`
-	Compression        string  `toml:"compression" reload:"yes" alike:"yes"`
-	BlockSize          Size    `toml:"block_size" reload:"yes" alike:"yes"`
-	KeepVersions       int     `toml:"keep_versions" reload:"yes" alike:"yes"`
+	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS file.
+	AllowEmpty   bool   `toml:"allow_empty" reload:"yes" alike:"yes"`
+	ContentType  string `toml:"content_type" form:"header" reload:"yes" alike:"yes"`
+	CacheControl string `toml:"cache_control" form:"Cache-Control" reload:"yes" alike:"yes"`
+	Partitioner  string `toml:"partitioner" oneof:"auto string hadoop spark cascading murmur3 murmur3-int murmur3-long kafka hive hive-int hive-long hive-murmur3 hive-murmur3-int hive-murmur3-long" reload:"yes" alike:"yes"`
+	KeepVersions int    `toml:"keep_versions" min:"1" likely:"..100" reload:"yes" alike:"yes"`
 	// LoadWindow is when loads of new versions may begin; LoadPriority decides which of several that wait is next.
-	LoadWindow   string `toml:"load_window" reload:"yes" alike:"yes"`
+	LoadWindow   string `toml:"load_window" form:"windows" reload:"yes" alike:"yes"`
 	LoadPriority int    `toml:"load_priority" reload:"yes"`
 	Gate         Gate   `toml:"gate"`
 	// Partitions is the number of partitions of a version; 0 means that of its files, or that by which they are cut.
-	Partitions int `toml:"partitions" reload:"yes" alike:"yes"`
+	Partitions int `toml:"partitions" min:"0" max:"65536" reload:"yes" alike:"yes"`
 	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
 	// record.
 	Key   string `toml:"key" reload:"yes" alike:"yes"`
@@ -476,17 +429,11 @@ func Default() Config {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
-		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1 << 10},
-		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
-		Scan:                 Scan{MaxConcurrent: 16},
+		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
+		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}},
+		Batch:                Batch{MaxBytes: 64 << 20},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
-		S3:                   S3{MaxRetries: 3},
-		GS:                   GS{MaxRetries: 3},
-		Azure:                Azure{MaxRetries: 3},
-		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
 			Replication:    2,
 			MinReplication: 1,
@@ -499,12 +446,11 @@ func Default() Config {
 		},
 		ZK: ZK{
 			Servers:        []string{"localhost:2181"},
-			ConnectTimeout: time.Second,
 			SessionTimeout: 10 * time.Second,
 		},
 		Log:     Log{Level: "info", Format: "text"},
 		Tracing: Tracing{Sample: 0.01},
-		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
+		Debug:   Debug{RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 }
 
@@ -521,13 +467,9 @@ func (c *Config) ForDB(name string) DB {
 func (c *Config) allDBs() DB {
 	return DB{
 		RequireSuccessFile: c.RequireSuccessFile,
-		AllowEmpty:         c.AllowEmpty,
 		ContentType:        c.ContentType,
 		CacheControl:       c.HTTP.CacheControl,
-		CacheControlAbsent: c.HTTP.CacheControlAbsent,
 		Partitioner:        c.Partitioner,
-		Compression:        c.Storage.Compression,
-		BlockSize:          c.Storage.BlockSize,
 		KeepVersions:       c.KeepVersions,
 		LoadWindow:         c.Load.Window,
 		Gate:               c.Gate,

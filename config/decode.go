@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,17 +18,17 @@ type decoder struct {
 	flags    map[string]string // key → the flag or variable that set it
 	problems []*Problem
 	warnings []*Warning
-	expanded expansions
-	dbs      any    // the [db.<name>] tables; nil if there are none
-	dbsKey   string // as spelled in the file
+	files    map[string]string // see Config.Files
+	dbs      any               // the [db.<name>] tables; nil if there are none
+	dbsKey   string            // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
-	d.problems = append(d.problems, d.at(key, d.expanded.reason(key, format, args)))
+	d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
 }
 
 func (d *decoder) warn(key, format string, args ...any) {
-	d.warnings = append(d.warnings, d.at(key, d.expanded.reason(key, format, args)))
+	d.warnings = append(d.warnings, d.at(key, fmt.Sprintf(format, args...)))
 }
 
 // at returns a problem at the place where a key was set.
@@ -72,13 +73,13 @@ func (d *decoder) check(c *Config) {
 		reported[p.Key] = true
 	}
 	found, warned := c.check()
-	for _, f := range found {
-		if !reported[f.key] {
-			d.problem(f.key, f.format, f.args...)
+	for _, p := range found {
+		if !reported[p.Key] {
+			d.problems = append(d.problems, d.at(p.Key, p.Reason))
 		}
 	}
-	for _, f := range warned {
-		d.warn(f.key, f.format, f.args...)
+	for _, p := range warned {
+		d.warnings = append(d.warnings, d.at(p.Key, p.Reason))
 	}
 }
 
@@ -91,11 +92,14 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 			d.warn(key, "%s", reason)
 			continue
 		}
-		field, known := fieldOf(out, name)
-		if known == "" {
-			d.unknown(key)
+		f, ok := lookUp(out, name)
+		if !ok {
+			if !d.takeFile(path, name, in[name], out) {
+				d.unknown(key)
+			}
 			continue
 		}
+		known := f.key
 		if known != name {
 			other, both := spelled[known]
 			if _, ok := in[known]; ok {
@@ -108,7 +112,7 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 			d.warn(key, "is written %s", known)
 		}
 		spelled[known] = name
-		d.value(key, in[name], field)
+		d.value(key, in[name], f.value)
 	}
 }
 
@@ -123,21 +127,19 @@ func (d *decoder) unknown(key string) {
 	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
 }
 
-// fieldOf returns the field of a struct for a key, and the canonical name of the key. Keys are
+// lookUp returns the field of a struct for a key, with the canonical name of the key. Keys are
 // case-insensitive, for older files.
-func fieldOf(out reflect.Value, name string) (reflect.Value, string) {
-	var field reflect.Value
-	known := ""
-	for i := range out.NumField() {
-		tag := out.Type().Field(i).Tag.Get("toml")
+func lookUp(out reflect.Value, name string) (found field, ok bool) {
+	for f, v := range out.Fields() {
+		tag := f.Tag.Get("toml")
 		if tag == name {
-			return out.Field(i), tag
+			return field{tag, f.Tag, v}, true
 		}
-		if strings.EqualFold(tag, name) {
-			field, known = out.Field(i), tag
+		if strings.EqualFold(tag, name) && tag != "-" {
+			found, ok = field{tag, f.Tag, v}, true
 		}
 	}
-	return field, known
+	return found, ok
 }
 
 // value sets one field.
@@ -278,11 +280,7 @@ func (d *decoder) texts(key string, in any, out *map[string]string) {
 	read := make(map[string]string, len(table))
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		var value string
-		in := table[name]
-		if t, ok := in.(text); ok {
-			in = string(t)
-		}
-		set(d, join(key, name), in, &value, `a string`)
+		set(d, join(key, name), table[name], &value, `a string`)
 		read[name] = value
 	}
 	if len(read) == 0 {
@@ -331,8 +329,8 @@ func (d *decoder) size(key string, in any, out *Size) {
 func (d *decoder) rate(key string, in any, out *Rate) {
 	switch in := in.(type) {
 	case int64:
-		if in > int64(maxRate/rateUnit) || in < 0 {
-			d.problem(key, "must be at least 0 and at most %d MiB/s, not %d", int64(maxRate/rateUnit), in)
+		if in > math.MaxInt64/rateUnit || in < -math.MaxInt64/rateUnit {
+			d.problem(key, "%d MiB/s is out of range", in)
 			return
 		}
 		*out = Rate(in * rateUnit)

@@ -56,6 +56,9 @@ func (e environ) flags() (set []Flag, unknown []string) {
 		if !strings.HasPrefix(k.Name, "db.") {
 			keys[Variable(k.Name)] = k.Name
 		}
+		if k.File {
+			keys[Variable(k.Name+fileSuffix)] = k.Name + fileSuffix
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		switch key, known := keys[name]; {
@@ -101,55 +104,7 @@ func unknownVariable(name string) *Warning {
 	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + best}
 }
 
-// reference is a variable in a value: ${NAME}, or ${NAME:-default} for one that may be empty or not set. $${ stands for ${.
-var reference = regexp.MustCompile(`\$?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\})?`)
-
-// expand replaces the variables in all strings of a table. Problems do not show values, which may be secret.
-func (d *decoder) expand(path string, table map[string]any, e environ) {
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		key := join(path, name)
-		switch in := table[name].(type) {
-		case string:
-			if out := d.expandString(key, in, e); out != in {
-				table[name] = text(out)
-			}
-		case []any:
-			for i, v := range in {
-				if s, ok := v.(string); ok {
-					in[i] = d.expandString(key, s, e)
-				}
-			}
-		case map[string]any:
-			d.expand(key, in, e)
-		}
-	}
-}
-
-func (d *decoder) expandString(key, s string, e environ) string {
-	out := reference.ReplaceAllStringFunc(s, func(found string) string {
-		m := reference.FindStringSubmatch(found)
-		switch name, value := m[1], e[m[1]]; {
-		case strings.HasPrefix(found, "$$"):
-			return found[1:]
-		case name == "":
-			d.problem(key, "has ${ without a name and }; $${ stands for ${")
-		case value != "":
-			d.expanded.used(name, value)
-			return value
-		case m[2] != "":
-			return m[2][2:]
-		default:
-			d.problem(key, "${%s} is not set in the environment, or empty; ${%s:-} may be empty", name, name)
-		}
-		return found
-	})
-	if out != s {
-		d.expanded.add(key, s, out)
-	}
-	return out
-}
-
-// text is a value that was not written as one of TOML: that of a flag or of a variable.
+// text is the value of a flag or of a variable, which was not written as one of TOML.
 type text string
 
 // as returns the value that a field can be set to, or the text if it is none.

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -24,8 +22,8 @@ func fromEnvironment(doc string, environ ...string) (Config, []*Warning, error) 
 // Variables set keys of every type, with and without a file.
 func TestVariables(t *testing.T) {
 	want := Default()
-	want.Source, want.Bind, want.AllowEmpty, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
-	want.MaxDownloadBandwidth, want.ScrubBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize = 5<<20, 1e9, 0, 8192
+	want.Source, want.Bind, want.Debug.Pprof, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
+	want.MaxDownloadBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize, want.Debug.Bind = 5<<20, 1e9, 8192, ":2"
 	want.Sharding.Enabled, want.Sharding.Replication, want.Sharding.Weight, want.Sharding.Assignment = true, 3, 2.5, "balanced"
 	want.ZK.Servers = []string{"a:1", "b"}
 	want.Gate.RequiredKeys = map[string]string{"a.b": "^x+$", "c": ""}
@@ -35,8 +33,8 @@ func TestVariables(t *testing.T) {
 	odd.KeepVersions = 2
 	want.DB = map[string]DB{"words": words, "a__b": odd}
 	environ := []string{
-		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_ALLOW_EMPTY=true", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
-		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_SCRUB_MB_PER_SECOND=1GB/s", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=0",
+		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_DEBUG_PPROF=true", "SEQUINS_DEBUG_BIND=:2", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
+		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=1GB/s",
 		"SEQUINS_STORAGE_BLOCK_SIZE=8KiB", "SEQUINS_SHARDING_ENABLED=true", "SEQUINS_SHARDING_REPLICATION=3", "SEQUINS_SHARDING_WEIGHT=2.5", "SEQUINS_SHARDING_ASSIGNMENT=balanced",
 		"SEQUINS_ZK_SERVERS=a:1, b", `SEQUINS_GATE_REQUIRED_KEYS={ "a.b" = "^x+$", c = "" }`, "SEQUINS_DB__words__PARTITIONER=spark",
 		"SEQUINS_DB__words__GATE_MAX_SHRINK=0.5", "SEQUINS_DB__a__b__KEEP_VERSIONS=2", "SEQUINS_SHARDING_ZONE=",
@@ -86,8 +84,8 @@ func TestVariablesOfDatabases(t *testing.T) {
 			t.Errorf("%q: -want +got\n%s", more, diff)
 		}
 	}
-	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nblock_size = 4096\n", "SEQUINS_DB__words__BLOCK_SIZE=1")
-	if want := "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1"; report(err) != want {
+	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nkeep_versions = 1\n", "SEQUINS_DB__words__KEEP_VERSIONS=0")
+	if want := "SEQUINS_DB__words__KEEP_VERSIONS: must be at least 1, not 0"; report(err) != want {
 		t.Errorf("got  %v\nwant %s", report(err), want)
 	}
 }
@@ -140,17 +138,17 @@ func TestEveryVariableIsRead(t *testing.T) {
 
 func TestVariableProblems(t *testing.T) {
 	for environ, want := range map[string]string{
-		"SEQUINS_MAX_PARALLEL_LOADS=4x":            "SEQUINS_MAX_PARALLEL_LOADS: must be an integer, not a string",
-		"SEQUINS_ALLOW_EMPTY=yes":                  "SEQUINS_ALLOW_EMPTY: must be true or false, not a string",
-		"SEQUINS_SETTLE=5":                         `SEQUINS_SETTLE: "5" is not a duration such as "10m" or "800us"`,
-		"SEQUINS_SCRUB_MB_PER_SECOND=-1":           "SEQUINS_SCRUB_MB_PER_SECOND: must be at least 0 and at most 1TiB/s, not -1MiB/s",
-		"SEQUINS_SCRUB_MB_PER_SECOND=fast":         `SEQUINS_SCRUB_MB_PER_SECOND: "fast" is not a rate such as "50MiB/s"`,
-		"SEQUINS_DB__words__BLOCK_SIZE=1":          "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1",
-		"SEQUINS_DB__we/ird__ALLOW_EMPTY=true":     `sequins.conf: db."we/ird": "we/ird" cannot be the name of a database`,
-		"SEQUINS_GATE_REQUIRED_KEYS={a":            "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
-		"SEQUINS_GATE_REQUIRED_KEYS={}\nbind='x'":  "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
-		"SEQUINS_ZK_SERVERS=a:b:c":                 `SEQUINS_ZK_SERVERS: "a:b:c" is not an address of the form host:port`,
-		"SEQUINS_SHARDING_ADVERTISED_HOSTNAME=a b": `SEQUINS_SHARDING_ADVERTISED_HOSTNAME: "a b" is neither a host name nor an IP address; the port is that of bind`,
+		"SEQUINS_MAX_PARALLEL_LOADS=4x":                  "SEQUINS_MAX_PARALLEL_LOADS: must be an integer, not a string",
+		"SEQUINS_DEBUG_PPROF=yes":                        "SEQUINS_DEBUG_PPROF: must be true or false, not a string",
+		"SEQUINS_SETTLE=5":                               `SEQUINS_SETTLE: "5" is not a duration such as "10m" or "800us"`,
+		"SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=-1":   "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND: must be 0 or from 256KiB/s to 1TiB/s, not -1MiB/s",
+		"SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=fast": `SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND: "fast" is not a rate such as "50MiB/s"`,
+		"SEQUINS_DB__words__KEEP_VERSIONS=0":             "SEQUINS_DB__words__KEEP_VERSIONS: must be at least 1, not 0",
+		"SEQUINS_DB__we/ird__ALLOW_EMPTY=true":           `sequins.conf: db."we/ird": "we/ird" cannot be the name of a database`,
+		"SEQUINS_GATE_REQUIRED_KEYS={a":                  "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_GATE_REQUIRED_KEYS={}\nbind='x'":        "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_ZK_SERVERS=a:b:c":                       `SEQUINS_ZK_SERVERS: "a:b:c" is not an address of the form host:port`,
+		"SEQUINS_SHARDING_ADVERTISED_HOSTNAME=a b":       `SEQUINS_SHARDING_ADVERTISED_HOSTNAME: "a b" is neither a host name nor an IP address; the port is that of bind`,
 	} {
 		if _, _, err := fromEnvironment("source = \"/d\"", environ); report(err) != want {
 			t.Errorf("%s\ngot  %v\nwant %s", environ, report(err), want)
@@ -163,100 +161,6 @@ func TestVariableProblems(t *testing.T) {
 		_, warnings, err := fromEnvironment("source = \"/d\"", name+"=1")
 		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].Error(), name+": sets no key; the nearest variable that does is "+near) {
 			t.Errorf("%s: %v, %v", name, warnings, err)
-		}
-	}
-}
-
-func TestReferences(t *testing.T) {
-	environ := []string{"HOST=zk1", "N=3", "EMPTY=", "DOLLAR=${HOST}", "SIZE=1GiB", "ON=true"}
-	got, _, err := fromEnvironment(`source = "/data/${HOST}$${HOST}/${NONE:-a b}${EMPTY:-}${DOLLAR}"
-[sharding]
-enabled = "${ON}"
-replication = "${N}"
-[load]
-memory = "${SIZE}"
-[zk]
-servers = ["${HOST}:2181", "b"]`, environ...)
-	want := Default()
-	want.Source, want.Sharding.Enabled, want.Sharding.Replication, want.Load.Memory = "/data/zk1${HOST}/a b${HOST}", true, 3, 1<<30
-	want.ZK.Servers = []string{"zk1:2181", "b"}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v, -want +got\n%s", err, diff)
-	}
-	for value, want := range map[string]string{
-		"${NONE}":  "sequins.conf:1: source: ${NONE} is not set in the environment, or empty; ${NONE:-} may be empty",
-		"${EMPTY}": "sequins.conf:1: source: ${EMPTY} is not set in the environment, or empty; ${EMPTY:-} may be empty",
-		"/a${":     "sequins.conf:1: source: has ${ without a name and }; $${ stands for ${",
-		"/${A B}":  "sequins.conf:1: source: has ${ without a name and }; $${ stands for ${",
-	} {
-		if _, _, err := fromEnvironment("source = \""+value+"\"", environ...); report(err) != want {
-			t.Errorf("%s\ngot  %v\nwant %s", value, report(err), want)
-		}
-	}
-}
-
-// Every key, of whatever type, can have its value from references to variables, and ${ in it from $${.
-func TestReferencesInEveryKey(t *testing.T) {
-	const head = "source = \"/d\"\n"
-	var doc strings.Builder
-	var environ []string
-	refer := func(value string) string {
-		environ = append(environ, fmt.Sprintf("V%d=%s", len(environ), value))
-		return fmt.Sprintf("\"${V%d}\"", len(environ)-1)
-	}
-	plain := Default()
-	plain.Source, plain.DB = "/d", map[string]DB{"words": plain.allDBs()}
-	d := &decoder{}
-	for _, s := range slices.Concat(d.settings("", reflect.ValueOf(plain)), d.settings("db.words", reflect.ValueOf(plain.DB["words"]))) {
-		switch v := s.Value.(type) {
-		case []string:
-			fmt.Fprintf(&doc, "%s = [%s, \"$${x}\"]\n", s.Key, refer("http://a"))
-		case map[string]string:
-			fmt.Fprintf(&doc, "%s = { a = %s, b = \"$${x}\", \"${c}\" = \"\" }\n", s.Key, refer("^x,y$"))
-		default:
-			if v == "" {
-				v = "a value"
-			}
-			fmt.Fprintf(&doc, "%s = %s\n", s.Key, refer(fmt.Sprint(v)))
-		}
-	}
-	got, decoded, err := parse("s.conf", []byte(doc.String()), environ, nil)
-	var problems Problems
-	errors.As(err, &problems)
-	for _, p := range problems {
-		if strings.Contains(p.Reason, "must be a") { // a type; that the values make no sense together does not matter
-			t.Error(p)
-		}
-	}
-	for _, s := range slices.Concat(decoded.settings("", reflect.ValueOf(got)), decoded.settings("db.words", reflect.ValueOf(got.DB["words"]))) {
-		shown := fmt.Sprint(s.Value)
-		switch v := s.Value.(type) {
-		case []string:
-			if !slices.Equal(v, []string{"http://a", "${x}"}) {
-				t.Errorf("%s: %q", s.Key, v)
-			}
-		case map[string]string:
-			if !maps.Equal(v, map[string]string{"a": "^x,y$", "b": "${x}", "${c}": ""}) {
-				t.Errorf("%s: %q", s.Key, v)
-			}
-		default:
-			if shown == "" || strings.Contains(shown, "${") {
-				t.Errorf("%s: %s", s.Key, shown)
-			}
-		}
-	}
-	if len(environ) != len(Keys()) {
-		t.Errorf("%d references for %d keys", len(environ), len(Keys()))
-	}
-	for doc, want := range map[string]string{
-		"zk = \"${A}\"":   "sequins.conf:2: zk: must be a table, not a string",
-		"db = \"${A}\"":   "sequins.conf:2: db: must be a table, not a string",
-		"db.x = \"${A}\"": "sequins.conf:2: db.x: must be a table, not a string",
-		"gate.required_keys = { a = [\"${A}\"] }":       "sequins.conf:2: gate.required_keys.a: must be a string, not an array",
-		"gate.required_keys = { a = { b = \"${A}\" } }": "sequins.conf:2: gate.required_keys.a: must be a string, not a table",
-	} {
-		if _, _, err := fromEnvironment(head+doc, "A=x"); report(err) != want {
-			t.Errorf("%s\ngot  %v\nwant %s", doc, report(err), want)
 		}
 	}
 }
@@ -278,23 +182,13 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// FuzzVariables sets a random variable and a random reference: nothing panics, and what is loaded is valid.
+// FuzzVariables sets a random variable: nothing panics, and what is loaded is valid.
 func FuzzVariables(f *testing.F) {
-	f.Add("SHARDING_ZONE", "a", "x${SEQUINS_SHARDING_ZONE}")
-	f.Add("GATE_REQUIRED_KEYS", "{ a = \"b\" }", "$${${A:-b}")
-	f.Add("DB__a__b__KEY", "k", "${")
-	f.Fuzz(func(t *testing.T, name, value, reference string) {
-		environ := newEnviron([]string{variablePrefix + name + "=" + value})
-		d := &decoder{file: "f.conf", flags: map[string]string{}}
-		tree := map[string]any{"source": reference, "zk": map[string]any{"servers": []any{reference}}}
-		d.expand("", tree, environ)
-		set, _ := environ.flags()
-		for _, flag := range set {
-			d.override(tree, flag)
-		}
-		if keys := slices.Collect(maps.Keys(tree)); len(keys) > 3 {
-			t.Errorf("%q", keys)
-		}
+	f.Add("SHARDING_ZONE", "a")
+	f.Add("SHARDING_SECRET_FILE", "/s")
+	f.Add("GATE_REQUIRED_KEYS", "{ a = \"b\" }")
+	f.Add("DB__a__b__KEY", "k")
+	f.Fuzz(func(t *testing.T, name, value string) {
 		c, _, err := parse("f.conf", []byte("source = \"/d\""), []string{variablePrefix + name + "=" + value}, nil)
 		if err == nil {
 			if err := c.Validate(); err != nil {

@@ -91,6 +91,11 @@ func TestExampleHasEveryKeyWithProse(t *testing.T) {
 	if diff := cmp.Diff(known, documented); diff != "" {
 		t.Errorf("keys (-known +documented):\n%s", diff)
 	}
+	for _, key := range fileKeys() {
+		if table, name, _ := strings.Cut(key, "."); !regexp.MustCompile(`(?s)A secret can be in a file.*\b` + name + `\b.*\[` + table + `\].*read at the start`).MatchString(all) {
+			t.Errorf("%s can be in a file, and the example does not say so", key)
+		}
+	}
 	for key := range retired {
 		if !regexp.MustCompile(`\b` + key + `\b`).MatchString(all) {
 			t.Errorf("%s is retired, and the example does not say so", key)

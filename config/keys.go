@@ -14,41 +14,51 @@ type Key struct {
 	Name string
 	// Reloadable reports whether SIGHUP changes the key.
 	Reloadable bool
+	// Words are the valid values, nil if there are others.
+	Words []string
+	// File reports whether the value can also be in a file, which the key <name>_file names.
+	File bool
 
 	secret bool
 }
 
 // Keys returns every key in the order of the struct, without retired ones.
 func Keys() []Key {
-	return keysOf("", reflect.TypeFor[Config]())
-}
-
-func keysOf(path string, t reflect.Type) []Key {
 	var keys []Key
-	for f := range t.Fields() {
-		name := f.Tag.Get("toml")
-		if path != "" {
-			name = path + "." + name
-		}
-		switch f.Type.Kind() {
-		case reflect.Struct:
-			keys = append(keys, keysOf(name, f.Type)...)
-		case reflect.Map:
-			if f.Type.Elem().Kind() == reflect.String {
-				keys = append(keys, Key{name, f.Tag.Get("reload") == "yes", f.Tag.Get("secret") == "yes"})
-				continue
-			}
-			keys = append(keys, keysOf(name+".<name>", f.Type.Elem())...)
-		default:
-			keys = append(keys, Key{name, f.Tag.Get("reload") == "yes", f.Tag.Get("secret") == "yes"})
+	add := func(f field) { keys = append(keys, Key{f.key, f.isReloadable(), f.words(), f.hasFile(), f.isSecret()}) }
+	for f := range fieldsOf("", reflect.ValueOf(Config{})) {
+		if f.key != "db" {
+			add(f)
 		}
 	}
+	for f := range fieldsOf("db.<name>", reflect.ValueOf(DB{})) {
+		add(f)
+	}
 	return keys
+}
+
+// Words returns the valid words of a key, nil if it can have other values.
+func Words(key string) []string {
+	if i := slices.IndexFunc(Keys(), func(k Key) bool { return k.Name == key }); i >= 0 {
+		return Keys()[i].Words
+	}
+	return nil
 }
 
 // isSecret reports whether the value of a key is secret.
 func isSecret(key string) bool {
 	return slices.ContainsFunc(Keys(), func(k Key) bool { return k.secret && strings.EqualFold(k.Name, key) })
+}
+
+// fileKeys returns the keys whose value can be in a file.
+func fileKeys() []string {
+	var names []string
+	for _, k := range Keys() {
+		if k.File {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 // nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
@@ -79,6 +89,9 @@ func keysAndTables() []string {
 			names = append(names, table)
 		}
 		names = append(names, key.Name)
+		if key.File {
+			names = append(names, key.Name+fileSuffix)
+		}
 	}
 	return names
 }

@@ -38,7 +38,7 @@ func TestChangesAndReloaded(t *testing.T) {
 	to.Bind = ":1"
 	to.Storage.Compression = "zstd"
 	to.ZK.Servers = []string{"a:1"}
-	to.DB = map[string]DB{"x": {BlockSize: 512}}
+	to.DB = map[string]DB{"x": {KeepVersions: 5}}
 	want := []Change{{"bind", false}, {"refresh_period", true}, {"storage.compression", true}, {"zk.servers", false}, {"db", true}}
 	if diff := cmp.Diff(want, Changes(from, to)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

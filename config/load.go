@@ -76,16 +76,14 @@ func read(path string) ([]byte, error) {
 
 func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {
 	c := Default()
-	d := &decoder{file: path, flags: map[string]string{}}
+	d := &decoder{file: path, flags: map[string]string{}, files: map[string]string{}}
 	tree := map[string]any{}
 	doc = bytes.TrimPrefix(doc, []byte("\ufeff")) // as some editors write it
 	if err := toml.Unmarshal(doc, &tree); err != nil {
 		return c, d, syntaxProblem(path, err)
 	}
 	d.lines = positions(doc)
-	env := newEnviron(environ)
-	d.expand("", tree, env)
-	variables, unknown := env.flags()
+	variables, unknown := newEnviron(environ).flags()
 	for _, name := range unknown {
 		d.warnings = append(d.warnings, unknownVariable(name))
 	}
@@ -94,6 +92,9 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
 	trimSecrets(reflect.ValueOf(&c).Elem())
+	if d.checkFiles(&c); len(d.files) > 0 {
+		c.Files = d.files
+	}
 	if d.from("settle") == fromDefault && isObjectStore(c.Source) {
 		c.Settle = objectStoreSettle
 	}
@@ -105,18 +106,6 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 		return c, d, Problems(d.problems)
 	}
 	return c, d, nil
-}
-
-// trimSecrets removes white space around secrets, such as the newline at the end of a variable from a file.
-func trimSecrets(table reflect.Value) {
-	for field, v := range table.Fields() {
-		switch {
-		case v.Kind() == reflect.Struct:
-			trimSecrets(v)
-		case field.Tag.Get("secret") == "yes":
-			v.SetString(strings.TrimSpace(v.String()))
-		}
-	}
 }
 
 // syntaxProblem returns the first syntax error of go-toml as a Problems.

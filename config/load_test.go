@@ -48,23 +48,17 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 268435456, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
-		S3:                   S3{MaxRetries: 3},
-		GS:                   GS{MaxRetries: 3},
-		Azure:                Azure{MaxRetries: 3},
-		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
+		Load:                 LoadKeys{Memory: 268435456, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
 			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins", Assignment: "round_robin", Weight: 1, Role: "node"},
-		ZK:      ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
+		ZK:      ZK{Servers: []string{"localhost:2181"}, SessionTimeout: 10 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
-		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1024},
-		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
-		Scan:    Scan{MaxConcurrent: 16},
+		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}},
+		Batch:   Batch{MaxBytes: 64 << 20},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
 		Tracing: Tracing{Sample: 0.01},
-		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
+		Debug:   Debug{RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -91,24 +85,19 @@ func TestEveryOldKey(t *testing.T) {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "none", BlockSize: 8192},
-		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
-		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
+		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
 		S3: S3{Region: "us-west-1", AccessKeyID: "AKIAIOSFODNN7EXAMPLE",
-			SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", MaxRetries: 5},
-		GS:    GS{MaxRetries: 3},
-		Azure: Azure{MaxRetries: 3},
-		Sharding: Sharding{Enabled: true, Replication: 3, MinReplication: 2, MaxReplication: 4,
+			SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
+		Sharding: Sharding{Enabled: true, Replication: 3, MinReplication: 2,
 			TimeToConverge: 20 * time.Second, ProxyTimeout: 200 * time.Millisecond,
 			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
 			AdvertisedHostname: "node1.example.com", ShardID: "1",
 			Assignment: "round_robin", Weight: 1, Role: "node"},
-		ZK:      ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
+		ZK:      ZK{Servers: []string{"zk1:2181", "zk2:2181"}, SessionTimeout: 30 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
-		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1024},
-		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
-		Scan:    Scan{MaxConcurrent: 16},
+		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}},
+		Batch:   Batch{MaxBytes: 64 << 20},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
@@ -125,7 +114,7 @@ func TestEveryOldKey(t *testing.T) {
 		}
 		keys = append(keys, w.Key)
 	}
-	if diff := cmp.Diff([]string{"bind", "write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"bind", "write_buffer_size", "goforit_flag_json_path", "s3.max_retries", "sharding.max_replication", "zk.connect_timeout", "debug.expvars", "test"}, keys); diff != "" {
 		t.Errorf("keys warned of (-want +got):\n%s", diff)
 	}
 }
@@ -199,20 +188,16 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		[db.words]
 		content_type = "application/json"
 		[db."a.b"]
-		compression = "zstd"
 		partitioner = "spark"
-		block_size = 512
 		allow_empty = true
-		require_success_file = false
-		[storage]
-		block_size = 1024`)
+		require_success_file = false`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]DB{
-		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
-		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1},
-		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
+		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", KeepVersions: 1},
+		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", KeepVersions: 1},
+		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", KeepVersions: 1},
 	}
 	for name, db := range want {
 		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {

@@ -39,8 +39,24 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 	}
 	key := path[len(path)-1]
 	delete(tree, spelling(tree, key))
+	if other := otherForm(flag.Key); other != "" && d.flags[other] == "" { // the file may give the value in the other way
+		delete(tree, spelling(tree, lastPart(other)))
+	}
 	tree[key] = text(flag.Value)
 	d.flags[join(at, key)] = flag.Name
+}
+
+// otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.
+func otherForm(key string) string {
+	for _, name := range fileKeys() {
+		switch key {
+		case name:
+			return name + fileSuffix
+		case name + fileSuffix:
+			return name
+		}
+	}
+	return ""
 }
 
 // spelling returns the spelling of a key in a table, ignoring case; key itself if it is absent.

@@ -51,19 +51,18 @@ const fromDefault = "default"
 
 func (d *decoder) settings(path string, table reflect.Value) []Setting {
 	var all []Setting
-	for field, v := range table.Fields() {
-		key := join(path, field.Tag.Get("toml"))
-		if v.Kind() == reflect.Struct {
-			all = append(all, d.settings(key, v)...)
+	for f := range fieldsOf(path, table) {
+		if _, dbs := f.value.Interface().(map[string]DB); dbs {
 			continue
 		}
-		if _, dbs := v.Interface().(map[string]DB); dbs {
-			continue
-		}
-		s := Setting{Key: key, Value: shown(v.Interface()), From: d.from(key)}
-		if field.Tag.Get("secret") == "yes" && s.Value != "" {
+		s := Setting{Key: f.key, Value: shown(f.value.Interface())}
+		switch {
+		case d.files[f.key] != "":
+			s.Key, s.Value = f.key+fileSuffix, d.files[f.key]
+		case f.isSecret() && s.Value != "":
 			s.Value, s.Secret = hidden, true
 		}
+		s.From = d.from(s.Key)
 		all = append(all, s)
 	}
 	return all

@@ -42,8 +42,8 @@ func TestSettingsAreAFile(t *testing.T) {
 // White space around secrets is left out, as in files of their own.
 func TestSecretsAreTrimmed(t *testing.T) {
 	const secret = "0123456789abcdef"
-	doc := "source = \"/d\"\n[azure]\nsas_token = \" sig=x\\n\"\n[sharding]\nsecret = \"${SECRET}\"\n"
-	c, _, err := fromEnvironment(doc, "SECRET="+secret+"\r\n", "SEQUINS_S3_SECRET_ACCESS_KEY=a b\n", "SEQUINS_S3_ACCESS_KEY_ID=x", "SEQUINS_ZK_AUTH=u:p\n", "SEQUINS_EVENTS_WEBHOOK=http://h/\n")
+	doc := "source = \"/d\"\n[azure]\nsas_token = \" sig=x\\n\"\n[sharding]\nsecret = \"" + secret + "\\r\\n\"\n"
+	c, _, err := fromEnvironment(doc, "SEQUINS_S3_SECRET_ACCESS_KEY=a b\n", "SEQUINS_S3_ACCESS_KEY_ID=x", "SEQUINS_ZK_AUTH=u:p\n", "SEQUINS_EVENTS_WEBHOOK=http://h/\n")
 	if err != nil || c.Azure.SASToken != "sig=x" || c.Sharding.Secret != secret || c.S3.SecretAccessKey != "a b" || c.ZK.Auth != "u:p" || c.Events.Webhook != "http://h/" {
 		t.Errorf("%+v, %+v, %v", c.Azure, c.S3, err)
 	}
@@ -53,8 +53,7 @@ func TestSecretsAreTrimmed(t *testing.T) {
 func TestSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.conf")
 	t.Setenv("SEQUINS_SHARDING_ZONE", "a")
-	t.Setenv("PASSWORD", "hunter2hunter2hunter2")
-	doc := "source = \"/d\"\n[Sharding]\nenabled = true\nSecret = \"${PASSWORD}\"\n[db.words.gate]\nmin_records = 5\n[events]\nwebhook = \"http://u:hunter2@h\""
+	doc := "source = \"/d\"\n[Sharding]\nenabled = true\nSecret = \"hunter2hunter2hunter2\"\n[db.words.gate]\nmin_records = 5\n[events]\nwebhook = \"http://u:hunter2@h\"\nsecret_file = \"/s\""
 	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +69,7 @@ func TestSettings(t *testing.T) {
 		"source": "'/d' " + path + ":1", "bind": "':1' --bind", "sharding.zone": "'a' SEQUINS_SHARDING_ZONE", "sharding.secret": "'***' " + path + ":4",
 		"sharding.enabled": "true " + path + ":3", "sharding.replication": "2 default", "settle": "'30s' default", "zk.servers": "['localhost:2181'] default",
 		"db.words.gate.min_records": "5 " + path + ":6", "gate.required_keys": "{ } default", "require_success_file": "'auto' default",
-		"events.webhook": "'***' " + path + ":8", "events.secret": "'' default", "load.peer_bandwidth_mb_per_second": "'100MiB/s' default",
+		"events.webhook": "'***' " + path + ":8", "events.secret_file": "'/s' " + path + ":9", "load.peer_bandwidth_mb_per_second": "'100MiB/s' default",
 	} {
 		if got[key] != want {
 			t.Errorf("%s: %s, want %s", key, got[key], want)

@@ -1,51 +1,25 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"maps"
+	"math"
+	"mime"
 	"net"
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"sequins/turns"
 )
 
-// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster, source/hdfs and server.
-var (
-	Compressions = []string{"none", "snappy", "lz4", "zstd"}
-	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading", "murmur3", "murmur3-int", "murmur3-long", "kafka",
-		"hive", "hive-int", "hive-long", "hive-murmur3", "hive-murmur3-int", "hive-murmur3-long"}
+// PeerStreams is how many blocks a node gives to other nodes at a time, and how many it receives. The least bandwidth of copies follows
+// from it: nodes end copies of a block that are slower than 64 KiB/s.
+const PeerStreams = 2
 
-	Assignments = []string{"round_robin", "balanced"}
-	Roles       = []string{"node", "router"}
-
-	DataTransferProtections = []string{"authentication", "privacy"}
-
-	Codings = []string{"zstd", "gzip"}
-
-	LogLevels  = []string{"debug", "info", "warn", "error"}
-	LogFormats = []string{"text", "json"}
-)
-
-const (
-	// MinBlockSize is the smallest block_size, in bytes.
-	MinBlockSize = 256
-	// MaxBlockSize is the largest page size, in bytes; larger values are reduced to it.
-	MaxBlockSize = 60 << 10
-	// MinLoadMemory is the smallest load.memory, in bytes.
-	MinLoadMemory = 1 << 20
-
-	// maxRate is the largest bandwidth.
-	maxRate Rate = 1 << 40
-
-	maxDBName = 255 // bytes
-)
+// maxDBName limits the name of a database, in bytes.
+const maxDBName = 255
 
 // The length is checked separately: a counted repetition would compile to a large pattern at each
 // start.
@@ -58,259 +32,120 @@ func (c *Config) Validate() error {
 	if len(found) == 0 {
 		return nil
 	}
-	problems := make(Problems, len(found))
-	for i, f := range found {
-		problems[i] = &Problem{Key: f.key, Reason: fmt.Sprintf(f.format, f.args...)}
-	}
-	return problems
+	return Problems(found)
 }
 
-// finding is a problem or a warning of a key. It is formatted later, because the decoder hides values of variables in it.
-type finding struct {
-	key, format string
-	args        []any
-}
-
-// checker collects problems and warnings.
-type checker struct{ problems, warnings []finding }
-
-func (c *Config) check() (problems, warnings []finding) {
+func (c *Config) check() (problems, warnings []*Problem) {
 	var k checker
-	k.source("source", c.Source)
-	k.store(c)
-	k.address("bind", c.Bind)
-	k.atLeast("max_connections", int64(c.MaxConnections), 0)
-	k.atLeast("max_parallel_loads", int64(c.MaxParallelLoads), 0)
-	k.bandwidth("max_download_bandwidth_mb_per_second", c.MaxDownloadBandwidth)
-	k.notNegative("throttle_loads", c.ThrottleLoads)
-	k.notNegative("refresh_period", c.RefreshPeriod)
-	k.notNegative("settle", c.Settle)
-	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
-	k.atLeast("keep_versions", int64(c.KeepVersions), 1)
-	k.positive("db_remove_timeout", c.DBRemoveTimeout)
-	k.notNegative("shutdown_delay", c.ShutdownDelay)
-	k.notNegative("scrub_period", c.ScrubPeriod)
-	k.bandwidth("scrub_mb_per_second", c.ScrubBandwidth)
-	k.header("content_type", c.ContentType)
-	k.oneOf("partitioner", c.Partitioner, Partitioners)
-	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
-	k.blockSize("storage.block_size", c.Storage.BlockSize)
-	k.atLeast("load.memory", int64(c.Load.Memory), MinLoadMemory)
-	if least := c.minMemoryLimit(); c.Load.MemoryLimit != 0 && c.Load.MemoryLimit < least {
-		k.problem("load.memory_limit", "must be 0 or, with this load.memory and on this machine, at least %d, not %d", least, c.Load.MemoryLimit)
+	for f := range fieldsOf("", reflect.ValueOf(*c)) {
+		k.field(f)
 	}
-	k.atLeast("load.min_free_disk", int64(c.Load.MinFreeDisk), 0)
-	k.windows("load.window", c.Load.Window)
-	k.atLeast("load.peer_streams", int64(c.Load.PeerStreams), 1)
-	k.peerBandwidth(&c.Load)
-	k.fits("load.memory", c.Load.Memory, machineMemory())
-	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
-	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
-	k.atLeast("scan.max_concurrent", int64(c.Scan.MaxConcurrent), 1)
-	k.atLeast("batch.max_bytes", int64(c.Batch.MaxBytes), MinBatchBytes)
-	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
-	k.cache(c)
-	k.s3(&c.S3)
-	k.gs(&c.GS)
-	k.azure(c.Source, &c.Azure)
-	k.hdfs(&c.HDFS)
-	k.sharding(&c.Sharding)
-	k.secret(&c.Sharding, c.Auth.TokensFile)
-	k.zk(&c.ZK, c.Sharding.Enabled)
-	k.oneOf("log.level", c.Log.Level, LogLevels)
-	k.oneOf("log.format", c.Log.Format, LogFormats)
-	k.tls(&c.TLS)
-	k.http(&c.HTTP)
-	k.tracing(&c.Tracing)
-	k.redis(c)
-	k.debug(c)
-	k.agent("datadog.url", c.Datadog.URL)
+	if s := c.Sharding; s.Replication >= 1 && s.MinReplication > s.Replication {
+		k.problem("sharding.min_replication", "%d is more than sharding.replication, %d", s.MinReplication, s.Replication)
+	}
+	k.store(c)
+	k.memory(c)
+	k.credentials(c)
+	k.listeners(c)
+	k.needsCertificate(&c.TLS)
+	k.zk(c)
+	if c.Sharding.Enabled {
+		k.sharding(c)
+	} else {
+		k.single(c)
+	}
 	k.gate("gate", &c.Gate)
-	k.events(&c.Events)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
 	}
-	k.plausible(c)
+	k.withoutEffect(c)
 	return k.problems, k.warnings
 }
 
-// windows checks times at which loads may begin.
-func (k *checker) windows(key, text string) {
-	if _, err := turns.ParseWindows(text); err != nil {
-		k.problem(key, "%v", err)
+// needs checks that a key is not set without another one.
+func (k *checker) needs(key string, set bool, other string, otherSet bool) {
+	if set && !otherSet {
+		k.problem(key, "is set, and %s is not", other)
 	}
 }
 
-func (k *checker) problem(key, format string, args ...any) {
-	k.problems = append(k.problems, finding{key, format, args})
+// together checks that two keys are set, or neither.
+func (k *checker) together(table, a string, aSet bool, b string, bSet bool) {
+	k.needs(table+"."+a, aSet, b, bSet)
+	k.needs(table+"."+b, bSet, a, aSet)
 }
 
-func (k *checker) warn(key, format string, args ...any) {
-	k.warnings = append(k.warnings, finding{key, format, args})
-}
-
-func (k *checker) atLeast(key string, v, least int64) {
-	if v < least {
-		k.problem(key, "must be at least %d, not %d", least, v)
+// localSource returns the path of a source in the local file system, and whether it is one.
+func (c *Config) localSource() (string, bool) {
+	if !strings.Contains(c.Source, "://") {
+		return c.Source, true
 	}
-}
-
-// fits warns if a size exceeds the memory of the machine. This is not a problem, because a
-// configuration can be checked on another machine.
-func (k *checker) fits(key string, v, memory Size) {
-	if memory > 0 && v > memory {
-		k.warn(key, "%s is more than the %s of memory of this machine or its container", v, memory)
+	u, err := url.Parse(c.Source)
+	if err != nil || u.Scheme != "file" {
+		return "", false
 	}
+	return u.Path, true
 }
 
-func (k *checker) bandwidth(key string, v Rate) {
-	if v < 0 || v > maxRate {
-		k.problem(key, "must be at least 0 and at most %s, not %s", maxRate, v)
-	}
-}
+// storeData is the subdirectory of the local store in which the node deletes files.
+const storeData = "data"
 
-// leastPeerRate is the least bandwidth of a copied block, in bytes per second: nodes end copies that are slower than 64 KiB/s.
-const leastPeerRate = 128 << 10
-
-func (k *checker) peerBandwidth(l *LoadKeys) {
-	const key = "load.peer_bandwidth_mb_per_second"
-	k.bandwidth(key, l.PeerBandwidth)
-	if least := leastPeerRate * float64(l.PeerStreams); l.PeerBandwidth > 0 && float64(l.PeerBandwidth) < least {
-		k.problem(key, "must be 0 or at least 128KiB/s for each of the %d peer_streams, or copies between nodes end as too slow; use from_peers = false for none", l.PeerStreams)
-	}
-}
-
-func (k *checker) notNegative(key string, v time.Duration) {
-	if v < 0 {
-		k.problem(key, "must not be negative, as %s is", v)
+// store checks the local store. It must not be inside the source, which would list it, and the source
+// must not be inside storeData. A source elsewhere in the local store, as in older files, is safe.
+func (k *checker) store(c *Config) {
+	const key = "local_store"
+	source, local := c.localSource()
+	switch data := filepath.Join(c.LocalStore, storeData); {
+	case filepath.Clean(c.LocalStore) == "/":
+		k.problem(key, "%q is the root of the file system", c.LocalStore)
+	case !local || !filepath.IsAbs(source) || !filepath.IsAbs(c.LocalStore):
+	case within(source, c.LocalStore):
+		k.problem(key, "%q is within the source, %q", c.LocalStore, source)
+	case within(data, source):
+		k.problem("source", "%q is within the local store's %q, in which everything else is deleted", source, data)
+	case within(c.LocalStore, source):
+		k.warn("source", "%q is within the local store, %q; a directory of its own is safer", source, c.LocalStore)
 	}
 }
 
-func (k *checker) positive(key string, v time.Duration) {
-	if v <= 0 {
-		k.problem(key, "must be more than 0, not %s", v)
+// within reports whether path is dir or below it. Both are absolute.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// memory checks the memory of loads.
+func (k *checker) memory(c *Config) {
+	if least := c.minMemoryLimit(); c.Load.MemoryLimit != 0 && c.Load.MemoryLimit < least {
+		k.problem("load.memory_limit", "must be 0 or, with this load.memory and on this machine, at least %s, not %s", least, c.Load.MemoryLimit)
+	}
+	if memory := machineMemory(); memory > 0 && c.MaxParallelLoads > 0 && c.Load.Memory > memory/Size(c.MaxParallelLoads) {
+		k.warn("max_parallel_loads", "%d loads may need %s each to sort (load.memory): more than the %s of memory of this machine", c.MaxParallelLoads, c.Load.Memory, memory)
 	}
 }
 
-func (k *checker) oneOf(key, v string, words []string) {
-	if !slices.Contains(words, v) {
-		k.problem(key, "%q is none of %s", v, strings.Join(words, ", "))
+// credentials checks that credentials are complete, and that there is one kind of them.
+func (k *checker) credentials(c *Config) {
+	secret := c.asGiven("s3.secret_access_key", c.S3.SecretAccessKey)
+	k.needs("s3.access_key_id", c.S3.AccessKeyID != "", "secret_access_key", secret != "")
+	k.needs(secret, secret != "", "access_key_id", c.S3.AccessKeyID != "")
+	k.together("hdfs", "principal", c.HDFS.Principal != "", "keytab", c.HDFS.Keytab != "")
+	key, token := c.asGiven("azure.account_key", c.Azure.AccountKey), c.asGiven("azure.sas_token", c.Azure.SASToken)
+	if key != "" && token != "" {
+		k.problem(token, "is set, and so is %s", lastPart(key))
 	}
 }
 
-// address checks a host:port to listen on. The port may be 0 or a service name.
-func (k *checker) address(key, v string) {
-	host, port, err := net.SplitHostPort(v)
-	if err != nil {
-		k.problem(key, "%q is not an address of the form host:port", shownURL(v))
-		return
-	}
-	if host != "" && !isHost(host) {
-		k.problem(key, "%q has no valid host", shownURL(v))
-		return
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
-		k.problem(key, "%q has no valid port", shownURL(v))
+// listeners checks that no two need the same address.
+func (k *checker) listeners(c *Config) {
+	k.notTwice("redis.bind", c.Redis.Bind, "bind", c.Bind)
+	k.notTwice("debug.bind", c.Debug.Bind, "bind", c.Bind)
+	k.notTwice("debug.bind", c.Debug.Bind, "redis.bind", c.Redis.Bind)
+	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
+		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
 	}
 }
 
-// header checks a value for a response header.
-func (k *checker) header(key, v string) {
-	for _, b := range []byte(v) {
-		if b < ' ' || b > '~' {
-			k.problem(key, "%q has characters that do not belong into a header", v)
-			return
-		}
-	}
-}
-
-func (k *checker) blockSize(key string, v Size) {
-	k.atLeast(key, int64(v), MinBlockSize)
-	if v > MaxBlockSize {
-		k.warn(key, "pages have at most %d bytes, and get them", MaxBlockSize)
-	}
-}
-
-// events checks [events]. The problems show neither the URL, which may contain a password, nor the secret.
-func (k *checker) events(e *Events) {
-	if e.Webhook != "" {
-		if err := CheckWebhook(e.Webhook); err != nil {
-			k.problem("events.webhook", "%v", err)
-		}
-	}
-	if e.Webhook != "" && e.WebhookFile != "" {
-		k.problem("events.webhook_file", "is set, and so is webhook")
-	}
-	if e.Secret != "" {
-		if err := CheckSecret(e.Secret); err != nil {
-			k.problem("events.secret", "%v", err)
-		}
-	}
-	if e.Secret != "" && e.SecretFile != "" {
-		k.problem("events.secret_file", "is set, and so is secret")
-	}
-}
-
-// CheckWebhook returns an error, which does not contain the URL, if a string is not the URL of a webhook.
-func CheckWebhook(s string) error {
-	if !isHTTP(s) {
-		return errors.New("is not an http:// or https:// URL")
-	}
-	return nil
-}
-
-func (k *checker) tls(t *TLS) {
-	switch {
-	case t.Certificate != "" && t.Key == "":
-		k.problem("tls.certificate", "is set, and key is not")
-	case t.Key != "" && t.Certificate == "":
-		k.problem("tls.key", "is set, and certificate is not")
-	case t.CA != "" && t.Certificate == "":
-		k.problem("tls.ca", "is set, and certificate is not")
-	case t.ClientCA != "" && t.Certificate == "":
-		k.problem("tls.client_ca", "is set, and certificate is not")
-	case t.HTTP2 && t.Certificate == "":
-		k.problem("tls.http2", "is set, and certificate is not")
-	}
-}
-
-func (k *checker) tracing(t *Tracing) {
-	u, err := url.Parse(t.OTLPEndpoint)
-	switch {
-	case t.OTLPEndpoint == "":
-	case err != nil || !isHTTP(t.OTLPEndpoint):
-		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", shownURL(t.OTLPEndpoint))
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
-		k.problem("tracing.otlp_endpoint", "%q ends with /v1/traces, which is added to it", shownURL(t.OTLPEndpoint))
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		k.problem("tracing.otlp_endpoint", "has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
-	}
-	if !(t.Sample >= 0 && t.Sample <= 1) {
-		k.problem("tracing.sample", "must be from 0 to 1, not %v", t.Sample)
-	}
-}
-
-// cache checks the size of the cache.
-func (k *checker) cache(c *Config) {
-	n := c.Cache.Bytes
-	if n != 0 {
-		k.atLeast("cache.bytes", int64(n), MinCacheBytes)
-	}
-	k.fits("cache.bytes", n, machineMemory())
-	if n != 0 && !c.Sharding.Enabled {
-		k.warn("cache.bytes", "has no effect: a single node (sharding.enabled = false) asks no other nodes")
-	}
-}
-
-func (k *checker) redis(c *Config) {
-	k.notNegative("redis.idle_timeout", c.Redis.IdleTimeout)
-	if c.Redis.Bind != "" {
-		k.address("redis.bind", c.Redis.Bind)
-		k.notTwice("redis.bind", c.Redis.Bind, "bind", c.Bind)
-	}
-}
-
-// notTwice checks that two listeners do not need the same address.
 func (k *checker) notTwice(key, address, other, otherAddress string) {
 	host, port, err := net.SplitHostPort(address)
 	otherHost, otherPort, otherErr := net.SplitHostPort(otherAddress)
@@ -322,31 +157,125 @@ func (k *checker) notTwice(key, address, other, otherAddress string) {
 	}
 }
 
-// isEvery reports whether a host to listen on is every interface.
-func isEvery(host string) bool {
+// needsCertificate checks that the rest of [tls] is not set without a certificate.
+func (k *checker) needsCertificate(t *TLS) {
+	certificate := t.Certificate != ""
+	k.together("tls", "certificate", certificate, "key", t.Key != "")
+	k.needs("tls.ca", t.CA != "", "certificate", certificate)
+	k.needs("tls.client_ca", t.ClientCA != "", "certificate", certificate)
+	k.needs("tls.http2", t.HTTP2, "certificate", certificate)
+}
+
+func (k *checker) zk(c *Config) {
+	z := &c.ZK
+	if c.Sharding.Enabled && len(z.Servers) == 0 {
+		k.problem("zk.servers", "is empty, and sharding is enabled")
+	}
+	k.together("zk", "tls_certificate", z.TLSCertificate != "", "tls_key", z.TLSKey != "")
+	k.needs("zk.tls_ca", z.TLSCA != "", "tls", z.TLS)
+	k.needs("zk.tls_certificate", z.TLSCertificate != "" && z.TLSKey != "", "tls", z.TLS)
+}
+
+// sharding checks a node of a cluster.
+func (k *checker) sharding(c *Config) {
+	s := &c.Sharding
+	if c.Auth.TokensFile != "" && c.asGiven("sharding.secret", s.Secret) == "" {
+		k.problem("sharding.secret", "is not set, and auth.tokens_file is: nodes do not pass tokens on, and need a secret to ask each other")
+	}
+	if s.ProxyStageTimeout >= s.ProxyTimeout {
+		k.warn("sharding.proxy_stage_timeout", "%s is not less than sharding.proxy_timeout, %s: only one node is asked unless it fails", s.ProxyStageTimeout, s.ProxyTimeout)
+	}
+	if s.HealAfter > 0 && s.HealAfter < c.ZK.SessionTimeout {
+		k.warn("sharding.heal_after", "%s is less than zk.session_timeout, %s: a node that ZooKeeper does not hear from for a moment is replaced", s.HealAfter, c.ZK.SessionTimeout)
+	}
+	if s.MinNodes > 0 && s.MinNodes < s.Replication {
+		k.warn("sharding.min_nodes", "%d nodes cannot hold sharding.replication, %d, replicas of a partition", s.MinNodes, s.Replication)
+	}
+	if s.Assignment == "round_robin" && s.Weight != 1 {
+		k.warn("sharding.weight", "has no effect: sharding.assignment is round_robin")
+	}
+	if s.Assignment == "round_robin" && s.Zone != "" {
+		k.warn("sharding.zone", "is only shown: sharding.assignment is round_robin, which puts replicas into any zones")
+	}
+	if isLoopback(hostOf(c.Bind)) && !isLoopback(s.AdvertisedHostname) {
+		k.warn("bind", "%q is the loopback interface: nodes on other machines cannot reach this one", c.Bind)
+	}
+}
+
+func hostOf(address string) string {
+	host, _, _ := net.SplitHostPort(address) // checked by its form
+	return host
+}
+
+func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return host == "" || err == nil && a.IsUnspecified()
+	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-func (k *checker) debug(c *Config) {
-	if c.Debug.Bind != "" {
-		k.address("debug.bind", c.Debug.Bind)
-		k.notTwice("debug.bind", c.Debug.Bind, "bind", c.Bind)
-		k.notTwice("debug.bind", c.Debug.Bind, "redis.bind", c.Redis.Bind)
+// single warns of keys of a cluster that are set for a single node.
+func (k *checker) single(c *Config) {
+	const why = "has no effect: sharding.enabled is false"
+	for _, change := range Changes(Default(), *c) {
+		table, _, _ := strings.Cut(change.Key, ".")
+		if (table == "sharding" || table == "zk") && change.Key != "sharding.cluster_name" { // a tag of metrics, too
+			k.warn(change.Key, why)
+		}
 	}
-	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
-		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
+	if c.Cache.Bytes != 0 {
+		k.warn("cache.bytes", "has no effect: a single node (sharding.enabled = false) asks no other nodes")
 	}
-	k.atLeast("debug.request_log_sample", int64(c.Debug.RequestLogSample), 1)
 }
 
-// agent checks the address of a DogStatsD agent.
-func (k *checker) agent(key, v string) {
-	path, socket := strings.CutPrefix(v, "unix://")
+// gate warns of rules that hold nothing.
+func (k *checker) gate(key string, g *Gate) {
+	const longestValue = math.MaxInt32 // of a record
+	for name, never := range map[string]bool{"max_shrink": g.MaxShrink == 1, "max_missing": g.MaxMissing == 1, "max_value_size": g.MaxValueSize > longestValue} {
+		if never {
+			k.warn(key+"."+name, "has no effect: nothing can exceed it")
+		}
+	}
+}
+
+// db checks [db.<name>], of its values those that differ from the values for all databases.
+func (k *checker) db(key, name string, db, all DB) {
+	if len(name) > maxDBName || !dbName.MatchString(name) || slices.Contains([]string{"healthz", "livez", "readyz"}, name) {
+		k.problem(key, "%q cannot be the name of a database", name)
+	}
+	for f, standard := range pairs(key, reflect.ValueOf(db), reflect.ValueOf(all)) {
+		if !f.equals(standard) {
+			k.field(f)
+		}
+	}
+	if !reflect.DeepEqual(db.Gate, all.Gate) {
+		k.gate(key+".gate", &db.Gate)
+	}
+	k.needs(key+".value", db.Value != "", "key", db.Key != "")
 	switch {
-	case socket && !filepath.IsAbs(path):
-		k.problem(key, "%q is not unix:// and an absolute path", v)
-	case v != "" && !socket:
-		k.address(key, v)
+	case db.PartitionColumns && db.Key == "":
+		k.problem(key+".partition_columns", "is set, and key is not: it is for Avro and Parquet files")
+	case db.PartitionColumns && db.Value != "":
+		k.problem(key+".partition_columns", "adds fields to whole records, and value is %q: leave one of them out", db.Value)
+	}
+}
+
+// MaxBlockSize is the largest page size; larger values are reduced to it.
+const MaxBlockSize = 60 << 10
+
+// withoutEffect warns of values that do nothing, or not what they say.
+func (k *checker) withoutEffect(c *Config) {
+	if c.Storage.BlockSize > MaxBlockSize {
+		k.warn("storage.block_size", "pages have at most %d bytes, and get them", MaxBlockSize)
+	}
+	if slices.Contains(c.HTTP.AllowedOrigins, "*") && len(c.HTTP.AllowedOrigins) > 1 {
+		k.warn("http.allowed_origins", `"*" allows all origins: the others have no effect`)
+	}
+	if _, _, err := mime.ParseMediaType(c.ContentType); c.ContentType != "" && (err != nil || !strings.Contains(c.ContentType, "/")) {
+		k.warn("content_type", "%q is not a media type such as text/plain", c.ContentType)
+	}
+	if c.Load.MinFreeDisk > 0 && !c.Load.CheckDisk {
+		k.warn("load.min_free_disk", "has no effect: load.check_disk is false")
+	}
+	if c.Debug.Pprof && c.Debug.Bind == "" {
+		k.warn("debug.pprof", "has no effect: debug.bind is empty")
 	}
 }

@@ -158,7 +158,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
-		if n.debug != nil && n.o.Debug.Expvars {
+		if n.debug != nil {
 			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
 		}
 		select {
@@ -265,7 +265,7 @@ func (n *Node) Set(db []byte) *version.Set {
 // keeper returns what takes care of the blocks.
 func (n *Node) keeper() upkeep.Keeper {
 	return upkeep.Keeper{Sets: n.sets, MeasureDisk: n.o.Metrics.Process.MeasureDisk,
-		ScrubPeriod: n.o.ScrubPeriod, ScrubRate: n.o.ScrubRate, Logger: n.log}
+		ScrubPeriod: n.o.ScrubPeriod, Logger: n.log}
 }
 
 // sets returns the versions of each database in the catalog.

@@ -83,9 +83,8 @@ type Options struct {
 	ShutdownTimeout time.Duration
 
 	// ScrubPeriod is the interval of reading every block, to find damage before a request does; 0
-	// disables it. ScrubRate limits these reads, in bytes per second; 0 is unlimited.
+	// disables it.
 	ScrubPeriod time.Duration
-	ScrubRate   float64
 
 	// Name is the name of this node in the status JSON: host:port, or "" for localhost. Build is the
 	// version of the program.

@@ -163,7 +163,7 @@ func TestPipelineOfTooMuch(t *testing.T) {
 			t.Errorf("%.100q, want %q", got, want)
 		}
 	}
-	if got := c.do(append([]string{"MGET"}, strings.Split(strings.Repeat("names/key-1 ", 51), " ")[:51]...)...); got != "-ERR too many keys: the limit is batch.max_keys" {
+	if got := c.do(append([]string{"MGET"}, strings.Split(strings.Repeat("names/key-1 ", 51), " ")[:51]...)...); got != "-ERR too many keys in one command" {
 		t.Errorf("%.100q", got)
 	}
 	// half of the keys are in a partition that no node has

@@ -50,7 +50,7 @@ const (
 	errNoDB           = "ERR the key names no database: ask for db/key, or SELECT the database"
 	errKeyTooLong     = "ERR the key is longer than 65536 bytes"
 	errMixed          = "ERR the keys are of several databases: send a command for each"
-	errTooManyKeys    = "ERR too many keys: the limit is batch.max_keys"
+	errTooManyKeys    = "ERR too many keys in one command"
 	errClientName     = "ERR Client names cannot contain spaces, newlines or special characters."
 	errClientNameSize = "ERR the name is longer than 256 bytes"
 	errMaxClients     = "ERR max number of clients reached"

@@ -205,7 +205,7 @@ func TestBadBatches(t *testing.T) {
 		{"/db", `{"keys":[-0]}`, 400, "key 0 is a number and no integer"},
 		{"/db", `{"keys":[01]}`, 400, "key 0 is a number and no integer"},
 		{"/db", `{"keys":[-]}`, 400, "key 0 is a number and no integer"},
-		{"/db", `{"keys":["a","a","a","a"]}`, 413, "more than 3 keys ([batch] max_keys)"},
+		{"/db", `{"keys":["a","a","a","a"]}`, 413, "more than 3 keys"},
 		{"/db", `{"keys":["b","b"]}`, 413, "the values are larger than 4000 bytes ([batch] max_bytes)"},
 		{"/db", `{"keys":["` + strings.Repeat("x", 4000) + `"]}`, 413, "the request has more than 4000 bytes ([batch] max_bytes)"},
 		{"/nodb", `{"keys":["a"]}`, 404, "no such db"},

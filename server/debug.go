@@ -15,7 +15,6 @@ import (
 type DebugOptions struct {
 	Metrics *metrics.Metrics
 	Pprof   bool // /debug/pprof/
-	Expvars bool // /debug/vars
 	// Reload reads the configuration again and looks for new versions, for POST /-/reload. It returns the keys that have changed and
 	// need a restart. Refresh only looks for new versions, for
 	// POST /-/refresh. Either may be nil.
@@ -25,12 +24,13 @@ type DebugOptions struct {
 	Probed *Server
 }
 
-// DebugHandler returns the handler of the debug listener: /metrics for Prometheus, and the enabled pages. It
+// DebugHandler returns the handler of the debug listener: /metrics for Prometheus, Go's expvars, and the enabled pages. It
 // must not be public: profiles show memory contents.
 func DebugHandler(o DebugOptions) http.Handler {
 	mux := http.NewServeMux()
-	pages := []string{"/metrics"}
+	pages := []string{"/metrics", "/debug/vars"}
 	mux.Handle("GET /metrics", o.Metrics.Handler())
+	mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
 	if o.Pprof {
 		pages = append(pages, "/debug/pprof/")
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -38,10 +38,6 @@ func DebugHandler(o DebugOptions) http.Handler {
 		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
-	if o.Expvars {
-		pages = append(pages, "/debug/vars")
-		mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
 	}
 	if o.Reload != nil {
 		pages = append(pages, "/-/reload (POST)")

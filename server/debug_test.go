@@ -45,14 +45,13 @@ func TestDebugHandler(t *testing.T) {
 		{DebugOptions{}, "/metrics", 200, `sequins_requests_total{code="200",db="db",route="key"} 1`},
 		{DebugOptions{}, "/metrics", 200, "go_goroutines"},
 		{DebugOptions{}, "/", 200, "/metrics\n"},
-		{DebugOptions{Pprof: true, Expvars: true}, "/", 200, "/metrics\n/debug/pprof/\n/debug/vars\n"},
+		{DebugOptions{Pprof: true}, "/", 200, "/metrics\n/debug/vars\n/debug/pprof/\n"},
 		{DebugOptions{}, "/debug/pprof/", 404, ""},
-		{DebugOptions{}, "/debug/vars", 404, ""},
 		{DebugOptions{Pprof: true}, "/debug/pprof/", 200, "goroutine"},
 		{DebugOptions{Pprof: true}, "/debug/pprof/heap?debug=1", 200, "heap profile"},
 		{DebugOptions{Pprof: true}, "/debug/pprof/cmdline", 200, ""},
-		{DebugOptions{Expvars: true}, "/debug/vars", 200, "memstats"},
-		{DebugOptions{Expvars: true}, "/else", 404, ""},
+		{DebugOptions{}, "/debug/vars", 200, "memstats"},
+		{DebugOptions{}, "/else", 404, ""},
 	}
 	for _, test := range tests {
 		if w := get(test.o, test.path); w.Code != test.code || !strings.Contains(w.Body.String(), test.body) {
@@ -60,7 +59,7 @@ func TestDebugHandler(t *testing.T) {
 		}
 	}
 	var vars struct{ Sequins metrics.Vars }
-	if err := json.Unmarshal(get(DebugOptions{Expvars: true}, "/debug/vars").Body.Bytes(), &vars); err != nil {
+	if err := json.Unmarshal(get(DebugOptions{}, "/debug/vars").Body.Bytes(), &vars); err != nil {
 		t.Fatal(err)
 	}
 	if vars.Sequins.Requests["200"] != 1 || vars.Sequins.Bytes != 3 {
@@ -83,7 +82,7 @@ func TestProbesOfTheDebugListener(t *testing.T) {
 		{"/readyz", "", "200 ready\n"},
 		{"/readyz", "db a has\nno version yet", "503 not ready: db a has no version yet\n"},
 		{"/readyz?db=other", "", "503 not ready: there is no other\n"},
-		{"/", "", "200 /metrics\n/livez\n/readyz\n"},
+		{"/", "", "200 /metrics\n/debug/vars\n/livez\n/readyz\n"},
 	} {
 		c.reason = test.reason
 		if got := get(test.path); got != test.want {

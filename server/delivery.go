@@ -16,15 +16,9 @@ type Delivery struct {
 	Codings []string
 	// MinEncoded is the least number of bytes of an answer that is encoded.
 	MinEncoded int64
-	// Caching has the Cache-Control fields of values, and CachingOf those of some dbs instead.
-	Caching   Caching
-	CachingOf map[string]Caching
-}
-
-// Caching are the Cache-Control fields of answers to requests for a key; empty means none.
-type Caching struct {
-	Found  string // of values
-	Absent string // of 404 for a key that the version does not have
+	// Caching is the Cache-Control field of values, and CachingOf that of the values of some dbs instead; empty means none.
+	Caching   string
+	CachingOf map[string]string
 }
 
 // delivery is a Delivery as requests use it.
@@ -33,15 +27,13 @@ type delivery struct {
 	origins    map[string]bool // nil if pages of no other origin may read answers
 	codings    []string
 	minEncoded int64
-	caching    cacheFields
-	cachingOf  map[string]cacheFields
+	caching    []byte
+	cachingOf  map[string][]byte
 }
-
-type cacheFields struct{ found, absent []byte }
 
 // SetDelivery replaces Options.Delivery for later requests.
 func (s *Server) SetDelivery(d Delivery) {
-	c := &delivery{codings: d.Codings, minEncoded: d.MinEncoded, cachingOf: make(map[string]cacheFields)}
+	c := &delivery{codings: d.Codings, minEncoded: d.MinEncoded, cachingOf: make(map[string][]byte)}
 	for _, origin := range d.Origins {
 		if c.origins == nil {
 			c.origins = make(map[string]bool)
@@ -49,23 +41,23 @@ func (s *Server) SetDelivery(d Delivery) {
 		c.origins[origin] = true
 		c.all = c.all || origin == "*"
 	}
-	c.caching = s.cacheFields(c, d.Caching)
+	c.caching = s.cacheField(c, d.Caching)
 	for db, own := range d.CachingOf {
-		c.cachingOf[db] = s.cacheFields(c, own)
+		c.cachingOf[db] = s.cacheField(c, own)
 	}
 	s.delivery.Store(c)
 }
 
-// cacheFields returns the fields of a db. Without any, browsers guess from Last-Modified for how long a value is fresh; so
+// cacheField returns the field of the values of a db. Without one, browsers guess from Last-Modified for how long a value is fresh; so
 // if pages may read values, they are to ask again, and get 304 while a value is the same.
-func (s *Server) cacheFields(d *delivery, c Caching) cacheFields {
-	if c.Found == "" && d.origins != nil {
-		c.Found = "no-cache"
+func (s *Server) cacheField(d *delivery, field string) []byte {
+	if field == "" && d.origins != nil {
+		field = "no-cache"
 	}
 	if s.opts.Tokens != nil {
-		c.Found, c.Absent = privately(c.Found), privately(c.Absent)
+		field = privately(field)
 	}
-	return cacheFields{[]byte(c.Found), []byte(c.Absent)}
+	return []byte(field)
 }
 
 // privately returns a Cache-Control field for an answer that needs a token: without the directives that let caches between
@@ -92,19 +84,15 @@ func privately(field string) string {
 	return strings.Join(kept, ", ")
 }
 
-// addCaching adds the Cache-Control field of the db. Caches must not answer a session from an older version than it
+// addCaching adds the Cache-Control field of a value of the db. Caches must not answer a session from an older version than it
 // asks for, so the answer varies by the fields of sessions.
-func (r *request) addCaching(found bool) {
+func (r *request) addCaching() {
 	if r.internal {
 		return
 	}
-	fields, ok := r.delivery.cachingOf[string(r.target.db)]
+	field, ok := r.delivery.cachingOf[string(r.target.db)]
 	if !ok {
-		fields = r.delivery.caching
-	}
-	field := fields.absent
-	if found {
-		field = fields.found
+		field = r.delivery.caching
 	}
 	if len(field) > 0 {
 		r.cache = field

@@ -36,7 +36,7 @@ func FuzzConnection(f *testing.F) {
 	}
 	l := new(logs)
 	c := catalogOf(f, map[string]string{"a": "one", "large": noise(1, 100<<10)})
-	web := Delivery{Origins: []string{"http://x"}, Codings: []string{"zstd", "gzip"}, Caching: Caching{Found: "max-age=1"}}
+	web := Delivery{Origins: []string{"http://x"}, Codings: []string{"zstd", "gzip"}, Caching: "max-age=1"}
 	s := newServer(c, testOptions{Logger: slog.New(slog.NewTextHandler(l, nil)), Delivery: web})
 	serving(f, s)
 	f.Fuzz(func(t *testing.T, data []byte) {

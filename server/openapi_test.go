@@ -260,7 +260,7 @@ func documentedServers(t *testing.T) map[string]*running {
 	failing := func(err error) testOptions {
 		return testOptions{Logger: quiet, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) { return nil, err })}
 	}
-	web := Delivery{Origins: []string{"https://app.example"}, Codings: []string{"gzip"}, Caching: Caching{Found: "max-age=60"}}
+	web := Delivery{Origins: []string{"https://app.example"}, Codings: []string{"gzip"}, Caching: "max-age=60"}
 	return map[string]*running{
 		"web":   start(t, c, testOptions{Delivery: web}),
 		"plain": start(t, c, testOptions{MaxBatchKeys: 3, Logger: quiet}), "guarded": s, "alone": start(t, away(t), testOptions{Logger: quiet}),

@@ -120,8 +120,8 @@ func compared(t testing.TB) map[string]*Server {
 		"traced":       {Tracer: tracer, RequestLog: io.Discard},
 		"content type": {ContentType: func(string) string { return "text/x; charset=utf-8" }},
 		"odd type":     {ContentType: func(string) string { return "text/x\r\nX: y" }},
-		"web": {Delivery: Delivery{Origins: []string{"http://x", "http://y"}, Codings: []string{"zstd", "gzip"}, MinEncoded: 100, Caching: Caching{Found: "max-age=1"},
-			CachingOf: map[string]Caching{"partial": {Absent: "max-age=2"}}}},
+		"web": {Delivery: Delivery{Origins: []string{"http://x", "http://y"}, Codings: []string{"zstd", "gzip"}, MinEncoded: 100, Caching: "max-age=1",
+			CachingOf: map[string]string{"partial": "max-age=2"}}},
 		"all origins": {Tokens: tokens, Delivery: Delivery{Origins: []string{"*"}}},
 	} {
 		o.Metrics = metrics.New().Server

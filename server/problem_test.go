@@ -33,7 +33,7 @@ var errorsOfAllRoutes = []struct {
 	{"plain", "GET", "/db/a", "X-Sequins-At-Least: v2", 503, "this node does not serve the version of X-Sequins-At-Least yet"},
 	{"plain", "GET", "/none/a", "", 503, "no version of this db can be read on this node yet"},
 	{"plain", "GET", "/db?key=%zz", "", 400, "the parameter \"key\": bad percent escape in the request target: % must be followed by two hex digits"},
-	{"plain", "GET", "/db?key=a&key=a&key=a&key=a", "", 413, "the batch is too large: more than 3 keys ([batch] max_keys)"},
+	{"plain", "GET", "/db?key=a&key=a&key=a&key=a", "", 413, "the batch is too large: more than 3 keys"},
 	{"plain", "GET", "/db?prefix=&limit=0", "", 400, "limit must be a number from 1 to 9223372036854775807"},
 	{"plain", "GET", "/none?prefix=", "", 503, "no version of this db can be read on this node yet"},
 	{"plain", "GET", "/none?partitions", "", 503, "no version of this db can be read on this node yet"},

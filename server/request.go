@@ -157,10 +157,10 @@ func (r *request) prepare(o reads.Outcome) {
 		}
 		r.add("Content-Type", r.ContentType)
 		r.addValidators()
-		r.addCaching(true)
+		r.addCaching()
 	case reads.Conditional:
 		r.addValidators()
-		r.addCaching(true)
+		r.addCaching()
 		if r.code = r.Status; r.code != http.StatusNotModified {
 			r.fail(r.code, "the peer's value does not meet the request's condition or range")
 		}
@@ -169,9 +169,6 @@ func (r *request) prepare(o reads.Outcome) {
 		fallthrough
 	default:
 		r.fail(failures[o].code, failures[o].text)
-	}
-	if o == reads.Absent {
-		r.addCaching(false)
 	}
 }
 

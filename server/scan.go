@@ -41,7 +41,7 @@ func (r *request) serveScan(w *writer, req *http.Request) {
 
 // scanTexts are the texts of outcomes that concern a range and not a key.
 var scanTexts = map[reads.Outcome]string{
-	reads.Busy:        "too many ordered reads at the same time ([scan] max_concurrent): try again",
+	reads.Busy:        "too many ordered reads at the same time: try again",
 	reads.Unreadable:  "a block of this range cannot be read",
 	reads.NotLocal:    "a partition of this range is not here",
 	reads.Unreachable: "no node that can be reached has a partition of this range",

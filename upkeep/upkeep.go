@@ -27,9 +27,8 @@ type Keeper struct {
 	// MeasureDisk measures the usage of the disk.
 	MeasureDisk func()
 	// ScrubPeriod is the interval of reading every block, to find damage before a request does; 0
-	// disables it. ScrubRate limits these reads, in bytes per second; 0 is unlimited.
+	// disables it. The reads take half of the period, so that they are as slow as it allows.
 	ScrubPeriod time.Duration
-	ScrubRate   float64
 	Logger      *slog.Logger
 }
 
@@ -128,7 +127,7 @@ func (k Keeper) openRest(ctx context.Context) {
 	}
 }
 
-// scrub reads every block once per scrub period, within the scrub rate, until ctx ends. Damage is
+// scrub reads every block once per scrub period, until ctx ends. Damage is
 // reported as for a request, so that the block is loaded again.
 func (k Keeper) scrub(ctx context.Context) {
 	if k.ScrubPeriod <= 0 {
@@ -149,16 +148,16 @@ func (k Keeper) scrub(ctx context.Context) {
 // errLeaving ends the scrub and the sweep of a block whose version is being removed.
 var errLeaving = errors.New("the version is being removed")
 
-// ScrubOnce reads every block once, within the scrub rate.
+// ScrubOnce reads every block once.
 func (k Keeper) ScrubOnce(ctx context.Context) {
 	start := time.Now()
-	limit := rate.NewLimiter(rate.Inf, scrubBurst)
-	if k.ScrubRate > 0 {
-		limit.SetLimit(rate.Limit(k.ScrubRate))
+	limit, err := k.scrubLimit()
+	if err != nil {
+		return // the node is shutting down
 	}
 	var read int64
 	count, damaged := 0, 0
-	err := k.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
+	err = k.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
 		err := b.Scrub(ctx, func(bytes int) error {
 			if h.Leaving() {
 				return errLeaving
@@ -185,6 +184,19 @@ func (k Keeper) ScrubOnce(ctx context.Context) {
 		return // the node is shutting down
 	}
 	k.Logger.Info("scrubbed", "blocks", count, "bytes", read, "damaged", damaged, "took", time.Since(start).Round(time.Millisecond))
+}
+
+// scrubLimit limits the reads of a scrub such that they take half of the period.
+func (k Keeper) scrubLimit() (*rate.Limiter, error) {
+	var bytes int64
+	err := k.eachBlock(func(_ *version.Handle, _ int, b *blocks.Reader) error {
+		bytes += b.Size()
+		return nil
+	})
+	if k.ScrubPeriod <= 0 {
+		return rate.NewLimiter(rate.Inf, scrubBurst), err
+	}
+	return rate.NewLimiter(rate.Limit(float64(max(bytes, scrubBurst))/(k.ScrubPeriod/2).Seconds()), scrubBurst), err
 }
 
 // eachBlock calls f for every block that is served.

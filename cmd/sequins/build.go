@@ -55,7 +55,7 @@ data. It removes that directory if it fails or is interrupted. The next build of
 the same DST replaces what one that was killed has left.
 
 The settings of the blocks are the defaults of sequins.conf, those of --config,
-or those of flags. [s3], [gs], [azure] and [hdfs] of --config hold for SRC. All
+or those of flags. [s3], [azure] and [hdfs] of --config hold for SRC. All
 cores are used; memory is that of a load.
 
 Exits with 1 if the build fails, and 2 for an invalid command line.`,
@@ -229,10 +229,10 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, usageError{fmt.Errorf("--db: the configuration has no [db.%s]", f.db)}
 	}
 	d := c.ForDB(db)
-	d.Partitioner, d.Compression = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.compression, d.Compression)
-	d.Key, d.Value, d.BlockSize = cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value), cmp.Or(config.Size(f.blockSize), d.BlockSize)
+	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
 	d.PartitionColumns = d.PartitionColumns || f.columns
 	c.DB = map[string]config.DB{db: d}
+	c.Storage.Compression, c.Storage.BlockSize = cmp.Or(f.compression, c.Storage.Compression), cmp.Or(config.Size(f.blockSize), c.Storage.BlockSize)
 	if f.memory != "" {
 		memory, err := config.ParseSize(f.memory)
 		if err != nil {

@@ -27,7 +27,7 @@ func TestBuild(t *testing.T) {
 	verifyDamaged(t, to)
 	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is occupied: it exists, and versions must not change")
 	conf := filepath.Join(dir, "sequins.conf")
-	writeFile(t, conf, "source = \"/nowhere\"\n[db.words]\ncompression = \"zstd\"\npartitioner = \"string\"\n")
+	writeFile(t, conf, "source = \"/nowhere\"\n[storage]\ncompression = \"zstd\"\n[db.words]\npartitioner = \"string\"\n")
 	sequins(t, "build", "--config", conf, "--db", "words", "--block-size", "8192", from, filepath.Join(dir, "built", "db", "2")).wants(t, exitOK)
 	manifest, err := os.ReadFile(filepath.Join(dir, "built", "db", "2", "_BLOCKS.json"))
 	expect.NoError(t, err)
@@ -104,7 +104,7 @@ func TestBuildUsage(t *testing.T) {
 		{[]string{"", from}, exitUsage, `sequins: SRC: "" is not the directory of a version`},
 		{[]string{"/", from}, exitUsage, `sequins: SRC: "/" is not the directory of a version`},
 		{[]string{"/a/healthz/1", from}, exitUsage, `sequins: SRC: "/a/healthz/1" is not`},
-		{[]string{"--compression", "best", from, "/nowhere/db/2"}, exitUsage, `sequins: db.db.compression: "best" is none of`},
+		{[]string{"--compression", "best", from, "/nowhere/db/2"}, exitUsage, `sequins: storage.compression: "best" is none of`},
 		{[]string{"--memory", "much", from, "/nowhere/db/2"}, exitUsage, `sequins: --memory: "much" is not a size`},
 		{[]string{"--partitioner", "x", from, "/nowhere/db/2"}, exitUsage, "sequins: db.db.partitioner: "},
 		{[]string{"--config", "/nowhere/sequins.conf", from, "/nowhere/db/2"}, exitFailure, "sequins: "},

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/source/gcs"
+	"sequins/internal/term"
 )
 
 func checkConfigCommand() *cobra.Command {
@@ -33,12 +33,12 @@ cannot be read is a warning, so the check works on other machines. Nothing is
 written or connected to. The source, the local store and the addresses are not
 checked.
 
-With --deep, the machine is checked, too, as the user and from the place where
-sequins will run: the source (a byte of a file is read), secrets, the local
-store and its space, the addresses, certificates, ZooKeeper and the other nodes,
-the receivers of events, spans and metrics, the limit of open files and the
-clock. Each check has a line, and 15 seconds. A file is made in the local store,
-and znodes in a transaction that removes them; nothing is left behind.
+With --deep, what the configuration refers to is tried, too, as the user and
+from the place where sequins will run: the source (a byte of a file is read),
+secrets, the local store, the addresses, certificates, ZooKeeper and the other
+nodes, and the receivers of events, spans and metrics. Each check has a line
+with the error of the thing itself, and 15 seconds. A file is made in the local
+store, and znodes in a transaction that removes them; nothing is left behind.
 
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
@@ -105,7 +105,8 @@ func checkConfigJSON(ctx context.Context, out io.Writer, path string, deep bool)
 	c, warnings, err := checkFile(path)
 	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
 	if err == nil && deep {
-		result.Checks, err = deepFindings(ctx, c)
+		result.Checks = runDeep(ctx, newDeep(ctx, c).checks())
+		_, err = judge(result.Checks)
 	}
 	result.Good, result.Errors = err == nil, problemsOf(err)
 	if perr := printJSON(out, result); perr != nil || err == nil {
@@ -126,7 +127,13 @@ func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep boo
 	}
 	n := len(warnings)
 	if deep {
-		more, err := printDeep(ctx, out, c)
+		all := runDeep(ctx, newDeep(ctx, c).checks())
+		for _, f := range all {
+			if _, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text)); err != nil {
+				return err
+			}
+		}
+		more, err := judge(all)
 		if err != nil {
 			return err
 		}
@@ -157,112 +164,75 @@ func checkFile(path string) (_ *config.Config, warnings []error, err error) {
 // readable.
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
-	for _, check := range []func(*config.Config) (warnings []error, err error){
-		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkAzureSecret, checkGoogleCredentials, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
-	} {
-		more, err := check(c)
-		warnings = append(warnings, more...)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	for _, err := range append(each(c.ReadSecrets()), checkTokens(c), checkRequestLog(c), checkCertificates(c)) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
-			continue
+		case errors.As(err, new(expiredError)):
+			warnings = append(warnings, err)
+		default:
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
 	return warnings, errors.Join(errs...)
 }
 
-func checkTokens(c *config.Config) ([]error, error) {
-	_, err := openTokens(c.Auth, slog.New(slog.DiscardHandler))
-	return nil, err
-}
-
-func checkWebhook(c *config.Config) ([]error, error) {
-	_, err := target(&c.Events)
-	return nil, err
-}
-
-func checkSourceSecret(c *config.Config) ([]error, error) {
-	_, err := s3Secret(&c.S3)
-	return nil, err
-}
-
-func checkAzureSecret(c *config.Config) ([]error, error) {
-	_, err := readAzureSecrets(&c.Azure)
-	return nil, err
-}
-
-func checkGoogleCredentials(c *config.Config) ([]error, error) {
-	if c.GS.CredentialsFile == "" {
-		return nil, nil
+// each returns the errors that are joined in one.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
+		return joined.Unwrap()
 	}
-	if err := gcs.CheckCredentials(c.GS.CredentialsFile); err != nil {
-		return nil, fmt.Errorf("gs.credentials_file: %w", err)
-	}
-	return nil, nil
+	return []error{err}
 }
 
-func checkPeerSecret(c *config.Config) ([]error, error) {
-	if !c.Sharding.Enabled {
-		return nil, nil
-	}
-	_, err := peerSecret(&c.Sharding)
-	return nil, err
-}
-
-func checkZone(c *config.Config) (warnings []error, err error) {
-	if !c.Sharding.Enabled {
-		return nil, nil
-	}
-	_, err = zone(&c.Sharding)
-	return nil, err
-}
-
-func checkZKAuth(c *config.Config) ([]error, error) {
-	if !c.Sharding.Enabled {
-		return nil, nil
-	}
-	_, err := zkAuth(&c.ZK)
-	return nil, err
+func checkTokens(c *config.Config) error {
+	_, err := openTokens(c.Auth, discard())
+	return err
 }
 
 // checkRequestLog checks that the file can exist. A start would create it.
-func checkRequestLog(c *config.Config) (warnings []error, err error) {
+func checkRequestLog(c *config.Config) error {
 	path := c.Debug.RequestLogFile
 	if !c.Debug.RequestLogEnable || path == "stdout" {
-		return nil, nil
+		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("debug.request_log_file: %s is a directory", path)
+		return fmt.Errorf("debug.request_log_file: %s is a directory", path)
 	}
 	dir, err := os.Stat(filepath.Dir(path))
 	if err == nil && !dir.IsDir() {
 		err = fmt.Errorf("%s is not a directory", filepath.Dir(path))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("debug.request_log_file: %w", err)
+		return fmt.Errorf("debug.request_log_file: %w", err)
 	}
-	return nil, nil
+	return nil
 }
 
-// checkCertificates checks the files of [tls]. An expired certificate is a warning if a start accepts
-// it, which it does without other nodes.
-func checkCertificates(c *config.Config) (warnings []error, err error) {
-	keys, err := openKeyring(c.TLS, slog.New(slog.DiscardHandler))
-	switch {
-	case err != nil || keys == nil:
-		return nil, err
-	case c.Sharding.Enabled:
+// expiredError is the error of a certificate with which a single node starts, and which clients refuse.
+type expiredError struct{ error }
+
+// checkCertificates checks the files of [tls].
+func checkCertificates(c *config.Config) error {
+	keys, err := openKeyring(c.TLS, discard())
+	if err != nil || keys == nil {
+		return err
+	}
+	if c.Sharding.Enabled {
 		host, err := advertisedHost(c.Sharding.AdvertisedHostname)
-		if err == nil {
-			err = keys.checkAs(host)
+		if err != nil {
+			return err
 		}
-		return nil, err
+		return keys.checkAs(host)
 	}
 	if err := keys.loaded.checkTime(time.Now()); err != nil {
-		warnings = append(warnings, err)
+		return expiredError{err}
 	}
-	return warnings, nil
+	return nil
 }
+
+// discard returns a logger that logs nothing.
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func errNoConfig() error {
 	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"sequins/cluster"
@@ -51,12 +50,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	})
 	*given = append(*given, closing(client.Close))
 	o.Reads.Proxy = client
-	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
-		return err
-	}
-	if s.Zone, err = zone(s); err != nil {
-		return err
-	}
+	o.Server.PeerSecret = s.Secret
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
@@ -65,7 +59,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
 			Weight: s.Weight, Zone: s.Zone,
 		},
-		MaxReplication: s.MaxReplication, MinReplication: s.MinReplication, Router: s.Role == "router",
+		MinReplication: s.MinReplication, Router: s.Role == "router",
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
@@ -97,36 +91,6 @@ func shardID(s *config.Sharding, host string) string {
 		return host
 	}
 	return s.ShardID
-}
-
-// peerSecret returns the secret of the cluster, or "" if there is none.
-func peerSecret(s *config.Sharding) (string, error) {
-	return readValue("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
-}
-
-// zone returns the zone of the node, or "" if there is none.
-func zone(s *config.Sharding) (string, error) {
-	return readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone)
-}
-
-// maxValue limits the file of a value, in bytes.
-const maxValue = 1 << 20
-
-// readValue returns a value, such as a secret, that is in the configuration, or in the file that a key of it names, which is
-// checked. Reading the file does not block on a pipe.
-func readValue(key, value, file string, check func(string) error) (string, error) {
-	if file == "" {
-		return value, nil
-	}
-	doc, err := config.ReadRegular(file, maxValue)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
-	}
-	value = strings.TrimSpace(string(doc))
-	if err := check(value); err != nil {
-		return "", fmt.Errorf("%s: what is in %s %w", key, file, err)
-	}
-	return value, nil
 }
 
 // peers returns the other members as they appear in the status.
@@ -243,11 +207,6 @@ func partitioners(c *config.Config) string {
 	return c.Partitioner + " " + string(text)
 }
 
-// zkAuth returns the user and the password for ZooKeeper, "" for none.
-func zkAuth(z *config.ZK) (string, error) {
-	return readValue("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
-}
-
 // zooKeeperOptions returns how ZooKeeper is reached.
 func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err error) {
 	var secure *tls.Config
@@ -257,12 +216,14 @@ func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err err
 			return o, err
 		}
 	}
-	auth, err := zkAuth(&c.ZK)
 	return zk.Options{
-		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
-		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
-	}, err
+		Servers: c.ZK.Servers, ConnectTimeout: connectTimeout(&c.ZK), SessionTimeout: c.ZK.SessionTimeout,
+		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: c.ZK.Auth, TLS: secure, Logger: log,
+	}, nil
 }
+
+// connectTimeout returns how long connecting to one server of ZooKeeper may take: a session survives some that do not answer.
+func connectTimeout(z *config.ZK) time.Duration { return max(z.SessionTimeout/10, time.Second) }
 
 func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
 	o, err := zooKeeperOptions(c, log)

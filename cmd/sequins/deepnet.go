@@ -7,186 +7,234 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"sequins/events"
+	"sequins/internal/human"
 	"sequins/store"
+	"sequins/zk"
 )
 
-// addressChecks try the addresses of the listeners.
-func (d *deep) addressChecks() []deepCheck {
-	var all []deepCheck
-	for _, a := range []struct{ key, address string }{{"bind", d.c.Bind}, {"debug.bind", d.c.Debug.Bind}, {"redis.bind", d.c.Redis.Bind}} {
-		if a.address != "" {
-			all = append(all, deepCheck{a.key, func(ctx context.Context) finding { return d.checkAddress(ctx, a.address) }})
-		}
+// checkAddress listens on an address for a moment. One that is in use may be in use by the sequins of this configuration.
+func (d *deep) checkAddress(key, address string) finding {
+	var opened closers
+	_, err := listen(key, address, &opened)
+	if owner := store.Owner(d.c.LocalStore); errors.Is(err, unix.EADDRINUSE) && owner != 0 {
+		return found("%s is in use, and so is the local store, by process %d", address, owner)
 	}
-	return all
+	if err = errors.Join(err, opened.Close()); err != nil {
+		return failed("%v", err)
+	}
+	return found("%s can be used", address)
 }
 
-// checkAddress binds an address for a moment. One that is in use may be in use by the sequins of this configuration.
-func (d *deep) checkAddress(ctx context.Context, address string) finding {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err == nil {
-		if err := ln.Close(); err != nil {
-			return failedBy(err)
-		}
-		return found("%s can be used", address)
+// probeTime is how long a server of ZooKeeper may take to begin a session.
+const probeTime = 5 * time.Second
+
+// ensemble is what the servers of ZooKeeper have said.
+type ensemble struct {
+	existed      bool
+	others       []string // addresses of the other nodes
+	withThisNode int      // number of nodes, with this one
+	unreachable  []error  // of single servers
+}
+
+// probeZooKeeper asks each server of ZooKeeper. The error is that of all, if none can be used.
+func (d *deep) probeZooKeeper(ctx context.Context) (e ensemble, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	o, err := zooKeeperOptions(d.c, nil)
+	if err != nil {
+		return e, err
 	}
+	reports, errs := make([]zk.ProbeReport, len(o.Servers)), make([]error, len(o.Servers))
+	var all sync.WaitGroup
+	for i, server := range o.Servers {
+		all.Go(func() {
+			one := o
+			one.Servers = []string{server}
+			reports[i], errs[i] = zk.Probe(ctx, one)
+		})
+	}
+	all.Wait()
+	for i, r := range reports {
+		if errs[i] != nil {
+			e.unreachable = append(e.unreachable, fmt.Errorf("%s: %w", o.Servers[i], errs[i]))
+			continue
+		}
+		e.existed, e.others = r.Existed, nil
+		for _, name := range r.Nodes {
+			if _, addr, err := zk.ParseNode(name); err == nil && addr != d.self() {
+				e.others = append(e.others, addr)
+			}
+		}
+		e.withThisNode = len(e.others) + 1
+	}
+	if e.withThisNode == 0 {
+		return e, errors.Join(e.unreachable...)
+	}
+	return e, nil
+}
+
+// self is the address by which other nodes know this one, "" if it is not known.
+func (d *deep) self() string {
+	host, err := advertisedHost(d.c.Sharding.AdvertisedHostname)
+	_, port, splitErr := net.SplitHostPort(d.c.Bind)
+	if err != nil || splitErr != nil {
+		return ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (d *deep) checkZooKeeper(context.Context) finding {
+	e, err := d.zk()
+	root := "/" + d.c.Sharding.ClusterName + "/v1"
 	switch {
-	case errors.Is(err, unix.EADDRINUSE):
-		return d.inUse(address)
-	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return failed("%s is no address of this machine: correct it, or use 0.0.0.0", address)
-	case errors.Is(err, unix.EACCES):
-		return failed("%s may not be used by this user: ports below 1024 need the capability CAP_NET_BIND_SERVICE", address)
+	case err != nil:
+		return failed("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	case len(e.unreachable) > 0:
+		return warned("%d of %s cannot be used: %v", len(e.unreachable), human.Plural(len(d.c.ZK.Servers), "server"), e.unreachable[0])
+	case e.existed:
+		return found("this node may create znodes below %s; other nodes there: %d", root, len(e.others))
 	}
-	return failedBy(err)
+	return found("this node may create %s; there is no such cluster yet", root)
 }
 
-// inUse finds out who listens on an address.
-func (d *deep) inUse(address string) finding {
-	_, port, _ := net.SplitHostPort(address)
-	n, err := net.LookupPort("tcp", port)
+// checkAdvertised resolves the advertised name, as other nodes do on their machines.
+func (d *deep) checkAdvertised(ctx context.Context) finding {
+	host, err := advertisedHost(d.c.Sharding.AdvertisedHostname)
 	if err != nil {
 		return failedBy(err)
 	}
-	owner := store.Owner(d.c.LocalStore)
-	switch listens, known := listensOn(owner, n); {
-	case owner != 0 && listens:
-		return found("%s is in use by process %d, the sequins of this local store", address, owner)
-	case owner != 0 && !known:
-		return warned("%s is in use, maybe by process %d, the sequins of this local store: run this as its user to be sure", address, owner)
-	}
-	return failed("%s is in use by another process: stop it (ss -ltnp sport = :%d shows it), or use another port", address, n)
-}
-
-// listensOn reports whether a process has a socket that listens on a port. known is false if that cannot be found out.
-func listensOn(pid, port int) (listens, known bool) {
-	sockets := listening(port)
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	files, err := os.ReadDir(dir)
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return false, false
+		return failedBy(err)
 	}
-	for _, f := range files {
-		if to, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil && sockets[to] {
-			return true, true
-		}
+	if !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		return warned("%s is %v, the loopback interface: on other machines that is themselves, or their DNS has another address (see /etc/hosts)", host, addrs)
 	}
-	return false, true
+	return found("%s is %v", host, addrs)
 }
 
-// listening returns the sockets that listen on a port, as links of /proc/<pid>/fd name them.
-func listening(port int) map[string]bool {
-	const listens = "0A" // TCP_LISTEN
-	sockets := make(map[string]bool)
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		doc, err := os.ReadFile(table)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(doc)) {
-			fields := strings.Fields(line)
-			if len(fields) < 10 || fields[3] != listens {
-				continue
-			}
-			_, hex, _ := strings.Cut(fields[1], ":")
-			if n, err := strconv.ParseUint(hex, 16, 16); err == nil && int(n) == port {
-				sockets["socket:["+fields[9]+"]"] = true
-			}
-		}
+const (
+	// maxSkew is the difference between clocks above which a warning is given. The clock of an answer has seconds.
+	maxSkew = 3 * time.Second
+	// maxNodesAsked limits the nodes that are asked.
+	maxNodesAsked = 50
+)
+
+// checkNodes asks the other nodes of the cluster whether they are alive, and compares their clocks with that of this machine.
+func (d *deep) checkNodes(ctx context.Context) finding {
+	e, err := d.zk()
+	if err != nil {
+		return warned("they are not known, as ZooKeeper cannot be used")
 	}
-	return sockets
+	if len(e.others) == 0 {
+		return found("there are none in ZooKeeper")
+	}
+	keys, err := readKeyring(d.c.TLS, discard())
+	if err != nil {
+		return failedBy(err)
+	}
+	transport, scheme := &http.Transport{DisableKeepAlives: true}, "http"
+	if keys != nil {
+		transport.TLSClientConfig, scheme = keys.client(), "https"
+	}
+	client := &http.Client{Timeout: checkTime / 3, Transport: transport}
+	asked := e.others[:min(len(e.others), maxNodesAsked)]
+	errs := make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, addr := range asked {
+		all.Go(func() { errs[i] = askNode(ctx, client, scheme+"://"+addr) })
+	}
+	all.Wait()
+	wrong := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(wrong) > 0 {
+		return warned("%d of %s: %v", len(wrong), human.Plural(len(asked), "node"), wrong[0])
+	}
+	if r := d.c.Sharding.Replication; r > e.withThisNode {
+		return warned("%s with this one cannot hold sharding.replication, %d, replicas of a partition", human.Plural(e.withThisNode, "node"), r)
+	}
+	return found("all %d answer", len(asked))
+}
+
+func askNode(ctx context.Context, client *http.Client, base string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/livez", nil)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // it was not read
+	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+	if took := time.Since(begin); err == nil && time.Since(theirs).Abs() > maxSkew+took {
+		return fmt.Errorf("the clock of %s differs from that of this machine by %s: synchronize both", base, time.Since(theirs).Round(time.Second))
+	}
+	return nil
 }
 
 // receiverChecks connect to those that are told events, spans and metrics. Nothing is sent to them.
 func (d *deep) receiverChecks() []deepCheck {
 	var all []deepCheck
-	if t, err := target(&d.c.Events); err == nil && t != nil {
-		all = append(all, deepCheck{"events.webhook", func(ctx context.Context) finding { return checkWebhookTarget(ctx, t) }})
-	}
-	if e := d.c.Tracing.OTLPEndpoint; e != "" {
-		all = append(all, deepCheck{"tracing.otlp_endpoint", func(ctx context.Context) finding {
-			return checkURL(ctx, e, os.Getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"))
+	add := func(key, value, ca string, dial func(ctx context.Context, value, ca string) error) {
+		if value == "" {
+			return
+		}
+		all = append(all, deepCheck{key, func(ctx context.Context) finding {
+			if err := dial(ctx, value, ca); err != nil {
+				return failedBy(err)
+			}
+			return found("it can be reached")
 		}})
 	}
-	if a := d.c.Datadog.URL; a != "" {
-		all = append(all, deepCheck{"datadog.url", func(ctx context.Context) finding { return checkAgent(ctx, a) }})
-	}
+	add("events.webhook", d.c.Events.Webhook, "", dialURL)
+	add("tracing.otlp_endpoint", d.c.Tracing.OTLPEndpoint, os.Getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"), dialURL)
+	add("datadog.url", d.c.Datadog.URL, "", dialAgent)
 	return all
 }
 
-func checkWebhookTarget(ctx context.Context, t *events.Target) finding {
-	return checkURL(ctx, t.URL, "")
-}
-
-// checkURL resolves and connects to the host of a URL, with TLS for https. It shows only the host, because the rest can hold a password.
-func checkURL(ctx context.Context, raw, ca string) finding {
+// dialURL connects to the host of a URL, with TLS for https. Its error shows only the host, because the rest can hold a password.
+func dialURL(ctx context.Context, raw, ca string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return failed("it is not a URL")
+		return errors.New("it is not a URL")
 	}
 	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
 	dial := new(net.Dialer).DialContext
 	if u.Scheme == "https" {
 		pool, err := readPool("OTEL_EXPORTER_OTLP_CERTIFICATE", ca)
 		if err != nil {
-			return failedBy(err)
+			return err
 		}
 		dial = (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}}).DialContext
 	}
 	conn, err := dial(ctx, "tcp", address)
 	if err != nil {
-		return failedBy(err)
+		return err
 	}
-	_ = conn.Close() // nothing was sent
-	return found("%s can be reached", address)
+	return conn.Close()
 }
 
-// checkAgent resolves the address of an agent, or looks for its socket. Whether it receives datagrams cannot be seen.
-func checkAgent(ctx context.Context, address string) finding {
+// dialAgent connects to an agent: resolves its name, or finds its socket. Whether it receives datagrams cannot be seen.
+func dialAgent(ctx context.Context, address, _ string) error {
+	network := "udp"
 	if path, socket := strings.CutPrefix(address, "unix://"); socket {
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			return failedBy(err)
-		case info.Mode()&os.ModeSocket == 0:
-			return failed("%s is no socket", path)
-		}
-		return found("%s is a socket", path)
+		network, address = "unixgram", path
 	}
-	host, _, err := net.SplitHostPort(address)
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
-		return failedBy(err)
+		return err
 	}
-	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-		return failedBy(err)
-	}
-	return found("%s can be resolved; datagrams have no answer", address)
-}
-
-// leastDescriptors is the limit of open files below which a node can hardly serve.
-const leastDescriptors = 4096
-
-func (d *deep) checkDescriptors(context.Context) finding {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return failedBy(err)
-	}
-	most := maxConnections(d.c.MaxConnections)
-	text := fmt.Sprintf("this shell may have %d files open, and %d connections with that; systemd and containers have limits of their own", limit.Cur, most)
-	switch {
-	case limit.Cur < leastDescriptors:
-		return warned("%s: raise it (ulimit -n, LimitNOFILE)", text)
-	case uint64(most) > limit.Cur/4*3:
-		return warned("%s: max_connections leaves too few for blocks and other nodes", text)
-	}
-	return found("%s", text)
+	return conn.Close()
 }

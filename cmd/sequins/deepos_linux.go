@@ -1,13 +1,9 @@
 package main
 
-import (
-	"context"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// unfit are file systems that are hardly meant to hold a store, by their magic numbers.
-var unfit = map[int64]string{
+// unfitKinds are file systems that are hardly meant to hold a store, by their magic numbers.
+var unfitKinds = map[int64]string{
 	unix.TMPFS_MAGIC:           "tmpfs, which is memory: it counts as memory of the machine or the container, and is lost at a restart",
 	unix.RAMFS_MAGIC:           "ramfs, which is memory without a limit",
 	unix.NFS_SUPER_MAGIC:       "nfs: each read of a block is a request to a server; use a local disk",
@@ -20,29 +16,7 @@ var unfit = map[int64]string{
 	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs: in a container it is lost with the container; use a volume",
 }
 
-// statDisk returns the file system of a directory.
-func statDisk(dir string) (disk, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return disk{}, err
-	}
-	return disk{
-		bytes: inBytes(s.Blocks, float64(s.Bsize)), free: inBytes(s.Bavail, float64(s.Bsize)),
-		unfit: unfit[int64(s.Type)], //nolint:unconvert // its type differs between architectures
-	}, nil
-}
-
-func inBytes(blocks uint64, size float64) int64 { return int64(min(float64(blocks)*size, 1<<62)) }
-
-// checkClock reports whether the kernel's clock is synchronized. Tickets of Kerberos, signatures of S3 and certificates depend on it.
-func checkClock(context.Context) finding {
-	var t unix.Timex
-	state, err := unix.Adjtimex(&t)
-	if err != nil {
-		return warned("whether it is synchronized is not known: %v", err)
-	}
-	if state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0 {
-		return warned("the kernel's clock is not synchronized: run an NTP client (timedatectl and chronyc tracking show its state)")
-	}
-	return found("it is synchronized")
+// unfit says what a file system is and why it is hardly meant to hold a store, "" if it may.
+func unfit(s *unix.Statfs_t) string {
+	return unfitKinds[int64(s.Type)] //nolint:unconvert // its type differs between architectures
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
+	"sequins/datafile"
 	"sequins/internal/human"
+	"sequins/load"
 	"sequins/source"
 )
 
@@ -15,91 +18,41 @@ import (
 func (d *deep) checkSource(ctx context.Context) finding {
 	src, err := d.source()
 	if err != nil {
-		return failed("%v%s", err, d.sourceAdvice(err))
+		return failedBy(err)
 	}
 	as, err := source.Identity(ctx, src)
 	if err != nil {
-		return failed("%v%s", err, d.sourceAdvice(err))
+		return failedBy(err)
 	}
 	if as != "" {
 		as = ", as " + as
 	}
-	dbs, err := source.Databases(ctx, src)
+	newest, err := d.newest()
 	if err != nil {
-		return failed("its databases cannot be listed%s: %v%s", as, err, d.sourceAdvice(err))
+		return failedBy(fmt.Errorf("its databases cannot be listed%s: %w", as, err))
 	}
-	if len(dbs) == 0 {
+	if newest.dbs == 0 {
 		return warned("%s has no databases%s: is it the right place, and mounted?", d.c.Source, as)
 	}
-	read, err := readOneByte(ctx, src, dbs)
-	switch {
-	case read == "" && err != nil:
-		return failed("%s, and no file can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, d.sourceAdvice(err))
+	dbs := human.Plural(newest.dbs, "database")
+	read, err := newest.readByte(ctx, src)
+	switch err = errors.Join(newest.unread, err); {
+	case err != nil && read == "":
+		return failedBy(fmt.Errorf("%s, and no file can be read%s: %w", dbs, as, err))
 	case err != nil:
-		return warned("%s, of which not all can be read%s: %v%s", human.Plural(len(dbs), "database"), as, err, d.sourceAdvice(err))
+		return warned("%s, of which not all can be read%s: %v", dbs, as, err)
 	case read == "":
-		return warned("%s without a file to read%s", human.Plural(len(dbs), "database"), as)
+		return warned("%s without a file to read%s", dbs, as)
 	}
-	return found("%s; %s can be read%s", human.Plural(len(dbs), "database"), read, as)
+	return found("%s; %s can be read%s", dbs, read, as)
 }
 
-// maxTried limits the databases in which a file to read is looked for.
-const maxTried = 20
-
-// readOneByte reads the first byte of a file of the first database that has one, and returns the path of the file. The error is the first one,
-// if there was any.
-func readOneByte(ctx context.Context, src source.Source, dbs []string) (path string, first error) {
-	for _, db := range dbs[:min(len(dbs), maxTried)] {
-		path, err := readIn(ctx, src, db)
-		if first == nil {
-			first = err
-		}
-		if path != "" || ctx.Err() != nil {
-			return path, first
-		}
-	}
-	return "", first
-}
-
-func readIn(ctx context.Context, src source.Source, db string) (path string, err error) {
-	versions, err := source.Versions(ctx, src, db)
-	if err != nil {
-		return "", fmt.Errorf("the versions of %s: %w", db, err)
-	}
-	for _, version := range slices.Backward(versions) {
-		contents, err := src.Contents(ctx, db, version)
-		if err != nil {
-			return "", fmt.Errorf("the files of %s: %w", src.Path(db, version), err)
-		}
-		for _, f := range contents.Files {
-			if f.Size == 0 {
-				continue
-			}
-			if err := readByte(ctx, src, db, version, f); err != nil {
-				return "", err
-			}
-			return src.Path(db, version) + "/" + f.Name, nil
-		}
-	}
-	return "", nil
-}
-
-func readByte(ctx context.Context, src source.Source, db, version string, f source.File) error {
-	r, err := src.Open(ctx, db, version, f, source.ReadOptions{})
-	if err != nil {
-		return err
-	}
-	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
-		return errors.Join(fmt.Errorf("reading %s/%s: %w", src.Path(db, version), f.Name, err), r.Close())
-	}
-	_ = r.Close() // a close before the end may say that the rest was not read
-	return nil
-}
-
-// sourceSizes are the sizes of the newest versions in the source.
-type sourceSizes struct {
-	newest map[string]newestVersion // by database
+// newestVersions are the newest versions of the databases in the source.
+type newestVersions struct {
+	dbs    int                      // how many databases there are
+	byDB   map[string]newestVersion // of those that have a version, and were looked at
 	left   int                      // databases that were not looked at
+	unread error                    // of the first database that cannot be listed
 }
 
 type newestVersion struct {
@@ -107,32 +60,36 @@ type newestVersion struct {
 	files []source.File
 }
 
-// maxMeasured limits the databases that are measured.
-const maxMeasured = 2000
+// maxListed limits the databases that are listed.
+const maxListed = 2000
 
-// measureSource lists the files of the newest version of each database.
-func (d *deep) measureSource(ctx context.Context) (sizes sourceSizes, err error) {
+// listNewest lists the files of the newest version of each database.
+func (d *deep) listNewest(ctx context.Context) (all newestVersions, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	src, err := d.source()
 	if err != nil {
-		return sizes, err
+		return all, err
 	}
 	dbs, err := source.Databases(ctx, src)
 	if err != nil {
-		return sizes, err
+		return all, err
 	}
-	sizes.newest = make(map[string]newestVersion)
+	all.dbs, all.byDB = len(dbs), make(map[string]newestVersion)
 	for i, db := range dbs {
-		if i == maxMeasured || ctx.Err() != nil {
-			sizes.left = len(dbs) - i
-			return sizes, nil
+		if i == maxListed || ctx.Err() != nil {
+			all.left = len(dbs) - i
+			break
 		}
-		if newest, err := newestOf(ctx, src, db); err == nil && newest.name != "" { // that it cannot be read is another check
-			sizes.newest[db] = newest
+		newest, err := newestOf(ctx, src, db)
+		if err != nil && all.unread == nil {
+			all.unread = err
+		}
+		if err == nil && newest.name != "" {
+			all.byDB[db] = newest
 		}
 	}
-	return sizes, nil
+	return all, nil
 }
 
 func newestOf(ctx context.Context, src source.Source, db string) (newest newestVersion, err error) {
@@ -144,4 +101,83 @@ func newestOf(ctx context.Context, src source.Source, db string) (newest newestV
 	contents, err := src.Contents(ctx, db, newest.name)
 	newest.files = contents.Files
 	return newest, err
+}
+
+// dataFile returns the first data file of a version that is not empty, nil if there is none.
+func (v newestVersion) dataFile() *source.File {
+	i := slices.IndexFunc(v.files, func(f source.File) bool { return f.Size > 0 && !load.IsLogIndex(f.Name) })
+	if i < 0 {
+		return nil
+	}
+	return &v.files[i]
+}
+
+// readByte reads the first byte of a file of one database, and returns its path, "" if there is none.
+func (all newestVersions) readByte(ctx context.Context, src source.Source) (path string, err error) {
+	for _, db := range slices.Sorted(maps.Keys(all.byDB)) {
+		version := all.byDB[db]
+		f := version.dataFile()
+		if f == nil {
+			continue
+		}
+		path := src.Path(db, version.name) + "/" + f.Name
+		r, err := src.Open(ctx, db, version.name, *f, source.ReadOptions{})
+		if err != nil {
+			return "", err
+		}
+		_, err = io.ReadFull(r, make([]byte, 1))
+		_ = r.Close() // a close before the end may say that the rest was not read
+		if err != nil {
+			return "", fmt.Errorf("reading %s: %w", path, err)
+		}
+		return path, nil
+	}
+	return "", nil
+}
+
+// checkFields opens a data file of the newest version of each database, and finds the fields that are configured for it.
+func (d *deep) checkFields(ctx context.Context) finding {
+	src, serr := d.source()
+	newest, err := d.newest()
+	if serr != nil || err != nil {
+		return warned("no file was opened, as the source cannot be read")
+	}
+	checked := 0
+	var wrong []error
+	for _, db := range slices.Sorted(maps.Keys(newest.byDB)) {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := d.findFields(ctx, src, db, newest.byDB[db]); err != nil {
+			wrong = append(wrong, err)
+		}
+		checked++
+	}
+	rest := ""
+	if left := newest.left + len(newest.byDB) - checked; left > 0 {
+		rest = fmt.Sprintf("; %s were not looked at", human.Plural(left, "database"))
+	}
+	if len(wrong) > 0 {
+		const most = 5
+		return failed("%d of %d databases cannot be loaded: %v%s", len(wrong), checked, errors.Join(wrong[:min(len(wrong), most)]...), rest)
+	}
+	return found("a file of the newest version of %s has what is configured%s", human.Plural(checked, "database"), rest)
+}
+
+// findFields opens the first data file of a version that is not empty.
+func (d *deep) findFields(ctx context.Context, src source.Source, db string, newest newestVersion) error {
+	file := newest.dataFile()
+	if file == nil {
+		return nil
+	}
+	c := d.c.ForDB(db)
+	at := datafile.InSource(ctx, src, db, newest.name, *file, newest.files)
+	if kind, err := at.Sniff(); err != nil || kind != datafile.Avro && kind != datafile.Parquet {
+		return err
+	}
+	f, err := datafile.Open(at, datafile.Options{Fields: load.Fields{Key: c.Key, Value: c.Value}, PartitionColumns: c.PartitionColumns})
+	if err != nil {
+		return load.ExplainKey(err, db)
+	}
+	return f.Close()
 }

@@ -16,14 +16,13 @@ import (
 type loadSource struct {
 	Source string
 	S3     config.S3
-	GS     config.GS
 	Azure  config.Azure
 	HDFS   config.HDFS
 }
 
 // loadLauncher returns a launcher of load processes that read from the configured source.
 func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.GS, c.Azure, c.HDFS}, Reuse: true}
+	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.Azure, c.HDFS}, Reuse: true}
 }
 
 // loadWorkerCommand is the command of a load process, which only a node starts.
@@ -47,5 +46,5 @@ func openLoadSource(ctx context.Context, spec json.RawMessage) (source.Source, e
 	if err := json.Unmarshal(spec, &s); err != nil {
 		return nil, err
 	}
-	return openSource(ctx, &config.Config{Source: s.Source, S3: s.S3, GS: s.GS, Azure: s.Azure, HDFS: s.HDFS})
+	return openSource(ctx, &config.Config{Source: s.Source, S3: s.S3, Azure: s.Azure, HDFS: s.HDFS})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sequins/config"
-	"sequins/events"
 )
 
 // A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on a goroutine of their own: what they read may
@@ -138,9 +137,8 @@ func (r *reloader) isStopping() bool {
 type rereading struct {
 	fresh    config.Config
 	warnings []*config.Warning
-	target   *events.Target
 
-	unopened, invalid, unread, untargeted error // of the request log, the configuration, the tokens, and [events]
+	unopened, invalid, unread error // of the request log, the configuration with its secrets, and the tokens
 }
 
 // read reads all files. It may hang.
@@ -162,7 +160,7 @@ func (r *reloader) read() (got rereading) {
 		got.unread = t.reload(true)
 	}
 	if got.invalid == nil {
-		got.target, got.untargeted = target(&got.fresh.Events)
+		got.invalid = got.fresh.ReadSecrets()
 	}
 	return got
 }
@@ -180,8 +178,8 @@ func (r *reloader) apply(got *rereading) (restart []string, err error) {
 	} else {
 		restart = r.applyConfig(got)
 	}
-	err = errors.Join(got.invalid, got.untargeted, got.unopened)
-	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.untargeted, got.unread) == nil)
+	err = errors.Join(got.invalid, got.unopened)
+	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.unread) == nil)
 	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
 	return restart, errors.Join(err, got.unread)
@@ -206,10 +204,6 @@ func (r *reloader) applyConfig(got *rereading) []string {
 	r.serving.alike.set(r.running)
 	r.serving.node.Apply(reloadable(r.running))
 	r.serving.node.NeedsRestart(left)
-	if got.untargeted != nil {
-		r.log.Error("reload: events are sent as before", "error", got.untargeted)
-	} else {
-		r.serving.events.SetTarget(got.target)
-	}
+	r.serving.events.SetTarget(target(&r.running.Events))
 	return left
 }

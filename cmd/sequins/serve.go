@@ -120,6 +120,9 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := c.ReadSecrets(); err != nil {
+		return err
+	}
 	log, level := newLogger(stderr, c.Log)
 	for _, w := range warnings {
 		log.Warn("configuration: " + w.Error())
@@ -226,9 +229,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
 		return nil, err
 	}
-	if err := s.openEvents(&c, &o); err != nil {
-		return nil, err
-	}
+	s.openEvents(&c, &o)
 	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
 		return nil, err
 	}
@@ -245,7 +246,6 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,
 		ScrubPeriod:      c.ScrubPeriod,
-		ScrubRate:        float64(c.ScrubBandwidth),
 		Build:            buildName(),
 		Metrics:          metrics.New(),
 		Logger:           log,
@@ -253,13 +253,13 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	}
 	o.Metrics.Process.SetBuild(o.Build)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
-	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
+	o.Reads.MaxBatchBytes = int64(c.Batch.MaxBytes)
 	o.Reads.CacheBytes = int64(c.Cache.Bytes)
-	o.Reads.MaxScans = c.Scan.MaxConcurrent
+	o.Reads.MaxScans = config.MaxScans()
 	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
 		o.Redis.Idle = -1 // no limit
 	}
-	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
+	o.Debug.Pprof = c.Debug.Pprof
 	return o
 }
 
@@ -388,7 +388,7 @@ func reloadable(c config.Config) node.Reloadable {
 		Turn:                 terms(&c),
 		MinFreeDisk:          minFreeDisk(&c),
 		FromPeers:            c.Load.FromPeers,
-		PeerLimits:           transfer.Limits{Streams: c.Load.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
+		PeerLimits:           transfer.Limits{Streams: config.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
@@ -401,13 +401,15 @@ func reloadable(c config.Config) node.Reloadable {
 	}
 }
 
+// leastEncoded is the least number of bytes of an answer that is compressed: below it, compression takes more time than it saves.
+const leastEncoded = 1 << 10
+
 // delivery returns how answers are delivered.
 func delivery(c *config.Config) server.Delivery {
-	d := server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: int64(c.HTTP.CompressionMinSize),
-		Caching:   server.Caching{Found: c.HTTP.CacheControl, Absent: c.HTTP.CacheControlAbsent},
-		CachingOf: make(map[string]server.Caching, len(c.DB))}
+	d := server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: leastEncoded,
+		Caching: c.HTTP.CacheControl, CachingOf: make(map[string]string, len(c.DB))}
 	for name, db := range c.DB {
-		d.CachingOf[name] = server.Caching{Found: db.CacheControl, Absent: db.CacheControlAbsent}
+		d.CachingOf[name] = db.CacheControl
 	}
 	return d
 }
@@ -428,7 +430,7 @@ func rules(g config.Gate) gate.Rules {
 // loadOptions returns the load options of a database.
 func loadOptions(c *config.Config, db string) load.Options {
 	d := c.ForDB(db)
-	compression, err := blocks.ParseCompression(d.Compression)
+	compression, err := blocks.ParseCompression(c.Storage.Compression)
 	if err != nil {
 		// The configuration was checked against the same names, which a test holds together.
 		compression = blocks.Snappy
@@ -436,7 +438,7 @@ func loadOptions(c *config.Config, db string) load.Options {
 	return load.Options{
 		Memory:          int64(c.Load.Memory),
 		Compression:     compression,
-		BlockSize:       int(d.BlockSize),
+		BlockSize:       int(c.Storage.BlockSize),
 		Throttle:        c.ThrottleLoads,
 		RequireSuccess:  d.RequireSuccessFile == config.RequireTrue,
 		AllowEmpty:      d.AllowEmpty,

@@ -57,7 +57,6 @@ write_buffer_size = 4096
 [debug]
 bind = "127.0.0.1:0"
 pprof = true
-expvars = false
 request_log_enable = true
 request_log_file = %q
 [db.products]
@@ -70,7 +69,7 @@ content_type = "application/json"
 		t.Errorf("content type %q", resp.Header.Get("Content-Type"))
 	}
 	debug := &served{process: s.process, base: "http://" + s.waitFor(`msg="serving metrics" address=(\S+)`)[1]}
-	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/vars": 404} {
+	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/vars": 200} {
 		if resp, _ := debug.get(path); resp.StatusCode != want {
 			t.Errorf("%s of the debug listener: %s, want %d", path, resp.Status, want)
 		}
@@ -216,29 +215,35 @@ func TestOneLineErrors(t *testing.T) {
 
 // The words and limits that the configuration accepts are those of the packages that they go to.
 func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
-	for _, name := range config.Compressions {
+	for _, name := range config.Words("storage.compression") {
 		if c, err := blocks.ParseCompression(name); err != nil || c.String() != name {
 			t.Errorf("compression %s: %v, %v", name, c, err)
 		}
 	}
-	if !slices.Equal(config.Codings, server.Codings) {
-		t.Errorf("codings %v, and of the server %v", config.Codings, server.Codings)
+	if !slices.Equal(config.Words("http.compression"), server.Codings) {
+		t.Errorf("codings %v, and of the server %v", config.Words("http.compression"), server.Codings)
 	}
-	for _, name := range config.Partitioners {
+	for _, name := range config.Words("partitioner") {
 		if p, err := shard.ParsePartitioner(name); name != "auto" && (err != nil || p.String() != name) {
 			t.Errorf("partitioner %s: %v, %v", name, p, err)
 		}
 	}
-	if config.MinBlockSize != blocks.MinBlockSize || config.MaxBlockSize != blocks.MaxBlockSize || config.Default().Storage.BlockSize != blocks.DefaultBlockSize {
+	small := config.Default()
+	small.Source, small.Storage.BlockSize = "/d", blocks.MinBlockSize-1
+	if small.Validate() == nil {
+		t.Error("blocks are smaller than blocks allows")
+	}
+	if small.Storage.BlockSize++; small.Validate() != nil || config.MaxBlockSize != blocks.MaxBlockSize || config.Default().Storage.BlockSize != blocks.DefaultBlockSize {
 		t.Error("the limits of block_size differ from those of blocks")
 	}
 	c := config.Default()
-	c.DB = map[string]config.DB{"x": {Compression: "zstd", BlockSize: 512, RequireSuccessFile: config.RequireTrue, Partitioner: "spark", AllowEmpty: true}}
+	c.DB = map[string]config.DB{"x": {RequireSuccessFile: config.RequireTrue, Partitioner: "spark", AllowEmpty: true}}
+	c.Storage = config.Storage{Compression: "zstd", BlockSize: 512}
 	x, other := loadOptions(&c, "x"), loadOptions(&c, "other")
 	if x.Compression != blocks.Zstd || x.BlockSize != 512 || !x.RequireSuccess || !x.AllowEmpty || x.Partitioner != "spark" || x.Memory != 256<<20 {
 		t.Errorf("options of a database of its own: %+v", x)
 	}
-	if other.Compression != blocks.Snappy || other.BlockSize != 4096 || other.RequireSuccess || other.AllowEmpty || other.Partitioner != "auto" {
+	if other.Compression != blocks.Zstd || other.BlockSize != 512 || other.RequireSuccess || other.AllowEmpty || other.Partitioner != "auto" {
 		t.Errorf("options of any other database: %+v", other)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,17 +15,20 @@ import (
 	"sequins/source/s3"
 )
 
-// openSource returns the configured source, without accessing it.
+// retries is how often a request to an object store is repeated before a load fails, which is tried again later.
+const retries = 3
+
+// openSource returns the configured source, without accessing it. It reads the files of its secrets.
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
-		src, err = openS3(ctx, c.Source, &c.S3)
+		src, err = openS3(ctx, c)
 	case scheme == "gs":
-		src, err = gcs.New(gcsOptions(c.Source, &c.GS))
+		src, err = gcs.New(gcsOptions(c.Source))
 	case slices.Contains(azure.Schemes, scheme):
-		src, err = openAzure(c.Source, &c.Azure)
+		src, err = openAzure(c)
 	case scheme == "hdfs":
-		src, err = openHDFS(c.Source, &c.HDFS)
+		src, err = hdfs.New(hdfsOptions(c.Source, &c.HDFS))
 	default:
 		src, err = local.New(c.Source)
 	}
@@ -36,13 +38,12 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 	return src, nil
 }
 
-func openS3(ctx context.Context, source string, s *config.S3) (*s3.Source, error) {
-	secret, err := s3Secret(s)
-	if err != nil {
+func openS3(ctx context.Context, c *config.Config) (*s3.Source, error) {
+	if err := c.ReadSecrets("s3"); err != nil {
 		return nil, err
 	}
-	o := s3Options(source, s)
-	o.SecretAccessKey = secret
+	o := s3Options(c.Source, &c.S3)
+	o.SecretAccessKey = c.S3.SecretAccessKey
 	return s3.New(ctx, o)
 }
 
@@ -54,74 +55,29 @@ func s3Options(source string, s *config.S3) s3.Options {
 		AccessKeyID: s.AccessKeyID,
 		Endpoint:    s.Endpoint,
 		PathStyle:   s.PathStyle,
-		MaxRetries:  s.MaxRetries,
+		MaxRetries:  retries,
 	}
 }
 
-func gcsOptions(source string, g *config.GS) gcs.Options {
-	return gcs.Options{URL: source, CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, MaxRetries: g.MaxRetries}
-}
-
-func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
-	return hdfs.New(hdfsOptions(source, h))
-}
+// gcsOptions returns the options of a source in Google Cloud Storage, whose credentials are those of the environment.
+func gcsOptions(source string) gcs.Options { return gcs.Options{URL: source, MaxRetries: retries} }
 
 func hdfsOptions(source string, h *config.HDFS) hdfs.Options {
 	return hdfs.Options{
-		URL:               source,
-		ConfigDir:         h.ConfigDir,
-		User:              h.User,
-		Principal:         h.Principal,
-		Keytab:            h.Keytab,
-		CredentialCache:   h.CredentialCache,
-		Krb5Conf:          h.Krb5Conf,
-		NamenodePrincipal: h.NamenodePrincipal,
-		Protection:        h.DataTransferProtection,
-		Timeout:           h.Timeout,
-		RetryFor:          h.RetryFor,
+		URL:       source,
+		ConfigDir: h.ConfigDir,
+		Principal: h.Principal,
+		Keytab:    h.Keytab,
 	}
 }
 
-func openAzure(source string, a *config.Azure) (*azure.Source, error) {
-	o, err := azureOptions(source, a)
-	if err != nil {
+func openAzure(c *config.Config) (*azure.Source, error) {
+	if err := c.ReadSecrets("azure"); err != nil {
 		return nil, err
 	}
-	return azure.New(o)
+	return azure.New(azureOptions(c.Source, &c.Azure))
 }
 
-func azureOptions(source string, a *config.Azure) (azure.Options, error) {
-	secrets, err := readAzureSecrets(a)
-	return azure.Options{
-		URL:              source,
-		Account:          a.Account,
-		AccountKey:       secrets.key,
-		SASToken:         secrets.sas,
-		ConnectionString: secrets.connection,
-		Endpoint:         a.Endpoint,
-		MaxRetries:       a.MaxRetries,
-	}, err
-}
-
-// s3Secret returns the secret of the access key, "" if the configuration has none.
-func s3Secret(s *config.S3) (string, error) {
-	return readValue("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, notEmpty)
-}
-
-// azureSecrets are the secrets of [azure]; at most one is not empty.
-type azureSecrets struct{ key, sas, connection string }
-
-func readAzureSecrets(a *config.Azure) (s azureSecrets, err error) {
-	var errs [3]error
-	s.key, errs[0] = readValue("azure.account_key_file", a.AccountKey, a.AccountKeyFile, config.CheckAccountKey)
-	s.sas, errs[1] = readValue("azure.sas_token_file", a.SASToken, a.SASTokenFile, config.CheckSASToken)
-	s.connection, errs[2] = readValue("azure.connection_string_file", a.ConnectionString, a.ConnectionStringFile, config.CheckConnectionString)
-	return s, errors.Join(errs[:]...)
-}
-
-func notEmpty(secret string) error {
-	if secret == "" {
-		return errors.New("is empty")
-	}
-	return nil
+func azureOptions(source string, a *config.Azure) azure.Options {
+	return azure.Options{URL: source, AccountKey: a.AccountKey, SASToken: a.SASToken, Endpoint: a.Endpoint, MaxRetries: retries}
 }

@@ -5,19 +5,12 @@ import (
 	"testing"
 
 	"sequins/config"
-	"sequins/source/hdfs"
 )
-
-// What the configuration says of a source's defaults is what they are.
-func TestSourceDefaults(t *testing.T) {
-	if c := config.Default().HDFS; c.Timeout != hdfs.DefaultTimeout || c.RetryFor != hdfs.DefaultRetryFor {
-		t.Errorf("%+v, want %v and %v", c, hdfs.DefaultTimeout, hdfs.DefaultRetryFor)
-	}
-}
 
 // Each form of a source is one for the configuration and wherever a source is opened.
 func TestForms(t *testing.T) {
 	const azure = "@account.dfs.core.windows.net/prefix"
+	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
 	for form, want := range map[string]string{
 		"s3://bucket/prefix":     "s3://bucket/prefix/db/1",
 		"s3a://bucket/prefix":    "s3://bucket/prefix/db/1",
@@ -33,7 +26,7 @@ func TestForms(t *testing.T) {
 		"file:///prefix":         "/prefix/db/1",
 	} {
 		c := config.Default()
-		c.Source, c.S3.Region, c.Azure.Account = form, "r", "account"
+		c.Source, c.S3.Region = form, "r"
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", form, err)
 		}

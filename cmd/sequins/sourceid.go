@@ -51,13 +51,9 @@ func locate(c *config.Config) (string, error) {
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
 		return s3.Location(context.Background(), s3Options(c.Source, &c.S3))
 	case scheme == "gs":
-		return gcs.Location(gcsOptions(c.Source, &c.GS))
+		return gcs.Location(gcsOptions(c.Source))
 	case slices.Contains(azure.Schemes, scheme):
-		o, err := azureOptions(c.Source, &c.Azure)
-		if err != nil {
-			return "", err
-		}
-		return azure.Location(o)
+		return azure.Location(azureOptions(c.Source, &c.Azure))
 	case scheme == "hdfs":
 		return hdfs.Location(hdfsOptions(c.Source, &c.HDFS))
 	case strings.Contains(c.Source, "://") && !strings.EqualFold(scheme, "file"):

@@ -38,6 +38,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	a := &authority{t: t, dir: t.TempDir()}
 	a.issue(name, func(c *x509.Certificate) {
 		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+		c.NotAfter = time.Now().AddDate(1, 0, 0)
 	})
 	return a
 }

@@ -104,7 +104,7 @@ func parseURL(o Options) (p place, err error) {
 	if u.User == nil {
 		p.container, p.account = u.Host, cmp.Or(o.Account, variable("AZURE_STORAGE_ACCOUNT"))
 		if p.account == "" && o.ConnectionString == "" && (o.AccountKey != "" || o.SASToken != "" || variable("AZURE_STORAGE_CONNECTION_STRING") == "") {
-			return p, fmt.Errorf("%q does not name the account: write abfss://container@account.dfs.core.windows.net/path, or set account in [azure]", o.URL)
+			return p, fmt.Errorf("%q does not name the account: write abfss://container@account.dfs.core.windows.net/path, or set AZURE_STORAGE_ACCOUNT", o.URL)
 		}
 		p.endpoint = cmp.Or(p.endpoint, "https://"+p.account+"."+defaultSuffix)
 		return p, p.check()

@@ -110,7 +110,7 @@ func parseURL(raw string) (bucket, root string, err error) {
 	case u.Scheme != "gs" || u.Host == "":
 		return "", "", fmt.Errorf("%q is not of the form gs://bucket/prefix", raw)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source must be of the form gs://bucket/prefix: set credentials_file for credentials")
+		return "", "", errors.New("a source must be of the form gs://bucket/prefix: set GOOGLE_APPLICATION_CREDENTIALS for credentials")
 	}
 	return u.Host, u.Path, nil
 }

@@ -122,15 +122,6 @@ func (t *tokens) find() (oauth2.TokenSource, string, error) {
 	return found.TokenSource, describe(doc, t.file), nil
 }
 
-// CheckCredentials checks the form of a file of credentials.
-func CheckCredentials(file string) error {
-	doc, err := readFile(file)
-	if err == nil {
-		_, err = parse(context.Background(), file, doc)
-	}
-	return objects.Redact(err)
-}
-
 func parse(ctx context.Context, file string, doc []byte) (*google.Credentials, error) {
 	var head struct {
 		Type google.CredentialsType `json:"type"`

@@ -128,9 +128,7 @@ func (r *rendering) checkMounts(t *testing.T, c config.Config) {
 		volumes = append(volumes, v.Metadata.Name)
 	}
 	for _, v := range r.pod.Volumes {
-		if v.Name != "api-server" { // of the init container
-			volumes = append(volumes, v.Name)
-		}
+		volumes = append(volumes, v.Name)
 		if v.Name == "secrets" {
 			for _, s := range v.Projected.Sources {
 				for _, i := range s.Secret.Items {
@@ -148,10 +146,15 @@ func (r *rendering) checkMounts(t *testing.T, c config.Config) {
 	for _, m := range used {
 		paths = append(paths, m[1])
 	}
+	for _, e := range r.c.Env {
+		if strings.HasPrefix(e.Value, "/etc/sequins-secrets/") {
+			paths = append(paths, e.Value)
+		}
+	}
 	slices.Sort(paths)
 	slices.Sort(given)
 	if !slices.Equal(slices.Compact(paths), given) {
-		t.Errorf("sequins.conf names %v, the Secrets have %v", paths, given)
+		t.Errorf("sequins.conf and the environment name %v, the Secrets have %v", paths, given)
 	}
 }
 
@@ -313,7 +316,7 @@ func (r *rendering) checkSecurity(t *testing.T) {
 	if !p.RunAsNonRoot || p.SeccompProfile.Type != "RuntimeDefault" || r.pod.AutomountServiceAccountToken || r.pod.EnableServiceLinks {
 		t.Errorf("the pod: %+v", p)
 	}
-	for _, c := range slices.Concat(r.pod.InitContainers, r.pod.Containers) {
+	for _, c := range r.pod.Containers {
 		s := c.SecurityContext
 		if s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 			t.Errorf("%s: %+v", c.Name, s)

@@ -96,7 +96,7 @@ type Pod struct {
 		FSGroupChangePolicy            string
 		SeccompProfile                 struct{ Type string }
 	}
-	InitContainers, Containers []Container
+	Containers []Container
 	Volumes                    []Volume
 
 	Affinity, NodeSelector, Tolerations, TopologySpreadConstraints, PriorityClassName, ImagePullSecrets json.RawMessage
@@ -152,8 +152,7 @@ type Volume struct {
 	Projected *struct {
 		DefaultMode int
 		Sources     []struct {
-			Secret, ConfigMap   *Files
-			ServiceAccountToken *struct{ Path string }
+			Secret, ConfigMap *Files
 		}
 	}
 	NFS      *struct{ Server, Path string }

@@ -43,7 +43,7 @@ func TestRefusedValues(t *testing.T) {
 		{"tls.enabled=true,tls.certManager.enabled=true", "tls.certManager.issuerRef.name is empty"},
 		{"zookeeper.tls.existingSecret=t", "zookeeper.tls.enabled is false"},
 		{"zookeeper.tls.enabled=true,zookeeper.tls.clientCertificate=true", "zookeeper.tls.existingSecret, which has the certificate, is not"},
-		{"zone.from=label", "at '/zone/from': value must be one of 'pod', 'node', 'none'"},
+		{"zone.from=label", "at '/zone/from': value must be one of 'pod', 'none'"},
 		{"metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true", "Prometheus would scrape each pod twice"},
 		{"events.existingSecret=e", "events.existingSecret is set, and config.events.webhook is not"},
 		{"resources.limits.memory=2Gi", "resources.limits.memory, 2Gi, is not enough: config.max_parallel_loads × config.load.memory_limit are 2048 MiB of it, and the node needs at least 512 MiB"},
@@ -71,8 +71,8 @@ func TestRefusedValues(t *testing.T) {
 
 // What does not matter without sharding is no mistake then: one value is enough.
 func TestOneValue(t *testing.T) {
-	out := template(t, "--set", "source=/data,sharded=false,config.sharding.min_nodes=9,config.cache.bytes=1GiB,zone.from=node")
-	for _, word := range []string{"[sharding]", "[zk]", "[cache]", "ClusterRole", "SEQUINS_SHARDING", "initContainers"} {
+	out := template(t, "--set", "source=/data,sharded=false,config.sharding.min_nodes=9,config.cache.bytes=1GiB")
+	for _, word := range []string{"[sharding]", "[zk]", "[cache]", "SEQUINS_SHARDING"} {
 		if strings.Contains(out, word) {
 			t.Errorf("%s is rendered", word)
 		}

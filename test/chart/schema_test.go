@@ -20,11 +20,11 @@ import (
 var set = []string{
 	"source", "local_store", "bind", "shutdown_delay", "debug.bind", "redis.bind", "auth.tokens_file",
 	"tls.certificate", "tls.key", "tls.ca", "tls.client_ca",
-	"sharding.enabled", "sharding.advertised_hostname", "sharding.shard_id", "sharding.zone", "sharding.zone_file", "sharding.secret", "sharding.secret_file",
-	"zk.servers", "zk.auth", "zk.auth_file", "zk.tls", "zk.tls_ca", "zk.tls_certificate", "zk.tls_key",
-	"s3.access_key_id", "s3.secret_access_key", "s3.secret_access_key_file", "gs.credentials_file",
-	"azure.account_key", "azure.account_key_file", "azure.sas_token", "azure.sas_token_file", "azure.connection_string", "azure.connection_string_file",
-	"events.secret", "events.secret_file",
+	"sharding.enabled", "sharding.advertised_hostname", "sharding.shard_id", "sharding.zone", "sharding.secret",
+	"zk.servers", "zk.auth", "zk.tls", "zk.tls_ca", "zk.tls_certificate", "zk.tls_key",
+	"s3.access_key_id", "s3.secret_access_key",
+	"azure.account_key", "azure.sas_token",
+	"events.secret",
 }
 
 // TestSchemaOfConfig holds config of values.schema.json against the keys of sequins.conf.
@@ -58,6 +58,9 @@ func table(typ reflect.Type, path string, refused *[]string) schemaOf {
 	properties := schemaOf{}
 	for f := range typ.Fields() {
 		name := f.Tag.Get("toml")
+		if name == "-" {
+			continue
+		}
 		key := strings.TrimPrefix(path+"."+name, ".")
 		if i := slices.Index(*refused, key); i >= 0 {
 			*refused = slices.Delete(*refused, i, i+1)
@@ -90,7 +93,7 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 	case reflect.Float64:
 		return schemaOf{"type": "number"}
 	case reflect.String:
-		if words := words[key]; words != nil {
+		if words := config.Words(key); words != nil {
 			return schemaOf{"enum": words}
 		}
 		return schemaOf{"type": "string"}
@@ -102,13 +105,6 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 		return table(typ, key, refused)
 	}
 	panic(fmt.Sprintf("%s is a %s", key, typ))
-}
-
-// words are the valid values of keys.
-var words = map[string][]string{
-	"partitioner": config.Partitioners, "db.<name>.partitioner": config.Partitioners,
-	"storage.compression": config.Compressions, "db.<name>.compression": config.Compressions, "http.compression": config.Codings,
-	"sharding.assignment": config.Assignments, "sharding.role": config.Roles, "log.level": config.LogLevels, "log.format": config.LogFormats,
 }
 
 // indented is JSON as a person would write it.

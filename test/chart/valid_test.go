@@ -80,7 +80,7 @@ func TestValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "kinds: Certificate ClusterRole ClusterRoleBinding ConfigMap Deployment NetworkPolicy PodDisruptionBudget PodMonitor PrometheusRule Service ServiceAccount ServiceMonitor StatefulSet\n"
+	const want = "kinds: Certificate ConfigMap Deployment NetworkPolicy PodDisruptionBudget PodMonitor PrometheusRule Service ServiceAccount ServiceMonitor StatefulSet\n"
 	if out != want {
 		t.Errorf("%swant %s", out, want)
 	}

@@ -41,7 +41,7 @@ func kinds(t *testing.T) map[string]func() kind {
 			g := clouds.StartGCS(t)
 			return kind{"gs://" + clouds.Bucket + "/jobs/output", g.Put, g.Addr, func(t *testing.T, endpoint string) string {
 				t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
-				return "[gs]\nmax_retries = 1\n"
+				return ""
 			}}
 		},
 		"abfss": func() kind {
@@ -50,7 +50,7 @@ func kinds(t *testing.T) map[string]func() kind {
 			return kind{source, a.Put, a.Addr, func(t *testing.T, endpoint string) string {
 				t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
 				t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
-				return fmt.Sprintf("[azure]\nmax_retries = 1\nendpoint = %q\n", endpoint+"/"+clouds.Account)
+				return fmt.Sprintf("[azure]\nendpoint = %q\n", endpoint+"/"+clouds.Account)
 			}}
 		},
 	}

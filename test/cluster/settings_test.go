@@ -48,7 +48,7 @@ func TestSettingsDiffer(t *testing.T) {
 	c.publish(t, "v1")
 	odd := c.members[2]
 	odd.config.Extra += "keep_versions = 2\n"
-	odd.sharding = append(odd.sharding, "zone = \"z\"", "max_replication = 3")
+	odd.sharding = append(odd.sharding, "zone = \"z\"", "heal_after = \"1h\"")
 	for _, m := range c.members {
 		m.launch(t)
 	}
@@ -57,7 +57,7 @@ func TestSettingsDiffer(t *testing.T) {
 	}
 	c.waitServed(t, "v1")
 	most, other := c.members[0].addr()+","+c.members[1].addr(), odd.addr()
-	want := []string{"keep_versions 1@" + most + " 2@" + other, "sharding.max_replication 0@" + most + " 3@" + other}
+	want := []string{"keep_versions 1@" + most + " 2@" + other, "sharding.heal_after '0s'@" + most + " '1h0m0s'@" + other}
 	for _, m := range c.members {
 		m.node.WaitFor(t, m.name+" sees both differences", func() bool { return slices.Equal(m.differences(t), want) })
 		line := "keep_versions differs: 1 on " + strings.ReplaceAll(most, ",", ", ") + "; 2 on " + other

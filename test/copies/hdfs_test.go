@@ -73,7 +73,7 @@ func (h hadoop) open(t testing.TB, name string, v version) *tree {
 	x := &tree{hadoop: h, staging: h.root + "/staging/2", local: v.next().write(t, filepath.Join(root, "2"))}
 	first := v.write(t, filepath.Join(root, "1"))
 	h.put(t, first, h.path("1"))
-	x.scene = open(t, configure(t, h.root+"/source", fmt.Sprintf("[hdfs]\nuser = %q\n", superuser)), v)
+	x.scene = open(t, configure(t, h.root+"/source", ""), v)
 	return x
 }
 

@@ -24,16 +24,16 @@ func TestHDFS(t *testing.T) {
 	if user == "" {
 		user = "root"
 	}
-	settings := func(more string) string { return "[hdfs]\ntimeout = \"2s\"\nretry_for = \"4s\"\n" + more }
+	t.Setenv("HADOOP_USER_NAME", user)
 	url := "hdfs://" + namenode + "/data"
-	check(t, configuration(t, url, settings("user = \""+user+"\"")), 0).expects("source", "ok", "1 database; hdfs://"+namenode+"/data/db/1/part-00000 can be read", "as user "+user+", without Kerberos")
-	check(t, configuration(t, "hdfs://"+namenode+"/none", settings("")), 0).expects("source", "failed", "cannot be listed", "/none", "correct the path")
+	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database; hdfs://"+namenode+"/data/db/1/part-00000 can be read", "as user "+user+", without Kerberos")
+	check(t, configuration(t, "hdfs://"+namenode+"/none", ""), 0).expects("source", "failed", "cannot be listed", "/none")
 
 	h.Do(t, "dfs killdn i=0")
-	check(t, configuration(t, url, settings("user = \""+user+"\"")), 0).expects("source", "failed", "no file can be read", "part-00000")
+	check(t, configuration(t, url, ""), 0).expects("source", "failed", "no file can be read", "part-00000")
 	h.Do(t, "dfs restartdn")
 	h.Do(t, "dfs killnn i=0")
-	check(t, configuration(t, url, settings("")), 0).expects("source", "failed", "connection refused", "start it, or correct the address")
+	check(t, configuration(t, url, ""), 0).expects("source", "failed", "connection refused")
 }
 
 // TestHDFSWithKerberos: the principal and its keytab are named, and a keytab that is not there.
@@ -43,12 +43,13 @@ func TestHDFSWithKerberos(t *testing.T) {
 	r := h.Do(t, "dfs start secure")
 	url := "hdfs://" + strings.Replace(r["nn"], "127.0.0.1", "localhost", 1) + "/data"
 	h.Do(t, "job out="+url+"/db/1 records=100 reducers=1")
+	t.Setenv("KRB5_CONFIG", kdc["krb5conf"])
 	settings := func(keytab string) string {
-		return fmt.Sprintf("[hdfs]\ntimeout = \"2s\"\nretry_for = \"4s\"\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\nkrb5_conf = %q\n", r["conf"], kdc["principal"], keytab, kdc["krb5conf"])
+		return fmt.Sprintf("[hdfs]\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\n", r["conf"], kdc["principal"], keytab)
 	}
 	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be read", "Kerberos principal "+kdc["principal"]+" with the keytab "+kdc["keytab"])
 	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("source", "failed", "/none.keytab")
-	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("hdfs.keytab", "failed", "/none.keytab")
+	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("secrets", "failed", "hdfs.keytab: ", "/none.keytab")
 }
 
 // TestS3: the credentials are named without the secret; each fault has its line.
@@ -56,7 +57,7 @@ func TestS3(t *testing.T) {
 	g := gateway.Start(t)
 	g.Put(t, "data/db/1/part-00000", []byte("SEQ\x06"))
 	settings := func(endpoint, key, secret string) string {
-		return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\nmax_retries = 0\naccess_key_id = %q\nsecret_access_key = %q\n", gateway.Region, endpoint, key, secret)
+		return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n", gateway.Region, endpoint, key, secret)
 	}
 	source := "s3://" + gateway.Bucket + "/data"
 	r := check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0)
@@ -65,10 +66,10 @@ func TestS3(t *testing.T) {
 		t.Errorf("the credentials are shown:\n%s", r.all)
 	}
 	check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, "wrong")), 0).
-		expects("source", "failed", "cannot be listed, as access key …YKEY", "SignatureDoesNotMatch", "; look at s3.access_key_id and s3.secret_access_key: the key must be one of this server")
+		expects("source", "failed", "cannot be listed, as access key …YKEY", "SignatureDoesNotMatch")
 	check(t, configuration(t, "s3://none/data", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "NoSuchBucket")
-	check(t, configuration(t, "s3://"+gateway.Bucket+"/none", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "s3://bucket/none/: file does not exist", "correct the path")
-	check(t, configuration(t, source, settings("http://none.invalid:9000", gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "no such host", "DNS")
+	check(t, configuration(t, "s3://"+gateway.Bucket+"/none", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "s3://bucket/none/: file does not exist")
+	check(t, configuration(t, source, settings("http://none.invalid:9000", gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "no such host")
 
 	// from the environment
 	t.Setenv("AWS_ACCESS_KEY_ID", gateway.AccessKey)
@@ -77,7 +78,7 @@ func TestS3(t *testing.T) {
 		expects("source", "ok", "as access key …YKEY, from EnvConfigCredentials")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
 	check(t, configuration(t, source, fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\n", gateway.Region, g.Endpoint())), 0).
-		expects("source", "failed", "; look at the credentials that are named here, or set s3.access_key_id and s3.secret_access_key: ")
+		expects("source", "failed", "from EnvConfigCredentials", "SignatureDoesNotMatch")
 
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,7 +117,7 @@ func TestPermissions(t *testing.T) {
 		if err := os.Chmod(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		check(t, conf, nobody).expects("source", "failed", "permission denied", "give user nobody (65534) the right, or run this as the user of the service")
+		check(t, conf, nobody).expects("source", "failed", "permission denied", "this runs as user nobody (65534): run it as the user of the service")
 		if err := os.Chmod(path, info.Mode().Perm()); err != nil {
 			t.Fatal(err)
 		}

@@ -20,9 +20,10 @@ func testFiles(t *testing.T, c *cluster) {
 	d := c.newDir()
 	base := "hdfs://" + c.namenode + d.root + "/"
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
-	if err := os.WriteFile(conf, []byte(fmt.Sprintf("source = \"/none\"\n[hdfs]\nuser = %q\n", superuser)), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("HADOOP_USER_NAME", superuser)
 	command := func(args ...string) (code int, stdout, stderr string) {
 		t.Helper()
 		var out, errs strings.Builder

@@ -63,8 +63,8 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 // configure describes a node that reads the jobs' output.
 func (k realm) configure(t *testing.T, keytab string) process.Config {
 	t.Helper()
-	return configure(t, k.url, fmt.Sprintf("config_dir = %q\nkrb5_conf = %q\nprincipal = %q\nkeytab = %q\n",
-		k.conf, k.kdc["krb5conf"], k.kdc["principal"], keytab))
+	t.Setenv("KRB5_CONFIG", k.kdc["krb5conf"])
+	return configure(t, k.url, fmt.Sprintf("config_dir = %q\nprincipal = %q\nkeytab = %q\n", k.conf, k.kdc["principal"], keytab))
 }
 
 // wantJob loads the output of the job.

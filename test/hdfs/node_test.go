@@ -29,7 +29,8 @@ func testNode(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Mkdir(t, ".")
 	url := "hdfs://" + c.namenode + d.root
-	n := process.Start(t, configure(t, url, fmt.Sprintf("user = %q", superuser)))
+	t.Setenv("HADOOP_USER_NAME", superuser)
+	n := process.Start(t, configure(t, url, ""))
 	for i, tag := range []string{"first-", "second-"} {
 		version := fmt.Sprint(i + 1)
 		c.Do(t, fmt.Sprintf("job out=%s/db/%s format=seq type=text compression=BLOCK codec=SnappyCodec records=%d reducers=%d tag=%s",

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	all := []string{nodeIP}
 	for number := range int64(maxClusters) {
 		ips := addressesOf(number + 1)
-		all = append(all, ips.dns, ips.apiServer, ips.zookeeper, ips.service)
+		all = append(all, ips.dns, ips.zookeeper, ips.service)
 	}
 	if err := netns.Bridge(all...); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,12 +29,12 @@ const nodeIP = "10.77.0.1"
 const maxClusters = 8
 
 // addresses are those of a cluster for what is outside of its pods.
-type addresses struct{ dns, apiServer, zookeeper, service string }
+type addresses struct{ dns, zookeeper, service string }
 
 // addressesOf returns the addresses of a cluster, which has a number from 1.
 func addressesOf(number int64) addresses {
 	ip := func(last int64) string { return fmt.Sprintf("10.77.0.%d", 10*number+last) }
-	return addresses{dns: ip(0), apiServer: ip(1), zookeeper: ip(2), service: ip(3)}
+	return addresses{dns: ip(0), zookeeper: ip(1), service: ip(2)}
 }
 
 // A service passes each connection on to a random one of its endpoints, as kube-proxy does.

@@ -72,15 +72,6 @@ func (c *cluster) newPod(t testing.TB, name, zone string) *pod {
 			t.Logf("log of %s at %s, whose readiness was %v:\n%s", p.name, p.host.IP, p.changes, log[max(0, len(log)-20_000):])
 		}
 	})
-	for _, init := range p.spec.InitContainers {
-		cmd, err := p.start(p.prepare(t, init))
-		if err == nil {
-			err = cmd.Wait()
-		}
-		if err != nil {
-			t.Fatalf("init container %s of %s: %v\n%s", init.Name, p.name, err, p.log.String())
-		}
-	}
 	if err := p.launch(p.prepare(t, p.container)); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +207,7 @@ var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 func (p *pod) environ(t testing.TB, c chart.Container) []string {
 	t.Helper()
 	values := map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME": p.name,
-		"KUBERNETES_SERVICE_HOST": p.c.ips.apiServer, "KUBERNETES_SERVICE_PORT": "443"}
+		"KUBERNETES_SERVICE_HOST": p.c.ips.service, "KUBERNETES_SERVICE_PORT": "443"}
 	if p.spec.EnableServiceLinks {
 		t.Fatal("variables of services are not made here")
 	}

@@ -11,12 +11,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -107,46 +104,4 @@ func (a *authority) client(name string) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return &tls.Config{RootCAs: pool, ServerName: name}
-}
-
-// serviceAccountToken is what the API server accepts.
-const serviceAccountToken = "token-of-the-service-account"
-
-// startAPIServer answers for the nodes of the pods: for their labels, with the token.
-func startAPIServer(t testing.TB, a *authority, ip string) {
-	t.Helper()
-	pair := a.issue(t, nil, ip)
-	certificate, err := tls.X509KeyPair([]byte(pair["tls.crt"]), []byte(pair["tls.key"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := tls.Listen("tcp", ip+":443", &tls.Config{Certificates: []tls.Certificate{certificate}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		node, found := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/node-of-release-sequins-")
-		if r.Header.Get("Authorization") != "Bearer "+serviceAccountToken || !found {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		var ordinal int
-		if _, err := fmt.Sscan(node, &ordinal); err != nil {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		labels := map[string]string{"kubernetes.io/hostname": node, "topology.kubernetes.io/zone": zones[ordinal%len(zones)]}
-		if err := json.NewEncoder(w).Encode(map[string]any{"kind": "Node", "metadata": map[string]any{"labels": labels}}); err != nil {
-			t.Error(err)
-		}
-	})}
-	done := make(chan struct{})
-	go func() {
-		_ = s.Serve(ln) // until it is closed
-		close(done)
-	}()
-	t.Cleanup(func() {
-		_ = s.Close() // everybody has gone
-		<-done
-	})
 }

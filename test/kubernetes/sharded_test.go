@@ -44,8 +44,7 @@ func newSharded(t testing.TB) *sharded {
 		"cluster":   {"secret": "secret-of-the-cluster"},
 		"tokens":    {"tokens": "reader " + readerToken + " *\nmonitor " + monitorToken + " * pages\n"},
 	})
-	s.configs["kube-root-ca.crt"] = content{"ca.crt": s.ca.pem}
-	startAPIServer(t, s.ca, s.ips.apiServer)
+	s.labelsZones = true
 	s.offerZooKeeper(t, s.zookeeper)
 
 	// What is less than the defaults is it so that the test does not take long.
@@ -57,7 +56,6 @@ zookeeper:
 clusterSecret: {existingSecret: cluster}
 tokens: {existingSecret: tokens}
 tls: {enabled: true, certManager: {enabled: true, issuerRef: {name: ca}}}
-zone: {from: node}
 shutdownDelaySeconds: 3
 minReadySeconds: 3
 resources: {requests: {cpu: 100m, memory: 1Gi}, limits: {memory: 1Gi}}
@@ -252,7 +250,7 @@ func TestSharded(t *testing.T) {
 	l.check(t, "a new version")
 	s.checkSteady(t, "a new version")
 
-	s.upgrade(t, "  scan: {max_concurrent: 20}\n")
+	s.upgrade(t, "  batch: {max_bytes: 32MiB}\n")
 	s.roll(t)
 	l.check(t, "a rolling update")
 	s.checkSteady(t, "a rolling update")

@@ -57,8 +57,6 @@ func (p *pod) files(v chart.Volume) (map[string]string, error) {
 				err = add("Secret", p.c.secrets, s.Secret)
 			case s.ConfigMap != nil:
 				err = add("ConfigMap", p.c.configs, s.ConfigMap)
-			case s.ServiceAccountToken != nil:
-				found[s.ServiceAccountToken.Path] = serviceAccountToken
 			default:
 				err = errors.New("an unknown source of a projected volume")
 			}

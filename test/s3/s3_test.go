@@ -116,7 +116,6 @@ func TestOutage(t *testing.T) {
 	upload(t, g, "db", "1", 2, 1000)
 	p := gateway.NewProxy(t, g.Addr)
 	c := configure(t, p.Endpoint(), gateway.SecretKey)
-	c.Sections += "max_retries = 1\n"
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
 	p.Treat(t, `{"name": "slow", "type": "bandwidth", "attributes": {"rate": 500}}`)

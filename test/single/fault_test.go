@@ -125,7 +125,7 @@ func TestBadFiles(t *testing.T) {
 func TestEmptyVersionAllowed(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
-	c.Extra += "\nallow_empty = true"
+	c.Sections += "[db.db]\nallow_empty = true\n"
 	writeVersion(t, source, "db", "1", 0, 0, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")

@@ -34,16 +34,16 @@ func buildBlocks(t *testing.T, args ...string) {
 func TestEveryFixtureFromFinishedBlocks(t *testing.T) {
 	t.Parallel()
 	from, to := harness.FixturesDir(t), t.TempDir()
-	own := process.Start(t, process.Config{Source: from, Store: filepath.Join(t.TempDir(), "store"), Extra: `allow_empty = true`, Sections: fieldsOf(harness.Fixtures(t))})
+	own := process.Start(t, process.Config{Source: from, Store: filepath.Join(t.TempDir(), "store"), Sections: fieldsOf(harness.Fixtures(t))})
 	conf := filepath.Join(t.TempDir(), "build.conf")
-	if err := os.WriteFile(conf, []byte("source = \"/nowhere\"\nallow_empty = true\n"+fieldsOf(harness.Fixtures(t))), 0o644); err != nil {
+	if err := os.WriteFile(conf, []byte("source = \"/nowhere\"\n"+fieldsOf(harness.Fixtures(t))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range harness.Fixtures(t) {
 		version := filepath.Join(f.Name, f.Meta.Version)
 		buildBlocks(t, "--config", conf, filepath.Join(from, version), filepath.Join(to, version))
 	}
-	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `allow_empty = true`})
+	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Sections: fieldsOf(harness.Fixtures(t))})
 	for _, f := range harness.Fixtures(t) {
 		t.Run(f.Name, func(t *testing.T) {
 			checkFixture(t, n, f)

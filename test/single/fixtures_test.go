@@ -23,7 +23,7 @@ func TestEveryFixtureOverHTTP(t *testing.T) {
 			t.Parallel()
 			n := process.Start(t, process.Config{
 				Source: harness.FixturesDir(t), Store: filepath.Join(t.TempDir(), "store"),
-				Extra: `allow_empty = true`, Sections: fmt.Sprintf("[storage]\ncompression = %q\n", compression) + fieldsOf(harness.Fixtures(t)),
+				Sections: fmt.Sprintf("[storage]\ncompression = %q\n", compression) + fieldsOf(harness.Fixtures(t)),
 			})
 			for _, f := range harness.Fixtures(t) {
 				t.Run(f.Name, func(t *testing.T) { checkFixture(t, n, f) })
@@ -32,12 +32,13 @@ func TestEveryFixtureOverHTTP(t *testing.T) {
 	}
 }
 
-// fieldsOf configures what is key and value in the fixtures whose records have fields.
+// fieldsOf configures what is key and value in the fixtures whose records have fields, and allows empty ones.
 func fieldsOf(all []harness.Fixture) string {
 	var b strings.Builder
 	for _, f := range all {
+		fmt.Fprintf(&b, "[db.%s]\nallow_empty = true\n", f.Name)
 		if f.Meta.KeyField != "" {
-			fmt.Fprintf(&b, "[db.%s]\nkey = %q\nvalue = %q\n", f.Name, f.Meta.KeyField, f.Meta.ValueField)
+			fmt.Fprintf(&b, "key = %q\nvalue = %q\n", f.Meta.KeyField, f.Meta.ValueField)
 		}
 	}
 	return b.String()

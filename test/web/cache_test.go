@@ -186,7 +186,7 @@ func TestCacheKeepsNothing(t *testing.T) {
 	}
 	for name, sections := range map[string]string{
 		"by default":  "",
-		"with tokens": fmt.Sprintf("[http]\ncache_control = \"public, max-age=60, s-maxage=60\"\ncache_control_absent = \"max-age=60\"\n[auth]\ntokens_file = %q\n", tokens),
+		"with tokens": fmt.Sprintf("[http]\ncache_control = \"public, max-age=60, s-maxage=60\"\n[auth]\ntokens_file = %q\n", tokens),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := startCache(t, start(t, sections))

@@ -22,7 +22,7 @@ func TestSchemathesis(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("all "+token+" * pages\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n := start(t, compressing+"allowed_origins = [\"https://app.example\"]\ncache_control = \"max-age=60\"\ncompression_min_size = 0\n"+
+	n := start(t, compressing+"allowed_origins = [\"https://app.example\"]\ncache_control = \"max-age=60\"\n"+
 		fmt.Sprintf("[auth]\ntokens_file = %q\n", tokens))
 	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(venv.Python(t, "requirements.txt")), "schemathesis"), "--config-file", filepath.Join(process.Root(), "test", "web", "schemathesis.toml"),
 		"run", "http://"+n.Addr+"/-/openapi.yaml", "--url", "http://"+n.Addr, "-H", "Authorization: Bearer "+token,

@@ -36,7 +36,7 @@ func Parse(b []byte, limit int) (keys [][]byte, err error) {
 // Append appends a key, unless it or their number is too large.
 func Append(keys [][]byte, key []byte, limit int) ([][]byte, error) {
 	if len(keys) == limit {
-		return nil, fmt.Errorf("%w: more than %d keys ([batch] max_keys)", ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: more than %d keys", ErrTooLarge, limit)
 	}
 	if len(key) > wire.MaxKey {
 		return nil, fmt.Errorf("key %d is longer than %d bytes", len(keys), wire.MaxKey)

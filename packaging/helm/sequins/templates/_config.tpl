@@ -44,7 +44,6 @@ of Helm would write integers of values as floats. */}}
 {{- if $v.sharded -}}
 {{- $_ := mergeOverwrite $c (dict "sharding" (dict "enabled" true "min_nodes" (include "sequins.minNodes" . | int) "min_replication" (include "sequins.minReplication" . | int)) "zk" (dict "servers" $v.zookeeper.servers)) -}}
 {{- if $v.clusterSecret.existingSecret -}}{{- $_ := set $c.sharding "secret_file" "/etc/sequins-secrets/cluster/secret" -}}{{- end -}}
-{{- if eq $v.zone.from "node" -}}{{- $_ := set $c.sharding "zone_file" "/var/run/sequins/zone" -}}{{- end -}}
 {{- if $v.zookeeper.auth.existingSecret -}}{{- $_ := set $c.zk "auth_file" "/etc/sequins-secrets/zookeeper/auth" -}}{{- end -}}
 {{- with $v.zookeeper.tls -}}
 {{- if .enabled -}}{{- $_ := set $c.zk "tls" true -}}{{- end -}}
@@ -62,7 +61,6 @@ of Helm would write integers of values as floats. */}}
 {{- end -}}
 {{- if $v.tokens.existingSecret -}}{{- $_ := set $c "auth" (dict "tokens_file" "/etc/sequins-secrets/tokens/tokens") -}}{{- end -}}
 {{- if $v.s3.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "s3" (dict "secret_access_key_file" "/etc/sequins-secrets/s3/secret_access_key")) -}}{{- end -}}
-{{- if $v.gs.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "gs" (dict "credentials_file" "/etc/sequins-secrets/gs/credentials.json")) -}}{{- end -}}
 {{- if $v.azure.existingSecret -}}{{- $_ := mergeOverwrite $c (dict "azure" (dict "account_key_file" "/etc/sequins-secrets/azure/account_key")) -}}{{- end -}}
 {{- if $v.events.existingSecret -}}{{- $_ := set $c.events "secret_file" "/etc/sequins-secrets/events/secret" -}}{{- end -}}
 {{- if $v.redis.enabled -}}{{- $_ := mergeOverwrite $c (dict "redis" (dict "bind" ":6379")) -}}{{- end -}}

@@ -57,6 +57,10 @@ httpGet:
       key: {{ .accessKeyIDKey | quote }}
 {{- end }}
 {{- end }}
+{{- if .Values.gs.existingSecret }}
+- name: GOOGLE_APPLICATION_CREDENTIALS
+  value: /etc/sequins-secrets/gs/credentials.json
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

@@ -1,0 +1,362 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sequins/turns"
+)
+
+// forms are the checks of texts, by the tag form. Errors of secrets do not contain them.
+var forms = map[string]func(string) error{
+	"source":        checkSource,
+	"path":          checkPath,
+	"address":       checkAddress,
+	"host":          checkHost,
+	"server":        checkServer,
+	"endpoint":      checkEndpoint,
+	"collector":     checkCollector,
+	"webhook":       checkWebhook,
+	"agent":         checkAgent,
+	"header":        checkHeader,
+	"origin":        checkOrigin,
+	"Cache-Control": checkCacheControl,
+	"windows":       checkWindows,
+	"pattern":       checkPattern,
+	"cluster":       checkCluster,
+	"shard id":      checkShardID,
+	"zone":          checkZone,
+	"secret":        checkSecret,
+	"user":          checkUser,
+	"account key":   checkAccountKey,
+	"SAS token":     checkSASToken,
+}
+
+// Schemes of object stores: those of their own tools, and those of the file systems of Hadoop.
+var (
+	bucketSchemes = []string{"s3", "s3a", "s3n", "gs"}
+	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
+)
+
+// azureForm is the form of a source in Azure.
+const azureForm = "container@account.dfs.core.windows.net/path"
+
+// isObjectStore reports whether a source is in an object store.
+func isObjectStore(source string) bool {
+	scheme, _, isURL := strings.Cut(source, "://")
+	return isURL && (slices.Contains(bucketSchemes, scheme) || slices.Contains(azureSchemes, scheme))
+}
+
+// checkSource checks the form of the source; the node checks whether it exists.
+func checkSource(v string) error {
+	if v == "" {
+		return errors.New("is not set: name the directory or URL where the data is, here or with --source")
+	}
+	scheme, rest, isURL := strings.Cut(v, "://")
+	if !isURL {
+		return checkPath(v)
+	}
+	u, err := url.Parse(v)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a valid URL", shownURL(v))
+	case slices.Contains(azureSchemes, scheme):
+		return checkAzureSource(v, u)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than a host and a path: a user, a password, a query or a fragment")
+	case scheme == "file" && u.Host != "":
+		return fmt.Errorf("%q names a host; a local path has three slashes: file:///%s", v, rest)
+	case scheme == "file" && u.Path == "":
+		return fmt.Errorf("%q has no path", v)
+	case slices.Contains(bucketSchemes, scheme) && u.Host == "":
+		return fmt.Errorf("%q has no bucket: %s://bucket/path", v, scheme)
+	case scheme != "file" && scheme != "hdfs" && !slices.Contains(bucketSchemes, scheme):
+		return fmt.Errorf("%q is of none of the kinds file://, hdfs://, s3://, gs://, abfss://", v)
+	case !isPort(u):
+		return fmt.Errorf("%q has no valid port", v)
+	}
+	return nil
+}
+
+// checkAzureSource checks the form of a source in Azure, which has the container where other URLs have a user.
+func checkAzureSource(v string, u *url.URL) error {
+	_, password := u.User.Password()
+	switch {
+	case password || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than a container, an account and a path: keys and tokens are set in [azure]")
+	case u.Host == "" || u.User != nil && u.User.Username() == "":
+		return fmt.Errorf("%q has no container: %s://%s", v, u.Scheme, azureForm)
+	}
+	return nil
+}
+
+func checkPath(v string) error {
+	if !filepath.IsAbs(v) {
+		return fmt.Errorf("%q is not an absolute path", shownURL(v))
+	}
+	return nil
+}
+
+// checkAddress checks a host:port to listen on. The port may be 0 or a service name.
+func checkAddress(v string) error {
+	host, port, err := net.SplitHostPort(v)
+	if err != nil {
+		return fmt.Errorf("%q is not an address of the form host:port", shownURL(v))
+	}
+	if host != "" && !isHost(host) {
+		return fmt.Errorf("%q has no valid host", shownURL(v))
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return fmt.Errorf("%q has no valid port", shownURL(v))
+	}
+	return nil
+}
+
+// checkHost checks the name by which other nodes reach this one.
+func checkHost(v string) error {
+	if !isHost(v) {
+		return fmt.Errorf("%q is neither a host name nor an IP address; the port is that of bind", v)
+	}
+	if isEvery(v) {
+		return fmt.Errorf("%q is no address that other nodes can connect to", v)
+	}
+	return nil
+}
+
+// isEvery reports whether a host to listen on is every interface.
+func isEvery(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.IsUnspecified()
+}
+
+// hostName is what a name of a host may be, with the _ that some have.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$`)
+
+func isHost(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil || len(s) <= 254 && hostName.MatchString(s)
+}
+
+// checkServer checks a host with or without a port.
+func checkServer(v string) error {
+	host, port, err := net.SplitHostPort(v)
+	if err != nil {
+		host, port = v, "1"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); !isHost(host) || err != nil || n == 0 {
+		return fmt.Errorf("%q is not an address of the form host:port", shownURL(v))
+	}
+	return nil
+}
+
+// checkEndpoint checks the URL of a server of an object store.
+func checkEndpoint(v string) error {
+	u, err := url.Parse(v)
+	switch {
+	case err != nil || !isHTTP(v):
+		return fmt.Errorf("%q is not a URL of the form https://host:port", shownURL(v))
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("has more than host, port and path: credentials are set by keys of their own")
+	}
+	return nil
+}
+
+// checkCollector checks the URL of an OpenTelemetry collector.
+func checkCollector(v string) error {
+	u, err := url.Parse(v)
+	switch {
+	case err != nil || !isHTTP(v):
+		return fmt.Errorf("%q is not a URL of the form http://host:port", shownURL(v))
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
+		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+	}
+	return nil
+}
+
+func checkWebhook(v string) error {
+	if !isHTTP(v) {
+		return errors.New("is not an http:// or https:// URL")
+	}
+	return nil
+}
+
+// isHTTP reports whether a string is an http:// or https:// URL with a host and, maybe, a port.
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && isPort(u)
+}
+
+// isPort reports whether the port of a URL is one, or absent.
+func isPort(u *url.URL) bool {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
+}
+
+// checkAgent checks the address of a DogStatsD agent.
+func checkAgent(v string) error {
+	path, socket := strings.CutPrefix(v, "unix://")
+	switch {
+	case socket && !filepath.IsAbs(path):
+		return fmt.Errorf("%q is not unix:// and an absolute path", v)
+	case socket:
+		return nil
+	}
+	return checkAddress(v)
+}
+
+// checkHeader checks a value for a response header.
+func checkHeader(v string) error {
+	if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return fmt.Errorf("%q has characters that do not belong into a header", v)
+	}
+	return nil
+}
+
+// checkOrigin checks an origin. Browsers send it in one form only, with which it is compared.
+func checkOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	if origin == "null" {
+		return errors.New(`"null" is the origin of sandboxed and local pages, whoever made them: it cannot be allowed alone`)
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" || !isPort(u) {
+		return fmt.Errorf("%q is not an origin such as \"https://app.example.com\", nor \"*\"", shownURL(origin))
+	}
+	if strings.Contains(u.Host, "*") {
+		return fmt.Errorf("%q has a *, which stands for nothing in an origin: name each origin, or all with \"*\"", origin)
+	}
+	if sent := asSent(u); origin != sent {
+		return fmt.Errorf("browsers never send %q as an origin, but %q", shownURL(origin), sent)
+	}
+	return checkHeader(origin)
+}
+
+// asSent returns the origin of a URL as browsers send it.
+func asSent(u *url.URL) string {
+	host, port := strings.ToLower(u.Hostname()), strings.TrimLeft(u.Port(), "0")
+	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		port = ""
+	}
+	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
+		host = "[" + address.String() + "]"
+	}
+	if port != "" {
+		port = ":" + port
+	}
+	return u.Scheme + "://" + host + port
+}
+
+// directive is a directive of Cache-Control without a quoted argument, which no directive of a response needs here.
+var directive = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+(=[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$")
+
+// seconds are the directives whose argument is a number.
+var seconds = []string{"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"}
+
+// checkCacheControl checks a Cache-Control field.
+func checkCacheControl(v string) error {
+	for item := range strings.SplitSeq(v, ",") {
+		item = strings.Trim(item, " ")
+		name, value, _ := strings.Cut(strings.ToLower(item), "=")
+		switch {
+		case !directive.MatchString(item):
+			return fmt.Errorf("%q is not a directive such as max-age=60; several are separated by commas", item)
+		case slices.Contains(seconds, name) && (value == "" || strings.Trim(value, "0123456789") != ""):
+			return fmt.Errorf("%s needs a number of seconds: %s=60", name, name)
+		}
+	}
+	return nil
+}
+
+func checkWindows(v string) error {
+	_, err := turns.ParseWindows(v)
+	return err
+}
+
+func checkPattern(v string) error {
+	if _, err := regexp.Compile(v); err != nil {
+		return fmt.Errorf("is not a regular expression: %w", err)
+	}
+	return nil
+}
+
+var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
+
+func checkCluster(v string) error {
+	if !clusterName.MatchString(v) {
+		return fmt.Errorf("%q is not the name of a cluster: letters, digits, and . _ - / between them", v)
+	}
+	if first, _, _ := strings.Cut(v, "/"); first == "zookeeper" {
+		return fmt.Errorf("%q is below /zookeeper, where ZooKeeper keeps its own znodes", v)
+	}
+	return nil
+}
+
+// checkShardID checks a part of names in ZooKeeper, which stands between separators.
+func checkShardID(v string) error {
+	if strings.ContainsAny(v, "/@") || !isShown(v) {
+		return fmt.Errorf("%q must not have a / or @ or characters that are not printed", v)
+	}
+	return nil
+}
+
+// maxZone limits the name of a zone, in bytes: all nodes read those of all others.
+const maxZone = 255
+
+func checkZone(v string) error {
+	if len(v) > maxZone || !utf8.ValidString(v) || !isShown(v) {
+		return fmt.Errorf("is not one line of at most %d bytes of characters that are printed", maxZone)
+	}
+	return nil
+}
+
+// isShown reports whether a text consists of characters that can be part of a name in ZooKeeper and be printed.
+func isShown(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
+
+// checkSecret checks a shared secret: it is sent in a header, and must be hard to guess.
+func checkSecret(v string) error {
+	if len(v) < 16 || len(v) > 512 || !secret.MatchString(v) {
+		return errors.New("is not 16 to 512 letters, digits and -._~+/=")
+	}
+	return nil
+}
+
+// checkUser checks a user and a password.
+func checkUser(v string) error {
+	if user, _, ok := strings.Cut(v, ":"); !ok || user == "" {
+		return errors.New("is not of the form user:password")
+	}
+	return nil
+}
+
+func checkAccountKey(v string) error {
+	if _, err := base64.StdEncoding.DecodeString(v); err != nil {
+		return errors.New("is not base64, as the keys of storage accounts are")
+	}
+	return nil
+}
+
+func checkSASToken(v string) error {
+	if !strings.Contains(v, "sig=") || !isShown(v) || strings.ContainsFunc(v, unicode.IsSpace) {
+		return errors.New("is not a SAS token of the form sv=…&sig=…, without white space")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checker collects problems and warnings, whose places the decoder knows.
+type checker struct{ problems, warnings []*Problem }
+
+func (k *checker) problem(key, format string, args ...any) {
+	k.problems = append(k.problems, &Problem{Key: key, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) warn(key, format string, args ...any) {
+	k.warnings = append(k.warnings, &Problem{Key: key, Reason: fmt.Sprintf(format, args...)})
+}
+
+// maxList limits the elements of an array or a table. Some are looked at for each request, or in each version.
+const maxList = 1000
+
+// field checks the value of a key by its tags.
+func (k *checker) field(f field) {
+	switch v := f.value.Interface().(type) {
+	case string:
+		k.text(f, f.key, v)
+	case []string:
+		k.size(f, len(v))
+		for i, element := range v {
+			k.text(f, f.key, element)
+			if slices.Contains(v[:i], element) {
+				k.warn(f.key, "%q is there twice", element)
+			}
+		}
+	case map[string]string:
+		k.size(f, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			k.text(f, join(f.key, name), v[name])
+		}
+	case int, float64, Size, Rate, time.Duration:
+		k.limits(f)
+		k.likely(f)
+	}
+}
+
+func (k *checker) size(f field, elements int) {
+	if elements > maxList {
+		k.problem(f.key, "has %d entries, more than %d", elements, maxList)
+	}
+}
+
+// text checks a text. An empty one is the same as none in most keys.
+func (k *checker) text(f field, key, v string) {
+	_, inList := f.value.Interface().([]string)
+	if v == "" && !inList && f.tag.Get("required") == "" {
+		return
+	}
+	if err := f.checkText(v); err != nil {
+		k.problem(key, "%v", err)
+	}
+}
+
+// checkText checks a text by the tags oneof and form.
+func (f field) checkText(v string) error {
+	if words := f.words(); words != nil && !slices.Contains(words, v) {
+		return fmt.Errorf("%q is none of %s", v, strings.Join(words, ", "))
+	}
+	if form, ok := forms[f.tag.Get("form")]; ok {
+		return form(v)
+	}
+	return nil
+}
+
+// limits checks a number by the tags min, max and zero.
+func (k *checker) limits(f field) {
+	v, least, most := f.number(), f.limit("min"), f.limit("max")
+	if v == 0 && f.tag.Get("zero") == "yes" || v >= least && v <= most {
+		return
+	}
+	or := ""
+	if f.tag.Get("zero") == "yes" {
+		or = "0 or "
+	}
+	if f.tag.Get("max") == "" {
+		k.problem(f.key, "must be %sat least %s, not %v", or, f.tag.Get("min"), f.value)
+		return
+	}
+	k.problem(f.key, "must be %sfrom %s to %s, not %v", or, f.tag.Get("min"), f.tag.Get("max"), f.value)
+}
+
+// likelyDuration is the range of durations, and likelyRate that of rates, that are likely to be meant.
+const (
+	likelyDuration = "1ms..8760h"
+	likelyRate     = "100KiB/s.."
+)
+
+// likely warns of values that are valid and hardly meant, and of sizes for which there is no memory.
+func (k *checker) likely(f field) {
+	v, shown := f.number(), f.value.Interface()
+	if memory := machineMemory(); f.tag.Get("fits") == "memory" && memory > 0 && v > float64(memory) {
+		k.warn(f.key, "%s is more than the %s of memory of this machine or its container", shown, memory)
+	}
+	meant := f.tag.Get("likely")
+	if meant == "" {
+		switch shown.(type) {
+		case time.Duration:
+			meant = likelyDuration
+		case Rate:
+			meant = likelyRate
+		}
+	}
+	low, high, _ := strings.Cut(meant, "..")
+	switch {
+	case v <= 0: // 0 has a meaning of its own
+	case low != "" && v < f.parse(low):
+		k.warn(f.key, "%v is less than %s, which is hardly meant: is the unit right?", shown, low)
+	case high != "" && v > f.parse(high):
+		k.warn(f.key, "%v is more than %s, which is hardly meant", shown, high)
+	}
+}
+
+// number returns the value of a key that is a number.
+func (f field) number() float64 {
+	if f.value.CanInt() {
+		return float64(f.value.Int())
+	}
+	return f.value.Float()
+}
+
+// limit returns the limit in a tag, or an infinite one.
+func (f field) limit(tag string) float64 {
+	if text := f.tag.Get(tag); text != "" {
+		return f.parse(text)
+	}
+	return map[string]float64{"min": math.Inf(-1), "max": math.Inf(1)}[tag]
+}
+
+// parse returns a number that a tag has, which is written as in a file.
+func (f field) parse(in string) float64 {
+	v := reflect.New(f.value.Type()).Elem()
+	d := decoder{}
+	d.value("tag", text(in).as(v.Addr().Interface()), v)
+	if len(d.problems) > 0 {
+		panic(errors.Join(Problems(d.problems).Unwrap()...)) // tests check all tags
+	}
+	return field{value: v}.number()
+}

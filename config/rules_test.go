@@ -1,0 +1,50 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The limits in all tags are values of their keys, all forms exist, and the defaults meet them.
+func TestTags(t *testing.T) {
+	c := Default()
+	c.Source = "/d"
+	var k checker
+	for _, table := range []any{c, c.allDBs()} {
+		for f := range fieldsOf("", reflect.ValueOf(table)) {
+			low, high, _ := strings.Cut(f.tag.Get("likely"), "..")
+			for _, limit := range []string{f.tag.Get("min"), f.tag.Get("max"), low, high} {
+				if limit != "" && f.parse(limit) < 0 {
+					t.Errorf("%s: %s", f.key, limit)
+				}
+			}
+			if name := f.tag.Get("form"); name != "" && forms[name] == nil {
+				t.Errorf("%s: there is no form %q", f.key, name)
+			}
+			k.field(f)
+		}
+	}
+	if len(k.problems)+len(k.warnings) > 0 {
+		t.Errorf("%v, %v", k.problems, k.warnings)
+	}
+	if got := Words("log.level"); !slices.Equal(got, []string{"debug", "info", "warn", "error"}) || Words("bind") != nil || Words("db.<name>.partitioner") == nil {
+		t.Errorf("%q, %q", got, Words("bind"))
+	}
+}
+
+// Numbers are finite, and lists are bounded.
+func TestLimits(t *testing.T) {
+	for doc, want := range map[string]string{
+		"gate.max_growth = inf":                               "sequins.conf:2: gate.max_growth: must be from 0 to 1000000, not +Inf",
+		"gate.max_shrink = nan":                               "sequins.conf:2: gate.max_shrink: must be from 0 to 1, not NaN",
+		"db.x.partitions = 1e5":                               "sequins.conf:2: db.x.partitions: must be an integer, not the float 100000",
+		"db.x.partitions = 65537":                             "sequins.conf:2: db.x.partitions: must be from 0 to 65536, not 65537",
+		"zk.servers = [" + strings.Repeat(`"a",`, 1001) + "]": "sequins.conf:2: zk.servers: has 1001 entries, more than 1000",
+	} {
+		if _, _, err := load("source = \"/d\"\n" + doc); report(err) != want {
+			t.Errorf("%.50s: %.200s, want %s", doc, report(err), want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// fileSuffix ends the keys that name a file with the value of another key.
+const fileSuffix = "_file"
+
+// maxSecret limits the file of a secret, in bytes.
+const maxSecret = 1 << 20
+
+// takeFile sets a key <key>_file, and returns false if there is none of this name.
+func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool {
+	if len(name) <= len(fileSuffix) || !strings.EqualFold(name[len(name)-len(fileSuffix):], fileSuffix) {
+		return false
+	}
+	of, ok := lookUp(table, name[:len(name)-len(fileSuffix)])
+	if !ok || !of.hasFile() {
+		return false
+	}
+	key, file := join(path, name), ""
+	if t, ok := in.(text); ok {
+		in = string(t)
+	}
+	set(d, key, in, &file, "a string")
+	if file != "" {
+		d.files[folded(join(path, of.key))] = file
+	}
+	return true
+}
+
+// checkFiles reports keys that are given in both ways.
+func (d *decoder) checkFiles(c *Config) {
+	for f := range fieldsOf("", reflect.ValueOf(*c)) {
+		if d.files[f.key] != "" && f.value.String() != "" {
+			d.problem(f.key+fileSuffix, "is set, and so is %s", lastPart(f.key))
+		}
+	}
+}
+
+// asGiven returns the key that gives a secret, itself or the one of its file; "" if there is none.
+func (c *Config) asGiven(key, value string) string {
+	switch {
+	case c.Files[key] != "":
+		return key + fileSuffix
+	case value != "":
+		return key
+	}
+	return ""
+}
+
+// ReadSecrets reads the files of the keys that are given as <key>_file, and sets these keys. With names of tables, only those of these
+// tables are read. The error joins one for each file.
+func (c *Config) ReadSecrets(tables ...string) error {
+	var errs []error
+	for f := range fieldsOf("", reflect.ValueOf(c).Elem()) {
+		table, _, _ := strings.Cut(f.key, ".")
+		file := c.Files[f.key]
+		if file == "" || len(tables) > 0 && !slices.Contains(tables, table) {
+			continue
+		}
+		value, err := f.read(file)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s%s: %w", f.key, fileSuffix, err))
+			continue
+		}
+		f.value.SetString(value)
+	}
+	return errors.Join(errs...)
+}
+
+// read reads the value of the key from a file, and checks it. It does not block on a pipe.
+func (f field) read(file string) (string, error) {
+	doc, err := ReadRegular(file, maxSecret)
+	if err != nil {
+		return "", err
+	}
+	value := strings.TrimSpace(string(doc))
+	if value == "" && f.isSecret() {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	if err := f.checkText(value); err != nil {
+		return "", fmt.Errorf("what is in %s %w", file, err)
+	}
+	return value, nil
+}
+
+// trimSecrets removes white space around secrets, such as the newline at the end of a variable from a file.
+func trimSecrets(table reflect.Value) {
+	for f := range fieldsOf("", table) {
+		if f.isSecret() {
+			f.value.SetString(strings.TrimSpace(f.value.String()))
+		}
+	}
+}
