@@ -19,9 +19,9 @@ const (
 
 // wide are the types that have more, and how many fields and methods: they must not grow.
 var wide = map[string]struct{ fields, methods int }{
-	"node.Node":        {36, 46}, // the process: its servers, listeners and goroutines, and what the status asks it
-	"node.follower":    {42, 11}, // has that of the node
-	"node.Options":     {51, 3},  // with what can be reloaded
+	"node.Node":        {35, 46}, // the process: its servers, listeners and goroutines, and what the status asks it
+	"node.follower":    {41, 11}, // has that of the node
+	"node.Options":     {50, 3},  // with what can be reloaded
 	"node.versionView": {22, 0},  // everything that the status shows of a version
 }
 

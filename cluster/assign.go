@@ -125,8 +125,8 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 		return
 	}
 	f.assess() // includes what this node has advertised
-	if !f.stable && now.Sub(f.assignment.made) >= f.c.o.Converge {
-		f.stable = true
+	if !f.history.stable && now.Sub(f.assignment.made) >= f.c.o.Converge {
+		f.history.stable = true
 		f.c.changed() // Surplus may have changed
 	}
 	if !f.outdated(ms, now) {
@@ -137,7 +137,7 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	if f.assignment.members == old.members && slices.EqualFunc(f.assignment.owners, old.owners, slices.Equal) {
 		f.assignment.made = old.made // Surplus need not wait again
 	} else {
-		f.lackingSince, f.stable = time.Time{}, false
+		f.history.lackingSince, f.history.stable = time.Time{}, false
 	}
 	if !slices.Equal(old.owned, f.assignment.owned) {
 		f.c.log.Info("partitions assigned again", "db", f.db, "version", f.version, "nodes", len(ms.all),
@@ -165,36 +165,36 @@ func (f *following) heldHere() []bool {
 // has an owner.
 func (f *following) outdated(ms *membership, now time.Time) bool {
 	others, healAfter := f.assignment.members != ms.signature, f.c.o.HealAfter
-	if !f.sufficed && f.short() {
+	if !f.history.sufficed && f.short() {
 		return others || !slices.EqualFunc(f.assignment.holders, f.holders(f.heldHere()), slices.Equal)
 	}
 	if healAfter <= 0 {
 		return false
 	}
 	if !f.below(func(p int) int { return len(f.assignment.owners[p]) }) { // as configured
-		f.lackingSince = time.Time{}
-	} else if f.lackingSince.IsZero() {
-		f.lackingSince = now
+		f.history.lackingSince = time.Time{}
+	} else if f.history.lackingSince.IsZero() {
+		f.history.lackingSince = now
 	}
 	if others {
 		return now.Sub(ms.since) >= healAfter
 	}
-	return !f.lackingSince.IsZero() && now.Sub(f.lackingSince) >= healAfter
+	return !f.history.lackingSince.IsZero() && now.Sub(f.history.lackingSince) >= healAfter
 }
 
 // Switched implements version.Following.
 func (f *following) Switched() {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	f.switched = true
+	f.history.switched = true
 	f.assess()
 }
 
 // assess records that all partitions of a content that this node has switched to
 // have enough replicas. That is never reset. c.mu is held.
 func (f *following) assess() {
-	if f.assignment != nil && f.switched && !f.sufficed {
-		f.sufficed = !f.short()
+	if f.assignment != nil && f.history.switched && !f.history.sufficed {
+		f.history.sufficed = !f.short()
 	}
 }
 
@@ -226,7 +226,7 @@ func (f *following) Surplus(held []bool) []int {
 		return nil
 	}
 	c.mu.Lock()
-	a, stable := f.assignment, f.stable
+	a, stable := f.assignment, f.history.stable
 	c.mu.Unlock()
 	ms := c.members.Load()
 	if !stable || len(a.owners) != len(held) || a.members != ms.signature {

@@ -18,15 +18,20 @@ type following struct {
 	view atomic.Pointer[view] // read-only and replaced as a whole, with c.mu held
 
 	// The fields below are guarded by c.mu.
-	content      content.Content // without a division until SetDivision
-	stopped      bool
-	advertised   map[int]bool
-	held         map[int]bool // partitions that this node holds, advertised or not yet
-	assignment   *assignment  // nil until SetDivision
-	switched     bool         // this node has switched to the content
-	sufficed     bool         // all partitions had enough replicas at some time since then
-	stable       bool         // the assignment has been stable for Converge
-	lackingSince time.Time    // when replicas were first found missing; zero if none are
+	content    content.Content // without a division until SetDivision
+	stopped    bool
+	advertised map[int]bool
+	held       map[int]bool // partitions that this node holds, advertised or not yet
+	assignment *assignment  // nil until SetDivision
+	history    history      // of its replicas
+}
+
+// A history is what has been seen of the replicas of a content since its division is known. It may be lost.
+type history struct {
+	switched     bool      // this node has switched to the content
+	sufficed     bool      // all partitions had enough replicas at some time since then
+	stable       bool      // the assignment has been stable for Converge
+	lackingSince time.Time // when replicas were first found missing; zero if none are
 }
 
 // Follow implements version.Cluster.
@@ -75,7 +80,7 @@ func (f *following) SetDivision(division string, held []bool) {
 		f.content.Division = division
 		f.view.Store(new(view)) // the vanished ones may have had another division
 		f.updateView()
-		f.assignment, f.switched, f.sufficed, f.stable, f.lackingSince = nil, false, false, false, time.Time{}
+		f.assignment, f.history = nil, history{}
 	}
 	for p, here := range held {
 		if here {

@@ -91,17 +91,17 @@ func TestTwoContents(t *testing.T) {
 			f.SetDivision(cs[i].Division, held)
 			f.Advertise(0)
 			f.Switched()
-			if f.sufficed {
+			if f.history.sufficed {
 				t.Errorf("content %d suffices without partition 1", i)
 			}
 			f.Advertise(1)
 			f.updatePartitions([]zk.Entry{znode(0, "a:1", cs[i]), znode(1, "old:1")})
-			if !f.sufficed || f.Replicas(0) != 1 || !slices.Equal(f.Peers(1), []string{"old:1"}) {
-				t.Errorf("content %d: suffices %v, %d replicas, peers %q", i, f.sufficed, f.Replicas(0), f.Peers(1))
+			if !f.history.sufficed || f.Replicas(0) != 1 || !slices.Equal(f.Peers(1), []string{"old:1"}) {
+				t.Errorf("content %d: suffices %v, %d replicas, peers %q", i, f.history.sufficed, f.Replicas(0), f.Peers(1))
 			}
 		}
-		if got := old.Replicas(0); got != 0 || !old.sufficed || old.Replicas(1) != 1 {
-			t.Errorf("of the old content %d replicas, suffices %v, %d of upstream's", got, old.sufficed, old.Replicas(1))
+		if got := old.Replicas(0); got != 0 || !old.history.sufficed || old.Replicas(1) != 1 {
+			t.Errorf("of the old content %d replicas, suffices %v, %d of upstream's", got, old.history.sufficed, old.Replicas(1))
 		}
 		old.Stop()
 		next.updatePartitions(nil)
@@ -126,14 +126,14 @@ func TestQueriesChangeNothing(t *testing.T) {
 		f.Reports()
 	}
 	query()
-	if f.assignment != nil || f.sufficed || len(f.held) > 0 {
-		t.Errorf("a query assigned partitions (%v), set sufficed (%v) or held (%v)", f.assignment, f.sufficed, f.held)
+	if f.assignment != nil || f.history.sufficed || len(f.held) > 0 {
+		t.Errorf("a query assigned partitions (%v), set sufficed (%v) or held (%v)", f.assignment, f.history.sufficed, f.held)
 	}
 	f.SetDivision(x.Division, held)
 	assignment := f.assignment
 	query()
-	if f.assignment != assignment || f.sufficed {
-		t.Errorf("a query assigned partitions again (%v) or set sufficed (%v)", f.assignment != assignment, f.sufficed)
+	if f.assignment != assignment || f.history.sufficed {
+		t.Errorf("a query assigned partitions again (%v) or set sufficed (%v)", f.assignment != assignment, f.history.sufficed)
 	}
 	if diff := cmp.Diff([]int{0, 1}, f.Owned(held)); diff != "" {
 		t.Error(diff)
@@ -141,7 +141,7 @@ func TestQueriesChangeNothing(t *testing.T) {
 	f.Advertise(0)
 	f.Advertise(1)
 	f.Switched()
-	if !f.sufficed {
+	if !f.history.sufficed {
 		t.Error("the advertised replicas are not recorded")
 	}
 }

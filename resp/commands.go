@@ -40,9 +40,6 @@ const (
 	aTTL                  // that the value does not expire
 )
 
-// needsValue reports whether an answer has more of a value than its length.
-func (a answer) needsValue() bool { return a == aValue || a == aValues }
-
 // flag are the flags of a command.
 type flag uint8
 

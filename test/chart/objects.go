@@ -97,7 +97,7 @@ type Pod struct {
 		SeccompProfile                 struct{ Type string }
 	}
 	Containers []Container
-	Volumes                    []Volume
+	Volumes    []Volume
 
 	Affinity, NodeSelector, Tolerations, TopologySpreadConstraints, PriorityClassName, ImagePullSecrets json.RawMessage
 }

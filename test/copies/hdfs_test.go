@@ -3,7 +3,6 @@
 package copies
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,9 +12,6 @@ import (
 	"sequins/test/harness"
 	"sequins/test/process"
 )
-
-// superuser owns the files of HDFS: it is who runs the harness.
-var superuser = cmp.Or(os.Getenv("USER"), "root")
 
 // A hadoop is an HDFS, in which each scene has a directory of its own.
 type hadoop struct {
