@@ -1,6 +1,7 @@
 package version
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -127,11 +128,13 @@ func (w *world) step(pins bool) {
 	}
 }
 
+var more = flag.Int("more", 1, "how many times as many random walks to take")
+
 func walks(full int) int {
 	if testing.Short() {
 		return full / 10
 	}
-	return full
+	return full * *more
 }
 
 func TestRandomWalks(t *testing.T) {

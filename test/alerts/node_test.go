@@ -48,7 +48,7 @@ func damagedFile(s *scene) {
 	s.leads("SequinsVersionFailed", "and in the log", n.Log(), "part-r-00000", "offset")
 	s.leads("SequinsVersionFailed", "`sequins verify FILE` on a copy says the same", s.run("verify", filepath.Join(s.source(), s.name, "2", "part-r-00000")), "part-r-00000", "offset")
 	s.fires("SequinsNotServing", alone)
-	s.leads("SequinsNotServing", "`sequins status` says which version it tries", s.run("status", n.Addr), "files-alone/2/part-r-00000", "offset") // ERROR, or being tried again
+	s.leads("SequinsNotServing", "`sequins status` says which version it tries", s.run("status", n.Addr), "files-alone  2", "part-r-00000: corrupt SequenceFile at offset") // ERROR, or being tried again
 
 	for _, db := range []string{s.name, s.name + "-alone"} { // the job runs again, into another version
 		if err := os.CopyFS(filepath.Join(s.source(), db, "3"), os.DirFS(filepath.Join(s.source(), s.name, "1"))); err != nil {

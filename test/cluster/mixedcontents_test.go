@@ -123,6 +123,7 @@ func (n *mixer) approval() fault {
 	version := ""
 	return fault{"a version is held and approved", func() {
 		n.endJob()
+		n.removeHeld()
 		n.version++
 		version = versionName(n.version)
 		n.tags[version] = approvedTag
@@ -131,6 +132,17 @@ func (n *mixer) approval() fault {
 		n.r.publishContent(version, n.c.data.ofTag(approvedTag))
 		n.pinFile(fmt.Sprintf("approve = [%q]", version))
 	}}
+}
+
+// removeHeld removes the versions that the gate holds from the source: next to what is approved, some of them are not too small, and pass.
+func (n *mixer) removeHeld() {
+	held, err := filepath.Glob(filepath.Join(n.place(), db, "*-held*"))
+	for _, dir := range held {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // pinFile writes _PIN, by which members may go back.
