@@ -19,7 +19,7 @@ const (
 	Cancel
 	// Retire waits until a version is idle, which sets its Removal to Idle.
 	Retire
-	// Revive takes Retire back.
+	// Revive takes Retire back. What there is of the version is looked at again, and its failure is forgotten.
 	Revive
 	// Close removes a version from the set and closes it after the last reference
 	// is released. HasClosed follows.
@@ -63,7 +63,7 @@ func (f *Facts) Do(a Action) {
 		v.Work = Opening
 	case Load:
 		if v.Removal != Staying { // nothing of it is in the set any more
-			*v = Entry{Input: v.Input}
+			*v = Entry{Input: v.Input, Former: v.Former}
 		}
 		v.Work, v.Begun, v.Local = Loading, false, true
 	case Activate:
@@ -185,7 +185,7 @@ func (f *Facts) HasIdled(in content.Input) {
 // HasClosed records the end of Close.
 func (f *Facts) HasClosed(in content.Input) {
 	if v := f.entry(in); v != nil && v.Removal == Closing {
-		v.Removal, v.Coverage = Closed, Absent
+		v.Removal, v.Coverage, v.Complete = Closed, Absent, false
 	}
 }
 

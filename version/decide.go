@@ -124,10 +124,12 @@ func (d *decision) isOld(in content.Input) bool {
 	return in == d.Current || in.Name < d.Current.Name && d.Pin.Allows(d.Current.Name)
 }
 
-// isLikely reports whether an input may be what was served before a restart: one of several with the greatest name on the disk.
+// isLikely reports whether an input may be what was served before a restart: one of several with the greatest name on the disk, unless the source
+// lists another one of them.
 func (f *Facts) isLikely(in content.Input) bool {
-	v := f.entry(in)
-	return f.Likely && in.Name == f.Before().Name && v != nil && v.Complete
+	another := func(listed content.Input) bool { return listed.Name == in.Name && listed != in }
+	v, _ := f.Entry(in)
+	return f.Likely && in.Name == f.Before().Name && v.Complete && !slices.ContainsFunc(f.Listed, another)
 }
 
 func (d *decision) isReady(v *Entry) bool {
@@ -228,8 +230,8 @@ func (f *Facts) takes() bool {
 }
 
 // wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor
-// is held, if it is newer than the current one, and those newer ones that are retried, or held: of these only the
-// newest, and none when the disk is full, so that held versions do not keep others from being loaded. What other nodes
+// is held, if it is newer than the current one, and those newer ones that are retried, or held: of the held ones only the
+// newest, and none beside others when the disk is full, so that held versions do not keep others from being loaded. What other nodes
 // serve comes before all of them.
 func (d *decision) wanted() []content.Input {
 	if d.takes() {
@@ -287,7 +289,7 @@ func (d *decision) load(in content.Input) {
 
 // removeOthers removes what is neither served nor wanted: what is older than
 // the current version, has gone from the source, or was superseded before its
-// load had begun. As long as the source has not been read, nothing is known to be
+// load had begun, or after it had ended without all that this node has to hold. As long as the source has not been read, nothing is known to be
 // superfluous. What was served before a restart stays until another version is
 // active, and everything does if that is not known.
 func (d *decision) removeOthers(wanted []content.Input) {

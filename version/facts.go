@@ -51,7 +51,8 @@ type Source uint8
 
 const (
 	// Unasked: the first look at the source has not ended. Only what was served before the restart becomes active until then, or a kept
-	// version if the pin does not allow that, and nothing is loaded or removed. Next: Away, Known, Gone.
+	// version if the pin does not allow that, or what other nodes serve; nothing is loaded, and nothing removed but what that replaces.
+	// Next: Away, Known, Gone.
 	Unasked Source = iota
 	// Away: the source could not be read since the node started. Next: Known, Gone.
 	Away
@@ -71,7 +72,7 @@ type Entry struct {
 	Failure  Failure
 	// Complete: this node holds every partition that it owns.
 	Complete bool
-	// Begun: its load has its turn, and is not cancelled for a newer version.
+	// Begun: its load has its turn, and is not cancelled for a newer version before that is active.
 	Begun bool
 	// Local: files of it may be on this node's disk.
 	Local bool
@@ -93,16 +94,16 @@ const (
 // Removal is the progress of a version's removal.
 type Removal uint8
 
-// The steps of a removal, in order. A version that is not in the set goes from Staying to Closed or Deleting. If it is wanted again, it is
-// Staying again from Lingering, Closed and Undeleted.
+// The steps of a removal, in order. A version that is not in the set goes from Staying to Closed or Deleting, and one of a database that is
+// gone from Staying or Lingering to Closing. If it is wanted again, it is Staying again from Lingering, Idle, Closed and Undeleted.
 const (
 	Staying   Removal = iota
 	Lingering         // readable by name until idle for long enough
-	Idle              // that has come
-	Closing           // removed from the set, with references left
+	Idle              // it has been idle for long enough; next: Closing
+	Closing           // leaving the set, with references left
 	Closed            // not in the set; a cancelled load may not have stopped yet
 	Deleting          // its files are being deleted; then it is forgotten
-	Undeleted         // they could not be; tried again at the next refresh
+	Undeleted         // they could not be; Closed again at the next refresh
 )
 
 // Coverage is how much of a version can be read through this node. It goes up and down with the replicas.
@@ -125,13 +126,14 @@ const (
 	Held                    // it breaks them, and does not become active; an older version may be loaded instead; next: Passed, Unjudged
 )
 
-// Failure is the last load of a version that has failed; zero if none has since it was complete.
+// Failure is the last load of a version that has failed; zero if none has since it was complete, or wanted again while it was removed. If
+// its files could not be deleted, Reason says why.
 type Failure struct {
 	Reason   string
 	Kind     FailureKind
 	Attempts int // consecutive ones
-	// Waits: no attempt is made before Retry. Afterwards the failure is kept during the next attempt: a version that has failed once does
-	// not keep an older one from being loaded.
+	// Waits: while it stays, no attempt is made before Retry. Afterwards the failure is kept during the next attempt: a version that has
+	// failed once does not keep an older one from being loaded.
 	Waits bool
 }
 
@@ -151,12 +153,12 @@ const (
 type Status uint8
 
 const (
-	Available Status = iota // in the source or on this node's disk; no work on it has begun, and nothing can be read
+	Available Status = iota // in the source, on this node's disk or on other nodes; no load of it was ordered, and nothing can be read
 	Building                // a load was ordered, and nothing can be read yet
-	Prepared                // it can be read by name as far as partitions are here; more may be loading
+	Prepared                // it can be read by name as far as partitions are here or known elsewhere; more may be loading
 	Active                  // clients are served from it
-	Removing                // superseded or not in the source any more
-	Error                   // its last load has failed; it stays so during the next one
+	Removing                // not needed any more: superseded, excluded, or not in the source
+	Error                   // its last load has failed, and it is not active; it stays so during the next one
 )
 
 var statusNames = [...]string{"AVAILABLE", "BUILDING", "PREPARED", "ACTIVE", "REMOVING", "ERROR"}
@@ -180,7 +182,7 @@ func (f *Facts) Status(v Entry) Status {
 		return Error
 	case v.Coverage > Absent:
 		return Prepared
-	case v.Work == Loading, v.Work == Cancelling:
+	case v.Work == Loading:
 		return Building
 	}
 	return Available

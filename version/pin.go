@@ -1,13 +1,14 @@
 package version
 
 import (
+	"cmp"
 	"slices"
 
 	"sequins/internal/content"
 )
 
 // Pin is what people have decided about the versions of a database, in the file _PIN of the source (package pin). It
-// is the only reason to go back to an older version. The zero Pin allows every version.
+// is the only reason to go back to an older version, unless what was served before a restart is lost (Facts.Before). The zero Pin allows every version.
 type Pin struct {
 	Version  string   // the only version that may be served; "" for any
 	Excluded []string // versions that must not be served
@@ -39,7 +40,7 @@ func (f *Facts) Floor() content.Input {
 }
 
 // kept returns the former versions that stay on the disk and open: the newest Keep-1 that are complete or were active,
-// and that are not excluded; none when the disk is full. A version that is not the pinned one stays, too: the pin may be taken back.
+// and that are neither held nor excluded, one of a name; none when the disk is full. A version that is not the pinned one stays, too: the pin may be taken back.
 func (d *decision) kept() []content.Input {
 	var kept []content.Input
 	names, before := []string{d.Current.Name}, d.Before()
@@ -55,10 +56,11 @@ func (d *decision) kept() []content.Input {
 	return kept
 }
 
-// mayReturn reports whether v is a kept version that is at least as whole as what is served, which the pin does not allow. It
-// does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
+// mayReturn reports whether v is a kept version that is at least as whole as what is served, or was before a restart, which the pin does not
+// allow. It does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
 func (d *decision) mayReturn(v *Entry) bool {
-	return d.Current.Name != "" && !d.Pin.Allows(d.Current.Name) && v.Complete && v.Coverage >= Whole && v.Verdict == Passed && d.isKept(v)
+	served := cmp.Or(d.Current.Name, d.Before().Name)
+	return served != "" && !d.Pin.Allows(served) && v.Complete && v.Coverage >= Whole && v.Verdict == Passed && d.isKept(v)
 }
 
 // isKept reports whether v is kept, and the source does not list its version with another input that may be served.

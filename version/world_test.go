@@ -95,7 +95,7 @@ func (w *world) seen(v content.Input) Seen {
 	}
 	unjudged := !judged && !passed && w.chance(10)
 	enough := w.held[v] && w.solo || !w.solo && w.chance(4) || w.calm && w.remote[v]
-	replicated := enough && !unjudged && (judged || !w.bad[v])
+	replicated := enough && !unjudged && (judged || passed || !w.bad[v])
 	readable := replicated || w.held[v] || w.calm && w.readable(v) || w.chance(2)
 	if readable && !w.held[v] {
 		w.remote[v] = w.remote[v] || replicated
