@@ -334,7 +334,7 @@ func (lo *loads) newsOf(in content.Input, l *loading) func(loadproc.News) {
 		if len(n.Published) > 0 {
 			lo.db.bg.send(published{in})
 		}
-		if time.Since(logged) >= progressPeriod {
+		if time.Since(logged) >= progressPeriod && !n.Snapshot.Started.IsZero() {
 			logged = time.Now()
 			lo.db.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
 		}

@@ -47,7 +47,7 @@ func (a *attempts) succeed() { *a = attempts{limit: a.limit} }
 // error.
 func (a *attempts) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return a.ended(ctx.Err())
 	}
 	if f := (final{}); errors.As(err, &f) {
 		return err
@@ -61,7 +61,18 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 		err = a.last
 		return fmt.Errorf("gave up after %v and %s: %w", time.Since(a.since).Round(time.Millisecond), times(a.failed), err)
 	}
-	return sleep.For(ctx, wait)
+	if err := sleep.For(ctx, wait); err != nil {
+		return a.ended(err)
+	}
+	return nil
+}
+
+// ended returns the error of attempts that the caller has ended, with what the last one has failed of.
+func (a *attempts) ended(err error) error {
+	if a.last == nil {
+		return err
+	}
+	return fmt.Errorf("%w, after %s: %w", err, times(a.failed), a.last)
 }
 
 func times(n int) string {

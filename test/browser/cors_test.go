@@ -38,7 +38,7 @@ func TestCORS(t *testing.T) {
 	allowed, other := httptest.NewServer(pages), httptest.NewServer(pages)
 	defer allowed.Close()
 	defer other.Close()
-	c.Sections = fmt.Sprintf("[http]\nallowed_origins = [%q]\ncompression = [\"zstd\", \"gzip\"]\ncompression_min_size = 0\n", allowed.URL)
+	c.Sections = fmt.Sprintf("[http]\nallowed_origins = [%q]\ncompression = [\"zstd\", \"gzip\"]\n", allowed.URL)
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
 	data.Store(fmt.Sprintf("data-node=%q data-other=%q", "http://"+n.Addr, other.URL))
