@@ -48,7 +48,7 @@ func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	}
 	o := Options{
 		Session: session, ShardID: id, Addr: id + ":1", MinReplication: 1, Converge: 300 * time.Millisecond,
-		Settings: Settings{Replication: 2, Assignment: shard.RoundRobin, Partitioners: "auto", Weight: 1},
+		Settings: Settings{Replication: 2, Assignment: shard.RoundRobin, Weight: 1},
 		Logger:   slog.New(slog.DiscardHandler),
 	}
 	if f.options != nil {

@@ -19,9 +19,6 @@ type Settings struct {
 	Replication int `json:"replication"`
 	// Assignment is the algorithm that assigns partitions to shards.
 	Assignment shard.Assignment `json:"assignment"`
-	// Partitioners describes the partitioners of all databases. It is only
-	// compared, never parsed.
-	Partitioners string `json:"partitioners"`
 	// Weight is this node's relative share. Zone is its failure domain.
 	Weight float64 `json:"weight"`
 	Zone   string  `json:"zone,omitempty"`
@@ -137,7 +134,6 @@ func (m Member) mismatches(own Settings) (all []string) {
 	differs("sharding.assignment", s.Assignment, own.Assignment)
 	if m.Settings != nil {
 		differs("sharding.replication", s.Replication, own.Replication)
-		differs("partitioner", s.Partitioners, own.Partitioners)
 	}
 	return all
 }

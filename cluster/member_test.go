@@ -14,7 +14,7 @@ import (
 )
 
 func settings(change func(*Settings)) Settings {
-	s := Settings{Replication: 2, Assignment: shard.RoundRobin, Partitioners: "auto", Weight: 1}
+	s := Settings{Replication: 2, Assignment: shard.RoundRobin, Weight: 1}
 	if change != nil {
 		change(&s)
 	}
@@ -68,8 +68,6 @@ func TestMismatches(t *testing.T) {
 		"weight and zone":  {settings(nil), settings(func(s *Settings) { s.Weight, s.Zone = 3, "z" }), ""},
 		"replication":      {settings(nil), settings(func(s *Settings) { s.Replication = 3 }), "has sharding.replication 3, and this node 2"},
 		"assignment":       {settings(nil), settings(func(s *Settings) { s.Assignment = shard.Balanced }), "has sharding.assignment balanced, and this node round_robin"},
-		"partitioner":      {settings(nil), settings(func(s *Settings) { s.Partitioners = "spark" }), "has partitioner spark, and this node auto"},
-		"a db's own":       {settings(func(s *Settings) { s.Partitioners = `auto {"x":"hadoop"}` }), settings(nil), "has partitioner auto, and this node auto {"},
 		"balanced already": {settings(func(s *Settings) { s.Assignment = shard.Balanced }), settings(nil), "has sharding.assignment round_robin, and this node balanced"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func (j judge) before() *Finding {
 // find returns what this node finds by itself: Finding, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
 	totals, unknown := Sum(len(j.Held), j.Own, j.Reports)
-	current := j.Own.IsCurrent(j.Held, j.Rules, j.against)
+	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled())
 	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
 	f := &v.Finding
 	f.Rules, f.Vetoed = j.fingerprint, broken(v.Checks) != ""
@@ -113,10 +113,12 @@ func (j judge) find() Verdict {
 		served, sample := j.served()
 		if served != nil {
 			f.Against = j.against
-		} else if lost := j.lost(); lost != "" {
-			v.Skipped = "max_shrink, max_growth and max_missing are not applied: " + lost
 		}
-		v.Checks = append(v.Checks, j.Rules.ofContent(totals, served, sample)...)
+		applied := j.Rules
+		if rules, why := j.lost(); why != "" {
+			v.Skipped, applied.MaxMissing = rules+" not applied: "+why, 0
+		}
+		v.Checks = append(v.Checks, applied.ofContent(totals, served, sample)...)
 	}
 	switch f.Reason = broken(v.Checks); {
 	case f.Reason != "":
@@ -141,17 +143,22 @@ func (j judge) pending(current bool, unknown []int) (reason string, waits bool) 
 	case len(unknown) > 0 && !(j.Mixed && j.Waited):
 		return "the figures of " + human.Plural(len(unknown), "partition") + " are not known yet: " + human.Ranges(unknown), j.Mixed
 	case !j.Waited:
-		reason = j.lost()
+		_, reason = j.lost()
 	}
 	return reason, reason != ""
 }
 
-// lost returns why the rules that compare with what is served cannot be applied; "" if they can, or need not be.
-func (j judge) lost() string {
-	if j.Totals != nil || j.against.Name == "" || !j.Rules.compare() {
-		return ""
+// lost returns which of the rules that compare with what is served cannot be applied, and why; "" if all can, or need not be.
+func (j judge) lost() (rules, why string) {
+	_, sample := j.served()
+	switch {
+	case j.against.Name == "":
+	case j.Totals == nil && j.Rules.compare():
+		return "max_shrink, max_growth and max_missing are", "the totals of version " + j.against.Name + ", which is served, are not known"
+	case j.Unopened && j.Rules.MaxMissing > 0 && sample.Keys == 0:
+		return "max_missing is", "no node has keys of version " + j.against.Name + ", which was served, to look up"
 	}
-	return "the totals of version " + j.against.Name + ", which is served, are not known"
+	return "", ""
 }
 
 // served returns the totals of the content to compare with, nil if there are none, and the sum of the samples of its keys.

@@ -209,7 +209,7 @@ func TestVeto(t *testing.T) {
 	}
 	f.Rules.MinRecords = 3000
 	f.Own.Rules = f.Rules.Fingerprint()
-	if v := gate.Judge(f); v.Reason != "max_value_size: the largest value has 101 B, at most 100 B; min_records: 2,000 records, at least 3,000" || len(v.Checks) != 2 {
+	if v := gate.Judge(f); v.Reason != "max_value_size: the largest value has 101 bytes, at most 100; min_records: 2,000 records, at least 3,000" || len(v.Checks) != 2 {
 		t.Errorf("all broken rules are named: %+v", v)
 	}
 	f.Rules.MinRecords = 0

@@ -60,7 +60,7 @@ func (r Rules) Fingerprint() string {
 func (r Rules) ofBlocks(largest int64, own *Measures, current bool) (checks []status.GateCheck) {
 	if r.MaxValueSize > 0 {
 		checks = append(checks, status.GateCheck{Rule: "max_value_size", Value: float64(largest), Limit: float64(r.MaxValueSize), Broken: largest > r.MaxValueSize,
-			Text: fmt.Sprintf("the largest value has %s, at most %s", human.Size(largest), human.Size(r.MaxValueSize))})
+			Text: fmt.Sprintf("the largest value has %s bytes, at most %s", human.Count(largest), human.Count(r.MaxValueSize))})
 	}
 	if len(r.Required) > 0 && current {
 		failed := len(own.Failed)

@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		"growth":          {gate.Rules{MaxGrowth: 2}, figures(3000, 30_000), figures(3001, 10_000), "max_growth: 3,001 records instead of 1,000, 200.1 % more, at most 200 %"},
 		"missing":         {gate.Rules{MaxMissing: 0.1}, missing(100, 1000), missing(101, 1000), "max_missing: 101 of 1,000 keys of the version that is served are missing, 10.1 %, at most 10 %"},
 		"not sampled":     {gate.Rules{MaxMissing: 0.9}, missing(0, 1), missing(0, 0), "max_missing: no node has partitions of both versions"},
-		"value size":      {gate.Rules{MaxValueSize: 100}, largest(100), largest(101), "max_value_size: the largest value has 101 B, at most 100 B"},
+		"value size":      {gate.Rules{MaxValueSize: 100}, largest(100), largest(101), "max_value_size: the largest value has 101 bytes, at most 100"},
 		"required":        {gate.Rules{Required: []gate.Required{{Key: "a"}}}, failed(), failed("key a is missing"), "required_keys: key a is missing"},
 		"many required":   {gate.Rules{Required: []gate.Required{{Key: "a"}}}, failed(), failed("1", "2", "3", "4", "5", "6", "7"), "required_keys: 1, 2, 3, 4, 5 and 2 more"},
 		"first version":   {gate.Rules{MaxShrink: 0.1, MaxMissing: 0.1}, nothing, figures(1, 1), "max_shrink"},

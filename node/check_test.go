@@ -1,13 +1,17 @@
 package node
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sequins/internal/sleep"
+	"sequins/source"
 	"sequins/test/expect"
 )
 
@@ -94,5 +98,57 @@ func TestTouchedFilesAreTheSame(t *testing.T) {
 		if loads, problems := f.log.count("load started"), n.Status().Problems; loads != 1 || len(problems) > 0 {
 			t.Errorf("%d loads, problems %q", loads, problems)
 		}
+	})
+}
+
+// heavySource answers listings of versions late.
+type heavySource struct {
+	source.Source
+	compare, inspect atomic.Int64 // of version 1, and of the others
+	comparing        atomic.Bool
+}
+
+func (s *heavySource) Contents(ctx context.Context, db, v string) (source.Contents, error) {
+	wait := time.Duration(s.inspect.Load())
+	if v == "1" {
+		wait = time.Duration(s.compare.Load())
+		s.comparing.Store(wait > time.Second)
+		defer s.comparing.Store(false)
+	}
+	if err := sleep.For(ctx, wait); err != nil {
+		return source.Contents{}, err
+	}
+	return s.Source.Contents(ctx, db, v)
+}
+
+// TestListingDuringComparison: a listing that is due while what is served is compared with a slow source follows the comparison.
+func TestListingDuringComparison(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		slow := &heavySource{Source: f.source}
+		n, stop := f.follow(func(o *Options) {
+			f.verbose(o)
+			o.Source, o.Settle, o.RefreshPeriod = slow, 30*time.Second, 0
+		})
+		defer stop()
+		time.Sleep(31 * time.Second)
+		set := n.Set([]byte("fruit"))
+		if set.Current().Name != "1" {
+			t.Fatalf("current is %q", set.Current().Name)
+		}
+		slow.compare.Store(int64(8 * time.Second))
+		slow.inspect.Store(int64(12 * time.Second))
+		f.put("fruit", "2", 1, fruit...)
+		n.Refresh()
+		time.Sleep(20 * time.Second)
+		f.putFile(f.root+"/fruit/2/part-r-00001", "2", all, []string{"quince"})
+		time.Sleep(24 * time.Hour)
+		if set.Current().Name != "2" {
+			t.Errorf("after a day current is %q", set.Current().Name)
+		}
+		n.Refresh()
+		time.Sleep(5 * time.Minute)
+		t.Logf("after another refresh current is %q", set.Current().Name)
 	})
 }

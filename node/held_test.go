@@ -265,3 +265,22 @@ func TestRollbackPassesHeldOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxMissingAfterLoss: where the blocks of what was served are lost, no key of them can be looked up in another version, which waits
+// for a while and then passes without that rule.
+func TestMaxMissingAfterLoss(t *testing.T) {
+	f := newFixture(t)
+	rules := gate.Rules{MaxMissing: 0.5}
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(ruled(rules))
+	r.serves("fruit", "1")
+	r.stop()
+	expect.NoError(t, os.RemoveAll(f.dir("fruit", "1")))
+	f.remove("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r = f.run(ruled(rules))
+	defer r.stop()
+	r.eventually("2 waits for keys of 1", func() bool {
+		return strings.Contains(r.node("fruit", "2").Detail, "no node has keys of version 1, which was served, to look up")
+	})
+}

@@ -49,8 +49,8 @@ type lister struct {
 // startListing lists the versions in the background. If a listing is running, another one follows,
 // because the running one may have begun too early.
 func (ls *lister) startListing(again bool) {
-	if ls.listing {
-		ls.again = ls.again || !again
+	if ls.listing { // for something else, maybe
+		ls.again = true
 		return
 	}
 	ls.beginListing(again, false)

@@ -124,7 +124,7 @@ func (k *keeper) replicated(f version.Following, held []bool) bool {
 	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
 }
 
-// followTimeout limits the first lookups of the replicas of all versions that are opened together.
+// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together.
 // Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
@@ -132,12 +132,12 @@ const followTimeout = 10 * time.Second
 // because other nodes hold it.
 func (k *keeper) open(in content.Input) {
 	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.db.followBy)
+	defer cancel()
 	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
-	cancel()
 	k.db.records[in].following = f
 	l, err := k.openLocal(in, f)
 	if err == nil && l == nil {
-		l, err = k.openRemote(in, f)
+		l, err = k.openRemote(ctx, in, f)
 	}
 	if err != nil {
 		k.db.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
@@ -208,11 +208,11 @@ func (k *keeper) openLocal(in content.Input, f version.Following) (*live, error)
 
 // openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
 // or, if the manifest is in the store, at least one.
-func (k *keeper) openRemote(in content.Input, f version.Following) (*live, error) {
+func (k *keeper) openRemote(ctx context.Context, in content.Input, f version.Following) (*live, error) {
 	m, stored := store.Manifest{}, false
 	if dir, err := k.db.node.o.Store.Dir(k.db.name, in); err == nil {
 		m, stored = dir.Manifest(), true
-	} else if found := k.db.loads.manifestElsewhere(k.db.bg.ctx, f, in); found != nil {
+	} else if found := k.db.loads.manifestElsewhere(ctx, f, in); found != nil {
 		m = *found
 	} else {
 		return nil, nil

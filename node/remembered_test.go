@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"sequins/gate"
+	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/version"
 )
 
 // What was held before a restart stays held, without being loaded again, whether it is still on the disk or was removed for a newer version that is
@@ -208,4 +210,18 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("remembered is %+v", s)
 		}
 	})
+}
+
+// TestAttemptsAreRemembered: a restart does not shorten the pauses after many failed attempts.
+func TestAttemptsAreRemembered(t *testing.T) {
+	d := newFixture(t).db("fruit", Reloadable{})
+	defer d.bg.stop()
+	in := content.Input{Name: "1", Hash: strings.Repeat("a", 16)}
+	d.memory.state.Failures = []store.Failure{{Input: in, Kind: "source", Reason: "x", Attempts: 9, Next: time.Now().Add(4 * time.Minute), By: d.memory.failsBy()}}
+	d.facts.Source, d.facts.Listed = version.Known, []content.Input{in}
+	d.memory.failAgain()
+	d.note()
+	if r := d.records[in].retries; r.failed != 9 || time.Until(r.next) < 2*time.Minute {
+		t.Errorf("it has failed %d times, and is tried again in %v", r.failed, time.Until(r.next))
+	}
 }

@@ -240,6 +240,9 @@ func (s *Store) Remove(db string, in content.Input) error {
 	if err != nil {
 		return err
 	}
+	if err := s.emptyTrash(filepath.Dir(filepath.Dir(path))); err != nil {
+		return fmt.Errorf("removing what is left of other versions of db %s: %w", db, err)
+	}
 	s.mu.Lock()
 	_, err = s.fs.Stat(filepath.Join(path, manifestName))
 	trash := ""

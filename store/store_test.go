@@ -349,3 +349,43 @@ func TestStoreDiskFull(t *testing.T) {
 	wantStore(t, s, "db/v A [0 1]")
 	wantStore(t, memStore(t, f), "db/v A [0 1]")
 }
+
+// busyOnce fails once to delete trash.
+type busyOnce struct {
+	fsys.FS
+	left int
+}
+
+func (b *busyOnce) RemoveAll(name string) error {
+	if strings.Contains(name, trashPrefix) && b.left > 0 {
+		b.left--
+		return &fs.PathError{Op: "unlinkat", Path: name, Err: syscall.EIO}
+	}
+	return b.FS.RemoveAll(name)
+}
+
+func TestTrashOfAFailedRemoval(t *testing.T) {
+	dir := t.TempDir()
+	b := &busyOnce{FS: fsys.OS, left: 1}
+	s, err := OpenFS(b, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Manifest{Version: "1", Input: content.Sum("x"), Format: "sequencefile", Partitions: 1, Partitioner: "string", LastModified: time.Now(), Created: time.Now()}
+	d, err := s.Create("fruit", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.BlockPath(0), make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in := m.Content().Input
+	if err := s.Remove("fruit", in); err == nil {
+		t.Fatal("the removal has not failed")
+	}
+	second := s.Remove("fruit", in)
+	left, _ := filepath.Glob(filepath.Join(dir, "data/fruit/.trash-*/*.block"))
+	if errors.Is(second, fs.ErrNotExist) && len(left) > 0 {
+		t.Error("the retry says that there is nothing, and the blocks are on the disk")
+	}
+}

@@ -77,15 +77,27 @@ func (s *Store) Leftovers() error { return s.left }
 func (s *Store) sweepDB(db string) error {
 	path := filepath.Join(s.data, db)
 	versions, err := subdirs(s.fs, path, names.Valid)
-	errs := []error{err, s.sweepTrash(path, versions)}
+	errs := []error{err, s.sweepTrash(path, versions, isTrashOrTemp)}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
 	}
 	return errors.Join(append(errs, s.sweepState(db, path), s.removeIfEmpty(path))...)
 }
 
-// sweepTrash deletes the contents of a db whose removal was begun, and temporary files beside them.
-func (s *Store) sweepTrash(db string, versions []string) error {
+// emptyTrash deletes the contents of a db whose removal has failed half-way.
+func (s *Store) emptyTrash(db string) error {
+	versions, err := subdirs(s.fs, db, names.Valid)
+	if err == nil {
+		err = s.sweepTrash(db, versions, isTrash)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // another removal has emptied it
+		return nil
+	}
+	return err
+}
+
+// sweepTrash deletes what is doomed of the files beside the contents of a db, which is trash among others.
+func (s *Store) sweepTrash(db string, versions []string, doomed func(fs.DirEntry) bool) error {
 	entries, err := s.fs.ReadDir(db)
 	if slices.ContainsFunc(entries, isTrash) { // the renaming may not be durable yet, and must be before the deletion
 		for _, dir := range append([]string{""}, versions...) {
@@ -93,15 +105,19 @@ func (s *Store) sweepTrash(db string, versions []string) error {
 		}
 	}
 	for _, e := range entries {
-		temp := strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix)
-		if err == nil && (temp || isTrash(e)) {
+		if err == nil && doomed(e) {
 			err = s.fs.RemoveAll(filepath.Join(db, e.Name()))
 		}
 	}
 	return err
 }
 
+// isTrash reports whether an entry is a content whose removal was begun.
 func isTrash(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), trashPrefix) }
+
+func isTrashOrTemp(e fs.DirEntry) bool {
+	return isTrash(e) || strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix)
+}
 
 // sweepState removes the State of a db without contents that says nothing of use: nobody would notice that the db has gone.
 func (s *Store) sweepState(db, path string) error {

@@ -152,10 +152,10 @@ func (f *Facts) Loaded(in content.Input, failure Failure, outdated bool) {
 	}
 }
 
-// Fail records a failure of a version that stays. No attempt is made before Retry.
+// Fail records a failure of a version that stays, after the attempts that failure has. No attempt is made before Retry.
 func (f *Facts) Fail(in content.Input, failure Failure) {
 	if v := f.entry(in); v != nil && v.Removal == Staying {
-		failure.Attempts, failure.Waits = v.Failure.Attempts+1, true
+		failure.Attempts, failure.Waits = max(failure.Attempts, v.Failure.Attempts)+1, true
 		v.Failure = failure
 	}
 }

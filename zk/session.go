@@ -228,7 +228,7 @@ func (s *Session) logState(server string) {
 		s.lossLogged, s.lost = false, time.Time{}
 	case Suspended:
 		s.lost = s.since
-		s.lossLogged = s.logLimited("lost", slog.LevelWarn, "zookeeper: connection lost; using the last known state", "error", s.lastError) || s.lossLogged
+		s.lossLogged = s.logLimited("lost", slog.LevelWarn, "zookeeper: connection lost; using the last known state") || s.lossLogged
 	case Connecting:
 		s.lossLogged = s.logLimited("expired", slog.LevelWarn, "zookeeper: session lost; using the last known state") || s.lossLogged
 	}

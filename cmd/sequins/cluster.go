@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -56,7 +55,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	members, err := cluster.New(cluster.Options{
 		Session: session, ShardID: shardID(s, host), ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
 		Settings: cluster.Settings{
-			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
+			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
 		},
 		MinReplication: s.MinReplication, Router: s.Role == "router",
@@ -184,27 +183,6 @@ func advertisedHost(configured string) (string, error) {
 		return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
 	}
 	return host, nil
-}
-
-// partitioners returns the partitioner settings in a form that is compared with those of other nodes.
-func partitioners(c *config.Config) string {
-	different := make(map[string]string)
-	for name, db := range c.DB {
-		if db.Partitioner != c.Partitioner {
-			different[name] = db.Partitioner
-		}
-		if db.Partitions > 0 {
-			different[name] = fmt.Sprintf("%s of %d", db.Partitioner, db.Partitions)
-		}
-	}
-	if len(different) == 0 {
-		return c.Partitioner
-	}
-	text, err := json.Marshal(different) // keys are sorted
-	if err != nil {
-		panic(err) // a map of strings
-	}
-	return c.Partitioner + " " + string(text)
 }
 
 // zooKeeperOptions returns how ZooKeeper is reached.

@@ -19,7 +19,7 @@ func testBuild(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Mkdir(t, "source")
 	jobs, source := "hdfs://"+c.namenode+d.root+"/jobs", "hdfs://"+c.namenode+d.root+"/source"
-	n := process.Start(t, configure(t, source, fmt.Sprintf("user = %q", superuser)))
+	n := process.Start(t, configure(t, source, ""))
 	c.Do(t, fmt.Sprintf("job out=%s/db/1 format=seq type=text compression=BLOCK codec=SnappyCodec records=%d reducers=3 tag=first-", jobs, records))
 	built := filepath.Join(t.TempDir(), "db", "1")
 	if out, err := exec.Command(process.Binary(t), "build", "--config", n.Conf, jobs+"/db/1", built).CombinedOutput(); err != nil {

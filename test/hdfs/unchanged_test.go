@@ -4,7 +4,6 @@ package hdfs
 
 import (
 	"bytes"
-	"fmt"
 	"path"
 	"slices"
 	"testing"
@@ -106,7 +105,7 @@ func testUnchanged(t *testing.T, c *cluster) {
 		}
 	}
 	d.Put(t, "db/1/_SUCCESS", nil)
-	n := process.Start(t, configure(t, "hdfs://"+c.namenode+d.root, fmt.Sprintf("user = %q", superuser)))
+	n := process.Start(t, configure(t, "hdfs://"+c.namenode+d.root, ""))
 	n.WaitCurrent(t, "db", "1")
 	n.WaitLog(t, "files=100/100")
 	d.Put(t, "db/2/_SUCCESS", nil)

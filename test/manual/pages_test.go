@@ -127,7 +127,7 @@ func TestMigrationHasEveryOldKey(t *testing.T) {
 		if !known {
 			t.Errorf("MIGRATION.md has no %s%s", table, key)
 		}
-		if retired := strings.Contains("write_buffer_size goforit_flag_json_path", key) || table == "[test]"; retired != strings.Contains(row, "does nothing") {
+		if retired := strings.Contains("write_buffer_size goforit_flag_json_path max_retries max_replication connect_timeout", key) || table == "[test]"; retired != strings.Contains(row, "does nothing") {
 			t.Errorf("MIGRATION.md says of %s%s: %s", table, key, row)
 		}
 		keys++

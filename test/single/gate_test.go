@@ -61,7 +61,7 @@ var gateRules = map[string]gateRule{
 	"max-growth":      {`max_growth = 0.5`, sized(150, 10), sized(151, 10), "max_growth: 151 records instead of 100, 51 % more, at most 50 %"},
 	"max-growth-size": {`max_growth = 0.5`, sized(100, 20), sized(100, 21), "max_growth: 3,100 bytes instead of 2,000, 55 % more, at most 50 %"},
 	"max-missing":     {`max_missing = 0.03`, replaced(3), replaced(4), "max_missing: 4 of 100 keys of the version that is served are missing, 4 %, at most 3 %"},
-	"max-value-size":  {`max_value_size = "1KB"`, with("key-000042", strings.Repeat("x", 1000)), with("key-000042", strings.Repeat("x", 1001)), "max_value_size: the largest value has 1001 B, at most 1000 B"},
+	"max-value-size":  {`max_value_size = "1KB"`, with("key-000042", strings.Repeat("x", 1000)), with("key-000042", strings.Repeat("x", 1001)), "max_value_size: the largest value has 1,001 bytes, at most 1,000"},
 	"required-key":    {`required_keys = {canary = ""}`, with("canary", ""), with("canari", ""), `required_keys: key "canary" is missing`},
 	"required-value":  {`required_keys = {canary = "^[0-9]+$"}`, with("canary", "12"), with("canary", "1x"), `required_keys: the value of key "canary" does not match "^[0-9]+$"`},
 	"two-rules":       {"min_records = 90\nmax_shrink = 0.1", sized(90, 10), sized(89, 10), "min_records: 89 records, at least 90; max_shrink: 89 records instead of 100, 11 % fewer, at most 10 %"},
