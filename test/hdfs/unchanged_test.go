@@ -4,6 +4,7 @@ package hdfs
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"slices"
 	"testing"
