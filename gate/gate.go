@@ -44,8 +44,9 @@ type Facts struct {
 	// Served is the content that this node serves, zero if there is none, and Totals are its totals; nil if they are not known.
 	Served content.Content
 	Totals *Figures
-	// Unopened: no key of Served can be read here, as after its blocks were lost.
-	Unopened bool
+	// Sampled is the content whose keys are looked up in the one that is judged: Served, or zero if that is not to be compared with, or if no key
+	// of it can be read here, as after its blocks were lost.
+	Sampled content.Content
 	// Waited: MaxWait is over since a verdict on this content had Waits for the first time.
 	Waited bool
 	// Excused is why the content need not keep the rules, such as a pin; "" if it must.
@@ -59,14 +60,6 @@ type Facts struct {
 	Fellows []string
 	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
 	Before *Finding
-}
-
-// Sampled returns the content whose keys are looked up in the one that is judged; zero if there is none.
-func (f Facts) Sampled() content.Content {
-	if f.Older || f.Unopened {
-		return content.Content{}
-	}
-	return f.Served
 }
 
 // Verdict is the result of Judge.

@@ -96,7 +96,7 @@ func (j judge) before() *Finding {
 // find returns what this node finds by itself: Finding, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
 	totals, unknown := Sum(len(j.Held), j.Own, j.Reports)
-	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled())
+	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
 	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
 	f := &v.Finding
 	f.Rules, f.Vetoed = j.fingerprint, broken(v.Checks) != ""
@@ -155,7 +155,7 @@ func (j judge) lost() (rules, why string) {
 	case j.against.Name == "":
 	case j.Totals == nil && j.Rules.compare():
 		return "max_shrink, max_growth and max_missing are", "the totals of version " + j.against.Name + ", which is served, are not known"
-	case j.Unopened && j.Rules.MaxMissing > 0 && sample.Keys == 0:
+	case j.Sampled != j.against && j.Rules.MaxMissing > 0 && sample.Keys == 0 && j.Totals.Records > 0:
 		return "max_missing is", "no node has keys of version " + j.against.Name + ", which was served, to look up"
 	}
 	return "", ""

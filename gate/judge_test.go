@@ -40,7 +40,7 @@ func serving(r gate.Report) gate.Report { r.Serves, r.Served = true, of("3"); re
 func judging(records int64, reports ...gate.Report) gate.Facts {
 	f := measured(shrink, gate.Figures{Records: records, Bytes: records})
 	f.Held, f.Own.Figures = []bool{true, false}, append(f.Own.Figures, nil)
-	f.Served, f.Own.Against, f.Totals = of("2"), of("2"), &gate.Figures{Records: 2000, Bytes: 2000}
+	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &gate.Figures{Records: 2000, Bytes: 2000}
 	f.Reports = make(map[string]gate.Report)
 	for i, r := range reports {
 		f.Reports[string(rune('a'+i))] = r

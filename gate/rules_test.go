@@ -11,7 +11,7 @@ import (
 
 // measured are facts of a content with one partition, which is here, next to version 1 with 1,000 records of 10 bytes.
 func measured(rules gate.Rules, f gate.Figures) gate.Facts {
-	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Totals: &gate.Figures{Records: 1000, Bytes: 10_000},
+	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Sampled: of("1"), Totals: &gate.Figures{Records: 1000, Bytes: 10_000},
 		Own: &gate.Measures{Figures: []*gate.Figures{&f}, Rules: rules.Fingerprint(), Against: of("1"), Sample: gate.Sample{Keys: 1000}}}
 }
 
@@ -26,7 +26,7 @@ func TestRules(t *testing.T) {
 	}
 	largest := func(n int64) change { return func(f *gate.Facts) { f.Own.Figures[0].Largest = n } }
 	failed := func(texts ...string) change { return func(f *gate.Facts) { f.Own.Failed = texts } }
-	nothing := func(f *gate.Facts) { f.Served, f.Totals = content.Content{}, nil; figures(1, 1)(f) }
+	nothing := func(f *gate.Facts) { f.Served, f.Sampled, f.Totals = content.Content{}, content.Content{}, nil; figures(1, 1)(f) }
 	empty := func(f *gate.Facts) { f.Totals = &gate.Figures{}; figures(5, 5)(f); missing(0, 0)(f) }
 	for name, test := range map[string]struct {
 		rules     gate.Rules
@@ -79,5 +79,22 @@ func TestFingerprint(t *testing.T) {
 	first, again := key("k", "x"), key("k", "x")
 	if first.Fingerprint() != again.Fingerprint() || (gate.Rules{}).Fingerprint() != "" || !(gate.Rules{}).IsZero() {
 		t.Error("the same rules")
+	}
+}
+
+// Where no key of what is served can be read, max_missing waits for other nodes, and is left out then; the other rules are applied.
+func TestNoKeysToLookUp(t *testing.T) {
+	f := measured(gate.Rules{MaxShrink: 0.5, MaxMissing: 0.5}, gate.Figures{Records: 1000, Bytes: 10_000})
+	f.Sampled, f.Own.Against, f.Own.Sample = content.Content{}, content.Content{}, gate.Sample{}
+	if v := gate.Judge(f); v.State != gate.Pending || !v.Waits {
+		t.Errorf("at first it is %s (waits %v): %s", v.State, v.Waits, v.Reason)
+	}
+	f.Waited = true
+	if v := gate.Judge(f); v.State != gate.Passed || !strings.HasPrefix(v.Skipped, "max_missing is not applied: no node has keys of version 1") {
+		t.Errorf("then it is %s: %s; skipped: %s", v.State, v.Reason, v.Skipped)
+	}
+	*f.Own.Figures[0] = gate.Figures{Records: 499, Bytes: 10_000}
+	if v := gate.Judge(f); v.State != gate.Held {
+		t.Errorf("half of it is %s: %s", v.State, v.Reason)
 	}
 }

@@ -86,10 +86,13 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *store.Totals) gate.Facts {
 	c, known := l.content(), &j.db.facts
 	f := gate.Facts{Rules: j.rules, Held: held, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
-		Unopened: j.db.keeper.live[served.Input] == nil, Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
+		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
 		Before: j.db.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
 	if totals != nil {
 		f.Totals = &gate.Figures{Records: totals.Records, Bytes: totals.Bytes}
+	}
+	if j.db.keeper.live[served.Input] != nil && !f.Older {
+		f.Sampled = served
 	}
 	f.Reports, f.Known = j.reports(l)
 	if current := j.db.keeper.live[known.Current]; current != nil && f.Older {
@@ -127,9 +130,8 @@ func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 
 // measureAgain begins to measure a version that is not being loaded, unless its measures are current.
 func (j *judge) measureAgain(l *live, f gate.Facts) {
-	against := f.Sampled()
-	if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(f.Held, j.rules, against) {
-		j.measure(l, against)
+	if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(f.Held, j.rules, f.Sampled) {
+		j.measure(l, f.Sampled)
 	}
 }
 

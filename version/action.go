@@ -67,7 +67,7 @@ func (f *Facts) Do(a Action) {
 		}
 		v.Work, v.Begun, v.Local = Loading, false, true
 	case Activate:
-		v.Local = true // its manifest is stored even if no block is
+		v.Local, v.Former = true, false // its manifest is stored even if no block is
 		if old := f.entry(f.Current); old != nil {
 			old.Former = true
 		}

@@ -163,10 +163,13 @@ func (d *decision) mustServe(v *Entry) bool {
 // it is not in the source any more, or is faulty itself; an error of the source or the disk is no reason. What was only
 // likely served is given up if a gate holds it.
 func (f *Facts) Before() content.Input {
+	if f.Served.Name == "" || f.Current.Name != "" {
+		return content.Input{}
+	}
 	v, _ := f.Entry(f.Served)
 	lost := f.Source == Known && !f.Waiting && (f.isFaulty(f.Served.Name) || f.isGone(f.Served.Name) && f.hasAnother())
 	switch {
-	case f.Served.Name == "", f.Current.Name != "", v.Removal != Staying, f.Likely && v.Verdict == Held:
+	case v.Removal != Staying, f.Likely && v.Verdict == Held:
 		return content.Input{}
 	case v.Work != Resting && v.Failure.Kind != Faulty, v.Coverage >= Partial:
 		return f.Served

@@ -77,7 +77,7 @@ func (w *world) checkDropped(before, after state) {
 	}
 	name := before.Served.Name
 	lost, known := after.Entry(before.Served)
-	readable := known && lost.Removal == Staying && (lost.Coverage >= Partial || lost.Work != Resting)
+	readable := known && lost.Removal == Staying && (lost.Coverage >= Partial || lost.Work != Resting && lost.Failure.Kind != Faulty)
 	listed := slices.IndexFunc(after.Listed, func(in content.Input) bool { return in.Name == name })
 	gone := after.Source == Known && listed < 0 // maybe as the pin does not allow it
 	faulty := lost.Failure.Kind == Faulty
