@@ -15,8 +15,8 @@ import (
 	"sequins/version"
 )
 
-// A db follows one database. What belongs to its goroutine, run, is in parts that own their fields and messages; each of them reads
-// what the others know through db.
+// A db follows one database. What belongs to its goroutine, run, is in parts; each of them sees the others through db. A message of any part
+// may change the facts, and decide.
 type db struct {
 	node *Node
 	name string
@@ -38,12 +38,12 @@ type db struct {
 	noted   version.Facts             // the facts at the last note
 	records map[content.Input]*record // of each entry of facts
 	pin     pin.File                  // as last read
-	// followBy is the deadline of the current event for the first lookups of replicas.
+	// followBy is the deadline of the current decision for the first lookups of replicas.
 	followBy time.Time
 	restored bool // begin has opened what is on the disk
 }
 
-// A message is the result of a background goroutine. tell processes it on the goroutine of the db.
+// A message is what happens outside of the goroutine of the db, such as the end of background work. tell processes it on that goroutine.
 type message interface{ tell(d *db) }
 
 // A record is what is known of a version in addition to its entry.
@@ -202,7 +202,7 @@ func (d *db) decide() {
 	}
 }
 
-// note logs how the facts have changed, and adds and drops records of versions.
+// note follows up how the facts have changed: it adds and drops records of versions, logs, and plans retries of what has failed.
 func (d *db) note() {
 	before := d.noted
 	d.noted = d.facts.Clone()

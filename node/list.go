@@ -203,7 +203,8 @@ func (ls *lister) list(inputs []content.Input, unknown []string) {
 	ls.db.decide()
 }
 
-// unreadable records that the source could not be listed, or does not have the database. It has no effect on versions once it has been listed.
+// unreadable records that the source could not be listed, or does not have the database. Once it has been listed, that only ends a pin whose time
+// is over.
 func (ls *lister) unreadable() {
 	if ls.db.facts.Source == version.Unasked {
 		ls.db.facts.Source = version.Away
@@ -272,7 +273,7 @@ func (r relook) tell(d *db) {
 	}
 }
 
-// ask lists the newest versions that are newer than current. The timeout includes the wait for a slot,
+// ask lists the newest versions. The timeout includes the wait for a slot,
 // which limits how long all databases together wait for a hanging source.
 func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 	l := listing{again: q.Again}

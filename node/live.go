@@ -333,7 +333,7 @@ func (k *keeper) openServed() {
 	}
 }
 
-// look takes what there is of a version into the facts.
+// look takes what there is of a version into the facts, and decides.
 func (k *keeper) look(in content.Input) {
 	if l := k.live[in]; l != nil {
 		k.see(l)
@@ -341,7 +341,7 @@ func (k *keeper) look(in content.Input) {
 	}
 }
 
-// lookAtAll reports the state of all versions into the facts, the active one first.
+// lookAtAll reports the state of all versions into the facts, the active one first, and decides.
 func (k *keeper) lookAtAll() {
 	k.look(k.db.facts.Current)
 	for in := range k.live {

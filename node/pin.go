@@ -9,7 +9,7 @@ import (
 	"sequins/version"
 )
 
-// followPin takes a pin that was read in the source. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
+// followPin keeps a pin that was read in the source; the caller takes it into the facts. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
 func (d *db) followPin(f pin.File) {
 	d.pin = f
 	if now := d.allowed(); !now.Equal(d.facts.Pin) {

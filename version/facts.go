@@ -9,7 +9,7 @@ import (
 // Facts are what a node knows of a database when it decides. A zero Input is none. Served, Former entries, failures, verdicts and
 // the pin are in the node's STATE.json, so that they outlive a restart; everything else is read from the world again.
 type Facts struct {
-	// Entries are the inputs on this node, ascending by name; those of one name in
+	// Entries are the inputs that are here, or that this node opens, loads or has failed to load, ascending by name; those of one name in
 	// the order in which they were found.
 	Entries []Entry
 	// Current is the active version. While the database exists its name only
