@@ -232,20 +232,16 @@ func (c *cluster) checkBalance(t testing.TB, held map[string][]int, shares map[s
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
-	for _, tt := range []struct{ name, line, extra string }{
-		{"replication", "replication = 1", ""},
-		{"assignment", `assignment = "balanced"`, ""},
-		{"partitioner", "", "partitioner = \"hadoop\"\n"},
+	for _, tt := range []struct{ name, line string }{
+		{"replication", "replication = 1"},
+		{"assignment", `assignment = "balanced"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCluster(t, z, settings{data: dataset{keys: 100, partitions: 4}, members: 2, replication: 2,
 				sharding: []string{"min_replication = 1"}})
 			c.publish(t, versionName(1))
 			odd := c.add(t)
-			if tt.line != "" {
-				odd.sharding = []string{tt.line}
-			}
-			odd.config.Extra += tt.extra
+			odd.sharding = []string{tt.line}
 			for _, m := range c.members {
 				m.start(t)
 			}
