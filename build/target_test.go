@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -22,12 +23,12 @@ import (
 // cancelling is a source that cancels a context when a number of files has been opened.
 type cancelling struct {
 	*local.Source
-	left   int
+	left   atomic.Int64
 	cancel func()
 }
 
 func (c *cancelling) Open(ctx context.Context, db, version string, f source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	if c.left--; c.left == 0 {
+	if c.left.Add(-1) == 0 {
 		c.cancel()
 	}
 	return c.Source.Open(ctx, db, version, f, o)
@@ -40,7 +41,9 @@ func TestCancel(t *testing.T) {
 	for after := 1; ; after++ {
 		to := place(t, t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())
-		from := build.Place{Source: &cancelling{Source: place(t, root).Source.(*local.Source), left: after, cancel: cancel}, DB: "db", Version: "1"}
+		canceling := &cancelling{Source: place(t, root).Source.(*local.Source), cancel: cancel}
+		canceling.left.Store(int64(after))
+		from := build.Place{Source: canceling, DB: "db", Version: "1"}
 		_, err := build.Run(ctx, build.Job{From: from, To: to.String(), Options: load.Options{Workers: 1}}, nil)
 		canceled := ctx.Err() != nil
 		cancel()

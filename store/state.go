@@ -160,7 +160,11 @@ func (s *Store) beginState(db, path string) error {
 	if err = cmp.Or(err, eerr); err != nil {
 		return err
 	}
-	return s.writeState(path, data)
+	_, missing := s.fs.Stat(filepath.Join(path, stateName))
+	if err := s.writeState(path, data); missing != nil {
+		return err
+	}
+	return nil // it is there; a change that could not be written is its owner's to try again
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.

@@ -17,6 +17,11 @@ func Decide(f Facts) []Action {
 	d.open()
 	d.activate()
 	if d.Source == Unasked {
+		for _, in := range d.inputs() {
+			if d.entry(in).Removal != Staying {
+				d.leave(in)
+			}
+		}
 		return d.actions
 	}
 	wanted := d.wanted()
