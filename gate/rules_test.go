@@ -26,7 +26,10 @@ func TestRules(t *testing.T) {
 	}
 	largest := func(n int64) change { return func(f *gate.Facts) { f.Own.Figures[0].Largest = n } }
 	failed := func(texts ...string) change { return func(f *gate.Facts) { f.Own.Failed = texts } }
-	nothing := func(f *gate.Facts) { f.Served, f.Sampled, f.Totals = content.Content{}, content.Content{}, nil; figures(1, 1)(f) }
+	nothing := func(f *gate.Facts) {
+		f.Served, f.Sampled, f.Totals = content.Content{}, content.Content{}, nil
+		figures(1, 1)(f)
+	}
 	empty := func(f *gate.Facts) { f.Totals = &gate.Figures{}; figures(5, 5)(f); missing(0, 0)(f) }
 	for name, test := range map[string]struct {
 		rules     gate.Rules
