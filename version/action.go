@@ -80,8 +80,7 @@ func (f *Facts) Do(a Action) {
 	case Retire:
 		v.Removal = Lingering
 	case Revive:
-		v.Removal, v.Complete, v.Verdict, v.Failure = Staying, false, Unjudged, Failure{}
-		v.Coverage = min(v.Coverage, Partial)
+		v.Removal, v.Coverage, v.Complete, v.Verdict, v.Failure = Staying, Empty, false, Unjudged, Failure{}
 	case Close:
 		v.Removal = Closing
 	case Delete:
