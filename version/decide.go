@@ -89,6 +89,9 @@ func (d *decision) activate() {
 // allow it: it is served only until another version is ready. A node that has served nothing, or has lost its disk, does not begin with something
 // older than what other nodes serve: clients may have read that here.
 func (d *decision) successor() *Entry {
+	if d.Unrecorded && d.Current.Name != "" && d.Pin.Allows(d.Current.Name) {
+		return nil
+	}
 	var served *Entry
 	before, least := d.Before(), ""
 	if before.Name == "" && d.Current.Name == "" {
@@ -98,7 +101,7 @@ func (d *decision) successor() *Entry {
 		v := &d.Entries[i]
 		switch {
 		case v.Name < least:
-		case d.isBehind(v.Input) || d.Unrecorded && v.Input != before && d.Pin.Allows(d.Current.Name) || !d.isReady(v):
+		case d.isBehind(v.Input) || !d.isReady(v):
 		case d.Pin.Allows(v.Name):
 			return v
 		case v.Input == before && !d.isOpening():

@@ -40,9 +40,8 @@ type Facts struct {
 	// Waiting: other nodes have not yet had time to advertise what they hold, so what
 	// was served before the restart is not lost.
 	Waiting bool
-	// Unrecorded: the node cannot record which version it serves, so that none but
-	// Served becomes active: after a restart an older one would be. It has no effect
-	// while the pin does not allow the active one.
+	// Unrecorded: the node cannot record which version it serves, so that none takes the place of the active one: after a
+	// restart an older one would be active. It has no effect while nothing is active, or the pin does not allow what is.
 	Unrecorded bool
 }
 

@@ -219,7 +219,7 @@ func (w *world) mustActivate(a Action) {
 		{"forward", v.Name > w.current.Name || sameName || a.Back && !w.pin.Allows(w.current.Name)},
 		{"readable", w.live[v] && (!w.solo || w.held[v] || w.calm && w.remote[v] || first && v == w.served)},
 		{"known to be wanted", w.state.Source != Unasked || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
-		{"recorded", !w.full || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
+		{"recorded", !w.full || first || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
 		{"passed by the gate", !w.bad[v] || v == w.served},
 	} {
 		if !condition.ok {
