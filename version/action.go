@@ -72,6 +72,9 @@ func (f *Facts) Do(a Action) {
 			old.Former = true
 		}
 		f.Current = a.Input
+		if f.Taken.Name <= a.Input.Name {
+			f.Taken = content.Input{} // a rollback does not lead to it
+		}
 	case Cancel:
 		v.Work = Cancelling
 		if v.Coverage == Absent {
