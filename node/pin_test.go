@@ -58,9 +58,14 @@ func TestPinned(t *testing.T) {
 	f.pin("fruit", "")
 	r.Refresh()
 	r.serves("fruit", "3")
-	f.pin("fruit", "version = \"2\"\nuntil = "+time.Now().Add(3*time.Second).UTC().Format(time.RFC3339))
+	until := func(wait time.Duration) string {
+		return "version = \"2\"\nuntil = " + time.Now().Add(wait).UTC().Format(time.RFC3339)
+	}
+	f.pin("fruit", until(time.Hour))
 	r.Refresh()
 	r.serves("fruit", "2")
+	f.pin("fruit", until(3*time.Second))
+	r.Refresh()
 	r.serves("fruit", "3") // without another look by a refresh
 }
 
