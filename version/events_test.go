@@ -133,6 +133,10 @@ func (e Listed) tell(s *state) {
 		s.DeleteAgain()
 	}
 	s.List(e.Inputs, e.Unknown)
+	maps.DeleteFunc(s.held, func(in content.Input, _ bool) bool { // its files may be back with other ones
+		_, here := s.Entry(in)
+		return !here && !slices.Contains(s.Listed, in)
+	})
 	s.failAgain()
 	s.failures = nil
 }
