@@ -57,7 +57,7 @@ var layers = []layer{
 	{"upkeep", []string{"version", "blocks", "internal/sleep"}},
 	{"discovery", []string{"pin", "version", "load", "store", "source", "internal/sleep", "internal/content"}},
 	{"pin", []string{"internal/names"}},
-	{"transfer", []string{"version", "shard", "store", "blocks", "metrics", "internal/fsys", "internal/parallel", "internal/content"}},
+	{"transfer", []string{"version", "shard", "store", "blocks", "metrics", "internal/fsys", "internal/parallel", "internal/content", "internal/wire"}},
 	{"version", []string{"shard", "blocks", "internal/content"}},
 	{"turns", nil},
 	{"test/speed", []string{"load", "input/sequencefile", "shard", "store", "blocks", "source"}},

@@ -80,7 +80,7 @@ func (c *caller) send(ctx context.Context, via http.RoundTripper, r *request) (*
 	return &response{resp.StatusCode, resp.Header, resp.ContentLength, b}, nil
 }
 
-// errURL is the error for an address that is none. It lacks the URL, which can have a password.
+// errURL is the error for an invalid URL. It does not quote the URL, which can have a password.
 var errURL = errors.New("not the URL of a node")
 
 func (c *caller) newRequest(ctx context.Context, r *request) (*http.Request, error) {

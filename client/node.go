@@ -20,7 +20,7 @@ type NodeOptions struct {
 	// URL is http:// or https:// and host:port. A user and a password in it are sent if there is no token, as proxies may want
 	// them, and not shown.
 	URL string
-	// Token is sent as a bearer token; "" if there is none.
+	// Token is sent as a bearer token; "" sends no token.
 	Token string
 	// TLS is the configuration for https; nil verifies certificates against the roots of the system.
 	TLS *tls.Config

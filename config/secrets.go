@@ -14,7 +14,7 @@ const fileSuffix = "_file"
 // maxSecret limits the file of a secret, in bytes.
 const maxSecret = 1 << 20
 
-// takeFile sets a key <key>_file, and returns false if there is none of this name.
+// takeFile sets a key <key>_file, and returns false if there is no such key.
 func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool {
 	if len(name) <= len(fileSuffix) || !strings.EqualFold(name[len(name)-len(fileSuffix):], fileSuffix) {
 		return false
@@ -43,7 +43,7 @@ func (d *decoder) checkFiles(c *Config) {
 	}
 }
 
-// asGiven returns the key that gives a secret, itself or the one of its file; "" if there is none.
+// asGiven returns the key that gives a secret, itself or the one of its file; "" if neither is set.
 func (c *Config) asGiven(key, value string) string {
 	switch {
 	case c.Files[key] != "":

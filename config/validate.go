@@ -124,7 +124,7 @@ func (k *checker) memory(c *Config) {
 	}
 }
 
-// credentials checks that credentials are complete, and that there is one kind of them.
+// credentials checks that credentials are complete, and not of two kinds.
 func (k *checker) credentials(c *Config) {
 	secret := c.asGiven("s3.secret_access_key", c.S3.SecretAccessKey)
 	k.needs("s3.access_key_id", c.S3.AccessKeyID != "", "secret_access_key", secret != "")

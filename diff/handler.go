@@ -51,7 +51,7 @@ func (h Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query str
 	case reads.Found:
 		defer versions.Close()
 	case reads.Busy:
-		return http.StatusServiceUnavailable, "too many ordered reads at the same time ([scan] max_concurrent): try again later"
+		return http.StatusServiceUnavailable, "too many ordered reads at the same time: try again"
 	case reads.NotHere:
 		return http.StatusNotFound, fmt.Sprintf("version %s of %s is not on this node", missing, q.db)
 	default:

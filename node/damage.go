@@ -23,9 +23,11 @@ func (k *keeper) damaged(in content.Input, partition int) {
 		return
 	}
 	k.setAside(in, partition)
-	if r := k.db.records[in]; v.Removal == version.Staying && slices.Contains(r.reloaded, partition) {
+	switch r := k.db.records[in]; {
+	case v.Removal != version.Staying:
+	case slices.Contains(r.reloaded, partition):
 		k.db.facts.Fail(in, version.Failure{Reason: fmt.Sprintf("the block of partition %d was damaged again after it had been loaded again", partition)})
-	} else if v.Removal == version.Staying {
+	default:
 		r.reloaded = append(r.reloaded, partition)
 	}
 	k.db.decide()

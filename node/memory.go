@@ -54,14 +54,15 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	for _, c := range mem.state.Former {
 		former = append(former, c.Input)
 	}
-	mem.state.Failures = slices.DeleteFunc(mem.state.Failures, func(f store.Failure) bool { return f.By != mem.failsBy() })
+	by := mem.failsBy()
+	mem.state.Failures = slices.DeleteFunc(mem.state.Failures, func(f store.Failure) bool { return f.By != by })
 	return former
 }
 
 // rejected returns the inputs that were held when they were judged last, and that the source lists.
 func (mem *memory) rejected() (all []content.Input) {
 	for _, v := range mem.state.Verdicts {
-		if v.State == store.Held && v.Rules == mem.db.judge.rules.Fingerprint() && !mem.db.facts.Pin.Excuses(v.Name) && slices.Contains(mem.db.facts.Listed, v.Input) {
+		if v.State == store.Held && slices.Contains(mem.db.facts.Listed, v.Input) && !mem.db.facts.Pin.Excuses(v.Name) && v.Rules == mem.db.judge.rules.Fingerprint() {
 			all = append(all, v.Input)
 		}
 	}

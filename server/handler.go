@@ -92,31 +92,35 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case c != nil && c.crowded && !r.target.route.isProbe():
 		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
-	case r.isScan():
-		r.serveScan(out, req)
-		return
-	case r.isBatch():
-		r.serveBatch(out, req)
-		return
-	case r.target.asksPartitions():
-		r.servePartitions(out, req)
-		return
-	case r.target.asksBlocks():
-		r.serveBlocks(out, req)
-		return
-	case r.target.asksDiff():
-		r.serveDiff(out, req)
-		return
-	case r.target.route != routeKey:
-		r.servePage(out, req)
-		return
-	case explains(r.target.query):
-		r.serveExplanation(out, req)
-		return
 	default:
+		if serve := r.handler(); serve != nil {
+			serve(r, out, req)
+			return
+		}
 		r.serveKey(conditions(req.Header))
 	}
 	r.respond(out, req)
+}
+
+// handler returns the method that sends the answer itself; nil for the value of one key, which serveKey prepares.
+func (r *request) handler() func(*request, *writer, *http.Request) {
+	switch {
+	case r.isScan():
+		return (*request).serveScan
+	case r.isBatch():
+		return (*request).serveBatch
+	case r.target.asksPartitions():
+		return (*request).servePartitions
+	case r.target.asksBlocks():
+		return (*request).serveBlocks
+	case r.target.asksDiff():
+		return (*request).serveDiff
+	case r.target.route != routeKey:
+		return (*request).servePage
+	case explains(r.target.query):
+		return (*request).serveExplanation
+	}
+	return nil
 }
 
 // refuseMethod prepares the answer for methods that the target does not have.

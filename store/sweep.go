@@ -77,7 +77,7 @@ func (s *Store) Leftovers() error { return s.left }
 func (s *Store) sweepDB(db string) error {
 	path := filepath.Join(s.data, db)
 	versions, err := subdirs(s.fs, path, names.Valid)
-	errs := []error{err, s.sweepTrash(path, versions, isTrashOrTemp)}
+	errs := []error{err, s.sweepTrash(path, isTrashOrTemp)}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
 	}
@@ -86,10 +86,7 @@ func (s *Store) sweepDB(db string) error {
 
 // emptyTrash deletes the contents of a db whose removal has failed half-way.
 func (s *Store) emptyTrash(db string) error {
-	versions, err := subdirs(s.fs, db, names.Valid)
-	if err == nil {
-		err = s.sweepTrash(db, versions, isTrash)
-	}
+	err := s.sweepTrash(db, isTrash)
 	if errors.Is(err, fs.ErrNotExist) { // another removal has emptied it
 		return nil
 	}
@@ -97,11 +94,14 @@ func (s *Store) emptyTrash(db string) error {
 }
 
 // sweepTrash deletes what is doomed of the files beside the contents of a db, which is trash among others.
-func (s *Store) sweepTrash(db string, versions []string, doomed func(fs.DirEntry) bool) error {
+func (s *Store) sweepTrash(db string, doomed func(fs.DirEntry) bool) error {
 	entries, err := s.fs.ReadDir(db)
 	if slices.ContainsFunc(entries, isTrash) { // the renaming may not be durable yet, and must be before the deletion
-		for _, dir := range append([]string{""}, versions...) {
-			err = errors.Join(err, s.fs.SyncDir(filepath.Join(db, dir)))
+		err = errors.Join(err, s.fs.SyncDir(db))
+		for _, e := range entries {
+			if e.IsDir() && names.Valid(e.Name()) {
+				err = errors.Join(err, s.fs.SyncDir(filepath.Join(db, e.Name())))
+			}
 		}
 	}
 	for _, e := range entries {

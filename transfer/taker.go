@@ -15,6 +15,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/fsys"
+	"sequins/internal/wire"
 	"sequins/shard"
 	"sequins/store"
 )
@@ -42,7 +43,7 @@ func (t *Transfer) get(ctx context.Context, addr, target, code string) (*http.Re
 		return nil, err
 	}
 	if t.o.Secret != "" {
-		req.Header.Set(SecretHeader, t.o.Secret)
+		req.Header.Set(wire.Secret, t.o.Secret)
 	}
 	if code != "" {
 		req.Header.Set(content.Header, code)

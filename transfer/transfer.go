@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// SecretHeader is the header field of requests between nodes with the credential of the cluster.
-	SecretHeader = "X-Sequins-Cluster"
-
 	// The media types of the answers, which nodes of upstream's kind do not send.
 	manifestType = "application/vnd.sequins.manifest+json"
 	blockType    = "application/vnd.sequins.block"

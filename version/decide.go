@@ -17,11 +17,7 @@ func Decide(f Facts) []Action {
 	d.open()
 	d.activate()
 	if d.Source == Unasked {
-		for _, in := range d.inputs() {
-			if d.entry(in).Removal != Staying {
-				d.leave(in)
-			}
-		}
+		d.removeOthers(nil)
 		return d.actions
 	}
 	wanted := d.wanted()

@@ -8,9 +8,9 @@ import (
 	"sequins/internal/content"
 )
 
-// Set holds the readable versions of one database. Acquire and AcquireVersion may
-// be called by any goroutine and never block; the other methods belong to the
-// goroutine that owns the database.
+// Set holds the readable versions of one database. DB, Acquire, AcquireVersion, AcquireServed, Readable, EachBlock, Current
+// and Corruptions may be called by any goroutine and do not wait for each other; the other methods belong to the goroutine that
+// owns the database.
 type Set struct {
 	db      string
 	current atomic.Pointer[Version]

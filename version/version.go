@@ -34,8 +34,8 @@ type Info struct {
 	Following Following
 }
 
-// Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Close
-// belong to the goroutine that owns the database; readers use Handles.
+// Version is one readable version, with the partitions that are on this node. Put, Drop and SetDamaged belong
+// to the goroutine that owns the database, and must not be called after Close has been; readers use Handles.
 type Version struct {
 	id      uint64
 	info    Info

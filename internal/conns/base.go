@@ -50,7 +50,7 @@ func (c *Base) Handshake(deadline time.Time) error {
 	return err
 }
 
-// Await prepares a read until a deadline; the zero time is none. idle tells that nothing of a request has arrived.
+// Await prepares a read until a deadline; the zero time sets no deadline. idle tells that nothing of a request has arrived.
 func (c *Base) Await(deadline time.Time, idle bool) error {
 	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
 		if err := c.Conn.SetReadDeadline(deadline); err != nil {

@@ -107,7 +107,7 @@ func (t *tokens) find() (oauth2.TokenSource, string, error) {
 	if t.file == "" {
 		found, err := google.FindDefaultCredentials(ctx, scope)
 		if err != nil {
-			return nil, "", fmt.Errorf("%w; set credentials_file in [gs], or GOOGLE_APPLICATION_CREDENTIALS", err)
+			return nil, "", fmt.Errorf("%w; set GOOGLE_APPLICATION_CREDENTIALS", err)
 		}
 		return found.TokenSource, describe(found.JSON, defaultPlace()), nil
 	}
