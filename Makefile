@@ -88,8 +88,8 @@ fuzz:
 	    echo "$$fuzz ($$dir): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}' <<< "$$targets"
 
 rules: .cache/promtool
-	.cache/promtool check rules contrib/prometheus/alerts.yml
-	.cache/promtool test rules contrib/prometheus/alerts_test.yml
+	.cache/promtool check rules packaging/contrib/prometheus/alerts.yml
+	.cache/promtool test rules packaging/contrib/prometheus/alerts_test.yml
 
 # Both are of Debian's package of Prometheus, which would start a server if it were installed.
 .cache/promtool .cache/prometheus &:

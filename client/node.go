@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // NodeOptions are the settings of a Node.

@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"sequins/turns"
+	"sequins/node/turns"
 )
 
 // forms are the checks of texts, by the tag form. Errors of secrets do not contain them.

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"sequins/blocks"
-	"sequins/extsort"
 	"sequins/internal/parallel"
+	"sequins/load/extsort"
 )
 
 // loadAligned makes each partition from its own files.

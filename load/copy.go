@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/finished"
+	"sequins/input/finished"
 	"sequins/internal/fsys"
 	"sequins/internal/parallel"
 	"sequins/source"

@@ -16,7 +16,7 @@ import (
 	"sequins/blocks"
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source"
 )

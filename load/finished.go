@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"sequins/finished"
+	"sequins/input/finished"
 	"sequins/shard"
 	"sequins/source"
 )

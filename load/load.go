@@ -11,7 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/render"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/source"
 	"sequins/store"
 )

@@ -6,8 +6,8 @@ import (
 	"syscall"
 
 	"sequins/blocks"
-	"sequins/finished"
 	"sequins/input/avro"
+	"sequins/input/finished"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"

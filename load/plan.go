@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"sequins/finished"
+	"sequins/input/finished"
 	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/source"

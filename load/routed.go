@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 
 	"sequins/blocks"
-	"sequins/extsort"
 	"sequins/internal/parallel"
+	"sequins/load/extsort"
 	"sequins/source"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/discovery"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/test/expect"
+	"sequins/version/discovery"
 )
 
 // removeSoon has a db removed after as few looks as possible.

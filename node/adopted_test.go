@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // A new node of another source, which is away at first, fills itself from a node that still has the former source.

@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/discovery"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/version/discovery"
 )
 
 func always(string) bool { return true }

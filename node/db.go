@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/events"
 	"sequins/internal/content"
-	"sequins/pin"
+	"sequins/node/events"
 	"sequins/store"
 	"sequins/version"
+	"sequins/version/pin"
 )
 
 // A db follows one database. What belongs to its goroutine, run, is in parts; each of them sees the others through db. A message of any part

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/discovery"
 	"sequins/internal/content"
 	"sequins/version"
+	"sequins/version/discovery"
 )
 
 // Two nodes can hold different contents of a version: if it has no marker and its job paused for longer

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/store"
 	"sequins/test/expect"
-	"sequins/transfer"
 	"sequins/version"
 )
 

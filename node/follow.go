@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"sequins/discovery"
 	"sequins/internal/collect"
+	"sequins/version/discovery"
 )
 
 const (

@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/discovery"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/version"
+	"sequins/version/discovery"
 )
 
 func requireSuccess(string) load.Options { return load.Options{RequireSuccess: true} }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"sequins/gate"
 	"sequins/internal/content"
 	"sequins/store"
+	"sequins/version/gate"
 )
 
 // A judge finds whether versions of a database may be served.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/gate"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/test/expect"
+	"sequins/version/gate"
 )
 
 func ruled(r gate.Rules) func(*Options) {

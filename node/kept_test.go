@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/gate"
 	"sequins/test/expect"
+	"sequins/version/gate"
 )
 
 // exactly asks for a key of a version by its name, as a client does.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"sequins/discovery"
 	"sequins/internal/content"
 	"sequins/source"
 	"sequins/store"
 	"sequins/version"
+	"sequins/version/discovery"
 )
 
 // A listing is the answer to a question about the versions in the source.

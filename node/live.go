@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/gate"
 	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
+	"sequins/version/gate"
 )
 
 // A keeper keeps what is here of a database: the versions in its set, and their blocks.

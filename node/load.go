@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/fill"
+	"sequins/cluster/fill"
 	"sequins/internal/content"
 	"sequins/load"
-	"sequins/loadproc"
+	"sequins/load/loadproc"
+	"sequins/node/turns"
+	"sequins/observe/tracing"
 	"sequins/shard"
 	"sequins/store"
-	"sequins/tracing"
-	"sequins/turns"
 	"sequins/version"
 )
 

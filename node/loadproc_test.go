@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"sequins/load"
-	"sequins/loadproc"
+	"sequins/load/loadproc"
 	"sequins/test/expect"
 )
 

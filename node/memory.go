@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/gate"
+	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
-	"sequins/pin"
 	"sequins/store"
-	"sequins/transfer"
 	"sequins/version"
+	"sequins/version/gate"
+	"sequins/version/pin"
 )
 
 // What a database has to remember over restarts is in its memory (store.State). It is written before a switch, so that a

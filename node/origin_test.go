@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/gate"
 	"sequins/test/expect"
+	"sequins/version/gate"
 )
 
 // movedTo returns a fixture of another source, with the store of f.

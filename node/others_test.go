@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/gate"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/version/gate"
 )
 
 // Files of a version that is served have been deleted from the source: it is served on, and problems say so. A node that has nothing of it takes the

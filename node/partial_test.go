@@ -13,9 +13,9 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/load"
+	"sequins/node/turns"
 	"sequins/store"
 	"sequins/test/expect"
-	"sequins/turns"
 )
 
 // TestRestartWhileAPartitionIsGone: a node serves what it served before the restart, also if a partition of it, which

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/internal/names"
 	"sequins/internal/sleep"
-	"sequins/transfer"
 )
 
 // taker returns what copies blocks from other nodes; nil if they are only loaded.

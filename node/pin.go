@@ -3,10 +3,10 @@ package node
 import (
 	"time"
 
-	"sequins/discovery"
-	"sequins/pin"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/version"
+	"sequins/version/discovery"
+	"sequins/version/pin"
 )
 
 // followPin keeps a pin that was read in the source; the caller takes it into the facts. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.

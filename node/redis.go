@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"sequins/metrics"
-	"sequins/resp"
+	"sequins/observe/metrics"
+	"sequins/server/resp"
 )
 
 // newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.

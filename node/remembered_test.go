@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/gate"
 	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/version"
+	"sequins/version/gate"
 )
 
 // What was held before a restart stays held, without being loaded again, whether it is still on the disk or was removed for a newer version that is

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/build"
 	"sequins/load"
+	"sequins/load/build"
+	"sequins/observe/status"
 	"sequins/shard"
 	"sequins/source/local"
-	"sequins/status"
 	"sequins/test/expect"
 )
 

@@ -3,8 +3,8 @@ package node
 import (
 	"testing"
 
-	"sequins/gate"
 	"sequins/load"
+	"sequins/version/gate"
 )
 
 // A node reports a version that it loads before it has a block of it, with every block that it has, and when it does not load any more. Other

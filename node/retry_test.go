@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/events"
 	"sequins/internal/content"
-	"sequins/status"
+	"sequins/node/events"
+	"sequins/observe/status"
 	"sequins/test/expect"
 	"sequins/version"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"sequins/internal/content"
-	"sequins/loadproc"
+	"sequins/load/loadproc"
 )
 
 // room returns what is known of the disk space for a load of the missing ones of some partitions.

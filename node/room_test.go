@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sequins/load"
+	"sequins/observe/status"
 	"sequins/shard"
-	"sequins/status"
 )
 
 // A version that does not fit on the disk is not begun: nothing of it is written, the state says why, and former versions stay if

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
-	"sequins/peerstatus"
-	"sequins/status"
+	"sequins/observe/peerstatus"
+	"sequins/observe/status"
 )
 
 const (

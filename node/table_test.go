@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/test/expect"
 )
 

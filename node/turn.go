@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/node/turns"
 	"sequins/shard"
 	"sequins/store"
-	"sequins/turns"
 	"sequins/version"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/status"
+	"sequins/node/turns"
+	"sequins/observe/status"
 	"sequins/test/expect"
-	"sequins/turns"
 )
 
 // window returns windows and a priority for Reloadable.Turn.

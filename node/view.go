@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"sequins/gate"
 	"sequins/internal/content"
 	"sequins/internal/human"
-	"sequins/loadproc"
-	"sequins/status"
+	"sequins/load/loadproc"
+	"sequins/observe/status"
 	"sequins/version"
+	"sequins/version/gate"
 )
 
 // A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe

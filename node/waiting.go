@@ -10,8 +10,8 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/human"
-	"sequins/loadproc"
-	"sequins/status"
+	"sequins/load/loadproc"
+	"sequins/observe/status"
 	"sequins/version"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // What keeps a node from being ready is in its status and in the reason of /readyz, and nothing else is waited for when it is served.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/metrics"
-	"sequins/tracing"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 )
 
 // attempt is one request to one peer.

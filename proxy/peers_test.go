@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 // ErrNoPeers means that no peer gave a usable answer and none is left to try.

@@ -8,7 +8,7 @@ import (
 
 	"sequins/internal/http1"
 	"sequins/internal/wire"
-	"sequins/tracing"
+	"sequins/observe/tracing"
 )
 
 // Query is a request to peers.

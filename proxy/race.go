@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 // race is the state of one Fetch.

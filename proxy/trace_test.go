@@ -12,7 +12,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"sequins/tracing"
+	"sequins/observe/tracing"
 )
 
 // Every attempt has its own span, which ends once and has the same outcome as in the metrics. The

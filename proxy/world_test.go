@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 // world is a client and some peers with a clock of their own.

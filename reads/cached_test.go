@@ -17,13 +17,13 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/wire"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
-	"sequins/tracing"
 	"sequins/version"
 )
 

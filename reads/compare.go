@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
-	"sequins/gate"
 	"sequins/version"
+	"sequins/version/gate"
 )
 
 // Comparison reads two versions of a db in order, partition by partition, whether or not they are served. It follows reports

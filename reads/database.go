@@ -7,7 +7,7 @@ import (
 
 	"sequins/internal/http1"
 	"sequins/internal/wire"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/reads/internal/hotkeys"
 	"sequins/version"
 )

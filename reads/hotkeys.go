@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/reads/internal/hotkeys"
-	"sequins/status"
 )
 
 const (

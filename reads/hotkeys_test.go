@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/observe/status"
 	"sequins/reads"
-	"sequins/status"
 	"sequins/test/contents"
 	"sequins/version"
 )

@@ -10,9 +10,9 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/wire"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 	"sequins/proxy"
-	"sequins/tracing"
 	"sequins/version"
 )
 

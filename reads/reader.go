@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"sequins/internal/limitlog"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 	"sequins/proxy"
 	"sequins/reads/internal/cache"
-	"sequins/tracing"
 	"sequins/version"
 )
 

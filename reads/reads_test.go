@@ -14,11 +14,11 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/test/contents"
-	"sequins/tracing"
 	"sequins/version"
 )
 

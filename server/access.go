@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/statuspage"
+	"sequins/server/statuspage"
 )
 
 // fromNode reports whether another node of the cluster sent the request. It decides for every route and both front ends: nodes, and nobody else,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 // plainClient asks for the same thing again and again on one connection, and

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/content"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/version"

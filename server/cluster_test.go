@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sequins/status"
+	"sequins/observe/status"
 
 	"github.com/google/go-cmp/cmp"
 )

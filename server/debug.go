@@ -8,7 +8,7 @@ import (
 	"net/http/pprof"
 	"strings"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 )
 
 // DebugOptions are the settings of the debug listener.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/test/expect"
 	"sequins/version"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // Who may have what: each route, and each spelling of the parameter of nodes, with each kind of client.

@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/server/internal/encoders"
-	"sequins/status"
 )
 
 // decoded returns the body of an answer without its content coding.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/observe/status"
 	"sequins/reads"
-	"sequins/status"
 	"sequins/test/expect"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"

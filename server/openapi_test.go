@@ -19,8 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"sequins/internal/names"
+	"sequins/observe/status"
 	"sequins/proxy"
-	"sequins/status"
 	"sequins/version"
 )
 

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/auth"
-	"sequins/metrics"
-	"sequins/status"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
+	"sequins/server/auth"
 )
 
 // Catalog is the part of a node that the server uses.

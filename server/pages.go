@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"sequins/docs"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/server/internal/negotiate"
-	"sequins/status"
-	"sequins/statuspage"
+	"sequins/server/statuspage"
 )
 
 // servePage answers requests for anything but a key.

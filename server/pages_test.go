@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/metrics"
-	"sequins/status"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/version"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // A mistyped parameter of a read does not get the status of the db.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/version"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/version"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/test/contents"

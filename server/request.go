@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/auth"
 	"sequins/internal/content"
 	"sequins/internal/wire"
+	"sequins/observe/tracing"
 	"sequins/proxy"
 	"sequins/reads"
-	"sequins/tracing"
+	"sequins/server/auth"
 )
 
 // request is the pooled state of one request of either front end; its slices keep their capacity. The answer

@@ -24,7 +24,7 @@ import (
 	"unicode/utf8"
 
 	"sequins/internal/wire"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/test/expect"

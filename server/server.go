@@ -11,7 +11,7 @@ import (
 
 	"sequins/internal/conns"
 	"sequins/internal/limitlog"
-	"sequins/peerstatus"
+	"sequins/observe/peerstatus"
 	"sequins/reads"
 	"sequins/server/internal/encoders"
 )

@@ -21,14 +21,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/auth"
 	"sequins/blocks"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
+	"sequins/observe/tracing"
 	"sequins/reads"
+	"sequins/server/auth"
 	"sequins/shard"
-	"sequins/status"
 	"sequins/test/contents"
-	"sequins/tracing"
 	"sequins/version"
 )
 

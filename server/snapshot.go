@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // statusAge is how long a status and the pages rendered from it are reused. However many clients ask, each

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // countingCatalog counts how often its status is taken.

@@ -14,11 +14,11 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/tracing"
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/test/expect"
-	"sequins/tracing"
 )
 
 const (

@@ -8,12 +8,12 @@ import (
 
 	"sequins/bench/internal/data"
 	"sequins/blocks"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server"
 	"sequins/shard"
-	"sequins/status"
 	"sequins/version"
 )
 

@@ -23,8 +23,8 @@ import (
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
 	"sequins/blocks"
-	"sequins/build"
 	"sequins/load"
+	"sequins/load/build"
 	"sequins/source/local"
 	"sequins/store"
 )

@@ -7,11 +7,11 @@ import (
 
 	"sequins/bench/internal/data"
 	"sequins/blocks"
-	"sequins/metrics"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server"
-	"sequins/status"
 	"sequins/version"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"sequins/config"
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // alike are the settings of this node that others compare with theirs. They change at a reload.

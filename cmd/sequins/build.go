@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/build"
 	"sequins/config"
-	"sequins/finished"
+	"sequins/input/finished"
 	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/load"
+	"sequins/load/build"
 	"sequins/source"
 )
 

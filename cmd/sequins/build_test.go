@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
-	"sequins/finished"
+	"sequins/cmd/sequins/demo"
+	"sequins/input/finished"
 	"sequins/test/expect"
 )
 

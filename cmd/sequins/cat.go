@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/internal/term"
 )
 

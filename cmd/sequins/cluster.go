@@ -11,11 +11,11 @@ import (
 
 	"sequins/cluster"
 	"sequins/config"
-	"sequins/metrics"
 	"sequins/node"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/shard"
-	"sequins/status"
 	"sequins/zk"
 )
 

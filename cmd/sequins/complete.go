@@ -12,7 +12,7 @@ import (
 
 	"sequins/client"
 	"sequins/internal/names"
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // Shells complete names of databases, versions and nodes from the status of the node that the command line so far names.

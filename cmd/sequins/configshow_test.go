@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 

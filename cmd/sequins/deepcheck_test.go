@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/cmd/sequins/demo"
 	"sequins/config"
-	"sequins/demo"
 	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/ports"

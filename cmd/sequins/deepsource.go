@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/internal/human"
 	"sequins/load"
 	"sequins/source"

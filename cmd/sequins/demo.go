@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/cmd/sequins/demo"
 	"sequins/config"
-	"sequins/demo"
 )
 
 func demoCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 

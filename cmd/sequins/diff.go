@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/diff"
 	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/term"
+	"sequins/reads/diff"
 )
 
 // diffFlags are the flags of sequins diff.

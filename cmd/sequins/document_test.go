@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/test/expect"
 )
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"sequins/config"
-	"sequins/events"
 	"sequins/node"
+	"sequins/node/events"
 )
 
 // openEvents starts the recorder of events.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/datafile"
-	"sequins/finished"
+	"sequins/input/datafile"
+	"sequins/input/finished"
 	"sequins/load"
 	"sequins/source"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/datafile"
-	"sequins/datafile/datafiletest"
+	"sequins/input/datafile"
+	"sequins/input/datafile/datafiletest"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/load"

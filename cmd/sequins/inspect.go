@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/internal/term"
 	"sequins/shard"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/loadproc"
+	"sequins/load/loadproc"
 	"sequins/source"
 )
 

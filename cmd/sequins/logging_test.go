@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/cmd/sequins/demo"
 	"sequins/config"
-	"sequins/demo"
 	"sequins/test/expect"
 )
 

@@ -20,8 +20,8 @@ import (
 	"sequins/internal/names"
 	"sequins/internal/nearest"
 	"sequins/internal/term"
-	"sequins/pin"
 	"sequins/source"
+	"sequins/version/pin"
 )
 
 // pinFlags are the flags of the commands that write _PIN.

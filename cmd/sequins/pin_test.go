@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/demo"
-	"sequins/pin"
-	"sequins/status"
+	"sequins/cmd/sequins/demo"
+	"sequins/observe/status"
 	"sequins/test/expect"
+	"sequins/version/pin"
 )
 
 // pinSource is a source with versions 1, 2 and 3, of which 3 is incomplete.

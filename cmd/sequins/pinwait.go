@@ -14,7 +14,7 @@ import (
 	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/term"
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // waitFlags select a node to be asked for the status of its cluster.

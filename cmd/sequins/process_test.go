@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 

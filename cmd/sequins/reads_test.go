@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/datafile"
-	"sequins/datafile/datafiletest"
+	"sequins/input/datafile"
+	"sequins/input/datafile/datafiletest"
 	"sequins/internal/term"
 	"sequins/test/expect"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/discovery"
 	"sequins/internal/term"
 	"sequins/source"
+	"sequins/version/discovery"
 )
 
 func refreshCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/input/sequencefile"
 	"sequins/test/expect"
 )

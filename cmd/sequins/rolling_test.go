@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 )
 
 // pool is what a client knows of the nodes that it may ask: those whose /readyz is 200.

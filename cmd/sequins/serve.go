@@ -19,16 +19,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
+	"sequins/cluster/transfer"
 	"sequins/config"
-	"sequins/events"
-	"sequins/gate"
 	"sequins/load"
-	"sequins/metrics"
 	"sequins/node"
+	"sequins/node/events"
+	"sequins/observe/metrics"
+	"sequins/observe/status"
 	"sequins/server"
-	"sequins/status"
 	"sequins/store"
-	"sequins/transfer"
+	"sequins/version/gate"
 )
 
 // serveFlags are the flags of the root command. An empty one was not given.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/cmd/sequins/demo"
 	"sequins/config"
-	"sequins/demo"
 	"sequins/input/sequencefile"
 	"sequins/server"
 	"sequins/shard"

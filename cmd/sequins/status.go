@@ -13,7 +13,7 @@ import (
 
 	"sequins/client"
 	"sequins/internal/term"
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 func statusCommand() *cobra.Command {

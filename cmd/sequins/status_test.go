@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/internal/term"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/test/expect"
 
 	"github.com/google/go-cmp/cmp"

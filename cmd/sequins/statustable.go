@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"sequins/cmd/sequins/top"
 	"sequins/internal/human"
 	"sequins/internal/term"
-	"sequins/status"
-	"sequins/top"
+	"sequins/observe/status"
 )
 
 // printStatus writes the status for people. Data from the network is escaped.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"sequins/config"
-	"sequins/turns"
+	"sequins/node/turns"
 )
 
 // terms returns the function that tells when loads of a database may begin. The windows of the configuration are valid.

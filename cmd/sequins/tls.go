@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sequins/config"
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // A keyring holds the certificates of [tls], reloaded when their files change.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sequins/config"
-	"sequins/status"
+	"sequins/observe/status"
 	"sequins/test/expect"
 )
 

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"sequins/auth"
 	"sequins/config"
-	"sequins/status"
+	"sequins/observe/status"
+	"sequins/server/auth"
 )
 
 // A tokenFile holds the tokens of [auth], reloaded when their file changes.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/cmd/sequins/top"
 	"sequins/internal/term"
-	"sequins/status"
-	"sequins/top"
+	"sequins/observe/status"
 )
 
 func topCommand() *cobra.Command {

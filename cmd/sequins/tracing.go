@@ -6,8 +6,8 @@ import (
 
 	"sequins/config"
 	"sequins/node"
-	"sequins/tracing"
-	"sequins/tracing/otlp"
+	"sequins/observe/tracing"
+	"sequins/observe/tracing/otlp"
 )
 
 // openTracer enables traces, if configured. The closer that it adds to given must be closed last,

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/demo"
+	"sequins/cmd/sequins/demo"
 	"sequins/test/collector"
 	"sequins/test/expect"
 )

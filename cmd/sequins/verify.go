@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/datafile"
+	"sequins/input/datafile"
 	"sequins/internal/term"
 )
 

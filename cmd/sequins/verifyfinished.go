@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/finished"
+	"sequins/input/finished"
 	"sequins/source"
 )
 

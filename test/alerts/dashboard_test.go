@@ -25,7 +25,7 @@ import (
 
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Root(), "contrib", "grafana", "sequins.json"))
+	text, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "grafana", "sequins.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

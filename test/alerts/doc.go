@@ -1,4 +1,4 @@
-// Package alerts causes the fault of every alert in contrib/prometheus/alerts.yml, to real nodes that a real
+// Package alerts causes the fault of every alert in packaging/contrib/prometheus/alerts.yml, to real nodes that a real
 // Prometheus scrapes. Each alert is quiet before its fault, fires in it, and is quiet again after it; and what its
 // section in docs/RUNBOOK.md tells people to look at, shows the cause.
 //

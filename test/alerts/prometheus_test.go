@@ -79,7 +79,7 @@ func startPrometheus(t *testing.T) *prometheus {
 
 func readRules(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Root(), "contrib", "prometheus", "alerts.yml"))
+	text, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "prometheus", "alerts.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/status"
-	"sequins/statuspage"
+	"sequins/observe/status"
+	"sequins/server/statuspage"
 )
 
 // The sizes of the cluster of scale.

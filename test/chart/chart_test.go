@@ -140,7 +140,7 @@ func TestLint(t *testing.T) {
 // The chart has the alerts and the dashboard of contrib: Helm reads no files outside of a chart.
 func TestCopies(t *testing.T) {
 	for name, original := range map[string]string{"alerts.yml": "prometheus/alerts.yml", "dashboard.json": "grafana/sequins.json"} {
-		want, err := os.ReadFile(filepath.Join(process.Root(), "contrib", original))
+		want, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", original))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-"""Runs contrib/python/sequins_client.py for tests: python3 drive.py MODE ARGS, with keys in hexadecimal on stdin.
+"""Runs packaging/contrib/python/sequins_client.py for tests: python3 drive.py MODE ARGS, with keys in hexadecimal on stdin.
 
 partition PARTITIONER N    prints the partition of each key
 read DB ADDR...            prints the version and the value of each key in hexadecimal, or -, as get, session and multi_get read it
@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "contrib", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "contrib", "python"))
 sys.dont_write_bytecode = True
 
 import sequins_client  # noqa: E402

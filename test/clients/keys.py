@@ -1,11 +1,11 @@
-"""Reads keys of several types with contrib/python/sequins_client.py: python3 keys.py ADDR DB. The database has the keys 0, 5, -7, 18446744073709551615 and k."""
+"""Reads keys of several types with packaging/contrib/python/sequins_client.py: python3 keys.py ADDR DB. The database has the keys 0, 5, -7, 18446744073709551615 and k."""
 
 import os
 import sys
 
 import numpy
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "contrib", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "contrib", "python"))
 sys.dont_write_bytecode = True
 
 from sequins_client import Client  # noqa: E402

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/gate"
 	"sequins/test/process"
+	"sequins/version/gate"
 )
 
 // bad is the data with too few keys for a gate.

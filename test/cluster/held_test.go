@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/diff"
+	"sequins/reads/diff"
 	"sequins/test/process"
 )
 

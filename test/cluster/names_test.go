@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/diff"
+	"sequins/reads/diff"
 	"sequins/test/process"
 )
 

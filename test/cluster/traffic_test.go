@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/status"
+	"sequins/observe/status"
 )
 
 // TestTraffic asks each of three members at its own pace: each shows the traffic of all.

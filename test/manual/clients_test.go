@@ -49,7 +49,7 @@ func runClient(t *testing.T, name, program string, command []string, want ...str
 	}
 	cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], file)...)
 	cmd.Dir = process.Root()
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(process.Root(), "contrib", "python"), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(process.Root(), "packaging", "contrib", "python"), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)

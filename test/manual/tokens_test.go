@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/auth"
+	"sequins/server/auth"
 )
 
 // The commands of the page on operating create a token that a node accepts in the form in which they send it.

@@ -204,7 +204,7 @@ func TestArchives(t *testing.T) {
 	for system, program := range programs {
 		dir := filepath.Dir(program)
 		for _, name := range []string{"LICENSE", "THIRD_PARTY_NOTICES", "README.md", "CHANGELOG.md", "sequins.conf.example", "man/sequins.1.gz",
-			"completion/sequins.bash", "completion/_sequins", "docs/QUICKSTART.md", "contrib/prometheus/alerts.yml"} {
+			"completion/sequins.bash", "completion/_sequins", "docs/QUICKSTART.md", "packaging/contrib/prometheus/alerts.yml"} {
 			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %s: %v", system, name, err)
 			}

@@ -19,7 +19,7 @@ import (
 
 	"sequins/input/sequencefile"
 	"sequins/load"
-	"sequins/metrics"
+	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source/s3"
 	"sequins/store"

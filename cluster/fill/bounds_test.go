@@ -1,0 +1,140 @@
+package fill_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/cluster/fill"
+	"sequins/shard"
+	"sequins/test/expect"
+	"sequins/version"
+	"sequins/version/gate"
+)
+
+// A report is what a node reports from a time on: it loads, and has blocks that nobody wants; or nothing, or that it has left the cluster.
+type report struct {
+	from   time.Duration
+	loads  bool
+	blocks int
+	none   bool
+	left   bool
+}
+
+// others are the nodes that have to hold partition 1. Partition 0 is this node's.
+type others struct {
+	version.Solo
+	t     *testing.T
+	began time.Time
+	nodes map[string][]report
+}
+
+// now returns the report of a node, nil if there is none, and whether it is a member.
+func (o others) now(addr string) (data []byte, member bool) {
+	now := report{none: true}
+	for _, r := range o.nodes[addr] {
+		if time.Since(o.began) >= r.from {
+			now = r
+		}
+	}
+	if now.none || now.left {
+		return nil, !now.left
+	}
+	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Loading: now.loads}
+	for i := range now.blocks {
+		r.Blocks = append(r.Blocks, gate.Block{Partition: 2 + i})
+	}
+	data, err := r.Encode()
+	expect.NoError(o.t, err)
+	return data, true
+}
+
+// Owners implements version.Following.
+func (o others) Owners() ([][]string, string) {
+	var of []string
+	for addr := range o.nodes {
+		if _, member := o.now(addr); member {
+			of = append(of, addr)
+		}
+	}
+	return [][]string{{self}, of}, self
+}
+
+// Reports implements version.Following.
+func (o others) Reports() (map[string][]byte, bool) {
+	reports := make(map[string][]byte)
+	for addr := range o.nodes {
+		if data, _ := o.now(addr); data != nil {
+			reports[addr] = data
+		}
+	}
+	return reports, true
+}
+
+// Every wait for a reader has an end. Times are from the beginning of the Fill.
+func TestBounds(t *testing.T) {
+	const s, m = time.Second, time.Minute
+	loads := []report{{loads: true}}
+	tests := map[string]struct {
+		load time.Duration // that this node's own takes; 0: it has none
+		a, b []report
+		ends time.Duration
+	}{
+		"never reports":                           {0, []report{{none: true}}, nil, 30 * s},
+		"never reports, after a short load":       {s, []report{{none: true}}, nil, 31 * s},
+		"never reports, after a long load":        {5 * m, []report{{none: true}}, nil, 5*m + 30*s},
+		"reports, and does not load":              {0, []report{{blocks: 2}}, nil, 30 * s},
+		"loads forever":                           {0, loads, nil, 30 * m},
+		"loads forever, after a short load":       {s, loads, nil, 31 * s},
+		"loads forever, after a long load":        {m, loads, nil, 4 * m},
+		"begins late":                             {m, []report{{none: true}, {from: m + 20*s, loads: true}}, nil, 4 * m},
+		"grows":                                   {s, []report{{loads: true}, {from: 10 * s, loads: true, blocks: 1}, {from: 20 * s, loads: true, blocks: 2}}, nil, 50 * s},
+		"shrinks, and grows again":                {s, []report{{loads: true, blocks: 2}, {from: 5 * s, loads: true}, {from: 10 * s, loads: true, blocks: 2}}, nil, 31 * s},
+		"its load fails":                          {m, []report{{loads: true}, {from: 2 * m}}, nil, 2 * m},
+		"leaves":                                  {0, []report{{loads: true}, {from: 5 * s, left: true}}, nil, 5 * s},
+		"two, one after the other":                {s, loads, loads, 61 * s},
+		"two, the second of which grows first":    {s, []report{{loads: true}, {from: 12 * s, loads: true, blocks: 1}, {from: 14 * s, loads: true, blocks: 2}}, loads, 61 * s},
+		"two, which leave":                        {s, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, 7 * s},
+		"two, the first of which reports nothing": {m, []report{{none: true}}, []report{{none: true}}, 2 * m},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := others{t: t, began: time.Now(), nodes: map[string][]report{"a:1": test.a}}
+				if test.b != nil {
+					o.nodes["b:1"] = test.b
+				}
+				want := []int{1}
+				if test.load > 0 {
+					want = []int{0, 1}
+				}
+				dir, copies := newDir(t), newTransfer(t)
+				run := fill.New(fill.Options{Transfer: copies, DB: "db", Following: o, Logger: slog.New(slog.DiscardHandler)})
+				load := func(mine []int) error {
+					if len(mine) != len(want)-1 {
+						t.Errorf("loads %v of %v", mine, want)
+					}
+					time.Sleep(test.load)
+					return nil
+				}
+				err := run.Fill(t.Context(), fill.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: load})
+				if took := time.Since(o.began); !errors.Is(err, fill.ErrLeft) || took < test.ends || took > test.ends+s {
+					t.Errorf("%v after %v, want %v", err, took, test.ends)
+				}
+				// The reader is not waited for again.
+				began := time.Now()
+				err = run.Fill(t.Context(), fill.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: func(mine []int) error {
+					if len(mine) != len(want) {
+						t.Errorf("then loads %v of %v", mine, want)
+					}
+					return nil
+				}})
+				if took := time.Since(began); err != nil || took > s {
+					t.Errorf("then %v after %v", err, took)
+				}
+			})
+		})
+	}
+}

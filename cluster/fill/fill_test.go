@@ -1,0 +1,422 @@
+package fill_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/cluster/fill"
+	"sequins/cluster/transfer"
+	"sequins/internal/content"
+	"sequins/shard"
+	"sequins/store"
+	"sequins/test/contents"
+	"sequins/test/expect"
+	"sequins/version"
+	"sequins/version/gate"
+)
+
+const partitions = 8
+
+// all are the partitions.
+var all = []int{0, 1, 2, 3, 4, 5, 6, 7}
+
+var plan = store.Manifest{Version: "1", Input: contents.In("1").Hash, Format: "sequencefile", Partitions: partitions, Partitioner: "string", Aligned: true}
+
+// block returns the block of a partition.
+func block(t *testing.T, p int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
+	expect.NoError(t, err)
+	for i := range 200 {
+		if key := fmt.Appendf(nil, "key-%04d", i); shard.String.Partition(key, partitions) == p {
+			expect.NoError(t, w.Add(key, key))
+		}
+	}
+	_, err = w.Finish()
+	expect.NoError(t, err)
+	return b.Bytes()
+}
+
+// A peer is another node, which reports and gives what a test wants.
+type peer struct {
+	t    *testing.T
+	addr string
+	code string // of the content of the blocks that it gives
+
+	mu       sync.Mutex
+	held     map[int]bool
+	reports  bool
+	loading  bool // it reports that
+	left     bool // the cluster
+	lacks    bool // it has no block that it reports
+	busy     int  // how often it is, before it gives a block
+	lies     bool // flips bits
+	old      bool // of upstream's kind, which give no blocks
+	down     bool
+	starting bool
+	given    []int
+}
+
+func (p *peer) set(change func(p *peer)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+// hold makes the peer have, and report, partitions.
+func (p *peer) hold(all ...int) {
+	p.set(func(p *peer) {
+		p.reports = true
+		for _, partition := range all {
+			p.held[partition] = true
+		}
+	})
+}
+
+// report returns the report of the peer; nil if there is none.
+func (p *peer) report() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reports || p.left {
+		return nil
+	}
+	r := gate.Report{Finding: gate.Finding{State: gate.Pending}, Loading: p.loading}
+	for partition := range partitions {
+		if p.held[partition] {
+			r.Blocks = append(r.Blocks, gate.Block{Partition: partition})
+		}
+	}
+	data, err := r.Encode()
+	expect.NoError(p.t, err)
+	return data
+}
+
+func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch q := r.URL.Query(); {
+	case p.down:
+		panic(http.ErrAbortHandler)
+	case p.old:
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintln(w, "{}")
+	case p.starting:
+		http.Error(w, "this node is starting", http.StatusServiceUnavailable)
+	default:
+		partition, err := strconv.Atoi(q.Get("block"))
+		expect.NoError(p.t, err)
+		p.give(w, partition)
+	}
+}
+
+func (p *peer) give(w http.ResponseWriter, partition int) {
+	switch {
+	case p.lacks || !p.held[partition]:
+		http.Error(w, "none", http.StatusNotFound)
+		return
+	case p.busy > 0:
+		p.busy--
+		http.Error(w, "busy", http.StatusServiceUnavailable)
+		return
+	}
+	data := block(p.t, partition)
+	if p.lies {
+		data[len(data)/2] ^= 1
+	}
+	p.given = append(p.given, partition)
+	w.Header().Set("Content-Type", "application/vnd.sequins.block")
+	w.Header().Set(content.Header, p.code)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, err := w.Write(data)
+	expect.NoError(p.t, err)
+}
+
+const self = "self:9599"
+
+// A cluster is a node that fills a version, and other nodes. All own every partition.
+type cluster struct {
+	version.Solo
+	t      *testing.T
+	peers  []*peer
+	dir    *store.Dir
+	run    *fill.Run
+	loaded []int
+	// advertised are the addresses that Peers returns.
+	advertised []string
+	// load is called at the end of a load.
+	load func(mine []int) error
+}
+
+// Owners implements version.Following.
+func (c *cluster) Owners() (all [][]string, _ string) {
+	of := []string{self}
+	for _, p := range c.peers {
+		p.set(func(p *peer) {
+			if !p.left {
+				of = append(of, p.addr)
+			}
+		})
+	}
+	for range partitions {
+		all = append(all, of)
+	}
+	return all, self
+}
+
+// Reports implements version.Following.
+func (c *cluster) Reports() (map[string][]byte, bool) {
+	reports := make(map[string][]byte)
+	for _, p := range c.peers {
+		if data := p.report(); data != nil {
+			reports[p.addr] = data
+		}
+	}
+	return reports, true
+}
+
+// Peers implements version.Following.
+func (c *cluster) Peers(int) []string { return c.advertised }
+
+// short are times for tests that wait until they are over, and long are times that are not over within a test.
+var (
+	short = fill.Times{Silent: 200 * time.Millisecond, Most: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
+	long  = fill.Times{Silent: time.Hour, Most: time.Hour, Poll: 20 * time.Millisecond}
+)
+
+func newCluster(t *testing.T, others int, times fill.Times) *cluster {
+	t.Helper()
+	c := &cluster{t: t}
+	var copies *transfer.Transfer
+	c.dir, copies = newDir(t), newTransfer(t)
+	for range others {
+		p := &peer{t: t, code: plan.Content().Code(), held: map[int]bool{}}
+		srv := httptest.NewServer(p)
+		t.Cleanup(srv.Close)
+		p.addr = strings.TrimPrefix(srv.URL, "http://")
+		c.peers = append(c.peers, p)
+	}
+	c.run = fill.New(fill.Options{Transfer: copies, DB: "db", Following: c, Times: times, Logger: slog.New(slog.DiscardHandler)})
+	return c
+}
+
+// newDir returns a directory without blocks.
+func newDir(t *testing.T) *store.Dir {
+	t.Helper()
+	s, err := store.Open(t.TempDir())
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, s.Close()) })
+	dir, err := s.Create("db", plan)
+	expect.NoError(t, err)
+	return dir
+}
+
+func newTransfer(t *testing.T) *transfer.Transfer {
+	copies := transfer.New(transfer.Options{Set: func([]byte) *version.Set { return nil }, Logger: slog.New(slog.DiscardHandler)})
+	copies.SetLimits(transfer.Limits{Streams: 2})
+	t.Cleanup(copies.Close)
+	return copies
+}
+
+// source is a load that succeeds.
+func (c *cluster) source(mine []int) error {
+	c.loaded = append(c.loaded, mine...)
+	for _, p := range mine {
+		expect.NoError(c.t, os.WriteFile(c.dir.BlockPath(p), block(c.t, p), 0o644))
+	}
+	if c.load != nil {
+		return c.load(mine)
+	}
+	return nil
+}
+
+// fill fills the version, and returns how many partitions were published by copies.
+func (c *cluster) fill(load func([]int) error) (copied int, err error) {
+	err = c.run.Fill(c.t.Context(), fill.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: load, Published: func() { copied++ }})
+	return copied, err
+}
+
+// complete fails the test unless every block is here.
+func (c *cluster) complete() {
+	c.t.Helper()
+	here, err := c.dir.Complete()
+	expect.NoError(c.t, err)
+	if len(here) != partitions {
+		c.t.Errorf("only %v are here", here)
+	}
+}
+
+// A node without others, or that does not copy, loads everything at once.
+func TestAlone(t *testing.T) {
+	for others := range 2 {
+		c := newCluster(t, others, long)
+		if others > 0 {
+			c.peers[0].hold(all...)
+			c.run = fill.New(fill.Options{DB: "db", Following: c, Times: long, Logger: slog.New(slog.DiscardHandler)})
+		}
+		copied, err := c.fill(c.source)
+		if err != nil || copied > 0 || len(c.loaded) != partitions {
+			t.Errorf("%d others: %v, %v, %d copied", others, err, c.loaded, copied)
+		}
+	}
+}
+
+// What other nodes report is copied, and nothing is loaded.
+func TestHeldElsewhere(t *testing.T) {
+	c := newCluster(t, 2, long)
+	c.peers[0].hold(0, 1, 2, 3)
+	c.peers[1].hold(4, 5, 6, 7)
+	c.peers[1].busy = 1
+	if copied, err := c.fill(c.source); err != nil || copied != partitions || len(c.loaded) > 0 {
+		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
+	}
+	c.complete()
+	if copied, err := c.fill(c.source); err != nil || copied > 0 {
+		t.Errorf("%v: %d copied again", err, copied)
+	}
+}
+
+// Nodes that advertise partitions without a report, as those that have lost ZooKeeper, give their blocks, too, those of upstream's kind none.
+func TestAdvertised(t *testing.T) {
+	for old := range 2 {
+		c := newCluster(t, 1, long)
+		other := c.peers[0]
+		other.held, other.old = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}, old > 0
+		c.advertised = []string{other.addr}
+		copied, err := c.fill(c.source)
+		for ; errors.Is(err, fill.ErrLeft); _, err = c.fill(c.source) {
+		}
+		if err != nil || copied != partitions*(1-old) || len(c.loaded) != partitions*old {
+			t.Errorf("upstream's kind %d: %v: %d copied, %v loaded", old, err, copied, c.loaded)
+		}
+		c.complete()
+	}
+}
+
+// Each of two nodes loads a half, and copies the other one as the other node reports it, block by block.
+func TestShared(t *testing.T) {
+	c := newCluster(t, 1, long)
+	other := c.peers[0]
+	other.set(func(p *peer) { p.reports, p.loading = true, true })
+	var theirs []int
+	c.load = func(mine []int) error {
+		theirs = slices.DeleteFunc(slices.Clone(all), func(p int) bool { return slices.Contains(mine, p) })
+		other.hold(theirs[0])
+		return nil
+	}
+	copied := 0
+	err := c.run.Fill(t.Context(), fill.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: c.source, Published: func() {
+		if copied++; copied < len(theirs) {
+			other.hold(theirs[copied])
+		}
+	}})
+	if err != nil || copied != partitions/2 || len(c.loaded) != partitions/2 {
+		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
+	}
+	c.complete()
+}
+
+// Readers that do not deliver what they report, or report nothing, are passed over: what they should have loaded is left, and loaded by another Fill.
+func TestFaultyReaders(t *testing.T) {
+	tests := map[string]func(p *peer){
+		"silent":  func(*peer) {},
+		"loading": func(p *peer) { p.reports, p.loading = true, true },
+		"another content": func(p *peer) {
+			p.hold(all...)
+			p.code = contents.Of("1", "other files").Code()
+		},
+		"down": func(p *peer) {
+			p.hold(all...)
+			p.down = true
+		},
+		"busy forever": func(p *peer) {
+			p.hold(all...)
+			p.busy = 1 << 30
+		},
+		"starting": func(p *peer) {
+			p.hold(all...)
+			p.starting = true
+		},
+		"lying": func(p *peer) {
+			p.hold(all...)
+			p.lies = true
+		},
+		"lacking": func(p *peer) {
+			p.hold(all...)
+			p.lacks = true
+		},
+	}
+	for name, fault := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 1, short)
+			fault(c.peers[0])
+			err := fill.ErrLeft
+			fills := 0
+			for ; errors.Is(err, fill.ErrLeft) && fills < 10; fills++ {
+				_, err = c.fill(c.source)
+			}
+			if err != nil || len(c.loaded) != partitions || fills > 6 {
+				t.Errorf("%v after %d fills, %v loaded", err, fills, c.loaded)
+			}
+			c.complete()
+		})
+	}
+}
+
+// A block that one node does not deliver comes from another one, and not from the source.
+func TestOtherGiver(t *testing.T) {
+	c := newCluster(t, 3, long)
+	for _, p := range c.peers {
+		p.hold(all...)
+	}
+	c.peers[0].lies = true
+	c.peers[1].old = true
+	if copied, err := c.fill(c.source); err != nil || copied != partitions || len(c.loaded) > 0 {
+		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
+	}
+	c.complete()
+}
+
+// The error of a load is that of Fill, and what has been copied stays.
+func TestLoadFails(t *testing.T) {
+	c := newCluster(t, 1, long)
+	failure := errors.New("no such file")
+	if _, err := c.fill(func([]int) error { return failure }); !errors.Is(err, failure) {
+		t.Error(err)
+	}
+	c.peers[0].hold(all...)
+	if _, err := c.fill(c.source); err != nil || len(c.loaded) > 0 {
+		t.Errorf("%v, %v loaded", err, c.loaded)
+	}
+	c.complete()
+}
+
+// Without a load, what other nodes have is copied, and what they are loading is left.
+func TestOnlyCopies(t *testing.T) {
+	c := newCluster(t, 2, long)
+	c.peers[0].hold(0, 1, 2)
+	c.peers[1].set(func(p *peer) { p.reports, p.loading = true, true })
+	if copied, err := c.fill(nil); !errors.Is(err, fill.ErrLeft) || copied != 3 {
+		t.Errorf("%v: %d copied", err, copied)
+	}
+	c.peers[0].hold(3, 4, 5, 6, 7)
+	if copied, err := c.fill(nil); err != nil || copied != 5 {
+		t.Errorf("%v: %d copied", err, copied)
+	}
+	if _, err := newCluster(t, 0, long).fill(nil); !errors.Is(err, fill.ErrLeft) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,527 @@
+package loadproc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/load"
+	"sequins/observe/metrics"
+	"sequins/source"
+	"sequins/source/local"
+	"sequins/store"
+	"sequins/test/expect"
+)
+
+// A load, from the plan to the blocks.
+func TestLoad(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Metrics = metrics.New().Load
+	p := w.start(t.Context(), testJob)
+	m, dir := w.plan(p)
+	if m.DB != "db" || m.Version != "1" || m.Partitions != 4 || len(m.Files) != 4 || m.Partitioner != "string" {
+		t.Errorf("planned %+v", m)
+	}
+	var published []int
+	var last load.Snapshot
+	expect.NoError(t, p.Load(dir, []int{0, 1, 3}, func(n News) {
+		published = append(published, n.Published...)
+		last = n.Snapshot
+	}))
+	slices.Sort(published)
+	complete, err := dir.Complete()
+	expect.NoError(t, err)
+	if want := []int{0, 1, 3}; !slices.Equal(published, want) || !slices.Equal(complete, want) {
+		t.Errorf("published %v, complete are %v", published, complete)
+	}
+	if last.Records != 4000 || last.PartitionsDone != 3 || last.Partitions != 3 || last.FilesDone != 4 {
+		t.Errorf("in the end: %+v", last)
+	}
+	if names := w.left(); len(names) != 6 { // three blocks, the manifest, what they were made from, and the directory for temporary files
+		t.Errorf("left: %v", names)
+	}
+	p.Close()
+
+	// What is there is not loaded again, and counts.
+	p = w.start(t.Context(), testJob)
+	_, dir = w.plan(p)
+	expect.NoError(t, p.Load(dir, []int{0, 1, 2, 3}, func(n News) { last = n.Snapshot }))
+	if last.Partitions != 4 || last.PartitionsDone != 4 {
+		t.Errorf("the rest: %+v", last)
+	}
+}
+
+// A failure has the text and the class that it has in the process.
+func TestFailure(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Source = w.root
+	job := testJob
+	job.Input.Name = "none"
+	_, err := w.start(t.Context(), job).Plan()
+	if err == nil || !strings.Contains(err.Error(), "version none of db") || load.Outcome(err) != "other" {
+		t.Errorf("a version that is not there: %v", err)
+	}
+	job = testJob
+	job.Options.RequireSuccess = true
+	if _, err = w.start(t.Context(), job).Plan(); !errors.Is(err, load.ErrIncomplete) || load.Outcome(err) != "incomplete" {
+		t.Errorf("a version without _SUCCESS: %v", err)
+	}
+	job.Options = load.Options{Partitioner: "hadoop"}
+	p := w.start(t.Context(), job)
+	_, dir := w.plan(p)
+	err = p.Load(dir, []int{0, 1, 2, 3}, func(News) {})
+	var wrong *load.PartitionError
+	if !errors.As(err, &wrong) || !strings.Contains(string(wrong.Key), "key ") || load.Outcome(err) != "partitioner" {
+		t.Errorf("a record in the wrong file: %v", err)
+	}
+	if names := w.left(); len(names) != 2 {
+		t.Errorf("left: %v", names)
+	}
+	job = testJob
+	job.Input.Hash = otherHash
+	if _, err = w.start(t.Context(), job).Plan(); load.Outcome(err) != "source changed" || load.Faulty(err) || !strings.Contains(err.Error(), otherHash) {
+		t.Errorf("another input: %v", err)
+	}
+}
+
+// A job is loaded as the node has listed it, and what the blocks were made from is listed by the node.
+func TestInput(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Source = w.root
+	src, err := local.New(w.root)
+	expect.NoError(t, err)
+	listing, err := source.List(t.Context(), src, "db", "1", false)
+	expect.NoError(t, err)
+	job := testJob
+	job.Input = job.Options.Input("1", listing)
+	p := w.start(t.Context(), job)
+	m, dir := w.plan(p)
+	if m.Content().Input != job.Input {
+		t.Errorf("%v is planned of %v", m.Content(), job.Input)
+	}
+	expect.NoError(t, p.Load(dir, []int{0, 1, 2, 3}, func(News) {}))
+	p.Close()
+	made, known := dir.Made(3)
+	if !known || made.Partition != 3 || made.Content == "" {
+		t.Errorf("the block was made from %+v", made)
+	}
+	again, err := w.store.Dir("db", job.Input)
+	expect.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(again.BlockPath(0)), "BLOCKS.json"))
+	if err != nil || !strings.Contains(string(data), made.Hash) {
+		t.Errorf("%s, %v", data, err)
+	}
+
+	job.Options = job.Options.PlannedBy(m) // as from another node
+	job.Options.Manifest.Input, job.Input.Hash = otherHash, otherHash
+	planned, err := w.start(t.Context(), job).Plan()
+	if err != nil || planned.Content().Input != job.Input {
+		t.Errorf("%v is planned by a manifest of %v: %v", planned.Content(), job.Input, err)
+	}
+}
+
+// A process that plans another input than it was ordered to has gone wrong.
+func TestPlanOfAnotherInput(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = as(`{"planned":` + manifestOf("1") + "}\n|")
+	job := testJob
+	job.Input.Hash = "0123456789abcdef"
+	if _, err := w.start(t.Context(), job).Plan(); !errors.Is(err, load.ErrDied) || !strings.Contains(err.Error(), "input "+otherHash) {
+		t.Errorf("planned: %v", err)
+	}
+}
+
+const otherHash = "fedcba9876543210"
+
+// Whatever a process says, or however it ends, the load ends with an error that says so, and soon.
+func TestHostileProcess(t *testing.T) {
+	plan := `{"planned":` + manifestOf("1") + "}\n"
+	tests := map[string]struct {
+		script string
+		want   []string
+	}{
+		"ends at once":         {"|exit 0", []string{"exit status 0"}},
+		"exit code":            {"|exit 3", []string{"exit status 3", "these are my last words"}},
+		"panics":               {"|panic", []string{"exit status 2", "panic: I cannot go on"}},
+		"is killed":            {"|kill", []string{"signal: killed"}},
+		"truncated line":       {`{"planned":{"form|exit 0`, []string{"not understood"}},
+		"not JSON":             {"hello\n|", []string{"not understood"}},
+		"unknown event":        {"{\"plan\":1}\n|", []string{"not understood", `"plan"`}},
+		"more than one":        {"{\"progress\":{}}{\"progress\":{}}\n|", []string{"more behind it"}},
+		"nothing in it":        {"{}\n|", []string{"something else than its plan"}},
+		"ended without a plan": {"{\"ended\":{}}\n|", []string{"something else than its plan"}},
+		"another version":      {`{"planned":` + manifestOf("2") + "}\n|", []string{"version 2 of db"}},
+		"a damaged manifest":   {`{"planned":{"format_version":4,"crc32c":"00000000","manifest":{}}}` + "\n|", []string{"checksum"}},
+		"closes its output":    {"|close", []string{"signal: killed"}},
+		"an endless line":      {"|long line", []string{"a line of more than"}},
+
+		"ends with the plan":      {plan + "|exit 3", []string{"exit status 3", "last words"}},
+		"killed with the plan":    {plan + "|kill", []string{"signal: killed"}},
+		"plans again":             {plan + plan + "|", []string{"something else than how far it is"}},
+		"publishes what is not":   {plan + `{"progress":{},"publish":[0]}` + "\n|", []string{"publishing blocks", "no such file"}},
+		"publishes what can't be": {plan + `{"progress":{},"publish":[-1]}` + "\n|", []string{"partition -1 of 3"}},
+		"says nothing":            {"|", []string{"said nothing"}},
+		"nothing after the plan":  {plan + "|ignore", []string{"said nothing"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.launcher.Program = as(test.script)
+			p := w.start(t.Context(), testJob)
+			if strings.Contains(test.want[0], "nothing") {
+				p.silence = 100 * time.Millisecond
+			}
+			m, err := p.Plan()
+			if strings.HasPrefix(test.script, plan) && p.silence == silence {
+				expect.NoError(t, err)
+			}
+			if err == nil {
+				var dir *store.Dir
+				dir, err = w.store.Create("db", m)
+				expect.NoError(t, err)
+				err = p.Load(dir, []int{0, 1}, func(News) {})
+			}
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%.300v: does not say %s", err, want)
+				}
+			}
+			if !strings.Contains(test.script, "publish") && !errors.Is(err, load.ErrDied) {
+				t.Errorf("%v: is not load.ErrDied", err)
+			}
+			p.Close()
+			if p.cmd.ProcessState == nil {
+				t.Error("nobody has waited for the process")
+			}
+		})
+	}
+}
+
+func manifestOf(version string) string {
+	m := store.Manifest{DB: "db", Version: version, Input: otherHash, Format: "sequencefile", Partitions: 3, Partitioner: "string"}
+	data, err := m.MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// A process that talks without end is listened to until the load is cancelled, and ends then.
+func TestFlood(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = as(`{"planned":` + manifestOf("1") + "}\n|flood")
+	ctx, cancel := context.WithCancel(t.Context())
+	p := w.start(ctx, testJob)
+	_, dir := w.plan(p)
+	heard := 0
+	err := p.Load(dir, []int{0}, func(News) {
+		if heard++; heard == 10_000 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A process that does not end when it is told to is killed.
+func TestStubbornProcess(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = as("|ignore")
+	p := w.start(t.Context(), testJob)
+	p.cmd.WaitDelay = 100 * time.Millisecond
+	p.Close()
+	if p.cmd.ProcessState == nil || !strings.Contains(p.cmd.ProcessState.String(), "killed") {
+		t.Errorf("the process: %v", p.cmd.ProcessState)
+	}
+}
+
+// runtimesWords are those of the Go runtime: the second where it is the runtime's own memory that cannot be had.
+var runtimesWords = regexp.MustCompile("out of memory|cannot allocate memory")
+
+// A process that needs more memory than it may have ends, with the words of the Go runtime.
+func TestOutOfMemory(t *testing.T) {
+	if raceDetector {
+		return // the limit does not hold
+	}
+	w := newWorld(t)
+	root := filepath.Join(filepath.Dir(w.root), "hog")
+	expect.NoError(t, os.Rename(w.root, root))
+	w.launcher.Source = root
+	job := testJob
+	job.MemoryLimit = 256 << 20
+	_, err := w.start(t.Context(), job).Plan()
+	if !errors.Is(err, load.ErrDied) || !strings.Contains(err.Error(), "exit status 2") || !runtimesWords.MatchString(err.Error()) {
+		t.Errorf("%.400v", err)
+	}
+	if err != nil && len(err.Error()) > keptHead+keptTail+200 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
+// A plan that cannot be written down is an error: nobody waits for it.
+func TestUnwritablePlan(t *testing.T) {
+	w := newWorld(t)
+	root := filepath.Join(filepath.Dir(w.root), "future")
+	expect.NoError(t, os.Rename(w.root, root))
+	w.launcher.Source = root
+	_, err := w.start(t.Context(), testJob).Plan()
+	if err == nil || !strings.Contains(err.Error(), "of the year 12000") || errors.Is(err, load.ErrDied) {
+		t.Error(err)
+	}
+}
+
+// A load that is cancelled ends at once, whatever it does, and leaves nothing.
+func TestCancel(t *testing.T) {
+	w := newWorld(t)
+	w.onlyFirst()
+	ctx, cancel := context.WithCancel(t.Context())
+	job := slowJob()
+	job.Options.Partitioner = "auto"
+	p := w.start(ctx, job)
+	_, dir := w.plan(p)
+	err := p.Load(dir, []int{0}, func(News) {
+		if len(w.left()) > 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if names := w.left(); len(names) != 2 {
+		t.Errorf("left: %v", names)
+	}
+	// While it waits for the go-ahead, and before it has said anything.
+	p = w.start(t.Context(), testJob)
+	w.plan(p)
+	p.Close()
+	p = w.start(t.Context(), testJob)
+	p.Close()
+	if p.cmd.ProcessState == nil {
+		t.Error("nobody has waited for the process")
+	}
+}
+
+// A process that cannot be started is a load that has died.
+func TestCannotBeStarted(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/no/such/program") }
+	if _, err := w.launcher.Start(t.Context(), testJob); !errors.Is(err, load.ErrDied) || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Error(err)
+	}
+}
+
+// What changes while it is loaded is not published.
+func TestChangedWhileLoading(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"overwritten": func(path string) error {
+			data, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path, data, 0o644))
+		},
+		"appended": func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("more")
+			return errors.Join(err, f.Close())
+		},
+		"removed": os.Remove,
+		"joined":  func(path string) error { return os.WriteFile(path+"0", nil, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.start(t.Context(), testJob)
+			_, dir := w.plan(p)
+			expect.NoError(t, change(filepath.Join(w.root, "db/1/part-00002")))
+			err := p.Load(dir, []int{0, 1}, func(News) {})
+			if !errors.Is(err, source.ErrChanged) && !errors.Is(err, fs.ErrNotExist) && name != "removed" {
+				t.Errorf("%v: is not source.ErrChanged", err)
+			}
+			if complete, cerr := dir.Complete(); err == nil || cerr != nil || len(complete) > 0 {
+				t.Errorf("%v: complete are %v, %v", err, complete, cerr)
+			}
+		})
+	}
+}
+
+// Processes share the bandwidth, and hear of it when their number or the limit changes.
+func TestBandwidth(t *testing.T) {
+	w := newWorld(t)
+	var files []string
+	w.launcher.Program = func(ctx context.Context) *exec.Cmd {
+		files = append(files, filepath.Join(t.TempDir(), "heard"))
+		cmd := as("|record")(ctx)
+		cmd.Env = append(cmd.Env, role+"_FILE="+files[len(files)-1])
+		return cmd
+	}
+	w.launcher.SetBandwidth(1200)
+	one := w.start(t.Context(), testJob)
+	two := w.start(t.Context(), testJob)
+	w.launcher.SetBandwidth(600)
+	two.Close()
+	w.launcher.SetBandwidth(0)
+	one.Close()
+	for i, want := range []string{"[1200 600 300 600 0]", "[600 300]"} {
+		if got := fmt.Sprint(heard(t, files[i])); got != want {
+			t.Errorf("process %d has heard of %s, want %s", i, got, want)
+		}
+	}
+}
+
+// heard returns the bandwidths in a file of orders.
+func heard(t *testing.T, path string) (all []float64) {
+	t.Helper()
+	f, err := os.Open(path)
+	expect.NoError(t, err)
+	defer f.Close()
+	lines := newLineReader(f)
+	var first order
+	expect.NoError(t, lines.next(&first))
+	all = append(all, first.Job.Bandwidth)
+	for {
+		var o order
+		err := lines.next(&o)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		expect.NoError(t, err)
+		all = append(all, *o.Bandwidth)
+	}
+}
+
+// What a load process hears that it does not understand ends it.
+func TestHostileNode(t *testing.T) {
+	for _, in := range []string{"", "{", "x\n", `{"nonsense":1}` + "\n", "[]\n", `{"job":{"memory_limit":"much"}}` + "\n", `{"bandwidth":5}` + "\n"} {
+		w := newWorker(io.Discard, openLocal)
+		if err := w.run(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), "reading the job") {
+			t.Errorf("the job %q: %v", in, err)
+		}
+	}
+	for _, in := range []string{"", "{", "x\n", `{"bandwidth":"a"}` + "\n", `{"bandwidth":5}` + "\n" + `{"load":3}` + "\n"} {
+		code := -1
+		w := newWorker(io.Discard, nil)
+		w.exit = func(c int) { code = c }
+		w.listen(newLineReader(strings.NewReader(in)))
+		if code != 1 {
+			t.Errorf("the order %q: exit code %d", in, code)
+		}
+	}
+}
+
+// lastWords keep the beginning and the end, whatever the pieces.
+func TestLastWords(t *testing.T) {
+	if got := new(lastWords).quote(); got != "" {
+		t.Errorf("nothing is %q", got)
+	}
+	for _, n := range []int{1, 100, keptHead, keptHead + 1, keptHead + keptTail, keptHead + keptTail + 1, 20_000} {
+		var text strings.Builder
+		for i := 0; text.Len() < n; i++ {
+			fmt.Fprintf(&text, "%d.", i)
+		}
+		all := text.String()
+		for _, piece := range []int{1, 7, 1000, 4000, 100_000} {
+			var w lastWords
+			for rest := all; rest != ""; {
+				part := rest[:min(piece, len(rest))]
+				rest = rest[len(part):]
+				if k, err := io.WriteString(&w, part); k != len(part) || err != nil {
+					t.Fatal(k, err)
+				}
+			}
+			want := all
+			if len(all) > keptHead+keptTail {
+				want = all[:keptHead] + "\n…\n" + all[len(all)-keptTail:]
+			}
+			if got := w.quote(); got != "; its last words: "+want {
+				t.Fatalf("%d bytes in pieces of %d: %q", n, piece, got)
+			}
+		}
+	}
+}
+
+// beNode is a node that begins a load that takes hours, tells the number of its process, and waits.
+func beNode() {
+	local, err := store.Open(os.Getenv(role + "_STORE"))
+	if err != nil {
+		panic(err)
+	}
+	l := &Launcher{Source: os.Getenv(role + "_SOURCE"), Lock: local.LockFile(), Program: as("loader")}
+	job := slowJob()
+	job.Options.Partitioner = "auto"
+	p, err := l.Start(context.Background(), job)
+	if err != nil {
+		panic(err)
+	}
+	m, err := p.Plan()
+	if err != nil {
+		panic(err)
+	}
+	dir, err := local.Create("db", m)
+	if err != nil {
+		panic(err)
+	}
+	told := false
+	err = p.Load(dir, []int{0}, func(n News) {
+		if !told && n.Snapshot.Partitions > 0 {
+			told = true
+			fmt.Println(p.cmd.Process.Pid)
+		}
+	})
+	panic(err)
+}
+
+// A node that is killed leaves nothing that writes: whoever opens its store next finds its load process dead,
+// and what it has written gone.
+func TestNodeIsKilled(t *testing.T) {
+	w := newWorld(t)
+	expect.NoError(t, w.store.Close())
+	w.onlyFirst()
+	cmd := as("node")(t.Context())
+	cmd.Env = append(cmd.Env, role+"_STORE="+w.dir, role+"_SOURCE="+w.root)
+	out, err := cmd.StdoutPipe()
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
+	pid := 0
+	_, err = fmt.Fscanln(bufio.NewReader(out), &pid)
+	expect.NoError(t, err)
+	expect.Eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 2 })
+	expect.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	local, err := store.Open(w.dir)
+	expect.NoError(t, err)
+	w.store = local
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") && !strings.Contains(string(stat), ") X") {
+		t.Errorf("the load process is there: %s", stat)
+	}
+	if names := w.left(); len(names) != 2 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// The lock is held as long as a load process lives, also when the node is dead.
+func TestLockIsInherited(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = as("|ignore")
+	p := w.start(t.Context(), testJob)
+	expect.NoError(t, w.store.Close())
+	_, err := store.Open(w.dir) // the process that it names is this one, which lives
+	if !errors.Is(err, store.ErrLocked) {
+		t.Errorf("the store of a load process: %v", err)
+	}
+	p.cmd.WaitDelay = time.Millisecond
+	p.Close()
+	w.store, err = store.Open(w.dir)
+	expect.NoError(t, err)
+}

@@ -1,0 +1,277 @@
+package loadproc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sequins/load"
+	"sequins/load/unchanged"
+	"sequins/source"
+	"sequins/store"
+)
+
+// Open opens the source that a Launcher's Source describes.
+type Open func(ctx context.Context, source json.RawMessage) (source.Source, error)
+
+// reportPeriod is the time between two progress events.
+const reportPeriod = 250 * time.Millisecond
+
+// burst is how many bytes may be read from the source at once, whatever the limit. Loads read in pieces of
+// this size.
+const burst = 1 << 20
+
+// Main is the main function of a load process. It communicates with the node over standard input and output,
+// and returns the exit code.
+func Main(open Open) int {
+	// The node decides when a load ends. Service managers and ^C signal the children, too.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	isolate()
+	stdout := os.Stdout
+	os.Stdout = os.Stderr // only events may be written to stdout
+	w := newWorker(stdout, open)
+	if err := w.run(os.Stdin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A worker executes jobs, one after another. It is the load.Meter of its jobs.
+type worker struct {
+	open  Open
+	exit  func(code int)
+	limit *rate.Limiter
+	jobs  chan Job
+	ahead chan goAhead
+
+	job      Job
+	progress *load.Progress
+	calls    *calls // of the source
+
+	mu   sync.Mutex
+	out  io.Writer
+	read progress // since the last event; its Snapshot is unused
+	err  error    // of the first failed write
+}
+
+func newWorker(out io.Writer, open Open) *worker {
+	return &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
+		jobs: make(chan Job, 1), ahead: make(chan goAhead, 1), progress: new(load.Progress), calls: new(calls)}
+}
+
+// run executes jobs until one fails. listen exits the process when the node wants no more.
+func (w *worker) run(in io.Reader) error {
+	orders := newLineReader(in)
+	var first order
+	if err := orders.next(&first); err != nil {
+		return fmt.Errorf("reading the job: %w", err)
+	}
+	if first.Job == nil {
+		return errors.New("reading the job: there is none")
+	}
+	job := *first.Job
+	if err := limitMemory(job.MemoryLimit, job.Options.Memory); err != nil {
+		return fmt.Errorf("limiting the memory to %d bytes: %w", job.MemoryLimit, err)
+	}
+	w.setBandwidth(job.Bandwidth)
+	go w.listen(orders)
+	for {
+		if failed, err := w.do(job); failed || err != nil {
+			return err
+		}
+		job = <-w.jobs
+	}
+}
+
+// do executes a job and reports its end. It returns whether the job has failed, or an error if that cannot be reported.
+func (w *worker) do(job Job) (failed bool, err error) {
+	w.job, w.progress, w.calls = job, new(load.Progress), new(calls)
+	w.job.Options.Bandwidth = w.limit
+	done, reported := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(reported)
+		w.report(done)
+	}()
+	err = w.load(context.Background())
+	close(done)
+	<-reported
+	return err != nil, w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+}
+
+func (w *worker) load(ctx context.Context) error {
+	src, err := w.open(ctx, w.job.Source)
+	if err != nil {
+		return err
+	}
+	if c, ok := src.(io.Closer); ok {
+		defer c.Close()
+	}
+	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
+	watched := watchedSource{sums, w.calls}
+	loader := load.New(watched, nil, w, w.job.Options)
+	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)
+	if err != nil {
+		return err
+	}
+	m := plan.Manifest()
+	if err := w.send(event{Planned: &m}); err != nil {
+		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Input.Name), err) // there would be no order to load
+	}
+	ahead := <-w.ahead
+	reuse := unchanged.New(loader, watched, sums, source.ReadOptions{Bandwidth: w.limit}, plan, ahead.Staging)
+	if ahead.Link {
+		if err := w.link(ctx, reuse, ahead); err != nil {
+			return err
+		}
+		ahead = <-w.ahead
+	}
+	if ahead.Workers > 0 {
+		loader.SetWorkers(ahead.Workers)
+	}
+	return loader.LoadInto(ctx, plan, load.Target{
+		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
+		Publish: func(partitions []int) error {
+			w.tell(partitions, reuse.Made(ctx, partitions))
+			return nil
+		},
+	}, w.progress)
+}
+
+// link links blocks of other contents, and reports them.
+func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead) error {
+	made, bytes, err := reuse.Link(ctx, ahead.Want)
+	if err != nil {
+		return err
+	}
+	if n := len(made); n > 0 {
+		partitions := make([]int, n)
+		for i, m := range made {
+			partitions[i] = m.Partition
+		}
+		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
+		w.tell(partitions, made)
+	}
+	return w.send(event{Linked: &linked{len(made)}})
+}
+
+// listen executes orders. It exits the process at the end of the input, when the node has died or wants the
+// load to end, and at an invalid line.
+func (w *worker) listen(orders lineReader) {
+	for {
+		var o order
+		if err := orders.next(&o); err != nil {
+			if !errors.Is(err, io.EOF) {
+				fmt.Fprintln(os.Stderr, "reading orders:", err)
+			}
+			w.exit(1)
+			return
+		}
+		if o.Bandwidth != nil {
+			w.setBandwidth(*o.Bandwidth)
+		}
+		if o.Job != nil {
+			w.setBandwidth(o.Job.Bandwidth)
+			select {
+			case w.jobs <- *o.Job:
+			default: // a job before the end of the last but one
+			}
+		}
+		if o.Load != nil {
+			select {
+			case w.ahead <- *o.Load:
+			default: // a repeated order
+			}
+		}
+	}
+}
+
+func (w *worker) setBandwidth(bytesPerSecond float64) {
+	limit := rate.Inf
+	if bytesPerSecond > 0 {
+		limit = rate.Limit(bytesPerSecond)
+	}
+	w.limit.SetLimit(limit)
+}
+
+// send sends an event. It returns an error if the event cannot be encoded or a write has failed.
+func (w *worker) send(e event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sendLocked(e)
+}
+
+func (w *worker) sendLocked(e event) error {
+	line, err := appendLine(e)
+	if err != nil {
+		return err
+	}
+	if w.err == nil {
+		_, w.err = w.out.Write(line)
+	}
+	return w.err
+}
+
+// report sends the progress periodically until done is closed, which also shows that the process is alive. It
+// exits the process if the source hangs, because a call that never returns cannot be canceled.
+func (w *worker) report(done <-chan struct{}) {
+	tick := time.NewTicker(reportPeriod)
+	defer tick.Stop()
+	for end := false; !end; {
+		select {
+		case <-tick.C:
+		case <-done:
+			end = true
+		}
+		w.tell(nil, nil)
+		if err := w.calls.stalled(); err != nil && !end {
+			_ = w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+			w.exit(1)
+			return
+		}
+	}
+}
+
+// tell sends the progress, the partitions to publish and what they were made from.
+func (w *worker) tell(publish []int, made []store.Made) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read.Snapshot = w.progress.Snapshot()
+	_ = w.sendLocked(event{Progress: &w.read, Publish: publish, Made: made})
+	w.read = progress{}
+}
+
+// Read implements load.Meter.
+func (w *worker) Read(_ string, bytes, records int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read.Bytes += bytes
+	w.read.Records += records
+}
+
+// Files implements load.Meter.
+func (w *worker) Files(_ string, left int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read.FilesLeft = &left
+}
+
+// File implements load.Meter.
+func (w *worker) File(_ string, took time.Duration, left int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read.Files = append(w.read.Files, took)
+	w.read.FilesLeft = &left
+}
+
+// Begin implements load.Meter. The node counts the loads.
+func (w *worker) Begin(string) func(error) { return func(error) {} }

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/observe/status"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// everything returns metrics in which everything was counted once.
+func everything(t *testing.T) *Metrics {
+	m := New()
+	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
+	m.Server.ChecksumFailure("a")
+	m.Server.DB("a").CacheHits(1)
+	m.Load.Begin("a")(nil)
+	m.Transfer.Stream("given")()
+	m.Transfer.Given("a", 1)
+	m.Transfer.Received("a", 1)
+	m.Transfer.Ended("a", true)
+	m.Transfer.Ended("a", false)
+	m.Load.Begin("a")(errors.New("failed"))
+	m.Load.Read("a", 1, 1)
+	m.Load.Unchanged("a", 1)
+	m.Events.Count("a", status.EventActive)
+	m.Process.SetBuild("v1")
+	m.Process.SetStore(t.TempDir())
+	m.Process.SetCertificate(time.Now)
+	m.Process.SetRefused(func() int64 { return 1 })
+	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
+	m.Server.SetRedis(func() RedisState { return RedisState{Connections: 1} })
+	m.Server.SetState(func() State {
+		return State{Status: status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
+			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},
+		}}}}}
+	})
+	return m
+}
+
+var metricRow = regexp.MustCompile("^\\| `(sequins_[a-z_]+)` \\| (counter|gauge|histogram) \\|([^|]*)\\| (.+) \\|$")
+
+// docs/METRICS.md lists exactly the exposed metrics, with types and labels.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		m := metricRow.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			if strings.HasPrefix(line, "| `") {
+				t.Errorf("not understood: %s", line)
+			}
+			continue
+		}
+		labels := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(m[3]))
+		slices.Sort(labels)
+		documented[m[1]] = m[2] + " " + strings.Join(labels, ",")
+	}
+	exposed := map[string]string{}
+	m := everything(t)
+	families, err := m.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "sequins_") {
+			continue
+		}
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() { // they are sorted
+			labels = append(labels, l.GetName())
+		}
+		exposed[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + strings.Join(labels, ",")
+	}
+	if diff := cmp.Diff(documented, exposed); diff != "" {
+		t.Errorf("(-documented +exposed):\n%s", diff)
+	}
+	for _, name := range described(m) {
+		if _, found := exposed[name]; !found {
+			t.Errorf("%s is described, and this test has not had it counted", name)
+		}
+	}
+}
+
+// described returns the names of all metrics that can be exposed.
+func described(m *Metrics) (names []string) {
+	ch := make(chan *prometheus.Desc, 1000)
+	m.Registry().Describe(ch)
+	close(ch)
+	name := regexp.MustCompile(`fqName: "(sequins_[a-z_]+)"`)
+	for d := range ch {
+		if found := name.FindStringSubmatch(d.String()); found != nil {
+			names = append(names, found[1])
+		}
+	}
+	return names
+}

@@ -1,0 +1,125 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"sequins/observe/status"
+)
+
+// trafficPeriod is how often the counters are remembered: traffic is that of the last one to two periods.
+const trafficPeriod = 5 * time.Second
+
+// A reading is the state of the counters of clients' requests at a time.
+type reading struct {
+	at      time.Time
+	lookups totals // for keys, over HTTP and the Redis protocol
+	scans   totals
+}
+
+// recent are the last two readings that were remembered.
+type recent struct {
+	mu           sync.Mutex
+	older, newer *reading
+}
+
+// read reads the counters of clients' requests.
+func (k *Keys) read(now time.Time) *reading {
+	r := &reading{at: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
+	r.lookups.add(k.Batches.totals())
+	r.lookups.add(k.Redis.totals())
+	return r
+}
+
+// remember remembers the counters.
+func (k *Keys) remember(now time.Time) {
+	r := k.read(now)
+	k.recent.mu.Lock()
+	defer k.recent.mu.Unlock()
+	k.recent.older, k.recent.newer = k.recent.newer, r
+}
+
+// since returns the oldest reading that is remembered, nil if there is none.
+func (k *Keys) since() *reading {
+	k.recent.mu.Lock()
+	defer k.recent.mu.Unlock()
+	if k.recent.older != nil {
+		return k.recent.older
+	}
+	return k.recent.newer
+}
+
+// FollowTraffic remembers the counters of all dbs periodically until ctx ends. Without it there is no Traffic.
+func (s *Server) FollowTraffic(ctx context.Context) {
+	tick := time.NewTicker(trafficPeriod)
+	defer tick.Stop()
+	for {
+		now := time.Now()
+		for _, k := range s.keys() {
+			k.remember(now)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Traffic returns what clients have asked of each db in the last seconds, and of all dbs together. A db that was not
+// there a period ago has none.
+func (s *Server) Traffic(now time.Time) (dbs map[string]status.Traffic, all status.Traffic) {
+	dbs = make(map[string]status.Traffic)
+	sum := reading{at: now}
+	for name, k := range s.keys() {
+		before := k.since()
+		if name == "" || before == nil || !now.After(before.at) {
+			continue
+		}
+		r := k.read(now)
+		r.at, r.lookups, r.scans = before.at, r.lookups.since(&before.lookups), r.scans.since(&before.scans)
+		dbs[name] = r.traffic(now)
+		sum.lookups.add(r.lookups)
+		sum.scans.add(r.scans)
+		if r.at.Before(sum.at) {
+			sum.at = r.at
+		}
+	}
+	return dbs, sum.traffic(now)
+}
+
+// traffic returns the traffic in the increase of the counters since r.at.
+func (r *reading) traffic(now time.Time) (t status.Traffic) {
+	seconds := now.Sub(r.at).Seconds()
+	if seconds <= 0 {
+		return t
+	}
+	n, failed, missed := r.lookups.counts()
+	scans, failedScans, _ := r.scans.counts()
+	rate := func(count uint64) float64 { return math.Round(float64(count)/seconds*1000) / 1000 }
+	t = status.Traffic{Seconds: math.Round(seconds*10) / 10, Requests: rate(n + scans), Misses: rate(missed), Errors: rate(failed + failedScans)}
+	if n > 0 {
+		t.P50, t.P99 = round(r.lookups.quantile(.5, n)), round(r.lookups.quantile(.99, n))
+	}
+	return t
+}
+
+// round returns nanoseconds in seconds, to the nanosecond.
+func round(nanos float64) float64 { return math.Round(nanos) / 1e9 }
+
+// counts returns the number of requests, of those answered with 500 or more, and of those with 404.
+func (t *totals) counts() (all, failed, missed uint64) {
+	for i, n := range t.codes {
+		all += n
+		switch {
+		case i == codeOther:
+		case codes[i] >= 500:
+			failed += n
+		case codes[i] == 404:
+			missed += n
+		}
+	}
+	return all, failed, missed
+}

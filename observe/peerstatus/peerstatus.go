@@ -1,0 +1,193 @@
+// Package peerstatus fetches the status of the other nodes of a cluster, GET /?proxy=status, for the status of the whole, and their settings,
+// GET /?proxy=settings: from all at once, within a second, and with limits on what they say. Package status merges and compares the answers.
+package peerstatus
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/internal/wire"
+	"sequins/observe/status"
+)
+
+const (
+	// statusTimeout limits the wait for the status of other nodes.
+	statusTimeout = time.Second
+	// maxStatus, maxMembers and maxElements limit the status of one node: in bytes, in members of JSON objects, and in
+	// members and elements of arrays together, which may take 30 times their bytes in memory. 16 versions of the maximum of
+	// partitions fit. maxAllStatus and maxAllElements limit the bytes and the elements of all nodes together.
+	maxStatus      = 16 << 20
+	maxMembers     = 1 << 19
+	maxElements    = 1 << 20
+	maxAllStatus   = 128 << 20
+	maxAllElements = 1 << 22
+	// statusAtOnce is the number of nodes asked in parallel.
+	statusAtOnce = 64
+)
+
+// Client fetches the status of the other nodes. It is safe for concurrent use.
+type Client struct {
+	peers   func() []status.Peer
+	via     *http.Transport
+	scheme  string
+	timeout time.Duration // for all nodes together
+	secret  string        // sent to the nodes; may be ""
+
+	decoding sync.Mutex // held while a status is decoded, which takes several times its size in memory
+}
+
+// New returns a client for the nodes that peers returns. secure enables TLS to them; secret is the secret of the cluster, which is sent to
+// them, or "". The caller must close it.
+func New(peers func() []status.Peer, secure *tls.Config, secret string) *Client {
+	c := &Client{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, via: &http.Transport{
+		TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: wire.MaxHeader}}
+	if secure != nil {
+		c.scheme = "https"
+	}
+	return c
+}
+
+// ration is what the nodes may still say together.
+type ration struct{ bytes, elements atomic.Int64 }
+
+func newRation() *ration {
+	r := new(ration)
+	r.bytes.Store(maxAllStatus)
+	r.elements.Store(maxAllElements)
+	return r
+}
+
+// Ask returns the answers of the other nodes: their status, or an error in one line.
+func (c *Client) Ask(ctx context.Context) []status.Answer { return c.askAll(ctx, "status") }
+
+// Settings returns the settings of the other nodes, by address, and the version of the program as one of them. Those that do not answer are
+// left out; a node of an older release has only its version.
+func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
+	all := make(map[string]status.Settings)
+	for _, a := range c.askAll(ctx, "settings") {
+		if a.Error != "" {
+			continue
+		}
+		all[a.Addr] = a.Status.Settings
+		if all[a.Addr] == nil {
+			all[a.Addr] = make(status.Settings)
+		}
+		if build := a.Status.Build; build != "" {
+			all[a.Addr][status.SettingBuild] = build
+		}
+	}
+	return all
+}
+
+// askAll asks all nodes for their status, or a part of it.
+func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	peers, left := c.peers(), newRation()
+	answers := make([]status.Answer, len(peers))
+	slots := make(chan struct{}, statusAtOnce)
+	var all sync.WaitGroup
+	for i, p := range peers {
+		slots <- struct{}{}
+		all.Go(func() {
+			answers[i] = c.askOne(ctx, p, part, left)
+			<-slots
+		})
+	}
+	all.Wait()
+	return answers
+}
+
+func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *ration) status.Answer {
+	a := status.Answer{Peer: p}
+	if err := c.get(ctx, p.Addr, part, left, &a.Status); err != nil {
+		var op *net.OpError // adds the address, which is known
+		if errors.As(err, &op) && op.Op == "dial" {
+			err = op.Err
+		}
+		a.Error = strings.Join(strings.Fields(err.Error()), " ")
+		a.Status = status.Status{}
+		return a
+	}
+	return a
+}
+
+func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *status.Status) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy="+part, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	if c.secret != "" {
+		req.Header.Set(wire.Secret, c.secret)
+	}
+	resp, err := c.via.RoundTrip(req) // follows no redirect: the secret is for this node
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("it answers with %s: its sharding.secret is another one", resp.Status)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers with %s", resp.Status)
+	}
+	body, err := io.ReadAll(&rationed{Reader: io.LimitReader(resp.Body, maxStatus+1), left: &left.bytes})
+	if err != nil {
+		return fmt.Errorf("its status cannot be read: %w", err)
+	}
+	return c.decode(ctx, body, left, st)
+}
+
+// decode decodes the status of a node, unless it is too large.
+func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *status.Status) error {
+	elements := bytes.Count(body, []byte{','}) // also counts commas in strings
+	switch {
+	case len(body) > maxStatus:
+		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
+	case bytes.Count(body, []byte{':'}) > maxMembers: // also counts colons in strings
+		return fmt.Errorf("its status has more than %d fields", maxMembers)
+	case elements > maxElements:
+		return fmt.Errorf("its status has more than %d elements", maxElements)
+	case left.elements.Add(-int64(elements)) < 0:
+		return fmt.Errorf("the nodes have said more than %d elements together", maxAllElements)
+	}
+	c.decoding.Lock()
+	defer c.decoding.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, st); err != nil {
+		return fmt.Errorf("its status cannot be read: %w", err)
+	}
+	return nil
+}
+
+// rationed is a Reader whose bytes count against a shared budget.
+type rationed struct {
+	io.Reader
+	left *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (r *rationed) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.left.Add(-int64(n)) < 0 {
+		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxAllStatus>>20)
+	}
+	return n, err
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.via.CloseIdleConnections() }

@@ -1,0 +1,92 @@
+package resp_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/proxy"
+	"sequins/reads"
+	"sequins/server/resp"
+	"sequins/shard"
+	"sequins/test/contents"
+	"sequins/version"
+)
+
+// atPeer says that every partition is also on some other nodes.
+type atPeer struct {
+	version.Solo
+	peers []string
+}
+
+func (p atPeer) Peers(int) []string { return p.peers }
+
+// One key whose node hangs does not fail the commands of a pipeline whose keys are here.
+func TestLateKeyInPipeline(t *testing.T) {
+	all := map[string]string{}
+	for i := range 100 {
+		all[fmt.Sprintf("key-%d", i)] = fmt.Sprintf("value-%d", i)
+	}
+	hangs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: atPeer{peers: []string{hangs.Addr().String()}}})
+	if err := v.Put(1, blockOf(t, 1, 2, all)); err != nil {
+		t.Fatal(err)
+	}
+	set := version.NewSet("db")
+	set.Prepare(v)
+	if err := set.Activate(contents.In("v1")); err != nil {
+		t.Fatal(err)
+	}
+	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, Logger: quiet})
+	defer peers.Close()
+	c := start(t, catalog{"db": set}, resp.Options{Proxied: true}, reads.Options{Proxy: peers, Logger: quiet}).dial(t)
+	var commands strings.Builder
+	for i := range 100 {
+		commands.WriteString(command("GET", fmt.Sprintf("db/key-%d", i)))
+	}
+	c.send(commands.String())
+	for i := range 100 {
+		want := fmt.Sprintf("value-%d", i)
+		if shard.String.Partition(fmt.Appendf(nil, "key-%d", i), 2) == 0 {
+			want = "-TRYAGAIN the nodes that have this key's partition took too long"
+		}
+		if got := c.reply(); got != want {
+			t.Errorf("key-%d: %s", i, got)
+		}
+	}
+}
+
+// A page of HSCAN ends before the values are too large together, and what it holds is counted until it is sent.
+func TestPagesOfLargeValues(t *testing.T) {
+	all := map[string]string{"b": "small"}
+	for i := range 20 {
+		all[fmt.Sprintf("a%02d", i)] = strings.Repeat("x", 60<<10)
+	}
+	s := start(t, catalog{"db": setOf(t, "db", "v1", all)}, resp.Options{}, reads.Options{MaxBatchBytes: 128 << 10, Logger: quiet})
+	c := s.dial(t)
+	seen, cursor := 0, "0"
+	for range 30 {
+		got := c.do("HSCAN", "db", cursor)
+		if strings.HasPrefix(got, "-") {
+			t.Fatal(got)
+		}
+		head, _, _ := strings.Cut(strings.TrimPrefix(got, "["), " ")
+		for i := range 20 {
+			if strings.Contains(got, fmt.Sprintf("a%02d ", i)) {
+				seen++
+			}
+		}
+		if cursor = head; cursor == "0" {
+			break
+		}
+	}
+	if seen != 20 || cursor != "0" {
+		t.Errorf("%d of 20 large values, at cursor %s", seen, cursor)
+	}
+}

@@ -1,0 +1,283 @@
+package resp_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/blocks"
+	"sequins/reads"
+	"sequins/server/auth"
+	"sequins/server/resp"
+	"sequins/shard"
+	"sequins/test/contents"
+	"sequins/version"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// catalog has sets by name; "perhaps" may exist elsewhere.
+type catalog map[string]*version.Set
+
+func (c catalog) Set(db []byte) *version.Set { return c[string(db)] }
+func (c catalog) MayExist(db []byte) bool    { return string(db) == "perhaps" }
+
+// blockOf writes a block of records.
+func blockOf(t testing.TB, partition, partitions int, records map[string]string) *blocks.Reader {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "0.block")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: partition, Partitions: partitions, BlockSize: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([]string, 0, len(records))
+	for k := range records {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if shard.String.Partition([]byte(k), partitions) != partition {
+			continue
+		}
+		if err := w.Add([]byte(k), []byte(records[k])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := blocks.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// setOf returns a set with a current version in two partitions, of which those in absent are not here.
+func setOf(t testing.TB, db, name string, records map[string]string, absent ...int) *version.Set {
+	t.Helper()
+	v := version.New(version.Info{DB: db, Content: contents.Of(name), Partitions: 2, Partitioner: shard.String, Following: version.Solo{}})
+	for p := range 2 {
+		if slices.Contains(absent, p) {
+			continue
+		}
+		if err := v.Put(p, blockOf(t, p, 2, records)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := version.NewSet(db)
+	set.Prepare(v)
+	if err := set.Activate(contents.In(name)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeVersion(t, set, name) })
+	return set
+}
+
+func closeVersion(t testing.TB, set *version.Set, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
+		t.Errorf("a read holds %s: %v", name, err)
+	}
+}
+
+var large = strings.Repeat("0123456789abcdef", 20<<10)
+
+// records are those of the db names.
+func records() map[string]string {
+	m := map[string]string{"": "empty key", "empty": "", "large": large, "a/b": "slash", "bin\x00\r\n": "\x00\r\n$-1\r\n", "medium": large[:70<<10]}
+	for i := range 1000 {
+		m[fmt.Sprintf("key-%d", i)] = fmt.Sprintf("value-%d", i)
+	}
+	return m
+}
+
+// started is a server with its listener.
+type started struct {
+	*resp.Server
+	addr  string
+	reads *reads.Reader
+	done  chan error
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// start serves the db names, and others.
+func start(t testing.TB, sets catalog, o resp.Options, ro reads.Options) *started {
+	t.Helper()
+	ro.Logger, o.Logger = quiet, quiet
+	rd := reads.New(sets, ro)
+	o.Exists = func(db []byte) bool { return sets.Set(db) != nil || sets.MayExist(db) }
+	s := &started{Server: resp.New(rd, o), reads: rd, done: make(chan error, 1)}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = ln.Addr().String()
+	go func() { s.done <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-s.done; err != nil {
+			t.Error(err)
+		}
+		rd.Stop()
+	})
+	return s
+}
+
+func startNames(t testing.TB, o resp.Options) *started {
+	t.Helper()
+	return start(t, catalog{"names": setOf(t, "names", "v2", records()), "other": setOf(t, "other", "w1", map[string]string{"x": "other x"}), "none": version.NewSet("none"),
+		"half": setOf(t, "half", "h1", records(), 1)}, o, reads.Options{})
+}
+
+// client is a connection for tests.
+type client struct {
+	t testing.TB
+	net.Conn
+	r *bufio.Reader
+}
+
+func (s *started) dial(t testing.TB) *client {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(time.Minute))
+	return &client{t, nc, bufio.NewReader(nc)}
+}
+
+// command renders a command.
+func command(args ...string) string {
+	s := fmt.Sprintf("*%d\r\n", len(args))
+	for _, a := range args {
+		s += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
+	}
+	return s
+}
+
+func (c *client) send(s string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// do sends a command and returns its answer as text.
+func (c *client) do(args ...string) string {
+	c.t.Helper()
+	c.send(command(args...))
+	return c.reply()
+}
+
+// reply reads one answer as text: an array as [a b], null as nil.
+func (c *client) reply() string {
+	c.t.Helper()
+	s, err := parseReply(c.r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+func parseReply(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasSuffix(line, "\r\n") {
+		return "", fmt.Errorf("line %q", line)
+	}
+	kind, rest := line[0], line[1:len(line)-2]
+	switch kind {
+	case '+', ':':
+		return rest, nil
+	case '-':
+		return "-" + rest, nil
+	case '_':
+		return "nil", nil
+	}
+	n, err := strconv.Atoi(rest)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("line %q", line)
+	case n < 0:
+		return "nil", nil
+	}
+	switch kind {
+	case '$', '=':
+		b := make([]byte, n+2)
+		if _, err := io.ReadFull(r, b); err != nil || string(b[n:]) != "\r\n" {
+			return "", fmt.Errorf("a value of %d bytes: %q, %w", n, b, err)
+		}
+		return string(b[:n]), nil
+	case '|':
+		attributes, err := parseReplies(r, 2*n)
+		if err != nil {
+			return "", err
+		}
+		s, err := parseReply(r)
+		return "|" + attributes + "|" + s, err
+	case '%':
+		return parseReplies(r, 2*n)
+	case '*', '~':
+		return parseReplies(r, n)
+	}
+	return "", fmt.Errorf("line %q", line)
+}
+
+func parseReplies(r *bufio.Reader, n int) (string, error) {
+	parts := make([]string, n)
+	for i := range parts {
+		var err error
+		if parts[i], err = parseReply(r); err != nil {
+			return "", err
+		}
+	}
+	return "[" + strings.Join(parts, " ") + "]", nil
+}
+
+// closed checks that the server has closed the connection.
+func (c *client) closed() {
+	c.t.Helper()
+	if b, err := c.r.ReadByte(); err != io.EOF {
+		c.t.Errorf("%q, %v; want the end of the connection", b, err)
+	}
+}
+
+func tokens(t testing.TB, doc string) *auth.Tokens {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := auth.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

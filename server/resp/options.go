@@ -1,0 +1,65 @@
+package resp
+
+import (
+	"log/slog"
+	"time"
+
+	"sequins/observe/metrics"
+	"sequins/server/auth"
+)
+
+// Options are the settings of a Server. The zero value is valid, and finds no db in SELECT.
+type Options struct {
+	// Read limits the time for a whole command, from its first byte; also for the first command of a client that must
+	// authenticate. 0 means 10s.
+	Read time.Duration
+	// Idle limits the time between two commands; 0 means 10m, a negative value no limit.
+	Idle time.Duration
+	// Write limits the time in which a client receives each 64 KiB of its answers; 0 means 30s.
+	Write time.Duration
+	// MaxConns limits the open connections together with those of OtherConns; 0 means 262144.
+	MaxConns int
+	// OtherConns returns the number of open connections of other servers; it may be nil.
+	OtherConns func() int
+	// Tokens are the access rights; nil allows everything.
+	Tokens *auth.Tokens
+	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
+	Exists func(db []byte) bool
+	// Databases returns the names of all dbs; nil means that there are none. DBSIZE asks it.
+	Databases func() []string
+	// Proxied tells that keys are requested from other nodes.
+	Proxied bool
+	// Build is the version of the program, for INFO.
+	Build string
+	// Metrics counts failed authentication; it may be nil.
+	Metrics *metrics.Server
+	// Logger logs errors; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults replaces zero values by their defaults.
+func (o Options) withDefaults() Options {
+	setDefault(&o.Read, 10*time.Second)
+	setDefault(&o.Idle, 10*time.Minute)
+	setDefault(&o.Write, 30*time.Second)
+	setDefault(&o.MaxConns, 256<<10)
+	if o.OtherConns == nil {
+		o.OtherConns = func() int { return 0 }
+	}
+	if o.Exists == nil {
+		o.Exists = func([]byte) bool { return false }
+	}
+	if o.Databases == nil {
+		o.Databases = func() []string { return nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func setDefault[T int | time.Duration](to *T, value T) {
+	if *to == 0 {
+		*to = value
+	}
+}

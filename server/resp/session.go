@@ -1,0 +1,282 @@
+package resp
+
+import (
+	"bytes"
+
+	"sequins/blocks"
+	"sequins/server/auth"
+)
+
+// session is what a client has set on its connection, and what it may read.
+type session struct {
+	tokens     *auth.Tokens // nil allows everything
+	holder     *auth.Holder // nil before the client has authenticated
+	name       string
+	selected   []byte            // the db of keys; nil if keys name their own
+	atLeast    map[string][]byte // the version of a db that reads need, or a later one
+	attributes bool              // send the versions of answers as attributes
+}
+
+// maxRequired is the number of dbs for which one connection may require a version.
+const maxRequired = 256
+
+// grant returns the rights of the client's token, nil without one that is known.
+func (s *session) grant() *auth.Grant {
+	if s.holder == nil {
+		return nil
+	}
+	return s.holder.Grant()
+}
+
+// authenticated reports whether the client has a token, or needs none.
+func (s *session) authenticated() bool { return s.tokens == nil || s.grant() != nil }
+
+// readable returns an error text if the client may not read a db. It does not depend on whether the db exists.
+func (s *session) readable(db []byte) string {
+	if s.tokens == nil {
+		return ""
+	}
+	switch g := s.grant(); {
+	case g == nil:
+		return errNoAuth
+	case !g.Reads(db):
+		return errNoPermission
+	}
+	return ""
+}
+
+var slash = []byte{'/'}
+
+// check returns the db of names, or the error text of a read that must not run. The names are keys of a db; if that is nil, they name
+// their own.
+func (s *session) check(names [][]byte, of []byte, most int) (db []byte, text string) {
+	if len(names) > most {
+		return nil, errTooManyKeys
+	}
+	for i, name := range names {
+		at, key := of, name
+		if of == nil {
+			var ok bool
+			if at, key, ok = bytes.Cut(name, slash); !ok {
+				return nil, errNoDB
+			}
+		}
+		switch {
+		case len(key) > blocks.MaxKey:
+			return nil, errKeyTooLong
+		case i == 0:
+			db = at
+		case !bytes.Equal(at, db):
+			return nil, errMixed
+		}
+	}
+	return db, s.readable(db)
+}
+
+// require sets the version of a db that later reads need, from db/version; db/ ends that. It returns an error text, or "".
+func (s *session) require(value []byte) string {
+	db, version, ok := bytes.Cut(value, slash)
+	if !ok || len(db) == 0 || len(value) > 1024 {
+		return "ERR the value must be db/version, or db/ to end the requirement"
+	}
+	if text := s.readable(db); text != "" {
+		return text
+	}
+	if len(version) == 0 {
+		delete(s.atLeast, string(db))
+		return ""
+	}
+	if s.atLeast == nil {
+		s.atLeast = make(map[string][]byte)
+	}
+	if s.atLeast[string(db)] == nil && len(s.atLeast) >= maxRequired {
+		return "ERR this connection requires versions of too many databases"
+	}
+	s.atLeast[string(db)] = bytes.Clone(version)
+	return ""
+}
+
+// maxClientName is the length of the name that a client can set on its connection.
+const maxClientName = 256
+
+// setName sets the name of the connection. It returns an error text, or "".
+func (s *session) setName(name []byte) string {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return errClientName
+		}
+	}
+	if len(name) > maxClientName {
+		return errClientNameSize
+	}
+	s.name = string(name)
+	return ""
+}
+
+// setAttribute sets an attribute of CLIENT SETINFO: one of sequins, or the name or the version of the client's library, which nothing
+// uses. It returns an error text, or "".
+func (s *session) setAttribute(name, value []byte) string {
+	switch {
+	case is(name, "LIB-NAME"), is(name, "LIB-VER"):
+		return ""
+	case is(name, "SEQUINS-AT-LEAST"):
+		return s.require(value)
+	case is(name, "SEQUINS-ATTRIBUTES") && (is(value, "ON") || is(value, "OFF")):
+		s.attributes = is(value, "ON")
+		return ""
+	case is(name, "SEQUINS-ATTRIBUTES"):
+		return errSyntax
+	}
+	return "ERR Unrecognized option '" + string(cutAtNUL(name, 128)) + "'"
+}
+
+// authenticate checks a token. user is the name of the token, "default", or empty. It returns an error text, or "".
+func (c *conn) authenticate(user, token []byte) string {
+	isDefault := len(user) == 0 || string(user) == "default"
+	if c.tokens == nil {
+		if isDefault {
+			return ""
+		}
+		return errWrongPass
+	}
+	h := c.tokens.Hold(token)
+	var g *auth.Grant
+	if h != nil {
+		g = h.Grant() // nil if the token was taken out of the file meanwhile
+	}
+	if g == nil || !isDefault && string(user) != g.Name {
+		c.server.countRefused()
+		return errWrongPass
+	}
+	c.holder = h
+	c.p.limits = c.server.limits
+	return ""
+}
+
+// reply answers a command that has no result: OK, or an error text if there is one.
+func (w *replies) reply(text string) {
+	if text != "" {
+		w.fail(text)
+		return
+	}
+	w.simple("OK")
+}
+
+// auth answers AUTH.
+func (c *conn) auth(args [][]byte) {
+	switch len(args) {
+	case 2:
+		if c.tokens == nil {
+			c.w.fail(errNoPassword)
+			return
+		}
+		c.w.reply(c.authenticate(nil, args[1]))
+	case 3:
+		c.w.reply(c.authenticate(args[1], args[2]))
+	default:
+		c.w.fail(errSyntax)
+	}
+}
+
+// hello answers HELLO.
+func (c *conn) hello(args [][]byte) {
+	resp3 := c.w.resp3
+	if len(args) > 1 {
+		v, ok := parseInteger(args[1])
+		switch {
+		case !ok:
+			c.w.fail(errProtoRange)
+			return
+		case v != 2 && v != 3:
+			c.w.fail(errNoProto)
+			return
+		}
+		resp3 = v == 3
+	}
+	text := ""
+	for i := 2; i < len(args) && text == ""; i++ {
+		left := len(args) - 1 - i
+		switch {
+		case left >= 2 && is(args[i], "AUTH"):
+			text = c.authenticate(args[i+1], args[i+2])
+			i += 2
+		case left >= 1 && is(args[i], "SETNAME"):
+			text = c.setName(args[i+1])
+			i++
+		default:
+			text = "ERR Syntax error in HELLO option '" + string(cutAtNUL(args[i], 128)) + "'"
+		}
+	}
+	if text == "" && !c.authenticated() {
+		text = errHelloNoAuth
+	}
+	if text != "" {
+		c.w.fail(text)
+		return
+	}
+	c.w.resp3 = resp3
+	c.w.greet(c.id)
+}
+
+// serverVersion is the version of Redis whose commands are a model. Clients decide by it what they may use.
+const serverVersion = "7.2.0"
+
+// greet answers HELLO with what Redis says.
+func (w *replies) greet(id int64) {
+	proto := int64(2)
+	if w.resp3 {
+		proto = 3
+	}
+	w.pairs(7)
+	for _, word := range []string{"server", "redis", "version", serverVersion, "proto"} {
+		w.text(word)
+	}
+	w.integer(proto)
+	w.text("id")
+	w.integer(id)
+	for _, word := range []string{"mode", "standalone", "role", "master", "modules"} {
+		w.text(word)
+	}
+	w.array(0)
+}
+
+// client answers CLIENT with the subcommands that clients send when they connect.
+func (c *conn) client(args [][]byte) {
+	arity := map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4}
+	sub := string(bytes.ToLower(args[1]))
+	switch n, known := arity[sub]; {
+	case !known:
+		c.w.fail(unknownSubcommand("CLIENT", args[1]))
+	case n != len(args):
+		c.w.fail(wrongArity("client|" + sub))
+	case sub == "id":
+		c.w.integer(c.id)
+	case sub == "setname":
+		c.w.reply(c.setName(args[2]))
+	case sub == "setinfo":
+		c.w.reply(c.setAttribute(args[2], args[3]))
+	case c.name == "":
+		c.w.null()
+	default:
+		c.w.text(c.name)
+	}
+}
+
+// selectDB answers SELECT. The db 0 of Redis means that keys name their own db.
+func (c *conn) selectDB(args [][]byte) {
+	db := args[1]
+	text := ""
+	if string(db) == "0" {
+		c.selected = nil
+	} else if text = c.readable(db); text == "" && !c.server.opts.Exists(db) {
+		text = errDBRange
+	} else if text == "" {
+		c.selected = bytes.Clone(db)
+	}
+	c.w.reply(text)
+}
+
+// is reports whether an argument is a word, in upper or lower case.
+func is(arg []byte, word string) bool {
+	return len(arg) == len(word) && bytes.EqualFold(arg, []byte(word))
+}

@@ -1,0 +1,139 @@
+package statuspage
+
+import (
+	"encoding/json"
+	"flag"
+	"html"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/observe/status"
+)
+
+var update = flag.Bool("update", false, "rewrite the files in testdata")
+
+var pageTime = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// busyStatus is the status of a node on which everything happens at once, whose JSON the server's tests keep.
+func busyStatus(t *testing.T) *status.Status {
+	t.Helper()
+	doc, err := os.ReadFile("../testdata/status.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st status.Status
+	if err := json.Unmarshal(doc, &st); err != nil {
+		t.Fatal(err)
+	}
+	return &st
+}
+
+// The page of the node and that of a database.
+func TestPage(t *testing.T) {
+	for only, path := range map[string]string{"": "testdata/page.html", "names": "testdata/db.html"} {
+		p := newPage(busyStatus(t), only, pageTime)
+		var b strings.Builder
+		if err := pageTemplate.Execute(&b, p); err != nil { // without style and script
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// The policy allows the page's own style and script, to the byte, and nothing else.
+func TestPagePolicy(t *testing.T) {
+	page, err := Render(status.Status{}, "", pageTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, directive := range map[string]string{"style": "style-src ", "script": "script-src "} {
+		_, rest, _ := strings.Cut(string(page), "<"+tag+">")
+		source, _, closed := strings.Cut(rest, "</"+tag+">")
+		if !closed || len(source) < 1000 || strings.Count(string(page), "<"+tag) != 1 || !strings.Contains(Policy, directive+digest(source)+";") {
+			t.Errorf("the %s of %d bytes is not what %q allows", tag, len(source), Policy)
+		}
+	}
+	if strings.Contains(Policy, "unsafe") {
+		t.Error(Policy)
+	}
+	if regexp.MustCompile(`<[^>]* style=`).Match(page) {
+		t.Error("the policy forbids the attribute style")
+	}
+}
+
+// Whatever stands in a name, an error or a path is text on the pages.
+func TestStatusPageEscapes(t *testing.T) {
+	const evil = `"><script>alert(1)</script>&'`
+	st := status.Status{Node: evil, Build: evil, Source: evil, SourceError: evil, ReloadError: evil, Warnings: []string{evil}, Problems: []string{evil},
+		Zone: evil, ShardID: evil, ZooKeeper: &status.ZooKeeper{Error: evil}, Waiting: []status.Wait{{What: evil, Blocks: true}},
+		Peers:  map[string]status.Peer{evil + "2": {Error: evil, Zone: evil, Build: evil}, "ok": {Health: evil, Level: evil, Waiting: []status.Wait{{What: evil}}}},
+		Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
+		DBs: map[string]status.DB{
+			evil: {Error: evil, Pin: &status.Pin{Version: evil, By: evil, Exclude: []string{evil}, Reasons: map[string]string{evil: evil}}, HotKeys: []status.HotKey{{Key: evil}, {Hash: evil}},
+				Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
+				Versions: map[string]status.Version{evil: {Path: evil, NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{
+					evil: {State: evil, Error: evil, Detail: evil, Partitioner: evil, Current: true, Partitions: []int{0}, Progress: &status.Progress{}},
+					"x":  {State: evil, Detail: evil, Partitions: []int{0}},
+				}}}},
+		}}
+	st.Complete(false, evil)
+	for only, least := range map[string]int{"": 24, evil: 20} {
+		page, err := Render(st, only, pageTime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(page), pageScript, "", 1)
+		if strings.Count(text, "<script") != 1 || !strings.Contains(text, "<script></script>") { // our own
+			t.Errorf("not escaped:\n%s", text)
+		}
+		if n := strings.Count(html.UnescapeString(text), evil); n < least {
+			t.Errorf("only %d of the texts are on the page:\n%s", n, text)
+		}
+	}
+}
+
+// Keys that are read often are shown by their hashes, or themselves if the status has them.
+func TestHotKeys(t *testing.T) {
+	st := &status.Status{DBs: map[string]status.DB{"db": {HotKeys: []status.HotKey{
+		{Hash: "0123456789abcdef", Share: 0.5, PerSecond: 12345.6}, {Hash: "x", Key: "a%20b", Share: 0.123, PerSecond: 0.26}, {Hash: "x", Key: "long", Truncated: true},
+	}}}}
+	want := []hotView{{"hash 0123456789abcdef", "50.0 % of the reads, about 12,345 a second"}, {"a%20b", "12.3 % of the reads, about 0.3 a second"},
+		{"long…", "0.0 % of the reads, about 0.0 a second"}}
+	if diff := cmp.Diff(want, newPage(st, "db", pageTime).One.HotKeys); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What somebody has to look at comes first.
+func TestOrder(t *testing.T) {
+	on := func(state status.State, current bool) status.DB {
+		return status.DB{Versions: map[string]status.Version{"1": {Nodes: map[string]status.OnNode{"n": {State: state, Current: current}}}}}
+	}
+	failed := on(status.Active, true)
+	failed.Versions["2"] = status.Version{Nodes: map[string]status.OnNode{"n": {State: status.Error, Error: "damaged"}}}
+	st := &status.Status{Node: "n", DBs: map[string]status.DB{"a": on(status.Active, true), "b": failed, "c": on(status.Building, false), "d": on(status.Active, true)}}
+	st.Complete(true, "")
+	var order []string
+	for _, r := range newPage(st, "", pageTime).DBs {
+		order = append(order, r.Name)
+	}
+	if diff := cmp.Diff([]string{"c", "b", "a", "d"}, order); diff != "" {
+		t.Error(diff)
+	}
+}

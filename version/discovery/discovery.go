@@ -1,0 +1,199 @@
+// Package discovery finds the versions of a database that a node can load: it lists the source, inspects the newest
+// versions for markers and completeness, waits until versions stay the same whose listing does not show that they are complete,
+// and compares what is served, and what other nodes hold other contents of, with the files in the source. It keeps no state: a Question contains what the node
+// knows, with the previous Listing, and Find answers it with the next Listing. The node then takes that into the
+// facts that package version decides from, and lists again when Listing.Next is due. Health records what cannot be listed.
+package discovery
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/source"
+	"sequins/store"
+	"sequins/version/pin"
+)
+
+const (
+	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
+	// ones do not count, so that they cannot hide good ones.
+	maxPromising = 100
+	// maxCandidates is how many complete versions that have not failed and are not held are listed.
+	maxCandidates = 3
+	// maxFailedLooks is how many inspections of a version may fail because this node has no
+	// permission to read another version, which may have a marker.
+	maxFailedLooks = 5
+	// maxLook limits how long the inspection of one version may take.
+	maxLook = 20 * time.Second
+	// minPause and maxPause limit the pause after a failed inspection, which doubles with each.
+	minPause = time.Second
+	maxPause = 5 * time.Minute
+)
+
+// A Question is the state of a node that a listing needs.
+type Question struct {
+	Current content.Input            // versions with lesser names are not listed
+	Served  content.Input            // what was served before a restart, which was complete then
+	Known   map[string]content.Input // by name: complete versions, which are not inspected again
+	Failed  map[content.Input]bool   // inputs that failed to load
+	Loading map[content.Input]bool   // known versions that are being loaded
+	Held    map[content.Input]bool   // versions that a gate holds: they are no alternative to others
+	Settled map[content.Input]bool   // inputs accepted before: they need not settle again
+	// Manifests are those of contents that are served, here or by other nodes, by name. A listing that has a part of the files of one of them
+	// is of its input.
+	Manifests map[string][]store.Manifest
+	// Compare are the contents on this node to be compared with the source. Of these, Apart are those of which other nodes hold other contents,
+	// and none this one.
+	Compare map[content.Input]store.Manifest
+	Apart   map[content.Input]bool
+	Mixed   bool     // changes of files are reported only, see version.Cluster
+	Pin     pin.File // the last one that could be read
+	Last    Listing  // the previous one
+	Again   bool     // only repeats an unfinished listing, not requested by a refresh
+	Only    bool     // only compares, and keeps the rest of Last
+}
+
+// A Look is the first of consecutive inspections of a version that found the same
+// files, and the number of failed inspections since the last successful one.
+type Look struct {
+	fingerprint [sha256.Size]byte
+	at          time.Time // when the inspection ended
+	since       time.Time // of the first inspection that did not find the version complete
+	failures    int
+	failure     string    // the last error
+	retry       time.Time // when to retry after that
+}
+
+// A Listing is the result of listing the versions in the source. It is immutable.
+type Listing struct {
+	Names      []string                    // of all versions, ascending, complete or not
+	Remarks    []string                    // about what else is in the directory of the db: see source.Names
+	Inputs     []content.Input             // of complete versions, ascending, one of each name; no more than needed
+	Unknown    []string                    // names of versions whose inspection failed
+	Differs    map[content.Input]string    // how the files of contents in Compare differ from those in the source, for people
+	Wrong      map[content.Input]string    // what is wrong with contents in Compare
+	apart      map[content.Input]time.Time // since when those of Question.Apart have been so
+	Unfinished string                      // why the newest incomplete version is incomplete; "" if there is none
+	LeftOut    map[string]string           // by name: a message about ignored files
+	Looks      map[string]Look             // by name: versions that will be inspected again
+	Next       time.Time                   // when to list again; zero: at the next refresh
+	Pin        pin.File                    // of the database; Question.Pin if it cannot be read
+	Marked     bool                        // a version has _SUCCESS, and with Finder.Auto all of them need it
+}
+
+// Late returns the names less than served that a previous listing did not have: they will not be served.
+func (l Listing) Late(before Listing, served string) (late []string) {
+	if before.Names == nil {
+		return nil
+	}
+	for _, name := range l.Names {
+		if name >= served {
+			break
+		}
+		if _, found := slices.BinarySearch(before.Names, name); !found {
+			late = append(late, name)
+		}
+	}
+	return late
+}
+
+// After returns the inputs other than in whose names are not less than that of in.
+func (l Listing) After(in content.Input) []content.Input {
+	return slices.DeleteFunc(slices.Clone(l.Inputs), func(other content.Input) bool { return other.Name < in.Name || other == in })
+}
+
+// A Finder finds the versions of one database.
+type Finder struct {
+	Source source.Source
+	DB     string
+	Log    *slog.Logger
+	// Settle is how long a version has to stay the same unless its listing alone shows that it is complete.
+	Settle time.Duration
+	// Require makes _SUCCESS required. Auto makes it required if one version has it.
+	Require, Auto bool
+	// Input returns the input of a version with a listing, by the configuration.
+	Input func(name string, l source.Listing) content.Input
+	// Begun reports whether a load of an input has begun, maybe before a restart: the version was complete then, and has not changed.
+	Begun func(content.Input) bool
+}
+
+// Keys of messages in Listing.LeftOut that are not of a version: no version has these names.
+const (
+	emptied    = "."  // the served version is gone, or all are
+	uncompared = ".." // what is served cannot be compared with the source
+)
+
+// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
+// if the newest cannot be served, all that are newer than those, and those that are being loaded. An
+// error means that the source cannot be listed.
+func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
+	if q.Only {
+		return f.compareOnly(ctx, q), nil
+	}
+	in, err := source.ListNames(ctx, f.Source, f.DB)
+	if err != nil {
+		return Listing{}, err
+	}
+	names := in.Names
+	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
+		found: Listing{Names: names, Remarks: in.Remarks(f.DB), Looks: map[string]Look{}, LeftOut: map[string]string{}}}
+	if deadline, ok := ctx.Deadline(); ok {
+		o.limit = min(o.limit, time.Until(deadline)/3)
+	}
+	for name, s := range q.Last.LeftOut {
+		_, compared := q.Compare[q.Current]
+		if name == uncompared && !compared || name != pin.FileName && name != emptied && (q.isKnown(name) || name == q.Current.Name) {
+			o.found.LeftOut[name] = s
+		}
+	}
+	o.readPin(ctx)
+	o.knowMarker(ctx)
+	allowed := Allowed(o.found.Pin, o.now)
+	for _, name := range slices.Backward(names) {
+		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
+			break
+		}
+		if !allowed.Allows(name) || o.good >= maxCandidates && name != q.Served.Name && !q.Loading[q.Known[name]] {
+			continue
+		}
+		if err := o.observe(ctx, name); err != nil {
+			return Listing{Marked: o.found.Marked}, err
+		}
+	}
+	o.noteGone()
+	o.compare(ctx, allowed)
+	return o.found, nil
+}
+
+// isKnown reports whether a version is complete, and not inspected again.
+func (q *Question) isKnown(name string) bool {
+	in, known := q.Known[name]
+	return known && !q.Failed[in]
+}
+
+// noteGone adds a message if the version that is served is not in the source, and none that could take its place.
+func (o *observer) noteGone() {
+	switch served := o.Current.Name; {
+	case served == "" || slices.Contains(o.names, served) || len(o.found.After(o.Current)) > 0:
+	case len(o.names) == 0:
+		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", o.DB, served)
+	default:
+		o.found.LeftOut[emptied] = fmt.Sprintf("version %s of %s is not in the source any more; it is served from its blocks, and not by nodes that have none", served, o.DB)
+	}
+}
+
+// compareOnly answers a question with Only.
+func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
+	o := observer{Finder: f, Question: q, names: q.Last.Names, now: time.Now(), limit: maxLook, found: q.Last}
+	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
+	o.found.Inputs, o.found.Next = slices.Clone(q.Last.Inputs), time.Time{}
+	delete(o.found.LeftOut, uncompared)
+	o.compare(ctx, Allowed(q.Pin, o.now))
+	return o.found
+}

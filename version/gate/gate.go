@@ -1,0 +1,94 @@
+package gate
+
+import (
+	"sequins/internal/content"
+	"sequins/observe/status"
+)
+
+// State is what a node makes of a content.
+type State string
+
+const (
+	// Pending: it cannot be judged yet. Followed by Passed or Held.
+	Pending State = "pending"
+	// Passed: it may be advertised and served.
+	Passed State = "passed"
+	// Held: it breaks a rule, here or on another node. Followed by Passed if the facts change.
+	Held State = "held"
+)
+
+// Finding is how a content was judged.
+type Finding struct {
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"` // in a report at most MaxReason bytes
+	Rules  string `json:"rules,omitempty"`  // Rules.Fingerprint; "" if no rules were applied
+	// Against is the content that it was compared with; zero if there was none.
+	Against content.Content `json:"against,omitzero"`
+	// Vetoed: a block breaks a rule. No other finding overrules that.
+	Vetoed bool `json:"vetoed,omitempty"`
+}
+
+// Facts are what the verdict on a content depends on.
+type Facts struct {
+	Rules Rules
+	// Held reports for each partition whether it is on this node.
+	Held []bool
+	// Own are the measures of these partitions, maybe not the current ones; nil if there are none yet. Failure is why they could not be made.
+	Own     *Measures
+	Failure error
+	// Reports are those of the other nodes, by address; Known, whether they are known.
+	Reports map[string]Report
+	Known   bool
+	// Mixed: nodes of the original sequins, which do not report, may hold partitions.
+	Mixed bool
+	// Served is the content that this node serves, zero if there is none, and Totals are its totals; nil if they are not known.
+	Served content.Content
+	Totals *Figures
+	// Sampled is the content whose keys are looked up in the one that is judged: Served, or zero if that is not to be compared with, or if no key
+	// of it can be read here, as after its blocks were lost.
+	Sampled content.Content
+	// Waited: MaxWait is over since a verdict on this content had Waits for the first time.
+	Waited bool
+	// Excused is why the content need not keep the rules, such as a pin; "" if it must.
+	Excused string
+	// Older: its name is less than that of the content that is served or was served before a restart. It is then not compared with that content,
+	// which people do not want.
+	Older bool
+	// Undecided: it is not decided yet which version is served after a restart, and this is not the one that was.
+	Undecided bool
+	// Fellows are the nodes with the same rules that have what is served: they may have held an older content when it came.
+	Fellows []string
+	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
+	Before *Finding
+}
+
+// Verdict is the result of Judge.
+type Verdict struct {
+	State  State
+	Reason string             // of Pending and Held, and of Passed if not all rules of this node have decided
+	Checks []status.GateCheck // of the rules that could be applied to the figures
+	// Excused: it has passed because of Facts.Excused.
+	Excused bool
+	// Waits: it is Pending for something that Facts.Waited ends.
+	Waits bool
+	// Skipped are the rules that could not be applied and why; "" if there are none.
+	Skipped string
+	// Otherwise are the addresses of the nodes with other rules, ascending.
+	Otherwise []string
+	// Finding is what this node finds by itself: the one to report.
+	Finding Finding
+
+	against content.Content // what decided was a comparison with it
+}
+
+// MayServe reports whether the node may advertise the content and switch to it.
+func (v Verdict) MayServe() bool { return v.State == Passed }
+
+// Record returns what to remember of the verdict as Facts.Before, and to report of the content while it is served. Who passes a content for a reason
+// beside the rules is no witness for others.
+func (v Verdict) Record() Finding {
+	if v.Excused {
+		return Finding{State: v.State, Reason: v.Reason}
+	}
+	return Finding{State: v.State, Reason: v.Reason, Rules: v.Finding.Rules, Against: v.against, Vetoed: v.Finding.Vetoed}
+}

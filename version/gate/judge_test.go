@@ -1,0 +1,354 @@
+package gate_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/internal/content"
+	"sequins/version/gate"
+)
+
+var (
+	shrink = gate.Rules{MaxShrink: 0.3}
+	other  = gate.Rules{MaxShrink: 0.9}
+)
+
+// seen is a report of a node with rules that serves a version, or "", with what it finds next to against, or "", by these rules. It has the
+// figures of partition 1 with 1,000 records.
+func seen(rules gate.Rules, serves string, state gate.State, against string) gate.Report {
+	r := gate.Report{Rules: rules.Fingerprint(), Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
+		Blocks: []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 1000, Bytes: 1000}}}}
+	if state == gate.Held {
+		r.Finding.Reason = "too few"
+	}
+	if serves != "" {
+		r.Served = of(serves)
+	}
+	if against != "" {
+		r.Finding.Against = of(against)
+	}
+	return r
+}
+
+func vetoed(r gate.Report) gate.Report  { r.Finding.Vetoed = true; return r }
+func serving(r gate.Report) gate.Report { r.Serves, r.Served = true, of("3"); return r }
+
+// judging are facts of version 3 with two partitions, of which this node has the first one with so many records, and serves version 2 with
+// 2,000.
+func judging(records int64, reports ...gate.Report) gate.Facts {
+	f := measured(shrink, gate.Figures{Records: records, Bytes: records})
+	f.Held, f.Own.Figures = []bool{true, false}, append(f.Own.Figures, nil)
+	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &gate.Figures{Records: 2000, Bytes: 2000}
+	f.Reports = make(map[string]gate.Report)
+	for i, r := range reports {
+		f.Reports[string(rune('a'+i))] = r
+	}
+	return f
+}
+
+func with(f gate.Facts, changes ...func(f *gate.Facts)) gate.Facts {
+	for _, change := range changes {
+		change(&f)
+	}
+	return f
+}
+
+func unmeasured(f *gate.Facts)    { f.Own = nil }
+func unsummed(f *gate.Facts)      { f.Totals = nil }
+func waited(f *gate.Facts)        { f.Waited = true }
+func servesNothing(f *gate.Facts) { f.Served, f.Totals = content.Content{}, nil }
+func older(f *gate.Facts)         { f.Older, f.Served = true, of("4") }
+func excused(f *gate.Facts)       { f.Excused = "it is pinned" }
+func before(state gate.State, rules gate.Rules, against string) func(f *gate.Facts) {
+	return func(f *gate.Facts) {
+		f.Before = &gate.Finding{State: state, Reason: "as before", Rules: rules.Fingerprint()}
+		if against != "" {
+			f.Before.Against = of(against)
+		}
+	}
+}
+func vetoedBefore(f *gate.Facts) { before(gate.Held, shrink, "")(f); f.Before.Vetoed = true }
+func minimum(f *gate.Facts) {
+	f.Rules = gate.Rules{MinRecords: 3000}
+	f.Own.Rules = f.Rules.Fingerprint()
+}
+
+const good, bad = 1000, 300
+
+func TestJudge(t *testing.T) {
+	figures := seen(gate.Rules{}, "", gate.Passed, "")
+	passed, held := seen(shrink, "2", gate.Passed, "2"), seen(shrink, "2", gate.Held, "2")
+	for name, test := range map[string]struct {
+		f      gate.Facts
+		want   gate.State
+		reason string
+	}{
+		"no rules":         {gate.Facts{Reports: map[string]gate.Report{"a": vetoed(held)}}, gate.Passed, ""},
+		"keeps the rules":  {judging(good, figures), gate.Passed, ""},
+		"breaks a rule":    {judging(bad, figures), gate.Held, "max_shrink: 1,300 records instead of 2,000"},
+		"excused":          {with(judging(bad, vetoed(held)), excused), gate.Passed, "it is pinned"},
+		"excused at once":  {with(judging(bad), excused, unmeasured), gate.Passed, "it is pinned"},
+		"other's veto":     {judging(good, figures, vetoed(held), passed), gate.Held, "node b holds it: too few"},
+		"veto, other rule": {judging(good, figures, vetoed(seen(other, "2", gate.Held, "2"))), gate.Passed, ""},
+		"veto, unmeasured": {with(judging(good, vetoed(held)), unmeasured), gate.Held, "node a holds it"},
+
+		"not measured":              {with(judging(good, figures), unmeasured), gate.Pending, "are being read"},
+		"not readable":              {with(judging(good, figures), unmeasured, func(f *gate.Facts) { f.Failure = errors.New("torn page") }), gate.Pending, "torn page"},
+		"a figure is unknown":       {judging(good), gate.Pending, "the figures of 1 partition are not known yet: 1"},
+		"reports are unknown":       {with(judging(good, figures), func(f *gate.Facts) { f.Known = false }), gate.Pending, "what other nodes report"},
+		"measured, another content": {with(judging(good, figures), func(f *gate.Facts) { f.Rules.MaxMissing, f.Own.Against = 0.5, of("1") }), gate.Pending, "are being read"},
+		"unknown, but passed":       {with(judging(good, passed), unmeasured), gate.Passed, "node a has passed it"},
+		"unknown, but held":         {with(judging(good, held), unmeasured), gate.Held, "node a holds it: too few"},
+
+		"another has passed it":        {judging(bad, figures, passed), gate.Passed, "node b has passed it"},
+		"another holds it":             {judging(good, figures, held), gate.Passed, ""},
+		"one of two":                   {with(judging(good, held, passed), unmeasured), gate.Passed, "node b has passed it"},
+		"passed, other rules":          {judging(bad, seen(other, "2", gate.Passed, "2")), gate.Held, "max_shrink"},
+		"held, other rules":            {with(judging(good, seen(other, "3", gate.Held, "3")), servesNothing), gate.Passed, ""},
+		"passed, older served":         {judging(bad, seen(shrink, "1", gate.Passed, "1")), gate.Held, "max_shrink"},
+		"held, newer served":           {judging(good, seen(shrink, "20", gate.Held, "20"), passed), gate.Held, "node a holds it"},
+		"passed, newer served":         {judging(bad, seen(shrink, "20", gate.Passed, "20"), held), gate.Passed, "node a has passed it"},
+		"passed, nothing compared":     {judging(bad, seen(shrink, "", gate.Passed, "")), gate.Held, "max_shrink"},
+		"served, and compared":         {judging(bad, serving(passed)), gate.Passed, "node a has passed it"},
+		"served, nothing compared":     {judging(bad, serving(seen(shrink, "", gate.Passed, ""))), gate.Held, "max_shrink"},
+		"served, other rules":          {judging(bad, serving(seen(other, "", gate.Passed, "2"))), gate.Held, "max_shrink"},
+		"newer served is pending":      {judging(good, seen(shrink, "20", gate.Pending, "")), gate.Pending, "node a serves version 20 and has not judged"},
+		"newer is pending for long":    {with(judging(good, seen(shrink, "20", gate.Pending, "")), waited), gate.Passed, ""},
+		"same served is pending":       {judging(good, seen(shrink, "2", gate.Pending, "")), gate.Passed, ""},
+		"newer is pending, bad here":   {judging(bad, seen(shrink, "20", gate.Pending, "")), gate.Held, "max_shrink"},
+		"newer has decided already":    {judging(good, seen(shrink, "20", gate.Pending, ""), seen(shrink, "20", gate.Passed, "20")), gate.Passed, "node b has passed it"},
+		"newer pending, other rules":   {judging(good, seen(other, "20", gate.Pending, "")), gate.Passed, ""},
+		"no wait for a former version": {judging(good, seen(gate.Rules{}, "20", gate.Passed, "")), gate.Passed, ""},
+		"serving this one is no wait":  {judging(good, serving(seen(shrink, "", gate.Pending, ""))), gate.Passed, ""},
+
+		"nothing served":              {with(judging(bad, figures), servesNothing), gate.Passed, ""},
+		"nothing served, min_records": {with(judging(bad, figures), servesNothing, minimum), gate.Held, "min_records"},
+		"nothing served, held there":  {with(judging(good, held), servesNothing), gate.Held, "node a holds it"},
+		"nothing served, passed":      {with(judging(good, passed), servesNothing), gate.Passed, "node a has passed it"},
+		"nothing served, wait":        {with(judging(good, seen(shrink, "2", gate.Pending, "")), servesNothing), gate.Pending, "node a serves version 2 and has not"},
+		"nothing served, older pass":  {with(judging(good, passed, seen(shrink, "20", gate.Pending, "")), servesNothing), gate.Pending, "node b serves version 20"},
+		"nothing served, waited":      {with(judging(good, seen(shrink, "2", gate.Pending, "")), servesNothing, waited), gate.Passed, ""},
+
+		"totals are unknown":         {with(judging(bad, figures), unsummed), gate.Pending, "the totals of version 2, which is served, are not known"},
+		"totals for long":            {with(judging(bad, figures), unsummed, waited), gate.Passed, ""},
+		"totals for long, held":      {with(judging(good, held), unsummed, waited), gate.Held, "node a holds it"},
+		"totals for long, old":       {with(judging(good, seen(shrink, "1", gate.Held, "1")), unsummed, waited), gate.Passed, ""},
+		"totals are needed by none":  {with(judging(good, figures), unsummed, minimum), gate.Held, "min_records: 2,000 records"},
+		"totals, figure is unknown":  {with(judging(good), unsummed, waited), gate.Pending, "the figures of 1 partition"},
+		"older, totals are not used": {with(judging(bad, figures), unsummed, older), gate.Passed, ""},
+
+		"older, never judged":        {with(judging(bad, figures), older), gate.Passed, ""},
+		"older, no wait":             {with(judging(good, seen(shrink, "40", gate.Pending, "")), older), gate.Passed, ""},
+		"older, min_records":         {with(judging(bad, figures), older, minimum), gate.Held, "min_records"},
+		"older, held before":         {with(judging(good, figures), older, before(gate.Held, shrink, "2")), gate.Held, "as before"},
+		"older, held by other rules": {with(judging(good, figures), older, before(gate.Held, other, "2")), gate.Passed, ""},
+		"older, held elsewhere":      {with(judging(good, held), older), gate.Held, "node a holds it"},
+		"older, held, excused":       {with(judging(good, held), older, before(gate.Held, shrink, "2"), excused), gate.Passed, "it is pinned"},
+
+		"restart, held":              {with(judging(good), unmeasured, before(gate.Held, shrink, "2")), gate.Held, "as before"},
+		"restart, passed":            {with(judging(good), unmeasured, before(gate.Passed, shrink, "2")), gate.Passed, "as before"},
+		"restart, other rules":       {with(judging(good), unmeasured, before(gate.Held, other, "2")), gate.Pending, "are being read"},
+		"restart, older comparison":  {with(judging(good), unmeasured, before(gate.Held, shrink, "1")), gate.Pending, "are being read"},
+		"restart, newer comparison":  {with(judging(good), unmeasured, before(gate.Held, shrink, "20")), gate.Held, "as before"},
+		"restart, measured again":    {with(judging(good, figures), before(gate.Held, shrink, "2")), gate.Passed, ""},
+		"restart, held, now passed":  {with(judging(good, passed), unmeasured, before(gate.Held, shrink, "2")), gate.Passed, "node a has passed it"},
+		"restart, passed, newer":     {with(judging(good, seen(shrink, "20", gate.Pending, "")), unmeasured, before(gate.Passed, shrink, "2")), gate.Pending, "node a serves"},
+		"restart, veto":              {with(judging(good, passed), unmeasured, vetoedBefore), gate.Held, "as before"},
+		"restart, veto, measured":    {with(judging(good, figures), vetoedBefore), gate.Passed, ""},
+		"restart, veto, other rules": {with(judging(good, passed), unmeasured, vetoedBefore, minimumOnly), gate.Pending, "are being read"},
+	} {
+		v := gate.Judge(test.f)
+		if v.State != test.want || !strings.Contains(v.Reason, test.reason) || (test.reason == "") != (v.Reason == "") {
+			t.Errorf("%s: %s (%s); want %s (%s)", name, v.State, v.Reason, test.want, test.reason)
+		}
+		if v.MayServe() != (v.State == gate.Passed) || v.Waits && v.State != gate.Pending || v.Excused != (test.f.Excused != "") {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func minimumOnly(f *gate.Facts) { f.Rules = gate.Rules{MinRecords: 3000} }
+
+// What is asked for by Waits ends with Waited, and nothing else waits for it.
+func TestWaits(t *testing.T) {
+	figures := seen(gate.Rules{}, "", gate.Passed, "")
+	for name, test := range map[string]struct {
+		f    gate.Facts
+		want bool
+	}{
+		"totals":      {with(judging(good, figures), unsummed), true},
+		"newer":       {judging(good, seen(shrink, "20", gate.Pending, "")), true},
+		"figures":     {judging(good), false},
+		"measures":    {with(judging(good, figures), unmeasured, unsummed), false},
+		"held before": {with(judging(good, figures), unsummed, before(gate.Held, shrink, "2")), false},
+	} {
+		if v := gate.Judge(test.f); v.Waits != test.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v := gate.Judge(with(test.f, waited)); v.Waits || test.want && v.State == gate.Pending {
+			t.Errorf("%s, waited: %+v", name, v)
+		}
+	}
+}
+
+// A block that breaks a rule holds the content, though another node has passed it. That is so for required keys of this node only, and for
+// large values wherever they are.
+func TestVeto(t *testing.T) {
+	passed := seen(gate.Rules{MaxValueSize: 100}, "2", gate.Passed, "2")
+	f := judging(good, passed)
+	f.Rules = gate.Rules{MaxValueSize: 100}
+	f.Own.Rules = f.Rules.Fingerprint()
+	if v := gate.Judge(f); v.State != gate.Passed || v.Finding.Vetoed {
+		t.Errorf("%+v", v)
+	}
+	f.Own.Figures[0].Largest = 101
+	if v := gate.Judge(f); v.State != gate.Held || !v.Finding.Vetoed || !v.Record().Vetoed {
+		t.Errorf("%+v", v)
+	}
+	f.Rules.MinRecords = 3000
+	f.Own.Rules = f.Rules.Fingerprint()
+	if v := gate.Judge(f); v.Reason != "max_value_size: the largest value has 101 bytes, at most 100; min_records: 2,000 records, at least 3,000" || len(v.Checks) != 2 {
+		t.Errorf("all broken rules are named: %+v", v)
+	}
+	f.Rules.MinRecords = 0
+	f.Own.Rules = f.Rules.Fingerprint()
+	f.Own.Figures[0].Largest, passed.Blocks[0].Largest = 0, 101
+	if v := gate.Judge(f); v.State != gate.Held || !v.Finding.Vetoed {
+		t.Errorf("on another node: %+v", v)
+	}
+	f = judging(good, vetoed(seen(shrink, "2", gate.Held, "2")))
+	if v := gate.Judge(f); v.State != gate.Held || v.Finding.Vetoed || v.Record().Vetoed {
+		t.Errorf("the veto of another node is none of this one: %+v", v)
+	}
+	f.Excused = "it is approved"
+	if v := gate.Judge(f); v.State != gate.Passed || v.Record() != (gate.Finding{State: gate.Passed, Reason: "it is approved"}) {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Samples of the same content are added up.
+func TestSamples(t *testing.T) {
+	rules := gate.Rules{MaxMissing: 0.1}
+	sampled := func(served string, missing int64) gate.Report {
+		r := seen(rules, served, gate.Pending, "")
+		r.Sample = gate.Sample{Keys: 100, Missing: missing}
+		return r
+	}
+	for name, test := range map[string]struct {
+		reports []gate.Report
+		want    gate.State
+	}{
+		"own":            {[]gate.Report{sampled("2", 0)}, gate.Passed},
+		"both":           {[]gate.Report{sampled("2", 21)}, gate.Held},
+		"of an old one":  {[]gate.Report{sampled("1", 100)}, gate.Passed},
+		"of three nodes": {[]gate.Report{sampled("2", 21), sampled("2", 8)}, gate.Passed},
+	} {
+		f := judging(good, test.reports...)
+		f.Rules, f.Own.Rules, f.Own.Sample = rules, rules.Fingerprint(), gate.Sample{Keys: 100}
+		if v := gate.Judge(f); v.State != test.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// Nodes that judge by other rules are named, in order.
+func TestOtherwise(t *testing.T) {
+	f := judging(good, seen(other, "2", gate.Held, "2"), seen(shrink, "2", gate.Passed, "2"), seen(gate.Rules{}, "2", gate.Passed, ""), seen(minRules, "2", gate.Pending, ""))
+	if v := gate.Judge(f); !slices.Equal(v.Otherwise, []string{"a", "d"}) {
+		t.Errorf("%v", v.Otherwise)
+	}
+}
+
+var minRules = gate.Rules{MinRecords: 1}
+
+// Faults of issue 30.
+
+// A node that was away while a good version came, which the others serve, and then two bad ones, compares with a version from before: the bad ones are
+// not so bad next to that. It holds them as the others do, in any order in which it learns of that.
+func TestGateReturnsAfterGoodThenTwoBad(t *testing.T) {
+	for _, version := range []string{"3", "4"} {
+		f := judging(good, seen(shrink, "2", gate.Pending, ""))
+		f.Served, f.Own.Against, f.Totals = of("1"), of("1"), &gate.Figures{Records: 1000, Bytes: 1000}
+		v := gate.Judge(f)
+		if v.State != gate.Pending || !v.Waits || v.Finding.State != gate.Pending {
+			t.Errorf("%s, before the others have judged: %+v", version, v)
+		}
+		f.Reports["a"] = seen(shrink, "2", gate.Held, "2")
+		for _, waited := range []bool{false, true} {
+			f.Waited = waited
+			if v := gate.Judge(f); v.State != gate.Held || v.Record().Against != of("2") {
+				t.Errorf("%s: %+v", version, v)
+			}
+		}
+		f.Before, f.Own = new(gate.Judge(f).Record()), nil
+		delete(f.Reports, "a")
+		if v := gate.Judge(f); v.State != gate.Held {
+			t.Errorf("%s, after a restart: %+v", version, v)
+		}
+		f.Served, f.Own = of("2"), judging(bad).Own // it takes the good version first
+		f.Totals, f.Reports["a"] = &gate.Figures{Records: 2000, Bytes: 2000}, seen(shrink, "2", gate.Held, "2")
+		if v := gate.Judge(f); v.State != gate.Held || v.Finding.Against != of("2") {
+			t.Errorf("%s, after the good one: %+v", version, v)
+		}
+	}
+}
+
+// The totals of what is served are lost with STATE.json: newer versions are not kept waiting without end, and it is said which rules they have
+// not been judged by. They have been compared with nothing, which is no sign for other nodes.
+func TestTotalsOfServedAreLost(t *testing.T) {
+	f := with(judging(bad, seen(gate.Rules{}, "", gate.Passed, "")), unsummed)
+	if v := gate.Judge(f); v.State != gate.Pending || !v.Waits || v.Skipped != "" {
+		t.Errorf("%+v", v)
+	}
+	v := gate.Judge(with(f, waited))
+	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Finding.Against.Name != "" || v.Record().Against.Name != "" {
+		t.Errorf("%+v", v)
+	}
+	r := gate.NewReport(of("3"), of("2"), shrink, nil, v.Finding)
+	r.Blocks = seen(shrink, "", gate.Passed, "").Blocks
+	if v := gate.Judge(judging(bad, r)); v.State != gate.Held {
+		t.Errorf("another node: %+v", v)
+	}
+}
+
+// A node without rules serves a version as soon as it is there. That is no sign for those with rules, but its figures count.
+func TestNodeWithoutRulesIsNoWitness(t *testing.T) {
+	without := gate.Judge(gate.Facts{Served: of("2")})
+	own := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1000, Bytes: 1000}}}
+	for name, r := range map[string]gate.Report{
+		"before the switch":  gate.NewReport(of("3"), of("2"), gate.Rules{}, own, without.Finding),
+		"after the switch":   gate.NewReport(of("3"), of("3"), gate.Rules{}, own, without.Record()),
+		"with rules by then": gate.NewReport(of("3"), of("3"), shrink, own, without.Record()),
+		"never judged":       gate.NewReport(of("3"), of("3"), shrink, own, gate.Finding{}),
+	} {
+		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Finding.Against != of("2") {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v := gate.Judge(judging(good, r)); v.State != gate.Passed {
+			t.Errorf("%s, good: %+v", name, v)
+		}
+	}
+}
+
+// A node that loads slowly keeps the others from judging the sum, whatever they know. None of them takes the figures that it lacks for zero.
+func TestMinRecordsWithSlowNode(t *testing.T) {
+	f := judging(2999)
+	minimum(&f)
+	f.Waited = true
+	if v := gate.Judge(f); v.State != gate.Pending || len(v.Checks) != 0 {
+		t.Errorf("%+v", v)
+	}
+	f.Reports["slow"] = gate.NewReport(of("3"), of("2"), f.Rules, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+	if v := gate.Judge(f); v.State != gate.Pending {
+		t.Errorf("%+v", v)
+	}
+	for records, want := range map[int64]gate.State{0: gate.Held, 1: gate.Passed} {
+		slow := &gate.Measures{Figures: []*gate.Figures{nil, {Records: records}}}
+		f.Reports["slow"] = gate.NewReport(of("3"), of("2"), f.Rules, slow, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+		if v := gate.Judge(f); v.State != want {
+			t.Errorf("%d: %+v", records, v)
+		}
+	}
+}

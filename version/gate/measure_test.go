@@ -1,0 +1,258 @@
+package gate_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/blocks"
+	"sequins/internal/content"
+	"sequins/shard"
+	"sequins/version"
+	"sequins/version/gate"
+)
+
+// of returns a content of a name.
+func of(name string) content.Content {
+	return content.Content{Input: content.Input{Name: name, Hash: content.Sum("input", name)}, Division: content.Sum("division", name)}
+}
+
+// open returns a version with the records of a map, of which the node holds some partitions.
+func open(t *testing.T, name string, partitions int, records map[string]string, held func(p int) bool) *version.Handle {
+	t.Helper()
+	set := version.NewSet("db")
+	v := version.New(version.Info{DB: "db", Content: of(name), Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}})
+	byPartition := make([][]string, partitions)
+	for k := range records {
+		p := shard.String.Partition([]byte(k), partitions)
+		byPartition[p] = append(byPartition[p], k)
+	}
+	for p, keys := range byPartition {
+		if !held(p) {
+			continue
+		}
+		slices.Sort(keys)
+		var b bytes.Buffer
+		w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			if err := w.Add([]byte(k), []byte(records[k])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%05d.block", p))
+		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := blocks.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Put(p, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.Prepare(v)
+	h := set.AcquireVersion(name, of(name).Code())
+	t.Cleanup(func() {
+		h.Release()
+		if v := set.Remove(of(name).Input); v != nil {
+			if err := v.Close(t.Context()); err != nil {
+				t.Log(err)
+			}
+		}
+	})
+	return h
+}
+
+// What is measured of random versions is what a model counts.
+func TestMeasure(t *testing.T) {
+	all := func(int) bool { return true }
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		old, now := map[string]string{}, map[string]string{}
+		n := rnd.IntN(400)
+		for i := range n {
+			k := fmt.Sprint("key-", i)
+			old[k] = "v"
+			if rnd.IntN(4) > 0 {
+				now[k] = strings.Repeat("x", rnd.IntN(50))
+			}
+		}
+		parts, oldParts := 1+rnd.IntN(5), 1+rnd.IntN(5)
+		held, oldHeld := func(p int) bool { return p%2 == 0 }, func(p int) bool { return p%3 != 1 }
+		if rnd.IntN(2) == 0 {
+			held, oldHeld = all, all
+		}
+		h, served := open(t, "2", parts, now, held), open(t, "1", oldParts, old, oldHeld)
+		rules := gate.Rules{MaxMissing: 0.1, Required: []gate.Required{{Key: "key-0"}, {Key: "key-1", Value: regexp.MustCompile("^x{3,}$")}}}
+		m, err := gate.Measure(t.Context(), h, served, rules, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := gate.Measures{Figures: make([]*gate.Figures, parts)}
+		for p := range parts {
+			if held(p) {
+				want.Figures[p] = &gate.Figures{}
+			}
+		}
+		for k, v := range now {
+			p := shard.String.Partition([]byte(k), parts)
+			if held(p) {
+				want.Figures[p].Records++
+				want.Figures[p].Bytes += int64(len(k) + len(v))
+				want.Figures[p].Largest = max(want.Figures[p].Largest, int64(len(v)))
+			}
+		}
+		for k := range old {
+			if oldHeld(shard.String.Partition([]byte(k), oldParts)) && held(shard.String.Partition([]byte(k), parts)) {
+				want.Sample.Keys++ // all keys are in the sample: the partitions have few pages
+				if _, found := now[k]; !found {
+					want.Sample.Missing++
+				}
+			}
+		}
+		for _, k := range []string{"key-0", "key-1"} {
+			if v, found := now[k]; held(shard.String.Partition([]byte(k), parts)) && (!found || k == "key-1" && len(v) < 3) {
+				want.Failed = append(want.Failed, k)
+			}
+		}
+		for p, f := range m.Figures {
+			if (f == nil) != (want.Figures[p] == nil) || f != nil && *f != *want.Figures[p] {
+				t.Errorf("seed %d: partition %d: %v, want %v", seed, p, f, want.Figures[p])
+			}
+		}
+		if m.Sample != want.Sample || m.Against != of("1") || m.Rules != rules.Fingerprint() || len(m.Failed) != len(want.Failed) {
+			t.Errorf("seed %d: %+v, want %+v", seed, m, want)
+		}
+	}
+}
+
+// A sample of a large partition is bounded, and close to the truth.
+func TestSampleOfMany(t *testing.T) {
+	old, now := map[string]string{}, map[string]string{}
+	for i := range 50_000 {
+		k := fmt.Sprintf("key-%d", i)
+		old[k] = "v"
+		if i%10 > 0 {
+			now[k] = "v"
+		}
+	}
+	all := func(int) bool { return true }
+	m, err := gate.Measure(t.Context(), open(t, "2", 2, now, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := float64(m.Sample.Missing) / float64(m.Sample.Keys)
+	if m.Sample.Keys < 900 || m.Sample.Keys > 1000 || share < 0.06 || share > 0.14 {
+		t.Errorf("%+v: %f", m.Sample, share)
+	}
+	empty, err := gate.Measure(t.Context(), open(t, "3", 0, nil, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "a"}}}, nil)
+	if err != nil || empty.Sample.Keys != m.Sample.Keys || empty.Sample.Missing != m.Sample.Keys || len(empty.Failed) != 1 {
+		t.Errorf("of an empty version: %+v, %v", empty, err)
+	}
+}
+
+// damage changes the first page of a block in place, which its reader sees.
+func damage(t *testing.T, h *version.Handle, p int) {
+	t.Helper()
+	path := h.Block(p).(*blocks.Reader).Name()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[3] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Damage of the version that is served makes the sample smaller. Damage of the other one is an error that names the
+// partition, and what cannot be read is not taken for right.
+func TestMeasureDamage(t *testing.T) {
+	records := map[string]string{}
+	for i := range 100 {
+		records[fmt.Sprint(i)] = "v"
+	}
+	all := func(int) bool { return true }
+	rules := gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "7"}}}
+	served, h := open(t, "1", 2, records, all), open(t, "2", 2, records, all)
+	damage(t, served, 0)
+	m, err := gate.Measure(t.Context(), h, served, rules, nil)
+	if err != nil || m.Sample.Keys == 0 || m.Sample.Keys == 100 || m.Sample.Missing != 0 || len(m.Failed) != 0 {
+		t.Errorf("a damaged version that is served: %+v, %v", m, err)
+	}
+	h = open(t, "3", 2, records, all) // no page of it has been read, and is known to be good
+	damage(t, h, h.Partition([]byte("7")))
+	m, err = gate.Measure(t.Context(), h, served, rules, nil)
+	if !blocks.IsDamage(err) || !strings.Contains(err.Error(), fmt.Sprintf("partition %d: ", h.Partition([]byte("7")))) || len(m.Failed) != 0 {
+		t.Errorf("a damaged version: %+v, %v", m, err)
+	}
+	held := []bool{true, true}
+	if m.IsCurrent(held, rules, of("1")) || !m.IsCurrent(held, gate.Rules{}, of("1")) {
+		t.Errorf("it is taken for right, or figures are missing: %+v", m)
+	}
+	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Failure: err, Known: true, Served: of("1"), Totals: &gate.Figures{Records: 100, Bytes: 300}})
+	if v.State != gate.Pending || !strings.Contains(v.Reason, "cannot be read, and are read again: partition") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Figures that are known are not read from the block, and those of partitions that are not here are not taken over.
+func TestMeasureKnown(t *testing.T) {
+	h := open(t, "1", 3, map[string]string{"a": "1", "b": "22", "c": "333", "d": ""}, func(p int) bool { return p != 2 })
+	known := []*gate.Figures{{Records: 7, Bytes: 8, Largest: 9}, nil, {Records: 1}}
+	m, err := gate.Measure(t.Context(), h, nil, gate.Rules{}, known)
+	if err != nil || *m.Figures[0] != *known[0] || m.Figures[1] == nil || m.Figures[2] != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := gate.Measure(ctx, h, nil, gate.Rules{}, nil); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// Measures are made again for other partitions, other rules, and, if a rule needs a sample, another content that is served.
+func TestIsCurrent(t *testing.T) {
+	rules, samples := gate.Rules{MinRecords: 1}, gate.Rules{MaxMissing: 0.1}
+	all, one := []bool{true, true}, []bool{true, false}
+	figures := []*gate.Figures{{}, nil}
+	m := func(r gate.Rules, against content.Content) *gate.Measures {
+		return &gate.Measures{Figures: figures, Rules: r.Fingerprint(), Against: against}
+	}
+	for name, test := range map[string]struct {
+		m      *gate.Measures
+		held   []bool
+		rules  gate.Rules
+		served content.Content
+		want   bool
+	}{
+		"none":                    {nil, one, rules, of("1"), false},
+		"good":                    {m(rules, content.Content{}), one, rules, of("1"), true},
+		"another partition":       {m(rules, content.Content{}), all, rules, of("1"), false},
+		"another number of them":  {m(rules, content.Content{}), all[:1], rules, of("1"), false},
+		"other rules":             {m(rules, content.Content{}), one, gate.Rules{MinRecords: 2}, of("1"), false},
+		"no rules any more":       {m(rules, content.Content{}), one, gate.Rules{}, of("1"), true},
+		"sample":                  {m(samples, of("1")), one, samples, of("1"), true},
+		"sample of another":       {m(samples, of("1")), one, samples, of("2"), false},
+		"none is needed":          {m(samples, of("1")), one, samples, content.Content{}, true},
+		"sample of other content": {m(samples, content.Content{Input: of("1").Input, Division: content.Sum("x")}), one, samples, of("1"), false},
+	} {
+		if got := test.m.IsCurrent(test.held, test.rules, test.served); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package gate_test
+
+import (
+	"encoding/binary"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sequins/internal/content"
+	"sequins/version/gate"
+)
+
+// blocksOf returns so many partitions with gaps, with figures of usual sizes.
+func blocksOf(n int) (all []gate.Block) {
+	for p := range n {
+		all = append(all, gate.Block{Partition: p * 3, Figures: gate.Figures{Records: 1 << 27, Bytes: 1 << 35, Largest: 1 << 20}})
+	}
+	return all
+}
+
+func encode(t testing.TB, r gate.Report) []byte {
+	t.Helper()
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A report that is encoded is parsed as it was.
+func TestReport(t *testing.T) {
+	for _, r := range []gate.Report{
+		{Finding: gate.Finding{State: gate.Passed}},
+		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Serves: true, Loading: true,
+			Sample: gate.Sample{Keys: 10, Missing: 3}, Blocks: []gate.Block{{0, gate.Figures{1, 2, 3}}, {1, gate.Figures{}}, {4000, gate.Figures{1 << 41, 1 << 40, 1 << 31}}}},
+	} {
+		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
+			t.Errorf("%+v, %v; want %+v", got, err, r)
+		}
+	}
+}
+
+// A report has the figures that the node has, the sample only of what it serves, and tells whether it serves the content.
+func TestNewReport(t *testing.T) {
+	rules := gate.Rules{MaxMissing: 0.1}
+	m := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1}, nil, {Records: 2}}, Rules: rules.Fingerprint(), Sample: gate.Sample{Keys: 9}, Against: of("1")}
+	finding := gate.Finding{State: gate.Held, Reason: "r"}
+	r := gate.NewReport(of("2"), of("1"), rules, m, finding)
+	if r.Has(0) || !r.Has(1) || r.Has(2) || !r.Has(3) || r.Has(4) || r.Serves || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
+		t.Errorf("%+v", r)
+	}
+	r = gate.NewReport(of("2"), of("2"), gate.Rules{}, m, gate.Finding{})
+	if !r.Serves || r.Sample != (gate.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
+		t.Errorf("%+v", r)
+	}
+	if r := gate.NewReport(of("2"), content.Content{}, rules, nil, finding); r.Serves || r.Blocks != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A node can report as many partitions as the comment of MaxReport promises, and says so if it has more.
+func TestLargeReport(t *testing.T) {
+	r := gate.Report{Rules: strings.Repeat("f", 16), Served: of(strings.Repeat("v", 255)), Blocks: blocksOf(4000),
+		Finding: gate.Finding{State: gate.Held, Reason: strings.Repeat("é", gate.MaxReason), Rules: strings.Repeat("f", 16), Against: of(strings.Repeat("v", 255))}}
+	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || len(got.Finding.Reason) != gate.MaxReason {
+		t.Errorf("%d partitions, %v", len(got.Blocks), err)
+	}
+	r.Blocks = blocksOf(14_000)
+	if _, err := r.Encode(); err == nil || !strings.Contains(err.Error(), "so many partitions") {
+		t.Errorf("a report that no znode has room for: %v", err)
+	}
+}
+
+func TestParseReportErrors(t *testing.T) {
+	const good = `{"finding":{"state":"held"}}` + "\n"
+	uvarints := func(all ...uint64) (b string) {
+		for _, n := range all {
+			b += string(binary.AppendUvarint(nil, n))
+		}
+		return b
+	}
+	for text, want := range map[string]string{
+		``: "unexpected end", `{`: "unexpected end", `{"finding":{"state":"good"}}`: `unknown state "good"`, `{}`: `unknown state ""`,
+		`{"finding":{"state":"passed","vetoed":true}}`:                     "a veto with state",
+		`{"finding":{"state":"held"},"sample":{"keys":1,"missing":2}}`:     "impossible sample",
+		`{"finding":{"state":"held"},"sample":{"keys":-1}}`:                "impossible sample",
+		`{"finding":{"state":"held"},"served":{"Name":"1"}}`:               "a content that is none",
+		`{"finding":{"state":"held","against":{"Name":"1","Hash":"../"}}}`: "a content that is none",
+		good + uvarints(0, 1, 1):                                           "cannot be read",
+		good + uvarints(0, 1, 1, 1<<43):                                    "cannot be read",
+		good + uvarints(0, 1, 1, 1) + "\xff":                               "cannot be read",
+		good + uvarints(1<<31, 0, 0, 0):                                    "figures of partition",
+		good + uvarints(1<<31-1, 0, 0, 0, 0, 0, 0, 0):                      "figures of partition",
+		`"` + strings.Repeat("x", gate.MaxReport) + `"`:                    "more than the limit",
+	} {
+		if _, err := gate.ParseReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := gate.ParseReport([]byte(good + uvarints(0, 1, 1, 1))); err != nil {
+		t.Error(err)
+	}
+}
+
+// A report is parsed again only if it is another one; one that cannot be parsed is left out.
+func TestParser(t *testing.T) {
+	var p gate.Parser
+	first := encode(t, gate.Report{Finding: gate.Finding{State: gate.Held}, Blocks: blocksOf(2)})
+	data := map[string][]byte{"a": first, "b": []byte("{")}
+	one := p.Parse(data)
+	if len(one) != 1 || len(one["a"].Blocks) != 2 {
+		t.Fatalf("%+v", one)
+	}
+	if again := p.Parse(data); &again["a"].Blocks[0] != &one["a"].Blocks[0] {
+		t.Error("the same report is parsed again")
+	}
+	data["a"], data["b"] = encode(t, gate.Report{Finding: gate.Finding{State: gate.Held}, Blocks: blocksOf(3)}), first
+	if again := p.Parse(data); len(again["a"].Blocks) != 3 || len(again["b"].Blocks) != 2 {
+		t.Errorf("other reports: %+v", again)
+	}
+	delete(data, "a")
+	if again := p.Parse(data); len(again) != 1 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// Totals are sums over all partitions, each counted once: of this node, or else of another one.
+func TestSum(t *testing.T) {
+	own := &gate.Measures{Figures: []*gate.Figures{{Records: 1, Bytes: 10, Largest: 5}, nil, nil, nil}}
+	block := func(p int, records int64) gate.Block {
+		return gate.Block{Partition: p, Figures: gate.Figures{Records: records, Bytes: 10 * records, Largest: records}}
+	}
+	reports := map[string]gate.Report{"a": {Blocks: []gate.Block{block(0, 1), block(1, 20), block(1<<31-1, 7)}}, "b": {Blocks: []gate.Block{block(1, 20), block(3, 300)}}}
+	if got, unknown := gate.Sum(4, own, reports); got != (gate.Figures{Records: 321, Bytes: 3210, Largest: 300}) || !reflect.DeepEqual(unknown, []int{2}) {
+		t.Errorf("%+v, %v", got, unknown)
+	}
+	if got, unknown := gate.Sum(0, nil, reports); got != (gate.Figures{}) || unknown != nil {
+		t.Errorf("an empty content: %+v, %v", got, unknown)
+	}
+	if _, unknown := gate.Sum(2, nil, nil); len(unknown) != 2 {
+		t.Errorf("%v", unknown)
+	}
+}
+
+// FuzzParseReport: a report that is accepted has figures in ascending order that can be added without overflow, can be judged, and is
+// the same after encoding.
+func FuzzParseReport(f *testing.F) {
+	f.Add(encode(f, gate.Report{Rules: shrink.Fingerprint(), Finding: gate.Finding{State: gate.Pending}, Served: of("20"), Sample: gate.Sample{Keys: 9, Missing: 1}, Blocks: blocksOf(3)}))
+	f.Add(encode(f, gate.Report{Finding: gate.Finding{State: gate.Held, Rules: shrink.Fingerprint(), Against: of("2"), Vetoed: true}}))
+	f.Add([]byte(`{"finding":{"state":"held","reason":"\u0000\ud800"}}` + "\n\x01\x02\x03\x04"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := gate.ParseReport(data)
+		if err != nil {
+			return
+		}
+		last := -1
+		const most = 1 << 42
+		for _, b := range r.Blocks {
+			if b.Partition <= last || min(b.Records, b.Bytes, b.Largest) < 0 || max(b.Records, b.Bytes, b.Largest) > most {
+				t.Fatalf("%+v", b)
+			}
+			last = b.Partition
+		}
+		if v := gate.Judge(judging(good, r)); r.Finding.Vetoed && r.Finding.Rules == shrink.Fingerprint() && v.State != gate.Held {
+			t.Fatalf("%+v", v)
+		}
+		again, err := r.Encode()
+		if err != nil {
+			if len(data) < gate.MaxReport/8 {
+				t.Fatal(err)
+			}
+			return // what JSON escapes can be longer than it was
+		}
+		if got, err := gate.ParseReport(again); err != nil || !reflect.DeepEqual(got, r) {
+			t.Fatalf("%+v, %v, want %+v", got, err, r)
+		}
+	})
+}
