@@ -111,7 +111,7 @@ pictures:
 # For this machine, of another binary than the one that is made for it, if BINARY names one.
 package: $(NFPM) $(if $(BINARY),,build)
 	files=$$(mktemp -d); trap 'rm -r $$files' EXIT; binary=$(or $(BINARY),bin/sequins) arch=$$($(GO) env GOHOSTARCH); \
-	  packaging/notices.sh linux $$arch > $$files/notices; \
+	  packaging/notices.sh > $$files/notices; \
 	  packaging/files.sh $$files/files $$binary $$files/notices; \
 	  packaging/packages.sh $(DIST) '$(VERSION)' $(NFPM) $$files/files $$arch=$$binary
 	ls $(DIST)/sequins[-_]*
@@ -120,7 +120,7 @@ package: $(NFPM) $(if $(BINARY),,build)
 image:
 	stage=$$(mktemp -d); trap 'rm -r $$stage' EXIT; \
 	  for arch in amd64 arm64; do packaging/binary.sh $$stage/$$arch '$(VERSION)' linux $$arch; done; \
-	  packaging/notices.sh linux amd64 > $$stage/THIRD_PARTY_NOTICES; \
+	  packaging/notices.sh > $$stage/THIRD_PARTY_NOTICES; \
 	  packaging/image.sh $(DIST)/sequins-$(VERSION:v%=%)-image.tar '$(VERSION)' $$stage/THIRD_PARTY_NOTICES {amd64=$$stage/amd64,arm64=$$stage/arm64}
 	@ls $(DIST)/*-image.tar
 

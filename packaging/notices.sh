@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Prints the licences of the modules that are in the program of a release, and that of Go: most of them ask for it.
+# Prints the licences of the modules that are in the programs of a release, of any system, and the licence of Go: most of
+# them ask for it.
 #
-#   packaging/notices.sh OS ARCH
+#   packaging/notices.sh
 set -euo pipefail
 export LC_ALL=C
 
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-export GOOS=$1 GOARCH=$2 CGO_ENABLED=0 GOFLAGS=
+export CGO_ENABLED=0 GOFLAGS=
 
 # licences NAME DIR
 licences() {
@@ -25,7 +26,9 @@ licences() {
 echo "sequins contains the following software."
 echo
 # The directory of a module that is replaced by one of this repository is a part of sequins.
-modules=$("$go" list -deps -f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}' ./cmd/sequins | sort -u)
+modules=$(for system in {linux,darwin}/{amd64,arm64}; do
+	GOOS=${system%/*} GOARCH=${system#*/} "$go" list -deps -f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}' ./cmd/sequins
+done | sort -u)
 licences "Go $("$go" env GOVERSION)" "$("$go" env GOROOT)"
 while IFS='|' read -r name dir; do
 	licences "$name" "$dir"

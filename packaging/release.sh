@@ -47,23 +47,17 @@ trap 'rm -rf "$stage"' EXIT
 for system in "${systems[@]}"; do
 	echo "building $system" >&2
 	"$here/binary.sh" "$stage/$system/sequins" "$version" "${system%/*}" "${system#*/}"
-	"$here/notices.sh" "${system%/*}" "${system#*/}" > "$stage/$system/THIRD_PARTY_NOTICES"
 done
-
-# What is the same everywhere, with the notices of each system.
-for os in linux darwin; do
-	cmp -s "$stage/$os/amd64/THIRD_PARTY_NOTICES" "$stage/$os/arm64/THIRD_PARTY_NOTICES" ||
-		{ echo "packaging/release.sh: the modules of $os differ between the architectures, and packages have one list" >&2; exit 1; }
-	"$here/files.sh" "$stage/files-$os" "$stage/$native/sequins" "$stage/$os/amd64/THIRD_PARTY_NOTICES"
-done
+"$here/notices.sh" > "$stage/THIRD_PARTY_NOTICES"
+"$here/files.sh" "$stage/files" "$stage/$native/sequins" "$stage/THIRD_PARTY_NOTICES"
 
 for system in "${systems[@]}"; do
 	base=sequins-$name-${system/\//-}
 	tree=$stage/tree/$base
 	mkdir -p "$tree"
 	install -m 755 "$stage/$system/sequins" "$tree"
-	cp -r "$stage/files-${system%/*}"/{man,completion} "$tree"
-	cp -r "$stage/files-${system%/*}/doc"/* "$tree"
+	cp -r "$stage/files"/{man,completion} "$tree"
+	cp -r "$stage/files/doc"/* "$tree"
 	rm "$tree/copyright" # the same as LICENSE
 	tar --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$stage/tree" -c "$base" |
 		gzip -9n > "$out/$base.tar.gz"
@@ -78,8 +72,8 @@ for system in "${systems[@]}"; do
 done
 
 binaries=("amd64=$stage/linux/amd64/sequins" "arm64=$stage/linux/arm64/sequins")
-"$here/packages.sh" "$out" "$version" "$nfpm" "$stage/files-linux" "${binaries[@]}"
-"$here/image.sh" "$out/sequins-$name-image.tar" "$version" "$stage/linux/amd64/THIRD_PARTY_NOTICES" "${binaries[@]}"
+"$here/packages.sh" "$out" "$version" "$nfpm" "$stage/files" "${binaries[@]}"
+"$here/image.sh" "$out/sequins-$name-image.tar" "$version" "$stage/THIRD_PARTY_NOTICES" "${binaries[@]}"
 install -m 644 "$stage/notes.md" "$out/sequins-$name-notes.md"
 cd "$out"
 sha256sum -- * > "$stage/SHA256SUMS"
