@@ -1,6 +1,7 @@
 # make build   the program, into bin/
 # make test    the tests of the product; says what it installs. go test ./... runs those that need Go alone
 # make check-release  everything else: lint, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
+# make size    lines, folders, keys and words: see .ci/size.sh
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
@@ -41,7 +42,7 @@ SBOM := .cache/cyclonedx-gomod-$(SBOM_VERSION)
 HELM_VERSION := v3.22.0
 HELM := .cache/helm-$(HELM_VERSION)
 
-.PHONY: build test check-release lint fuzz tools bench package image release rules pictures helm manifests
+.PHONY: build test check-release lint size fuzz tools bench package image release rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
@@ -86,6 +87,9 @@ fuzz:
 	      || { grep -q "^    context deadline exceeded" $$log && ! grep -q "Failing input" $$log; } || { cat $$log; exit 255; }; \
 	    grep -q "^fuzz: elapsed" $$log || { echo "$$fuzz: nothing was tried"; exit 255; }; \
 	    echo "$$fuzz ($$dir): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}' <<< "$$targets"
+
+size:
+	@.ci/size.sh
 
 rules: .cache/promtool
 	.cache/promtool check rules packaging/contrib/prometheus/alerts.yml
