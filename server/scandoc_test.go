@@ -10,16 +10,18 @@ import (
 	"sequins/version"
 )
 
-// The example of docs/SCAN.md is what a node answers, and its table has all parameters of clients.
+// The example of an ordered read in docs/API.md is what a node answers, and its table has all parameters of clients.
 func TestScanDocument(t *testing.T) {
-	text, err := os.ReadFile("../docs/SCAN.md")
+	text, err := os.ReadFile("../docs/API.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, section, _ := strings.Cut(string(text), "\n## Ranges of keys\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	set := version.NewSet("users")
 	activate(t, set, versionOf(t, "users", "2026-01-31", 2, map[string]string{"de:anna": "1", "de:bernd": "2", "de:clara": "3", "fr:anne": "4"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"users": set}}, testOptions{})
-	examples := regexp.MustCompile(`(?m)^    \$ curl 'localhost:9599([^']*)'\n((?:    .*\n)+)`).FindAllStringSubmatch(string(text), -1)
+	examples := regexp.MustCompile(`(?m)^    \$ curl 'localhost:9599([^']*)'\n((?:    .*\n)+)`).FindAllStringSubmatch(section, -1)
 	if len(examples) == 0 {
 		t.Fatal("no example")
 	}
@@ -30,7 +32,7 @@ func TestScanDocument(t *testing.T) {
 		}
 	}
 	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)(?:=[A-Z]+)?` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)(?:=[A-Z]+)?` \\|").FindAllStringSubmatch(section, -1) {
 		documented = append(documented, row[1])
 	}
 	if want := scanParameters[:scanProxy]; !slices.Equal(documented, want) {
