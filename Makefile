@@ -3,7 +3,7 @@
 # make check-release  everything else: lint, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
-# make bench   sequins beside its peers: see docs/BENCHMARKS.md
+# make bench   sequins beside its peers: see bench/README.md
 # make rules   the alert rules, by promtool
 # make package a deb and an rpm for this machine, into dist/
 # make image   the image for containers, into dist/
