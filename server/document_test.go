@@ -39,3 +39,31 @@ func TestScanDocument(t *testing.T) {
 		t.Errorf("documented are %q, and there are %q", documented, want)
 	}
 }
+
+// The table of docs/API.md has every status of the description of the interface.
+func TestStatusDocument(t *testing.T) {
+	page, err := os.ReadFile("../docs/API.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	description, err := os.ReadFile("../docs/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Errors\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(table, -1) {
+		for code := range strings.SplitSeq(row[1], ", ") {
+			documented[code] = true
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ +"([0-9]{3})":`).FindAllStringSubmatch(string(description), -1) {
+		if !documented[m[1]] {
+			t.Errorf("%s is not in the table of docs/API.md", m[1])
+		}
+	}
+	if len(documented) < 15 {
+		t.Errorf("the table has only %d statuses", len(documented))
+	}
+}
