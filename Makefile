@@ -4,7 +4,7 @@
 # make size    lines, folders, keys and words: see .ci/size.sh
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
-# make bench   sequins beside its peers: see docs/BENCHMARKS.md
+# make bench   sequins beside its peers: see bench/README.md
 # make rules   the alert rules, by promtool
 # make package a deb and an rpm for this machine, into dist/
 # make image   the image for containers, into dist/

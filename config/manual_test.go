@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ const manualPath = "../docs/CONFIGURATION.md"
 
 const manualHead = `# Configuration
 
-This page is generated from [sequins.conf.example](../sequins.conf.example) by ` + "`go test ./config -update`" + `.
+Every key of the configuration file. This page is generated from [sequins.conf.example](../sequins.conf.example) by
+` + "`go test ./config -update`" + `. Each key has its default and, if that signal changes the key, SIGHUP in parentheses.
 
 `
 
@@ -29,7 +31,7 @@ func TestManual(t *testing.T) {
 	want := manual(string(raw))
 	for _, key := range Keys() {
 		name := key.Name[strings.LastIndexByte(key.Name, '.')+1:]
-		if !strings.Contains(want, "\n### "+name+"\n") {
+		if !strings.Contains(want, "\n- `"+name+"` (") {
 			t.Errorf("%s is not in it", key.Name)
 		}
 	}
@@ -52,8 +54,12 @@ func TestManual(t *testing.T) {
 func TestManualSections(t *testing.T) {
 	page := manual(`# The file.
 
-# The first key.
+# The first key,
+# of docs/DATA.md.
 # first = 1
+
+# Has no default.
+required = "x"
 
 [storage]
 
@@ -72,29 +78,19 @@ func TestManualSections(t *testing.T) {
 
 ## Top level
 
-### first
-
-Default: ` + "`1`" + `. Takes effect after a restart.
-
-The first key.
+- ` + "`first` (`1`)" + `: The first key,
+  of [DATA.md](DATA.md).
+- ` + "`required` (example: `\"x\"`)" + `: Has no default.
 
 ## [storage]
 
-### size
-
-Default: ` + "`2`" + `. Takes effect at SIGHUP.
-
-The last of storage.
+- ` + "`size` (`2`, SIGHUP)" + `: The last of storage.
 
 ## [db.NAME]
 
 About databases.
 
-### size
-
-Default: inherited. Takes effect at SIGHUP.
-
-Overrides size of [storage].
+- ` + "`size` (inherited, SIGHUP)" + `: Overrides size of [storage].
 
 ## Retired keys
 
@@ -112,7 +108,10 @@ type chapter struct {
 	keys  int
 }
 
-// manual makes a chapter of an example: a section for each table, and one for each key below it.
+// pageName is the name of another page in the example.
+var pageName = regexp.MustCompile(`docs/([A-Z]+\.md)`)
+
+// manual makes a chapter of an example: a section for each table, with a list of its keys.
 func manual(example string) string {
 	var c chapter
 	c.out.WriteString(manualHead)
@@ -120,20 +119,30 @@ func manual(example string) string {
 		line = strings.TrimSuffix(line, "\n")
 		text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
 		if m := tableLine.FindStringSubmatch(line); m != nil {
-			fmt.Fprintf(&c.out, "## [%s]\n\n", strings.Replace(m[2], "db.example", "db.NAME", 1))
+			c.heading("[" + strings.Replace(m[2], "db.example", "db.NAME", 1) + "]")
 			c.paragraph() // which introduces the table, if it stands directly above
 		} else if m := keyLine.FindStringSubmatch(line); m != nil {
 			c.key(m[2], m[3], m[1] != "")
 		} else if line == "" || text == "" {
 			c.paragraph()
 		} else {
-			c.prose = append(c.prose, strings.NewReplacer("<", "\\<", "*", "\\*").Replace(text))
+			text = strings.NewReplacer("<", "\\<", "*", "\\*", "marked [SIGHUP]", "marked SIGHUP").Replace(text)
+			c.prose = append(c.prose, pageName.ReplaceAllString(text, "[$1]($1)"))
 		}
 	}
-	if rest := strings.Join(c.prose, "\n"); rest != "" {
-		fmt.Fprintf(&c.out, "## Retired keys\n\n%s\n", rest)
+	if len(c.prose) > 0 {
+		c.heading("Retired keys")
+		c.paragraph()
 	}
 	return strings.TrimRight(c.out.String(), "\n") + "\n"
+}
+
+// heading begins a section.
+func (c *chapter) heading(text string) {
+	if c.keys > 0 {
+		c.out.WriteString("\n")
+	}
+	fmt.Fprintf(&c.out, "## %s\n\n", text)
 }
 
 // paragraph writes the collected lines of a paragraph.
@@ -144,24 +153,24 @@ func (c *chapter) paragraph() {
 	c.prose = nil
 }
 
-// key writes the section of a key from its collected text.
+// key writes the item of a key from its collected text.
 func (c *chapter) key(name, value string, isDefault bool) {
-	if c.keys++; c.keys == 1 {
-		c.out.WriteString("## Top level\n\n")
+	if c.keys == 0 {
+		c.heading("Top level")
 	}
-	text := strings.Join(c.prose, "\n")
-	reload := "after a restart"
-	if strings.Contains(text, "[SIGHUP]") {
-		reload = "at SIGHUP"
-	}
-	kind := fmt.Sprintf("Default: `%s`", value)
+	c.keys++
+	text := strings.Join(c.prose, "\n  ")
+	kind := "`" + value + "`"
 	switch {
 	case strings.HasPrefix(text, "Overrides "):
-		kind = "Default: inherited"
+		kind = "inherited"
 	case !isDefault:
-		kind = fmt.Sprintf("Example: `%s`", value)
+		kind = "example: " + kind
+	}
+	if strings.Contains(text, "[SIGHUP]") {
+		kind += ", SIGHUP"
 	}
 	text = strings.TrimRight(strings.ReplaceAll(text, "[SIGHUP]", ""), " \n")
-	fmt.Fprintf(&c.out, "### %s\n\n%s. Takes effect %s.\n\n%s\n\n", name, kind, reload, text)
+	fmt.Fprintf(&c.out, "- `%s` (%s): %s\n", name, kind, text)
 	c.prose = nil
 }

@@ -256,7 +256,7 @@ func TestLimitsOfTheManual(t *testing.T) {
 		fmt.Sprintf("| 431 | header fields of more than %d KiB, or more than %d KiB with the request line |", maxFields>>10, maxHeader>>10),
 		fmt.Sprintf("| 414 | a key of more than %d KiB in the path |", blocks.MaxKey>>10),
 		fmt.Sprintf("all connections together may have %d MiB beyond %d KiB each", maxHeaders>>20, readAhead>>10),
-		fmt.Sprintf("At most %d,%03d\nconnections use HTTP/2", maxHTTP2/1000, maxHTTP2%1000),
+		fmt.Sprintf("At most %d,%03d connections use HTTP/2", maxHTTP2/1000, maxHTTP2%1000),
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("docs/API.md does not say %q", want)

@@ -15,29 +15,34 @@ import (
 	"sequins/test/process"
 )
 
-// The programs of the page on clients run and print what the page says.
+// The programs of the page on the HTTP interface, and the one in Java that it names, run and print what the page says.
 func TestClientsOfTheManual(t *testing.T) {
 	t.Parallel()
 	_, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "node2:9599", n.Addr)
 	ran := map[string]bool{}
-	for _, b := range Blocks(page(t, "CLIENTS.md")) {
+	for _, b := range Blocks(page(t, "API.md")) {
 		program := here.Replace(b.Text)
 		switch b.Language {
 		case "go":
 			runClient(t, "main.go", program, []string{"go", "run"}, `apple is "a fruit\n" in version 2026-01-31`, "absent is absent", `["a fruit\n" "a root\n"]`, "session: words=2026-01-31")
 		case "python":
 			runClient(t, "main.py", program, []string{"python3"}, `apple is b'a fruit\n' in version 2026-01-31`, "absent is None", `[b'a fruit\n', b'a root\n'] in one version`, "session: words=2026-01-31")
-		case "java":
-			runClient(t, "Words.java", program, []string{"java"}, "apple is a fruit", "absent is null", "a fruit, null, a root")
 		case "json":
 			checkFields(t, n, b.Text)
 		}
 		ran[b.Language] = true
 	}
-	if len(ran) != 4 {
-		t.Errorf("programs in %v", ran)
+	for _, language := range []string{"go", "python", "json"} {
+		if !ran[language] {
+			t.Errorf("API.md has no %s", language)
+		}
 	}
+	java, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "java", "Words.java"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runClient(t, "Words.java", here.Replace(string(java)), []string{"java"}, "apple is a fruit", "absent is null", "a fruit, null, a root")
 }
 
 // runClient runs a program, which has to print some texts.
@@ -72,37 +77,36 @@ func checkFields(t *testing.T, n *process.Node, shown string) {
 		t.Fatal(err)
 	}
 	for field := range answered {
-		if documented[field] == nil || !strings.Contains(page(t, "CLIENTS.md"), "\n| `"+field+"` |") {
-			t.Errorf("CLIENTS.md does not describe %s", field)
+		if documented[field] == nil || !strings.Contains(page(t, "API.md"), "\n| `"+field+"` |") {
+			t.Errorf("API.md does not describe %s", field)
 		}
 	}
 	if len(documented) != len(answered) {
-		t.Errorf("the map of CLIENTS.md is %v, and a node answers %v", documented, answered)
+		t.Errorf("the map of API.md is %v, and a node answers %v", documented, answered)
 	}
 }
 
-// The chapter on clients has the partitions of some keys right.
+// The examples beside the page on the HTTP interface are the partitions of each partitioner.
 func TestPartitionsOfTheManual(t *testing.T) {
-	_, rest, _ := strings.Cut(page(t, "CLIENTS.md"), "With 1,000 partitions, these keys are in:\n")
-	var columns []string // of the table, with their backquotes
+	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", "partitions.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rows, _ := strings.Cut(string(text), "\n")
+	if head != "partitioner\tkey\tpartition of 1000" {
+		t.Errorf("the columns are %q", head)
+	}
 	checked := map[string]int{}
-	for line := range strings.Lines(rest) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		switch {
-		case strings.HasPrefix(line, "##"):
-			rest = ""
-		case strings.HasPrefix(line, "| key |"):
-			columns = cells[1:]
-		case rest != "" && strings.HasPrefix(line, "| "):
-			for i, column := range columns {
-				name := strings.Trim(column, " `")
-				p, err := shard.ParsePartitioner(name)
-				if want := fmt.Sprintf(" %d ", p.Partition([]byte(strings.Trim(cells[0], " `")), 1000)); err != nil || cells[i+1] != want {
-					t.Errorf("%s: %s is%s; want%s, %v", cells[0], name, cells[i+1], want, err)
-				}
-				checked[name]++
-			}
+	for line := range strings.Lines(rows) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(cells) != 3 {
+			t.Fatalf("%q", line)
 		}
+		p, err := shard.ParsePartitioner(cells[0])
+		if want := fmt.Sprint(p.Partition([]byte(cells[1]), 1000)); err != nil || cells[2] != want {
+			t.Errorf("%s: %s is %s; want %s, %v", cells[1], cells[0], cells[2], want, err)
+		}
+		checked[cells[0]]++
 	}
 	for _, p := range shard.Partitioners() {
 		if checked[p.String()] < 4 {

@@ -22,7 +22,7 @@ var (
 // pages are all that is written for people, below the top.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/helm/sequins/README.md"}
+	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md", "packaging/helm/sequins/README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/design/*.md"} {
 		found, err := filepath.Glob(filepath.Join(process.Root(), pattern))
 		if err != nil || len(found) == 0 {
@@ -140,14 +140,14 @@ func TestMigrationHasEveryOldKey(t *testing.T) {
 
 // The page on performance has no figures of its own: each in a table is in the benchmarks.
 func TestFiguresAreMeasured(t *testing.T) {
-	measured, figures := page(t, "BENCHMARKS.md"), 0
+	measured, figures := page(t, "../bench/README.md"), 0
 	for line := range strings.Lines(page(t, "PERFORMANCE.md")) {
 		if !strings.HasPrefix(line, "|") {
 			continue
 		}
 		for _, n := range regexp.MustCompile(`\| (\d[\d.]*)\b`).FindAllStringSubmatch(line, -1) {
 			if !strings.Contains(measured, " "+n[1]+" ") {
-				t.Errorf("%s is not in BENCHMARKS.md: %s", n[1], line)
+				t.Errorf("%s is not in bench/README.md: %s", n[1], line)
 			}
 			figures++
 		}

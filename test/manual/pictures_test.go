@@ -55,11 +55,11 @@ func TestChart(t *testing.T) {
 	if err := json.Unmarshal(raw, &figures); err != nil {
 		t.Fatal(err)
 	}
-	measured, drawn := page(t, "BENCHMARKS.md"), strings.ReplaceAll(string(chart), ",", "")
+	measured, drawn := page(t, "../bench/README.md"), strings.ReplaceAll(string(chart), ",", "")
 	for _, panel := range figures.Panels {
 		for _, bar := range panel.Bars {
 			if !strings.Contains(measured, " "+bar.Value.String()+" ") {
-				t.Errorf("%s of %s is not in BENCHMARKS.md", bar.Value, bar.Name)
+				t.Errorf("%s of %s is not in bench/README.md", bar.Value, bar.Name)
 			}
 			if !strings.Contains(drawn, ">"+bar.Value.String()+"<") {
 				t.Errorf("chart.svg does not show %s of %s: run docs/pictures/make.sh chart", bar.Value, bar.Name)
