@@ -45,12 +45,12 @@ var Runbook = sync.OnceValues(func() ([]byte, error) {
 	return page.Bytes(), err
 })
 
-// headings returns the headings of the sections.
+// headings returns the headings below the title.
 func headings(doc ast.Node) (all []heading) {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		h, ok := n.(*ast.Heading)
 		id, known := n.AttributeString("id")
-		if !ok || h.Level != 3 || !known {
+		if !ok || h.Level < 2 || !known {
 			continue
 		}
 		anchor, _ := id.([]byte)
