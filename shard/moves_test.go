@@ -279,7 +279,7 @@ func (n *network) distances(source int) (distance, via []int) {
 	return distance, via
 }
 
-// BenchmarkAssign uses the largest cluster in docs/SCALE.md.
+// BenchmarkAssign uses the largest cluster in docs/CLUSTER.md.
 func BenchmarkAssign(b *testing.B) {
 	for _, zones := range []int{1, 3, 20} {
 		s := sample{partitions: 10000, replicas: 3}

@@ -2,7 +2,7 @@
 // some minutes and advertise each as it is finished, and every node follows all of them.
 //
 // It is arithmetic with a clock of its own: the same flags give the same tables, in seconds. Its model is in
-// simulate.go; what it leaves out is in docs/SCALE.md, as are the results.
+// simulate.go; what it leaves out is in README.md, as are the results.
 package main
 
 import (

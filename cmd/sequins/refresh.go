@@ -20,9 +20,9 @@ func refreshCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "refresh", Args: cobra.NoArgs,
 		Short: "Make all nodes look at the source",
-		Long: `Make every node look at the source within seconds, as SIGHUP does on one node:
-find new versions, follow _PIN, and retry what has failed. It writes the time and
-your name into <source>/_REFRESH, which the nodes read every three seconds.
+		Long: `Make every node look at the source within seconds: find new versions, and follow
+_PIN. It writes the time and your name into <source>/_REFRESH, which the nodes
+read every three seconds.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
 also has the settings of remote sources.

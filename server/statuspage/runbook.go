@@ -10,6 +10,7 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -30,6 +31,7 @@ type heading struct{ Text, Anchor string }
 // not have: it names them.
 var Runbook = sync.OnceValues(func() ([]byte, error) {
 	markdown := goldmark.New(
+		goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(linkNames{}, 1))))
 	doc := markdown.Parser().Parse(text.NewReader(docs.Runbook))
@@ -43,12 +45,12 @@ var Runbook = sync.OnceValues(func() ([]byte, error) {
 	return page.Bytes(), err
 })
 
-// headings returns the headings of the sections.
+// headings returns the headings below the title.
 func headings(doc ast.Node) (all []heading) {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		h, ok := n.(*ast.Heading)
 		id, known := n.AttributeString("id")
-		if !ok || h.Level != 3 || !known {
+		if !ok || h.Level < 2 || !known {
 			continue
 		}
 		anchor, _ := id.([]byte)

@@ -52,7 +52,7 @@ func TestRunbook(t *testing.T) {
 	if n := strings.Count(string(rules), "- alert: "); n != len(alerts) || strings.Count(string(rules), "runbook_url:") != n {
 		t.Errorf("%d alerts, %d with a link", n, len(alerts))
 	}
-	if len(known) < 25 || !strings.Contains(page, "(docs/OPERATING.md#gates)") {
+	if len(known) < 25 || !strings.Contains(page, "(docs/TRUST.md#gates)") {
 		t.Errorf("anchors %q", known)
 	}
 }

@@ -35,7 +35,7 @@ func writeWords(t *testing.T, source, version string, n int) {
 	}
 }
 
-// TestBadMorning types the commands of the page in their order, beside a node that holds a version.
+// TestBadMorning types the commands of the chapter in their order, beside a node that holds a version.
 func TestBadMorning(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source")
 	for _, version := range []string{"2026-01-30", "2026-01-31"} {
@@ -60,9 +60,9 @@ func TestBadMorning(t *testing.T) {
 		{"sequins versions", "2026-02-01", "2026-01-31"},
 		{"sequins status ", "2026-02-01 excluded", "2026-01-31"},
 	}
-	found := indented.FindAllStringSubmatch(page(t, "BAD_MORNING.md"), -1)
+	found := indented.FindAllStringSubmatch(chapter(t, "TRUST.md", "A bad morning"), -1)
 	if len(found) != len(steps) {
-		t.Fatalf("%d commands on the page, %d steps", len(found), len(steps))
+		t.Fatalf("%d commands in the chapter, %d steps", len(found), len(steps))
 	}
 	for i, step := range steps {
 		command := strings.ReplaceAll(found[i][1], "node1:9599", n.Addr)
@@ -95,8 +95,7 @@ func typeIt(t *testing.T, n *process.Node, command string) string {
 
 // TestSignatureInPython checks signed events with the program of the manual.
 func TestSignatureInPython(t *testing.T) {
-	_, after, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Events\n")
-	_, after, _ = strings.Cut(after, "```python\n")
+	_, after, _ := strings.Cut(chapter(t, "TRUST.md", "Events"), "```python\n")
 	program, _, _ := strings.Cut(after, "```")
 	testSigned(t, program)
 }

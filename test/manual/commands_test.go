@@ -78,16 +78,14 @@ func TestBlocksOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md", "docs/BUILD.md", "docs/TLS.md"} // TestReadme, TestQuickStart, TestTokens, TestBuilding, TestTLS
+		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/BUILD.md", "docs/SECURITY.md"} // TestReadme, TestQuickStart, TestBuilding, TestTLS and TestTokens
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
 		}
 	}
-	operating := page(t, "OPERATING.md")
-	_, after, _ := strings.Cut(operating, "\n## Access control\n")
-	chapter, _, _ := strings.Cut(after, "\n## ")
-	if strings.Count(operating, "```sh\n") != strings.Count(chapter, "```sh\n") {
-		t.Error("nothing runs the commands of OPERATING.md that are not in the section on access control")
+	run := chapter(t, "SECURITY.md", "TLS") + chapter(t, "SECURITY.md", "Tokens")
+	if strings.Count(page(t, "SECURITY.md"), "```sh\n") != strings.Count(run, "```sh\n") {
+		t.Error("nothing runs the commands of SECURITY.md that are not in the chapters on TLS and tokens")
 	}
 }
 

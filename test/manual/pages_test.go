@@ -48,6 +48,17 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
+// chapter returns what is below a heading of the second level, up to the next one.
+func chapter(t *testing.T, file, heading string) string {
+	t.Helper()
+	_, after, found := strings.Cut(page(t, file), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no chapter %q", file, heading)
+	}
+	text, _, _ := strings.Cut(after, "\n## ")
+	return text
+}
+
 // Every link to something of ours leads there.
 func TestLinks(t *testing.T) {
 	followed := 0

@@ -22,10 +22,8 @@ func TestRollingBack(t *testing.T) {
 	}
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"})
 	n.WaitCurrent(t, "words", "2026-02-01")
-	_, after, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Rolling back\n")
-	chapter, _, _ := strings.Cut(after, "\n## ")
 	var found []string
-	for _, command := range Commands(chapter) {
+	for _, command := range Commands(chapter(t, "TRUST.md", "Rolling back")) {
 		if ofRollingBack.MatchString(command) && command != "sequins refresh" {
 			found = append(found, command)
 		}

@@ -15,7 +15,7 @@ import (
 	"sequins/test/process"
 )
 
-// inNames are words before a command that let it resolve the names of the page on TLS: a file of hosts of its own.
+// inNames are words before a command that let it resolve the names of the chapter on TLS: a file of hosts of its own.
 func inNames(t *testing.T) []string {
 	t.Helper()
 	hosts := filepath.Join(t.TempDir(), "hosts")
@@ -26,7 +26,7 @@ func inNames(t *testing.T) []string {
 	return []string{"unshare", "--mount", "sh", "-c", "mount --bind " + hosts + " /etc/hosts && exec \"$@\"", "sh"}
 }
 
-// walk runs the commands of the page on TLS in one directory.
+// walk runs the commands of the chapter on TLS in one directory.
 type walk struct {
 	t        *testing.T
 	dir, bin string
@@ -44,7 +44,7 @@ func (w *walk) run(commands string) (out string, err error) {
 	return string(text), err
 }
 
-// fails runs a command that fails with a text, which the page has.
+// fails runs a command that fails with a text, which the chapter has.
 func (w *walk) fails(command, text string) {
 	w.t.Helper()
 	out, err := w.run(command)
@@ -54,20 +54,20 @@ func (w *walk) fails(command, text string) {
 	w.lists(text)
 }
 
-// lists checks that the tables of the page have a text; … stands for anything.
+// lists checks that the tables of the chapter have a text; … stands for anything.
 func (w *walk) lists(text string) {
 	w.t.Helper()
-	_, tables, _ := strings.Cut(page(w.t, "TLS.md"), "\n## What errors mean\n")
+	_, tables, _ := strings.Cut(chapter(w.t, "SECURITY.md", "TLS"), "\n### What errors mean\n")
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(tables, -1) {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(m[1]), "…", ".*")
 		if regexp.MustCompile(pattern).MatchString(text) {
 			return
 		}
 	}
-	w.t.Errorf("TLS.md does not list %q", text)
+	w.t.Errorf("SECURITY.md does not list %q", text)
 }
 
-// The page on TLS makes certificates that nodes and clients use, its commands succeed, and its errors are those that one sees.
+// The chapter on TLS makes certificates that nodes and clients use, its commands succeed, and its errors are those that one sees.
 func TestTLS(t *testing.T) {
 	_, port, err := net.SplitHostPort(process.FreeAddr(t))
 	if err != nil {
@@ -79,7 +79,7 @@ func TestTLS(t *testing.T) {
 	}
 	var sh []string
 	toml := ""
-	for _, b := range Blocks(page(t, "TLS.md")) {
+	for _, b := range Blocks(chapter(t, "SECURITY.md", "TLS")) {
 		switch b.Language {
 		case "sh":
 			sh = append(sh, b.Text)

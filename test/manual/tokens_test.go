@@ -14,15 +14,13 @@ import (
 	"sequins/server/auth"
 )
 
-// The commands of the page on operating create a token that a node accepts in the form in which they send it.
+// The commands of the chapter on tokens create a token that a node accepts in the form in which they send it.
 func TestTokens(t *testing.T) {
 	var sent string
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header.Get("Authorization") }))
 	defer s.Close()
 	dir := t.TempDir()
-	_, chapter, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Access control\n")
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
-	all := Blocks(chapter)
+	all := Blocks(chapter(t, "SECURITY.md", "Tokens"))
 	if len(all) != 2 {
 		t.Fatalf("%d blocks of commands", len(all))
 	}
