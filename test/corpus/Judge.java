@@ -14,7 +14,7 @@ import org.apache.avro.file.DataFileReader;
 import org.apache.avro.generic.*;
 
 /**
- * Reads files with Avro for Java: Judge DIR FILE... The records of file i are the lines of DIR/i.ndjson, as docs/SOURCES.md says that they are
+ * Reads files with Avro for Java: Judge DIR FILE... The records of file i are the lines of DIR/i.ndjson, as docs/DATA.md says that they are
  * served; DIR/i.error is why it cannot be read, and is empty otherwise.
  */
 public class Judge {

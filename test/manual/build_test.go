@@ -12,7 +12,7 @@ import (
 	"sequins/test/process"
 )
 
-// TestBuilding runs the commands of the page on finished blocks, beside a node that serves what they build.
+// TestBuilding runs the commands of the section on finished blocks, beside a node that serves what they build.
 func TestBuilding(t *testing.T) {
 	jobs, source := t.TempDir(), t.TempDir()
 	example := filepath.Join(process.Root(), "docs", "example", "words", "2026-01-31")
@@ -21,7 +21,7 @@ func TestBuilding(t *testing.T) {
 	}
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"})
 	here := strings.NewReplacer("/data/jobs/", jobs+"/", "/srv/sequins", source, "/etc/sequins.conf", n.Conf)
-	text := page(t, "BUILD.md")
+	text := page(t, "DATA.md")
 	served := []string{"2026-01-31", "2026-02-01", "2026-02-02"} // by the builds
 	for _, m := range regexp.MustCompile("(?m)^sequins .* /.*$").FindAllString(text, -1) {
 		if strings.Contains(m, "hdfs://") {
@@ -39,23 +39,24 @@ func TestBuilding(t *testing.T) {
 	checkJobs(t, n, text, jobs, source)
 }
 
-// checkJobs runs the last step of the script and of the DAG, with directories and cp in place of HDFS and hdfs.
+// checkJobs runs the last step of a job, with directories and cp in place of HDFS and hdfs. The second day is built and copied twice, as by
+// a job that is repeated.
 func checkJobs(t *testing.T, n *process.Node, text, jobs, source string) {
 	t.Helper()
-	text = strings.ReplaceAll(text, "\"\n    \"", "") // the command of the DAG, in pieces
-	script := regexp.MustCompile(`(?m)^sequins build .*hdfs://(?:.*\n)+?rm -r .*$`).FindString(text)
-	dag := regexp.MustCompile(`bash_command="(.*)"`).FindStringSubmatch(text)
-	if script == "" || dag == nil {
-		t.Fatalf("the jobs are %q and %q", script, dag)
+	script := regexp.MustCompile(`(?m)^rm -rf .*\nsequins build .*hdfs://(?:.*\n)+?rm -r .*$`).FindString(text)
+	if script == "" {
+		t.Fatal("the page has no script")
 	}
-	for i, command := range []string{strings.ReplaceAll(script, "\n", " && "), dag[1]} {
-		day := []string{"2026-03-01", "2026-03-02"}[i]
+	built := t.TempDir()
+	for i, day := range []string{"2026-03-01", "2026-03-02"} {
 		if err := os.Rename(filepath.Join(jobs, "words", []string{"2026-01-31", "2026-03-01"}[i]), filepath.Join(jobs, "words", day)); err != nil {
 			t.Fatal(err)
 		}
-		command = strings.NewReplacer("{{ ds }}", day, "2026-01-31", day, "hdfs dfs -put -f", "cp -r", "hdfs://namenode/jobs", jobs, "hdfs://namenode/sequins", source,
-			"/data/built", t.TempDir(), "/etc/sequins.conf", n.Conf).Replace(command)
-		runIt(t, n, "bash -c '"+command+"'")
-		n.WaitCurrent(t, "words", day)
+		command := strings.NewReplacer("2026-01-31", day, "hdfs dfs -put -f", "cp -r", "hdfs://namenode/jobs", jobs, "hdfs://namenode/sequins", source,
+			"/data/built", built, "/etc/sequins.conf", n.Conf).Replace(strings.ReplaceAll(script, "\n", " && "))
+		for range i + 1 {
+			runIt(t, n, "bash -c '"+command+"'")
+			n.WaitCurrent(t, "words", day)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func TestBlocksOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/BUILD.md", "docs/SECURITY.md"} // TestReadme, TestQuickStart, TestBuilding, TestTLS and TestTokens
+		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/DATA.md", "docs/SECURITY.md"} // TestReadme, TestQuickStart, TestBuilding, TestTLS and TestTokens
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
 		}

@@ -41,12 +41,12 @@ var answers = []struct {
 	{"GET", "/words/apple", "X: " + strings.Repeat("x", 40<<10) + "\r\n", 431, "invalid"},
 }
 
-// A node answers as CONCEPTS.md lists it, and counts as RUNBOOK.md does.
+// A node answers as API.md lists it, and counts as RUNBOOK.md does.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	n := process.Start(t, process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")})
 	n.WaitCurrent(t, "words", "2026-01-31")
-	concepts, metrics := page(t, "CONCEPTS.md"), page(t, "RUNBOOK.md")
+	statuses, metrics := page(t, "API.md"), page(t, "RUNBOOK.md")
 	for _, a := range answers {
 		c := n.Client()
 		r, err := c.Do(a.method, a.target, a.header)
@@ -55,8 +55,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s %.40s %.20s: %+v, %v; want %d", a.method, a.target, a.header, r, err, a.code)
 			continue
 		}
-		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| %d\b`, a.code)).MatchString(concepts) {
-			t.Errorf("CONCEPTS.md does not list %d", a.code)
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| %d\b`, a.code)).MatchString(statuses) {
+			t.Errorf("API.md does not list %d", a.code)
 		}
 		if !strings.Contains(metrics, "\n| `"+a.route+"` | ") {
 			t.Errorf("RUNBOOK.md does not list the route %s", a.route)

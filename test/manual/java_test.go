@@ -44,10 +44,10 @@ func TestJavaOfTheManual(t *testing.T) {
 	source := filepath.Join(dir, "source")
 	run(t, dir, "java", "-cp", classPath, "WriteWords", filepath.Join(source, "meanings", "1"))
 	input := filepath.Join(dir, "input.txt")
-	if err := os.WriteFile(input, []byte("to be or not to be\nthat is the question\n"), 0o644); err != nil {
+	if err := os.WriteFile(input, []byte("to\t2\nbe\t2\nor\t1\nnot\t1\nthat\t1\nis\t1\nthe\t1\nquestion\t1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "java", "-cp", classPath, "WordCount", input, filepath.Join(source, "counts", "1"))
+	run(t, dir, "java", "-cp", classPath, "Publish", input, filepath.Join(source, "counts", "1"))
 
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = false"})
 	n.WaitCurrent(t, "meanings", "1")

@@ -44,9 +44,9 @@ func TestQuickStart(t *testing.T) {
 	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
 		t.Fatal(err)
 	}
-	store := filepath.Join(t.TempDir(), "store")
-	here := strings.NewReplacer("--local-store /tmp/sequins-quickstart", "--local-store "+store+" --bind 127.0.0.1:"+port,
-		"/tmp/sequins-source", filepath.Join(t.TempDir(), "srv"), "9599", port)
+	files := filepath.Join(t.TempDir(), "quickstart")
+	here := strings.NewReplacer("--config /tmp/quickstart/sequins.conf &", "--config "+files+"/sequins.conf --bind 127.0.0.1:"+port+" &",
+		"/tmp/quickstart", files, "9599", port)
 
 	script, shown := "PATH="+bin+":$PATH\nexport SEQUINS_SERVER=127.0.0.1:"+port+"\n", 0
 	all := Blocks(page(t, "QUICKSTART.md"))
@@ -65,11 +65,11 @@ func TestQuickStart(t *testing.T) {
 			continue
 		}
 		shown++
-		if diff := cmp.Diff(normal(all[i].Text), normal(said[command-1])); diff != "" {
+		if diff := cmp.Diff(normal(here.Replace(all[i].Text)), normal(said[command-1])); diff != "" {
 			t.Errorf("after block %d of commands (-shown +printed):\n%s", command, diff)
 		}
 	}
-	if shown < 4 {
+	if shown < 5 {
 		t.Errorf("%d blocks of output", shown)
 	}
 }

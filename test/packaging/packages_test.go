@@ -88,6 +88,7 @@ var wanted = []string{
 	"/usr/share/doc/sequins/docs/RUNBOOK.md",
 	"/usr/share/doc/sequins/docs/README.md",
 	"/usr/share/doc/sequins/docs/example/words/2026-01-31/part-r-00001",
+	"/usr/share/doc/sequins/docs/words.parquet",
 	"/usr/share/doc/sequins/sequins.conf.example",
 	"/usr/share/fish/vendor_completions.d/sequins.fish",
 	"/usr/share/man/man1/sequins-status.1.gz",

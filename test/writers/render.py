@@ -1,4 +1,4 @@
-"""Renders values as docs/SOURCES.md says, from what a writer's own reader returns."""
+"""Renders values as docs/DATA.md says, from what a writer's own reader returns."""
 
 import base64
 import datetime

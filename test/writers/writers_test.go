@@ -25,7 +25,7 @@ import (
 	"sequins/test/venv"
 )
 
-var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
+var update = flag.Bool("update", false, "write the table of writers in docs/DATA.md anew")
 
 // A file is a line of the manifest.
 type file struct {
@@ -54,7 +54,7 @@ func TestWriters(t *testing.T) {
 			runSpark(t, sparks)
 		})
 	})
-	outcomes := map[string][]string{} // by writer and variant: the codecs of each outcome, in order
+	outcomes := map[string]*outcome{} // by writer
 	var order []string
 	for _, f := range slices.Concat(manifest(t, dir, 150), manifest(t, sparks, 60)) {
 		reason, err := compare(f.path, f)
@@ -64,15 +64,15 @@ func TestWriters(t *testing.T) {
 		if reason == "" && !f.Reads {
 			t.Errorf("%s: it is read, and must not be", f.File)
 		}
-		row := f.Writer + " | " + f.Variant
-		if outcomes[row] == nil {
-			order = append(order, row)
+		if outcomes[f.Writer] == nil {
+			order, outcomes[f.Writer] = append(order, f.Writer), &outcome{variants: map[string]bool{}}
 		}
-		outcomes[row] = append(outcomes[row], f.Codec+"\n"+reason)
+		outcomes[f.Writer].add(f, reason)
 	}
 	var table strings.Builder
-	for _, row := range order {
-		fmt.Fprintf(&table, "| %s | %s |\n", row, cell(outcomes[row]))
+	for _, writer := range order {
+		o := outcomes[writer]
+		fmt.Fprintf(&table, "| %s | %d | %s | %s |\n", writer, len(o.variants), strings.Join(o.exact, ", "), strings.Join(o.failed, "; "))
 	}
 	golden(t, table.String())
 }
@@ -169,45 +169,40 @@ func explain(err error) (string, error) {
 	return reason, nil
 }
 
-// cell returns the codecs that are read exactly, and those that are errors, with their reasons.
-func cell(outcomes []string) string {
-	codecs := map[string][]string{}
-	var reasons []string
-	for _, o := range outcomes {
-		codec, reason, _ := strings.Cut(o, "\n")
-		if codecs[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		if !slices.Contains(codecs[reason], codec) {
-			codecs[reason] = append(codecs[reason], codec)
-		}
-	}
-	slices.Sort(reasons)
-	var exact, failed string
-	for _, reason := range reasons {
-		if reason == "" {
-			exact = strings.Join(codecs[""], ", ")
-		} else {
-			failed += strings.Join(codecs[reason], ", ") + ": " + reason + " "
-		}
-	}
-	return exact + " | " + strings.TrimSpace(failed)
+// An outcome is what is known of the files of one writer.
+type outcome struct {
+	variants map[string]bool // that are read exactly with one codec at least
+	exact    []string        // the codecs of these
+	failed   []string        // what cannot be read, with the reason
 }
 
-// golden compares the table with the one in docs/WRITERS.md.
+// add adds a file that is read exactly, or that cannot be read for a reason.
+func (o *outcome) add(f file, reason string) {
+	if reason != "" {
+		o.failed = append(o.failed, f.Variant+", "+f.Codec+": "+reason)
+		return
+	}
+	o.variants[f.Variant] = true
+	if codec := strings.ToLower(f.Codec); !slices.Contains(o.exact, codec) {
+		o.exact = append(o.exact, codec)
+	}
+}
+
+// golden compares the table with the one in docs/DATA.md.
 func golden(t *testing.T, table string) {
 	t.Helper()
-	name := filepath.Join(process.Root(), "docs", "WRITERS.md")
+	name := filepath.Join(process.Root(), "docs", "DATA.md")
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "|---|---|---|---|\n"
-	before, _, ok := strings.Cut(string(page), begin)
-	if !ok {
-		t.Fatalf("%s has no table", name)
+	const begin = "\n| writer | variants | exact with | errors |\n|---|---|---|---|\n"
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, ended := strings.Cut(rest, "\n\n")
+	if !ok || !ended {
+		t.Fatalf("%s has no table of writers", name)
 	}
-	want := before + begin + table
+	want := before + begin + table + "\n" + after
 	if *update {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -215,6 +210,6 @@ func golden(t *testing.T, table string) {
 		return
 	}
 	if string(page) != want {
-		t.Errorf("%s is not what was found; go test ./test/writers -update writes it:\n%s", name, table)
+		t.Errorf("%s is not what was found; go test -tags integration ./test/writers -update writes it:\n%s", name, table)
 	}
 }
