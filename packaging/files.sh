@@ -19,10 +19,10 @@ mkdir -p etc doc man completion
 install -m 644 -t doc "$top"/*.md "$top/LICENSE" "$top/sequins.conf.example"
 install -m 644 "$top/LICENSE" doc/copyright
 install -m 644 "$notices" doc/THIRD_PARTY_NOTICES
-cp -r "$top/docs" "$top/contrib" doc
+cp -r "$top/docs" doc
 install -D -m 644 "$top/bench/README.md" doc/bench/README.md
 mkdir doc/packaging
-cp -r "$top/packaging"/{helm,kubernetes} doc/packaging
+cp -r "$top/packaging"/{contrib,helm,kubernetes} doc/packaging
 rm doc/packaging/contrib/prometheus/alerts_test.yml doc/docs/*.go doc/docs/pictures/*.{mjs,json,sh}
 chmod -R u=rwX,go=rX doc
 "$binary" man man
