@@ -28,7 +28,10 @@ func (d *db) carryOut(a version.Action) {
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
-		d.bg.work(func() message { return deleted{a.Input, d.node.o.Store.Remove(d.name, a.Input)} })
+		d.bg.work(func() message {
+			err := d.node.o.Store.Remove(d.name, a.Input)
+			return func() { d.deleted(a.Input, err) }
+		})
 	case version.Forget: // see note
 	}
 }
@@ -64,18 +67,12 @@ func (d *db) activate(in content.Input, back bool) {
 	}
 }
 
-// deleted reports that the files of a version were deleted, or could not be.
-type deleted struct {
-	in  content.Input
-	err error
-}
-
-// tell implements message.
-func (m deleted) tell(d *db) {
+// deleted records that the files of a version were deleted, or could not be.
+func (d *db) deleted(in content.Input, err error) {
 	reason := ""
-	if m.err != nil && !errors.Is(m.err, fs.ErrNotExist) {
-		reason = m.err.Error()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		reason = err.Error()
 	}
-	d.facts.Deleted(m.in, reason)
+	d.facts.Deleted(in, reason)
 	d.decide()
 }

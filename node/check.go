@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"time"
 
 	"sequins/version"
@@ -21,24 +20,11 @@ const (
 
 // check is when a database compares what it serves with the source.
 type check struct {
-	name   string // of the served version, in the source
-	pause  time.Duration
-	due    time.Time          // zero: never
-	asked  int64              // requests to refresh that have been answered, see Node.asked
-	cancel context.CancelFunc // of the wait for due; nil before the first one
-}
-
-// A checkDue reports that a comparison is due.
-type checkDue struct{ at time.Time }
-
-// tell implements message.
-func (c checkDue) tell(d *db) {
-	if !c.at.Equal(d.lister.check.due) {
-		return // replaced by another one
-	}
-	if d.lister.checking() {
-		d.lister.startCheck() // otherwise the end of the next listing does it
-	}
+	name  string // of the served version, in the source
+	pause time.Duration
+	due   time.Time // zero: never
+	timer timer     // for due
+	asked int64     // requests to refresh that have been answered, see Node.asked
 }
 
 // checkSwitched schedules the first comparison after a switch to a version.
@@ -59,11 +45,15 @@ func (ls *lister) checkLater() {
 	default:
 		c.pause = dailyCheck
 	}
-	if ls.check.cancel != nil {
-		ls.check.cancel()
+	ls.check.due = time.Now().Add(ls.check.pause)
+	ls.check.timer.set(&ls.db.bg, ls.check.due, ls.checkIfDue)
+}
+
+// checkIfDue compares what is served with the source, if that is due. If a listing runs, its end does it.
+func (ls *lister) checkIfDue() {
+	if ls.checking() && !ls.listing {
+		ls.beginListing(true, true)
 	}
-	due := time.Now().Add(ls.check.pause)
-	ls.check.due, ls.check.cancel = due, ls.db.bg.tellAt(due, checkDue{due})
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.

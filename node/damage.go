@@ -65,26 +65,19 @@ func (k *keeper) withdrawDamaged(l *live) {
 		case held && !withdrawn:
 			l.damaged[p] = true
 			l.Withdraw(p)
-		case !held && withdrawn && !l.returning:
-			l.returning = true
-			k.db.bg.tellAfter(minBackoff+rand.N(maxReturn), returning{l}) // so that of two nodes with damaged blocks one returns first
+		case !held && withdrawn && l.returning.due.IsZero():
+			at := time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
+			l.returning.set(&k.db.bg, at, func() { k.returnDamaged(l) })
 		}
 	}
 }
 
-// returning says that damaged partitions of a version may be advertised again.
-type returning struct{ l *live }
-
-// tell implements message.
-func (r returning) tell(d *db) {
-	r.l.returning = false
-	if d.keeper.live[r.l.in()] != r.l {
-		return
-	}
-	for p, withdrawn := range r.l.damaged {
-		if withdrawn && r.l.Replicas(p) == 0 {
-			r.l.damaged[p] = false
-			r.l.Advertise(p)
+// returnDamaged advertises damaged partitions again that no other node holds.
+func (k *keeper) returnDamaged(l *live) {
+	for p, withdrawn := range l.damaged {
+		if withdrawn && l.Replicas(p) == 0 && k.live[l.in()] == l {
+			l.damaged[p] = false
+			l.Advertise(p)
 		}
 	}
 }

@@ -43,8 +43,8 @@ type db struct {
 	restored bool // begin has opened what is on the disk
 }
 
-// A message is what happens outside of the goroutine of the db, such as the end of background work. tell processes it on that goroutine.
-type message interface{ tell(d *db) }
+// A message is what follows from something outside of the goroutine of the db, such as the end of background work. It is called on that goroutine.
+type message func()
 
 // A record is what is known of a version in addition to its entry.
 type record struct {
@@ -90,7 +90,7 @@ func (d *db) run(ctx context.Context, listed bool) {
 	close(d.followed.begun)
 	d.keeper.advertise(ctx)
 	if d.facts.Waiting {
-		d.bg.tellAfter(wholeTimeout, waited{})
+		d.bg.tellAfter(wholeTimeout, d.waited)
 	}
 	if listed {
 		d.lister.startListing(false)
@@ -126,11 +126,8 @@ func (d *db) begin() {
 	d.restored = true
 }
 
-// A waited reports that other nodes have had time to advertise what they hold.
-type waited struct{}
-
-// tell implements message.
-func (waited) tell(d *db) {
+// waited records that other nodes have had time to advertise what they hold.
+func (d *db) waited() {
 	d.facts.Waiting = false
 	d.decide()
 }
@@ -140,7 +137,7 @@ func (d *db) next() {
 	select {
 	case <-d.bg.ctx.Done():
 	case m := <-d.bg.messages:
-		m.tell(d)
+		m()
 	case <-d.followed.refresh:
 		d.lister.startListing(false)
 	case <-d.followed.unlisted:
@@ -151,9 +148,7 @@ func (d *db) next() {
 		d.decide()
 	case <-d.followed.reloaded:
 		d.loads.retryAll()
-		if d.lister.checking() {
-			d.lister.startCheck()
-		}
+		d.lister.checkIfDue()
 	case <-d.followed.survey:
 		d.memory.keepAbsence()
 		d.judge.followRules()
@@ -184,19 +179,18 @@ func (d *db) decide() {
 	d.followBy = time.Now().Add(followTimeout)
 	d.facts.Rejected = d.memory.rejected()
 	for d.note(); ; d.note() {
-		actions := version.Decide(d.facts)
+		after, actions := version.Decide(d.facts)
 		if len(actions) == 0 {
 			return
 		}
+		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
+		if i >= 0 && !d.memory.recordSwitch(actions[i]) {
+			d.facts.Unrecorded = true
+			continue
+		}
+		d.facts = after
+		d.note()
 		for _, a := range actions {
-			if a.Op == version.Activate && !d.memory.recordSwitch(a) {
-				d.facts.Unrecorded = true
-				break
-			}
-			d.facts.Do(a)
-			if d.records[a.Input] == nil {
-				d.note() // adds it
-			}
 			d.carryOut(a)
 		}
 	}
@@ -235,7 +229,7 @@ func (d *db) note() {
 		}
 	}
 	if before.Deciding() && !d.facts.Deciding() {
-		d.bg.tellAfter(0, rejudged{})
+		d.bg.tellAfter(0, d.keeper.lookAtAll)
 	}
 	d.loads.retryLater(before)
 	d.noteServed(before)
@@ -252,7 +246,7 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retries.stop()
+	f.retries.timer.stop()
 	delete(d.records, v.Input)
 	d.memory.keepFailure(v.Input, nil)
 	switch _, taken := d.loads.supersets[v.Input]; {

@@ -36,10 +36,9 @@ type lister struct {
 	unlistable int               // number of consecutive listings that failed through the db's own fault
 	due        []content.Input   // inputs to retry after the running listing
 
-	relooks      int       // number of scheduled listings
-	relisting    bool      // a scheduled listing runs
-	relookAt     time.Time // time of the scheduled listing; zero: none
-	cancelRelook context.CancelFunc
+	relooks   int   // number of scheduled listings
+	relisting bool  // a scheduled listing runs
+	relook    timer // for the scheduled listing
 
 	check  check                    // of what is served with the source
 	wrong  map[content.Input]string // what is wrong with contents, by two consecutive listings
@@ -56,14 +55,6 @@ func (ls *lister) startListing(again bool) {
 	ls.beginListing(again, false)
 }
 
-// startCheck compares what is served with the source, unless a listing runs: another one follows then. New versions are not looked for, as
-// nobody has asked for that.
-func (ls *lister) startCheck() {
-	if !ls.listing {
-		ls.beginListing(true, true)
-	}
-}
-
 // beginListing begins a listing; again and only are those of a question.
 func (ls *lister) beginListing(again, only bool) {
 	ls.listing = true
@@ -77,7 +68,7 @@ func (ls *lister) beginListing(again, only bool) {
 	ls.db.bg.work(func() message {
 		l := ls.ask(timeout, q)
 		l.checked, l.asked = checked, asked
-		return l
+		return func() { ls.listed(l) }
 	})
 }
 
@@ -143,18 +134,19 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// tell implements message.
-func (l listing) tell(d *db) {
-	d.lister.listing, d.lister.relisting = false, false
-	first, before := d.facts.Source == version.Unasked, d.lister.last
+// listed takes the answer.
+func (ls *lister) listed(l listing) {
+	d := ls.db
+	ls.listing, ls.relisting = false, false
+	first, before := d.facts.Source == version.Unasked, ls.last
 	floor := d.facts.Floor()
-	same := slices.Equal(l.After(floor), d.lister.last.After(floor)) && slices.Equal(l.Unknown, d.lister.last.Unknown)
+	same := slices.Equal(l.After(floor), before.After(floor)) && slices.Equal(l.Unknown, before.Unknown)
 	if l.err == nil {
 		d.followPin(l.Pin)
 		same = same && d.allowed().Equal(d.facts.Pin)
 	}
-	d.lister.takeListing(l)
-	d.lister.countFailure(l.err)
+	ls.takeListing(l)
+	ls.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		if first || !l.again {
@@ -162,20 +154,20 @@ func (l listing) tell(d *db) {
 			d.facts.DeleteAgain()
 		}
 		d.facts.Pin, d.facts.Keep = d.allowed(), d.keep()
-		d.lister.list(l.Inputs, l.Unknown)
+		ls.list(l.Inputs, l.Unknown)
 		d.keeper.lookAtAll() // which the pin may excuse
 	case l.err != nil:
-		d.lister.unreadable()
+		ls.unreadable()
 	}
 	if l.err == nil {
-		d.lister.reportWrong(before, l.Listing)
+		ls.reportWrong(before, l.Listing)
 	}
 	if l.checked {
-		d.lister.check.asked = l.asked
-		d.lister.checkLater()
+		ls.check.asked = l.asked
+		ls.checkLater()
 	}
-	retries := d.lister.due
-	d.lister.due = nil
+	retries := ls.due
+	ls.due = nil
 	for _, in := range retries {
 		if r := d.records[in]; r != nil {
 			r.reloaded = nil
@@ -183,14 +175,12 @@ func (l listing) tell(d *db) {
 			d.decide()
 		}
 	}
-	if d.lister.again {
-		d.lister.again = false
-		d.lister.startListing(false)
+	if ls.again {
+		ls.again = false
+		ls.startListing(false)
 	}
-	if d.lister.checking() {
-		d.lister.startCheck()
-	}
-	d.lister.lookAtOthers()
+	ls.checkIfDue()
+	ls.lookAtOthers()
 }
 
 // list takes the inputs in the source into the facts. Those that failed before a restart are not tried before they are due.
@@ -243,33 +233,21 @@ func (ls *lister) takeListing(l listing) {
 		ls.db.memory.state.Marked = true
 		ls.db.memory.saveSoon()
 	}
-	if l.Next.IsZero() || ls.relooking() && !l.Next.Before(ls.relookAt) {
+	scheduled := !ls.relook.due.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
 		return
 	}
-	if ls.relooking() {
-		ls.cancelRelook() // the new one is earlier
-	} else {
+	if !scheduled {
 		ls.relooks++
 	}
-	ls.relookAt, ls.cancelRelook = l.Next, ls.db.bg.tellAt(l.Next, relook{l.Next})
+	ls.relook.set(&ls.db.bg, l.Next, ls.lookAgain)
 }
 
-// relooking reports whether another listing is scheduled.
-func (ls *lister) relooking() bool { return !ls.relookAt.IsZero() }
-
-// A relook reports that a scheduled listing is due.
-type relook struct{ at time.Time }
-
-// tell implements message.
-func (r relook) tell(d *db) {
-	if !r.at.Equal(d.lister.relookAt) {
-		return // replaced by an earlier one
-	}
-	d.lister.cancelRelook()
-	d.lister.relookAt = time.Time{}
-	if d.facts.Source != version.Gone {
-		d.lister.relisting = true
-		d.lister.startListing(true)
+// lookAgain begins a listing that was scheduled.
+func (ls *lister) lookAgain() {
+	if ls.db.facts.Source != version.Gone {
+		ls.relisting = true
+		ls.startListing(true)
 	}
 }
 
@@ -322,7 +300,7 @@ func (ls *lister) tried() bool {
 	if !read && ls.unlistable >= passingAttempts {
 		return true
 	}
-	if (ls.relooking() || ls.relisting) && ls.relooks < passingAttempts {
+	if (!ls.relook.due.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
 		return false
 	}
 	for _, in := range ls.db.facts.Listed {

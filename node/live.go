@@ -35,19 +35,23 @@ type live struct {
 	unlisted bool            // list is not what the store lists
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
-	// have been withdrawn. returning reports whether a timer to advertise some of them again is running.
+	// have been withdrawn. returning is the timer to advertise some of them again.
 	damaged   map[int]bool
-	returning bool
+	returning timer
 
-	retirement *retirement // nil unless retired
+	retirement timer // set while it is retired
 
 	judged judged // by the gate
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
-	waiting  bool              // a timer for the first of them is running
+	release  timer             // for the first of them
 }
 
-func (k *keeper) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
+func (k *keeper) newLive(m store.Manifest, f version.Following) (*live, error) {
+	partitioner, err := shard.ParsePartitioner(m.Partitioner)
+	if err != nil {
+		return nil, err
+	}
 	l := &live{
 		v: version.New(version.Info{
 			DB: k.db.name, Content: m.Content(), Partitions: m.Partitions, Partitioner: partitioner,
@@ -63,7 +67,7 @@ func (k *keeper) newLive(m store.Manifest, partitioner shard.Partitioner, f vers
 		released:  make(map[int]time.Time),
 	}
 	l.v.Withhold(true) // until it is judged
-	return l
+	return l, nil
 }
 
 // content returns what the version's blocks are made from, and in its input.
@@ -194,11 +198,10 @@ func (k *keeper) openLocal(in content.Input, f version.Following) (*live, error)
 	if err != nil {
 		return nil, err
 	}
-	partitioner, err := shard.ParsePartitioner(dir.Manifest().Partitioner)
+	l, err := k.newLive(dir.Manifest(), f)
 	if err != nil {
 		return nil, err
 	}
-	l := k.newLive(dir.Manifest(), partitioner, f)
 	if k.openBlocks(l) {
 		return l, nil
 	}
@@ -222,11 +225,7 @@ func (k *keeper) openRemote(ctx context.Context, in content.Input, f version.Fol
 	if !k.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
 		return nil, nil
 	}
-	partitioner, err := shard.ParsePartitioner(m.Partitioner)
-	if err != nil {
-		return nil, err
-	}
-	return k.newLive(m, partitioner, f), nil
+	return k.newLive(m, f)
 }
 
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of

@@ -26,7 +26,7 @@ type memory struct {
 	db      *db
 	state   store.State
 	unsaved int          // number of consecutive failed attempts to write it
-	saveDue bool         // another attempt is scheduled
+	again   timer        // for another attempt
 	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
 }
 
@@ -177,9 +177,8 @@ func (mem *memory) save() error {
 		mem.unsaved = 0
 		return nil
 	}
-	if mem.unsaved++; !mem.saveDue {
-		mem.saveDue = true
-		mem.db.bg.tellAfter(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff), saveAgain{})
+	if mem.unsaved++; mem.again.due.IsZero() {
+		mem.again.set(&mem.db.bg, time.Now().Add(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff)), mem.saveAgain)
 	}
 	return err
 }
@@ -191,17 +190,13 @@ func (mem *memory) saveSoon() {
 	}
 }
 
-// saveAgain reports that another attempt to write the memory is due.
-type saveAgain struct{}
-
-// tell implements message.
-func (saveAgain) tell(d *db) {
-	d.memory.saveDue = false
-	if d.facts.Unrecorded {
-		d.memory.switchAgain()
+// saveAgain writes the memory again, after a switch that could not be written.
+func (mem *memory) saveAgain() {
+	if mem.db.facts.Unrecorded {
+		mem.switchAgain()
 	}
-	if !d.memory.saveDue { // no switch has failed again
-		_ = d.memory.save() // the error was logged when it came first
+	if mem.again.due.IsZero() { // no switch has failed again
+		_ = mem.save() // the error was logged when it came first
 	}
 }
 

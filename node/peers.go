@@ -57,18 +57,15 @@ func (n *Node) followServing(ctx context.Context) {
 		serving := n.askServing(ctx)
 		for _, d := range idle {
 			latest, _ := transfer.Latest(serving, d.name)
-			d.bg.send(elsewhere{latest})
+			d.bg.send(func() { d.takeLatest(latest) })
 		}
 	}
 }
 
-// elsewhere is what most other nodes serve.
-type elsewhere struct{ content.Content }
-
-// tell implements message.
-func (e elsewhere) tell(d *db) {
+// takeLatest takes what most other nodes serve, if nothing is served here.
+func (d *db) takeLatest(c content.Content) {
 	if d.facts.Current.Name == "" {
-		d.take(e.Content)
+		d.take(c)
 		d.decide()
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"sequins/observe/status"
-	"sequins/version"
-	"sequins/version/discovery"
 	"sequins/version/pin"
 )
 
@@ -48,7 +46,7 @@ func (d *db) endPin() {
 }
 
 // allowed returns what the pin says now.
-func (d *db) allowed() version.Pin { return discovery.Allowed(d.pin, time.Now()) }
+func (d *db) allowed() pin.File { return d.pin.At(time.Now()) }
 
 // keep returns how many versions stay on the disk and open.
 func (d *db) keep() int {
@@ -61,7 +59,7 @@ func (d *db) keep() int {
 // pinStatus returns the pin for the status; nil if there is none.
 func (d *db) pinStatus() *status.Pin {
 	p, f := d.allowed(), d.pin
-	if p.Version == "" && len(p.Excluded) == 0 && len(p.Approved) == 0 {
+	if p.Version == "" && len(p.Exclude) == 0 && len(p.Approve) == 0 {
 		return nil
 	}
 	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, By: f.By, Until: f.Until, Reasons: f.Reasons}

@@ -54,11 +54,14 @@ func (k *keeper) dropReleased(l *live, now time.Time) {
 			next = left
 		}
 	}
-	if next < 0 || l.waiting {
+	if next < 0 || !l.release.due.IsZero() {
 		return
 	}
-	l.waiting = true
-	k.db.bg.tellAfter(next, releaseDue{l})
+	l.release.set(&k.db.bg, now.Add(next), func() {
+		if k.live[l.in()] == l {
+			k.releaseSurplus(l.in())
+		}
+	})
 }
 
 // drop deletes a block. Running reads of it continue.
@@ -73,16 +76,5 @@ func (k *keeper) drop(l *live, p int) {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		k.db.log.Error("a block that is not needed any more cannot be removed", "version", l.in().Name, "partition", p, "error", err)
-	}
-}
-
-// releaseDue reports that released partitions of a version may be deleted.
-type releaseDue struct{ l *live }
-
-// tell implements message.
-func (r releaseDue) tell(d *db) {
-	r.l.waiting = false
-	if d.keeper.live[r.l.in()] == r.l {
-		d.keeper.releaseSurplus(r.l.in())
 	}
 }

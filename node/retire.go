@@ -17,44 +17,25 @@ const (
 	maxLingersOfSecret = 24
 )
 
-// A retirement is the wait for the last requests of a retired version.
-type retirement struct {
-	in     content.Input
-	cancel context.CancelFunc
-}
-
-// tell implements message. It ends the wait.
-func (r *retirement) tell(d *db) {
-	if l := d.keeper.live[r.in]; l != nil && l.retirement == r {
-		d.facts.HasIdled(r.in)
-		d.decide()
-	}
-}
-
 // retire waits until a version has had no request for long enough.
 func (k *keeper) retire(in content.Input) {
 	k.db.set.Retire(in)
 	l, began := k.live[in], time.Now()
-	ctx, cancel := context.WithCancel(k.db.bg.ctx)
-	l.retirement = &retirement{in, cancel}
-	r, v := l.retirement, l.v
-	k.db.bg.work(func() message {
-		defer cancel()
-		for {
-			wait := min(k.linger()-v.Idle(), k.maxLinger()-time.Since(began))
-			if wait <= 0 || sleep.For(ctx, wait) != nil {
-				return r
-			}
+	wait := func(ctx context.Context) {
+		for wait := k.linger(); wait > 0 && sleep.For(ctx, wait) == nil; {
+			wait = min(k.linger()-l.v.Idle(), k.maxLinger()-time.Since(began))
 		}
+	}
+	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() {
+		k.db.facts.HasIdled(in)
+		k.db.decide()
 	})
 }
 
 // revive ends the retirement of a version.
 func (k *keeper) revive(in content.Input) {
 	k.db.set.Revive(in)
-	l := k.live[in]
-	l.retirement.cancel()
-	l.retirement = nil
+	k.live[in].retirement.stop()
 }
 
 func (k *keeper) maxLinger() time.Duration {
@@ -71,18 +52,16 @@ func (k *keeper) linger() time.Duration {
 // startClosing removes a version from the set, and closes it after its last reader.
 func (k *keeper) startClosing(in content.Input) {
 	v := k.db.set.Remove(in)
+	k.live[in].retirement.stop()
 	k.live[in].Withdraw()
 	delete(k.live, in)
-	k.closeLater(v, func() { k.db.bg.send(closed{in}) })
+	k.closeLater(v, func() { k.db.bg.send(func() { k.closed(in) }) })
 }
 
-// closed reports that the last reader of a version that is removed has released it.
-type closed struct{ in content.Input }
-
-// tell implements message.
-func (m closed) tell(d *db) {
-	d.facts.HasClosed(m.in)
-	d.decide()
+// closed records that the last reader of a version that is removed has released it.
+func (k *keeper) closed(in content.Input) {
+	k.db.facts.HasClosed(in)
+	k.db.decide()
 }
 
 // closeLater closes a version that is not in the set, and then calls done. Readers may take as long as

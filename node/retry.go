@@ -19,11 +19,11 @@ const faultyPause = time.Hour
 
 // retries are the failed attempts for an input.
 type retries struct {
-	failed  int                // consecutive failures
-	last    time.Time          // time of the last failure
-	outcome string             // of that, see load.Outcome
-	next    time.Time          // time of the next attempt
-	cancel  context.CancelFunc // cancels that; nil if none was scheduled
+	failed  int       // consecutive failures
+	last    time.Time // time of the last failure
+	outcome string    // of that, see load.Outcome
+	next    time.Time // time of the next attempt
+	timer   timer     // for that
 	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last
 	// one failed for lack of them.
 	needs int64
@@ -33,13 +33,6 @@ type retries struct {
 // String describes when the next attempt follows.
 func (r *retries) String() string {
 	return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
-}
-
-// stop cancels the scheduled attempt.
-func (r *retries) stop() {
-	if r.cancel != nil {
-		r.cancel()
-	}
 }
 
 // lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if
@@ -105,17 +98,11 @@ func (lo *loads) planRetry(old, v version.Entry) {
 	}
 	lo.db.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: lo.db.memory.failsBy()})
 	lo.db.memory.saveSoon()
-	r.stop()
-	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
-	r.cancel = cancel
 	needs := r.needs
 	if !r.short {
 		needs = 0
 	}
-	lo.db.bg.work(func() message {
-		lo.pauseForRoom(ctx, v.Name, wait, needs)
-		return retry{v.Input, ctx}
-	})
+	r.timer.after(&lo.db.bg, r.next, func(ctx context.Context) { lo.pauseForRoom(ctx, v.Name, wait, needs) }, func() { lo.retry(v.Input) })
 }
 
 // remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
@@ -139,7 +126,7 @@ const roomPeriod = 2 * time.Second
 // always passes, so that a disk whose free space goes up and down does not cause many attempts.
 func (lo *loads) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
 	if needs == 0 {
-		_ = sleep.For(ctx, wait) // its end is that of retry.ctx
+		_ = sleep.For(ctx, wait)
 		return
 	}
 	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
@@ -151,19 +138,10 @@ func (lo *loads) pauseForRoom(ctx context.Context, name string, wait time.Durati
 	}
 }
 
-// A retry reports that a retry is due, unless ctx has ended.
-type retry struct {
-	in  content.Input
-	ctx context.Context //nolint:containedctx // it belongs to the message
-}
-
-// tell implements message. It lists the versions first, because the failed one may be incomplete or
-// gone.
-func (r retry) tell(d *db) {
-	if r.ctx.Err() == nil {
-		d.lister.due = append(d.lister.due, r.in)
-		d.lister.startListing(true)
-	}
+// retry tries a version again. It lists the versions first, because the failed one may be incomplete or gone.
+func (lo *loads) retry(in content.Input) {
+	lo.db.lister.due = append(lo.db.lister.due, in)
+	lo.db.lister.startListing(true)
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.

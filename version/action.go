@@ -55,8 +55,8 @@ func (a Action) String() string {
 	return a.Op.String() + " " + a.Input.Name
 }
 
-// Do records that an action is being carried out, so that Decide does not order it again.
-func (f *Facts) Do(a Action) {
+// do records that an action is being carried out, so that Decide does not order it again.
+func (f *Facts) do(a Action) {
 	v := f.Add(a.Input)
 	switch a.Op {
 	case Open:

@@ -6,19 +6,19 @@ import (
 	"sequins/internal/content"
 )
 
-// Decide returns what a node has to do. It is a pure function: the same facts lead to the same decision, before and after a restart, and
-// facts on which the decision has been carried out (Do) lead to none.
-func Decide(f Facts) []Action {
+// Decide returns what a node has to do, and the facts when that is being carried out. It is a pure function: the same facts lead to the same
+// decision, before and after a restart, and those that it returns lead to none.
+func Decide(f Facts) (Facts, []Action) {
 	d := decision{Facts: f.Clone()}
 	if d.Source == Gone {
 		d.removeAll()
-		return d.actions
+		return d.Facts, d.actions
 	}
 	d.open()
 	d.activate()
 	if d.Source == Unasked {
 		d.removeOthers(nil)
-		return d.actions
+		return d.Facts, d.actions
 	}
 	wanted := d.wanted()
 	for _, in := range wanted {
@@ -34,7 +34,7 @@ func Decide(f Facts) []Action {
 		d.load(d.Taken) // again, while newer versions do not wait for it
 	}
 	d.removeOthers(wanted)
-	return d.actions
+	return d.Facts, d.actions
 }
 
 // A decision is the facts as they are when its actions are being carried out.
@@ -43,11 +43,11 @@ type decision struct {
 	actions []Action
 }
 
-func (d *decision) act(op Op, in content.Input) { d.do(Action{Op: op, Input: in}) }
+func (d *decision) act(op Op, in content.Input) { d.order(Action{Op: op, Input: in}) }
 
-func (d *decision) do(a Action) {
+func (d *decision) order(a Action) {
 	d.actions = append(d.actions, a)
-	d.Do(a)
+	d.do(a)
 }
 
 // open opens what has to be opened: what was served and what others serve, then the newest. If it is not known what was served, the newest
@@ -75,7 +75,7 @@ func (d *decision) activate() {
 		return
 	}
 	old := d.Current
-	d.do(Action{Op: Activate, Input: v.Input, Back: v.Name < old.Name})
+	d.order(Action{Op: Activate, Input: v.Input, Back: v.Name < old.Name})
 	if old.Name != "" && !slices.Contains(d.kept(), old) {
 		d.remove(old)
 	}

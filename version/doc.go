@@ -4,7 +4,7 @@
 //
 // The db's goroutine in package node keeps the Facts: what the source lists, what is on the disk, what
 // other nodes hold and serve, what runs, and what it remembers over a restart. After each change of them it asks Decide, a pure
-// function without clock, disk or network, what has to be done, records each Action in the facts (Facts.Do), and carries it out. What comes
+// function without clock, disk or network, what has to be done, keeps the facts that Decide returns, and carries out each Action. What comes
 // of an action is a fact again. So a restart is no case of its own, and facts on which a decision has been carried out
 // lead to no other one: tables and random walks test both. docs/design/DECISION.md says why.
 //

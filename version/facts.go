@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sequins/internal/content"
+	"sequins/version/pin"
 )
 
 // Facts are what a node knows of a database when it decides. A zero Input is none. Served, Former entries, failures, verdicts and
@@ -23,9 +24,9 @@ type Facts struct {
 	// Taken is what other nodes serve. If it is newer than what this node serves, it is loaded before newer versions, so that this node
 	// serves it with them and can compare newer versions with it.
 	Taken content.Input
-	// Pin is what people have decided about the versions, by the last look at the
-	// source, or before a restart.
-	Pin Pin
+	// Pin is what people have decided about the versions (pin.File.At), by the last look at the source, or before a restart. It is the only
+	// reason to go back to an older version, unless what was served before a restart is lost (see Before).
+	Pin pin.File
 	// Keep is how many versions stay on the disk and open, with the active one.
 	Keep int
 	// Source is whether the source has been read. Listed are the inputs in it when it was last read, ascending, one of each name. Versions

@@ -11,7 +11,7 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
-	"sequins/version"
+	"sequins/version/pin"
 )
 
 // What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people
@@ -24,7 +24,7 @@ import (
 const aloneAfter = time.Minute
 
 // compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
-func (o *observer) compare(ctx context.Context, allowed version.Pin) {
+func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	o.found.Wrong, o.found.Differs, o.found.apart = make(map[content.Input]string), make(map[content.Input]string), make(map[content.Input]time.Time)
 	for in, m := range o.Compare {
 		if !allowed.Allows(in.Name) {

@@ -154,7 +154,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	}
 	o.readPin(ctx)
 	o.knowMarker(ctx)
-	allowed := Allowed(o.found.Pin, o.now)
+	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
 			break
@@ -194,6 +194,6 @@ func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
 	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
 	o.found.Inputs, o.found.Next = slices.Clone(q.Last.Inputs), time.Time{}
 	delete(o.found.LeftOut, uncompared)
-	o.compare(ctx, Allowed(q.Pin, o.now))
+	o.compare(ctx, q.Pin.At(o.now))
 	return o.found
 }
