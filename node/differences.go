@@ -62,12 +62,12 @@ func (ls *lister) reportWrong(before, now discovery.Listing) {
 	}
 }
 
-// divergence describes a current version whose files have changed.
-func (d *db) divergence(shown *view, v versionView) string {
+// divergence describes a current version whose files have changed; "" if they have not.
+func (d *db) divergence(shown *view, v *versionView) string {
 	text := v.differs
 	for _, other := range shown.versions {
 		switch {
-		case other.Name != v.Name || other.Input == v.Input:
+		case text == "" || other.Name != v.Name || other.Input == v.Input:
 		case other.Failure.Reason != "":
 			text += "; that has failed: " + other.Failure.Reason
 		case other.Verdict == version.Held:
@@ -81,8 +81,8 @@ func (d *db) divergence(shown *view, v versionView) string {
 func (n *Node) divergences() (problems []string) {
 	for _, d := range *n.catalog.Load() {
 		shown := d.view.Load()
-		for _, v := range shown.versions {
-			switch {
+		for i := range shown.versions {
+			switch v := &shown.versions[i]; {
 			case v.differs != "":
 				problems = append(problems, d.divergence(shown, v))
 			case v.wrong != "":

@@ -247,7 +247,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.absences.Unseen(name) || f.health.IsFailing(name):
+		case found.full || f.health.Unseen(name) || f.health.IsFailing(name):
 			f.present(d)
 			wake(d.followed.refresh)
 		}
@@ -261,25 +261,25 @@ func (f *follower) update(ctx context.Context, found databases) {
 		}
 		wake(d.followed.unlisted)
 		if !sure && !d.followed.leaving {
-			f.absences.Unsure(name, timeout, d.log)
+			f.health.Unsure(name, timeout, d.log)
 			continue
 		}
 		if !d.followed.leaving && d.isEmpty() {
 			d.followed.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		}
-		if d.followed.leaving || f.absences.Missing(name, d.view.Load().absent, timeout, d.log) {
+		if d.followed.leaving || f.health.Missing(name, d.view.Load().absent, timeout, d.log) {
 			f.remove(d)
 			continue
 		}
-		d.setAbsent(f.absences.Since(name))
+		d.setAbsent(f.health.AbsentSince(name))
 	}
 	f.publish()
 }
 
 // present records that the source lists a db.
 func (n *Node) present(d *db) {
-	n.absences.Present(d.name, d.log)
+	n.health.Present(d.name, d.log)
 	d.setAbsent(time.Time{})
 }
 
@@ -302,7 +302,7 @@ func (d *db) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.read || v.tried) && !v.served
+	return (v.read() || v.tried) && !v.served()
 }
 
 // remove starts or retries the removal of a db that is not in the source any more.
@@ -318,7 +318,6 @@ func (f *follower) remove(d *db) {
 // forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
-	f.absences.Forget(d.name)
 	f.o.Metrics.Forget(d.name)
 	f.health.Forget(d.name)
 	f.success.Delete(d.name)
@@ -374,7 +373,7 @@ func (n *Node) databases(ctx context.Context, timeout time.Duration, served []st
 func (n *Node) served() []string {
 	var names []string
 	for name, d := range n.dbs {
-		if !d.followed.leaving && d.view.Load().served {
+		if !d.followed.leaving && d.view.Load().served() {
 			names = append(names, name)
 		}
 	}

@@ -56,10 +56,8 @@ type Node struct {
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 	health  *discovery.Health
-	// absences belong to start, and then to follow.
-	absences *discovery.Absences
-	success  sync.Map // names of dbs with a version that has _SUCCESS
-	started  time.Time
+	success sync.Map // names of dbs with a version that has _SUCCESS
+	started time.Time
 
 	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
 	resettled   chan struct{}                       // the settings of this node may have changed
@@ -115,7 +113,6 @@ func New(o Options) (*Node, error) {
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health = discovery.NewHealth()
-	n.absences = discovery.NewAbsences(n.health)
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()

@@ -46,7 +46,7 @@ func (n *Node) followServing(ctx context.Context) {
 		}
 		var idle []*db
 		for _, d := range *n.catalog.Load() {
-			if d.view.Load().current.Name == "" {
+			if d.view.Load().facts.Current.Name == "" {
 				idle = append(idle, d)
 			}
 		}
