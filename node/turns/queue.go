@@ -18,11 +18,6 @@ type Terms struct {
 	Windows  Windows
 }
 
-// Equal reports whether t and o are the same.
-func (t Terms) Equal(o Terms) bool {
-	return t.Retry == o.Retry && t.Priority == o.Priority && t.Windows.Equal(o.Windows)
-}
-
 // A Queue hands out places to turns. It is safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex
@@ -68,7 +63,7 @@ func (t *Turn) Set(terms Terms) {
 		q.entered++
 		t.number, t.state = q.entered, waiting
 	case waiting:
-		if terms.Equal(t.terms) {
+		if terms.Retry == t.terms.Retry && terms.Priority == t.terms.Priority && terms.Windows.text == t.terms.Windows.text {
 			return
 		}
 		q.remove(t)
@@ -127,8 +122,7 @@ func (q *Queue) remove(t *Turn) {
 	}
 }
 
-// decide hands out the free places, and sets the timer for the next window if a turn waits for one and there is a place for it.
-// q.mu is held.
+// decide hands out the free places, and sets the timer for the next window if a turn waits for one and there is a place for it. q.mu is held.
 func (q *Queue) decide() {
 	if q.timer != nil {
 		q.timer.Stop()
