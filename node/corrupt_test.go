@@ -212,8 +212,9 @@ func TestReportOfAPredecessor(t *testing.T) {
 			return nil
 		})
 		expect.NoError(t, err)
-		fresh, err := d.keeper.openLocal(in, d.keeper.live[in].Following)
-		if err != nil || fresh == nil {
+		old := d.keeper.live[in]
+		fresh, err := d.keeper.newLive(old.manifest, old.Following)
+		if err != nil || !d.keeper.openBlocks(fresh) {
 			t.Errorf("opening it again: %v", err)
 			return
 		}

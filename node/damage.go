@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/human"
 	"sequins/version"
 )
 
@@ -56,9 +57,8 @@ func (k *keeper) setAside(in content.Input, partition int) {
 	k.see(l)
 }
 
-// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
-// other nodes do not give up good ones for it. A partition that no other node holds is advertised: what can still be
-// read of it, others can only read here.
+// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and other nodes do not give up
+// good ones for it. A partition that no other node holds is advertised: what can still be read of it, others can only read here.
 func (k *keeper) withdrawDamaged(l *live) {
 	for p, withdrawn := range l.damaged {
 		switch held := l.Replicas(p) > 0; {
@@ -80,4 +80,25 @@ func (k *keeper) returnDamaged(l *live) {
 			l.Advertise(p)
 		}
 	}
+}
+
+// logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
+// once, as while nodes start, some may be missing.
+func (k *keeper) logLost() {
+	l := k.live[k.db.facts.Current]
+	if l == nil || !k.seenWhole {
+		return
+	}
+	missing := l.Missing(l.v.Held(), 1)
+	before := k.lost
+	if k.lost = human.Ranges(missing); k.lost == before {
+		return
+	}
+	log := k.db.log.With("version", l.in().Name)
+	if len(missing) == 0 {
+		log.Info("all partitions are on some node again")
+		return
+	}
+	log.Error("partitions are on no node that is known: requests for their keys fail, unless the nodes that held them last still answer",
+		"partitions", k.lost, "count", len(missing))
 }

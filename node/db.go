@@ -1,14 +1,17 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"sequins/internal/content"
+	"sequins/load"
 	"sequins/node/events"
 	"sequins/store"
 	"sequins/version"
@@ -34,6 +37,7 @@ type db struct {
 	bg       background // work outside of the goroutine
 	followed followed   // what the node's follower of the source shares with this db
 
+	marked  atomic.Bool // a version has _SUCCESS
 	facts   version.Facts
 	noted   version.Facts             // the facts at the last note
 	records map[content.Input]*record // of each entry of facts
@@ -75,7 +79,6 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
 	d.loads.running, d.loads.supersets = make(map[content.Input]*loading), make(map[content.Input]store.Manifest)
 	d.keeper.live = make(map[content.Input]*live)
-	d.memory.absent.Store(unknownAbsence)
 	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
 	d.view.Store(&view{})
@@ -109,6 +112,16 @@ func (d *db) run(ctx context.Context, listed bool) {
 	}
 }
 
+// options returns the settings of the database.
+func (d *db) options() DB { return d.node.reloadable.Load().DB(d.name) }
+
+// loadOptions returns the options for a new load. Like options, it may be called by any goroutine.
+func (d *db) loadOptions() load.Options {
+	o := d.options()
+	o.Load.RequireSuccess = o.Load.RequireSuccess || o.AutoSuccess && d.marked.Load()
+	return o.Load
+}
+
 // begin opens the versions on disk, and what other nodes serve.
 func (d *db) begin() {
 	defer d.publish()
@@ -116,8 +129,8 @@ func (d *db) begin() {
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
-	d.judge.rules = d.node.rules(d.name)
-	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.keep()
+	d.judge.rules = d.options().Gate
+	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
 	former := d.memory.remember(local)
 	d.take(d.node.servedElsewhere(d.bg.ctx, d.name))
 	d.facts.Start(local, former)
@@ -286,4 +299,72 @@ func (d *db) close() error {
 	}
 	d.bg.closing.Wait()
 	return errors.Join(errs...)
+}
+
+// carryOut executes an action that the facts say is being carried out.
+func (d *db) carryOut(a version.Action) {
+	switch a.Op {
+	case version.Open:
+		d.keeper.open(a.Input)
+	case version.Load:
+		d.loads.startLoad(a.Input)
+	case version.Activate:
+		d.activate(a.Input, a.Back)
+	case version.Cancel:
+		d.loads.running[a.Input].cancel()
+	case version.Retire:
+		d.keeper.retire(a.Input)
+	case version.Revive:
+		d.keeper.revive(a.Input)
+	case version.Close:
+		d.keeper.startClosing(a.Input)
+	case version.Delete:
+		d.bg.work(func() message {
+			err := d.node.o.Store.Remove(d.name, a.Input)
+			return func() { d.deleted(a.Input, err) }
+		})
+	case version.Forget: // see note
+	}
+}
+
+func (d *db) activate(in content.Input, back bool) {
+	old, activate := d.set.Current(), d.set.Activate
+	if back {
+		activate = d.set.GoBack
+	}
+	if err := activate(in); err != nil {
+		d.log.Error("bug: version cannot be activated", "version", in.Name, "error", err)
+		return
+	}
+	if v, _ := d.facts.Entry(in); v.Complete && d.loads.running[in] != nil {
+		d.loads.reportLoaded(in, d.loads.running[in])
+	}
+	l := d.keeper.live[in]
+	l.Switched()
+	d.judge.waitAnew()
+	d.judge.report(l)
+	d.lister.checkSwitched(in.Name)
+	d.keeper.keepManifest(l)
+	f := d.records[in]
+	f.activeAt = time.Now()
+	after := f.activeAt.Sub(f.found)
+	d.node.o.Metrics.Statsd.Active(d.name, in.Name, after)
+	if old.Name == "" && in == d.facts.Served {
+		d.log.Info("version active", "version", in.Name)
+		return
+	}
+	d.events.Active(in.Name, old.Name, after)
+	if back {
+		d.events.RolledBack(in.Name, old.Name, cmp.Or(d.pin.Reasons[old.Name], d.pin.Reasons[in.Name]))
+	}
+}
+
+// deleted records that the files of a version were deleted, or could not be.
+func (d *db) deleted(in content.Input, err error) {
+	reason := ""
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		reason = err.Error()
+	}
+	d.facts.Deleted(in, reason)
+	d.decide()
 }

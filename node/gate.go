@@ -31,21 +31,18 @@ type judged struct {
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
 const measureRetry = 5 * time.Second
 
-// rules returns the rules of a database.
-func (n *Node) rules(db string) gate.Rules {
-	if rules := n.reloadable.Load().Gate; rules != nil {
-		return rules(db)
-	}
-	return gate.Rules{}
-}
-
 // followRules takes over rules that have changed. What was judged by the others is judged again.
 func (j *judge) followRules() {
-	if rules := j.db.node.rules(j.db.name); rules.Fingerprint() != j.rules.Fingerprint() {
+	if rules := j.db.options().Gate; rules.Fingerprint() != j.rules.Fingerprint() {
 		j.rules = rules
-		for _, l := range j.db.keeper.live {
-			l.judged.waitUntil = time.Time{}
-		}
+		j.waitAnew()
+	}
+}
+
+// waitAnew lets verdicts wait again, as they are made from something else from now on.
+func (j *judge) waitAnew() {
+	for _, l := range j.db.keeper.live {
+		l.judged.waitUntil = time.Time{}
 	}
 }
 

@@ -45,8 +45,7 @@ type lister struct {
 	others map[content.Input]string // what else other nodes held at the last comparison with the source
 }
 
-// startListing lists the versions in the background. If a listing is running, another one follows,
-// because the running one may have begun too early.
+// startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
 func (ls *lister) startListing(again bool) {
 	if ls.listing { // for something else, maybe
 		ls.again = true
@@ -153,7 +152,7 @@ func (ls *lister) listed(l listing) {
 			d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 			d.facts.DeleteAgain()
 		}
-		d.facts.Pin, d.facts.Keep = d.allowed(), d.keep()
+		d.facts.Pin, d.facts.Keep = d.allowed(), d.options().KeepVersions
 		ls.list(l.Inputs, l.Unknown)
 		d.keeper.lookAtAll() // which the pin may excuse
 	case l.err != nil:
@@ -203,8 +202,7 @@ func (ls *lister) unreadable() {
 	ls.db.endPin()
 }
 
-// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not
-// count against the db.
+// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not count against the db.
 func (ls *lister) countFailure(err error) {
 	switch {
 	case err == nil:
@@ -251,8 +249,7 @@ func (ls *lister) lookAgain() {
 	}
 }
 
-// ask lists the newest versions. The timeout includes the wait for a slot,
-// which limits how long all databases together wait for a hanging source.
+// ask lists the newest versions. The timeout includes the wait for a slot, which limits how long all databases together wait for a hanging source.
 func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 	l := listing{again: q.Again}
 	ctx, cancel := context.WithTimeout(ls.db.bg.ctx, timeout)
@@ -274,14 +271,13 @@ func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 
 // existing finds the newest complete versions in the source.
 func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery.Listing, error) {
-	r := ls.db.node.reloadable.Load()
-	options := ls.db.node.loadOptions(ls.db.name)
+	options := ls.db.loadOptions()
 	found, err := discovery.Finder{
-		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: r.Settle,
-		Require: options.RequireSuccess, Auto: r.AutoSuccess(ls.db.name), Input: options.Input, Begun: ls.hasBegunBefore,
+		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: ls.db.node.reloadable.Load().Settle,
+		Require: options.RequireSuccess, Auto: ls.db.options().AutoSuccess, Input: options.Input, Begun: ls.hasBegunBefore,
 	}.Find(ctx, q)
 	if found.Marked {
-		ls.db.node.success.Store(ls.db.name, true)
+		ls.db.marked.Store(true)
 	}
 	return found, err
 }
@@ -306,7 +302,7 @@ func (ls *lister) tried() bool {
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Failure.Reason == "" || passing && v.Failure.Attempts < passingAttempts {
+		if v.Failure.Reason == "" || passing && ls.db.records[in].retries.failed < passingAttempts {
 			return false
 		}
 	}

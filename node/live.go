@@ -128,21 +128,16 @@ func (k *keeper) replicated(f version.Following, held []bool) bool {
 	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
 }
 
-// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together.
-// Later updates arrive asynchronously.
+// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// open adds a version to the set if it can be read without a load: because there are local blocks, or
-// because other nodes hold it.
+// open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it.
 func (k *keeper) open(in content.Input) {
 	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.db.followBy)
 	defer cancel()
 	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
 	k.db.records[in].following = f
-	l, err := k.openLocal(in, f)
-	if err == nil && l == nil {
-		l, err = k.openRemote(ctx, in, f)
-	}
+	l, err := k.openLive(ctx, in, f)
 	if err != nil {
 		k.db.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
 	}
@@ -189,43 +184,31 @@ func (l *live) tell() {
 	}
 }
 
-// openLocal opens the valid blocks of a version; nil if there are none.
-func (k *keeper) openLocal(in content.Input, f version.Following) (*live, error) {
+// openLive returns a version that can be read without a load, nil if there is none: it has local blocks, or other nodes hold every partition or, if the
+// manifest is in the store, at least one.
+func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Following) (*live, error) {
+	var m store.Manifest
 	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	stored := err == nil
+	if stored {
+		m = dir.Manifest()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	l, err := k.newLive(dir.Manifest(), f)
-	if err != nil {
-		return nil, err
-	}
-	if k.openBlocks(l) {
-		return l, nil
-	}
-	k.closeLater(l.v, func() {})
-	return nil, nil
-}
-
-// openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
-// or, if the manifest is in the store, at least one.
-func (k *keeper) openRemote(ctx context.Context, in content.Input, f version.Following) (*live, error) {
-	m, stored := store.Manifest{}, false
-	if dir, err := k.db.node.o.Store.Dir(k.db.name, in); err == nil {
-		m, stored = dir.Manifest(), true
 	} else if found := k.db.loads.manifestElsewhere(ctx, f, in); found != nil {
 		m = *found
 	} else {
 		return nil, nil
 	}
-	held := make([]bool, m.Partitions)
-	f.SetDivision(m.Content().Division, held)
-	if !k.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
-		return nil, nil
+	l, err := k.newLive(m, f)
+	if err != nil || stored && k.openBlocks(l) {
+		return l, err
 	}
-	return k.newLive(m, f)
+	l.v.SetDivision()
+	held := l.v.Held()
+	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
+		return l, nil
+	}
+	return nil, nil
 }
 
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
@@ -277,8 +260,7 @@ func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
 	return nil
 }
 
-// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded
-// again.
+// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded again.
 func (k *keeper) unopened(dir *store.Dir, name string, p int, err error) {
 	log := k.db.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)
@@ -356,8 +338,7 @@ func (k *keeper) isWhole() bool {
 	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
 }
 
-// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after
-// a restart, even without the source.
+// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after a restart, even without the source.
 func (k *keeper) keepManifest(l *live) {
 	_, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if errors.Is(err, fs.ErrNotExist) {

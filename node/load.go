@@ -41,7 +41,7 @@ const (
 // A loading is a running load.
 type loading struct {
 	cancel   context.CancelFunc
-	progress atomic.Pointer[load.Snapshot] // nil before the first progress
+	progress atomic.Pointer[load.Snapshot]
 	stage    atomic.Int32
 	ordered  time.Time
 	turn     *turns.Turn
@@ -63,15 +63,9 @@ type loading struct {
 }
 
 // snapshot returns the progress of the load.
-func (l *loading) snapshot() load.Snapshot {
-	if s := l.progress.Load(); s != nil {
-		return *s
-	}
-	return load.Snapshot{}
-}
+func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
-// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when
-// it was ordered.
+// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when it was ordered.
 func (l *loading) outcome() load.Snapshot {
 	s := l.snapshot()
 	if s.Started.IsZero() {
@@ -83,6 +77,7 @@ func (l *loading) outcome() load.Snapshot {
 func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
+	l.progress.Store(new(load.Snapshot))
 	l.copies = lo.db.facts.WasServed(in) || in == lo.db.facts.Taken
 	l.alone = lo.db.records[in].retries.failed >= passingAttempts
 	for other := range lo.supersets {
@@ -191,7 +186,7 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 
 // loadOnce plans a version and loads the missing partitions of this node. It returns the plan.
 func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
-	process, err := lo.db.node.startProcess(ctx, lo.db.name, in, l, refuted)
+	process, err := lo.startProcess(ctx, in, l, refuted)
 	if err != nil {
 		return m, err
 	}
@@ -214,6 +209,18 @@ func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, ref
 		}
 	}
 	return m, lo.loadPlanned(ctx, in, l, m, process)
+}
+
+// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
+func (lo *loads) startProcess(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
+	n, o := lo.db.node, lo.db.loadOptions()
+	if l.workers > 0 {
+		o.Workers = l.workers
+	}
+	if l.known != nil {
+		o = o.PlannedBy(*l.known)
+	}
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: lo.db.name, Input: in, Options: o, Refuted: refuted, MemoryLimit: n.reloadable.Load().LoadMemoryLimit})
 }
 
 // takeSuperset takes the manifest of a content that other nodes serve, and of whose files the source has a part, which l loads. The version is listed as

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"sequins/cluster/transfer"
@@ -16,18 +15,16 @@ import (
 	"sequins/version/pin"
 )
 
-// What a database has to remember over restarts is in its memory (store.State). It is written before a switch, so that a
-// restart does not go back. If that fails, for example on a full disk, the node continues to serve the previous
-// version and retries the switch with growing pauses. Without a previous version, if parts of it can no longer be read, or if the pin
-// does not allow it, the node switches, and retries only the writing.
+// What a database has to remember over restarts is in its memory (store.State). It is written before a switch, so that a restart does not go back. If
+// that fails, for example on a full disk, the node continues to serve the previous version and retries the switch with growing pauses. Without a
+// previous version, if parts of it can no longer be read, or if the pin does not allow it, the node switches, and retries only the writing.
 
 // A memory is what a database has to remember.
 type memory struct {
 	db      *db
 	state   store.State
-	unsaved int          // number of consecutive failed attempts to write it
-	again   timer        // for another attempt
-	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
+	unsaved int   // number of consecutive failed attempts to write it
+	again   timer // for another attempt
 }
 
 // remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
@@ -45,7 +42,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 		mem.db.facts.Served = mem.state.Served.Input
 	}
 	if mem.state.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
-		mem.db.node.success.Store(mem.db.name, true)
+		mem.db.marked.Store(true)
 	}
 	if mem.db.pin, err = pin.Parse([]byte(mem.state.Pin)); err != nil {
 		mem.db.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
@@ -73,7 +70,7 @@ func (mem *memory) rejected() (all []content.Input) {
 func (mem *memory) failAgain() {
 	for _, f := range mem.state.Failures {
 		v, here := mem.db.facts.Entry(f.Input)
-		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Attempts > 0 || v.Work == version.Loading ||
+		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
 			f.Input == mem.db.facts.Taken || mem.db.facts.WasServed(f.Input) {
 			continue
 		}
@@ -82,7 +79,7 @@ func (mem *memory) failAgain() {
 			kind = version.Faulty
 		}
 		mem.db.facts.Add(f.Input)
-		mem.db.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind, Attempts: f.Attempts - 1})
+		mem.db.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind})
 	}
 }
 
@@ -208,23 +205,15 @@ func (mem *memory) switchAgain() {
 	}
 }
 
-// unknownAbsence is the value of db.absent until the follower has listed the databases.
-const unknownAbsence = -1
-
-// keepAbsence writes since when the source lacks the database, which the follower has found.
+// keepAbsence writes since when the source lacks the database, if the databases have been listed.
 func (mem *memory) keepAbsence() {
-	at := mem.absent.Load()
-	if at == unknownAbsence {
+	health := mem.db.node.health
+	since := health.AbsentSince(mem.db.name).UTC().Truncate(time.Second)
+	if since.IsZero() && health.Unseen(mem.db.name) || since.Equal(mem.state.Absent) {
 		return
 	}
-	since := time.Time{}
-	if at != 0 {
-		since = time.Unix(at, 0).UTC()
-	}
-	if !since.Equal(mem.state.Absent) {
-		mem.state.Absent = since
-		mem.saveSoon()
-	}
+	mem.state.Absent = since
+	mem.saveSoon()
 }
 
 // faulty is the kind of failures that are of the version itself.
@@ -262,7 +251,7 @@ func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
 
 // failsBy returns a hash of what a failed load depends on beside its input: the options and the program.
 func (mem *memory) failsBy() string {
-	options, _ := json.Marshal(mem.db.node.loadOptions(mem.db.name)) // it consists of numbers and texts
+	options, _ := json.Marshal(mem.db.loadOptions()) // it consists of numbers and texts
 	return content.Sum(string(options), mem.db.node.o.Build)
 }
 

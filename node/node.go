@@ -17,8 +17,6 @@ import (
 	"sequins/cluster/transfer"
 	"sequins/internal/accept"
 	"sequins/internal/content"
-	"sequins/load"
-	"sequins/load/loadproc"
 	"sequins/node/turns"
 	"sequins/node/upkeep"
 	"sequins/observe/status"
@@ -26,17 +24,14 @@ import (
 	"sequins/reads/diff"
 	"sequins/server"
 	"sequins/server/resp"
-	"sequins/shard"
 	"sequins/version"
 	"sequins/version/discovery"
 )
 
-// releaseTimeout is how long the last readers may take to release their versions after all connections
-// are closed.
+// releaseTimeout is how long the last readers may take to release their versions after all connections are closed.
 const releaseTimeout = 5 * time.Second
 
-// A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for
-// concurrent use.
+// A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for concurrent use.
 type Node struct {
 	o      Options
 	log    *slog.Logger
@@ -56,7 +51,6 @@ type Node struct {
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 	health  *discovery.Health
-	success sync.Map // names of dbs with a version that has _SUCCESS
 	started time.Time
 
 	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
@@ -91,8 +85,7 @@ var (
 	_ reads.Catalog  = (*Node)(nil)
 )
 
-// New returns a node that is not running. It takes over the store and the listeners only if it
-// succeeds.
+// New returns a node that is not running. It takes over the store and the listeners only if it succeeds.
 func New(o Options) (*Node, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -133,9 +126,8 @@ func New(o Options) (*Node, error) {
 	return n, nil
 }
 
-// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have
-// ended: nil after an orderly shutdown. It accepts requests immediately, and answers requests for keys
-// with 503 until the versions on disk are open. It must be called once.
+// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have ended: nil after an orderly shutdown. It
+// accepts requests immediately, and answers requests for keys with 503 until the versions on disk are open. It must be called once.
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -181,8 +173,7 @@ func (n *Node) admit() {
 	close(n.serving)
 }
 
-// listen serves the listeners until shutdown or an error. During the start the server refuses requests
-// for keys.
+// listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
 	secure := n.o.TLS
 	if secure != nil {
@@ -316,14 +307,11 @@ func (n *Node) Apply(r Reloadable) {
 }
 
 func (n *Node) apply(r Reloadable) {
-	if r.Load == nil {
-		r.Load = func(string) load.Options { return load.Options{} }
-	}
-	if r.AutoSuccess == nil {
-		r.AutoSuccess = func(string) bool { return false }
+	if r.DB == nil {
+		r.DB = func(string) DB { return DB{} }
 	}
 	n.reloadable.Store(&r)
-	n.reads.SetContentType(r.ContentType)
+	n.reads.SetContentType(func(db string) string { return r.DB(db).ContentType })
 	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.server.SetDelivery(r.Delivery)
@@ -331,29 +319,6 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 	n.transfer.SetLimits(r.PeerLimits)
 	n.o.Loads.SetReserve(r.MinFreeDisk)
-}
-
-// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
-func (n *Node) startProcess(ctx context.Context, db string, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
-	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
-	if l.workers > 0 {
-		o.Workers = l.workers
-	}
-	if l.known != nil {
-		o = o.PlannedBy(*l.known)
-	}
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Input: in, Options: o, Refuted: refuted, MemoryLimit: limit})
-}
-
-// loadOptions returns the options for a new load.
-func (n *Node) loadOptions(db string) load.Options {
-	r := n.reloadable.Load()
-	o := r.Load(db)
-	if r.AutoSuccess(db) {
-		_, marked := n.success.Load(db)
-		o.RequireSuccess = o.RequireSuccess || marked
-	}
-	return o
 }
 
 // wake sends to a channel with a buffer of one, if it is empty.

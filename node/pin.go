@@ -48,14 +48,6 @@ func (d *db) endPin() {
 // allowed returns what the pin says now.
 func (d *db) allowed() pin.File { return d.pin.At(time.Now()) }
 
-// keep returns how many versions stay on the disk and open.
-func (d *db) keep() int {
-	if keep := d.node.reloadable.Load().KeepVersions; keep != nil {
-		return keep(d.name)
-	}
-	return 1
-}
-
 // pinStatus returns the pin for the status; nil if there is none.
 func (d *db) pinStatus() *status.Pin {
 	p, f := d.allowed(), d.pin

@@ -11,10 +11,9 @@ import (
 	"sequins/store"
 )
 
-// releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately.
-// Nodes that have not seen the new replicas yet, because they are behind or have lost ZooKeeper, still
-// ask this node, so the blocks stay readable for as long as a replaced version, and are deleted then.
-// Partitions that are needed here again are advertised again.
+// releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately. Nodes that have not seen the new replicas yet,
+// because they are behind or have lost ZooKeeper, still ask this node, so the blocks stay readable for as long as a replaced version, and are deleted
+// then. Partitions that are needed here again are advertised again.
 func (k *keeper) releaseSurplus(in content.Input) {
 	l := k.live[in]
 	if l == nil || k.db.loads.running[in] != nil {

@@ -9,9 +9,8 @@ import (
 	"sequins/version"
 )
 
-// The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not
-// leave the version must not keep it forever. Without a peer secret anybody can send such requests, so
-// the limit is lower.
+// The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not leave the version must not keep it forever.
+// Without a peer secret anybody can send such requests, so the limit is lower.
 const (
 	maxLingers         = 2
 	maxLingersOfSecret = 24

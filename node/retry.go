@@ -3,13 +3,16 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/internal/sleep"
+	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
 )
@@ -24,8 +27,7 @@ type retries struct {
 	outcome string    // of that, see load.Outcome
 	next    time.Time // time of the next attempt
 	timer   timer     // for that
-	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last
-	// one failed for lack of them.
+	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last one failed for lack of them.
 	needs int64
 	short bool
 }
@@ -35,9 +37,8 @@ func (r *retries) String() string {
 	return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
 }
 
-// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if
-// both failures are the same fault, although another of the files may have failed first, and "" if its files have
-// changed in between.
+// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if both failures are the same fault,
+// although another of the files may have failed first, and "" if its files have changed in between.
 func (lo *loads) lastReason(old, v version.Entry) string {
 	f := lo.db.records[v.Input]
 	switch {
@@ -60,8 +61,7 @@ func (lo *loads) retryLater(before version.Facts) {
 	}
 }
 
-// lookFurther lists more versions if all listed versions that are newer than the current one have
-// failed: an older one may be good.
+// lookFurther lists more versions if all listed versions that are newer than the current one have failed: an older one may be good.
 func (lo *loads) lookFurther() {
 	for _, in := range lo.db.facts.Listed {
 		if v, _ := lo.db.facts.Entry(in); in != lo.db.facts.Current && in.Name >= lo.db.facts.Current.Name && v.Failure.Reason == "" {
@@ -84,8 +84,15 @@ func (lo *loads) planRetry(old, v version.Entry) {
 	if old.Failure.Reason == "" && time.Since(r.last) > 2*limit {
 		r.failed = 0
 	}
-	r.failed = max(r.failed+1, v.Failure.Attempts) // maybe before a restart
-	wait := lo.remembered(v, sleep.Backoff(r.failed, first, limit))
+	r.failed++
+	i := slices.IndexFunc(lo.db.memory.state.Failures, func(before store.Failure) bool { return before.Input == v.Input && r.last.IsZero() })
+	if i >= 0 { // it has failed before the restart, and not in this process
+		r.failed = max(r.failed, lo.db.memory.state.Failures[i].Attempts)
+	}
+	wait := sleep.Backoff(r.failed, first, limit)
+	if i >= 0 {
+		wait = max(0, min(wait, time.Until(lo.db.memory.state.Failures[i].Next)))
+	}
 	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
@@ -103,20 +110,6 @@ func (lo *loads) planRetry(old, v version.Entry) {
 		needs = 0
 	}
 	r.timer.after(&lo.db.bg, r.next, func(ctx context.Context) { lo.pauseForRoom(ctx, v.Name, wait, needs) }, func() { lo.retry(v.Input) })
-}
-
-// remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
-// restart, if that is sooner than wait.
-func (lo *loads) remembered(v version.Entry, wait time.Duration) time.Duration {
-	if lo.db.records[v.Input].outcome != "" {
-		return wait // it has failed in this process
-	}
-	for _, f := range lo.db.memory.state.Failures {
-		if f.Input == v.Input {
-			return max(0, min(wait, time.Until(f.Next)))
-		}
-	}
-	return wait
 }
 
 // roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
@@ -153,5 +146,40 @@ func (lo *loads) retryAll() {
 	}
 	if len(lo.db.lister.due) > 0 {
 		lo.db.lister.startListing(true)
+	}
+}
+
+// room returns what is known of the disk space for a load of the missing ones of some partitions.
+func (lo *loads) room(l *live, want []int) loadproc.Room {
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].retries.needs}
+	if served := lo.db.keeper.live[lo.db.facts.Current]; served != nil {
+		_, r.Blocks = served.size()
+		r.Source = served.manifest.SourceOf(served.v.Held())
+	}
+	r.Removable = lo.db.facts.Removable(l.in())
+	return r
+}
+
+// noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
+// the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
+func (lo *loads) noteRoom(in content.Input, err error) {
+	r := &lo.db.records[in].retries
+	var room *loadproc.RoomError
+	switch r.short = errors.As(err, &room); {
+	case r.short:
+		r.needs = room.Needs
+	case err == nil:
+		r.needs = 0
+	}
+	l := lo.db.keeper.live[in]
+	if !r.short || room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
+		return
+	}
+	lo.db.keeper.openBlocks(l)
+	l.Withdraw()
+	for p, open := range l.open {
+		if open {
+			lo.db.keeper.drop(l, p)
+		}
 	}
 }

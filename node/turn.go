@@ -65,10 +65,7 @@ func (lo *loads) setTerms() {
 // terms returns when a load may begin. What has failed before comes after what has not. Urgent versions do not wait for the windows, nor do those of which
 // a part is loaded.
 func (lo *loads) terms(in content.Input, l *loading) turns.Terms {
-	var t turns.Terms
-	if of := lo.db.node.reloadable.Load().Turn; of != nil {
-		t = of(lo.db.name)
-	}
+	t := lo.db.options().Turn
 	v, _ := lo.db.facts.Entry(in)
 	t.Retry = v.Failure.Reason != "" && lo.db.records[in].retries.failed > 0
 	if lo.db.facts.Urgent(in) || lo.hasBegun(in, l.following) {

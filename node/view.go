@@ -14,8 +14,7 @@ import (
 	"sequins/version/gate"
 )
 
-// A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe
-// for concurrent use.
+// A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe for concurrent use.
 type view struct {
 	facts      version.Facts
 	versions   []versionView   // of the entries of facts
@@ -62,8 +61,7 @@ func (v *view) served() bool { return v.facts.Current.Name != "" || v.facts.Befo
 // read reports whether its versions were listed at least once.
 func (v *view) read() bool { return v.facts.Source == version.Known }
 
-// passingAttempts is how many failed attempts for a version count as a permanent failure, if the
-// failures may be temporary.
+// passingAttempts is how many failed attempts for a version count as a permanent failure, if the failures may be temporary.
 const passingAttempts = 3
 
 // exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.

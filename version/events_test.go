@@ -37,10 +37,9 @@ func (s state) clone() state {
 
 // A failed input failed before a restart.
 type failed struct {
-	in       content.Input
-	reason   string
-	faulty   bool
-	attempts int
+	in     content.Input
+	reason string
+	faulty bool
 }
 
 type (
@@ -112,13 +111,13 @@ func (e Start) tell(s *state) {
 // failAgain makes versions fail as they did before the restart.
 func (s *state) failAgain() {
 	for _, f := range s.failures {
-		if v, here := s.Entry(f.in); slices.Contains(s.Listed, f.in) && !here || here && v.Failure.Attempts == 0 && f.in != s.Served && f.in != s.Taken {
+		if v, here := s.Entry(f.in); slices.Contains(s.Listed, f.in) && !here || here && v.Failure.Reason == "" && f.in != s.Served && f.in != s.Taken {
 			kind := Internal
 			if f.faulty {
 				kind = Faulty
 			}
 			s.Add(f.in)
-			s.Fail(f.in, Failure{Reason: f.reason, Kind: kind, Attempts: f.attempts - 1})
+			s.Fail(f.in, Failure{Reason: f.reason, Kind: kind})
 		}
 	}
 }

@@ -13,13 +13,11 @@ type Facts struct {
 	// Entries are the inputs that are here, or that this node opens, loads or has failed to load, ascending by name; those of one name in
 	// the order in which they were found.
 	Entries []Entry
-	// Current is the active version. While the database exists its name only
-	// increases, unless Pin does not allow it.
+	// Current is the active version. While the database exists its name only increases, unless Pin does not allow it.
 	Current content.Input
 	// Served is the version that was active before a restart; see Before.
 	Served content.Input
-	// Likely: it is not known which version was active, and Served has the greatest
-	// name on the disk.
+	// Likely: it is not known which version was active, and Served has the greatest name on the disk.
 	Likely bool
 	// Taken is what other nodes serve. If it is newer than what this node serves, it is loaded before newer versions, so that this node
 	// serves it with them and can compare newer versions with it.
@@ -33,13 +31,11 @@ type Facts struct {
 	// older than Current may be left out, and those that Pin does not allow are.
 	Source Source
 	Listed []content.Input
-	// Unknown are names of versions of the source that could not be inspected then:
-	// nothing follows from their absence in Listed.
+	// Unknown are names of versions of the source that could not be inspected then: nothing follows from their absence in Listed.
 	Unknown []string
 	// Rejected are inputs that were held when they were judged last. They are not loaded again while a newer version is held, too.
 	Rejected []content.Input
-	// Waiting: other nodes have not yet had time to advertise what they hold, so what
-	// was served before the restart is not lost.
+	// Waiting: other nodes have not yet had time to advertise what they hold, so what was served before the restart is not lost.
 	Waiting bool
 	// Unrecorded: the node cannot record which version it serves, so that none takes the place of the active one: after a
 	// restart an older one would be active. It has no effect while nothing is active, or the pin does not allow what is.
@@ -50,9 +46,8 @@ type Facts struct {
 type Source uint8
 
 const (
-	// Unasked: the first look at the source has not ended. Only what was served before the restart becomes active until then, or a kept
-	// version if the pin does not allow that, or what other nodes serve; nothing is loaded, and nothing removed but what that replaces.
-	// Next: Away, Known, Gone.
+	// Unasked: the first look at the source has not ended. Only what was served before the restart becomes active until then, or a kept version if
+	// the pin does not allow that, or what other nodes serve; nothing is loaded, and nothing removed but what that replaces. Next: Away, Known, Gone.
 	Unasked Source = iota
 	// Away: the source could not be read since the node started. Next: Known, Gone.
 	Away
@@ -129,9 +124,8 @@ const (
 // Failure is the last load of a version that has failed; zero if none has since it was complete, or wanted again while it was removed. If
 // its files could not be deleted, Reason says why.
 type Failure struct {
-	Reason   string
-	Kind     FailureKind
-	Attempts int // consecutive ones
+	Reason string
+	Kind   FailureKind
 	// Waits: while it stays, no attempt is made before Retry. Afterwards the failure is kept during the next attempt: a version that has
 	// failed once does not keep an older one from being loaded.
 	Waits bool
@@ -234,6 +228,5 @@ func (f *Facts) WasServed(in content.Input) bool {
 	return in == f.Current || in == f.Before() || v.Former
 }
 
-// Finished reports whether the database is not in the source any more and has no
-// versions left.
+// Finished reports whether the database is not in the source any more and has no versions left.
 func (f *Facts) Finished() bool { return f.Source == Gone && len(f.Entries) == 0 }

@@ -131,7 +131,7 @@ func inputScripts(x, y string) map[string][]step {
 			{bad(y), "activate " + x + " back", state(x, "ACTIVE*", y, "ERROR", "3", "PREPARED")},
 		},
 		"a failure from before a restart is of one input": {
-			{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in(x), "bad", true, 3}}}, "open 1", "1:AVAILABLE"},
+			{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in(x), "bad", true}}}, "open 1", "1:AVAILABLE"},
 			{here("1"), "activate 1", "1:ACTIVE*"},
 			{list("1", y), "open " + y, state("1", "ACTIVE*", y, "AVAILABLE")},
 			{NotFound{in(y)}, "load " + y, state("1", "ACTIVE*", y, "BUILDING")},
@@ -284,7 +284,7 @@ var lostScripts = map[string][]step{
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
 	"what failed before a restart is not loaded before a retry": {
-		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true, 1}, {in("3"), "away", false, 2}}}, list("1", "2", "3")},
+		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true}, {in("3"), "away", false}}}, list("1", "2", "3")},
 			"open 1, open 2, open 3", "1:AVAILABLE 2:ERROR 3:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:ERROR 3:ERROR"},
 		{NotFound{in("2")}, "", "1:ACTIVE* 2:ERROR 3:ERROR"},
@@ -294,14 +294,14 @@ var lostScripts = map[string][]step{
 		{Retry{in("2")}, "load 2", "1:ACTIVE* 2:ERROR 3:ERROR"},
 	},
 	"what failed before a restart and has other files now is loaded at once": {
-		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true, 1}}}, list("1", "2~f")},
+		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true}}}, list("1", "2~f")},
 			"open 1, open 2, open 2~f", "1:AVAILABLE 2:ERROR 2~f:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:ERROR 2~f:AVAILABLE"},
 		{NotFound{in("2~f")}, "load 2~f", "1:ACTIVE* 2:ERROR 2~f:BUILDING"},
 		{NotFound{in("2")}, "delete 2", "1:ACTIVE* 2:REMOVING 2~f:BUILDING"},
 	},
 	"a failure from before a restart of what is served does not keep it from being loaded": {
-		{start{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in("1"), "away", false, 1}}}, list("1")}, "open 1", "1:AVAILABLE"},
+		{start{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in("1"), "away", false}}}, list("1")}, "open 1", "1:AVAILABLE"},
 		{partly("1"), "activate 1, load 1", "1:ACTIVE*"},
 	},
 }

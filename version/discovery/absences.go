@@ -32,15 +32,18 @@ func (h *Health) Unseen(db string) bool {
 	return absent || !h.listed[db]
 }
 
-// Present records that the source lists a db, which ends an absence, also one from before a restart.
-func (h *Health) Present(db string, log *slog.Logger) {
+// Present records that the source lists a db, which ends an absence, also one from before a restart. It reports whether it was Unseen.
+func (h *Health) Present(db string, log *slog.Logger) (unseen bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.listed[db] = true
-	if _, absent := h.absent[db]; absent {
-		delete(h.absent, db)
+	_, absent := h.absent[db]
+	if absent {
 		log.Info("database is in the source again")
 	}
+	unseen = absent || !h.listed[db]
+	h.listed[db] = true
+	delete(h.absent, db)
+	return unseen
 }
 
 // Missing records that the source does not list a db, and reports whether its absence has lasted for timeout. before is since when it was

@@ -14,10 +14,9 @@ import (
 	"sequins/version/pin"
 )
 
-// What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people
-// change files. So the version that is served is compared with the source after the switch, and versions of which other nodes hold
-// other contents are, too. If files have been added or replaced, the version is listed with its new input when it is complete by the rules
-// for new versions.
+// What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people change files. So the
+// version that is served is compared with the source after the switch, and versions of which other nodes hold other contents are, too. If files have
+// been added or replaced, the version is listed with its new input when it is complete by the rules for new versions.
 
 // aloneAfter is how long a node waits for another node with its content before it reports that there is
 // none: the others may be loading the version again.

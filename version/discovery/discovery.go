@@ -129,9 +129,8 @@ const (
 	uncompared = ".." // what is served cannot be compared with the source
 )
 
-// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
-// if the newest cannot be served, all that are newer than those, and those that are being loaded. An
-// error means that the source cannot be listed.
+// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative if the newest cannot be
+// served, all that are newer than those, and those that are being loaded. An error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	if q.Only {
 		return f.compareOnly(ctx, q), nil

@@ -47,7 +47,7 @@ type Facts struct {
 	// Sampled is the content whose keys are looked up in the one that is judged: Served, or zero if that is not to be compared with, or if no key
 	// of it can be read here, as after its blocks were lost.
 	Sampled content.Content
-	// Waited: MaxWait is over since a verdict on this content had Waits for the first time.
+	// Waited: MaxWait is over since a verdict on this content by these rules, beside what is served, had Waits for the first time.
 	Waited bool
 	// Excused is why the content need not keep the rules, such as a pin; "" if it must.
 	Excused string
