@@ -52,17 +52,14 @@ type message func()
 
 // A record is what is known of a version in addition to its entry.
 type record struct {
-	created  time.Time // first seen by this node, maybe before a restart
-	found    time.Time // first seen by this process
-	activeAt time.Time
-	retries  retries
-	reloaded []int // partitions set aside as damaged since the last retry
-	died     bool  // the process of its last load has died
-	// incomplete: when it was to be loaded it was not complete any more.
-	incomplete bool
-	outcome    string            // of its last load, see load.Outcome
-	unchanged  int               // number of partitions that were linked, see package unchanged
-	following  version.Following // nil until it is opened or loaded
+	created   time.Time // first seen by this node, maybe before a restart
+	found     time.Time // first seen by this process
+	activeAt  time.Time
+	retries   retries
+	reloaded  []int             // partitions set aside as damaged since the last retry
+	err       error             // of its last load
+	unchanged int               // number of partitions that were linked, see package unchanged
+	following version.Following // nil until it is opened or loaded
 	// later is the manifest of another division of the input that another node holds, and that is later in the order of detection than
 	// this node's: a record has refuted this node's.
 	later     *store.Manifest
@@ -226,7 +223,7 @@ func (d *db) note() {
 		}
 		switch {
 		case !v.Failure.Waits || old.Failure.Waits:
-		case d.records[v.Input].incomplete:
+		case errors.Is(d.records[v.Input].err, load.ErrIncomplete): // since it was listed
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
 			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.loads.lastReason(old, v))

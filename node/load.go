@@ -83,7 +83,7 @@ func (lo *loads) startLoad(in content.Input) {
 	for other := range lo.supersets {
 		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
 	}
-	if lo.db.records[in].died {
+	if errors.Is(lo.db.records[in].err, load.ErrDied) {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
 	lo.running[in] = l
@@ -414,7 +414,7 @@ func (lo *loads) ended(in content.Input, err error) {
 		r.following = l.following
 	}
 	r.unchanged += int(l.snapshot().Reused)
-	r.incomplete, r.died, r.outcome = errors.Is(err, load.ErrIncomplete), errors.Is(err, load.ErrDied), load.Outcome(err)
+	r.err = err
 	var failure version.Failure
 	switch {
 	case err == nil:

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/internal/sleep"
+	"sequins/load"
 	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
@@ -41,10 +41,11 @@ func (r *retries) String() string {
 // although another of the files may have failed first, and "" if its files have changed in between.
 func (lo *loads) lastReason(old, v version.Entry) string {
 	f := lo.db.records[v.Input]
+	outcome := load.Outcome(f.err)
 	switch {
 	case f.retries.failed == 0:
 		return ""
-	case old.Failure.Reason != "" && f.outcome == f.retries.outcome && f.outcome != "other":
+	case old.Failure.Reason != "" && outcome == f.retries.outcome && outcome != "other":
 		return v.Failure.Reason
 	}
 	return old.Failure.Reason
@@ -93,13 +94,13 @@ func (lo *loads) planRetry(old, v version.Entry) {
 	if i >= 0 {
 		wait = max(0, min(wait, time.Until(lo.db.memory.state.Failures[i].Next)))
 	}
-	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
+	r.last, r.outcome, r.next = time.Now(), load.Outcome(f.err), time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
 	lo.db.log.Log(lo.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
-	kind := cmp.Or(f.outcome, "other")
+	kind := r.outcome
 	if isFaulty {
 		kind = faulty
 	}
