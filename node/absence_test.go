@@ -14,7 +14,7 @@ import (
 )
 
 // removeSoon has a db removed after as few looks as possible.
-func removeSoon(o *Options) { o.DBRemoveTimeout = -1 }
+func removeSoon(o *Options) { o.DBRemoveTimeout = 0 }
 
 // An unmounted source is an empty directory: nothing is removed, whether the node
 // runs or starts, and everything goes on when it is mounted again.

@@ -31,14 +31,39 @@ func (b *background) tellAfter(wait time.Duration, m message) {
 	})
 }
 
-// tellAt processes a message at a time. It comes early if cancel is called, so its receiver has to know when it is due.
-func (b *background) tellAt(at time.Time, m message) (cancel context.CancelFunc) {
+// A timer is a message that comes later. It belongs to the goroutine of the db.
+type timer struct {
+	due    time.Time // zero if no message is to come
+	cancel context.CancelFunc
+}
+
+// set has a message come at a time, in place of the one before.
+func (t *timer) set(b *background, due time.Time, m message) {
+	t.after(b, due, func(ctx context.Context) { _ = sleep.For(ctx, time.Until(due)) }, m)
+}
+
+// after has a message come after wait, which is expected to return at a time, or when its context ends.
+func (t *timer) after(b *background, due time.Time, wait func(context.Context), m message) {
+	t.stop()
 	ctx, cancel := context.WithCancel(b.ctx)
+	t.due, t.cancel = due, cancel
 	b.work(func() message {
-		_ = sleep.For(ctx, time.Until(at))
-		return m
+		wait(ctx)
+		return func() {
+			if ctx.Err() == nil { // it was not stopped
+				t.stop()
+				m()
+			}
+		}
 	})
-	return cancel
+}
+
+// stop takes back the message that is to come, if any.
+func (t *timer) stop() {
+	if t.cancel != nil {
+		t.cancel()
+	}
+	*t = timer{}
 }
 
 // pause waits, in background work. It returns false if the db is stopped first.

@@ -343,7 +343,8 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	f.t.Helper()
 	local, err := store.Open(f.store)
 	expect.NoError(f.t, err)
-	o := Options{Source: f.source, SourceName: f.root, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
+	o := Options{Source: f.source, SourceName: f.root, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil)),
+		Reloadable: Reloadable{DBRemoveTimeout: time.Hour}}
 	change(&o)
 	n, err := New(o)
 	expect.NoError(f.t, err)
@@ -420,7 +421,7 @@ func TestOldVersionLingers(t *testing.T) {
 		c := newCluster()
 		n, stop := f.follow(func(o *Options) {
 			o.Cluster, o.VersionRemoveTimeout, o.RefreshPeriod = c, 10*time.Minute, time.Minute
-			o.Load = requireSuccess
+			o.each(requireSuccess)
 		})
 		defer stop()
 		set := n.Set([]byte("fruit"))
@@ -474,7 +475,8 @@ func TestLingerIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n, stop := f.follow(func(o *Options) {
 				o.Cluster, o.VersionRemoveTimeout, o.RefreshPeriod = newCluster(), 10*time.Minute, time.Minute
-				o.Load, o.Server.PeerSecret = requireSuccess, secret
+				o.each(requireSuccess)
+				o.Server.PeerSecret = secret
 			})
 			defer stop()
 			set := n.Set([]byte("fruit"))
@@ -643,7 +645,7 @@ func TestBackBesideABrokenVersion(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(func(o *Options) { o.Cluster, o.VersionRemoveTimeout = newCluster(), time.Hour })
 	r.serves("fruit", "1")
-	r.Apply(Reloadable{VersionRemoveTimeout: time.Hour, Load: func(string) load.Options { return load.Options{Throttle: time.Minute} }})
+	r.Apply(Reloadable{VersionRemoveTimeout: time.Hour, DB: func(string) DB { return DB{Load: load.Options{Throttle: time.Minute}} }})
 	f.put("fruit", "2", 2, fruit...)
 	r.Refresh()
 	r.eventually("2 is prepared", func() bool { return named(r.Set([]byte("fruit")), "2") != nil })

@@ -26,7 +26,7 @@ import (
 	"sequins/version/discovery"
 )
 
-func always(string) bool { return true }
+func always(d *DB) { d.AutoSuccess = true }
 
 // unmarked writes a version without a marker.
 func (f *fixture) unmarked(db, version string, keys ...string) {
@@ -56,8 +56,9 @@ func TestAutoSuccess(t *testing.T) {
 	f.unmarked("plain", "2", "fig")
 	f.put("marked", "1", 1, "fig")
 	f.unmarked("marked", "2", "fig")
-	r := Reloadable{AutoSuccess: always}
-	if l, err := f.db("plain", r).lister.existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, namesOf(l.Inputs)) != "" {
+	r := Reloadable{DB: func(string) DB { return DB{AutoSuccess: true} }}
+	plain := f.db("plain", r)
+	if l, err := plain.lister.existing(t.Context(), discovery.Question{}); cmp.Diff([]string{"1", "2"}, namesOf(l.Inputs)) != "" {
 		t.Errorf("without any marker: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
 	d := f.db("marked", r)
@@ -65,7 +66,7 @@ func TestAutoSuccess(t *testing.T) {
 	if want := "2: there is no _SUCCESS file yet"; cmp.Diff([]string{"1"}, namesOf(l.Inputs)) != "" || l.Unfinished != want {
 		t.Errorf("one has it: %q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
-	if !d.node.loadOptions("marked").RequireSuccess || d.node.loadOptions("plain").RequireSuccess {
+	if !d.loadOptions().RequireSuccess || plain.loadOptions().RequireSuccess {
 		t.Error("loads do not know whether _SUCCESS is required")
 	}
 	f.remove("marked", "1") // it is known from now on
@@ -80,7 +81,7 @@ func TestAutoSuccessOfAnOlderVersion(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
 	f.unmarked("fruit", "2", "fig")
-	l, err := f.db("fruit", Reloadable{AutoSuccess: always}).lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
+	l, err := f.db("fruit", Reloadable{DB: func(string) DB { return DB{AutoSuccess: true} }}).lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
 	if len(namesOf(l.Inputs)) > 0 || !strings.Contains(l.Unfinished, "there is no _SUCCESS") {
 		t.Errorf("%q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}
@@ -278,7 +279,7 @@ func TestServedIsListed(t *testing.T) {
 func TestSettledWithoutRefresh(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", "fig")
-	n := f.run(func(o *Options) { o.Settle, o.AutoSuccess = 20*time.Millisecond, always })
+	n := f.run(func(o *Options) { o.Settle = 20 * time.Millisecond; o.each(always) })
 	n.serves("fruit", "1")
 	f.unmarked("fruit", "2", "fig", "plum")
 	n.Refresh()
@@ -343,7 +344,7 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 				expect.NoError(t, test.make(filepath.Join(f.root, "fruit", version)))
 			}
 			f.put("other", "1", 1, "fig")
-			n := f.run(func(o *Options) { o.AutoSuccess = always })
+			n := f.run(func(o *Options) { o.each(always) })
 			n.serves("fruit", "3")
 			n.serves("other", "1")
 			n.eventually("the newest is in ERROR", func() bool { return n.node("fruit", "7").State == "ERROR" })
@@ -421,13 +422,13 @@ func TestFailedLookIsNoProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			test.put(f)
-			n := f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Millisecond, always })
+			n := f.run(func(o *Options) { o.Settle = time.Millisecond; o.each(always) })
 			n.serves("fruit", "1")
 			n.stop() // that version 1 has _SUCCESS is remembered for as long as the process lives
 			src := &faultySource{testSource: f.source}
 			src.contents.Store(1)
 			f.unmarked("fruit", "2", "fig") // a job is writing it
-			n = f.run(func(o *Options) { o.Source, o.Settle, o.AutoSuccess = src, time.Hour, always })
+			n = f.run(func(o *Options) { o.Source, o.Settle = src, time.Hour; o.each(always) })
 			n.serves("fruit", "1")
 			n.staysOn("fruit", "1", test.why)
 			if f.log.count("cannot be looked at") == 0 {
@@ -459,13 +460,13 @@ func TestLookThatFailedIsRepeated(t *testing.T) {
 func TestUnreadableSuccessCounts(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig", "plum")
-	n := f.run(func(o *Options) { o.AutoSuccess = always })
+	n := f.run(func(o *Options) { o.each(always) })
 	n.serves("fruit", "1")
 	n.stop()
 	src := &faultySource{testSource: f.source}
 	src.success.Store(1 << 30)
 	f.unmarked("fruit", "2", "fig")
-	n = f.run(func(o *Options) { o.Source, o.Settle, o.AutoSuccess = src, time.Millisecond, always }) // version 1 is on the disk, and not looked at
+	n = f.run(func(o *Options) { o.Source, o.Settle = src, time.Millisecond; o.each(always) }) // version 1 is on the disk, and not looked at
 	n.serves("fruit", "1")
 	n.staysOn("fruit", "1", "there is no _SUCCESS")
 }
@@ -488,10 +489,10 @@ func TestLoadThatHasBegunIsNoProof(t *testing.T) {
 	for _, changed := range []bool{true, false} {
 		f := newFixture(t)
 		f.unmarked("fruit", "1", "fig")
-		n := f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Millisecond, always })
+		n := f.run(func(o *Options) { o.Settle = time.Millisecond; o.each(always) })
 		n.serves("fruit", "1")
-		settle := Reloadable{Settle: time.Millisecond, AutoSuccess: always, Load: func(string) load.Options {
-			return load.Options{Throttle: time.Minute}
+		settle := Reloadable{Settle: time.Millisecond, DB: func(string) DB {
+			return DB{AutoSuccess: true, Load: load.Options{Throttle: time.Minute}}
 		}}
 		n.Apply(settle)
 		f.unmarked("fruit", "2", "fig", "date")
@@ -504,7 +505,7 @@ func TestLoadThatHasBegunIsNoProof(t *testing.T) {
 		if changed {
 			f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"grape"})
 		}
-		n = f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Hour, always })
+		n = f.run(func(o *Options) { o.Settle = time.Hour; o.each(always) })
 		if changed {
 			n.staysOn("fruit", "1", "have not stayed the same")
 		} else {

@@ -196,11 +196,6 @@ func TestBlockUnderAnotherName(t *testing.T) {
 	}
 }
 
-// calling runs a function as a message of a db.
-type calling func(d *db)
-
-func (c calling) tell(d *db) { c(d) }
-
 // TestReportOfAPredecessor: damage of a version that has been replaced by one of the same name, when the db hears of
 // it, is not the new one's.
 func TestReportOfAPredecessor(t *testing.T) {
@@ -209,7 +204,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	d, in := (*r.catalog.Load())["fruit"], r.Set([]byte("fruit")).Current().Input
-	d.bg.send(calling(func(d *db) {
+	d.bg.send(func() {
 		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if p == 0 {
 				h.Report(p, b, blocks.ErrCorrupt)
@@ -217,16 +212,17 @@ func TestReportOfAPredecessor(t *testing.T) {
 			return nil
 		})
 		expect.NoError(t, err)
-		fresh, err := d.keeper.openLocal(in, d.keeper.live[in].Following)
-		if err != nil || fresh == nil {
+		old := d.keeper.live[in]
+		fresh, err := d.keeper.newLive(old.manifest, old.Following)
+		if err != nil || !d.keeper.openBlocks(fresh) {
 			t.Errorf("opening it again: %v", err)
 			return
 		}
 		d.keeper.insert(fresh)
-	}))
+	})
 	r.eventually("the report is heard", func() bool { return f.log.count("a block is damaged") == 1 })
 	heard := make(chan []bool)
-	d.bg.send(calling(func(d *db) { heard <- d.keeper.live[in].v.Held() }))
+	d.bg.send(func() { heard <- d.keeper.live[in].v.Held() })
 	if held := <-heard; !slices.Equal(held, []bool{true, true}) {
 		t.Errorf("held of the new version: %v", held)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/human"
 	"sequins/version"
 )
 
@@ -56,35 +57,48 @@ func (k *keeper) setAside(in content.Input, partition int) {
 	k.see(l)
 }
 
-// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
-// other nodes do not give up good ones for it. A partition that no other node holds is advertised: what can still be
-// read of it, others can only read here.
+// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and other nodes do not give up
+// good ones for it. A partition that no other node holds is advertised: what can still be read of it, others can only read here.
 func (k *keeper) withdrawDamaged(l *live) {
 	for p, withdrawn := range l.damaged {
 		switch held := l.Replicas(p) > 0; {
 		case held && !withdrawn:
 			l.damaged[p] = true
 			l.Withdraw(p)
-		case !held && withdrawn && !l.returning:
-			l.returning = true
-			k.db.bg.tellAfter(minBackoff+rand.N(maxReturn), returning{l}) // so that of two nodes with damaged blocks one returns first
+		case !held && withdrawn && l.returning.due.IsZero():
+			at := time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
+			l.returning.set(&k.db.bg, at, func() { k.returnDamaged(l) })
 		}
 	}
 }
 
-// returning says that damaged partitions of a version may be advertised again.
-type returning struct{ l *live }
-
-// tell implements message.
-func (r returning) tell(d *db) {
-	r.l.returning = false
-	if d.keeper.live[r.l.in()] != r.l {
-		return
-	}
-	for p, withdrawn := range r.l.damaged {
-		if withdrawn && r.l.Replicas(p) == 0 {
-			r.l.damaged[p] = false
-			r.l.Advertise(p)
+// returnDamaged advertises damaged partitions again that no other node holds.
+func (k *keeper) returnDamaged(l *live) {
+	for p, withdrawn := range l.damaged {
+		if withdrawn && l.Replicas(p) == 0 && k.live[l.in()] == l {
+			l.damaged[p] = false
+			l.Advertise(p)
 		}
 	}
+}
+
+// logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
+// once, as while nodes start, some may be missing.
+func (k *keeper) logLost() {
+	l := k.live[k.db.facts.Current]
+	if l == nil || !k.seenWhole {
+		return
+	}
+	missing := l.Missing(l.v.Held(), 1)
+	before := k.lost
+	if k.lost = human.Ranges(missing); k.lost == before {
+		return
+	}
+	log := k.db.log.With("version", l.in().Name)
+	if len(missing) == 0 {
+		log.Info("all partitions are on some node again")
+		return
+	}
+	log.Error("partitions are on no node that is known: requests for their keys fail, unless the nodes that held them last still answer",
+		"partitions", k.lost, "count", len(missing))
 }

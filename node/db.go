@@ -1,14 +1,17 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"sequins/internal/content"
+	"sequins/load"
 	"sequins/node/events"
 	"sequins/store"
 	"sequins/version"
@@ -34,6 +37,7 @@ type db struct {
 	bg       background // work outside of the goroutine
 	followed followed   // what the node's follower of the source shares with this db
 
+	marked  atomic.Bool // a version has _SUCCESS
 	facts   version.Facts
 	noted   version.Facts             // the facts at the last note
 	records map[content.Input]*record // of each entry of facts
@@ -43,22 +47,19 @@ type db struct {
 	restored bool // begin has opened what is on the disk
 }
 
-// A message is what happens outside of the goroutine of the db, such as the end of background work. tell processes it on that goroutine.
-type message interface{ tell(d *db) }
+// A message is what follows from something outside of the goroutine of the db, such as the end of background work. It is called on that goroutine.
+type message func()
 
 // A record is what is known of a version in addition to its entry.
 type record struct {
-	created  time.Time // first seen by this node, maybe before a restart
-	found    time.Time // first seen by this process
-	activeAt time.Time
-	retries  retries
-	reloaded []int // partitions set aside as damaged since the last retry
-	died     bool  // the process of its last load has died
-	// incomplete: when it was to be loaded it was not complete any more.
-	incomplete bool
-	outcome    string            // of its last load, see load.Outcome
-	unchanged  int               // number of partitions that were linked, see package unchanged
-	following  version.Following // nil until it is opened or loaded
+	created   time.Time // first seen by this node, maybe before a restart
+	found     time.Time // first seen by this process
+	activeAt  time.Time
+	retries   retries
+	reloaded  []int             // partitions set aside as damaged since the last retry
+	err       error             // of its last load
+	unchanged int               // number of partitions that were linked, see package unchanged
+	following version.Following // nil until it is opened or loaded
 	// later is the manifest of another division of the input that another node holds, and that is later in the order of detection than
 	// this node's: a record has refuted this node's.
 	later     *store.Manifest
@@ -75,7 +76,6 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
 	d.loads.running, d.loads.supersets = make(map[content.Input]*loading), make(map[content.Input]store.Manifest)
 	d.keeper.live = make(map[content.Input]*live)
-	d.memory.absent.Store(unknownAbsence)
 	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
 	d.view.Store(&view{})
@@ -90,7 +90,7 @@ func (d *db) run(ctx context.Context, listed bool) {
 	close(d.followed.begun)
 	d.keeper.advertise(ctx)
 	if d.facts.Waiting {
-		d.bg.tellAfter(wholeTimeout, waited{})
+		d.bg.tellAfter(wholeTimeout, d.waited)
 	}
 	if listed {
 		d.lister.startListing(false)
@@ -109,6 +109,16 @@ func (d *db) run(ctx context.Context, listed bool) {
 	}
 }
 
+// options returns the settings of the database.
+func (d *db) options() DB { return d.node.reloadable.Load().DB(d.name) }
+
+// loadOptions returns the options for a new load. Like options, it may be called by any goroutine.
+func (d *db) loadOptions() load.Options {
+	o := d.options()
+	o.Load.RequireSuccess = o.Load.RequireSuccess || o.AutoSuccess && d.marked.Load()
+	return o.Load
+}
+
 // begin opens the versions on disk, and what other nodes serve.
 func (d *db) begin() {
 	defer d.publish()
@@ -116,8 +126,8 @@ func (d *db) begin() {
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
-	d.judge.rules = d.node.rules(d.name)
-	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.keep()
+	d.judge.rules = d.options().Gate
+	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
 	former := d.memory.remember(local)
 	d.take(d.node.servedElsewhere(d.bg.ctx, d.name))
 	d.facts.Start(local, former)
@@ -126,11 +136,8 @@ func (d *db) begin() {
 	d.restored = true
 }
 
-// A waited reports that other nodes have had time to advertise what they hold.
-type waited struct{}
-
-// tell implements message.
-func (waited) tell(d *db) {
+// waited records that other nodes have had time to advertise what they hold.
+func (d *db) waited() {
 	d.facts.Waiting = false
 	d.decide()
 }
@@ -140,7 +147,7 @@ func (d *db) next() {
 	select {
 	case <-d.bg.ctx.Done():
 	case m := <-d.bg.messages:
-		m.tell(d)
+		m()
 	case <-d.followed.refresh:
 		d.lister.startListing(false)
 	case <-d.followed.unlisted:
@@ -151,9 +158,7 @@ func (d *db) next() {
 		d.decide()
 	case <-d.followed.reloaded:
 		d.loads.retryAll()
-		if d.lister.checking() {
-			d.lister.startCheck()
-		}
+		d.lister.checkIfDue()
 	case <-d.followed.survey:
 		d.memory.keepAbsence()
 		d.judge.followRules()
@@ -184,19 +189,18 @@ func (d *db) decide() {
 	d.followBy = time.Now().Add(followTimeout)
 	d.facts.Rejected = d.memory.rejected()
 	for d.note(); ; d.note() {
-		actions := version.Decide(d.facts)
+		after, actions := version.Decide(d.facts)
 		if len(actions) == 0 {
 			return
 		}
+		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
+		if i >= 0 && !d.memory.recordSwitch(actions[i]) {
+			d.facts.Unrecorded = true
+			continue
+		}
+		d.facts = after
+		d.note()
 		for _, a := range actions {
-			if a.Op == version.Activate && !d.memory.recordSwitch(a) {
-				d.facts.Unrecorded = true
-				break
-			}
-			d.facts.Do(a)
-			if d.records[a.Input] == nil {
-				d.note() // adds it
-			}
 			d.carryOut(a)
 		}
 	}
@@ -219,7 +223,7 @@ func (d *db) note() {
 		}
 		switch {
 		case !v.Failure.Waits || old.Failure.Waits:
-		case d.records[v.Input].incomplete:
+		case errors.Is(d.records[v.Input].err, load.ErrIncomplete): // since it was listed
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
 			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.loads.lastReason(old, v))
@@ -235,7 +239,7 @@ func (d *db) note() {
 		}
 	}
 	if before.Deciding() && !d.facts.Deciding() {
-		d.bg.tellAfter(0, rejudged{})
+		d.bg.tellAfter(0, d.keeper.lookAtAll)
 	}
 	d.loads.retryLater(before)
 	d.noteServed(before)
@@ -252,7 +256,7 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retries.stop()
+	f.retries.timer.stop()
 	delete(d.records, v.Input)
 	d.memory.keepFailure(v.Input, nil)
 	switch _, taken := d.loads.supersets[v.Input]; {
@@ -292,4 +296,72 @@ func (d *db) close() error {
 	}
 	d.bg.closing.Wait()
 	return errors.Join(errs...)
+}
+
+// carryOut executes an action that the facts say is being carried out.
+func (d *db) carryOut(a version.Action) {
+	switch a.Op {
+	case version.Open:
+		d.keeper.open(a.Input)
+	case version.Load:
+		d.loads.startLoad(a.Input)
+	case version.Activate:
+		d.activate(a.Input, a.Back)
+	case version.Cancel:
+		d.loads.running[a.Input].cancel()
+	case version.Retire:
+		d.keeper.retire(a.Input)
+	case version.Revive:
+		d.keeper.revive(a.Input)
+	case version.Close:
+		d.keeper.startClosing(a.Input)
+	case version.Delete:
+		d.bg.work(func() message {
+			err := d.node.o.Store.Remove(d.name, a.Input)
+			return func() { d.deleted(a.Input, err) }
+		})
+	case version.Forget: // see note
+	}
+}
+
+func (d *db) activate(in content.Input, back bool) {
+	old, activate := d.set.Current(), d.set.Activate
+	if back {
+		activate = d.set.GoBack
+	}
+	if err := activate(in); err != nil {
+		d.log.Error("bug: version cannot be activated", "version", in.Name, "error", err)
+		return
+	}
+	if v, _ := d.facts.Entry(in); v.Complete && d.loads.running[in] != nil {
+		d.loads.reportLoaded(in, d.loads.running[in])
+	}
+	l := d.keeper.live[in]
+	l.Switched()
+	d.judge.waitAnew()
+	d.judge.report(l)
+	d.lister.checkSwitched(in.Name)
+	d.keeper.keepManifest(l)
+	f := d.records[in]
+	f.activeAt = time.Now()
+	after := f.activeAt.Sub(f.found)
+	d.node.o.Metrics.Statsd.Active(d.name, in.Name, after)
+	if old.Name == "" && in == d.facts.Served {
+		d.log.Info("version active", "version", in.Name)
+		return
+	}
+	d.events.Active(in.Name, old.Name, after)
+	if back {
+		d.events.RolledBack(in.Name, old.Name, cmp.Or(d.pin.Reasons[old.Name], d.pin.Reasons[in.Name]))
+	}
+}
+
+// deleted records that the files of a version were deleted, or could not be.
+func (d *db) deleted(in content.Input, err error) {
+	reason := ""
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		reason = err.Error()
+	}
+	d.facts.Deleted(in, reason)
+	d.decide()
 }

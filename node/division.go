@@ -101,35 +101,32 @@ func (lo *loads) lookForDivisions(in content.Input) {
 	}
 	f.divisions = append(f.divisions, fresh...)
 	following := l.Following
-	lo.db.bg.work(func() message { return division{in, fresh, lo.manifestElsewhere(lo.db.bg.ctx, following, in)} })
+	lo.db.bg.work(func() message {
+		m := lo.manifestElsewhere(lo.db.bg.ctx, following, in)
+		return func() { lo.takeDivision(in, fresh, m) }
+	})
 }
 
-// division reports the latest division of an input that other nodes have.
-type division struct {
-	in       content.Input
-	asked    []content.Content
-	manifest *store.Manifest // nil: they do not give it
-}
-
-// tell implements message. A load by an earlier division is cancelled, and begins anew by the later one.
-func (m division) tell(d *db) {
-	l, f := d.keeper.live[m.in], d.records[m.in]
+// takeDivision takes the latest division of an input that other nodes have, by its manifest; nil if they do not give it. A load by an earlier division is
+// cancelled, and begins anew by this one.
+func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *store.Manifest) {
+	l, f := lo.db.keeper.live[in], lo.db.records[in]
 	switch {
 	case f == nil:
 		return
-	case m.manifest == nil: // they are asked again when the cluster changes
-		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(m.asked, c) })
+	case m == nil: // they are asked again when the cluster changes
+		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(asked, c) })
 		return
-	case l == nil || !load.Later(*m.manifest, l.manifest) || d.facts.WasServed(m.in):
+	case l == nil || !load.Later(*m, l.manifest) || f.later != nil && !load.Later(*m, *f.later) || lo.db.facts.WasServed(in):
 		return
 	}
-	d.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", m.in.Name, "partitioner", l.manifest.Partitioner)
-	f.later = m.manifest
-	if running := d.loads.running[m.in]; running != nil && running.stage.Load() != planning {
+	lo.db.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", in.Name, "partitioner", l.manifest.Partitioner)
+	f.later = m
+	if running := lo.running[in]; running != nil {
 		running.refuted = true
 		running.cancel()
 	}
-	d.keeper.look(m.in)
+	lo.db.keeper.look(in)
 }
 
 // isRefuted reports whether another node has found a later division of a version.

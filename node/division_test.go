@@ -159,6 +159,28 @@ func TestRefutedElsewhere(t *testing.T) {
 	}
 }
 
+// A load by a division that another node has refuted is cancelled at each stage, and the one by the later division is not.
+func TestRefutedWhilePlanning(t *testing.T) {
+	f, first, later := divisions(t)
+	d, in := f.db("fruit", Reloadable{}), first.Content().Input
+	defer d.bg.stop()
+	d.facts.Add(in)
+	d.note()
+	l, err := d.keeper.newLive(first, version.Solo{})
+	expect.NoError(t, err)
+	d.keeper.insert(l)
+	cancelled := 0
+	running := &loading{cancel: func() { cancelled++ }}
+	running.stage.Store(planning)
+	d.loads.running[in] = running
+	for range 2 {
+		d.loads.takeDivision(in, nil, &later)
+	}
+	if m := d.loads.knownManifest(in); cancelled != 1 || !running.refuted || m.Content() != later.Content() {
+		t.Errorf("cancelled %d times, and the next load is by %+v", cancelled, m)
+	}
+}
+
 // What is served stays what it is, whatever other nodes find, also after a restart.
 func TestServedIsNotRefuted(t *testing.T) {
 	f, _, later := divisions(t)

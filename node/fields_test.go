@@ -41,8 +41,8 @@ func (f *fixture) putAvro(db, version string, keys ...string) {
 
 // configured loads by one partitioner, from the fields k and value.
 func configured(value, partitioner string) Reloadable {
-	return Reloadable{Load: func(string) load.Options {
-		return load.Options{Fields: load.Fields{Key: "k", Value: value}, Partitioner: partitioner}
+	return Reloadable{DB: func(string) DB {
+		return DB{Load: load.Options{Fields: load.Fields{Key: "k", Value: value}, Partitioner: partitioner}}
 	}}
 }
 
@@ -129,7 +129,7 @@ func TestOptionsChanged(t *testing.T) {
 				return r.node("fruit", "1").Diverged && strings.Contains(r.node("fruit", "1").Error, "are configured differently")
 			})
 			open()
-			field := now.Load("fruit").Fields.Value
+			field := now.DB("fruit").Load.Fields.Value
 			r.eventually("the other one is served", func() bool {
 				s := r.Status()
 				return r.Set([]byte("fruit")).Current() != before && r.readAs(field) && len(s.Problems) == 0 && f.onDisk("fruit") == "1"

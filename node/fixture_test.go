@@ -331,7 +331,7 @@ func (f *fixture) run(change ...func(*Options)) *running {
 	expect.NoError(f.t, err)
 	o := Options{
 		Source: f.source, Loads: f.launcher(), SourceName: f.root, Store: local, Listener: ln,
-		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test",
+		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test", Reloadable: Reloadable{DBRemoveTimeout: time.Hour},
 	}
 	for _, c := range change {
 		c(&o)
@@ -349,6 +349,18 @@ func (f *fixture) run(change ...func(*Options)) *running {
 		time.Sleep(time.Millisecond)
 	}
 	return r
+}
+
+// each changes the settings of all databases.
+func (r *Reloadable) each(change func(*DB)) {
+	before := r.DB
+	r.DB = func(name string) (d DB) {
+		if before != nil {
+			d = before(name)
+		}
+		change(&d)
+		return d
+	}
 }
 
 // verbose makes a node log what it logs for debugging.

@@ -48,8 +48,7 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// awaitBegun waits until the versions on disk are open. If some of them cannot be read within that time, the others are served
-// meanwhile.
+// awaitBegun waits until the versions on disk are open. If some of them cannot be read within that time, the others are served meanwhile.
 func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
 	for _, d := range n.dbs {
 		select {
@@ -63,8 +62,7 @@ func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
 	}
 }
 
-// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its
-// versions are listed.
+// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.followed.atStart = !n.looked.Load()
@@ -77,7 +75,7 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (n *Node) follow(ctx context.Context) {
-	f := follower{Node: n, found: make(chan databases)}
+	f := follower{node: n, found: make(chan databases)}
 	f.look(ctx, true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,7 +89,7 @@ func (n *Node) follow(ctx context.Context) {
 		case d := <-n.left:
 			f.forget(d)
 		case <-n.applied:
-			f.full = n.after(n.reloadable.Load().RefreshPeriod)
+			f.full = n.nextRefresh()
 			for _, d := range n.dbs {
 				wake(d.followed.survey)   // the rules of gates may have changed
 				wake(d.followed.reloaded) // and what makes loads fail
@@ -125,11 +123,10 @@ type followed struct {
 
 // A follower is the state of follow.
 type follower struct {
-	*Node
+	node  *Node
 	full  time.Time // time of the next refresh; zero: only on request
 	retry time.Time // time of the next retry; zero: nothing has failed
-	// missed reports that dbs were found in the source but not added, because their previous instances
-	// were still being removed.
+	// missed reports that dbs were found in the source but not added, because their previous instances were still being removed.
 	missed bool
 
 	looking bool           // a listing of the databases is running
@@ -145,60 +142,58 @@ type databases struct {
 	full    bool     // see look
 }
 
-// after returns the time in d from now; zero (never) if d is 0 or less.
-func (n *Node) after(d time.Duration) time.Time {
-	if d <= 0 {
-		return time.Time{}
+// nextRefresh returns the time of the next refresh; zero if there is none without a request.
+func (n *Node) nextRefresh() time.Time {
+	if period := n.reloadable.Load().RefreshPeriod; period > 0 {
+		return time.Now().Add(period)
 	}
-	return time.Now().Add(d)
+	return time.Time{}
 }
 
 // wait returns the time until something is due.
 func (f *follower) wait() time.Duration {
-	next := f.full
-	if next.IsZero() || !f.retry.IsZero() && f.retry.Before(next) {
-		next = f.retry
+	wait := 24 * time.Hour
+	for _, due := range []time.Time{f.full, f.retry} {
+		if !due.IsZero() {
+			wait = min(wait, time.Until(due))
+		}
 	}
-	if next.IsZero() {
-		return 24 * time.Hour
-	}
-	return time.Until(next)
+	return wait
 }
 
 // retryLater schedules a retry, with growing pauses.
 func (f *follower) retryLater() {
-	since := f.health.FailingSince()
+	since := f.node.health.FailingSince()
 	if since.IsZero() || !f.retry.IsZero() {
 		return
 	}
 	d := min(max(time.Since(since), minBackoff), maxBackoff)
 	d += rand.N(d / 8)
 	f.retry = time.Now().Add(d)
-	f.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
+	f.node.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
-// look starts listing the databases in the background; take receives the result. A refresh (full) lists
-// the versions of all databases, otherwise only failed listings of versions are repeated. A refresh
-// during a running listing causes another one.
+// look starts listing the databases in the background; take receives the result. A refresh (full) lists the versions of all databases, otherwise only
+// failed listings of versions are repeated. A refresh during a running listing causes another one.
 func (f *follower) look(ctx context.Context, full bool) {
 	f.retry = time.Time{}
 	if full {
-		f.full = f.after(f.reloadable.Load().RefreshPeriod)
+		f.full = f.node.nextRefresh()
 	}
 	if f.looking {
 		f.again = f.again || full
 		return
 	}
 	f.looking = true
-	full = full || f.health.RootFailing() // the refresh that failed is repeated
-	timeout, served := listTimeout, f.served()
-	if !f.looked.Load() {
+	full = full || f.node.health.RootFailing() // the refresh that failed is repeated
+	timeout, served := listTimeout, f.node.served()
+	if !f.node.looked.Load() {
 		timeout = startTimeout
 	}
-	f.following.Go(func() {
+	f.node.following.Go(func() {
 		found := databases{full: full}
-		if found.names, found.err = f.databases(ctx, timeout, served); found.err != nil {
-			found.adopted = f.adopt(ctx)
+		if found.names, found.err = f.node.databases(ctx, timeout, served); found.err != nil {
+			found.adopted = f.node.adopt(ctx)
 		}
 		select {
 		case f.found <- found:
@@ -212,21 +207,21 @@ func (f *follower) take(ctx context.Context, found databases) {
 	f.looking = false
 	if found.err == nil {
 		f.update(ctx, found)
-		f.listed.Store(true)
-		f.elsewhere.Store(nil) // it was read at the start
+		f.node.listed.Store(true)
+		f.node.elsewhere.Store(nil) // it was read at the start
 	} else {
 		for _, name := range found.adopted {
-			if f.dbs[name] == nil {
-				f.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
-				f.add(ctx, name, false)
+			if f.node.dbs[name] == nil {
+				f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
+				f.node.add(ctx, name, false)
 			}
 		}
-		f.publish()
-		for _, d := range f.dbs {
+		f.node.publish()
+		for _, d := range f.node.dbs {
 			wake(d.followed.unlisted)
 		}
 	}
-	f.looked.Store(true)
+	f.node.looked.Store(true)
 	if f.again {
 		f.again = false
 		f.look(ctx, true)
@@ -238,59 +233,49 @@ func (f *follower) update(ctx context.Context, found databases) {
 	there := make(map[string]bool, len(found.names))
 	for _, name := range found.names {
 		there[name] = true
-		d := f.dbs[name]
+		d := f.node.dbs[name]
 		if d == nil {
-			f.log.Info("database found", "db", name)
-			f.add(ctx, name, true)
+			f.node.log.Info("database found", "db", name)
+			f.node.add(ctx, name, true)
 			continue
 		}
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.absences.Unseen(name) || f.health.IsFailing(name):
-			f.present(d)
+		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
+			f.node.present(d)
 			wake(d.followed.refresh)
 		}
 	}
-	timeout := f.reloadable.Load().dbRemoveTimeout()
-	served := f.served()
+	timeout := f.node.reloadable.Load().DBRemoveTimeout
+	served := f.node.served()
 	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
-	for name, d := range f.dbs {
+	for name, d := range f.node.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.followed.unlisted)
 		if !sure && !d.followed.leaving {
-			f.absences.Unsure(name, timeout, d.log)
+			f.node.health.Unsure(name, timeout, d.log)
 			continue
 		}
 		if !d.followed.leaving && d.isEmpty() {
 			d.followed.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		}
-		if d.followed.leaving || f.absences.Missing(name, d.view.Load().absent, timeout, d.log) {
+		if d.followed.leaving || f.node.health.Missing(name, d.view.Load().absent, timeout, d.log) {
 			f.remove(d)
 			continue
 		}
-		d.setAbsent(f.absences.Since(name))
+		wake(d.followed.survey) // which writes since when
 	}
-	f.publish()
+	f.node.publish()
 }
 
 // present records that the source lists a db.
 func (n *Node) present(d *db) {
-	n.absences.Present(d.name, d.log)
-	d.setAbsent(time.Time{})
-}
-
-// setAbsent has the goroutine of a db write since when the source lacks it; zero: it does not.
-func (d *db) setAbsent(since time.Time) {
-	at := int64(0)
-	if !since.IsZero() {
-		at = since.Unix()
-	}
-	if d.memory.absent.Swap(at) != at {
-		wake(d.followed.survey)
+	if n.health.Present(d.name, d.log) {
+		wake(d.followed.survey) // which writes that
 	}
 }
 
@@ -302,7 +287,7 @@ func (d *db) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.read || v.tried) && !v.served
+	return (v.read() || v.tried) && !v.served()
 }
 
 // remove starts or retries the removal of a db that is not in the source any more.
@@ -311,33 +296,27 @@ func (f *follower) remove(d *db) {
 		d.followed.leaving = true
 		d.log.Warn("database removed: it has been absent from the source for long enough")
 	}
-	f.health.OK(d.name)
+	f.node.health.OK(d.name)
 	wake(d.followed.gone)
 }
 
 // forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
-	delete(f.dbs, d.name)
-	f.absences.Forget(d.name)
-	f.o.Metrics.Forget(d.name)
-	f.health.Forget(d.name)
-	f.success.Delete(d.name)
-	if err := f.o.Store.Forget(d.name); err != nil {
+	delete(f.node.dbs, d.name)
+	f.node.o.Metrics.Forget(d.name)
+	f.node.health.Forget(d.name)
+	if err := f.node.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
-	if f.missed && !f.anyLeaving() {
-		f.missed = false
-		f.Refresh()
-	}
-}
-
-func (f *follower) anyLeaving() bool {
-	for _, d := range f.dbs {
+	for _, d := range f.node.dbs {
 		if d.followed.leaving {
-			return true
+			return
 		}
 	}
-	return false
+	if f.missed {
+		f.missed = false
+		f.node.Refresh()
+	}
 }
 
 // sourceFailed records that the source or a db of it could not be listed.
@@ -347,14 +326,13 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	}
 	since, news := n.health.Fail(db, err)
 	n.o.Metrics.Load.SourceFailed()
-	if !news {
-		return
+	lasts := time.Since(since).Round(time.Second)
+	switch {
+	case news && db != "":
+		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
+	case news:
+		n.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
 	}
-	if db != "" {
-		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", time.Since(since).Round(time.Second))
-		return
-	}
-	n.log.Error("the source cannot be listed; serving goes on", "error", err, "for", time.Since(since).Round(time.Second))
 }
 
 // databases lists the databases of the source.
@@ -374,7 +352,7 @@ func (n *Node) databases(ctx context.Context, timeout time.Duration, served []st
 func (n *Node) served() []string {
 	var names []string
 	for name, d := range n.dbs {
-		if !d.followed.leaving && d.view.Load().served {
+		if !d.followed.leaving && d.view.Load().served() {
 			names = append(names, name)
 		}
 	}

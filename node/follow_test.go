@@ -26,7 +26,7 @@ import (
 	"sequins/version/discovery"
 )
 
-func requireSuccess(string) load.Options { return load.Options{RequireSuccess: true} }
+func requireSuccess(d *DB) { d.Load.RequireSuccess = true }
 
 // finish gives a version the _SUCCESS file that was taken from it.
 func (f *fixture) finish(db, version string) {
@@ -257,7 +257,7 @@ func TestExisting(t *testing.T) {
 				f.remove("fruit", v, "_SUCCESS")
 			}
 			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{},
-				Reloadable: Reloadable{Load: requireSuccess}})
+				Reloadable: Reloadable{DB: func(string) DB { return DB{Load: load.Options{RequireSuccess: true}} }}})
 			expect.NoError(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.bg.cancel()

@@ -31,21 +31,18 @@ type judged struct {
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
 const measureRetry = 5 * time.Second
 
-// rules returns the rules of a database.
-func (n *Node) rules(db string) gate.Rules {
-	if rules := n.reloadable.Load().Gate; rules != nil {
-		return rules(db)
-	}
-	return gate.Rules{}
-}
-
 // followRules takes over rules that have changed. What was judged by the others is judged again.
 func (j *judge) followRules() {
-	if rules := j.db.node.rules(j.db.name); rules.Fingerprint() != j.rules.Fingerprint() {
+	if rules := j.db.options().Gate; rules.Fingerprint() != j.rules.Fingerprint() {
 		j.rules = rules
-		for _, l := range j.db.keeper.live {
-			l.judged.waitUntil = time.Time{}
-		}
+		j.waitAnew()
+	}
+}
+
+// waitAnew lets verdicts wait again, as they are made from something else from now on.
+func (j *judge) waitAnew() {
+	for _, l := range j.db.keeper.live {
+		l.judged.waitUntil = time.Time{}
 	}
 }
 
@@ -74,7 +71,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	}
 	if v.State == gate.Held && before.State != gate.Held { // older versions may be needed that have not been listed
 		j.db.lister.startListing(true)
-		j.db.bg.tellAfter(0, rejudged{})
+		j.db.bg.tellAfter(0, j.db.keeper.lookAtAll)
 	}
 	if v.Skipped != "" && before.Skipped == "" {
 		j.db.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
@@ -124,7 +121,7 @@ func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 		j.db.memory.keepVerdict(l.content(), v)
 	case v.Waits && l.judged.waitUntil.IsZero():
 		l.judged.waitUntil = time.Now().Add(gate.MaxWait)
-		j.db.bg.tellAfter(gate.MaxWait, rejudged{})
+		j.db.bg.tellAfter(gate.MaxWait, j.db.keeper.lookAtAll)
 	}
 }
 
@@ -228,33 +225,19 @@ func (j *judge) measure(l *live, against content.Content) {
 		if err != nil {
 			j.db.bg.pause(measureRetry)
 		}
-		return measured{l, m, err}
+		return func() { j.measured(l, m, err) }
 	})
 }
 
-// measured reports the figures of a version.
-type measured struct {
-	live     *live
-	measures gate.Measures
-	err      error
-}
-
-// tell implements message.
-func (m measured) tell(d *db) {
-	l := m.live
+// measured takes the figures of a version.
+func (j *judge) measured(l *live, m gate.Measures, err error) {
 	l.judged.measuring = false
-	if d.keeper.live[l.in()] != l {
+	if j.db.keeper.live[l.in()] != l {
 		return
 	}
-	l.judged.measures, l.judged.unmeasured = &m.measures, m.err
-	if m.err != nil {
-		d.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", m.err)
+	l.judged.measures, l.judged.unmeasured = &m, err
+	if err != nil {
+		j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", err)
 	}
-	d.keeper.lookAtAll()
+	j.db.keeper.lookAtAll()
 }
-
-// rejudged reports that what all versions are judged by has changed.
-type rejudged struct{}
-
-// tell implements message.
-func (rejudged) tell(d *db) { d.keeper.lookAtAll() }

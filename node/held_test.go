@@ -15,11 +15,11 @@ import (
 )
 
 func ruled(r gate.Rules) func(*Options) {
-	return func(o *Options) { o.Gate = func(string) gate.Rules { return r } }
+	return func(o *Options) { o.each(func(d *DB) { d.Gate = r }) }
 }
 
 func keeping(n int) func(*Options) {
-	return func(o *Options) { o.KeepVersions = func(string) int { return n } }
+	return func(o *Options) { o.each(func(d *DB) { d.KeepVersions = n }) }
 }
 
 // numbered returns n keys.
@@ -112,7 +112,7 @@ func TestRulesChangeDuringLoad(t *testing.T) {
 	}
 	<-g.waiting
 	now := *r.reloadable.Load()
-	now.Gate = func(string) gate.Rules { return gate.Rules{Required: []gate.Required{{Key: "not there"}}} }
+	now.each(func(d *DB) { d.Gate = gate.Rules{Required: []gate.Required{{Key: "not there"}}} })
 	r.Apply(now)
 	r.eventually("not judged", func() bool { return r.node("fruit", "1").State != "HELD" })
 	open()

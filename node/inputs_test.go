@@ -22,7 +22,8 @@ func TestPreparedVersionHasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		n, stop := f.follow(func(o *Options) {
-			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess, o.MinReplication = c, 3*time.Second, time.Hour, always, 2
+			o.Cluster, o.Settle, o.RefreshPeriod, o.MinReplication = c, 3*time.Second, time.Hour, 2
+			o.each(always)
 		})
 		defer stop()
 		time.Sleep(10 * time.Second)
@@ -62,7 +63,8 @@ func TestActiveVersionHasChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		settings := func(o *Options) {
-			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess = c, 3*time.Second, 5*time.Minute, always
+			o.Cluster, o.Settle, o.RefreshPeriod = c, 3*time.Second, 5*time.Minute
+			o.each(always)
 		}
 		n, stop := f.follow(settings)
 		time.Sleep(10 * time.Second)

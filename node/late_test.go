@@ -212,7 +212,8 @@ func TestOldVersionThatMayNotBeRead(t *testing.T) {
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
 		n, stop := f.follow(func(o *Options) {
-			o.Source, o.Settle, o.AutoSuccess = &closedSource{f.source}, 3*time.Second, always
+			o.Source, o.Settle = &closedSource{f.source}, 3*time.Second
+			o.each(always)
 		})
 		defer stop()
 		time.Sleep(10 * time.Second)

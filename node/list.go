@@ -36,32 +36,22 @@ type lister struct {
 	unlistable int               // number of consecutive listings that failed through the db's own fault
 	due        []content.Input   // inputs to retry after the running listing
 
-	relooks      int       // number of scheduled listings
-	relisting    bool      // a scheduled listing runs
-	relookAt     time.Time // time of the scheduled listing; zero: none
-	cancelRelook context.CancelFunc
+	relooks   int   // number of scheduled listings
+	relisting bool  // a scheduled listing runs
+	relook    timer // for the scheduled listing
 
 	check  check                    // of what is served with the source
 	wrong  map[content.Input]string // what is wrong with contents, by two consecutive listings
 	others map[content.Input]string // what else other nodes held at the last comparison with the source
 }
 
-// startListing lists the versions in the background. If a listing is running, another one follows,
-// because the running one may have begun too early.
+// startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
 func (ls *lister) startListing(again bool) {
 	if ls.listing { // for something else, maybe
 		ls.again = true
 		return
 	}
 	ls.beginListing(again, false)
-}
-
-// startCheck compares what is served with the source, unless a listing runs: another one follows then. New versions are not looked for, as
-// nobody has asked for that.
-func (ls *lister) startCheck() {
-	if !ls.listing {
-		ls.beginListing(true, true)
-	}
 }
 
 // beginListing begins a listing; again and only are those of a question.
@@ -77,7 +67,7 @@ func (ls *lister) beginListing(again, only bool) {
 	ls.db.bg.work(func() message {
 		l := ls.ask(timeout, q)
 		l.checked, l.asked = checked, asked
-		return l
+		return func() { ls.listed(l) }
 	})
 }
 
@@ -143,39 +133,40 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// tell implements message.
-func (l listing) tell(d *db) {
-	d.lister.listing, d.lister.relisting = false, false
-	first, before := d.facts.Source == version.Unasked, d.lister.last
+// listed takes the answer.
+func (ls *lister) listed(l listing) {
+	d := ls.db
+	ls.listing, ls.relisting = false, false
+	first, before := d.facts.Source == version.Unasked, ls.last
 	floor := d.facts.Floor()
-	same := slices.Equal(l.After(floor), d.lister.last.After(floor)) && slices.Equal(l.Unknown, d.lister.last.Unknown)
+	same := slices.Equal(l.After(floor), before.After(floor)) && slices.Equal(l.Unknown, before.Unknown)
 	if l.err == nil {
 		d.followPin(l.Pin)
 		same = same && d.allowed().Equal(d.facts.Pin)
 	}
-	d.lister.takeListing(l)
-	d.lister.countFailure(l.err)
+	ls.takeListing(l)
+	ls.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		if first || !l.again {
 			d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 			d.facts.DeleteAgain()
 		}
-		d.facts.Pin, d.facts.Keep = d.allowed(), d.keep()
-		d.lister.list(l.Inputs, l.Unknown)
+		d.facts.Pin, d.facts.Keep = d.allowed(), d.options().KeepVersions
+		ls.list(l.Inputs, l.Unknown)
 		d.keeper.lookAtAll() // which the pin may excuse
 	case l.err != nil:
-		d.lister.unreadable()
+		ls.unreadable()
 	}
 	if l.err == nil {
-		d.lister.reportWrong(before, l.Listing)
+		ls.reportWrong(before, l.Listing)
 	}
 	if l.checked {
-		d.lister.check.asked = l.asked
-		d.lister.checkLater()
+		ls.check.asked = l.asked
+		ls.checkLater()
 	}
-	retries := d.lister.due
-	d.lister.due = nil
+	retries := ls.due
+	ls.due = nil
 	for _, in := range retries {
 		if r := d.records[in]; r != nil {
 			r.reloaded = nil
@@ -183,14 +174,12 @@ func (l listing) tell(d *db) {
 			d.decide()
 		}
 	}
-	if d.lister.again {
-		d.lister.again = false
-		d.lister.startListing(false)
+	if ls.again {
+		ls.again = false
+		ls.startListing(false)
 	}
-	if d.lister.checking() {
-		d.lister.startCheck()
-	}
-	d.lister.lookAtOthers()
+	ls.checkIfDue()
+	ls.lookAtOthers()
 }
 
 // list takes the inputs in the source into the facts. Those that failed before a restart are not tried before they are due.
@@ -213,8 +202,7 @@ func (ls *lister) unreadable() {
 	ls.db.endPin()
 }
 
-// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not
-// count against the db.
+// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not count against the db.
 func (ls *lister) countFailure(err error) {
 	switch {
 	case err == nil:
@@ -243,38 +231,25 @@ func (ls *lister) takeListing(l listing) {
 		ls.db.memory.state.Marked = true
 		ls.db.memory.saveSoon()
 	}
-	if l.Next.IsZero() || ls.relooking() && !l.Next.Before(ls.relookAt) {
+	scheduled := !ls.relook.due.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
 		return
 	}
-	if ls.relooking() {
-		ls.cancelRelook() // the new one is earlier
-	} else {
+	if !scheduled {
 		ls.relooks++
 	}
-	ls.relookAt, ls.cancelRelook = l.Next, ls.db.bg.tellAt(l.Next, relook{l.Next})
+	ls.relook.set(&ls.db.bg, l.Next, ls.lookAgain)
 }
 
-// relooking reports whether another listing is scheduled.
-func (ls *lister) relooking() bool { return !ls.relookAt.IsZero() }
-
-// A relook reports that a scheduled listing is due.
-type relook struct{ at time.Time }
-
-// tell implements message.
-func (r relook) tell(d *db) {
-	if !r.at.Equal(d.lister.relookAt) {
-		return // replaced by an earlier one
-	}
-	d.lister.cancelRelook()
-	d.lister.relookAt = time.Time{}
-	if d.facts.Source != version.Gone {
-		d.lister.relisting = true
-		d.lister.startListing(true)
+// lookAgain begins a listing that was scheduled.
+func (ls *lister) lookAgain() {
+	if ls.db.facts.Source != version.Gone {
+		ls.relisting = true
+		ls.startListing(true)
 	}
 }
 
-// ask lists the newest versions. The timeout includes the wait for a slot,
-// which limits how long all databases together wait for a hanging source.
+// ask lists the newest versions. The timeout includes the wait for a slot, which limits how long all databases together wait for a hanging source.
 func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 	l := listing{again: q.Again}
 	ctx, cancel := context.WithTimeout(ls.db.bg.ctx, timeout)
@@ -296,14 +271,13 @@ func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
 
 // existing finds the newest complete versions in the source.
 func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery.Listing, error) {
-	r := ls.db.node.reloadable.Load()
-	options := ls.db.node.loadOptions(ls.db.name)
+	options := ls.db.loadOptions()
 	found, err := discovery.Finder{
-		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: r.Settle,
-		Require: options.RequireSuccess, Auto: r.AutoSuccess(ls.db.name), Input: options.Input, Begun: ls.hasBegunBefore,
+		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: ls.db.node.reloadable.Load().Settle,
+		Require: options.RequireSuccess, Auto: ls.db.options().AutoSuccess, Input: options.Input, Begun: ls.hasBegunBefore,
 	}.Find(ctx, q)
 	if found.Marked {
-		ls.db.node.success.Store(ls.db.name, true)
+		ls.db.marked.Store(true)
 	}
 	return found, err
 }
@@ -322,13 +296,13 @@ func (ls *lister) tried() bool {
 	if !read && ls.unlistable >= passingAttempts {
 		return true
 	}
-	if (ls.relooking() || ls.relisting) && ls.relooks < passingAttempts {
+	if (!ls.relook.due.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
 		return false
 	}
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Failure.Reason == "" || passing && v.Failure.Attempts < passingAttempts {
+		if v.Failure.Reason == "" || passing && ls.db.records[in].retries.failed < passingAttempts {
 			return false
 		}
 	}

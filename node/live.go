@@ -35,19 +35,23 @@ type live struct {
 	unlisted bool            // list is not what the store lists
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
-	// have been withdrawn. returning reports whether a timer to advertise some of them again is running.
+	// have been withdrawn. returning is the timer to advertise some of them again.
 	damaged   map[int]bool
-	returning bool
+	returning timer
 
-	retirement *retirement // nil unless retired
+	retirement timer // set while it is retired
 
 	judged judged // by the gate
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
-	waiting  bool              // a timer for the first of them is running
+	release  timer             // for the first of them
 }
 
-func (k *keeper) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
+func (k *keeper) newLive(m store.Manifest, f version.Following) (*live, error) {
+	partitioner, err := shard.ParsePartitioner(m.Partitioner)
+	if err != nil {
+		return nil, err
+	}
 	l := &live{
 		v: version.New(version.Info{
 			DB: k.db.name, Content: m.Content(), Partitions: m.Partitions, Partitioner: partitioner,
@@ -63,7 +67,7 @@ func (k *keeper) newLive(m store.Manifest, partitioner shard.Partitioner, f vers
 		released:  make(map[int]time.Time),
 	}
 	l.v.Withhold(true) // until it is judged
-	return l
+	return l, nil
 }
 
 // content returns what the version's blocks are made from, and in its input.
@@ -124,21 +128,16 @@ func (k *keeper) replicated(f version.Following, held []bool) bool {
 	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
 }
 
-// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together.
-// Later updates arrive asynchronously.
+// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// open adds a version to the set if it can be read without a load: because there are local blocks, or
-// because other nodes hold it.
+// open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it.
 func (k *keeper) open(in content.Input) {
 	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.db.followBy)
 	defer cancel()
 	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
 	k.db.records[in].following = f
-	l, err := k.openLocal(in, f)
-	if err == nil && l == nil {
-		l, err = k.openRemote(ctx, in, f)
-	}
+	l, err := k.openLive(ctx, in, f)
 	if err != nil {
 		k.db.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
 	}
@@ -185,48 +184,31 @@ func (l *live) tell() {
 	}
 }
 
-// openLocal opens the valid blocks of a version; nil if there are none.
-func (k *keeper) openLocal(in content.Input, f version.Following) (*live, error) {
+// openLive returns a version that can be read without a load, nil if there is none: it has local blocks, or other nodes hold every partition or, if the
+// manifest is in the store, at least one.
+func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Following) (*live, error) {
+	var m store.Manifest
 	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	stored := err == nil
+	if stored {
+		m = dir.Manifest()
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	partitioner, err := shard.ParsePartitioner(dir.Manifest().Partitioner)
-	if err != nil {
-		return nil, err
-	}
-	l := k.newLive(dir.Manifest(), partitioner, f)
-	if k.openBlocks(l) {
-		return l, nil
-	}
-	k.closeLater(l.v, func() {})
-	return nil, nil
-}
-
-// openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
-// or, if the manifest is in the store, at least one.
-func (k *keeper) openRemote(ctx context.Context, in content.Input, f version.Following) (*live, error) {
-	m, stored := store.Manifest{}, false
-	if dir, err := k.db.node.o.Store.Dir(k.db.name, in); err == nil {
-		m, stored = dir.Manifest(), true
 	} else if found := k.db.loads.manifestElsewhere(ctx, f, in); found != nil {
 		m = *found
 	} else {
 		return nil, nil
 	}
-	held := make([]bool, m.Partitions)
-	f.SetDivision(m.Content().Division, held)
-	if !k.replicated(f, held) && !(stored && version.IsReadable(f, held)) {
-		return nil, nil
+	l, err := k.newLive(m, f)
+	if err != nil || stored && k.openBlocks(l) {
+		return l, err
 	}
-	partitioner, err := shard.ParsePartitioner(m.Partitioner)
-	if err != nil {
-		return nil, err
+	l.v.SetDivision()
+	held := l.v.Held()
+	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
+		return l, nil
 	}
-	return k.newLive(m, partitioner, f), nil
+	return nil, nil
 }
 
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
@@ -278,8 +260,7 @@ func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
 	return nil
 }
 
-// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded
-// again.
+// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded again.
 func (k *keeper) unopened(dir *store.Dir, name string, p int, err error) {
 	log := k.db.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)
@@ -357,8 +338,7 @@ func (k *keeper) isWhole() bool {
 	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
 }
 
-// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after
-// a restart, even without the source.
+// keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after a restart, even without the source.
 func (k *keeper) keepManifest(l *live) {
 	_, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if errors.Is(err, fs.ErrNotExist) {

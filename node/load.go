@@ -41,7 +41,7 @@ const (
 // A loading is a running load.
 type loading struct {
 	cancel   context.CancelFunc
-	progress atomic.Pointer[load.Snapshot] // nil before the first progress
+	progress atomic.Pointer[load.Snapshot]
 	stage    atomic.Int32
 	ordered  time.Time
 	turn     *turns.Turn
@@ -56,24 +56,16 @@ type loading struct {
 	fill      *fill.Run // set with following
 
 	// The following fields belong to the db's goroutine.
-	postponed   string         // why it waits for a time at which it may begin; "" if it does not
-	manifest    store.Manifest // by which it loads
-	partitioner shard.Partitioner
-	refuted     bool // ended because another division or input takes its place
-	outdated    bool // what this node has to hold has changed since it began
-	reported    bool // see reportLoaded
+	postponed string // why it waits for a time at which it may begin; "" if it does not
+	refuted   bool   // ended because another division or input takes its place
+	outdated  bool   // what this node has to hold has changed since it began
+	reported  bool   // see reportLoaded
 }
 
 // snapshot returns the progress of the load.
-func (l *loading) snapshot() load.Snapshot {
-	if s := l.progress.Load(); s != nil {
-		return *s
-	}
-	return load.Snapshot{}
-}
+func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
-// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when
-// it was ordered.
+// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when it was ordered.
 func (l *loading) outcome() load.Snapshot {
 	s := l.snapshot()
 	if s.Started.IsZero() {
@@ -85,18 +77,20 @@ func (l *loading) outcome() load.Snapshot {
 func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
+	l.progress.Store(new(load.Snapshot))
 	l.copies = lo.db.facts.WasServed(in) || in == lo.db.facts.Taken
 	l.alone = lo.db.records[in].retries.failed >= passingAttempts
 	for other := range lo.supersets {
 		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
 	}
-	if lo.db.records[in].died {
+	if errors.Is(lo.db.records[in].err, load.ErrDied) {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
 	lo.running[in] = l
 	lo.db.bg.work(func() message {
 		defer cancel()
-		return loaded{in, lo.load(ctx, in, l)}
+		err := lo.load(ctx, in, l)
+		return func() { lo.ended(in, err) }
 	})
 }
 
@@ -128,12 +122,10 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 	l.following = n.o.Cluster.Follow(follow, lo.db.name, in)
 	done()
 	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: lo.db.name, Following: l.following, Logger: lo.db.log})
-	l.stage.Store(waitingForTurn)
 	if err := lo.waitForTurn(ctx, in, l); err != nil {
 		return err
 	}
-	l.stage.Store(planning)
-	lo.db.bg.send(moved{})
+	lo.setStage(l, planning)
 	ended := n.o.Metrics.Load.Begin(lo.db.name)
 	defer func() {
 		if errors.Is(err, load.ErrIncomplete) { // its job goes on, and nothing has failed
@@ -151,6 +143,12 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		return err
 	}
 	return lo.loadProving(ctx, in, l)
+}
+
+// setStage sets the stage of a load. The loop of the db calls setTerms after the message.
+func (lo *loads) setStage(l *loading, stage int32) {
+	l.stage.Store(stage)
+	lo.db.bg.send(func() {})
 }
 
 // copyKnown takes the manifest of a version from other nodes, if it is not known. If the source may lack the version, what is missing of it is copied
@@ -188,7 +186,7 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 
 // loadOnce plans a version and loads the missing partitions of this node. It returns the plan.
 func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
-	process, err := lo.db.node.startProcess(ctx, lo.db.name, in, l, refuted)
+	process, err := lo.startProcess(ctx, in, l, refuted)
 	if err != nil {
 		return m, err
 	}
@@ -206,32 +204,37 @@ func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, ref
 			return m, err
 		}
 		if whole != nil {
-			lo.db.bg.send(superset{l, *whole})
+			lo.db.bg.send(func() { lo.takeSuperset(l, *whole) })
 			return m, fmt.Errorf("%w: other nodes serve it with more files, which are taken from them", context.Canceled)
 		}
 	}
 	return m, lo.loadPlanned(ctx, in, l, m, process)
 }
 
-// A superset is the manifest of a content that other nodes serve, and of whose files the source has a part.
-type superset struct {
-	loading  *loading // of the part
-	manifest store.Manifest
+// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
+func (lo *loads) startProcess(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
+	n, o := lo.db.node, lo.db.loadOptions()
+	if l.workers > 0 {
+		o.Workers = l.workers
+	}
+	if l.known != nil {
+		o = o.PlannedBy(*l.known)
+	}
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: lo.db.name, Input: in, Options: o, Refuted: refuted, MemoryLimit: n.reloadable.Load().LoadMemoryLimit})
 }
 
-// tell implements message. The version is listed as that content from now on.
-func (s superset) tell(d *db) {
-	s.loading.refuted = true
-	in := s.manifest.Content().Input
-	m := s.manifest
+// takeSuperset takes the manifest of a content that other nodes serve, and of whose files the source has a part, which l loads. The version is listed as
+// that content from now on.
+func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
+	d, in := lo.db, m.Content().Input
+	l.refuted, lo.supersets[in] = true, m
 	m.Created = time.Now()
 	if _, err := d.node.o.Store.Create(d.name, m); err != nil {
 		d.log.Error("the manifest of a version that other nodes serve cannot be stored", "version", in.Name, "error", err)
-		d.loads.supersets[in] = store.Manifest{} // it is not taken again
+		lo.supersets[in] = store.Manifest{} // it is not taken again
 		return
 	}
 	d.log.Warn("the source has a part of the files of a version that other nodes serve; it is copied from them", "version", in.Name)
-	d.loads.supersets[in] = s.manifest
 	listed := slices.Clone(d.facts.Listed)
 	for i := range listed {
 		if listed[i].Name == in.Name {
@@ -254,20 +257,16 @@ func (lo *loads) isPart(in content.Input) bool {
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
 func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
-	partitioner, err := shard.ParsePartitioner(m.Partitioner)
-	if err != nil {
-		return err
-	}
 	m.Created = time.Time{} // set by the store
 	answer := make(chan goAhead, 1)
-	lo.db.bg.send(planned{in, m, partitioner, answer})
+	lo.db.bg.send(func() { answer <- lo.goAhead(in, m) })
 	select {
 	case a := <-answer:
 		if a.err != nil {
 			return a.err
 		}
-		l.want = a.want
-		return lo.loadBlocks(ctx, process, m, partitioner, l, a.room)
+		l.want = a.room.Want
+		return lo.loadBlocks(ctx, process, m, l, a.room)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -275,36 +274,46 @@ func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, 
 
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
 // for them. Without a process it only copies.
-func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) error {
+func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, l *loading, room loadproc.Room) error {
+	partitioner, err := shard.ParsePartitioner(m.Partitioner)
+	if err != nil {
+		return err
+	}
 	m.Created = time.Now() // used by the first load of this content
 	dir, err := lo.db.node.o.Store.Create(lo.db.name, m)
 	if err != nil {
 		return err
 	}
-	in := m.Content().Input
+	in, missing := m.Content().Input, room.Missing()
+	published := func() { lo.db.bg.send(func() { lo.published(in) }) }
+	news := lo.newsOf(in, l, published)
 	l.stage.Store(copying)
-	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { lo.db.bg.send(published{in}) }}
+	if process != nil {
+		if err := process.Link(dir, l.want, news); err != nil {
+			return err
+		}
+		if err := lo.claim(process, m, dir, room); err != nil {
+			return err
+		}
+	}
+	lo.db.log.Info("load started", "version", in.Name, "partitions", m.Partitions, "files", len(m.Files), "partitioner", m.Partitioner, "aligned", m.Aligned,
+		"to_load", missing, "waited", time.Since(l.ordered).Round(time.Millisecond))
+	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: published}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}
-	if err := process.Link(dir, l.want, lo.newsOf(in, l)); err != nil {
-		return err
-	}
-	if err := lo.claim(process, m, dir, room); err != nil {
-		return err
-	}
-	missing, err := dir.Missing(l.want)
+	left, err := dir.Missing(l.want)
 	if err != nil {
 		return err
 	}
-	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(missing, p) })
+	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(left, p) })
 	job.Load = func(mine []int) error {
 		defer process.Close()
 		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
 		if len(all) < len(l.want) {
 			defer l.stage.Store(fetching)
 		}
-		return process.Load(dir, all, lo.newsOf(in, l))
+		return process.Load(dir, all, news)
 	}
 	return l.fill.Fill(ctx, job)
 }
@@ -326,13 +335,13 @@ func (lo *loads) claim(process *loadproc.Process, m store.Manifest, dir *store.D
 	return err
 }
 
-// newsOf returns a function that passes the news of a load on.
-func (lo *loads) newsOf(in content.Input, l *loading) func(loadproc.News) {
+// newsOf returns a function that passes the news of a load on, and calls published.
+func (lo *loads) newsOf(in content.Input, l *loading, published func()) func(loadproc.News) {
 	logged := time.Now()
 	return func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
 		if len(n.Published) > 0 {
-			lo.db.bg.send(published{in})
+			published()
 		}
 		if time.Since(logged) >= progressPeriod && !n.Snapshot.Started.IsZero() {
 			logged = time.Now()
@@ -341,66 +350,52 @@ func (lo *loads) newsOf(in content.Input, l *loading) func(loadproc.News) {
 	}
 }
 
-// published reports that a load has published partitions.
-type published struct{ in content.Input }
-
-// tell implements message. It makes the partitions readable.
-func (p published) tell(d *db) {
-	if live := d.keeper.live[p.in]; live != nil && d.keeper.openBlocks(live) {
-		d.keeper.see(live)
-		d.decide()
+// published makes partitions readable that a load has published.
+func (lo *loads) published(in content.Input) {
+	if live := lo.db.keeper.live[in]; live != nil && lo.db.keeper.openBlocks(live) {
+		lo.db.keeper.see(live)
+		lo.db.decide()
 	}
 }
 
-// planned asks whether a load may continue with its manifest.
-type planned struct {
-	in          content.Input
-	manifest    store.Manifest
-	partitioner shard.Partitioner
-	answer      chan<- goAhead
+// enter puts a version into the set by the manifest of its load, unless the one there stays.
+func (lo *loads) enter(in content.Input, m store.Manifest) error {
+	k := &lo.db.keeper
+	l, err := k.newLive(m, lo.running[in].following)
+	if err != nil {
+		return err
+	}
+	if old := k.live[in]; lo.db.facts.Planned(in, old != nil && old.content() != l.content()) {
+		k.insert(l)
+		k.openBlocks(l)
+		k.see(l)
+	}
+	lo.db.decide()
+	return nil
 }
 
-// goAhead contains the partitions to load, or the reason why the load must stop.
+// goAhead contains the partitions to load and what is known of the room for them, or the reason why the load must stop.
 type goAhead struct {
-	want []int
 	room loadproc.Room
 	err  error
 }
 
-// tell implements message.
-func (p planned) tell(d *db) {
-	l := d.loads.running[p.in]
-	l.manifest, l.partitioner = p.manifest, p.partitioner
-	old, planned := d.keeper.live[p.in], p.manifest.Content()
-	if d.facts.Planned(p.in, old != nil && old.content() != planned) {
-		d.loads.prepare(p.in)
+// goAhead returns whether a load may continue with its manifest.
+func (lo *loads) goAhead(in content.Input, m store.Manifest) goAhead {
+	if err := lo.enter(in, m); err != nil {
+		return goAhead{err: err}
 	}
-	d.decide()
-	switch now := d.keeper.live[p.in]; {
-	case now == nil:
-		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
-	case now.content() != planned:
-		p.answer <- goAhead{err: fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", p.in.Name, d.name,
-			now.manifest.Partitioner, now.manifest.Partitions, p.manifest.Partitioner, p.manifest.Partitions)}
-	default:
-		want := now.Owned(now.v.Held())
-		room := d.loads.room(now, want)
-		d.log.Info("load started", "version", p.in.Name, "partitions", p.manifest.Partitions,
-			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
-			"to_load", room.Missing(), "waited", time.Since(l.ordered).Round(time.Millisecond))
-		p.answer <- goAhead{want: want, room: room}
-		d.judge.report(now) // that it is being loaded
-		d.loads.lookForDivisions(p.in)
+	l := lo.db.keeper.live[in]
+	switch {
+	case l == nil:
+		return goAhead{err: context.Canceled} // superseded meanwhile
+	case l.content() != m.Content():
+		return goAhead{err: fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", in.Name, lo.db.name,
+			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)}
 	}
-}
-
-// prepare adds a version to the set with the manifest of its load.
-func (lo *loads) prepare(in content.Input) {
-	running := lo.running[in]
-	l := lo.db.keeper.newLive(running.manifest, running.partitioner, running.following)
-	lo.db.keeper.insert(l)
-	lo.db.keeper.openBlocks(l)
-	lo.db.keeper.see(l)
+	lo.db.judge.report(l) // that it is being loaded
+	lo.lookForDivisions(in)
+	return goAhead{room: lo.room(l, l.Owned(l.v.Held()))}
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
@@ -412,46 +407,39 @@ func (lo *loads) reportLoaded(in content.Input, l *loading) {
 	}
 }
 
-// loaded reports the end of a load.
-type loaded struct {
-	in  content.Input
-	err error
-}
-
-// tell implements message. It opens the published blocks, whatever the result of the load.
-func (m loaded) tell(d *db) {
-	l := d.loads.running[m.in]
+// ended records the end of a load. It opens the published blocks, whatever the result of the load.
+func (lo *loads) ended(in content.Input, err error) {
+	d, l, r := lo.db, lo.running[in], lo.db.records[in]
 	if l.following != nil {
-		d.records[m.in].following = l.following
+		r.following = l.following
 	}
-	d.records[m.in].unchanged += int(l.snapshot().Reused)
+	r.unchanged += int(l.snapshot().Reused)
+	r.err = err
 	var failure version.Failure
-	outdated := l.refuted || l.outdated
-	d.records[m.in].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
-	case m.err == nil:
-		d.loads.reportLoaded(m.in, l)
-		d.memory.keepFailure(m.in, nil)
+	case err == nil:
+		lo.reportLoaded(in, l)
+		d.memory.keepFailure(in, nil)
 	case l.refuted:
-	case errors.Is(m.err, context.Canceled):
-		d.log.Info("load cancelled", "version", m.in.Name)
+	case errors.Is(err, context.Canceled):
+		d.log.Info("load cancelled", "version", in.Name)
 		failure.Reason = "cancelled"
 	default:
-		failure = failureOf(m.err)
+		failure = failureOf(err)
 	}
-	d.loads.noteRoom(m.in, m.err)
-	if live := d.keeper.live[m.in]; live != nil {
+	lo.noteRoom(in, err)
+	outdated := l.refuted || l.outdated
+	if live := d.keeper.live[in]; live != nil {
 		d.keeper.openBlocks(live)
 		d.keeper.listBlocks(live)
 		d.keeper.see(live)
-		outdated = outdated || d.loads.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
+		outdated = outdated || lo.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
-	delete(d.loads.running, m.in)
-	d.records[m.in].died, d.records[m.in].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
-	d.facts.Loaded(m.in, failure, outdated)
+	delete(lo.running, in)
+	d.facts.Loaded(in, failure, outdated)
 	d.decide()
-	d.keeper.look(m.in) // the gate waits for the end of loads, as releaseSurplus does
-	d.keeper.releaseSurplus(m.in)
+	d.keeper.look(in) // the gate waits for the end of loads, as releaseSurplus does
+	d.keeper.releaseSurplus(in)
 }
 
 // failureOf returns the failure of a load that has ended with an error.

@@ -119,7 +119,7 @@ func TestBomb(t *testing.T) {
 	f.put("nuts", "1", 1, fruit...)
 	r := f.run(f.verbose, func(o *Options) {
 		o.LoadMemoryLimit = 512 << 20
-		o.Load = func(string) load.Options { return load.Options{Fields: load.Fields{Key: "key"}} }
+		o.each(func(d *DB) { d.Load = load.Options{Fields: load.Fields{Key: "key"}} })
 	})
 	r.serves("nuts", "1")
 	stop := r.keepAsking("/nuts/fig", "fig of 1")
@@ -159,7 +159,7 @@ func TestChangesWhileLoading(t *testing.T) {
 			f.source.planned.Store(true)
 			f.put("fruit", "1", 2, fruit...)
 			r := f.run(func(o *Options) {
-				o.Load = func(string) load.Options { return load.Options{Partitioner: "string"} }
+				o.each(func(d *DB) { d.Load = load.Options{Partitioner: "string"} })
 			})
 			r.eventually("the version is planned", func() bool { return f.log.count("load started") == 1 })
 			change(f, filepath.Join(f.root, "fruit", "1"))

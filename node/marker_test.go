@@ -18,7 +18,7 @@ func TestLateMarker(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
+		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		f.finish("fruit", "1")
@@ -55,7 +55,8 @@ func TestHangingMarker(t *testing.T) {
 		run := func() (*Node, func()) {
 			return f.follow(func(o *Options) {
 				o.Source = hangingMarker{f.source, &hangs}
-				o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always
+				o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute
+				o.each(always)
 			})
 		}
 		_, stop := run()
@@ -78,7 +79,7 @@ func TestScrubOfManyDamagedBlocks(t *testing.T) {
 	f := newFixture(t)
 	const n = 150
 	f.put("fruit", "1", n, fruit...)
-	r := f.run()
+	r := f.run(func(o *Options) { o.ScrubPeriod = time.Hour })
 	r.serves("fruit", "1")
 	r.eventually("all are loaded", func() bool { return len(r.node("fruit", "1").Partitions) == n })
 	for i := range n {

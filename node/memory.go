@@ -4,30 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
+	"sequins/observe/status"
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
 	"sequins/version/pin"
 )
 
-// What a database has to remember over restarts is in its memory (store.State). It is written before a switch, so that a
-// restart does not go back. If that fails, for example on a full disk, the node continues to serve the previous
-// version and retries the switch with growing pauses. Without a previous version, if parts of it can no longer be read, or if the pin
-// does not allow it, the node switches, and retries only the writing.
+// What a database has to remember over restarts is in its memory (store.State). It is written before a switch, so that a restart does not go back. If
+// that fails, for example on a full disk, the node continues to serve the previous version and retries the switch with growing pauses. Without a
+// previous version, if parts of it can no longer be read, or if the pin does not allow it, the node switches, and retries only the writing.
 
 // A memory is what a database has to remember.
 type memory struct {
 	db      *db
 	state   store.State
-	unsaved int          // number of consecutive failed attempts to write it
-	saveDue bool         // another attempt is scheduled
-	absent  atomic.Int64 // since when the source lacks the db, in Unix seconds; 0: it does not; or unknownAbsence
+	unsaved int   // number of consecutive failed attempts to write it
+	again   timer // for another attempt
 }
 
 // remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
@@ -45,7 +43,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 		mem.db.facts.Served = mem.state.Served.Input
 	}
 	if mem.state.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
-		mem.db.node.success.Store(mem.db.name, true)
+		mem.db.marked.Store(true)
 	}
 	if mem.db.pin, err = pin.Parse([]byte(mem.state.Pin)); err != nil {
 		mem.db.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
@@ -73,7 +71,7 @@ func (mem *memory) rejected() (all []content.Input) {
 func (mem *memory) failAgain() {
 	for _, f := range mem.state.Failures {
 		v, here := mem.db.facts.Entry(f.Input)
-		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Attempts > 0 || v.Work == version.Loading ||
+		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
 			f.Input == mem.db.facts.Taken || mem.db.facts.WasServed(f.Input) {
 			continue
 		}
@@ -82,7 +80,7 @@ func (mem *memory) failAgain() {
 			kind = version.Faulty
 		}
 		mem.db.facts.Add(f.Input)
-		mem.db.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind, Attempts: f.Attempts - 1})
+		mem.db.facts.Fail(f.Input, version.Failure{Reason: f.Reason, Kind: kind})
 	}
 }
 
@@ -177,9 +175,8 @@ func (mem *memory) save() error {
 		mem.unsaved = 0
 		return nil
 	}
-	if mem.unsaved++; !mem.saveDue {
-		mem.saveDue = true
-		mem.db.bg.tellAfter(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff), saveAgain{})
+	if mem.unsaved++; mem.again.due.IsZero() {
+		mem.again.set(&mem.db.bg, time.Now().Add(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff)), mem.saveAgain)
 	}
 	return err
 }
@@ -191,17 +188,13 @@ func (mem *memory) saveSoon() {
 	}
 }
 
-// saveAgain reports that another attempt to write the memory is due.
-type saveAgain struct{}
-
-// tell implements message.
-func (saveAgain) tell(d *db) {
-	d.memory.saveDue = false
-	if d.facts.Unrecorded {
-		d.memory.switchAgain()
+// saveAgain writes the memory again, after a switch that could not be written.
+func (mem *memory) saveAgain() {
+	if mem.db.facts.Unrecorded {
+		mem.switchAgain()
 	}
-	if !d.memory.saveDue { // no switch has failed again
-		_ = d.memory.save() // the error was logged when it came first
+	if mem.again.due.IsZero() { // no switch has failed again
+		_ = mem.save() // the error was logged when it came first
 	}
 }
 
@@ -213,23 +206,15 @@ func (mem *memory) switchAgain() {
 	}
 }
 
-// unknownAbsence is the value of db.absent until the follower has listed the databases.
-const unknownAbsence = -1
-
-// keepAbsence writes since when the source lacks the database, which the follower has found.
+// keepAbsence writes since when the source lacks the database, if the databases have been listed.
 func (mem *memory) keepAbsence() {
-	at := mem.absent.Load()
-	if at == unknownAbsence {
+	health := mem.db.node.health
+	since := health.AbsentSince(mem.db.name).UTC().Truncate(time.Second)
+	if since.IsZero() && health.Unseen(mem.db.name) || since.Equal(mem.state.Absent) {
 		return
 	}
-	since := time.Time{}
-	if at != 0 {
-		since = time.Unix(at, 0).UTC()
-	}
-	if !since.Equal(mem.state.Absent) {
-		mem.state.Absent = since
-		mem.saveSoon()
-	}
+	mem.state.Absent = since
+	mem.saveSoon()
 }
 
 // faulty is the kind of failures that are of the version itself.
@@ -267,7 +252,7 @@ func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
 
 // failsBy returns a hash of what a failed load depends on beside its input: the options and the program.
 func (mem *memory) failsBy() string {
-	options, _ := json.Marshal(mem.db.node.loadOptions(mem.db.name)) // it consists of numbers and texts
+	options, _ := json.Marshal(mem.db.loadOptions()) // it consists of numbers and texts
 	return content.Sum(string(options), mem.db.node.o.Build)
 }
 
@@ -285,4 +270,54 @@ func (mem *memory) verdictBefore(c content.Content) *gate.Finding {
 		}
 	}
 	return nil
+}
+
+// followPin keeps a pin that was read in the source; the caller takes it into the facts. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
+func (d *db) followPin(f pin.File) {
+	d.pin = f
+	if now := d.allowed(); !now.Equal(d.facts.Pin) {
+		text := "nothing is pinned, excluded or approved any more"
+		if p := d.pinStatus(); p != nil {
+			text = p.String()
+		}
+		if f.Version != "" && now.Version == "" {
+			text = "the time of the pin to " + f.Version + " is over; " + text
+		}
+		d.events.Pinned(now.Version, text)
+	}
+	text := ""
+	if !f.Equal(pin.File{}) {
+		data, err := f.Encode()
+		if err != nil {
+			d.log.Error("bug: the pin cannot be encoded", "error", err)
+			return
+		}
+		text = string(data)
+	}
+	if text != d.memory.state.Pin {
+		d.memory.state.Pin = text
+		d.memory.saveSoon()
+	}
+}
+
+// endPin ends a pin whose time is over although the source cannot be listed.
+func (d *db) endPin() {
+	if now := d.allowed(); !now.Equal(d.facts.Pin) {
+		d.followPin(d.pin)
+		d.facts.Pin = now
+		d.decide()
+		d.keeper.lookAtAll() // which the pin may have excused
+	}
+}
+
+// allowed returns what the pin says now.
+func (d *db) allowed() pin.File { return d.pin.At(time.Now()) }
+
+// pinStatus returns the pin for the status; nil if there is none.
+func (d *db) pinStatus() *status.Pin {
+	p, f := d.allowed(), d.pin
+	if p.Version == "" && len(p.Exclude) == 0 && len(p.Approve) == 0 {
+		return nil
+	}
+	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, By: f.By, Until: f.Until, Reasons: f.Reasons}
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,26 +18,22 @@ import (
 	"sequins/cluster/transfer"
 	"sequins/internal/accept"
 	"sequins/internal/content"
-	"sequins/load"
-	"sequins/load/loadproc"
 	"sequins/node/turns"
 	"sequins/node/upkeep"
+	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
 	"sequins/server/resp"
-	"sequins/shard"
 	"sequins/version"
 	"sequins/version/discovery"
 )
 
-// releaseTimeout is how long the last readers may take to release their versions after all connections
-// are closed.
+// releaseTimeout is how long the last readers may take to release their versions after all connections are closed.
 const releaseTimeout = 5 * time.Second
 
-// A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for
-// concurrent use.
+// A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for concurrent use.
 type Node struct {
 	o      Options
 	log    *slog.Logger
@@ -56,10 +53,7 @@ type Node struct {
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 	health  *discovery.Health
-	// absences belong to start, and then to follow.
-	absences *discovery.Absences
-	success  sync.Map // names of dbs with a version that has _SUCCESS
-	started  time.Time
+	started time.Time
 
 	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
 	resettled   chan struct{}                       // the settings of this node may have changed
@@ -93,8 +87,7 @@ var (
 	_ reads.Catalog  = (*Node)(nil)
 )
 
-// New returns a node that is not running. It takes over the store and the listeners only if it
-// succeeds.
+// New returns a node that is not running. It takes over the store and the listeners only if it succeeds.
 func New(o Options) (*Node, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -115,7 +108,6 @@ func New(o Options) (*Node, error) {
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health = discovery.NewHealth()
-	n.absences = discovery.NewAbsences(n.health)
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()
@@ -136,9 +128,8 @@ func New(o Options) (*Node, error) {
 	return n, nil
 }
 
-// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have
-// ended: nil after an orderly shutdown. It accepts requests immediately, and answers requests for keys
-// with 503 until the versions on disk are open. It must be called once.
+// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have ended: nil after an orderly shutdown. It
+// accepts requests immediately, and answers requests for keys with 503 until the versions on disk are open. It must be called once.
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -184,8 +175,7 @@ func (n *Node) admit() {
 	close(n.serving)
 }
 
-// listen serves the listeners until shutdown or an error. During the start the server refuses requests
-// for keys.
+// listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
 	secure := n.o.TLS
 	if secure != nil {
@@ -319,14 +309,11 @@ func (n *Node) Apply(r Reloadable) {
 }
 
 func (n *Node) apply(r Reloadable) {
-	if r.Load == nil {
-		r.Load = func(string) load.Options { return load.Options{} }
-	}
-	if r.AutoSuccess == nil {
-		r.AutoSuccess = func(string) bool { return false }
+	if r.DB == nil {
+		r.DB = func(string) DB { return DB{} }
 	}
 	n.reloadable.Store(&r)
-	n.reads.SetContentType(r.ContentType)
+	n.reads.SetContentType(func(db string) string { return r.DB(db).ContentType })
 	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.server.SetDelivery(r.Delivery)
@@ -336,33 +323,41 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetReserve(r.MinFreeDisk)
 }
 
-// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
-func (n *Node) startProcess(ctx context.Context, db string, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
-	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
-	if l.workers > 0 {
-		o.Workers = l.workers
-	}
-	if l.known != nil {
-		o = o.PlannedBy(*l.known)
-	}
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Input: in, Options: o, Refuted: refuted, MemoryLimit: limit})
-}
-
-// loadOptions returns the options for a new load.
-func (n *Node) loadOptions(db string) load.Options {
-	r := n.reloadable.Load()
-	o := r.Load(db)
-	if r.AutoSuccess(db) {
-		_, marked := n.success.Load(db)
-		o.RequireSuccess = o.RequireSuccess || marked
-	}
-	return o
-}
-
 // wake sends to a channel with a buffer of one, if it is empty.
 func wake(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
 	default:
 	}
+}
+
+// newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.
+func (n *Node) newRedis() *resp.Server {
+	o := n.o.Redis
+	o.Read, o.Write = n.o.Server.Timeouts.Read, n.o.Server.Timeouts.Write
+	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
+	o.Tokens, o.Proxied, o.Build = n.o.Server.Tokens, n.o.Reads.Proxy != nil, n.o.Build
+	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
+	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
+	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
+	s := resp.New(n.reads, o)
+	s.Hold()
+	n.o.Metrics.Server.SetRedis(func() metrics.RedisState {
+		conns, handshakes := s.Refused()
+		return metrics.RedisState{Connections: s.Connections(), Refused: conns, BadHandshakes: handshakes}
+	})
+	return s
+}
+
+// shutdownServers finishes the requests of all clients.
+func (n *Node) shutdownServers(ctx context.Context) error {
+	if n.redis == nil {
+		return n.server.Shutdown(ctx)
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.redis.Shutdown(ctx) }()
+	err := n.server.Shutdown(ctx)
+	err = errors.Join(err, <-done)
+	n.o.RedisListener.Close() //nolint:errcheck // already closed by the server, unless the start failed
+	return err
 }

@@ -261,7 +261,7 @@ func TestIncompleteVersionOfAnotherSource(t *testing.T) {
 	marker := filepath.Join(g.root, "fruit", "1", "_SUCCESS")
 	expect.NoError(t, os.Remove(marker))
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := g.follow(func(o *Options) { o.Load, o.RefreshPeriod = requireSuccess, time.Minute })
+		n, stop := g.follow(func(o *Options) { o.each(requireSuccess); o.RefreshPeriod = time.Minute })
 		defer stop()
 		time.Sleep(time.Hour)
 		served := n.Set([]byte("fruit")).Current()

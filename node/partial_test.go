@@ -88,7 +88,7 @@ func TestVersionsFasterThanLoads(t *testing.T) {
 	f.put("fruit", name(0), 1, fruit...)
 	r := f.run(func(o *Options) {
 		o.RefreshPeriod = 20 * time.Millisecond
-		o.Load = func(string) load.Options { return load.Options{Throttle: 30 * time.Millisecond, Workers: 1} }
+		o.each(func(d *DB) { d.Load = load.Options{Throttle: 30 * time.Millisecond, Workers: 1} })
 	})
 	r.serves("fruit", name(0))
 	found := func(v string) bool {
@@ -248,7 +248,7 @@ func TestBlockOfAVersionWithoutMarker(t *testing.T) {
 	r.serves("fruit", "1")
 	r.stop()
 	expect.NoError(t, os.Truncate(filepath.Join(f.dir("fruit", "1"), "00000.block"), 100))
-	r = f.run(func(o *Options) { o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} } })
+	r = f.run(func(o *Options) { o.each(func(d *DB) { d.Load = load.Options{RequireSuccess: true} }) })
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
 }
 
@@ -262,7 +262,7 @@ func TestMarkerIsRemembered(t *testing.T) {
 			f.put("fruit", "1", 1, fruit...)
 			synctest.Test(t, func(t *testing.T) {
 				run := func() (*Node, func()) {
-					return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
+					return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
 				}
 				_, stop := run()
 				time.Sleep(10 * time.Second)

@@ -41,7 +41,7 @@ func TestRollback(t *testing.T) {
 	r.serves("fruit", "3")
 }
 
-// TestPinned pins an older version: newer ones wait until it is taken back, or until its time is over.
+// TestPinned pins an older version: newer ones wait until it is taken back.
 func TestPinned(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
@@ -58,22 +58,13 @@ func TestPinned(t *testing.T) {
 	f.pin("fruit", "")
 	r.Refresh()
 	r.serves("fruit", "3")
-	until := func(wait time.Duration) string {
-		return "version = \"2\"\nuntil = " + time.Now().Add(wait).UTC().Format(time.RFC3339)
-	}
-	f.pin("fruit", until(time.Hour))
-	r.Refresh()
-	r.serves("fruit", "2")
-	f.pin("fruit", until(3*time.Second))
-	r.Refresh()
-	r.serves("fruit", "3") // without another look by a refresh
 }
 
 // TestKeptVersion keeps two versions: the one before is served at once after a rollback, although the source does not
 // have it any more, and over a restart.
 func TestKeptVersion(t *testing.T) {
 	f := newFixture(t)
-	keep := func(o *Options) { o.KeepVersions = func(string) int { return 2 } }
+	keep := func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 2 }) }
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(keep)
 	r.serves("fruit", "1")
@@ -100,14 +91,14 @@ func TestRollbackOverRestart(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	f.put("fruit", "2", 2, fruit...)
-	r := f.run(func(o *Options) { o.KeepVersions = func(string) int { return 3 } })
+	r := f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
 	r.serves("fruit", "2")
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
 	r.serves("fruit", "1")
 	r.stop()
 	f.source.down.Store(true)
-	r = f.run(func(o *Options) { o.KeepVersions = func(string) int { return 3 } })
+	r = f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
 	defer r.stop()
 	r.serves("fruit", "1")
 	r.eventually("all that is on the disk is open", func() bool { return r.node("fruit", "2").Detail == "prepared" })
@@ -182,7 +173,7 @@ func TestPinAwayFromChangedVersion(t *testing.T) {
 
 // The time of a pin ends by the clock of the node, whether the source can be read or not, also after a restart.
 func TestPinEndsWithoutTheSource(t *testing.T) {
-	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+	for name, test := range map[string]struct{ down, restart bool }{"with the source": {}, "running": {down: true}, "restarted": {true, true}} {
 		f := newFixture(t)
 		f.put("fruit", "1", 1, fruit...)
 		f.put("fruit", "2", 1, fruit...)
@@ -191,8 +182,8 @@ func TestPinEndsWithoutTheSource(t *testing.T) {
 			f.pin("fruit", "version = \"1\"\nuntil = "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 			n.Refresh()
 			time.Sleep(time.Minute)
-			f.source.down.Store(true)
-			if restart {
+			f.source.down.Store(test.down)
+			if test.restart {
 				stop()
 				n, stop = f.follow(keeping(2))
 			}

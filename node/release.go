@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -8,13 +9,14 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/sleep"
 	"sequins/store"
+	"sequins/version"
 )
 
-// releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately.
-// Nodes that have not seen the new replicas yet, because they are behind or have lost ZooKeeper, still
-// ask this node, so the blocks stay readable for as long as a replaced version, and are deleted then.
-// Partitions that are needed here again are advertised again.
+// releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately. Nodes that have not seen the new replicas yet,
+// because they are behind or have lost ZooKeeper, still ask this node, so the blocks stay readable for as long as a replaced version, and are deleted
+// then. Partitions that are needed here again are advertised again.
 func (k *keeper) releaseSurplus(in content.Input) {
 	l := k.live[in]
 	if l == nil || k.db.loads.running[in] != nil {
@@ -54,11 +56,14 @@ func (k *keeper) dropReleased(l *live, now time.Time) {
 			next = left
 		}
 	}
-	if next < 0 || l.waiting {
+	if next < 0 || !l.release.due.IsZero() {
 		return
 	}
-	l.waiting = true
-	k.db.bg.tellAfter(next, releaseDue{l})
+	l.release.set(&k.db.bg, now.Add(next), func() {
+		if k.live[l.in()] == l {
+			k.releaseSurplus(l.in())
+		}
+	})
 }
 
 // drop deletes a block. Running reads of it continue.
@@ -76,13 +81,67 @@ func (k *keeper) drop(l *live, p int) {
 	}
 }
 
-// releaseDue reports that released partitions of a version may be deleted.
-type releaseDue struct{ l *live }
+// The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not leave the version must not keep it forever.
+// Without a peer secret anybody can send such requests, so the limit is lower.
+const (
+	maxLingers         = 2
+	maxLingersOfSecret = 24
+)
 
-// tell implements message.
-func (r releaseDue) tell(d *db) {
-	r.l.waiting = false
-	if d.keeper.live[r.l.in()] == r.l {
-		d.keeper.releaseSurplus(r.l.in())
+// retire waits until a version has had no request for long enough.
+func (k *keeper) retire(in content.Input) {
+	k.db.set.Retire(in)
+	l, began := k.live[in], time.Now()
+	wait := func(ctx context.Context) {
+		for wait := k.linger(); wait > 0 && sleep.For(ctx, wait) == nil; {
+			wait = min(k.linger()-l.v.Idle(), k.maxLinger()-time.Since(began))
+		}
 	}
+	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() {
+		k.db.facts.HasIdled(in)
+		k.db.decide()
+	})
+}
+
+// revive ends the retirement of a version.
+func (k *keeper) revive(in content.Input) {
+	k.db.set.Revive(in)
+	k.live[in].retirement.stop()
+}
+
+func (k *keeper) maxLinger() time.Duration {
+	if k.db.node.o.Server.PeerSecret == "" {
+		return maxLingers * k.linger()
+	}
+	return maxLingersOfSecret * k.linger()
+}
+
+func (k *keeper) linger() time.Duration {
+	return k.db.node.o.Cluster.Linger(k.db.node.reloadable.Load().VersionRemoveTimeout)
+}
+
+// startClosing removes a version from the set, and closes it after its last reader.
+func (k *keeper) startClosing(in content.Input) {
+	v := k.db.set.Remove(in)
+	k.live[in].retirement.stop()
+	k.live[in].Withdraw()
+	delete(k.live, in)
+	k.closeLater(v, func() { k.db.bg.send(func() { k.closed(in) }) })
+}
+
+// closed records that the last reader of a version that is removed has released it.
+func (k *keeper) closed(in content.Input) {
+	k.db.facts.HasClosed(in)
+	k.db.decide()
+}
+
+// closeLater closes a version that is not in the set, and then calls done. Readers may take as long as
+// they need; the server cuts them off at shutdown.
+func (k *keeper) closeLater(v *version.Version, done func()) {
+	k.db.bg.closing.Go(func() {
+		if err := v.Close(k.db.node.patience); err != nil {
+			k.db.log.Warn("closing a version", "version", v.Info().Name, "error", err)
+		}
+		done()
+	})
 }

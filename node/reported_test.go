@@ -15,7 +15,7 @@ func TestReportsWhatItLoads(t *testing.T) {
 	f.source.planned.Store(true)
 	c := newCluster()
 	r := f.run(in(c), func(o *Options) {
-		o.Load = func(string) load.Options { return load.Options{Partitioner: "string"} } // planned with three files opened
+		o.each(func(d *DB) { d.Load = load.Options{Partitioner: "string"} }) // planned with three files opened
 	})
 	report := func() gate.Report {
 		report, err := gate.ParseReport([]byte(c.report("1")))

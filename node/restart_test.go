@@ -21,7 +21,7 @@ import (
 
 // slow makes loads take long: a record a second.
 func slow(o *Options) {
-	o.Load = func(string) load.Options { return load.Options{Throttle: time.Second, Workers: 1} }
+	o.each(func(d *DB) { d.Load = load.Options{Throttle: time.Second, Workers: 1} })
 }
 
 // TestRestartServesAtOnce: what is complete on the disk answers the first

@@ -1,15 +1,18 @@
 package node
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/internal/sleep"
+	"sequins/load"
+	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
 )
@@ -19,13 +22,12 @@ const faultyPause = time.Hour
 
 // retries are the failed attempts for an input.
 type retries struct {
-	failed  int                // consecutive failures
-	last    time.Time          // time of the last failure
-	outcome string             // of that, see load.Outcome
-	next    time.Time          // time of the next attempt
-	cancel  context.CancelFunc // cancels that; nil if none was scheduled
-	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last
-	// one failed for lack of them.
+	failed  int       // consecutive failures
+	last    time.Time // time of the last failure
+	outcome string    // of that, see load.Outcome
+	next    time.Time // time of the next attempt
+	timer   timer     // for that
+	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last one failed for lack of them.
 	needs int64
 	short bool
 }
@@ -35,22 +37,15 @@ func (r *retries) String() string {
 	return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
 }
 
-// stop cancels the scheduled attempt.
-func (r *retries) stop() {
-	if r.cancel != nil {
-		r.cancel()
-	}
-}
-
-// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if
-// both failures are the same fault, although another of the files may have failed first, and "" if its files have
-// changed in between.
+// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if both failures are the same fault,
+// although another of the files may have failed first, and "" if its files have changed in between.
 func (lo *loads) lastReason(old, v version.Entry) string {
 	f := lo.db.records[v.Input]
+	outcome := load.Outcome(f.err)
 	switch {
 	case f.retries.failed == 0:
 		return ""
-	case old.Failure.Reason != "" && f.outcome == f.retries.outcome && f.outcome != "other":
+	case old.Failure.Reason != "" && outcome == f.retries.outcome && outcome != "other":
 		return v.Failure.Reason
 	}
 	return old.Failure.Reason
@@ -67,8 +62,7 @@ func (lo *loads) retryLater(before version.Facts) {
 	}
 }
 
-// lookFurther lists more versions if all listed versions that are newer than the current one have
-// failed: an older one may be good.
+// lookFurther lists more versions if all listed versions that are newer than the current one have failed: an older one may be good.
 func (lo *loads) lookFurther() {
 	for _, in := range lo.db.facts.Listed {
 		if v, _ := lo.db.facts.Entry(in); in != lo.db.facts.Current && in.Name >= lo.db.facts.Current.Name && v.Failure.Reason == "" {
@@ -91,45 +85,32 @@ func (lo *loads) planRetry(old, v version.Entry) {
 	if old.Failure.Reason == "" && time.Since(r.last) > 2*limit {
 		r.failed = 0
 	}
-	r.failed = max(r.failed+1, v.Failure.Attempts) // maybe before a restart
-	wait := lo.remembered(v, sleep.Backoff(r.failed, first, limit))
-	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
+	r.failed++
+	i := slices.IndexFunc(lo.db.memory.state.Failures, func(before store.Failure) bool { return before.Input == v.Input && r.last.IsZero() })
+	if i >= 0 { // it has failed before the restart, and not in this process
+		r.failed = max(r.failed, lo.db.memory.state.Failures[i].Attempts)
+	}
+	wait := sleep.Backoff(r.failed, first, limit)
+	if i >= 0 {
+		wait = max(0, min(wait, time.Until(lo.db.memory.state.Failures[i].Next)))
+	}
+	r.last, r.outcome, r.next = time.Now(), load.Outcome(f.err), time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
 	lo.db.log.Log(lo.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
-	kind := cmp.Or(f.outcome, "other")
+	kind := r.outcome
 	if isFaulty {
 		kind = faulty
 	}
 	lo.db.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: lo.db.memory.failsBy()})
 	lo.db.memory.saveSoon()
-	r.stop()
-	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
-	r.cancel = cancel
 	needs := r.needs
 	if !r.short {
 		needs = 0
 	}
-	lo.db.bg.work(func() message {
-		lo.pauseForRoom(ctx, v.Name, wait, needs)
-		return retry{v.Input, ctx}
-	})
-}
-
-// remembered returns the time until the next attempt for a version that has just failed or, at the start, until the one that was due before the
-// restart, if that is sooner than wait.
-func (lo *loads) remembered(v version.Entry, wait time.Duration) time.Duration {
-	if lo.db.records[v.Input].outcome != "" {
-		return wait // it has failed in this process
-	}
-	for _, f := range lo.db.memory.state.Failures {
-		if f.Input == v.Input {
-			return max(0, min(wait, time.Until(f.Next)))
-		}
-	}
-	return wait
+	r.timer.after(&lo.db.bg, r.next, func(ctx context.Context) { lo.pauseForRoom(ctx, v.Name, wait, needs) }, func() { lo.retry(v.Input) })
 }
 
 // roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
@@ -139,7 +120,7 @@ const roomPeriod = 2 * time.Second
 // always passes, so that a disk whose free space goes up and down does not cause many attempts.
 func (lo *loads) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
 	if needs == 0 {
-		_ = sleep.For(ctx, wait) // its end is that of retry.ctx
+		_ = sleep.For(ctx, wait)
 		return
 	}
 	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
@@ -151,19 +132,10 @@ func (lo *loads) pauseForRoom(ctx context.Context, name string, wait time.Durati
 	}
 }
 
-// A retry reports that a retry is due, unless ctx has ended.
-type retry struct {
-	in  content.Input
-	ctx context.Context //nolint:containedctx // it belongs to the message
-}
-
-// tell implements message. It lists the versions first, because the failed one may be incomplete or
-// gone.
-func (r retry) tell(d *db) {
-	if r.ctx.Err() == nil {
-		d.lister.due = append(d.lister.due, r.in)
-		d.lister.startListing(true)
-	}
+// retry tries a version again. It lists the versions first, because the failed one may be incomplete or gone.
+func (lo *loads) retry(in content.Input) {
+	lo.db.lister.due = append(lo.db.lister.due, in)
+	lo.db.lister.startListing(true)
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
@@ -175,5 +147,40 @@ func (lo *loads) retryAll() {
 	}
 	if len(lo.db.lister.due) > 0 {
 		lo.db.lister.startListing(true)
+	}
+}
+
+// room returns what is known of the disk space for a load of the missing ones of some partitions.
+func (lo *loads) room(l *live, want []int) loadproc.Room {
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].retries.needs}
+	if served := lo.db.keeper.live[lo.db.facts.Current]; served != nil {
+		_, r.Blocks = served.size()
+		r.Source = served.manifest.SourceOf(served.v.Held())
+	}
+	r.Removable = lo.db.facts.Removable(l.in())
+	return r
+}
+
+// noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
+// the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
+func (lo *loads) noteRoom(in content.Input, err error) {
+	r := &lo.db.records[in].retries
+	var room *loadproc.RoomError
+	switch r.short = errors.As(err, &room); {
+	case r.short:
+		r.needs = room.Needs
+	case err == nil:
+		r.needs = 0
+	}
+	l := lo.db.keeper.live[in]
+	if !r.short || room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
+		return
+	}
+	lo.db.keeper.openBlocks(l)
+	l.Withdraw()
+	for p, open := range l.open {
+		if open {
+			lo.db.keeper.drop(l, p)
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 
 	"sequins/internal/content"
 	"sequins/node/turns"
-	"sequins/shard"
-	"sequins/store"
 	"sequins/version"
 )
 
@@ -18,7 +16,7 @@ const turnPeriod = 10 * time.Second
 // waitForTurn waits for the load's turn. If other nodes hold the version meanwhile, its manifest is taken from them without
 // one, so that this node can switch to it together with them, and read it from them.
 func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) error {
-	lo.db.bg.send(moved{})
+	lo.setStage(l, waitingForTurn)
 	timer := time.NewTimer(turnPeriod)
 	defer timer.Stop()
 	for period := turnPeriod; ; period = min(2*period, maxBackoff) {
@@ -30,40 +28,19 @@ func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) 
 		case <-timer.C:
 		}
 		if l.known == nil && l.following.Replicas(0) > 0 {
-			if l.known = lo.manifestElsewhere(ctx, l.following, in); l.known != nil {
-				lo.db.bg.send(early{in, l, *l.known})
+			if m := lo.manifestElsewhere(ctx, l.following, in); m != nil {
+				l.known = m
+				lo.db.bg.send(func() {
+					if l == lo.running[in] && lo.db.keeper.live[in] == nil {
+						_ = lo.enter(in, *m) // the load will fail of an error
+					}
+				})
 			}
 		}
-		lo.db.bg.send(moved{})
+		lo.setStage(l, waitingForTurn) // other nodes may have what hasBegun looks for
 		timer.Reset(period)
 	}
 }
-
-// early is the manifest of a version that waits for its turn to be loaded, from another node.
-type early struct {
-	in       content.Input
-	loading  *loading
-	manifest store.Manifest
-}
-
-// tell implements message.
-func (e early) tell(d *db) {
-	partitioner, err := shard.ParsePartitioner(e.manifest.Partitioner)
-	if e.loading != d.loads.running[e.in] || d.keeper.live[e.in] != nil || err != nil { // the load will fail of an error
-		return
-	}
-	e.loading.manifest, e.loading.partitioner = e.manifest, partitioner
-	if d.facts.Planned(e.in, false) {
-		d.loads.prepare(e.in)
-	}
-	d.decide()
-}
-
-// moved reports that a load waits for its turn, still waits for it, or has it.
-type moved struct{}
-
-// tell implements message. The loop of the db calls setTerms after it.
-func (moved) tell(*db) {}
 
 // setTerms tells the queue when the loads of d may begin, which every event can change.
 func (lo *loads) setTerms() {
@@ -88,10 +65,7 @@ func (lo *loads) setTerms() {
 // terms returns when a load may begin. What has failed before comes after what has not. Urgent versions do not wait for the windows, nor do those of which
 // a part is loaded.
 func (lo *loads) terms(in content.Input, l *loading) turns.Terms {
-	var t turns.Terms
-	if of := lo.db.node.reloadable.Load().Turn; of != nil {
-		t = of(lo.db.name)
-	}
+	t := lo.db.options().Turn
 	v, _ := lo.db.facts.Entry(in)
 	t.Retry = v.Failure.Reason != "" && lo.db.records[in].retries.failed > 0
 	if lo.db.facts.Urgent(in) || lo.hasBegun(in, l.following) {

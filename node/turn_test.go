@@ -27,7 +27,7 @@ func (f *fixture) night(t *testing.T, change ...func(*Options)) (*Node, func()) 
 	terms := window(t, "22:00-06:00 UTC", 0)
 	return f.follow(func(o *Options) {
 		o.RefreshPeriod, o.Settle = time.Minute, 0
-		o.Turn = func(string) turns.Terms { return terms }
+		o.each(func(d *DB) { d.Turn = terms })
 		for _, c := range change {
 			c(o)
 		}
@@ -185,7 +185,7 @@ func TestPriority(t *testing.T) {
 		}
 		n, stop := f.night(t, func(o *Options) {
 			o.MaxParallelLoads = 1
-			o.Turn = func(db string) turns.Terms { return terms[db] }
+			o.DB = func(db string) DB { return DB{Turn: terms[db]} }
 		})
 		defer stop()
 		f.put("urgent", "1", 1, fruit...)

@@ -220,7 +220,7 @@ func TestVersionWithoutSuccessDoesNotExist(t *testing.T) {
 	f.remove("fruit", "2", "_SUCCESS")
 	f.remove("nuts", "1", "_SUCCESS")
 	r := f.run(func(o *Options) {
-		o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} }
+		o.each(func(d *DB) { d.Load = load.Options{RequireSuccess: true} })
 	})
 	r.serves("fruit", "1")
 	s := r.Status()

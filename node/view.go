@@ -14,17 +14,13 @@ import (
 	"sequins/version/gate"
 )
 
-// A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe
-// for concurrent use.
+// A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe for concurrent use.
 type view struct {
-	current    content.Input
+	facts      version.Facts
+	versions   []versionView   // of the entries of facts
 	serving    content.Content // what is served, or was before a restart
-	served     bool            // it is served, or was before a restart
 	tried      bool            // its versions were listed, and all have failed through their own fault
-	whole      bool            // every partition of current has been on some node at least once
-	versions   map[content.Input]versionView
-	listed     bool // the source has complete versions of it
-	read       bool // its versions were listed at least once
+	whole      bool            // every partition of the current version has been on some node at least once
 	pin        *status.Pin
 	unfinished string    // the newest incomplete version, and the reason
 	absent     time.Time // since when the source lacks it, as far as that was written; zero: it does not
@@ -32,11 +28,10 @@ type view struct {
 
 type versionView struct {
 	version.Entry
-	record
-	Status         version.Status
+	status         version.Status
+	known          record
 	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
-	wrong          string           // see db
-	unrecorded     bool             // ready, but it cannot be recorded as the served one
+	wrong          string           // what else is wrong with it
 	live           *version.Version // nil if not in the set
 	verdict        gate.Verdict
 	records, bytes int64
@@ -45,27 +40,28 @@ type versionView struct {
 
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
-	s, before := &d.facts, d.facts.Before()
 	d.keeper.seenWhole = d.keeper.seenWhole || d.keeper.isWhole()
-	v := view{
-		current: s.Current, serving: d.judge.servedContent(), served: s.Current.Name != "" || before.Name != "", listed: len(s.Listed) > 0,
-		read: s.Source == version.Known, unfinished: d.lister.unfinished,
-		versions: make(map[content.Input]versionView, len(s.Entries)), tried: d.lister.tried(), whole: d.keeper.seenWhole, pin: d.pinStatus(), absent: d.memory.state.Absent,
-	}
-	for _, e := range s.Entries {
-		vv := versionView{Entry: e, record: *d.records[e.Input], Status: s.Status(e), loading: d.loads.running[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input)),
-			differs: d.lister.last.Differs[e.Input], unrecorded: s.Unrecorded && e.Coverage == version.Replicated && e.Verdict == version.Passed && e.Name > s.Current.Name}
+	v := view{facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(), whole: d.keeper.seenWhole, pin: d.pinStatus(),
+		unfinished: d.lister.unfinished, absent: d.memory.state.Absent}
+	for _, e := range v.facts.Entries {
+		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
+			differs: d.lister.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}
 		if l := d.keeper.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict
 			vv.records, vv.bytes = l.size()
 		}
-		v.versions[e.Input] = vv
+		v.versions = append(v.versions, vv)
 	}
 	d.view.Store(&v)
 }
 
-// passingAttempts is how many failed attempts for a version count as a permanent failure, if the
-// failures may be temporary.
+// served reports whether a version is served, or was before a restart.
+func (v *view) served() bool { return v.facts.Current.Name != "" || v.facts.Before().Name != "" }
+
+// read reports whether its versions were listed at least once.
+func (v *view) read() bool { return v.facts.Source == version.Known }
+
+// passingAttempts is how many failed attempts for a version count as a permanent failure, if the failures may be temporary.
 const passingAttempts = 3
 
 // exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
@@ -120,33 +116,22 @@ func (d *db) status() status.DB {
 	v := d.view.Load()
 	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
 	n := d.node
-	for name, in := range v.shown() {
-		vv := v.versions[in]
+	for i, vv := range v.versions { // those of one name in the order in which they were found: the status shows the current one, or else the last
+		if _, shown := s.Versions[vv.Name]; shown && vv.Name == v.facts.Current.Name && vv.Input != v.facts.Current {
+			continue
+		}
 		vs := status.Version{
-			Path:              n.o.Source.Path(d.name, name),
+			Path:              n.o.Source.Path(d.name, vv.Name),
 			TargetReplication: n.o.Replication,
-			Nodes:             map[string]status.OnNode{n.o.Name: d.nodeStatus(v, vv)},
+			Nodes:             map[string]status.OnNode{n.o.Name: d.nodeStatus(v, &v.versions[i])},
 		}
 		if vv.live != nil {
 			vs.NumPartitions = vv.live.Info().Partitions
 			vs.Replicas = replicas(vv.live)
 		}
-		s.Versions[name] = vs
+		s.Versions[vv.Name] = vs
 	}
 	return s
-}
-
-// shown returns the input of each version that the status shows, by the version's name: the current
-// one, otherwise the one that was found last.
-func (v *view) shown() map[string]content.Input {
-	shown := make(map[string]content.Input, len(v.versions))
-	for in, each := range v.versions {
-		other, found := shown[in.Name]
-		if !found || in == v.current || other != v.current && each.found.After(v.versions[other].found) {
-			shown[in.Name] = in
-		}
-	}
-	return shown
 }
 
 // replicas returns the number of nodes that hold each partition of a version.
@@ -165,7 +150,7 @@ func replicas(v *version.Version) []int {
 // problem returns why a db has nothing to serve; "" if it may have soon.
 func (v *view) problem() string {
 	switch {
-	case v.current.Name != "" || v.listed || !v.read:
+	case v.facts.Current.Name != "" || len(v.facts.Listed) > 0 || !v.read():
 		return ""
 	case v.unfinished != "":
 		return "no version exists yet; " + v.unfinished
@@ -173,13 +158,19 @@ func (v *view) problem() string {
 	return "there are no versions in the source"
 }
 
-func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
+func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
 	s := status.OnNode{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
-		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
-		Current: v.Input == shown.current, State: states[v.Status], Error: v.Failure.Reason,
-		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.unchanged,
+		CreatedAt: seconds(v.known.created), ActiveAt: seconds(v.known.activeAt),
+		Current: v.Input == shown.facts.Current, State: states[v.status], Diverged: v.differs != "",
+		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.known.unchanged,
+		Detail: d.detail(shown, v), Gate: v.verdict.Checks,
 	}
+	f, unrecorded := &shown.facts, ""
+	if f.Unrecorded && v.Coverage == version.Replicated && v.Verdict == version.Passed && v.Name > f.Current.Name {
+		unrecorded = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
+	}
+	s.Error = cmp.Or(d.divergence(shown, v), v.Failure.Reason, unrecorded, v.wrong)
 	if v.live != nil {
 		info := v.live.Info()
 		s.Content = info.Code()
@@ -190,40 +181,29 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 			}
 		}
 	}
-	if v.unrecorded && s.Error == "" {
-		s.Error = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
-	}
-	if s.Error == "" {
-		s.Error = v.wrong
-	}
 	loading := v.loading
-	if s.Diverged = v.differs != ""; s.Diverged {
-		s.Error = d.divergence(shown, v)
-	}
-	for in, other := range shown.versions {
-		if in.Name == v.Name && loading == nil {
+	for _, other := range shown.versions {
+		if other.Name == v.Name && loading == nil {
 			loading = other.loading
 		}
 	}
 	if loading != nil {
 		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())
 	}
-	if v.Verdict == version.Held && v.Status == version.Prepared {
-		s.State = status.Held
-	}
-	if v.isKept(shown) {
+	switch {
+	case v.isKept(shown):
 		s.State = status.Kept
-	}
-	if loading != nil && v.Status == version.Building && loading.turn.Waits(time.Now()) != "" {
+	case v.status == version.Prepared && v.Verdict == version.Held:
+		s.State = status.Held
+	case v.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
 		s.State = status.Available
 	}
-	s.Detail, s.Gate = d.detail(shown, v), v.verdict.Checks
 	return s
 }
 
 // isKept reports whether a version was replaced by the current one, and stays for a rollback.
-func (v versionView) isKept(shown *view) bool {
-	return v.Status == version.Prepared && v.Verdict != version.Held && v.Name < shown.current.Name
+func (v *versionView) isKept(shown *view) bool {
+	return v.status == version.Prepared && v.Verdict != version.Held && v.Name < shown.facts.Current.Name
 }
 
 // states maps the states to those of the original sequins.
@@ -237,7 +217,7 @@ var states = map[version.Status]status.State{
 }
 
 // detail adds to the state in a few words.
-func (d *db) detail(shown *view, v versionView) string {
+func (d *db) detail(shown *view, v *versionView) string {
 	switch {
 	case v.Removal == version.Lingering:
 		return "other nodes may still ask for it"
@@ -245,26 +225,26 @@ func (d *db) detail(shown *view, v versionView) string {
 		return "waiting for the requests in flight"
 	case v.Removal != version.Staying:
 		return "being deleted"
-	case v.Failure.Waits && v.retries.failed > 0:
-		return v.retries.String()
+	case v.Failure.Waits && v.known.retries.failed > 0:
+		return v.known.retries.String()
 	case v.loading != nil:
 		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
-	case v.Status == version.Available:
+	case v.status == version.Available:
 		return "on this node's disk, and the source cannot be read"
-	case v.Verdict == version.Held && v.Status == version.Prepared:
+	case v.status != version.Prepared:
+		return ""
+	case v.Verdict == version.Held:
 		return "held: " + v.verdict.Reason
 	case v.isKept(shown):
 		return "for a rollback"
-	case v.Status == version.Prepared && v.verdict.State == gate.Pending:
+	case v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason
-	case v.Status == version.Prepared && v.live != nil:
-		missing := v.live.Info().Following.Missing(v.live.Held(), d.node.o.MinReplication)
-		if len(missing) == 0 {
-			return "prepared"
-		}
-		return "prepared, waiting for other nodes to hold " + human.Plural(len(missing), "partition") + ": " + human.Ranges(missing)
 	}
-	return ""
+	missing := v.live.Info().Following.Missing(v.live.Held(), d.node.o.MinReplication)
+	if len(missing) == 0 {
+		return "prepared"
+	}
+	return "prepared, waiting for other nodes to hold " + human.Plural(len(missing), "partition") + ": " + human.Ranges(missing)
 }
 
 var stages = map[int32]string{

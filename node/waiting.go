@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/load/loadproc"
 	"sequins/observe/status"
@@ -32,15 +31,7 @@ func (n *Node) waits() []status.Wait {
 	for _, name := range slices.Sorted(maps.Keys(dbs)) {
 		all = append(all, dbs[name].waits()...)
 	}
-	slices.SortStableFunc(all, func(a, b status.Wait) int {
-		switch {
-		case a.Blocks == b.Blocks:
-			return 0
-		case a.Blocks:
-			return -1
-		}
-		return 1
-	})
+	all = slices.Concat(status.Blocking(all), slices.DeleteFunc(all, func(w status.Wait) bool { return w.Blocks }))
 	return all[:min(len(all), maxWaits)]
 }
 
@@ -73,13 +64,14 @@ func (n *Node) sourceWait(looked, known bool) (w status.Wait, waits bool) {
 // waits returns what a db waits for.
 func (d *db) waits() []status.Wait {
 	v := d.view.Load()
+	current := v.facts.Current.Name
 	var all []status.Wait
 	w, loads := d.loadWait(v)
-	if w.Blocks = d.followed.atStart && v.current.Name == "" && (v.served || !v.tried); loads || w.Blocks {
+	if w.Blocks = d.followed.atStart && current == "" && (v.served() || !v.tried); loads || w.Blocks {
 		all = append(all, w)
 	}
-	if d.followed.atStart && v.current.Name != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
-		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: v.current.Name, Since: seconds(d.node.admission), Blocks: true,
+	if d.followed.atStart && current != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
+		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: current, Since: seconds(d.node.admission), Blocks: true,
 			What: "nodes that hold partitions of " + d.name + " which no node has that is known yet"})
 	}
 	return all
@@ -88,41 +80,39 @@ func (d *db) waits() []status.Wait {
 // loadWait returns what a db waits for to serve a version, or a newer one. loads reports whether there is one.
 func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
 	w = status.Wait{For: status.WaitForLoad, DB: d.name, Since: seconds(d.node.admission)}
-	in := v.next()
-	if in.Name == "" {
-		w.What = cmp.Or(v.problem(), "its versions to be listed")
-		if !v.read {
+	next := v.next()
+	if next == nil {
+		if !v.read() {
 			w.For = status.WaitForSource
 		}
-		w.What = "a version of " + d.name + ": " + w.What
+		w.What = "a version of " + d.name + ": " + cmp.Or(v.problem(), "its versions to be listed")
 		return w, false
 	}
-	next := v.versions[in]
-	w.Version, w.Since = in.Name, seconds(next.found)
+	w.Version, w.Since = next.Name, seconds(next.known.found)
+	if next.loading == nil && next.status == version.Prepared {
+		w.For = status.WaitForNodes
+	}
 	var how string
 	if w.Done, how = progressOf(next.loading); how == "" {
 		how = d.detail(v, next)
 	}
-	if next.loading == nil && next.Status == version.Prepared {
-		w.For = status.WaitForNodes
-	}
 	if reason := next.Failure.Reason; reason != "" {
-		how = strings.Join(slices.DeleteFunc([]string{how, "its last load has failed: " + reason}, func(s string) bool { return s == "" }), "; ")
+		how = strings.TrimPrefix(how+"; its last load has failed: "+reason, "; ")
 	}
 	w.What = fmt.Sprintf("version %s of %s: %s", w.Version, d.name, cmp.Or(how, "not begun"))
 	return w, true
 }
 
-// next returns the version that the db waits for, the newest that is loaded, ready or to be tried again; zero if there is none. A version
+// next returns the version that the db waits for, the newest that is loaded, ready or to be tried again; nil if there is none. A version
 // that the gate holds waits for people.
-func (v *view) next() (newest content.Input) {
-	for in, e := range v.versions {
-		waits := in != v.current && in.Name >= v.current.Name && e.Removal == version.Staying && e.Verdict != version.Held && (e.Failure.Reason == "" || v.current.Name == "")
-		if waits && in.Name > newest.Name {
-			newest = in
+func (v *view) next() *versionView {
+	current := v.facts.Current
+	for i, e := range slices.Backward(v.versions) {
+		if e.Input != current && e.Name >= current.Name && e.Removal == version.Staying && e.Verdict != version.Held && (e.Failure.Reason == "" || current.Name == "") {
+			return &v.versions[i]
 		}
 	}
-	return newest
+	return nil
 }
 
 // progressOf describes a load that reads; "" if it does not.
@@ -165,7 +155,7 @@ func readyFor(d *db, name string) (ok bool, reason string) {
 	switch {
 	case d == nil:
 		return false, fmt.Sprintf("there is no database %s", name)
-	case d.view.Load().current.Name == "":
+	case d.view.Load().facts.Current.Name == "":
 		w, _ := d.loadWait(d.view.Load())
 		w.Blocks = true
 		return unready([]status.Wait{w}, time.Now())

@@ -180,8 +180,18 @@ func (r *Read) Do(q *Query) Outcome {
 	return r.lookUp()
 }
 
-// open acquires the version that q asks for. It returns Found, or the reason why there is none.
+// open acquires the version that q asks for. It returns Found, or the reason why there is none. Without a secret a client can ask like another node,
+// and gets nothing of a version that is withheld from clients.
 func (r *Read) open(q *Query) Outcome {
+	o := r.openAny(q)
+	if o == Found && q.fromPeer() && len(r.reader.secret) == 0 && r.handle.Withheld() {
+		return NotHere
+	}
+	return o
+}
+
+// openAny is open, also for a version that is withheld.
+func (r *Read) openAny(q *Query) Outcome {
 	r.query = q
 	r.counts = q.countsOf(r.reader.opts.Metrics.Unknown)
 	set := r.reader.catalog.Set(q.DB)

@@ -109,6 +109,40 @@ func askedContent(q *proxy.Query) []byte {
 	return nil
 }
 
+// Without a secret anybody can ask like another node, and gets nothing of a version that a gate holds. With a secret only nodes can.
+func TestWithheldFromClients(t *testing.T) {
+	info := func(name string) version.Info {
+		return version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Following: peersOnly{}}
+	}
+	set := setOf(t, info("v1"), [2]string{"k", "1"})
+	held := version.New(info("v2"))
+	if err := held.Put(0, blockOf(t, [][2]string{{"k", "2"}})); err != nil {
+		t.Fatal(err)
+	}
+	held.Withhold(true)
+	set.Prepare(held)
+	for _, test := range []struct {
+		secret   string
+		withheld bool
+		want     reads.Outcome
+	}{{"", true, reads.NotHere}, {"s", true, reads.Found}, {"", false, reads.Found}} {
+		held.Withhold(test.withheld)
+		r := reads.New(catalog{"db": set}, reads.Options{PeerSecret: test.secret, Metrics: metrics.New().Server}).NewRead()
+		q := &reads.Query{DB: []byte("db"), Key: []byte("k"), Version: []byte("v2")}
+		if got := r.Do(q); got != test.want {
+			t.Errorf("%+v: a key: %d", test, got)
+		}
+		r.Release()
+		if got := r.DoBatch(q, [][]byte{[]byte("k")}); got != test.want {
+			t.Errorf("%+v: a batch: %d", test, got)
+		}
+		r.Release()
+	}
+	if err := set.Remove(contents.In("v2")).Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Each outcome of a read, the node that answered, and the counter that counts it.
 func TestOutcomes(t *testing.T) {
 	info := func(db string, partitions int) version.Info {

@@ -6,14 +6,12 @@ import "sequins/internal/content"
 type Op uint8
 
 const (
-	// Open opens every valid block of a version on the disk or, if there are
-	// none, finds out whether the cluster has the version, without loading
+	// Open opens every valid block of a version on the disk or, if there are none, finds out whether the cluster has the version, without loading
 	// anything. Opened follows.
 	Open Op = iota
 	// Load loads the missing partitions. Loaded follows.
 	Load
-	// Activate makes a version the current one, which is recorded first: see
-	// Facts.Unrecorded.
+	// Activate makes a version the current one, which is recorded first: see Facts.Unrecorded.
 	Activate
 	// Cancel stops a load; Loaded follows.
 	Cancel
@@ -21,8 +19,7 @@ const (
 	Retire
 	// Revive takes Retire back. What there is of the version is looked at again, and its failure is forgotten.
 	Revive
-	// Close removes a version from the set and closes it after the last reference
-	// is released. HasClosed follows.
+	// Close removes a version from the set and closes it after the last reference is released. HasClosed follows.
 	Close
 	// Delete deletes the files of a version. Deleted follows.
 	Delete
@@ -55,8 +52,8 @@ func (a Action) String() string {
 	return a.Op.String() + " " + a.Input.Name
 }
 
-// Do records that an action is being carried out, so that Decide does not order it again.
-func (f *Facts) Do(a Action) {
+// do records that an action is being carried out, so that Decide does not order it again.
+func (f *Facts) do(a Action) {
 	v := f.Add(a.Input)
 	switch a.Op {
 	case Open:
@@ -103,9 +100,8 @@ func (f *Facts) Opened(in content.Input, found bool) {
 	}
 }
 
-// Planned records that a load has a plan; changed says that it is another one than that of the version in the set. It reports whether the
-// version enters the set, or replaces the one of its input there; See follows then. A version that clients are served from, or were, stays
-// as it is.
+// Planned records that a load has a plan; changed says that it is another one than that of the version in the set. It reports whether the version
+// enters the set, or replaces the one of its input there; See follows then. A version that clients are served from, or were, stays as it is.
 func (f *Facts) Planned(in content.Input, changed bool) (enters bool) {
 	v := f.entry(in)
 	if v == nil || v.Work != Loading || v.Removal != Staying || in == f.Current {
@@ -154,11 +150,11 @@ func (f *Facts) Loaded(in content.Input, failure Failure, outdated bool) {
 	}
 }
 
-// Fail records a failure of a version that stays, after the attempts that failure has. No attempt is made before Retry.
+// Fail records a failure of a version that stays. No attempt is made before Retry.
 func (f *Facts) Fail(in content.Input, failure Failure) {
 	if v := f.entry(in); v != nil && v.Removal == Staying {
-		failure.Attempts, failure.Waits = max(failure.Attempts, v.Failure.Attempts)+1, true
 		v.Failure = failure
+		v.Failure.Waits = true
 	}
 }
 

@@ -7,171 +7,150 @@ import (
 	"sequins/internal/content"
 )
 
-// Cluster is what a node knows of the other nodes, and publishes to them. All
-// methods may be called concurrently. Only Join and Follow block.
+// Cluster is what a node knows of the other nodes, and publishes to them. All methods may be called concurrently. Only Join and Follow block.
 type Cluster interface {
-	// Join publishes this node, and returns when the other nodes are known or ctx
-	// ends.
+	// Join publishes this node, and returns when the other nodes are known or ctx ends.
 	Join(ctx context.Context) error
-	// Leave withdraws everything published, within a few seconds. Nothing is
-	// published after it, and every Following keeps its last view.
+	// Leave withdraws everything published, within a few seconds. Nothing is published after it, and every Following keeps its last view.
 	Leave()
 
-	// Follow follows an input until Stop, and returns when its replicas are known or
-	// ctx ends. Following a followed input returns the same Following.
+	// Follow follows an input until Stop, and returns when its replicas are known or ctx ends. Following a followed input returns the same Following.
 	Follow(ctx context.Context, db string, in content.Input) Following
 
-	// Mixed reports whether a member of the cluster is of upstream's kind: its znodes
-	// do not say which content of a version it holds.
+	// Mixed reports whether a member of the cluster is of upstream's kind: its znodes do not say which content of a version it holds.
 	Mixed() bool
 
 	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
 
-	// Linger returns how long a replaced version stays after the last request for
-	// it, given the configured time. A cluster may need longer, for nodes that
-	// switch later.
+	// Linger returns how long a replaced version stays after the last request for it, given the configured time. A cluster may need longer, for nodes
+	// that switch later.
 	Linger(configured time.Duration) time.Duration
 
-	// Changes receives a value when a result of these methods or of those of a
-	// Following may have changed; nil if they never change.
+	// Changes receives a value when a result of these methods or of those of a Following may have changed; nil if they never change.
 	Changes() <-chan struct{}
 }
 
-// Following is what a node knows of the replicas of one input on other nodes,
-// and publishes of its own. All methods may be called concurrently. None blocks:
-// they use a view that is updated in the background. Those that return something
-// change nothing. In several of them, held reports for each partition whether this
-// node holds it.
+// Following is what a node knows of the replicas of one input on other nodes, and publishes of its own. All methods may be called concurrently. None
+// blocks: they use a view that is updated in the background. Those that return something change nothing. In several of them, held reports for each
+// partition whether this node holds it.
 type Following interface {
-	// SetDivision sets the division by which this node holds, or will load, the
-	// input, and assigns its partitions to the members unless they already are
-	// assigned for that division. From then on only replicas of this content, and
-	// those of upstream's nodes, are Peers and counted. Partitions that were
-	// advertised by another division are withdrawn, and the report is, too.
+	// SetDivision sets the division by which this node holds, or will load, the input, and assigns its partitions to the members unless they already
+	// are assigned for that division. From then on only replicas of this content, and those of upstream's nodes, are Peers and counted. Partitions
+	// that were advertised by another division are withdrawn, and the report is, too.
 	SetDivision(division string, held []bool)
 
-	// Elsewhere returns the contents of the version's name, of any input, that other
-	// nodes advertise or report, with the addresses (host:port) of these nodes,
-	// sorted. The result is read-only.
+	// Elsewhere returns the contents of the version's name, of any input, that other nodes advertise or report, with the addresses (host:port) of
+	// these nodes, sorted. The result is read-only.
 	Elsewhere() map[content.Content][]string
 
-	// Owned returns the partitions that this node has to hold, ascending. After
-	// SetDivision the result only changes together with Changes; before, it is what
-	// SetDivision would result in now.
+	// Owned returns the partitions that this node has to hold, ascending. After SetDivision the result only changes together with Changes; before, it
+	// is what SetDivision would result in now.
 	Owned(held []bool) []int
 
-	// Owners returns the addresses (host:port) of the nodes, including this one,
-	// that have to hold each partition, and that are members now. self is this node's
-	// address. There are none before SetDivision, and without other nodes.
+	// Owners returns the addresses (host:port) of the nodes, including this one, that have to hold each partition, and that are members now. self is
+	// this node's address. There are none before SetDivision, and without other nodes.
 	Owners() (byPartition [][]string, self string)
 
 	// Peers returns the addresses (host:port) of the other nodes known to hold a
 	// partition of the content. The result is read-only. It is called for requests.
 	Peers(partition int) []string
 
-	// Replicas returns how many other nodes advertise a partition of the content, or
-	// of any division if none is set. There may be more Peers: nodes that cannot
-	// advertise at the moment.
+	// Replicas returns how many other nodes advertise a partition of the content, or of any division if none is set. There may be more Peers: nodes
+	// that cannot advertise at the moment.
 	Replicas(partition int) int
 
-	// Advertise publishes that this node serves a partition. Withdraw takes that
-	// back, for all partitions if none is named.
+	// Advertise publishes that this node serves a partition. Withdraw takes that back, for all partitions if none is named.
 	Advertise(partition int)
 	Withdraw(partitions ...int)
 
-	// Missing returns the partitions that have fewer than minReplication replicas,
-	// including that of this node, ascending.
+	// Missing returns the partitions that have fewer than minReplication replicas, including that of this node, ascending.
 	Missing(held []bool, minReplication int) []int
 
-	// Surplus returns the partitions that this node holds but no longer owns, and
-	// that all their owners hold.
+	// Surplus returns the partitions that this node holds but no longer owns, and that all their owners hold.
 	Surplus(held []bool) []int
 
-	// Switched records that this node has switched to the content. Until then, and
-	// until each partition has enough replicas, the partitions are assigned again
-	// whenever the members change; after that, only to replace what is missing for
-	// long.
+	// Switched records that this node has switched to the content. Until then, and until each partition has enough replicas, the partitions are
+	// assigned again whenever the members change; after that, only to replace what is missing for long.
 	Switched()
 
-	// Report publishes what this node reports of the content (see package gate). nil
-	// withdraws it. data must not be modified later.
+	// Report publishes what this node reports of the content (see package gate). nil withdraws it. data must not be modified later.
 	Report(data []byte)
-	// Reports returns what the other nodes report of the content, by their address,
-	// and whether that is known: not before ZooKeeper has been read. The result is
-	// read-only, and a slice stays the same until its content changes.
+	// Reports returns what the other nodes report of the content, by their address, and whether that is known: not before ZooKeeper has been read.
+	// The result is read-only, and a slice stays the same until its content changes.
 	Reports() (reports map[string][]byte, known bool)
 
-	// Stop withdraws everything published of the input. The view is not updated
-	// after it, and nothing is published.
+	// Stop withdraws everything published of the input. The view is not updated after it, and nothing is published.
 	Stop()
 }
 
-// Solo is a cluster of one node, and the Following of each of its versions: it
-// holds every partition, has no peers, and no node requests a version that it has
-// replaced.
-type Solo struct{}
+// OnAnyNode reports whether another node holds one of the first partitions of a version.
+func OnAnyNode(f Following, partitions int) bool {
+	for p := range max(1, partitions) {
+		if f.Replicas(p) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsWhole reports whether every partition is on this node, or on one that may be asked.
+func IsWhole(f Following, held []bool) bool {
+	for p, here := range held {
+		if !here && len(f.Peers(p)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// IsReadable reports whether at least one partition can be read, here or from a peer.
+func IsReadable(f Following, held []bool) bool {
+	for p, here := range held {
+		if here || f.Replicas(p) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Solo is a cluster of one node, and the Following of each of its versions: it holds every partition, has no peers, and no node requests a version
+// that it has replaced.
+type Solo struct{ nobody }
 
 var (
 	_ Cluster   = Solo{}
 	_ Following = Solo{}
 )
 
-// Join returns at once.
-func (Solo) Join(context.Context) error { return nil }
+// nobody is what there is of other nodes if there are none.
+type nobody struct{}
 
-// Leave does nothing.
-func (Solo) Leave() {}
-
-// Follow returns at once.
-func (Solo) Follow(context.Context, string, content.Input) Following { return Solo{} }
-
-// Mixed returns false.
-func (Solo) Mixed() bool { return false }
-
-// Knows returns false.
-func (Solo) Knows(string) bool { return false }
-
-// Linger returns 0.
-func (Solo) Linger(time.Duration) time.Duration { return 0 }
-
-// Changes returns nil.
-func (Solo) Changes() <-chan struct{} { return nil }
-
-// SetDivision does nothing.
-func (Solo) SetDivision(string, []bool) {}
-
-// Elsewhere returns nil.
-func (Solo) Elsewhere() map[content.Content][]string { return nil }
+func (nobody) Join(context.Context) error                              { return nil }
+func (nobody) Leave()                                                  {}
+func (nobody) Follow(context.Context, string, content.Input) Following { return Solo{} }
+func (nobody) Mixed() bool                                             { return false }
+func (nobody) Knows(string) bool                                       { return false }
+func (nobody) Linger(time.Duration) time.Duration                      { return 0 }
+func (nobody) Changes() <-chan struct{}                                { return nil }
+func (nobody) SetDivision(string, []bool)                              {}
+func (nobody) Elsewhere() map[content.Content][]string                 { return nil }
+func (nobody) Owners() (byPartition [][]string, self string)           { return nil, "" }
+func (nobody) Peers(int) []string                                      { return nil }
+func (nobody) Replicas(int) int                                        { return 0 }
+func (nobody) Advertise(int)                                           {}
+func (nobody) Withdraw(...int)                                         {}
+func (nobody) Surplus([]bool) []int                                    { return nil }
+func (nobody) Switched()                                               {}
+func (nobody) Report([]byte)                                           {}
+func (nobody) Reports() (reports map[string][]byte, known bool)        { return nil, true }
+func (nobody) Stop()                                                   {}
 
 // Owned returns all partitions.
-func (Solo) Owned(held []bool) []int {
-	all := make([]int, len(held))
-	for p := range all {
-		all[p] = p
-	}
-	return all
-}
+func (Solo) Owned(held []bool) []int { return Solo{}.Missing(make([]bool, len(held)), 1) }
 
-// Owners returns nil.
-func (Solo) Owners() ([][]string, string) { return nil, "" }
-
-// Peers returns nil.
-func (Solo) Peers(partition int) []string { return nil }
-
-// Replicas returns 0.
-func (Solo) Replicas(partition int) int { return 0 }
-
-// Advertise does nothing.
-func (Solo) Advertise(partition int) {}
-
-// Withdraw does nothing.
-func (Solo) Withdraw(partitions ...int) {}
-
-// Missing returns the partitions that are not held. It ignores minReplication, as
-// there cannot be more than one replica.
-func (Solo) Missing(held []bool, minReplication int) []int {
-	var missing []int
+// Missing returns the partitions that are not held. It ignores minReplication, as there cannot be more than one replica.
+func (Solo) Missing(held []bool, minReplication int) (missing []int) {
 	for p, h := range held {
 		if !h {
 			missing = append(missing, p)
@@ -179,18 +158,3 @@ func (Solo) Missing(held []bool, minReplication int) []int {
 	}
 	return missing
 }
-
-// Surplus returns nil.
-func (Solo) Surplus(held []bool) []int { return nil }
-
-// Switched does nothing.
-func (Solo) Switched() {}
-
-// Report does nothing.
-func (Solo) Report([]byte) {}
-
-// Reports returns that there are none.
-func (Solo) Reports() (map[string][]byte, bool) { return nil, true }
-
-// Stop does nothing.
-func (Solo) Stop() {}

@@ -6,19 +6,19 @@ import (
 	"sequins/internal/content"
 )
 
-// Decide returns what a node has to do. It is a pure function: the same facts lead to the same decision, before and after a restart, and
-// facts on which the decision has been carried out (Do) lead to none.
-func Decide(f Facts) []Action {
+// Decide returns what a node has to do, and the facts when that is being carried out. It is a pure function: the same facts lead to the same
+// decision, before and after a restart, and those that it returns lead to none.
+func Decide(f Facts) (Facts, []Action) {
 	d := decision{Facts: f.Clone()}
 	if d.Source == Gone {
 		d.removeAll()
-		return d.actions
+		return d.Facts, d.actions
 	}
 	d.open()
 	d.activate()
 	if d.Source == Unasked {
 		d.removeOthers(nil)
-		return d.actions
+		return d.Facts, d.actions
 	}
 	wanted := d.wanted()
 	for _, in := range wanted {
@@ -34,7 +34,7 @@ func Decide(f Facts) []Action {
 		d.load(d.Taken) // again, while newer versions do not wait for it
 	}
 	d.removeOthers(wanted)
-	return d.actions
+	return d.Facts, d.actions
 }
 
 // A decision is the facts as they are when its actions are being carried out.
@@ -43,11 +43,11 @@ type decision struct {
 	actions []Action
 }
 
-func (d *decision) act(op Op, in content.Input) { d.do(Action{Op: op, Input: in}) }
+func (d *decision) act(op Op, in content.Input) { d.order(Action{Op: op, Input: in}) }
 
-func (d *decision) do(a Action) {
+func (d *decision) order(a Action) {
 	d.actions = append(d.actions, a)
-	d.Do(a)
+	d.do(a)
 }
 
 // open opens what has to be opened: what was served and what others serve, then the newest. If it is not known what was served, the newest
@@ -67,15 +67,14 @@ func (d *decision) open() {
 	}
 }
 
-// activate switches to the newest version that is ready, if it is newer than the current one, or if the pin does not
-// allow that.
+// activate switches to the newest version that is ready, if it is newer than the current one, or if the pin does not allow that.
 func (d *decision) activate() {
 	v := d.successor()
 	if v == nil {
 		return
 	}
 	old := d.Current
-	d.do(Action{Op: Activate, Input: v.Input, Back: v.Name < old.Name})
+	d.order(Action{Op: Activate, Input: v.Input, Back: v.Name < old.Name})
 	if old.Name != "" && !slices.Contains(d.kept(), old) {
 		d.remove(old)
 	}
@@ -141,10 +140,9 @@ func (d *decision) isReady(v *Entry) bool {
 	return v.Coverage > Absent && v.Removal == Staying && (ready || d.mustServe(v) || d.mayReturn(v))
 }
 
-// mayServe reports whether clients may be answered from v once it is ready: it
-// is in the source, or the source cannot be read, or it was served before a
-// restart, is served by other nodes, or is kept. A kept version need not wait for the
-// first listing of the source if the pin does not allow what was served.
+// mayServe reports whether clients may be answered from v once it is ready: it is in the source, or the source cannot be read, or it was served
+// before a restart, is served by other nodes, or is kept. A kept version need not wait for the first listing of the source if the pin does not allow
+// what was served.
 func (d *decision) mayServe(v *Entry) bool {
 	before := d.Before()
 	early := before.Name != "" && !d.Pin.Allows(before.Name)
@@ -162,10 +160,9 @@ func (d *decision) mustServe(v *Entry) bool {
 	return v.Failure.Waits || !d.Waiting && (!d.Likely || v.Complete)
 }
 
-// Before returns the version that was active before a restart while that is to be served again: it is kept, and no older version
-// becomes active, until a newer version is active or nothing of it can be read and that cannot change. It is lost then if
-// it is not in the source any more, or is faulty itself; an error of the source or the disk is no reason. What was only
-// likely served is given up if a gate holds it.
+// Before returns the version that was active before a restart while that is to be served again: it is kept, and no older version becomes active,
+// until a newer version is active or nothing of it can be read and that cannot change. It is lost then if it is not in the source any more, or is
+// faulty itself; an error of the source or the disk is no reason. What was only likely served is given up if a gate holds it.
 func (f *Facts) Before() content.Input {
 	if f.Served.Name == "" || f.Current.Name != "" {
 		return content.Input{}
@@ -204,9 +201,8 @@ func (f *Facts) isFaulty(name string) bool {
 	})
 }
 
-// Deciding reports whether it is not decided yet whether the version that was active
-// before a restart is served again: it is being opened or loaded, it can be read, or
-// other nodes may come with it.
+// Deciding reports whether it is not decided yet whether the version that was active before a restart is served again: it is being opened or loaded,
+// it can be read, or other nodes may come with it.
 func (f *Facts) Deciding() bool {
 	before := f.Before()
 	if before.Name == "" {
@@ -236,10 +232,9 @@ func (f *Facts) takes() bool {
 	return f.taken().Name != "" && !v.Complete
 }
 
-// wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor
-// is held, if it is newer than the current one, and those newer ones that are retried, or held: of the held ones only the
-// newest, and none beside others when the disk is full, so that held versions do not keep others from being loaded. What other nodes
-// serve comes before all of them.
+// wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor is held, if it is newer than
+// the current one, and those newer ones that are retried, or held: of the held ones only the newest, and none beside others when the disk is full, so
+// that held versions do not keep others from being loaded. What other nodes serve comes before all of them.
 func (d *decision) wanted() []content.Input {
 	if d.takes() {
 		return []content.Input{d.Taken}
@@ -280,9 +275,8 @@ func (d *decision) isCrowded() bool {
 	return slices.ContainsFunc(d.Entries, func(v Entry) bool { return v.Failure.Kind == NoRoom && v.Removal == Staying && !v.Complete })
 }
 
-// load orders a load of the missing partitions of an input, unless other work on it is under way or it has failed since its
-// last Retry. The removal of a version that is wanted again ends, unless it is being closed or deleted: then it is loaded after
-// that.
+// load orders a load of the missing partitions of an input, unless other work on it is under way or it has failed since its last Retry. The removal
+// of a version that is wanted again ends, unless it is being closed or deleted: then it is loaded after that.
 func (d *decision) load(in content.Input) {
 	v := d.Add(in)
 	if v.Removal == Lingering || v.Removal == Idle {
@@ -294,11 +288,9 @@ func (d *decision) load(in content.Input) {
 	}
 }
 
-// removeOthers removes what is neither served nor wanted: what is older than
-// the current version, has gone from the source, or was superseded before its
-// load had begun, or after it had ended without all that this node has to hold. As long as the source has not been read, nothing is known to be
-// superfluous. What was served before a restart stays until another version is
-// active, and everything does if that is not known.
+// removeOthers removes what is neither served nor wanted: what is older than the current version, has gone from the source, or was superseded before
+// its load had begun, or after it had ended without all that this node has to hold. As long as the source has not been read, nothing is known to be
+// superfluous. What was served before a restart stays until another version is active, and everything does if that is not known.
 func (d *decision) removeOthers(wanted []content.Input) {
 	kept, before, taken := d.kept(), d.Before(), d.taken()
 	for _, in := range d.inputs() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sequins/internal/content"
+	"sequins/version/pin"
 )
 
 // An event is something that happens to a node. tell records it as package node does.
@@ -36,10 +37,9 @@ func (s state) clone() state {
 
 // A failed input failed before a restart.
 type failed struct {
-	in       content.Input
-	reason   string
-	faulty   bool
-	attempts int
+	in     content.Input
+	reason string
+	faulty bool
 }
 
 type (
@@ -49,7 +49,7 @@ type (
 		Served, Taken content.Input
 		Likely        bool
 		Waiting       bool
-		Pin           Pin
+		Pin           pin.File
 		Keep          int
 		Held, Former  []content.Input
 		Failures      []failed
@@ -61,12 +61,12 @@ type (
 		Inputs  []content.Input
 		Unknown []string
 		Relook  bool // not a refresh
-		Pin     Pin
+		Pin     pin.File
 		Keep    int
 	}
 	Unlisted struct{}
 	Left     struct{} // the database is not in the source any more
-	Pinned   struct{ Pin Pin }
+	Pinned   struct{ Pin pin.File }
 	NotFound struct{ Input content.Input } // answers Open
 	Planned  struct {
 		Input   content.Input
@@ -111,13 +111,13 @@ func (e Start) tell(s *state) {
 // failAgain makes versions fail as they did before the restart.
 func (s *state) failAgain() {
 	for _, f := range s.failures {
-		if v, here := s.Entry(f.in); slices.Contains(s.Listed, f.in) && !here || here && v.Failure.Attempts == 0 && f.in != s.Served && f.in != s.Taken {
+		if v, here := s.Entry(f.in); slices.Contains(s.Listed, f.in) && !here || here && v.Failure.Reason == "" && f.in != s.Served && f.in != s.Taken {
 			kind := Internal
 			if f.faulty {
 				kind = Faulty
 			}
 			s.Add(f.in)
-			s.Fail(f.in, Failure{Reason: f.reason, Kind: kind, Attempts: f.attempts - 1})
+			s.Fail(f.in, Failure{Reason: f.reason, Kind: kind})
 		}
 	}
 }
@@ -244,11 +244,9 @@ func Next(before state, e event) (state, []Action) {
 			s.Rejected = append(s.Rejected, in)
 		}
 	}
-	actions := Decide(s.Facts)
-	for _, a := range actions {
-		s.Do(a)
-	}
-	if more := Decide(s.Facts); len(more) > 0 {
+	var actions []Action
+	s.Facts, actions = Decide(s.Facts)
+	if _, more := Decide(s.Facts); len(more) > 0 {
 		panic(fmt.Sprintf("a decision that has been carried out leads to another one: %s; %s\nbefore %+v\nafter %+v", describe(actions), describe(more), before.Facts, s.Facts))
 	}
 	return s, actions

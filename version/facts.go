@@ -2,8 +2,10 @@ package version
 
 import (
 	"slices"
+	"strings"
 
 	"sequins/internal/content"
+	"sequins/version/pin"
 )
 
 // Facts are what a node knows of a database when it decides. A zero Input is none. Served, Former entries, failures, verdicts and
@@ -12,33 +14,29 @@ type Facts struct {
 	// Entries are the inputs that are here, or that this node opens, loads or has failed to load, ascending by name; those of one name in
 	// the order in which they were found.
 	Entries []Entry
-	// Current is the active version. While the database exists its name only
-	// increases, unless Pin does not allow it.
+	// Current is the active version. While the database exists its name only increases, unless Pin does not allow it.
 	Current content.Input
 	// Served is the version that was active before a restart; see Before.
 	Served content.Input
-	// Likely: it is not known which version was active, and Served has the greatest
-	// name on the disk.
+	// Likely: it is not known which version was active, and Served has the greatest name on the disk.
 	Likely bool
 	// Taken is what other nodes serve. If it is newer than what this node serves, it is loaded before newer versions, so that this node
 	// serves it with them and can compare newer versions with it.
 	Taken content.Input
-	// Pin is what people have decided about the versions, by the last look at the
-	// source, or before a restart.
-	Pin Pin
+	// Pin is what people have decided about the versions (pin.File.At), by the last look at the source, or before a restart. It is the only
+	// reason to go back to an older version, unless what was served before a restart is lost (see Before).
+	Pin pin.File
 	// Keep is how many versions stay on the disk and open, with the active one.
 	Keep int
 	// Source is whether the source has been read. Listed are the inputs in it when it was last read, ascending, one of each name. Versions
 	// older than Current may be left out, and those that Pin does not allow are.
 	Source Source
 	Listed []content.Input
-	// Unknown are names of versions of the source that could not be inspected then:
-	// nothing follows from their absence in Listed.
+	// Unknown are names of versions of the source that could not be inspected then: nothing follows from their absence in Listed.
 	Unknown []string
 	// Rejected are inputs that were held when they were judged last. They are not loaded again while a newer version is held, too.
 	Rejected []content.Input
-	// Waiting: other nodes have not yet had time to advertise what they hold, so what
-	// was served before the restart is not lost.
+	// Waiting: other nodes have not yet had time to advertise what they hold, so what was served before the restart is not lost.
 	Waiting bool
 	// Unrecorded: the node cannot record which version it serves, so that none takes the place of the active one: after a
 	// restart an older one would be active. It has no effect while nothing is active, or the pin does not allow what is.
@@ -49,9 +47,8 @@ type Facts struct {
 type Source uint8
 
 const (
-	// Unasked: the first look at the source has not ended. Only what was served before the restart becomes active until then, or a kept
-	// version if the pin does not allow that, or what other nodes serve; nothing is loaded, and nothing removed but what that replaces.
-	// Next: Away, Known, Gone.
+	// Unasked: the first look at the source has not ended. Only what was served before the restart becomes active until then, or a kept version if
+	// the pin does not allow that, or what other nodes serve; nothing is loaded, and nothing removed but what that replaces. Next: Away, Known, Gone.
 	Unasked Source = iota
 	// Away: the source could not be read since the node started. Next: Known, Gone.
 	Away
@@ -128,9 +125,8 @@ const (
 // Failure is the last load of a version that has failed; zero if none has since it was complete, or wanted again while it was removed. If
 // its files could not be deleted, Reason says why.
 type Failure struct {
-	Reason   string
-	Kind     FailureKind
-	Attempts int // consecutive ones
+	Reason string
+	Kind   FailureKind
 	// Waits: while it stays, no attempt is made before Retry. Afterwards the failure is kept during the next attempt: a version that has
 	// failed once does not keep an older one from being loaded.
 	Waits bool
@@ -233,6 +229,64 @@ func (f *Facts) WasServed(in content.Input) bool {
 	return in == f.Current || in == f.Before() || v.Former
 }
 
-// Finished reports whether the database is not in the source any more and has no
-// versions left.
+// Finished reports whether the database is not in the source any more and has no versions left.
 func (f *Facts) Finished() bool { return f.Source == Gone && len(f.Entries) == 0 }
+
+// Start adds the inputs that are on the disk when the node starts. They are opened whatever the source has: a cluster that
+// restarts together then serves what its nodes have. So is what was served, and what other nodes serve.
+func (f *Facts) Start(local, former []content.Input) {
+	for _, in := range local {
+		v := f.Add(in)
+		v.Local, v.Work, v.Former = true, Unopened, in != f.Served && slices.Contains(former, in)
+	}
+	for _, in := range []content.Input{f.Served, f.Taken} {
+		if in.Name != "" {
+			f.Add(in).Work = Unopened
+		}
+	}
+}
+
+// newestOpened is how many of the newest versions of the source are opened at the
+// start although nothing of them is on the disk: other nodes may have them.
+const newestOpened = 10
+
+// List records the inputs in the source, and the versions that could not be inspected. Failed versions wait for Retry.
+func (f *Facts) List(inputs []content.Input, unknown []string) {
+	if f.Source == Gone {
+		return
+	}
+	f.Listed, f.Unknown = ascending(inputs), slices.Clone(unknown)
+	if f.Source == Unasked {
+		for _, in := range f.Listed[max(0, len(f.Listed)-newestOpened):] {
+			if !f.isBehind(in) && in != f.Served {
+				f.OpenAgain(in)
+			}
+		}
+	}
+	f.Source = Known
+}
+
+// OpenAgain has an input opened of which nothing is open and about which nothing is being done: other nodes may have come with it.
+func (f *Facts) OpenAgain(in content.Input) {
+	if in.Name == "" {
+		return
+	}
+	if v := f.Add(in); v.Removal == Staying && v.Work == Resting && v.Coverage == Absent {
+		v.Work = Unopened
+	}
+}
+
+// DeleteAgain has the files deleted that could not be.
+func (f *Facts) DeleteAgain() {
+	for i := range f.Entries {
+		if v := &f.Entries[i]; v.Removal == Undeleted {
+			v.Removal = Closed
+		}
+	}
+}
+
+// ascending returns inputs in the order of their names, one of each.
+func ascending(inputs []content.Input) []content.Input {
+	sorted := slices.SortedStableFunc(slices.Values(inputs), func(a, b content.Input) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(sorted, func(a, b content.Input) bool { return a.Name == b.Name })
+}

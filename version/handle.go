@@ -6,15 +6,14 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/shard"
 )
 
 // ErrNotLocal means that a partition is not on this node.
 var ErrNotLocal = errors.New("the partition is not on this node")
 
-// Handle is a counted reference to a readable version. The version is not closed
-// while a handle is held. It is the Version itself under another type, so that
-// acquiring one allocates nothing; concurrent requests share the same *Handle,
-// and each must release it once.
+// Handle is a counted reference to a readable version. The version is not closed while a handle is held. It is the Version itself under another type,
+// so that acquiring one allocates nothing; concurrent requests share the same *Handle, and each must release it once.
 type Handle Version
 
 // Version returns the name of the version in the source.
@@ -26,6 +25,9 @@ func (h *Handle) Content() content.Content { return h.info.Content }
 // ID identifies the version among all that this process has opened: for caches of what was read from it.
 func (h *Handle) ID() uint64 { return h.id }
 
+// Partitioner returns the function that maps the version's keys to partitions.
+func (h *Handle) Partitioner() shard.Partitioner { return h.info.Partitioner }
+
 // Partitions returns the number of partitions; 0 for an empty version.
 func (h *Handle) Partitions() int { return len(h.blocks) }
 
@@ -34,18 +36,13 @@ func (h *Handle) Partition(key []byte) int {
 	return h.info.Partitioner.Partition(key, len(h.blocks))
 }
 
-// Get looks up a key in a partition. The value is valid until s is used again or
-// the handle is released. The error is ErrNotLocal if the partition is not on
-// this node, and wraps blocks.ErrCorrupt if its block is damaged; Get has then
-// reported it.
+// Get looks up a key in a partition. The value is valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is
+// not on this node, and wraps blocks.ErrCorrupt if its block is damaged; Get has then reported it.
 func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value, bool, error) {
 	if len(h.blocks) == 0 {
 		return blocks.Value{}, false, nil
 	}
-	if uint(partition) >= uint(len(h.blocks)) {
-		return blocks.Value{}, false, ErrNotLocal
-	}
-	b := h.blocks[partition].Load()
+	b := h.slot(partition)
 	if b == nil {
 		return blocks.Value{}, false, ErrNotLocal
 	}
@@ -56,19 +53,22 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	return value, found, err
 }
 
-// Has reports whether a partition is on this node.
-func (h *Handle) Has(partition int) bool {
-	return uint(partition) < uint(len(h.blocks)) && h.blocks[partition].Load() != nil
+// slot returns the slot of a partition; nil if it is not on this node.
+func (h *Handle) slot(partition int) *slot {
+	if uint(partition) >= uint(len(h.blocks)) {
+		return nil
+	}
+	return h.blocks[partition].Load()
 }
+
+// Has reports whether a partition is on this node.
+func (h *Handle) Has(partition int) bool { return h.slot(partition) != nil }
 
 // GetBatch looks up keys of one partition, and sets results[i] for keys[i]; results must be as long as keys. The values
 // are valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is not on this
 // node. Damage, which GetBatch has reported, is in the results.
 func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result, s *blocks.BatchScratch) error {
-	if uint(partition) >= uint(len(h.blocks)) {
-		return ErrNotLocal
-	}
-	b := h.blocks[partition].Load()
+	b := h.slot(partition)
 	if b == nil {
 		return ErrNotLocal
 	}
@@ -84,30 +84,32 @@ func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result,
 // Block returns the block of a partition, or nil if the partition is not on this node. It can be read until the handle
 // is released; damage must be passed to Report.
 func (h *Handle) Block(partition int) Block {
-	if uint(partition) >= uint(len(h.blocks)) {
-		return nil
+	if s := h.slot(partition); s != nil {
+		return s.Block
 	}
-	s := h.blocks[partition].Load()
-	if s == nil {
-		return nil
-	}
-	return s.Block
+	return nil
 }
 
-// Report reports an error from reading the block b of a partition after Get or in
-// EachBlock. If b is damaged, it is loaded again. If b is no longer the partition's
-// block, nothing is done: its successor may be intact. Report returns false if there
-// are too many reports at the moment: this one is lost, and should be repeated.
-func (h *Handle) Report(partition int, b Block, err error) bool {
-	if uint(partition) >= uint(len(h.blocks)) {
-		return true
+// Place returns where a key would lie in the local block of a partition. ok is false if the partition is not on this
+// node, if the block does not support it, or if no page of the block can hold the key.
+func (h *Handle) Place(partition int, key []byte) (place blocks.Place, ok bool) {
+	if b, ok := h.Block(partition).(interface {
+		Place(key []byte) (blocks.Place, bool)
+	}); ok {
+		return b.Place(key)
 	}
-	s := h.blocks[partition].Load()
+	return blocks.Place{}, false
+}
+
+// Report reports an error from reading the block b of a partition after Get or in EachBlock. If b is damaged, it is loaded again. If b is no longer
+// the partition's block, nothing is done: its successor may be intact. Report returns false if there are too many reports at the moment: this one is
+// lost, and should be repeated.
+func (h *Handle) Report(partition int, b Block, err error) bool {
+	s := h.slot(partition)
 	return s == nil || s.Block != b || (*Version)(h).report(s, partition, err)
 }
 
-// Peers returns the addresses of other nodes that hold a partition. The result is
-// read-only.
+// Peers returns the addresses of other nodes that hold a partition. The result is read-only.
 func (h *Handle) Peers(partition int) []string {
 	return h.info.Following.Peers(partition)
 }
@@ -121,13 +123,18 @@ func (h *Handle) Reports() map[string][]byte {
 // Held reports for each partition whether its block is on this node and not damaged.
 func (h *Handle) Held() []bool { return (*Version)(h).Held() }
 
-// LastModified returns the newest modification time of the version's files in
-// the source.
+// LastModified returns the newest modification time of the version's files in the source.
 func (h *Handle) LastModified() time.Time { return h.info.LastModified }
+
+// Withheld reports whether a gate holds the version or has not judged it yet, and it is not the current one and was not: nodes then neither advertise
+// nor serve it.
+func (h *Handle) Withheld() bool { return h.withheld.Load() && !h.wasCurrent.Load() }
+
+// Leaving reports whether the version is being closed and waits for its references.
+func (h *Handle) Leaving() bool { return h.refs.Load() < 0 }
 
 // Replaced reports whether the version has been replaced. Other nodes may have removed it.
 func (h *Handle) Replaced() bool { return h.retired.Load() != 0 }
 
-// Release releases the reference. The handle and its values must not be used
-// afterwards.
+// Release releases the reference. The handle and its values must not be used afterwards.
 func (h *Handle) Release() { (*Version)(h).release() }

@@ -1,5 +1,7 @@
 package version
 
+import "sequins/version/pin"
+
 // heldScripts are further scripts of TestDecide: of versions that a gate holds.
 var heldScripts = map[string][]step{
 	"what was held before a restart is not loaded again while a newer version is held": {
@@ -14,7 +16,7 @@ var heldScripts = map[string][]step{
 		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
 		{Seen{in("1"), true, false, true, true, false, true}, "", "1:PREPARED 2:ACTIVE*"},
-		{Listed{Inputs: inputs("1"), Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "", "1:PREPARED 2:ACTIVE*"},
+		{Listed{Inputs: inputs("1"), Pin: pin.File{Exclude: []string{"2"}}, Keep: 2}, "", "1:PREPARED 2:ACTIVE*"},
 		{Seen{in("1"), true, false, true, true, false, false}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 	},
 	"what was likely served and is held is dropped, and an older version is served": {
@@ -98,6 +100,6 @@ var heldScripts = map[string][]step{
 		{here("1"), "", "1:PREPARED 2:AVAILABLE 3:AVAILABLE"},
 		{held("2"), "retire 2", "1:PREPARED 2:REMOVING 3:AVAILABLE"},
 		{here("3"), "activate 3", "1:PREPARED 2:REMOVING 3:ACTIVE*"},
-		{Listed{Pin: Pin{Excluded: []string{"3"}}, Keep: 3}, "activate 1 back, retire 3", "1:ACTIVE* 2:REMOVING 3:REMOVING"},
+		{Listed{Pin: pin.File{Exclude: []string{"3"}}, Keep: 3}, "activate 1 back, retire 3", "1:ACTIVE* 2:REMOVING 3:REMOVING"},
 	},
 }

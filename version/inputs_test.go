@@ -1,5 +1,7 @@
 package version
 
+import "sequins/version/pin"
+
 // inputScripts are further scripts of TestDecide: of a version whose files change from an input x to an input y, and back.
 func inputScripts(x, y string) map[string][]step {
 	state := func(pairs ...string) string {
@@ -114,7 +116,7 @@ func inputScripts(x, y string) map[string][]step {
 			{Start{Local: inputs(x, "3"), Served: in("3"), Former: inputs(x), Keep: 2}, "open 3, open " + x, state(x, "AVAILABLE", "3", "AVAILABLE")},
 			{here("3"), "activate 3", state(x, "AVAILABLE", "3", "ACTIVE*")},
 			{here(x), "", state(x, "PREPARED", "3", "ACTIVE*")},
-			{Listed{Inputs: inputs(y), Pin: Pin{Version: "2"}, Keep: 2}, "open " + y, state(x, "PREPARED", y, "AVAILABLE", "3", "ACTIVE*")},
+			{Listed{Inputs: inputs(y), Pin: pin.File{Version: "2"}, Keep: 2}, "open " + y, state(x, "PREPARED", y, "AVAILABLE", "3", "ACTIVE*")},
 			{NotFound{in(y)}, "load " + y, state(x, "PREPARED", y, "BUILDING", "3", "ACTIVE*")},
 			{here(x), "", state(x, "PREPARED", y, "BUILDING", "3", "ACTIVE*")},
 			{Planned{in(y), false}, "", state(x, "PREPARED", y, "PREPARED", "3", "ACTIVE*")},
@@ -124,12 +126,12 @@ func inputScripts(x, y string) map[string][]step {
 			{Start{Local: inputs(x, "3"), Served: in("3"), Former: inputs(x), Keep: 2}, "open 3, open " + x, state(x, "AVAILABLE", "3", "AVAILABLE")},
 			{here("3"), "activate 3", state(x, "AVAILABLE", "3", "ACTIVE*")},
 			{here(x), "", state(x, "PREPARED", "3", "ACTIVE*")},
-			{Listed{Inputs: inputs(y), Pin: Pin{Version: "2"}, Keep: 2}, "open " + y, state(x, "PREPARED", y, "AVAILABLE", "3", "ACTIVE*")},
+			{Listed{Inputs: inputs(y), Pin: pin.File{Version: "2"}, Keep: 2}, "open " + y, state(x, "PREPARED", y, "AVAILABLE", "3", "ACTIVE*")},
 			{NotFound{in(y)}, "load " + y, state(x, "PREPARED", y, "BUILDING", "3", "ACTIVE*")},
 			{bad(y), "activate " + x + " back", state(x, "ACTIVE*", y, "ERROR", "3", "PREPARED")},
 		},
 		"a failure from before a restart is of one input": {
-			{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in(x), "bad", true, 3}}}, "open 1", "1:AVAILABLE"},
+			{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in(x), "bad", true}}}, "open 1", "1:AVAILABLE"},
 			{here("1"), "activate 1", "1:ACTIVE*"},
 			{list("1", y), "open " + y, state("1", "ACTIVE*", y, "AVAILABLE")},
 			{NotFound{in(y)}, "load " + y, state("1", "ACTIVE*", y, "BUILDING")},
@@ -145,7 +147,7 @@ func rollbackScripts() map[string][]step {
 		"no files":          {},
 		"files not visible": {Unknown: []string{"1"}},
 	} {
-		listing.Pin, listing.Keep = Pin{Version: "1"}, 2
+		listing.Pin, listing.Keep = pin.File{Version: "1"}, 2
 		scripts["a rollback to a kept version of which the source lists "+name] = []step{
 			{Start{Local: inputs("1", "2"), Served: in("2"), Former: inputs("1"), Keep: 2}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 			{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
@@ -252,10 +254,10 @@ var takenScripts = map[string][]step{
 		{here("3~f"), "activate 3~f, retire 3, cancel 3", "1:REMOVING 3:REMOVING 3~f:ACTIVE*"},
 	},
 	"what other nodes serve is not allowed by the pin": {
-		{Start{Local: inputs("1"), Served: in("1"), Taken: in("3"), Pin: Pin{Excluded: []string{"3"}}}, "open 1, open 3", "1:AVAILABLE 3:AVAILABLE"},
+		{Start{Local: inputs("1"), Served: in("1"), Taken: in("3"), Pin: pin.File{Exclude: []string{"3"}}}, "open 1, open 3", "1:AVAILABLE 3:AVAILABLE"},
 		{elsewhere("3"), "", "1:AVAILABLE 3:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE* 3:PREPARED"},
-		{pinned(Pin{Excluded: []string{"3"}}, "1", "4"), "open 4, retire 3", "1:ACTIVE* 3:REMOVING 4:AVAILABLE"},
+		{pinned(pin.File{Exclude: []string{"3"}}, "1", "4"), "open 4, retire 3", "1:ACTIVE* 3:REMOVING 4:AVAILABLE"},
 	},
 }
 
@@ -282,7 +284,7 @@ var lostScripts = map[string][]step{
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
 	"what failed before a restart is not loaded before a retry": {
-		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true, 1}, {in("3"), "away", false, 2}}}, list("1", "2", "3")},
+		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true}, {in("3"), "away", false}}}, list("1", "2", "3")},
 			"open 1, open 2, open 3", "1:AVAILABLE 2:ERROR 3:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:ERROR 3:ERROR"},
 		{NotFound{in("2")}, "", "1:ACTIVE* 2:ERROR 3:ERROR"},
@@ -292,14 +294,14 @@ var lostScripts = map[string][]step{
 		{Retry{in("2")}, "load 2", "1:ACTIVE* 2:ERROR 3:ERROR"},
 	},
 	"what failed before a restart and has other files now is loaded at once": {
-		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true, 1}}}, list("1", "2~f")},
+		{start{Start{Local: inputs("1", "2"), Served: in("1"), Failures: []failed{{in("2"), "bad", true}}}, list("1", "2~f")},
 			"open 1, open 2, open 2~f", "1:AVAILABLE 2:ERROR 2~f:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:ERROR 2~f:AVAILABLE"},
 		{NotFound{in("2~f")}, "load 2~f", "1:ACTIVE* 2:ERROR 2~f:BUILDING"},
 		{NotFound{in("2")}, "delete 2", "1:ACTIVE* 2:REMOVING 2~f:BUILDING"},
 	},
 	"a failure from before a restart of what is served does not keep it from being loaded": {
-		{start{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in("1"), "away", false, 1}}}, list("1")}, "open 1", "1:AVAILABLE"},
+		{start{Start{Local: inputs("1"), Served: in("1"), Failures: []failed{{in("1"), "away", false}}}, list("1")}, "open 1", "1:AVAILABLE"},
 		{partly("1"), "activate 1, load 1", "1:ACTIVE*"},
 	},
 }

@@ -7,27 +7,6 @@ import (
 	"sequins/internal/content"
 )
 
-// Pin is what people have decided about the versions of a database, in the file _PIN of the source (package pin). It
-// is the only reason to go back to an older version, unless what was served before a restart is lost (Facts.Before). The zero Pin allows every version.
-type Pin struct {
-	Version  string   // the only version that may be served; "" for any
-	Excluded []string // versions that must not be served
-	Approved []string // versions that may be served although a gate holds them
-}
-
-// Allows reports whether a version may be served.
-func (p Pin) Allows(name string) bool {
-	return (p.Version == "" || p.Version == name) && !slices.Contains(p.Excluded, name)
-}
-
-// Excuses reports whether a version may be served although a gate holds it.
-func (p Pin) Excuses(name string) bool { return p.Version == name || slices.Contains(p.Approved, name) }
-
-// Equal reports whether two pins are the same.
-func (p Pin) Equal(other Pin) bool {
-	return p.Version == other.Version && slices.Equal(p.Excluded, other.Excluded) && slices.Equal(p.Approved, other.Approved)
-}
-
 // Floor returns the input that the node does not go back behind: the active one, or the one that was active before a
 // restart. It is zero if there is none, or if the pin does not allow it.
 func (f *Facts) Floor() content.Input {
@@ -48,7 +27,7 @@ func (d *decision) kept() []content.Input {
 		v := &d.Entries[i]
 		former := v.Former || v.Complete && v.Name < max(d.Current.Name, before.Name)
 		if !former || v.Verdict == Held || v.Coverage == Absent || v.Removal != Staying || v.Input == d.Current || v.Input == before ||
-			slices.Contains(d.Pin.Excluded, v.Name) || slices.Contains(names, v.Name) {
+			slices.Contains(d.Pin.Exclude, v.Name) || slices.Contains(names, v.Name) {
 			continue
 		}
 		kept, names = append(kept, v.Input), append(names, v.Name)

@@ -39,7 +39,7 @@ func (w *world) killed(now *world) *world {
 			start.Former = append(start.Former, v.Input)
 		}
 		if v.Failure.Reason != "" && v.Removal == Staying {
-			start.Failures = append(start.Failures, failed{v.Input, v.Failure.Reason, v.Failure.Kind == Faulty, v.Failure.Attempts})
+			start.Failures = append(start.Failures, failed{v.Input, v.Failure.Reason, v.Failure.Kind == Faulty})
 		}
 	}
 	c.feed(start)

@@ -1,5 +1,7 @@
 package version
 
+import "sequins/version/pin"
+
 // Scripts of what a node serves after a restart, and of versions that come faster than they load.
 var servedScripts = map[string][]step{
 	"what other nodes serve is loaded before newer versions, which may be held": {
@@ -19,12 +21,12 @@ var servedScripts = map[string][]step{
 		{here("2"), "activate 2, delete 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served and is excluded since is not active for a moment": {
-		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: Pin{Excluded: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: pin.File{Exclude: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:PREPARED"},
 	},
 	"what was served and is excluded since is served if nothing else can be": {
-		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: Pin{Excluded: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: pin.File{Exclude: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
 		{NotFound{in("1")}, "activate 2", "1:AVAILABLE 2:ACTIVE*"},
 	},

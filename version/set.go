@@ -8,9 +8,8 @@ import (
 	"sequins/internal/content"
 )
 
-// Set holds the readable versions of one database. DB, Acquire, AcquireVersion, AcquireServed, Readable, EachBlock, Current
-// and Corruptions may be called by any goroutine and do not wait for each other; the other methods belong to the goroutine that
-// owns the database.
+// Set holds the readable versions of one database. DB, Acquire, AcquireVersion, AcquireServed, Readable, EachBlock, Current and Corruptions may be
+// called by any goroutine and do not wait for each other; the other methods belong to the goroutine that owns the database.
 type Set struct {
 	db      string
 	current atomic.Pointer[Version]
@@ -28,8 +27,7 @@ type Corruption struct {
 	slot    *slot
 }
 
-// maxReports is the capacity of Corruptions. Reports beyond it are repeated when
-// the block is read again.
+// maxReports is the capacity of Corruptions. Reports beyond it are repeated when the block is read again.
 const maxReports = 64
 
 // NewSet returns an empty set.
@@ -56,10 +54,8 @@ func (s *Set) Acquire() *Handle {
 	}
 }
 
-// AcquireVersion returns a handle on a version by name, whether prepared, current
-// or retired, or nil. code is that of its content (see content.Content); "" is that of
-// any: the current one, or else one that is not retired. It restarts the idle time
-// of a retired version.
+// AcquireVersion returns a handle on a version by name, whether prepared, current or retired, or nil. code is that of its content (see
+// content.Content); "" is that of any: the current one, or else one that is not retired. It restarts the idle time of a retired version.
 func (s *Set) AcquireVersion(name, code string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for _, each := range *s.named.Load() {
@@ -124,16 +120,14 @@ func (s *Set) Current() content.Content {
 // Corruptions receives each damaged block once until it is replaced.
 func (s *Set) Corruptions() <-chan Corruption { return s.reports }
 
-// Concerns reports whether the block that c is about is still in use. It is not
-// if it has been replaced since, alone or with its version: a version can be
-// deleted and loaded again under its name while a report waits.
+// Concerns reports whether the block that c is about is still in use. It is not if it has been replaced since, alone or with its version: a version
+// can be deleted and loaded again under its name while a report waits.
 func (s *Set) Concerns(c Corruption) bool {
 	return c.version != nil && s.Version(c.Input) == c.version && c.version.blocks[c.Partition].Load() == c.slot
 }
 
-// Prepare puts a version into the set: it can be acquired by name. If there is
-// one of its input already, v takes its place, also as the current one, and it
-// is returned to be closed.
+// Prepare puts a version into the set: it can be acquired by name. If there is one of its input already, v takes its place, also as the current one,
+// and it is returned to be closed.
 func (s *Set) Prepare(v *Version) (replaced *Version) {
 	named := maps.Clone(*s.named.Load())
 	replaced = named[v.info.Input]
@@ -149,12 +143,10 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 	return replaced
 }
 
-// Activate makes a version of the set the current one. One with a lesser name than the
-// current one is an error: see GoBack.
+// Activate makes a version of the set the current one. One with a lesser name than the current one is an error: see GoBack.
 func (s *Set) Activate(in content.Input) error { return s.activate(in, false) }
 
-// GoBack is Activate for a version that may be older than the current one, which
-// the pin does not allow.
+// GoBack is Activate for a version that may be older than the current one, which the pin does not allow.
 func (s *Set) GoBack(in content.Input) error { return s.activate(in, true) }
 
 func (s *Set) activate(in content.Input, back bool) error {
@@ -170,8 +162,7 @@ func (s *Set) activate(in content.Input, back bool) error {
 	return nil
 }
 
-// Retire starts the time of Version.Idle. The version can still be acquired by
-// name.
+// Retire starts the time of Version.Idle. The version can still be acquired by name.
 func (s *Set) Retire(in content.Input) {
 	if v := s.Version(in); v != nil {
 		v.retire()
@@ -185,9 +176,8 @@ func (s *Set) Revive(in content.Input) {
 	}
 }
 
-// Remove removes a version from the set and returns it, or nil. The caller must
-// close it, and not earlier: Acquire relies on that. If it was the current
-// version, there is none afterwards.
+// Remove removes a version from the set and returns it, or nil. The caller must close it, and not earlier: Acquire relies on that. If it was the
+// current version, there is none afterwards.
 func (s *Set) Remove(in content.Input) *Version {
 	v := s.Version(in)
 	if v == nil {
@@ -198,4 +188,29 @@ func (s *Set) Remove(in content.Input) *Version {
 	s.named.Store(&named)
 	s.current.CompareAndSwap(v, nil)
 	return v
+}
+
+// EachBlock calls f for every readable block of every version in the set, and holds a reference to the block's version
+// meanwhile. Unlike AcquireVersion it does not delay the removal of a retired version; an f that takes long must return
+// when [Handle.Leaving] is true. EachBlock returns the first error.
+func (s *Set) EachBlock(f func(h *Handle, partition int, b Block) error) error {
+	for _, v := range *s.named.Load() {
+		for p := range v.blocks {
+			if err := v.withBlock(p, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *Version) withBlock(p int, f func(h *Handle, partition int, b Block) error) error {
+	if !v.acquire() {
+		return nil
+	}
+	defer v.release()
+	if s := v.blocks[p].Load(); s != nil && !s.damaged.Load() {
+		return f((*Handle)(v), p, s.Block)
+	}
+	return nil
 }

@@ -101,24 +101,16 @@ func (v *Version) Put(partition int, b Block) error {
 	return nil
 }
 
-// Drop makes a partition unreadable here because other nodes hold it. Its block may still be read from, so it is closed
-// with the version.
+// Drop makes a partition unreadable here because other nodes hold it. Its block may still be read from, so it is closed with the version.
 func (v *Version) Drop(partition int) {
-	if partition < 0 || partition >= len(v.blocks) {
-		return
-	}
 	if old := v.blocks[partition].Swap(nil); old != nil {
 		v.replaced = append(v.replaced, old.Block)
 	}
 }
 
-// SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are
-// probably intact.
+// SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are probably intact.
 func (v *Version) SetDamaged(partition int) {
-	if partition < 0 || partition >= len(v.blocks) {
-		return
-	}
-	if s := v.blocks[partition].Load(); s != nil {
+	if s := (*Handle)(v).slot(partition); s != nil {
 		s.damaged.Store(true)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/version/pin"
 )
 
 // flags is a set of inputs.
@@ -49,7 +50,7 @@ type world struct {
 	gone     bool
 	full     bool          // the disk: no other version can be recorded than that which is
 	recorded content.Input // version that a restart would serve
-	pin      Pin
+	pin      pin.File
 	pinned   bool // pin has changed
 	keep     int
 	gated    bool          // some versions are bad
@@ -327,7 +328,7 @@ func (w *world) damage(v content.Input) {
 
 // approve makes all inputs of a version good.
 func (w *world) approve(name string) {
-	w.pin.Approved = append(slices.Clone(w.pin.Approved), name)
+	w.pin.Approve = append(slices.Clone(w.pin.Approve), name)
 	for _, v := range w.bad.sorted() {
 		if v.Name == name {
 			w.bad[v] = false
@@ -392,7 +393,7 @@ func (w *world) anyInput() content.Input {
 // newInput decides whether an input that the source has now can be loaded and passes the gate.
 func (w *world) newInput(v content.Input) {
 	w.broken[v] = w.rnd.IntN(3) == 0
-	if !w.disk[v] && v != w.current && v != w.served && !slices.Contains(w.pin.Approved, v.Name) {
+	if !w.disk[v] && v != w.current && v != w.served && !slices.Contains(w.pin.Approve, v.Name) {
 		w.bad[v] = w.gated && w.rnd.IntN(3) == 0
 	}
 }
@@ -422,13 +423,13 @@ func (w *world) pinChanges() {
 	case 0:
 		w.pin.Version = name
 	case 1:
-		w.pin.Excluded = append(slices.Clone(w.pin.Excluded), name)
+		w.pin.Exclude = append(slices.Clone(w.pin.Exclude), name)
 	case 2:
 		if w.current.Name != "" {
-			w.pin.Excluded = append(slices.Clone(w.pin.Excluded), w.current.Name)
+			w.pin.Exclude = append(slices.Clone(w.pin.Exclude), w.current.Name)
 		}
 	default:
-		w.pin = Pin{Approved: w.pin.Approved}
+		w.pin = pin.File{Approve: w.pin.Approve}
 	}
 }
 

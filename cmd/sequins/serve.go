@@ -378,22 +378,22 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 
 // reloadable returns the part of the configuration that a running node can apply.
 func reloadable(c config.Config) node.Reloadable {
+	turn := terms(&c)
 	return node.Reloadable{
+		DB: func(name string) node.DB {
+			db := c.ForDB(name)
+			return node.DB{Load: loadOptions(&c, name), AutoSuccess: db.RequireSuccessFile == config.RequireAuto, KeepVersions: db.KeepVersions,
+				Gate: rules(db.Gate), Turn: turn(name), ContentType: db.ContentType}
+		},
 		RefreshPeriod:        c.RefreshPeriod,
 		Settle:               c.Settle,
-		AutoSuccess:          func(db string) bool { return c.ForDB(db).RequireSuccessFile == config.RequireAuto },
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
-		KeepVersions:         func(db string) int { return c.ForDB(db).KeepVersions },
-		Gate:                 func(db string) gate.Rules { return rules(c.ForDB(db).Gate) },
-		Turn:                 terms(&c),
 		MinFreeDisk:          minFreeDisk(&c),
 		FromPeers:            c.Load.FromPeers,
 		PeerLimits:           transfer.Limits{Streams: config.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth),
-		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
-		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
 		Delivery:             delivery(&c),
 		RequestLogSample:     c.Debug.RequestLogSample,
 		ShowKeys:             c.Debug.ShowKeys,

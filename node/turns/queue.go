@@ -1,3 +1,11 @@
+// Package turns decides when waiting loads begin.
+//
+// A [Queue] has a number of places. A [Turn] waits in it until a place is free and its [Windows] are open; of several, first
+// attempts come before retries, then the one with the greatest priority, and equal ones in the order in which they entered. A turn that has a place keeps it
+// until it leaves, whatever its windows do meanwhile.
+//
+// The queue has no goroutine. It decides whenever a turn enters, changes or leaves, and when a window opens, for which it sets
+// one timer. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
 package turns
 
 import (
@@ -16,11 +24,6 @@ type Terms struct {
 	Retry    bool // the load has failed before: it comes after all that have not
 	Priority int  // the greatest comes first
 	Windows  Windows
-}
-
-// Equal reports whether t and o are the same.
-func (t Terms) Equal(o Terms) bool {
-	return t.Retry == o.Retry && t.Priority == o.Priority && t.Windows.Equal(o.Windows)
 }
 
 // A Queue hands out places to turns. It is safe for concurrent use.
@@ -68,7 +71,7 @@ func (t *Turn) Set(terms Terms) {
 		q.entered++
 		t.number, t.state = q.entered, waiting
 	case waiting:
-		if terms.Equal(t.terms) {
+		if terms.Retry == t.terms.Retry && terms.Priority == t.terms.Priority && terms.Windows.text == t.terms.Windows.text {
 			return
 		}
 		q.remove(t)
@@ -127,8 +130,7 @@ func (q *Queue) remove(t *Turn) {
 	}
 }
 
-// decide hands out the free places, and sets the timer for the next window if a turn waits for one and there is a place for it.
-// q.mu is held.
+// decide hands out the free places, and sets the timer for the next window if a turn waits for one and there is a place for it. q.mu is held.
 func (q *Queue) decide() {
 	if q.timer != nil {
 		q.timer.Stop()

@@ -10,9 +10,8 @@ import (
 
 // Windows are times of the day at which loads may begin. The zero Windows are always open.
 //
-// A time that the clock shows twice, at the end of summer time, is the first of the two. If the clock skips a time, at the
-// beginning of summer time, a window that begins then begins when the clock is put forward, and one that ends then ends as if
-// the clock had not been put forward.
+// A time that the clock shows twice, at the end of summer time, is the first of the two. If the clock skips a time, at the beginning of summer time,
+// a window that begins then begins when the clock is put forward, and one that ends then ends as if the clock had not been put forward.
 type Windows struct {
 	all  []window
 	zone *time.Location
@@ -20,14 +19,10 @@ type Windows struct {
 	text string
 }
 
-// Equal reports whether w and o are from the same text.
-func (w Windows) Equal(o Windows) bool { return w.text == o.text }
-
 // String returns the text that w is from; "" for the zero Windows.
 func (w Windows) String() string { return w.text }
 
-// A window is a time of each day, in minutes after midnight. begin is less than a day, and end is less than a day after begin
-// or exactly one.
+// A window is a time of each day, in minutes after midnight. begin is less than a day, and end is less than a day after begin or exactly one.
 type window struct{ begin, end int }
 
 const (

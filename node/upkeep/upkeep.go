@@ -47,18 +47,15 @@ func (k Keeper) Run(ctx context.Context, wg *sync.WaitGroup) {
 // diskPeriod is the interval at which the usage of the disk is measured.
 const diskPeriod = time.Second
 
-// sweepPeriod is the minimum interval at which the node asks the kernel which pages of its blocks are
-// still in memory. In between, a lookup in a page that was just evicted blocks a thread in a page
-// fault. A query takes 1 to 15 ms per gigabyte. Between queries the node rests for sweepRest times
-// their duration: a concurrent request is delayed by less than 0.1 ms, and the sweep uses less than a
-// twentieth of a processor.
+// sweepPeriod is the minimum interval at which the node asks the kernel which pages of its blocks are still in memory. In between, a lookup in a page
+// that was just evicted blocks a thread in a page fault. A query takes 1 to 15 ms per gigabyte. Between queries the node rests for sweepRest times
+// their duration: a concurrent request is delayed by less than 0.1 ms, and the sweep uses less than a twentieth of a processor.
 const (
 	sweepPeriod = time.Second
 	sweepRest   = 19
 )
 
-// restDelay is the time between the start and openRest, which the first requests and the listing of the source have for
-// themselves.
+// restDelay is the time between the start and openRest, which the first requests and the listing of the source have for themselves.
 const restDelay = time.Second
 
 // maxRestDelay limits the pause before openRest tries what is left again.
@@ -85,8 +82,7 @@ func (k Keeper) sweep(ctx context.Context) {
 	}
 }
 
-// sweepOnce sweeps all blocks. Damage is reported as for a request; other errors of blocks are returned
-// at the end.
+// sweepOnce sweeps all blocks. Damage is reported as for a request; other errors of blocks are returned at the end.
 func (k Keeper) sweepOnce(ctx context.Context) error {
 	var first error
 	err := k.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
@@ -127,8 +123,7 @@ func (k Keeper) openRest(ctx context.Context) {
 	}
 }
 
-// scrub reads every block once per scrub period, until ctx ends. Damage is
-// reported as for a request, so that the block is loaded again.
+// scrub reads every block once per scrub period, until ctx ends. Damage is reported as for a request, so that the block is loaded again.
 func (k Keeper) scrub(ctx context.Context) {
 	if k.ScrubPeriod <= 0 {
 		return
@@ -193,9 +188,6 @@ func (k Keeper) scrubLimit() (*rate.Limiter, error) {
 		bytes += b.Size()
 		return nil
 	})
-	if k.ScrubPeriod <= 0 {
-		return rate.NewLimiter(rate.Inf, scrubBurst), err
-	}
 	return rate.NewLimiter(rate.Limit(float64(max(bytes, scrubBurst))/(k.ScrubPeriod/2).Seconds()), scrubBurst), err
 }
 

@@ -11,20 +11,19 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
-	"sequins/version"
+	"sequins/version/pin"
 )
 
-// What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people
-// change files. So the version that is served is compared with the source after the switch, and versions of which other nodes hold
-// other contents are, too. If files have been added or replaced, the version is listed with its new input when it is complete by the rules
-// for new versions.
+// What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people change files. So the
+// version that is served is compared with the source after the switch, and versions of which other nodes hold other contents are, too. If files have
+// been added or replaced, the version is listed with its new input when it is complete by the rules for new versions.
 
 // aloneAfter is how long a node waits for another node with its content before it reports that there is
 // none: the others may be loading the version again.
 const aloneAfter = time.Minute
 
 // compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
-func (o *observer) compare(ctx context.Context, allowed version.Pin) {
+func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	o.found.Wrong, o.found.Differs, o.found.apart = make(map[content.Input]string), make(map[content.Input]string), make(map[content.Input]time.Time)
 	for in, m := range o.Compare {
 		if !allowed.Allows(in.Name) {

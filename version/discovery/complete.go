@@ -81,8 +81,7 @@ func (o *observer) input(name string, l source.Listing) content.Input {
 	return in
 }
 
-// unfinishedAfter is how long the files of an incomplete version must have been the same to be reported: its job has
-// probably ended.
+// unfinishedAfter is how long the files of an incomplete version must have been the same to be reported: its job has probably ended.
 const unfinishedAfter = 30 * time.Minute
 
 // noteUnfinished adds a message about an incomplete version whose job has probably ended, if there is no newer one.

@@ -129,9 +129,8 @@ const (
 	uncompared = ".." // what is served cannot be compared with the source
 )
 
-// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
-// if the newest cannot be served, all that are newer than those, and those that are being loaded. An
-// error means that the source cannot be listed.
+// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative if the newest cannot be
+// served, all that are newer than those, and those that are being loaded. An error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	if q.Only {
 		return f.compareOnly(ctx, q), nil
@@ -154,7 +153,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	}
 	o.readPin(ctx)
 	o.knowMarker(ctx)
-	allowed := Allowed(o.found.Pin, o.now)
+	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
 			break
@@ -194,6 +193,16 @@ func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
 	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
 	o.found.Inputs, o.found.Next = slices.Clone(q.Last.Inputs), time.Time{}
 	delete(o.found.LeftOut, uncompared)
-	o.compare(ctx, Allowed(q.Pin, o.now))
+	o.compare(ctx, q.Pin.At(o.now))
 	return o.found
+}
+
+// Databases lists the databases of a source, which has a name for errors. A source without any, while some are served, is
+// an error: most likely it is not mounted.
+func Databases(ctx context.Context, src source.Source, name string, served []string) (source.Names, error) {
+	found, err := source.ListNames(ctx, src, "")
+	if err == nil && len(found.Names) == 0 && len(served) > 0 {
+		err = fmt.Errorf("%s lists none of the %d databases that are served here (%s, …), and no other: is it mounted?", name, len(served), served[0])
+	}
+	return found, err
 }

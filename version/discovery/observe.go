@@ -20,8 +20,7 @@ type observer struct {
 	now    time.Time
 	limit  time.Duration // for one inspection
 	looked int           // number of inspected versions
-	// promising counts inspected versions that may be good, good those that are complete and have not
-	// failed.
+	// promising counts inspected versions that may be good, good those that are complete and have not failed.
 	promising, good int
 	found           Listing
 }
@@ -80,9 +79,8 @@ func (o *observer) list(in content.Input) {
 	o.found.Inputs = slices.Insert(o.found.Inputs, i, in)
 }
 
-// observeFailed handles a failed inspection. A version with a permanent error is listed, and its load
-// reports the error. After a temporary error the version is inspected again soon. The whole listing
-// fails only if the source cannot be read at all.
+// observeFailed handles a failed inspection. A version with a permanent error is listed, and its load reports the error. After a temporary error the
+// version is inspected again soon. The whole listing fails only if the source cannot be read at all.
 func (o *observer) observeFailed(ctx context.Context, in content.Input, err error) error {
 	if source.Lasting(err) {
 		o.Log.Debug("version cannot be inspected; its load reports why", "version", in.Name, "error", err)
@@ -128,8 +126,7 @@ func (o *observer) lookAgain(at time.Time) {
 	}
 }
 
-// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost
-// blocks, must not make the whole listing fail.
+// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost blocks, must not make the whole listing fail.
 func (o *observer) mayLook(ctx context.Context) bool {
 	o.looked++
 	deadline, ok := ctx.Deadline()

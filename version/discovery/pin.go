@@ -7,17 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"time"
 
 	"sequins/source"
-	"sequins/version"
 	"sequins/version/pin"
 )
-
-// Allowed returns what a pin says at a time.
-func Allowed(f pin.File, now time.Time) version.Pin {
-	return version.Pin{Version: f.Pinned(now), Excluded: f.Exclude, Approved: f.Approve}
-}
 
 // readPin reads the pin of the database. If that fails, the last one stays in force: an error must not bring back a
 // version that somebody has excluded. The listing is repeated when the pin expires.

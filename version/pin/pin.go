@@ -142,6 +142,19 @@ func (f File) Pinned(now time.Time) string {
 	return f.Version
 }
 
+// At returns what the file says about versions at a time: Version, unless its time is over, Exclude and Approve.
+func (f File) At(now time.Time) File {
+	return File{Version: f.Pinned(now), Exclude: f.Exclude, Approve: f.Approve}
+}
+
+// Allows reports whether a version may be served.
+func (f File) Allows(name string) bool {
+	return (f.Version == "" || f.Version == name) && !slices.Contains(f.Exclude, name)
+}
+
+// Excuses reports whether a version may be served although a gate holds it.
+func (f File) Excuses(name string) bool { return f.Version == name || slices.Contains(f.Approve, name) }
+
 // Explain records why the version that was decided about last is pinned, excluded or approved. Without a reason, the one that it
 // has stays. It forgets the reasons for versions of which nothing is decided any more.
 func (f *File) Explain(version, reason string) {
