@@ -332,7 +332,7 @@ func (n *Node) apply(r Reloadable) {
 	n.server.SetDelivery(r.Delivery)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)
-	n.transfer.SetLimits(r.PeerLimits)
+	n.transfer.SetBandwidth(r.PeerBandwidth)
 	n.o.Loads.SetReserve(r.MinFreeDisk)
 }
 

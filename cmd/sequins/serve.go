@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
-	"sequins/cluster/transfer"
 	"sequins/config"
 	"sequins/load"
 	"sequins/node"
@@ -388,7 +387,7 @@ func reloadable(c config.Config) node.Reloadable {
 		Turn:                 terms(&c),
 		MinFreeDisk:          minFreeDisk(&c),
 		FromPeers:            c.Load.FromPeers,
-		PeerLimits:           transfer.Limits{Streams: config.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
+		PeerBandwidth:        float64(c.Load.PeerBandwidth),
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
