@@ -90,9 +90,6 @@ func (o Options) PlannedBy(m store.Manifest) Options {
 	return o
 }
 
-// SetWorkers sets Options.Workers. It must not be called while the Loader plans or loads.
-func (l *Loader) SetWorkers(n int) { l.opts.Workers = n }
-
 func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers

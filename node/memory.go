@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	var err error
 	for attempt := 1; ; attempt++ {
 		mem.state, err = mem.db.node.o.Store.State(mem.db.name)
-		if err == nil || blocks.IsDamage(err) || attempt > stateAttempts {
+		if err == nil || errors.Is(err, blocks.ErrCorrupt) || attempt > stateAttempts {
 			break
 		}
 		mem.db.log.Warn("the state of the database cannot be read, and is tried again", "error", err)

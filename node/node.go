@@ -230,7 +230,6 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.transfer.Close()
 	stop() // cancels loads and other background work
 	n.following.Wait()
-	n.o.Loads.Close()
 	<-delayed
 
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
