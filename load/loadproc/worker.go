@@ -250,6 +250,3 @@ func (w *worker) File(_ string, took time.Duration, left int64) {
 	w.read.Files = append(w.read.Files, took)
 	w.read.FilesLeft = &left
 }
-
-// Begin implements load.Meter. The node counts the loads.
-func (w *worker) Begin(string) func(error) { return func(error) {} }
