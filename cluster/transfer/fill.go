@@ -110,7 +110,7 @@ type filling struct {
 	todo    []int // not loaded by this node, not here yet
 	copying map[int]bool
 	copied  int
-	moved   time.Time // when the last copy ended, or the Fill began
+	crowded time.Time // since when it copies nothing because no place is free; zero: that is not so
 
 	// The fields below are as of the last look.
 	heldBy  map[int][]string // nodes that have a partition
@@ -131,7 +131,7 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 		return err
 	}
 	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func()),
-		moved: time.Now(), loads: j.Load != nil}
+		loads: j.Load != nil}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	defer f.stop()
 	if r.t != nil {
@@ -238,10 +238,14 @@ func (f *filling) copy() {
 		if len(from) == 0 {
 			continue
 		}
-		if !f.t.take.places.TryAcquire(1) { // other versions have them, until another look
-			f.alone = len(f.copying) == 0 && now.Sub(f.moved) > f.times.most
+		if !f.t.take.places.TryAcquire(1) {
+			if len(f.copying) == 0 && f.crowded.IsZero() { // other versions have them
+				f.crowded = now
+			}
+			f.alone = !f.crowded.IsZero() && now.Sub(f.crowded) > f.times.most
 			return
 		}
+		f.crowded = time.Time{}
 		s := spot{from[rand.IntN(len(from))], p}
 		f.copying[p] = true
 		f.do(func() func() {
@@ -255,7 +259,6 @@ func (f *filling) copy() {
 func (f *filling) fetched(s spot, err error) {
 	delete(f.copying, s.partition)
 	p, now := f.peer(s.addr), time.Now()
-	f.moved = now
 	log := func(msg string) {
 		f.log.Warn(msg, "peer", s.addr, "version", f.content.Name, "partition", s.partition, "error", err)
 	}

@@ -68,9 +68,6 @@ func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) 
 
 // dir returns the directory of a content; nil if there is none.
 func (t *Transfer) dir(db string, c content.Content) *store.Dir {
-	if t.o.Store == nil {
-		return nil
-	}
 	dir, err := t.o.Store.Dir(db, c.Input)
 	if err != nil {
 		return nil

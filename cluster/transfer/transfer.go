@@ -38,11 +38,11 @@ const (
 	defaultRate     = 256 << 10
 )
 
-// Options are the settings of a Transfer. Set is required.
+// Options are the settings of a Transfer. Set and Store are required to give blocks.
 type Options struct {
 	// Set returns the versions of a db, nil if there is no such db.
 	Set func(db []byte) *version.Set
-	// Store has the manifests, and what blocks were made from; nil if they are not given.
+	// Store has the manifests, and what blocks were made from.
 	Store *store.Store
 	// Serving returns the contents that this node serves, by db, for other nodes; nil is none.
 	Serving func() map[string]content.Content
