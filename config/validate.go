@@ -14,10 +14,6 @@ import (
 	"strings"
 )
 
-// PeerStreams is how many blocks a node gives to other nodes at a time, and how many it receives. The least bandwidth of copies follows
-// from it: nodes end copies of a block that are slower than 64 KiB/s.
-const PeerStreams = 2
-
 // maxDBName limits the name of a database, in bytes.
 const maxDBName = 255
 

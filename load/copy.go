@@ -133,7 +133,12 @@ func (c *copier) check(ctx context.Context, copied string) error {
 	if err := c.checkProperties(r.Properties()); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	err = errors.Join(c.checkKeys(ctx, r), r.Close())
+	err = errors.Join(r.VerifyKeys(ctx, func(key []byte) error {
+		if p := c.plan.Partitioner.Partition(key, c.plan.Partitions); p != c.partition {
+			return fmt.Errorf("by the partitioner %s, the key %.40q belongs to partition %d", c.plan.Partitioner, key, p)
+		}
+		return nil
+	}), r.Close())
 	switch {
 	case err == nil:
 		return nil
@@ -143,23 +148,6 @@ func (c *copier) check(ctx context.Context, copied string) error {
 		return c.corrupt("it is not what the manifest says", err)
 	}
 	return fmt.Errorf("block %d: %w", c.partition, err)
-}
-
-// keysBetween is how many keys are checked between two looks whether the load is canceled.
-const keysBetween = 1 << 14
-
-// checkKeys returns an error of class blocks.ErrCorrupt if the block has a key of another partition.
-func (c *copier) checkKeys(ctx context.Context, r *blocks.Reader) error {
-	it := r.Iter(nil, nil)
-	for n := 1; it.Next(); n++ {
-		if p := c.plan.Partitioner.Partition(it.Key(), c.plan.Partitions); p != c.partition {
-			return fmt.Errorf("%w: by the partitioner %s, the key %.40q belongs to partition %d", blocks.ErrCorrupt, c.plan.Partitioner, it.Key(), p)
-		}
-		if n%keysBetween == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return it.Err()
 }
 
 // checkProperties compares the properties of the block with the manifest.
@@ -177,7 +165,7 @@ func (c *copier) differs(ctx context.Context, copied string, sum []byte) error {
 	reason := fmt.Sprintf("the SHA-256 of its bytes from offset 0 to %d is %x, and %s in %s", c.file.Size, sum, c.want.SHA256, source.BlocksFile)
 	r, err := blocks.Open(copied)
 	if err == nil {
-		err = errors.Join(r.VerifyPaced(ctx, func(int) error { return nil }), r.Close())
+		err = errors.Join(r.Verify(ctx), r.Close())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

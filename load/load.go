@@ -90,9 +90,6 @@ func (o Options) PlannedBy(m store.Manifest) Options {
 	return o
 }
 
-// SetWorkers sets Options.Workers. It must not be called while the Loader plans or loads.
-func (l *Loader) SetWorkers(n int) { l.opts.Workers = n }
-
 func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
@@ -106,7 +103,6 @@ type Meter interface {
 	Read(db string, bytes, records int64)
 	Files(db string, left int64)
 	File(db string, took time.Duration, left int64)
-	Begin(db string) (end func(error))
 }
 
 // A Loader plans and loads versions. It is safe for concurrent use.
@@ -183,12 +179,10 @@ func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) 
 // cause: ErrCorrupt of the input format or of package finished, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, or that
 // of ctx.
 func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progress) (err error) {
-	ended := l.metrics.Begin(plan.DB)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("loading version %s of %s: %w", plan.Version, plan.DB, err)
 		}
-		ended(err)
 	}()
 	if p == nil {
 		p = new(Progress)

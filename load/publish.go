@@ -112,19 +112,13 @@ func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	files := now.data
-	for i, was := range plan.Files {
-		if i >= len(files) || files[i].Name != was.Name {
-			return fmt.Errorf("%s: %w: there is a file less, or one more, than when it was planned: %d and %d, from %s on",
-				path, source.ErrChanged, len(plan.Files), len(files), was.Name)
-		}
-		if err := was.Check(files[i]); err != nil {
+	if d := Differing(plan.Manifest(), now.data); !d.None() {
+		return fmt.Errorf("%s: %w: while it was read, %s", path, source.ErrChanged, d)
+	}
+	for i, was := range plan.Files { // whose times may tell what marks do not
+		if err := was.Check(now.data[i]); err != nil {
 			return fmt.Errorf("%s/%s: %w", path, was.Name, err)
 		}
-	}
-	if len(files) > len(plan.Files) {
-		return fmt.Errorf("%s: %w: there are %d files, and were %d when it was planned; %s is new",
-			path, source.ErrChanged, len(files), len(plan.Files), files[len(plan.Files)].Name)
 	}
 	if plan.ready != nil { // whose manifest may have changed
 		_, err = l.inputOf(now, plan.DB, content.Input{Name: plan.Version, Hash: plan.Input})

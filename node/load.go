@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/cluster/fill"
+	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/load/loadproc"
@@ -53,7 +53,7 @@ type loading struct {
 	alone    bool            // contents with more files are not taken from other nodes: that was tried
 	// following is nil while it is starting.
 	following version.Following
-	fill      *fill.Run // set with following
+	fill      *transfer.Run // set with following
 
 	// The following fields belong to the db's goroutine.
 	postponed string // why it waits for a time at which it may begin; "" if it does not
@@ -121,7 +121,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	l.following = n.o.Cluster.Follow(follow, lo.db.name, in)
 	done()
-	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: lo.db.name, Following: l.following, Logger: lo.db.log})
+	l.fill = transfer.NewRun(n.taker(), lo.db.name, l.following, lo.db.log)
 	if err := lo.waitForTurn(ctx, in, l); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
-	if err := lo.copyKnown(ctx, in, l); !errors.Is(err, fill.ErrLeft) {
+	if err := lo.copyKnown(ctx, in, l); !errors.Is(err, transfer.ErrLeft) {
 		return err
 	}
 	return lo.loadProving(ctx, in, l)
@@ -158,7 +158,7 @@ func (lo *loads) copyKnown(ctx context.Context, in content.Input, l *loading) er
 		l.known = lo.manifestElsewhere(ctx, l.following, in)
 	}
 	if !l.copies || l.known == nil || lo.db.node.taker() == nil || !version.OnAnyNode(l.following, l.known.Partitions) {
-		return fill.ErrLeft
+		return transfer.ErrLeft
 	}
 	return lo.loadPlanned(ctx, in, l, *l.known, nil)
 }
@@ -169,7 +169,7 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 	var refuted []shard.Partitioner
 	for {
 		m, err := lo.loadOnce(ctx, in, l, refuted)
-		if errors.Is(err, fill.ErrLeft) {
+		if errors.Is(err, transfer.ErrLeft) {
 			l.stage.Store(planning)
 			continue // less is left each time
 		}
@@ -298,7 +298,7 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	}
 	lo.db.log.Info("load started", "version", in.Name, "partitions", m.Partitions, "files", len(m.Files), "partitioner", m.Partitioner, "aligned", m.Aligned,
 		"to_load", missing, "waited", time.Since(l.ordered).Round(time.Millisecond))
-	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: published}
+	job := transfer.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: published}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}

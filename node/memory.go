@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
+	"sequins/blocks"
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
@@ -20,6 +22,9 @@ import (
 // that fails, for example on a full disk, the node continues to serve the previous version and retries the switch with growing pauses. Without a
 // previous version, if parts of it can no longer be read, or if the pin does not allow it, the node switches, and retries only the writing.
 
+// stateAttempts is how often a state is read again that the disk does not give. Then it is as one that is damaged.
+const stateAttempts = 3
+
 // A memory is what a database has to remember.
 type memory struct {
 	db      *db
@@ -32,7 +37,14 @@ type memory struct {
 // the disk.
 func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	var err error
-	mem.state, err = mem.db.node.o.Store.State(mem.db.name)
+	for attempt := 1; ; attempt++ {
+		mem.state, err = mem.db.node.o.Store.State(mem.db.name)
+		if err == nil || errors.Is(err, blocks.ErrCorrupt) || attempt > stateAttempts {
+			break
+		}
+		mem.db.log.Warn("the state of the database cannot be read, and is tried again", "error", err)
+		_ = sleep.For(mem.db.bg.ctx, sleep.Backoff(attempt, minBackoff, maxBackoff))
+	}
 	if err != nil {
 		mem.db.facts.Likely = true
 		for _, in := range local { // ascending by name

@@ -220,7 +220,6 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.transfer.Close()
 	stop() // cancels loads and other background work
 	n.following.Wait()
-	n.o.Loads.Close()
 	<-delayed
 
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
@@ -319,7 +318,7 @@ func (n *Node) apply(r Reloadable) {
 	n.server.SetDelivery(r.Delivery)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)
-	n.transfer.SetLimits(r.PeerLimits)
+	n.transfer.SetBandwidth(r.PeerBandwidth)
 	n.o.Loads.SetReserve(r.MinFreeDisk)
 }
 

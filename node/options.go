@@ -8,7 +8,6 @@ import (
 	"net"
 	"time"
 
-	"sequins/cluster/transfer"
 	"sequins/load"
 	"sequins/load/loadproc"
 	"sequins/node/events"
@@ -110,9 +109,10 @@ type Reloadable struct {
 	DBRemoveTimeout time.Duration
 	// Bandwidth limits reading from the source, for all loads together, in bytes per second; 0 is unlimited.
 	Bandwidth float64
-	// FromPeers copies blocks from other nodes that have them, within PeerLimits, which also hold for the blocks that are given.
-	FromPeers  bool
-	PeerLimits transfer.Limits
+	// FromPeers copies blocks from other nodes that have them, at most PeerBandwidth bytes per second, which also holds for the blocks that are given; 0 is
+	// unlimited.
+	FromPeers     bool
+	PeerBandwidth float64
 	// LoadMemoryLimit limits the private memory of a load process, in bytes; 0 is unlimited.
 	LoadMemoryLimit int64
 	// MinFreeDisk is how many bytes of the disk loads leave free. If it is negative, loads begin without a look at the disk.

@@ -97,6 +97,32 @@ func TestStateLost(t *testing.T) {
 	}
 }
 
+// A disk that does not give the state for a while: it is read again, and nothing of it is lost.
+func TestStateUnreadable(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(keeping(2))
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.stop()
+	path := f.statePath("fruit")
+	aside := filepath.Join(t.TempDir(), "STATE.json")
+	expect.NoError(t, os.Rename(path, aside))
+	expect.NoError(t, os.Symlink(path, path)) // which leads nowhere: an error that is not damage
+	time.AfterFunc(300*time.Millisecond, func() { expect.NoError(t, os.Rename(aside, path)) })
+	r = f.run(keeping(2))
+	r.serves("fruit", "2")
+	r.stop()
+	if n := f.log.count("the state of the database cannot be read, and is tried again"); n == 0 {
+		t.Error("no line of the log says so")
+	}
+	if former := f.state("fruit", nil).Former; len(former) != 1 || former[0].Name != "1" {
+		t.Errorf("served before were %v", former)
+	}
+}
+
 // The blocks with the greatest name are lost together with the state: a node does not go back, and loads them again.
 func TestStateAndBlocksLost(t *testing.T) {
 	f := newFixture(t)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
@@ -14,13 +13,14 @@ import (
 
 // listName is the file in the directory of a content that lists what is known of its blocks. Its body is
 //
-//	[{"partition":0,"size":2345,"mod_time":1767225600000000,"records":20,"footer":305419896,"raw_bytes":5000,"max_value":300,"made":"…"},…]
+//	[{"partition":0,"size":2345,"mod_time":1767225600000000,"records":20,"footer":305419896,"raw_bytes":5000,"max_value":300,
+//	  "hash":"…","outline":"…","content":"…","of":20},…]
 //
-// where mod_time is in microseconds, footer is the checksum in the block's footer, and made has the texts of Made. It is a cache that saves
-// work of starts and loads: a file that is missing or damaged lists nothing. So it is not synced.
+// where mod_time is in microseconds, footer is the checksum in the block's footer, and the last four members are those of a Made. It is a cache that
+// saves work of starts and loads: a file that is missing or damaged lists nothing. So it is not synced.
 const listName = "BLOCKS.json"
 
-var listFile = fileKind{name: "blocks", version: 2, limit: 128 << 20, cache: true}
+var listFile = fileKind{name: "blocks", version: 3, limit: 128 << 20, cache: true}
 
 // Listed is what the list says of a block.
 type Listed struct {
@@ -43,26 +43,7 @@ func Describe(r *blocks.Reader, was Listed) Listed {
 type listEntry struct {
 	partition int
 	Listed
-	text string // hash, outline and content of a Made, with spaces between them; empty if they are not known
-}
-
-// made returns what the block was made from, the zero Made if that is not known.
-func (e *listEntry) made() Made {
-	hash, rest, _ := strings.Cut(e.text, " ")
-	outline, content, _ := strings.Cut(rest, " ")
-	if m := (Made{Partition: e.partition, Hash: hash, Outline: outline, Content: content, Records: e.Records}); m.Valid() {
-		return m
-	}
-	return Made{}
-}
-
-func (e *listEntry) setMade(m Made) {
-	if e.text = ""; m.Hash != "" {
-		e.text = m.Hash + " " + m.Outline + " " + m.Content
-	}
-	if e.Size == 0 {
-		e.Records = m.Records
-	}
+	made Made // the zero Made if it is not known
 }
 
 // entries returns the list by partition, which is read once. d.listing is held.
@@ -99,7 +80,7 @@ func (d *Dir) Made(p int) (Made, bool) {
 	if !d.has(p) {
 		return Made{}, false
 	}
-	m := d.entries()[p].made()
+	m := d.entries()[p].made
 	return m, m.Hash != ""
 }
 
@@ -109,11 +90,9 @@ func (d *Dir) SetList(list []Listed) error {
 	defer d.listing.Unlock()
 	entries := slices.Clone(d.entries())
 	for p := range entries {
-		m := entries[p].made()
 		if entries[p].Listed = (Listed{}); p < len(list) {
 			entries[p].Listed = list[p]
 		}
-		entries[p].setMade(m)
 	}
 	return d.writeList(entries)
 }
@@ -128,7 +107,7 @@ func (d *Dir) Record(made []Made) error {
 		}
 	}
 	for _, m := range made {
-		d.entries()[m.Partition].setMade(m)
+		d.entries()[m.Partition].made = m
 	}
 	d.unwritten = d.unwritten || len(made) > 0
 	return nil
@@ -162,8 +141,7 @@ func (d *Dir) writeList(entries []listEntry) error {
 // readList reads the list in the directory of a content, with the blocks of less than some partitions. There are none in a file that is
 // missing, or not as it was written.
 func readList(f fsys.FS, dir string, partitions int) []listEntry {
-	path := filepath.Join(dir, listName)
-	data, err := listFile.read(f, path)
+	data, err := listFile.read(f, filepath.Join(dir, listName))
 	if err != nil {
 		return nil
 	}
@@ -183,9 +161,13 @@ func decodeList(data []byte, partitions int) (entries []listEntry) {
 		footer := r.Number(`,"footer":`)
 		e.Footer = uint32(footer)
 		e.RawBytes, e.MaxValue = r.Number(`,"raw_bytes":`), r.Number(`,"max_value":`)
-		e.text = string(r.Text(`,"made":`))
+		e.made = Made{Partition: e.partition, Hash: string(r.Text(`,"hash":`)), Outline: string(r.Text(`,"outline":`)),
+			Content: string(r.Text(`,"content":`)), Records: r.Number(`,"of":`)}
+		if e.made.Hash == "" {
+			e.made = Made{}
+		}
 		r.Literal("}")
-		if !r.OK || e.partition >= partitions || footer > math.MaxUint32 {
+		if !r.OK || e.partition >= partitions || footer > math.MaxUint32 || e.made != (Made{}) && !e.made.Valid() {
 			return nil
 		}
 		entries = append(entries, e)
@@ -200,14 +182,15 @@ func decodeList(data []byte, partitions int) (entries []listEntry) {
 func encodeList(entries []listEntry) ([]byte, error) {
 	body := []byte("[")
 	for p, e := range entries {
-		if e.text == "" && e.Size == 0 {
+		if e.made.Hash == "" && e.Size == 0 {
 			continue
 		}
 		if len(body) > 1 {
 			body = append(body, ',')
 		}
-		body = fmt.Appendf(body, `{"partition":%d,"size":%d,"mod_time":%d,"records":%d,"footer":%d,"raw_bytes":%d,"max_value":%d,"made":"%s"}`,
-			p, e.Size, e.ModTime, e.Records, e.Footer, e.RawBytes, e.MaxValue, e.text)
+		body = fmt.Appendf(body, `{"partition":%d,"size":%d,"mod_time":%d,"records":%d,"footer":%d,"raw_bytes":%d,"max_value":%d,`, p, e.Size, e.ModTime,
+			e.Records, e.Footer, e.RawBytes, e.MaxValue)
+		body = fmt.Appendf(body, `"hash":"%s","outline":"%s","content":"%s","of":%d}`, e.made.Hash, e.made.Outline, e.made.Content, e.made.Records)
 	}
 	return listFile.seal(append(body, ']'))
 }

@@ -84,7 +84,7 @@ func TestListFlippedBits(t *testing.T) {
 	for p, l := range someListed {
 		entries[p].partition, entries[p].Listed = p, l
 	}
-	entries[2].setMade(someMade()[1])
+	entries[2].made = someMade()[1]
 	data, err := encodeList(entries)
 	expect.NoError(t, err)
 	for bit := range len(data) * 8 {
@@ -100,14 +100,14 @@ func TestListFlippedBits(t *testing.T) {
 		}
 	}
 	found := decodeList(data, len(entries))
-	if len(found) != 2 || found[0].Listed != someListed[0] || found[1].made() != someMade()[1] {
+	if len(found) != 2 || found[0].Listed != someListed[0] || found[1].made != someMade()[1] {
 		t.Errorf("the whole: %+v", found)
 	}
 }
 
 // TestListOutOfRange: a list with numbers that cannot be is none.
 func TestListOutOfRange(t *testing.T) {
-	const rest = `,"raw_bytes":0,"max_value":0,"made":""}]`
+	const rest = `,"raw_bytes":0,"max_value":0,"hash":"","outline":"","content":"","of":0}]`
 	for _, list := range []string{
 		`[{"partition":2,"size":1,"mod_time":1,"records":1,"footer":1` + rest,
 		`[{"partition":0,"size":1,"mod_time":1,"records":1,"footer":4294967296` + rest,
@@ -192,7 +192,7 @@ func TestRecordIsWrittenSeldom(t *testing.T) {
 func FuzzList(f *testing.F) {
 	entries := make([]listEntry, 3)
 	entries[0].Listed = someListed[0]
-	entries[2].setMade(someMade()[1])
+	entries[2].made = someMade()[1]
 	good, err := encodeList(entries)
 	expect.NoError(f, err)
 	f.Add(good)
@@ -203,14 +203,14 @@ func FuzzList(f *testing.F) {
 			entries[e.partition] = e
 		}
 		for _, e := range entries {
-			if m := e.made(); m.Hash != "" && !m.Valid() {
+			if m := e.made; m.Hash != "" && !m.Valid() {
 				t.Errorf("%+v", m)
 			}
 		}
 		again, err := encodeList(entries)
 		expect.NoError(t, err)
 		for _, e := range decodeList(again, len(entries)) {
-			if before := entries[e.partition]; before.Listed != e.Listed || before.made() != e.made() {
+			if before := entries[e.partition]; before.Listed != e.Listed || before.made != e.made {
 				t.Errorf("%+v became %+v", before, e)
 			}
 		}

@@ -68,8 +68,8 @@ func (s Staging) Former() (all []Former, err error) {
 				continue
 			}
 			for _, e := range readList(s.fileSystem(), dir, maxPartitions) {
-				if m := e.made(); m.Hash != "" {
-					all = append(all, Former{m, filepath.Join(dir, blockName(m.Partition))})
+				if e.made.Hash != "" {
+					all = append(all, Former{e.made, filepath.Join(dir, blockName(e.partition))})
 				}
 			}
 		}

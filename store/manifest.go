@@ -16,11 +16,7 @@ import (
 	"sequins/internal/names"
 )
 
-// manifestFile is the kind of a manifest's file. Its version history:
-//
-//	2  marks of files in place of times
-//	3  the input, and no refuted partitioners
-//	4  all files in one form
+// manifestFile is the kind of a manifest's file.
 var manifestFile = fileKind{name: "manifest", version: 4, limit: maxManifest}
 
 const (

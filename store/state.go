@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sequins/blocks"
 	"sequins/internal/content"
 )
 
@@ -152,19 +150,17 @@ func (s *Store) writeState(path string, data []byte) error {
 
 // beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
 func (s *Store) beginState(db, path string) error {
-	state, err := s.State(db)
-	if errors.Is(err, blocks.ErrCorrupt) {
-		return nil //nolint:nilerr // State returns it
-	}
-	data, eerr := encodeState(state)
-	if err = cmp.Or(err, eerr); err != nil {
+	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, missing := s.fs.Stat(filepath.Join(path, stateName))
-	if err := s.writeState(path, data); missing != nil {
+	if inputs, err := s.Contents(db); err != nil || len(inputs) > 0 { // it is lost, which State says
 		return err
 	}
-	return nil // it is there; a change that could not be written is its owner's to try again
+	data, err := encodeState(State{})
+	if err != nil {
+		return err
+	}
+	return s.writeState(path, data)
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.

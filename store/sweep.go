@@ -13,6 +13,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/internal/fsys"
 	"sequins/internal/names"
 )
 
@@ -27,11 +28,9 @@ var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of
 // contents that have no manifest, and corrupt blocks that were set aside long ago. Which contents
-// are of use it does not know.
-//
-// A store of an earlier layout is left as it is, and an error.
+// are of use it does not know. A store of the earlier layout is left as it is, and an error.
 func (s *Store) sweep() error {
-	old, unread := s.RefuseOld()
+	old, unread := refuseOld(s.fs, s.data)
 	if old != nil {
 		return old
 	}
@@ -43,24 +42,23 @@ func (s *Store) sweep() error {
 	return err
 }
 
-// oldNotes are files that the earlier layout of the store, in which a version has one directory, has in a db's directory.
-var oldNotes = []string{"SERVED", "_SERVED", "_ABSENT", "_MARKED", "_PIN", "_GATE", "_SOURCE"}
+// RefuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
+func RefuseOld(dir string) error {
+	old, _ := refuseOld(fsys.OS, filepath.Join(dir, dataDir))
+	return old
+}
 
-// RefuseOld returns an error if a db is in the earlier layout, and why some of them cannot be read.
-func (s *Store) RefuseOld() (old, unread error) {
-	dbs, unread := subdirs(s.fs, s.data, names.Valid)
+// refuseOld is RefuseOld, and returns what cannot be read.
+func refuseOld(f fsys.FS, data string) (old, unread error) {
+	any := func(string) bool { return true } // the earlier layout has other names, too
+	dbs, unread := subdirs(f, data, names.Valid)
 	for _, db := range dbs {
-		entries, err := s.fs.ReadDir(filepath.Join(s.data, db))
+		versions, err := subdirs(f, filepath.Join(data, db), any)
 		unread = errors.Join(unread, err)
-		for _, e := range entries {
-			name := filepath.Join(s.data, db, e.Name())
-			if e.IsDir() {
-				name = filepath.Join(name, manifestName)
-			} else if !slices.Contains(oldNotes, e.Name()) {
-				continue
-			}
-			if _, err := s.fs.Stat(name); err == nil && !isTrash(e) {
-				return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", name, filepath.Dir(s.data)), nil
+		for _, v := range versions {
+			name := filepath.Join(data, db, v, manifestName)
+			if _, err := f.Stat(name); err == nil && !strings.HasPrefix(v, trashPrefix) {
+				return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", name, filepath.Dir(data)), nil
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				unread = errors.Join(unread, err)
 			}
@@ -136,7 +134,7 @@ func (s *Store) sweepState(db, path string) error {
 	return s.removeState(path)
 }
 
-// sweepVersion removes the leftovers in the directories of a version's contents, and its own if no content is left.
+// sweepVersion removes the leftovers in the directories of a version's contents, and the version's own directory if no content is left.
 func (s *Store) sweepVersion(path string) error {
 	hashes, err := subdirs(s.fs, path, isInputHash)
 	for _, hash := range hashes {
@@ -144,7 +142,7 @@ func (s *Store) sweepVersion(path string) error {
 	}
 	hashes, lerr := subdirs(s.fs, path, isInputHash)
 	if lerr == nil && len(hashes) == 0 {
-		lerr = s.sweepContent(path) // which it is not, and may have been for an earlier release
+		lerr = s.sweepContent(path) // it may be a version of the first sequins
 	}
 	return errors.Join(err, lerr)
 }

@@ -33,17 +33,7 @@ const (
 
 // String returns the state's name for status pages.
 func (s State) String() string {
-	switch s {
-	case Connecting:
-		return "connecting"
-	case Connected:
-		return "connected"
-	case Suspended:
-		return "suspended"
-	case Closed:
-		return "closed"
-	}
-	return fmt.Sprintf("State(%d)", int(s))
+	return [...]string{"connecting", "connected", "suspended", "closed"}[s]
 }
 
 // Status is a snapshot of a Session.

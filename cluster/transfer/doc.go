@@ -1,15 +1,18 @@
-// Package transfer copies blocks between the nodes of a cluster. It owns both ends: Serve gives the blocks of this node,
-// and Fetch takes one from another node.
+// Package transfer copies blocks between the nodes of a cluster. It owns both ends, and decides which partitions of a version this node
+// copies and which it loads from the source (Run).
 //
 // The requests are for nodes only. Those that are about a content name the version in the parameter proxy, and the content in the header field
 // content.Header, which the answer repeats. GET /<db>?blocks asks for the manifest of a content. GET /<db>?block=N sends the file of a block, and what
 // it was made from, also of a content that is not advertised, such as one that a gate holds. GET /?proxy=serving asks for the contents that a node
-// serves, of all dbs.
+// serves, of all dbs. Nodes of upstream's kind answer with another media type, which is the same as having nothing.
 //
-// A block passes through Fetch: it is written under a temporary name, synced, verified as a whole, including that each key
-// belongs to the partition, and published by a rename. So a node that sends anything else costs time and nothing more.
+// A received block is written under a temporary name, synced, verified as a whole, including that each key belongs to the partition, and published
+// by a rename. The giver reads at a limited rate, gives a limited number of blocks at a time, and leaves the page cache as it is. Both ends break
+// off a copy when the other one is too slow.
 //
-// The giver reads at a limited rate, for a limited number of nodes at a time, and leaves the page cache as it is. It
-// breaks off a copy that the other node receives too slowly. Nodes of upstream's kind answer all requests with something that has
-// another media type, which is the same as having nothing.
+// Which node has a partition is in the reports that the nodes publish (package gate): before a content is advertised, and while it is loaded. Of
+// the nodes that have to hold a partition, one reads it from the source: the first member of an order that all nodes compute alike (readers). This
+// node loads those of which it is the reader, and copies the others as soon as another node reports them. When its own load has ended, it waits for
+// the other readers. Partitions of readers that have left, do not load, report nothing new for too long (times), or give no block pass to the next
+// node of the order, and to this node in the end. So a version is never held up by another node, and at worst every node reads it from the source.
 package transfer

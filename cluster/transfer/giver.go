@@ -20,8 +20,8 @@ var errSlow = errors.New("the other node is too slow")
 
 // Serve answers a request of another node, which the caller has authorized, for a db with a query: the manifest
 // of a content, or a block. If code is not 200, it has written nothing, and text is the reason: 400 for a request that cannot be parsed, 404 for what
-// is not here, and 503 if too many blocks are being given. Code 0 means that the answer broke off,
-// and that the connection has to be closed.
+// is not here, 429 if as many blocks are given as may be, and 503 after Close. Code 0 means that the answer broke off, and that the connection has
+// to be closed.
 func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -68,9 +68,6 @@ func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) 
 
 // dir returns the directory of a content; nil if there is none.
 func (t *Transfer) dir(db string, c content.Content) *store.Dir {
-	if t.o.Store == nil {
-		return nil
-	}
 	dir, err := t.o.Store.Dir(db, c.Input)
 	if err != nil {
 		return nil
@@ -90,11 +87,13 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	if held := h.Held(); !ok || p >= len(held) || !held[p] {
 		return http.StatusNotFound, "the partition is not here"
 	}
-	places := t.give.places.Load()
-	if t.ending.Err() != nil || !places.TryAcquire(1) {
-		return http.StatusServiceUnavailable, "this node is giving as many blocks as it may: try again"
+	if t.ending.Err() != nil {
+		return http.StatusServiceUnavailable, "this node is stopping"
 	}
-	defer places.Release(1)
+	if !t.give.places.TryAcquire(1) {
+		return http.StatusTooManyRequests, "this node is giving as many blocks as it may: try again"
+	}
+	defer t.give.places.Release(1)
 	defer t.o.Metrics.Stream("given")()
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -115,13 +114,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 		}
 		t.o.Logger.Warn("a block was not sent completely to another node", "db", db, "version", h.Version(), "partition", p, "peer", req.RemoteAddr,
 			"error", err)
-		if out.sent > 0 {
-			return 0, err.Error()
-		}
-		for _, name := range []string{"Content-Type", "Content-Length", content.Header, madeHeader} {
-			w.Header().Del(name)
-		}
-		return http.StatusServiceUnavailable, "the block cannot be read"
+		return 0, err.Error()
 	}
 	return http.StatusOK, ""
 }
@@ -132,7 +125,6 @@ type sender struct {
 	db string
 	w  http.ResponseWriter
 	pulse
-	sent int64
 }
 
 // Write implements io.Writer.
@@ -140,7 +132,6 @@ func (s *sender) Write(p []byte) (int, error) {
 	start := time.Now()
 	_ = http.NewResponseController(s.w).SetWriteDeadline(start.Add(s.left)) // unsupported writers have limits of their own
 	n, err := s.w.Write(p)
-	s.sent += int64(n)
 	s.t.o.Metrics.Given(s.db, n)
 	if fast := s.add(n, time.Since(start)); err == nil && !fast {
 		err = errSlow

@@ -23,7 +23,7 @@ func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != mediaType || resp.Header.Get(content.Header) != code {
-		return fmt.Errorf("%w: it answers with %s", ErrElsewhere, resp.Status)
+		return fmt.Errorf("%w: it answers with %s", errElsewhere, resp.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err == nil && int64(len(data)) > limit {

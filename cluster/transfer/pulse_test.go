@@ -23,7 +23,7 @@ func TestPulse(t *testing.T) {
 		"stalls between":             {{1 << 30, second, true}, {0, 9 * second, true}, {900, 0, true}, {0, 9 * second, true}, {0, 2 * second, false}},
 	}
 	for name, steps := range tests {
-		p := (&Transfer{o: Options{LeastRate: 100, Patience: 10 * second}}).newPulse(newLane())
+		p := (&Transfer{leastRate: 100, patience: 10 * second}).newPulse(newLane())
 		for i, s := range steps {
 			if fast := p.add(s.bytes, s.took); fast != s.fast {
 				t.Errorf("%s, step %d: %v", name, i, fast)

@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	servingType = "application/vnd.sequins.serving+json"
-	maxServing  = 8 << 20 // bytes of an answer
-	maxServed   = 1 << 16 // dbs in it
+	maxServing = 8 << 20 // bytes of an answer
+	maxServed  = 1 << 16 // dbs in it
 	// askedAtOnce is the number of nodes that are asked in parallel.
 	askedAtOnce = 64
 )

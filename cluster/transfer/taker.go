@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,16 +20,14 @@ import (
 )
 
 var (
-	// ErrRefused is the class of errors of Fetch for blocks that are not what they should be. The same node would send the same again.
-	ErrRefused = errors.New("the block is refused")
-	// ErrElsewhere is the class of errors if the node does not have what it is asked for, or gives nothing, as nodes of upstream's kind.
-	ErrElsewhere = errors.New("the node does not have it")
-	// ErrBusy is the class of errors of Fetch if the node gives as many blocks as it may.
-	ErrBusy = errors.New("the node is giving as many blocks as it may")
-	// ErrCrowded is the class of errors of Fetch if this node has been receiving as many blocks as it may for too long.
-	ErrCrowded = errors.New("this node is receiving as many blocks as it may")
-	// ErrDisk is the class of errors of Fetch that are of this node's disk.
-	ErrDisk = errors.New("the block cannot be written")
+	// errRefused is the class of errors for blocks that are not what they should be. The same node would send the same again.
+	errRefused = errors.New("the block is refused")
+	// errElsewhere is the class of errors if the node does not have what it is asked for, or gives nothing, as nodes of upstream's kind.
+	errElsewhere = errors.New("the node does not have it")
+	// errBusy is the error if the node gives as many blocks as it may.
+	errBusy = errors.New("the node is giving as many blocks as it may")
+	// errDisk is the class of errors that are of this node's disk.
+	errDisk = errors.New("the block cannot be written")
 )
 
 // maxText limits what is read of the reason of a refusal, in bytes.
@@ -56,43 +53,27 @@ func about(db string, c content.Content, query string) string {
 	return "/" + url.PathEscape(db) + "?" + query + "&proxy=" + url.QueryEscape(c.Name)
 }
 
-// A Want is a block that is wanted.
-type Want struct {
-	Dir         *store.Dir // of the content; the block is published into it
-	Partition   int
-	Partitioner shard.Partitioner
+// A want is a block that is wanted.
+type want struct {
+	dir         *store.Dir // of the content; the block is published into it
+	partition   int
+	partitioner shard.Partitioner
 }
 
-// Fetch copies a block from a node, verifies and publishes it. It waits until fewer blocks are being received than may be. Errors wrap one of
-// this package's, or are those of the connection or of ctx. Those that are not of ctx, ErrBusy, ErrCrowded or ErrElsewhere are logged.
-func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
-	waiting, cancel := context.WithTimeout(ctx, t.o.Queue)
-	defer cancel()
-	places := t.take.places.Load()
-	if places.Acquire(waiting, 1) != nil {
-		return cmp.Or(ctx.Err(), ErrCrowded)
-	}
-	defer places.Release(1)
+// fetch copies a block from a node, verifies and publishes it. The caller has taken a place of t.take, which fetch returns. Errors wrap one of
+// this package's, or are those of the connection or of ctx.
+func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
+	defer t.take.places.Release(1)
 	defer t.o.Metrics.Stream("received")()
-	m := w.Dir.Manifest()
-	err := t.fetch(ctx, addr, w, m)
-	switch {
-	case err == nil:
-		t.o.Metrics.Ended(m.DB, true)
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, ErrBusy) || errors.Is(err, ErrElsewhere):
-	default:
-		t.o.Metrics.Ended(m.DB, false)
-		t.o.Logger.Warn("a block of another node is not used", "peer", addr, "db", m.DB, "version", m.Version, "partition", w.Partition, "error", err)
-	}
-	return err
-}
-
-func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manifest) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	m := w.dir.Manifest()
+	taking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	resp, err := t.get(ctx, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.Partition)), m.Content().Code())
+	defer func() {
+		if ctx.Err() == nil && !errors.Is(err, errBusy) && !errors.Is(err, errElsewhere) {
+			t.o.Metrics.Ended(m.DB, err == nil)
+		}
+	}()
+	resp, err := t.get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.partition)), m.Content().Code())
 	if err != nil {
 		return err
 	}
@@ -104,26 +85,26 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manif
 		// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
 		// estimate and reason are this node's own.
 		if err := t.o.Fits(resp.ContentLength); err != nil {
-			return fmt.Errorf("%w: it announces %d bytes: %w", ErrRefused, resp.ContentLength, err)
+			return fmt.Errorf("%w: it announces %d bytes: %w", errRefused, resp.ContentLength, err)
 		}
 	}
-	to := w.Dir.Staging()
-	out, err := to.CreateBlock(w.Partition)
+	to := w.dir.Staging()
+	out, err := to.CreateBlock(w.partition)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDisk, err)
+		return fmt.Errorf("%w: %w", errDisk, err)
 	}
-	if err := t.receive(ctx, cancel, m.DB, resp, out); err != nil {
+	if err := t.receive(taking, cancel, m.DB, resp, out); err != nil {
 		return errors.Join(err, to.DiscardBlock(out))
 	}
 	name := out.Name()
 	if err := to.FinishBlock(out); err != nil {
-		return fmt.Errorf("%w: %w", ErrDisk, err)
+		return fmt.Errorf("%w: %w", errDisk, err)
 	}
 	if err := w.verify(ctx, name); err != nil {
-		return errors.Join(err, to.RemoveBlock(w.Partition))
+		return errors.Join(err, to.RemoveBlock(w.partition))
 	}
-	if err := w.Dir.Publish(to, w.Partition); err != nil {
-		return fmt.Errorf("%w: %w", ErrDisk, errors.Join(err, to.RemoveBlock(w.Partition)))
+	if err := w.dir.Publish(to, w.partition); err != nil {
+		return fmt.Errorf("%w: %w", errDisk, errors.Join(err, to.RemoveBlock(w.partition)))
 	}
 	w.record(resp.Header.Get(madeHeader))
 	return nil
@@ -131,10 +112,10 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want, m store.Manif
 
 // record records what the block was made from, so that the next content can have links to it (package unchanged). What is not known
 // only costs copies.
-func (w *Want) record(made string) {
+func (w *want) record(made string) {
 	var m store.Made
-	if json.Unmarshal([]byte(made), &m) == nil && m.Partition == w.Partition {
-		_ = w.Dir.Record([]store.Made{m})
+	if json.Unmarshal([]byte(made), &m) == nil && m.Partition == w.partition {
+		_ = w.dir.Record([]store.Made{m})
 	}
 }
 
@@ -142,35 +123,35 @@ func (w *Want) record(made string) {
 func accepts(resp *http.Response, code string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		return ErrBusy
+	case http.StatusTooManyRequests:
+		return errBusy
 	case http.StatusNotFound:
-		return ErrElsewhere
+		return errElsewhere
 	default:
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
-		return fmt.Errorf("%w: it answers with %s: %q", ErrElsewhere, resp.Status, text)
+		return fmt.Errorf("it answers with %s: %q", resp.Status, text)
 	}
 	switch {
 	case resp.Header.Get("Content-Type") != blockType:
-		return ErrElsewhere // a node of upstream's kind
+		return errElsewhere // a node of upstream's kind
 	case resp.Header.Get(content.Header) != code:
-		return fmt.Errorf("%w: it is of content %.100q, and not %q", ErrRefused, resp.Header.Get(content.Header), code)
+		return fmt.Errorf("%w: it is of content %.100q, and not %q", errRefused, resp.Header.Get(content.Header), code)
 	case resp.ContentLength <= 0:
-		return fmt.Errorf("%w: its length is not known", ErrRefused)
+		return fmt.Errorf("%w: its length is not known", errRefused)
 	}
 	return nil
 }
 
 // verify checks a received block as a whole.
-func (w *Want) verify(ctx context.Context, path string) error {
-	m := w.Dir.Manifest()
+func (w *want) verify(ctx context.Context, path string) error {
+	m := w.dir.Manifest()
 	r, err := blocks.Open(path)
 	if err == nil {
-		if p := r.Properties(); p.Partition != w.Partition || p.Partitions != m.Partitions {
-			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.Partition, m.Partitions)
+		if p := r.Properties(); p.Partition != w.partition || p.Partitions != m.Partitions {
+			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.partition, m.Partitions)
 		} else {
 			err = r.VerifyKeys(ctx, func(key []byte) error {
-				if p := w.Partitioner.Partition(key, m.Partitions); p != w.Partition {
+				if p := w.partitioner.Partition(key, m.Partitions); p != w.partition {
 					return fmt.Errorf("a key belongs to partition %d", p)
 				}
 				return nil
@@ -182,9 +163,9 @@ func (w *Want) verify(ctx context.Context, path string) error {
 	case err == nil || ctx.Err() != nil:
 		return err
 	case blocks.IsDamage(err):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
-	return fmt.Errorf("%w: %w", ErrDisk, err)
+	return fmt.Errorf("%w: %w", errDisk, err)
 }
 
 // receive copies the body of an answer to a file, and cancels the request when the node is too slow: the time until each read returns counts
@@ -204,10 +185,10 @@ func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 		}
 		t.o.Metrics.Received(db, n) // the last bytes may come with io.EOF
 		if left -= int64(n); left < 0 {
-			return fmt.Errorf("%w: it is longer than the %d bytes that were announced", ErrRefused, length)
+			return fmt.Errorf("%w: it is longer than the %d bytes that were announced", errRefused, length)
 		}
 		if _, werr := out.Write(buf[:n]); werr != nil {
-			return fmt.Errorf("%w: %w", ErrDisk, werr)
+			return fmt.Errorf("%w: %w", errDisk, werr)
 		}
 		switch {
 		case err == io.EOF && left == 0: //nolint:errorlint // as it comes from the body

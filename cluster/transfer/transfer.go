@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+
 	"sequins/internal/content"
 	"sequins/observe/metrics"
 	"sequins/store"
@@ -18,6 +21,7 @@ import (
 const (
 	// The media types of the answers, which nodes of upstream's kind do not send.
 	manifestType = "application/vnd.sequins.manifest+json"
+	servingType  = "application/vnd.sequins.serving+json"
 	blockType    = "application/vnd.sequins.block"
 
 	// madeHeader is the header field of a block with a store.Made as JSON, if that is known.
@@ -25,13 +29,20 @@ const (
 
 	// dialTimeout limits the time to connect to another node.
 	dialTimeout = 3 * time.Second
+	// streams is how many blocks are given at a time, and how many are received.
+	streams = 2
+	// burst is how many bytes may pass at once, whatever the bandwidth. Blocks are read in pieces of at most this size.
+	burst = 256 << 10
+	// defaultPatience is how long the other side of a copy may take in addition to the time for defaultRate, in bytes per second.
+	defaultPatience = 10 * time.Second
+	defaultRate     = 256 << 10
 )
 
-// Options are the settings of a Transfer. Set is required.
+// Options are the settings of a Transfer. Set and Store are required to give blocks.
 type Options struct {
 	// Set returns the versions of a db, nil if there is no such db.
 	Set func(db []byte) *version.Set
-	// Store has the manifests, and what blocks were made from; nil if they are not given.
+	// Store has the manifests, and what blocks were made from.
 	Store *store.Store
 	// Serving returns the contents that this node serves, by db, for other nodes; nil is none.
 	Serving func() map[string]content.Content
@@ -42,36 +53,40 @@ type Options struct {
 	Secret string
 	// Metrics counts copies.
 	Metrics metrics.Transfer
-	// Logger receives a line for each block that is refused; nil means slog.Default().
+	// Logger receives a line for each block that is not sent completely; nil means slog.Default().
 	Logger *slog.Logger
-	// LeastRate is how many bytes per second the other side of a copy has to receive or send on average, after Patience, unless Limits do not
-	// allow as many. 0 means 256 KiB, and 10 seconds.
-	LeastRate float64
-	Patience  time.Duration
-	// Queue is how long Fetch waits for a place; 0 means 10 minutes.
-	Queue time.Duration
 }
 
 // Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines but those of idle
 // connections, which Close ends.
 type Transfer struct {
-	o      Options
-	give   *lane
-	take   *lane
-	client *http.Client
-	scheme string
+	o          Options
+	give, take lane
+	client     *http.Client
+	scheme     string
+	leastRate  float64
+	patience   time.Duration
 	// ending is canceled by Close.
 	ending context.Context
 	end    context.CancelFunc
 }
 
-// New returns a Transfer that copies one block at a time, see SetLimits. The caller must close it.
+// A lane limits the copies in one direction.
+type lane struct {
+	rate   *rate.Limiter
+	places *semaphore.Weighted
+}
+
+func newLane() lane {
+	return lane{rate.NewLimiter(rate.Inf, burst), semaphore.NewWeighted(streams)}
+}
+
+// New returns a Transfer without a limit of the bandwidth. The caller must close it.
 func New(o Options) *Transfer {
-	o.LeastRate, o.Patience = cmp.Or(o.LeastRate, 256<<10), cmp.Or(o.Patience, 10*time.Second)
-	o.Queue, o.Logger = cmp.Or(o.Queue, 10*time.Minute), cmp.Or(o.Logger, slog.Default())
-	t := &Transfer{o: o, give: newLane(), take: newLane(), scheme: "http", client: &http.Client{
-		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: o.Patience, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
-			MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	t := &Transfer{o: o, give: newLane(), take: newLane(), leastRate: defaultRate, patience: defaultPatience, scheme: "http", client: &http.Client{
+		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: defaultPatience,
+			MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
 		// Do not send the credential of the cluster elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -82,14 +97,39 @@ func New(o Options) *Transfer {
 	return t
 }
 
-// SetLimits changes the limits, also of running copies.
-func (t *Transfer) SetLimits(l Limits) {
-	t.give.set(l)
-	t.take.set(l)
+// SetBandwidth limits the bytes per second that are given, and those that are received, also of running copies; 0 is unlimited.
+func (t *Transfer) SetBandwidth(bytes float64) {
+	limit := rate.Inf
+	if bytes > 0 {
+		limit = rate.Limit(bytes)
+	}
+	t.give.rate.SetLimit(limit)
+	t.take.rate.SetLimit(limit)
 }
 
 // Close ends the copies that are given, and closes idle connections. Requests that arrive later get 503.
 func (t *Transfer) Close() {
 	t.end()
 	t.client.CloseIdleConnections()
+}
+
+// A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place
+// for long. Bytes that were fast earn no more than the patience, so that a stall is noticed as soon after many bytes as at the start.
+type pulse struct {
+	least    float64       // bytes per second
+	patience time.Duration // that may be waited in addition
+	left     time.Duration // how long the other side may take until the next byte
+}
+
+// newPulse returns the pulse of a copy that has a place in a lane. If all places are taken, the lane's limit may explain half of its share.
+func (t *Transfer) newPulse(l lane) pulse {
+	return pulse{least: min(t.leastRate, float64(l.rate.Limit())/(2*streams)), patience: t.patience, left: t.patience}
+}
+
+// add counts n bytes that took a while, and reports whether the other side is fast enough.
+func (p *pulse) add(n int, took time.Duration) bool {
+	p.left += time.Duration(float64(n)/p.least*float64(time.Second)) - took
+	fast := p.left >= 0
+	p.left = min(p.left, p.patience)
+	return fast
 }

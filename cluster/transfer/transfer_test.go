@@ -128,9 +128,9 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	return n
 }
 
-// want returns the request for a partition of the test's content.
-func (n *node) want(p int) transfer.Want {
-	return transfer.Want{Dir: n.dir, Partition: p, Partitioner: shard.String}
+// fetch copies a partition of the test's content from a node.
+func (n *node) fetch(t testing.TB, addr string, p int) error {
+	return n.Fetch(t.Context(), addr, n.dir, p, shard.String)
 }
 
 // published returns the files of a node's version.
@@ -153,7 +153,7 @@ func TestGiveAndTake(t *testing.T) {
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: data}), newNode(t, transfer.Options{Metrics: m.Transfer}, nil)
 	made := store.Made{Partition: 1, Hash: strings.Repeat("a", 64), Outline: strings.Repeat("b", 16), Content: "c"}
 	expect.NoError(t, giver.dir.Record([]store.Made{made}))
-	expect.NoError(t, taker.Fetch(t.Context(), giver.addr, taker.want(1)))
+	expect.NoError(t, taker.fetch(t, giver.addr, 1))
 	got, err := os.ReadFile(taker.dir.BlockPath(1))
 	expect.NoError(t, err)
 	if !bytes.Equal(got, data) || !slices.Equal(taker.files(t), []string{"00001.block"}) {
@@ -162,7 +162,7 @@ func TestGiveAndTake(t *testing.T) {
 	if got, _ := taker.dir.Made(1); got != made {
 		t.Errorf("made from %+v, want %+v", got, made)
 	}
-	if err := taker.Fetch(t.Context(), giver.addr, taker.want(0)); !errors.Is(err, transfer.ErrElsewhere) {
+	if err := taker.fetch(t, giver.addr, 0); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
 	}
 }
@@ -173,7 +173,7 @@ func TestNoRoom(t *testing.T) {
 	full := errors.New("no room")
 	giver := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
 	taker := newNode(t, transfer.Options{Fits: func(bytes int64) error { asked = bytes; return full }}, nil)
-	err := taker.Fetch(t.Context(), giver.addr, taker.want(1))
+	err := taker.fetch(t, giver.addr, 1)
 	if !errors.Is(err, transfer.ErrRefused) || !errors.Is(err, full) || errors.Is(err, transfer.ErrDisk) {
 		t.Error(err)
 	}
@@ -189,9 +189,7 @@ func TestReplacedFiles(t *testing.T) {
 	m.Input, m.Files = contents.In("1", "another").Hash, []store.ManifestFile{{Name: "part-00000", Size: 5, Mark: "another"}}
 	dir, err := taker.store.Create("db", m)
 	expect.NoError(t, err)
-	w := taker.want(1)
-	w.Dir = dir
-	if err := taker.Fetch(t.Context(), giver.addr, w); !errors.Is(err, transfer.ErrElsewhere) {
+	if err := taker.Fetch(t.Context(), giver.addr, dir, 1, shard.String); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
 	}
 }
@@ -229,7 +227,8 @@ func fake(t *testing.T, a answer) (addr string) {
 
 // Whatever a node sends, only the right block is published, and nothing is left of another one.
 func TestFaults(t *testing.T) {
-	n := newNode(t, transfer.Options{LeastRate: 1 << 20, Patience: 300 * time.Millisecond}, nil)
+	n := newNode(t, transfer.Options{}, nil)
+	n.Expect(1<<20, 300*time.Millisecond)
 	code := manifest.Content().Code()
 	good := block(t, 1, partitions, 1, 3000)
 	flipped := bytes.Clone(good)
@@ -266,12 +265,13 @@ func TestFaults(t *testing.T) {
 		"stalls":              {answer{code: 200, header: header, body: good[:100], length: len(good), then: hang}, nil, "too slow"},
 		"dribbles":            {answer{code: 200, header: header, body: good[:100], length: len(good), then: dribble}, nil, "too slow"},
 		"upstream's kind":     {answer{code: 200, header: map[string]string{"Content-Type": "application/json"}, body: []byte("{}")}, transfer.ErrElsewhere, ""},
-		"busy":                {answer{code: 503}, transfer.ErrBusy, ""},
-		"error":               {answer{code: 500, body: []byte("oh\n")}, transfer.ErrElsewhere, "500"},
+		"busy":                {answer{code: 429}, transfer.ErrBusy, ""},
+		"stopping":            {answer{code: 503, body: []byte("oh\n")}, nil, "oh"},
+		"error":               {answer{code: 500, body: []byte("oh\n")}, nil, "500"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := n.Fetch(t.Context(), fake(t, test.answer), n.want(1))
+			err := n.fetch(t, fake(t, test.answer), 1)
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%v, want %v with %q", err, test.want, test.text)
 			}
@@ -280,10 +280,7 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	if !strings.Contains(n.log.String(), "partition=1") {
-		t.Error("no line of the log names the partition")
-	}
-	expect.NoError(t, n.Fetch(t.Context(), fake(t, answer{code: 200, header: header, body: good}), n.want(1)))
+	expect.NoError(t, n.fetch(t, fake(t, answer{code: 200, header: header, body: good}), 1))
 }
 
 // What a node says that a block was made from is recorded only if it can be that of this block.
@@ -294,7 +291,7 @@ func TestMadeOfBadNodes(t *testing.T) {
 		fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash+"0", outline), fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash, outline)} {
 		addr := fake(t, answer{code: 200, body: block(t, 1, partitions, 1, 100),
 			header: map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: manifest.Content().Code(), "X-Sequins-Made": made}})
-		expect.NoError(t, n.Fetch(t.Context(), addr, n.want(1)))
+		expect.NoError(t, n.fetch(t, addr, 1))
 		if _, recorded := n.dir.Made(1); recorded != (i == 6) {
 			t.Errorf("%q: recorded: %v", made, recorded)
 		}
@@ -304,7 +301,7 @@ func TestMadeOfBadNodes(t *testing.T) {
 // A node that has died is an error, and one that sends a redirect is not followed.
 func TestUnreachable(t *testing.T) {
 	n := newNode(t, transfer.Options{}, nil)
-	if err := n.Fetch(t.Context(), "127.0.0.1:1", n.want(0)); err == nil {
+	if err := n.fetch(t, "127.0.0.1:1", 0); err == nil {
 		t.Error("a node that is not there gives a block")
 	}
 	c, header := manifest.Content(), map[string]string{"Content-Type": "application/vnd.sequins.manifest+json"}
@@ -322,8 +319,8 @@ func TestUnreachable(t *testing.T) {
 // No more blocks are given at a time than may be, and a taker that does not read is cut off.
 func TestSlowTaker(t *testing.T) {
 	data := block(t, 0, partitions, 0, 400000) // more than the buffers of a connection
-	n := newNode(t, transfer.Options{LeastRate: 64 << 20, Patience: 200 * time.Millisecond}, map[int][]byte{0: data})
-	n.SetLimits(transfer.Limits{Streams: 1})
+	n := newNode(t, transfer.Options{}, map[int][]byte{0: data})
+	n.Expect(64<<20, 200*time.Millisecond)
 	get := func() *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+n.addr+"/db?block=0&proxy=1", nil)
 		expect.NoError(t, err)
@@ -333,9 +330,9 @@ func TestSlowTaker(t *testing.T) {
 		t.Cleanup(func() { resp.Body.Close() })
 		return resp
 	}
-	slow := get()
-	if code := get().StatusCode; code != http.StatusServiceUnavailable {
-		t.Errorf("a second one at a time: %d", code)
+	slow, _ := get(), get()
+	if code := get().StatusCode; code != http.StatusTooManyRequests {
+		t.Errorf("a third one at a time: %d", code)
 	}
 	expect.Eventually(t, "the taker is cut off", func() bool { return strings.Contains(n.log.String(), "was not sent completely") })
 	if got, err := io.Copy(io.Discard, slow.Body); err == nil {
@@ -351,9 +348,9 @@ func TestClose(t *testing.T) {
 	data := block(t, 0, partitions, 0, 400000)
 	n := newNode(t, transfer.Options{}, map[int][]byte{0: data})
 	taker := newNode(t, transfer.Options{}, nil)
-	n.SetLimits(transfer.Limits{Streams: 2, Bandwidth: 1000})
+	n.SetBandwidth(1000)
 	done := make(chan error, 1)
-	go func() { done <- taker.Fetch(t.Context(), n.addr, taker.want(0)) }()
+	go func() { done <- taker.fetch(t, n.addr, 0) }()
 	expect.Eventually(t, "the copy has begun", func() bool { return len(taker.files(t)) > 0 })
 	n.Close()
 	if err := <-done; err == nil {

@@ -51,8 +51,8 @@ func (d *deep) checkStore(context.Context) finding {
 	if !isStore {
 		return found("%s can be created in %s", d.c.LocalStore, dir)
 	}
-	if old, _ := store.Look(dir).RefuseOld(); old != nil {
-		return failedBy(old)
+	if err := store.RefuseOld(dir); err != nil {
+		return failedBy(err)
 	}
 	if pid := store.Owner(dir); pid != 0 {
 		return found("%s can be written, and is in use by process %d", dir, pid)

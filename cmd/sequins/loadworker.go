@@ -22,7 +22,7 @@ type loadSource struct {
 
 // loadLauncher returns a launcher of load processes that read from the configured source.
 func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.Azure, c.HDFS}, Reuse: true}
+	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.Azure, c.HDFS}}
 }
 
 // loadWorkerCommand is the command of a load process, which only a node starts.

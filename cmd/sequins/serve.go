@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
-	"sequins/cluster/transfer"
 	"sequins/config"
 	"sequins/load"
 	"sequins/node"
@@ -390,7 +389,7 @@ func reloadable(c config.Config) node.Reloadable {
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
 		MinFreeDisk:          minFreeDisk(&c),
 		FromPeers:            c.Load.FromPeers,
-		PeerLimits:           transfer.Limits{Streams: config.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
+		PeerBandwidth:        float64(c.Load.PeerBandwidth),
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth),
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),

@@ -27,13 +27,7 @@ import (
 //	{"format":1,"crc32c":"0123abcd","manifest":{…}}
 //
 // where crc32c is the CRC-32C of the bytes of the object behind "manifest", in 8 hexadecimal digits.
-const (
-	// Format history:
-	//
-	//	1  first version
-	Format    = 1
-	minFormat = 1 // the oldest that this code reads
-)
+const Format = 1
 
 // Limits of a manifest.
 const (
@@ -164,13 +158,12 @@ func parse(data []byte) (*Manifest, error) {
 	if head.Format == nil {
 		return nil, errors.New("not a manifest: it has no format")
 	}
-	if f := *head.Format; f < minFormat || f > Format {
-		return nil, fmt.Errorf("%w: it is %d, and this release reads %d to %d; update sequins, or build the version with a release that is as old",
-			ErrFormat, f, minFormat, Format)
+	if f := *head.Format; f != Format {
+		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, f, Format)
 	}
 	var env envelope
-	if err := strict(data, &env); err != nil {
-		return nil, err
+	if err := json.Unmarshal(data, &env); err != nil {
+		return nil, describe(err)
 	}
 	if crc := fmt.Sprintf("%08x", crc32.Checksum(env.Manifest, castagnoli)); crc != env.CRC {
 		return nil, fmt.Errorf("its checksum is %s, and should be %.16q", crc, env.CRC)
@@ -185,8 +178,8 @@ func decode(data, body []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("more elements than %d partitions can have", shard.MaxPartitions)
 	}
 	m := new(Manifest)
-	if err := strict(body, m); err != nil {
-		return nil, err
+	if err := json.Unmarshal(body, m); err != nil {
+		return nil, describe(err)
 	}
 	again, err := m.Encode()
 	if err != nil {
@@ -196,12 +189,6 @@ func decode(data, body []byte) (*Manifest, error) {
 		return nil, errors.New("it is not as sequins writes it")
 	}
 	return m, nil
-}
-
-func strict(data []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return describe(d.Decode(to))
 }
 
 // describe adds the offset to an error of encoding/json.

@@ -7,6 +7,3 @@ var ErrCorrupt = errors.New("corrupt")
 
 // ErrTooLarge is returned for a key longer than [MaxKey] or a value longer than [MaxValue].
 var ErrTooLarge = errors.New("too large")
-
-// ErrStage is returned for a call that the sorter's stage does not allow, such as Add after Merge.
-var ErrStage = errors.New("call out of order")

@@ -61,7 +61,7 @@ type Options struct {
 // sorted runs on the disk, which are merged at the end. Of records with the same key, the one that
 // was added last wins; if it is a deletion, there is none.
 //
-// It is used as Add…, Merge, Close, by one goroutine at a time, and starts none.
+// It is used as Add…, Merge, Close, by one goroutine at a time, and starts none. Close may be called again.
 type Sorter struct {
 	fs        fsys.FS
 	dir       string
@@ -70,11 +70,10 @@ type Sorter struct {
 	minBuffer int
 	maxRuns   int
 
-	arena  arena
-	frame  []byte // the buffer of run writers
-	runs   []run  // the older first
-	merged bool   // Merge was called
-	err    error  // which ends everything
+	arena arena
+	frame []byte // the buffer of run writers
+	runs  []run  // the older first
+	err   error  // which ends everything
 }
 
 // New returns a sorter, which must be closed. It takes memory when the first record is added.
@@ -97,8 +96,6 @@ func (s *Sorter) Add(key, value []byte, deleted bool) error {
 	switch {
 	case s.err != nil:
 		return s.err
-	case s.merged:
-		return fmt.Errorf("adding to a sorter: %w", ErrStage)
 	case len(key) > MaxKey:
 		return fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
 	case len(value) > MaxValue:
@@ -205,10 +202,6 @@ func (s *Sorter) Merge(ctx context.Context, yield func(key, value []byte) error)
 	if s.err != nil {
 		return s.err
 	}
-	if s.merged {
-		return fmt.Errorf("merging a sorter: %w", ErrStage)
-	}
-	s.merged = true
 	if len(s.runs) == 0 {
 		return s.yieldArena(ctx, yield)
 	}
@@ -248,9 +241,6 @@ func (s *Sorter) Close() error {
 		err = errors.Join(err, offheap.Unmap(s.arena.mem))
 	}
 	s.arena = arena{}
-	if s.err == nil {
-		s.err = fmt.Errorf("sorter is closed: %w", ErrStage)
-	}
 	return err
 }
 

@@ -16,9 +16,6 @@
 //	{"bandwidth": share}     ──▶     at any time
 //	                         ◀──     {"ended": …}
 //
-// A process that has carried out a small load waits a moment for another job, because many small databases would
-// otherwise cost more for starting processes than for loading.
-//
 // The process exits when its standard input is closed, and the kernel kills it when the node dies. It
 // inherits the lock of the store and holds it until it exits; a node that starts meanwhile waits for it.
 //

@@ -39,10 +39,6 @@ type Launcher struct {
 	// Free returns the free bytes of the disk that blocks are written to, if that is known; nil disables checks of the disk.
 	Free func() (bytes int64, known bool)
 
-	// Reuse lets a process that has carried out a small load carry out another one. Close must then be called at the end.
-	Reuse bool
-
-	spares    spares
 	mu        sync.Mutex
 	running   map[*Process]bool
 	bandwidth float64
@@ -77,10 +73,7 @@ func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 	if job.Source, err = json.Marshal(l.Source); err != nil {
 		return nil, fmt.Errorf("the source of a load process: %w", err)
 	}
-	p, err := l.begin(ctx, job)
-	if ctx.Err() != nil && err != nil {
-		return nil, ctx.Err()
-	}
+	p, err := l.newProcess(ctx, job)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be started: %w", load.ErrDied, err)
 	}
@@ -90,48 +83,48 @@ func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 		l.running = make(map[*Process]bool)
 	}
 	l.running[p] = true
+	p.share = l.share(len(l.running))
+	job.Bandwidth = p.share
+	_ = p.order(order{Job: &job}) // if that fails, the process has ended, which Plan reports
 	l.divide()
 	return p, nil
 }
 
-// begin sends the job to a process that has ended another one, or to a new one.
-func (l *Launcher) begin(ctx context.Context, job Job) (*Process, error) {
-	l.mu.Lock()
-	job.Bandwidth = l.share(len(l.running) + 1)
-	l.mu.Unlock()
-	if c := l.spares.take(job.MemoryLimit); c != nil {
-		if c.order(order{Job: &job}) == nil {
-			p := l.process(ctx, job, c)
-			p.share = job.Bandwidth
-			return p, nil
-		}
-		c.end() // it has died
-	}
-	p, err := l.start(ctx, job)
-	if err == nil {
-		p.share = job.Bandwidth
-		_ = p.order(order{Job: &job}) // if that fails, the process has ended, which Plan reports
-	}
-	return p, err
-}
-
-// start returns a process that has been sent nothing of the job.
-func (l *Launcher) start(ctx context.Context, job Job) (*Process, error) {
-	c, err := l.newChild(job.MemoryLimit)
+// newProcess starts a process. It is told to exit when ctx ends.
+func (l *Launcher) newProcess(ctx context.Context, job Job) (*Process, error) {
+	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	return l.process(ctx, job, c), nil
+	defer stdin.Close()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		_ = in.Close()
+		return nil, err
+	}
+	defer stdout.Close()
+	p := &Process{launcher: l, db: job.DB, input: job.Input, memory: cmp.Or(job.Options.Memory, load.DefaultMemory), parent: ctx, silence: silence,
+		in: in, out: out, lines: newLineReader(out)}
+	alive, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	if p.cmd = exec.CommandContext(alive, program(), Command); l.Program != nil {
+		p.cmd = l.Program(alive)
+	} else {
+		p.cmd.Args[0] = os.Args[0]
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, &p.words
+	p.cmd.Cancel, p.cmd.WaitDelay = in.Close, grace
+	if l.Lock != nil {
+		p.cmd.ExtraFiles = []*os.File{l.Lock}
+	}
+	if err := p.cmd.Start(); err != nil {
+		cancel()
+		_, _ = in.Close(), out.Close()
+		return nil, err
+	}
+	p.detach = context.AfterFunc(ctx, cancel)
+	return p, nil
 }
-
-// process returns c as the process of a job. It is told to exit when ctx ends.
-func (l *Launcher) process(ctx context.Context, job Job, c *child) *Process {
-	return &Process{child: c, launcher: l, db: job.DB, input: job.Input, memory: cmp.Or(job.Options.Memory, load.DefaultMemory),
-		parent: ctx, detach: context.AfterFunc(ctx, c.cancel), silence: silence}
-}
-
-// Close ends the processes that wait for another load.
-func (l *Launcher) Close() { l.spares.close() }
 
 // ended removes a process from those that share the bandwidth.
 func (l *Launcher) ended(p *Process) {

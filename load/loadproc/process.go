@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,25 +19,45 @@ import (
 // A Process plans a version and then loads it. Plan, Link, Claim, Load and Close must be called one after another, by
 // one goroutine.
 type Process struct {
-	*child
 	launcher *Launcher
 	db       string
 	input    content.Input   // see Job
 	parent   context.Context // the context of Start
-	detach   func() bool     // makes the child outlive parent
 	silence  time.Duration
 	memory   int64                     // for sorting, in bytes
 	share    float64                   // of the bandwidth; guarded by launcher.mu
-	source   float64                   // what it will read, in bytes; set by Claim
 	demand   demand                    // on the disk; set by Claim
 	left     float64                   // what it will still write to the disk, in bytes; guarded by launcher.mu
 	freed    int64                     // Room.Freed; set by Claim
 	staging  store.Staging             // set by Link or Load
 	staged   int64                     // the most bytes that were seen in it
 	short    atomic.Pointer[RoomError] // why watchDisk has killed it
-	read     int64                     // bytes of the source, by the last event
-	ended    bool                      // the load has succeeded, and the child can carry out another one
-	released bool                      // the child belongs to launcher.spares
+
+	cancel  context.CancelFunc // tells the process to exit
+	detach  func() bool        // makes the process outlive parent
+	cmd     *exec.Cmd
+	in, out *os.File
+	lines   lineReader
+	words   lastWords  // standard error of the process; complete after wait
+	writing sync.Mutex // guards writes to in
+	wait    sync.Once
+	status  error // exit status; set after wait
+}
+
+// order sends a line to the process and kills the process if that fails.
+func (p *Process) order(v any) error {
+	line, err := appendLine(v)
+	if err == nil {
+		p.writing.Lock()
+		defer p.writing.Unlock()
+		if err = p.in.SetWriteDeadline(time.Now().Add(orderTimeout)); err == nil {
+			_, err = p.in.Write(line)
+		}
+	}
+	if err != nil { // the process exited, was told to, or does not read
+		_ = p.cmd.Process.Kill()
+	}
+	return err
 }
 
 // next returns the next event.
@@ -136,7 +157,7 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	if p.staging.Path == "" {
 		p.staging = dir.Staging()
 	}
-	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Workers: p.workers()}, news)
+	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing)}, news)
 }
 
 func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
@@ -184,7 +205,6 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 			p.launcher.Metrics.Unchanged(p.db, e.Linked.Partitions)
 			return nil
 		case e.Ended != nil && !ahead.Link:
-			p.ended = true
 			return nil
 		default:
 			return p.died(errors.New("it says something else than how far it is"))
@@ -202,7 +222,6 @@ func publish(dir *store.Dir, from store.Staging, partitions []int) error {
 // count adds what was read to the metrics, and takes what was written off the claim.
 func (p *Process) count(n *progress) {
 	p.advance(n.Snapshot)
-	p.read += n.Bytes
 	m := p.launcher.Metrics
 	m.Read(p.db, n.Bytes, n.Records)
 	if n.FilesLeft == nil {
@@ -216,27 +235,17 @@ func (p *Process) count(n *progress) {
 
 // reap waits for the process to exit.
 func (p *Process) reap() {
-	p.child.reap()
-	p.detach()
-	p.launcher.ended(p)
+	p.wait.Do(func() {
+		p.status = p.cmd.Wait()
+		p.cancel()
+		_, _ = p.in.Close(), p.out.Close()
+		p.detach()
+		p.launcher.ended(p)
+	})
 }
 
-// Close tells the process to exit, kills it after grace, and waits until it has exited; or it keeps the process for
-// another load, see Launcher.Reuse. It may be called again.
+// Close tells the process to exit, kills it after grace, and waits until it has exited. It may be called again.
 func (p *Process) Close() {
-	if p.released || p.release() {
-		return
-	}
 	p.cancel()
 	p.reap()
-}
-
-// release keeps the process for another load if that is possible.
-func (p *Process) release() bool {
-	if !p.launcher.Reuse || !p.ended || p.read > maxSmall || !p.detach() {
-		return false
-	}
-	p.launcher.ended(p)
-	p.released = p.launcher.spares.keep(p.child)
-	return p.released
 }

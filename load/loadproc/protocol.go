@@ -18,7 +18,7 @@ import (
 // maxLine is the largest size of a line, in bytes: the largest manifest and its envelope.
 const maxLine = 65 << 20
 
-// A Job is a load: the first order that a load process receives, and maybe again after the load has succeeded.
+// A Job is a load: the first order that a load process receives.
 type Job struct {
 	DB string `json:"db"`
 	// Input is what is to be loaded. If the source lists another one, the plan fails with source.ErrChanged. Without a hash, it is the input
@@ -47,8 +47,6 @@ type goAhead struct {
 	Staging store.Staging `json:"staging"`
 	Want    []int         `json:"want"`
 	Have    int           `json:"have"` // partitions that need not be loaded, for the progress
-	// Workers replaces Options.Workers unless it is 0.
-	Workers int `json:"workers,omitempty"`
 	// Link makes the process link blocks of other contents first, and wait for another order.
 	Link bool `json:"link,omitempty"`
 }

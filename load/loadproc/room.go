@@ -138,7 +138,7 @@ func (l *Launcher) SetReserve(bytes int64) {
 // it returns a *RoomError.
 func (p *Process) Claim(m store.Manifest, room Room) error {
 	l := p.launcher
-	p.source, p.freed = room.source(m), room.Freed
+	p.freed = room.Freed
 	free, known := l.free()
 	d := room.demand(m, p.memory)
 	l.mu.Lock()

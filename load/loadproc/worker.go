@@ -46,12 +46,11 @@ func Main(open Open) int {
 	return 0
 }
 
-// A worker executes jobs, one after another. It is the load.Meter of its jobs.
+// A worker executes a job. It is the load.Meter of its job.
 type worker struct {
 	open  Open
 	exit  func(code int)
 	limit *rate.Limiter
-	jobs  chan Job
 	ahead chan goAhead
 
 	job      Job
@@ -66,10 +65,10 @@ type worker struct {
 
 func newWorker(out io.Writer, open Open) *worker {
 	return &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
-		jobs: make(chan Job, 1), ahead: make(chan goAhead, 1), progress: new(load.Progress), calls: new(calls)}
+		ahead: make(chan goAhead, 1), progress: new(load.Progress), calls: new(calls)}
 }
 
-// run executes jobs until one fails. listen exits the process when the node wants no more.
+// run executes a job and reports its end. listen exits the process when the node wants no more.
 func (w *worker) run(in io.Reader) error {
 	orders := newLineReader(in)
 	var first order
@@ -79,33 +78,22 @@ func (w *worker) run(in io.Reader) error {
 	if first.Job == nil {
 		return errors.New("reading the job: there is none")
 	}
-	job := *first.Job
-	if err := limitMemory(job.MemoryLimit, job.Options.Memory); err != nil {
-		return fmt.Errorf("limiting the memory to %d bytes: %w", job.MemoryLimit, err)
+	w.job = *first.Job
+	if err := limitMemory(w.job.MemoryLimit, w.job.Options.Memory); err != nil {
+		return fmt.Errorf("limiting the memory to %d bytes: %w", w.job.MemoryLimit, err)
 	}
-	w.setBandwidth(job.Bandwidth)
-	go w.listen(orders)
-	for {
-		if failed, err := w.do(job); failed || err != nil {
-			return err
-		}
-		job = <-w.jobs
-	}
-}
-
-// do executes a job and reports its end. It returns whether the job has failed, or an error if that cannot be reported.
-func (w *worker) do(job Job) (failed bool, err error) {
-	w.job, w.progress, w.calls = job, new(load.Progress), new(calls)
+	w.setBandwidth(w.job.Bandwidth)
 	w.job.Options.Bandwidth = w.limit
+	go w.listen(orders)
 	done, reported := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(reported)
 		w.report(done)
 	}()
-	err = w.load(context.Background())
+	err := w.load(context.Background())
 	close(done)
 	<-reported
-	return err != nil, w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+	return w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 }
 
 func (w *worker) load(ctx context.Context) error {
@@ -134,9 +122,6 @@ func (w *worker) load(ctx context.Context) error {
 			return err
 		}
 		ahead = <-w.ahead
-	}
-	if ahead.Workers > 0 {
-		loader.SetWorkers(ahead.Workers)
 	}
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
@@ -178,13 +163,6 @@ func (w *worker) listen(orders lineReader) {
 		}
 		if o.Bandwidth != nil {
 			w.setBandwidth(*o.Bandwidth)
-		}
-		if o.Job != nil {
-			w.setBandwidth(o.Job.Bandwidth)
-			select {
-			case w.jobs <- *o.Job:
-			default: // a job before the end of the last but one
-			}
 		}
 		if o.Load != nil {
 			select {
@@ -272,6 +250,3 @@ func (w *worker) File(_ string, took time.Duration, left int64) {
 	w.read.Files = append(w.read.Files, took)
 	w.read.FilesLeft = &left
 }
-
-// Begin implements load.Meter. The node counts the loads.
-func (w *worker) Begin(string) func(error) { return func(error) {} }

@@ -1,4 +1,4 @@
-package fill
+package transfer
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package fill_test
+package transfer_test
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/cluster/fill"
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/shard"
@@ -27,21 +26,22 @@ import (
 	"sequins/version/gate"
 )
 
-const partitions = 8
+// eight is how many partitions the content of these tests has.
+const eight = 8
 
 // all are the partitions.
 var all = []int{0, 1, 2, 3, 4, 5, 6, 7}
 
-var plan = store.Manifest{Version: "1", Input: contents.In("1").Hash, Format: "sequencefile", Partitions: partitions, Partitioner: "string", Aligned: true}
+var plan = store.Manifest{Version: "1", Input: contents.In("1").Hash, Format: "sequencefile", Partitions: eight, Partitioner: "string", Aligned: true}
 
-// block returns the block of a partition.
-func block(t *testing.T, p int) []byte {
+// blockOf returns the block of a partition.
+func blockOf(t *testing.T, p int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
+	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: eight})
 	expect.NoError(t, err)
 	for i := range 200 {
-		if key := fmt.Appendf(nil, "key-%04d", i); shard.String.Partition(key, partitions) == p {
+		if key := fmt.Appendf(nil, "key-%04d", i); shard.String.Partition(key, eight) == p {
 			expect.NoError(t, w.Add(key, key))
 		}
 	}
@@ -94,7 +94,7 @@ func (p *peer) report() []byte {
 		return nil
 	}
 	r := gate.Report{Finding: gate.Finding{State: gate.Pending}, Loading: p.loading}
-	for partition := range partitions {
+	for partition := range eight {
 		if p.held[partition] {
 			r.Blocks = append(r.Blocks, gate.Block{Partition: partition})
 		}
@@ -129,10 +129,10 @@ func (p *peer) give(w http.ResponseWriter, partition int) {
 		return
 	case p.busy > 0:
 		p.busy--
-		http.Error(w, "busy", http.StatusServiceUnavailable)
+		http.Error(w, "busy", http.StatusTooManyRequests)
 		return
 	}
-	data := block(p.t, partition)
+	data := blockOf(p.t, partition)
 	if p.lies {
 		data[len(data)/2] ^= 1
 	}
@@ -152,7 +152,9 @@ type cluster struct {
 	t      *testing.T
 	peers  []*peer
 	dir    *store.Dir
-	run    *fill.Run
+	copies *transfer.Transfer
+	run    *transfer.Run
+	log    lines
 	loaded []int
 	// advertised are the addresses that Peers returns.
 	advertised []string
@@ -170,7 +172,7 @@ func (c *cluster) Owners() (all [][]string, _ string) {
 			}
 		})
 	}
-	for range partitions {
+	for range eight {
 		all = append(all, of)
 	}
 	return all, self
@@ -190,17 +192,17 @@ func (c *cluster) Reports() (map[string][]byte, bool) {
 // Peers implements version.Following.
 func (c *cluster) Peers(int) []string { return c.advertised }
 
-// short are times for tests that wait until they are over, and long are times that are not over within a test.
-var (
-	short = fill.Times{Silent: 200 * time.Millisecond, Most: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
-	long  = fill.Times{Silent: time.Hour, Most: time.Hour, Poll: 20 * time.Millisecond}
+// short is how long tests wait that wait until it is over, and long is not over within a test.
+const (
+	short = 200 * time.Millisecond
+	long  = time.Hour
+	poll  = 20 * time.Millisecond
 )
 
-func newCluster(t *testing.T, others int, times fill.Times) *cluster {
+func newCluster(t *testing.T, others int, patience time.Duration) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
-	var copies *transfer.Transfer
-	c.dir, copies = newDir(t), newTransfer(t)
+	c.dir, c.copies = newDir(t), newTransfer(t)
 	for range others {
 		p := &peer{t: t, code: plan.Content().Code(), held: map[int]bool{}}
 		srv := httptest.NewServer(p)
@@ -208,7 +210,8 @@ func newCluster(t *testing.T, others int, times fill.Times) *cluster {
 		p.addr = strings.TrimPrefix(srv.URL, "http://")
 		c.peers = append(c.peers, p)
 	}
-	c.run = fill.New(fill.Options{Transfer: copies, DB: "db", Following: c, Times: times, Logger: slog.New(slog.DiscardHandler)})
+	c.run = transfer.NewRun(c.copies, "db", c, slog.New(slog.NewTextHandler(&c.log, nil)))
+	c.run.Hurry(patience, patience, poll)
 	return c
 }
 
@@ -225,7 +228,6 @@ func newDir(t *testing.T) *store.Dir {
 
 func newTransfer(t *testing.T) *transfer.Transfer {
 	copies := transfer.New(transfer.Options{Set: func([]byte) *version.Set { return nil }, Logger: slog.New(slog.DiscardHandler)})
-	copies.SetLimits(transfer.Limits{Streams: 2})
 	t.Cleanup(copies.Close)
 	return copies
 }
@@ -234,7 +236,7 @@ func newTransfer(t *testing.T) *transfer.Transfer {
 func (c *cluster) source(mine []int) error {
 	c.loaded = append(c.loaded, mine...)
 	for _, p := range mine {
-		expect.NoError(c.t, os.WriteFile(c.dir.BlockPath(p), block(c.t, p), 0o644))
+		expect.NoError(c.t, os.WriteFile(c.dir.BlockPath(p), blockOf(c.t, p), 0o644))
 	}
 	if c.load != nil {
 		return c.load(mine)
@@ -242,9 +244,9 @@ func (c *cluster) source(mine []int) error {
 	return nil
 }
 
-// fill fills the version, and returns how many partitions were published by copies.
+// fill fills the version, and returns how many eight were published by copies.
 func (c *cluster) fill(load func([]int) error) (copied int, err error) {
-	err = c.run.Fill(c.t.Context(), fill.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: load, Published: func() { copied++ }})
+	err = c.run.Fill(c.t.Context(), transfer.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: load, Published: func() { copied++ }})
 	return copied, err
 }
 
@@ -253,7 +255,7 @@ func (c *cluster) complete() {
 	c.t.Helper()
 	here, err := c.dir.Complete()
 	expect.NoError(c.t, err)
-	if len(here) != partitions {
+	if len(here) != eight {
 		c.t.Errorf("only %v are here", here)
 	}
 }
@@ -264,10 +266,10 @@ func TestAlone(t *testing.T) {
 		c := newCluster(t, others, long)
 		if others > 0 {
 			c.peers[0].hold(all...)
-			c.run = fill.New(fill.Options{DB: "db", Following: c, Times: long, Logger: slog.New(slog.DiscardHandler)})
+			c.run = transfer.NewRun(nil, "db", c, slog.New(slog.DiscardHandler))
 		}
 		copied, err := c.fill(c.source)
-		if err != nil || copied > 0 || len(c.loaded) != partitions {
+		if err != nil || copied > 0 || len(c.loaded) != eight {
 			t.Errorf("%d others: %v, %v, %d copied", others, err, c.loaded, copied)
 		}
 	}
@@ -279,7 +281,7 @@ func TestHeldElsewhere(t *testing.T) {
 	c.peers[0].hold(0, 1, 2, 3)
 	c.peers[1].hold(4, 5, 6, 7)
 	c.peers[1].busy = 1
-	if copied, err := c.fill(c.source); err != nil || copied != partitions || len(c.loaded) > 0 {
+	if copied, err := c.fill(c.source); err != nil || copied != eight || len(c.loaded) > 0 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
 	}
 	c.complete()
@@ -288,7 +290,7 @@ func TestHeldElsewhere(t *testing.T) {
 	}
 }
 
-// Nodes that advertise partitions without a report, as those that have lost ZooKeeper, give their blocks, too, those of upstream's kind none.
+// Nodes that advertise eight without a report, as those that have lost ZooKeeper, give their blocks, too, those of upstream's kind none.
 func TestAdvertised(t *testing.T) {
 	for old := range 2 {
 		c := newCluster(t, 1, long)
@@ -296,9 +298,9 @@ func TestAdvertised(t *testing.T) {
 		other.held, other.old = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}, old > 0
 		c.advertised = []string{other.addr}
 		copied, err := c.fill(c.source)
-		for ; errors.Is(err, fill.ErrLeft); _, err = c.fill(c.source) {
+		for ; errors.Is(err, transfer.ErrLeft); _, err = c.fill(c.source) {
 		}
-		if err != nil || copied != partitions*(1-old) || len(c.loaded) != partitions*old {
+		if err != nil || copied != eight*(1-old) || len(c.loaded) != eight*old {
 			t.Errorf("upstream's kind %d: %v: %d copied, %v loaded", old, err, copied, c.loaded)
 		}
 		c.complete()
@@ -317,12 +319,12 @@ func TestShared(t *testing.T) {
 		return nil
 	}
 	copied := 0
-	err := c.run.Fill(t.Context(), fill.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: c.source, Published: func() {
+	err := c.run.Fill(t.Context(), transfer.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: c.source, Published: func() {
 		if copied++; copied < len(theirs) {
 			other.hold(theirs[copied])
 		}
 	}})
-	if err != nil || copied != partitions/2 || len(c.loaded) != partitions/2 {
+	if err != nil || copied != eight/2 || len(c.loaded) != eight/2 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
 	}
 	c.complete()
@@ -363,12 +365,12 @@ func TestFaultyReaders(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, 1, short)
 			fault(c.peers[0])
-			err := fill.ErrLeft
+			err := transfer.ErrLeft
 			fills := 0
-			for ; errors.Is(err, fill.ErrLeft) && fills < 10; fills++ {
+			for ; errors.Is(err, transfer.ErrLeft) && fills < 10; fills++ {
 				_, err = c.fill(c.source)
 			}
-			if err != nil || len(c.loaded) != partitions || fills > 6 {
+			if err != nil || len(c.loaded) != eight || fills > 6 {
 				t.Errorf("%v after %d fills, %v loaded", err, fills, c.loaded)
 			}
 			c.complete()
@@ -384,10 +386,33 @@ func TestOtherGiver(t *testing.T) {
 	}
 	c.peers[0].lies = true
 	c.peers[1].old = true
-	if copied, err := c.fill(c.source); err != nil || copied != partitions || len(c.loaded) > 0 {
+	if copied, err := c.fill(c.source); err != nil || copied != eight || len(c.loaded) > 0 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
 	}
 	c.complete()
+	if log := c.log.String(); !strings.Contains(log, "a block of another node is not used") || !strings.Contains(log, "partition=") || !strings.Contains(log, c.peers[0].addr) {
+		t.Errorf("the log does not name the block that is refused: %s", log)
+	}
+}
+
+// Copies wait until another version gives its place back, and not forever.
+func TestCrowded(t *testing.T) {
+	c := newCluster(t, 1, long)
+	c.peers[0].hold(all...)
+	free := c.copies.Occupy()
+	time.AfterFunc(5*poll, free)
+	if copied, err := c.fill(c.source); err != nil || copied != eight {
+		t.Errorf("%v: %d copied", err, copied)
+	}
+	c = newCluster(t, 1, short)
+	c.peers[0].hold(all...)
+	defer c.copies.Occupy()()
+	if _, err := c.fill(c.source); !errors.Is(err, transfer.ErrLeft) {
+		t.Error(err)
+	}
+	if _, err := c.fill(c.source); err != nil || len(c.loaded) != eight {
+		t.Errorf("%v, %v loaded", err, c.loaded)
+	}
 }
 
 // The error of a load is that of Fill, and what has been copied stays.
@@ -409,14 +434,14 @@ func TestOnlyCopies(t *testing.T) {
 	c := newCluster(t, 2, long)
 	c.peers[0].hold(0, 1, 2)
 	c.peers[1].set(func(p *peer) { p.reports, p.loading = true, true })
-	if copied, err := c.fill(nil); !errors.Is(err, fill.ErrLeft) || copied != 3 {
+	if copied, err := c.fill(nil); !errors.Is(err, transfer.ErrLeft) || copied != 3 {
 		t.Errorf("%v: %d copied", err, copied)
 	}
 	c.peers[0].hold(3, 4, 5, 6, 7)
 	if copied, err := c.fill(nil); err != nil || copied != 5 {
 		t.Errorf("%v: %d copied", err, copied)
 	}
-	if _, err := newCluster(t, 0, long).fill(nil); !errors.Is(err, fill.ErrLeft) {
+	if _, err := newCluster(t, 0, long).fill(nil); !errors.Is(err, transfer.ErrLeft) {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package fill_test
+package transfer_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/cluster/fill"
+	"sequins/cluster/transfer"
 	"sequins/shard"
 	"sequins/test/expect"
 	"sequins/version"
@@ -86,7 +86,7 @@ func TestBounds(t *testing.T) {
 		"never reports, after a short load":       {s, []report{{none: true}}, nil, 31 * s},
 		"never reports, after a long load":        {5 * m, []report{{none: true}}, nil, 5*m + 30*s},
 		"reports, and does not load":              {0, []report{{blocks: 2}}, nil, 30 * s},
-		"loads forever":                           {0, loads, nil, 30 * m},
+		"loads forever":                           {0, loads, nil, 10 * m},
 		"loads forever, after a short load":       {s, loads, nil, 31 * s},
 		"loads forever, after a long load":        {m, loads, nil, 4 * m},
 		"begins late":                             {m, []report{{none: true}, {from: m + 20*s, loads: true}}, nil, 4 * m},
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 					want = []int{0, 1}
 				}
 				dir, copies := newDir(t), newTransfer(t)
-				run := fill.New(fill.Options{Transfer: copies, DB: "db", Following: o, Logger: slog.New(slog.DiscardHandler)})
+				run := transfer.NewRun(copies, "db", o, slog.New(slog.DiscardHandler))
 				load := func(mine []int) error {
 					if len(mine) != len(want)-1 {
 						t.Errorf("loads %v of %v", mine, want)
@@ -119,13 +119,13 @@ func TestBounds(t *testing.T) {
 					time.Sleep(test.load)
 					return nil
 				}
-				err := run.Fill(t.Context(), fill.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: load})
-				if took := time.Since(o.began); !errors.Is(err, fill.ErrLeft) || took < test.ends || took > test.ends+s {
+				err := run.Fill(t.Context(), transfer.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: load})
+				if took := time.Since(o.began); !errors.Is(err, transfer.ErrLeft) || took < test.ends || took > test.ends+s {
 					t.Errorf("%v after %v, want %v", err, took, test.ends)
 				}
 				// The reader is not waited for again.
 				began := time.Now()
-				err = run.Fill(t.Context(), fill.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: func(mine []int) error {
+				err = run.Fill(t.Context(), transfer.Job{Dir: dir, Partitioner: shard.String, Want: want, Load: func(mine []int) error {
 					if len(mine) != len(want) {
 						t.Errorf("then loads %v of %v", mine, want)
 					}

@@ -1,0 +1,40 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"sequins/shard"
+	"sequins/store"
+)
+
+var (
+	ErrRefused   = errRefused
+	ErrElsewhere = errElsewhere
+	ErrBusy      = errBusy
+	ErrDisk      = errDisk
+)
+
+// Expect changes what the other side of a copy has to send or receive.
+func (t *Transfer) Expect(rate float64, patience time.Duration) {
+	t.leastRate, t.patience = rate, patience
+}
+
+// Fetch copies a block as soon as there is a place.
+func (t *Transfer) Fetch(ctx context.Context, addr string, dir *store.Dir, partition int, by shard.Partitioner) error {
+	if err := t.take.places.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	return t.fetch(ctx, addr, want{dir, partition, by})
+}
+
+// Occupy takes all places for received blocks until free is called.
+func (t *Transfer) Occupy() (free func()) {
+	if !t.take.places.TryAcquire(streams) {
+		panic("a place is taken")
+	}
+	return func() { t.take.places.Release(streams) }
+}
+
+// Hurry changes how long a Run waits for other nodes.
+func (r *Run) Hurry(silent, most, poll time.Duration) { r.times = times{silent, most, poll} }

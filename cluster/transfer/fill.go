@@ -1,0 +1,392 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/shard"
+	"sequins/store"
+	"sequins/version"
+	"sequins/version/gate"
+)
+
+// times bound how long a Run waits for other nodes.
+type times struct {
+	silent time.Duration // for a reader that does not report that it loads, and for a node whose copies fail
+	// most is for the next block of a reader that loads, of nodes that are busy, and for a place. If this node has loaded something itself, it
+	// waits for a reader that loads patienceFactor times as long as that took, or silent if that is more.
+	most time.Duration
+	poll time.Duration // the interval at which reports are looked at
+}
+
+var defaultTimes = times{silent: 30 * time.Second, most: 10 * time.Minute, poll: 200 * time.Millisecond}
+
+const (
+	patienceFactor = 3
+	// restTime is how long a node that is busy or has failed is not asked for blocks, on average.
+	restTime = time.Second
+)
+
+// ErrLeft means that partitions are left that no other node delivers, and that have to be loaded from the source.
+var ErrLeft = errors.New("partitions are left to be read from the source")
+
+// A Run fills one version: it copies partitions from other nodes, and has the others loaded. Its methods must not be called concurrently.
+type Run struct {
+	t         *Transfer // nil: everything is loaded
+	db        string
+	following version.Following
+	log       *slog.Logger
+	times     times
+	parser    gate.Parser
+	peers     map[string]*peer // by address
+	refused   map[spot]bool    // what a node does not have, or has a bad block of
+	alone     bool             // no place for a copy was free for too long: nothing is copied any more
+}
+
+// spot is the block of a partition on another node.
+type spot struct {
+	addr      string
+	partition int
+}
+
+// A peer is what is known of another node.
+type peer struct {
+	loading bool      // it reports that it loads
+	blocks  int       // the most that it has reported
+	since   time.Time // since when this node waits for it as a reader, or for its next block; zero: it does not
+	passed  bool      // as a reader it is not waited for any more
+
+	resting time.Time // until when it is not asked for blocks
+	failing time.Time // since when it has given no block that it was asked for; zero: it has given one since
+	out     bool      // that was for too long, and it is not asked any more
+}
+
+// NewRun returns a Run of a version that is followed. t copies blocks; if it is nil, everything is loaded.
+func NewRun(t *Transfer, db string, following version.Following, log *slog.Logger) *Run {
+	return &Run{t: t, db: db, following: following, log: log, times: defaultTimes, peers: make(map[string]*peer), refused: make(map[spot]bool)}
+}
+
+func (r *Run) peer(addr string) *peer {
+	p := r.peers[addr]
+	if p == nil {
+		p = &peer{}
+		r.peers[addr] = p
+	}
+	return p
+}
+
+// A Job is a call of Fill.
+type Job struct {
+	Dir         *store.Dir // of the content
+	Partitioner shard.Partitioner
+	Want        []int // partitions, ascending
+	// Load loads partitions from the source. It is called once, maybe without partitions. If it is nil, only what other nodes have now is
+	// copied.
+	Load func(mine []int) error
+	// Published is called after a copied partition has been published.
+	Published func()
+}
+
+// A filling is a running Fill. Its fields belong to the goroutine of Fill; the others send functions to events.
+type filling struct {
+	*Run
+	job     Job
+	content content.Content
+	self    string
+	order   [][]string // see readers
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+	events  chan func()
+
+	todo    []int // not loaded by this node, not here yet
+	copying map[int]bool
+	copied  int
+	crowded time.Time // since when it copies nothing because no place is free; zero: that is not so
+
+	// The fields below are as of the last look.
+	heldBy  map[int][]string // nodes that have a partition
+	members map[string]bool  // nodes that own a partition
+	left    int              // how many partitions no other node is expected to deliver
+
+	loads bool          // Load is running, or about to
+	took  time.Duration // that it took; 0 if it had no partitions
+	err   error
+}
+
+// Fill loads or copies the missing ones of the wanted partitions. It runs on the goroutine of the load, starts one for Load and a few for copies, and
+// waits for all of them. If other nodes do not deliver some partitions, it returns an error that wraps ErrLeft; after another Fill fewer are left.
+// Other errors are those of Load and of the store, or of ctx.
+func (r *Run) Fill(ctx context.Context, j Job) error {
+	missing, err := j.Dir.Missing(j.Want)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func()),
+		loads: j.Load != nil}
+	f.ctx, f.cancel = context.WithCancel(ctx)
+	defer f.stop()
+	if r.t != nil {
+		var owners [][]string
+		owners, f.self = r.following.Owners()
+		f.order = readers(r.db, f.content.Name, owners)
+	}
+	f.look()
+	f.load()
+	tick := time.NewTicker(r.times.poll)
+	defer tick.Stop()
+	for !f.isFinished() {
+		f.copy()
+		select {
+		case e := <-f.events:
+			e()
+		case <-tick.C:
+			f.look()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if f.copied > 0 {
+		r.log.Info("partitions copied from other nodes", "version", f.content.Name, "partitions", f.copied, "left", len(f.todo))
+	}
+	if len(f.todo) > 0 {
+		return fmt.Errorf("%w: %d", ErrLeft, len(f.todo))
+	}
+	return nil
+}
+
+// stop ends all goroutines, and waits for them.
+func (f *filling) stop() {
+	f.cancel()
+	go func() {
+		f.working.Wait()
+		close(f.events)
+	}()
+	for range f.events { // dropped
+	}
+}
+
+// do runs work on a goroutine, and then what it returns on that of Fill.
+func (f *filling) do(work func() (then func())) {
+	f.working.Go(func() { f.events <- work() })
+}
+
+// load begins the load of the partitions that no other node is expected to deliver, also if there are none.
+func (f *filling) load() {
+	if !f.loads {
+		return
+	}
+	var mine, rest []int
+	for _, p := range f.todo {
+		if f.isExpected(p) {
+			rest = append(rest, p)
+		} else {
+			mine = append(mine, p)
+		}
+	}
+	f.todo, f.left = rest, 0
+	began := time.Now()
+	f.do(func() func() {
+		err := f.job.Load(mine)
+		return func() {
+			f.loads, f.err = false, errors.Join(err, f.err)
+			if len(mine) > 0 {
+				f.took = time.Since(began)
+			}
+		}
+	})
+}
+
+// isFinished reports whether nothing is to be waited for: everything is here, or something has to be loaded and nothing is being copied.
+func (f *filling) isFinished() bool {
+	switch {
+	case f.loads:
+		return false
+	case f.err != nil:
+		return true
+	case len(f.copying) > 0:
+		return false
+	}
+	return f.left == len(f.todo) || f.isLoadDue()
+}
+
+// isLoadDue reports whether this node has to load more than it has.
+func (f *filling) isLoadDue() bool { return f.job.Load != nil && !f.loads && f.left > 0 }
+
+// copy begins copies of partitions that other nodes have.
+func (f *filling) copy() {
+	if f.isLoadDue() {
+		return
+	}
+	now := time.Now()
+	for _, p := range f.todo {
+		if f.copying[p] {
+			continue
+		}
+		from := slices.DeleteFunc(f.givers(p), func(addr string) bool { return now.Before(f.peer(addr).resting) })
+		if len(from) == 0 {
+			continue
+		}
+		if !f.t.take.places.TryAcquire(1) {
+			if len(f.copying) == 0 && f.crowded.IsZero() { // other versions have them
+				f.crowded = now
+			}
+			f.alone = !f.crowded.IsZero() && now.Sub(f.crowded) > f.times.most
+			return
+		}
+		f.crowded = time.Time{}
+		s := spot{from[rand.IntN(len(from))], p}
+		f.copying[p] = true
+		f.do(func() func() {
+			err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, p, f.job.Partitioner})
+			return func() { f.fetched(s, err) }
+		})
+	}
+}
+
+// fetched processes the end of a copy. A fault is logged when it begins, and when the node is not asked any more.
+func (f *filling) fetched(s spot, err error) {
+	delete(f.copying, s.partition)
+	p, now := f.peer(s.addr), time.Now()
+	log := func(msg string) {
+		f.log.Warn(msg, "peer", s.addr, "version", f.content.Name, "partition", s.partition, "error", err)
+	}
+	switch {
+	case err == nil:
+		f.copied++
+		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
+		p.failing = time.Time{}
+		f.job.Published()
+	case f.ctx.Err() != nil:
+	case errors.Is(err, errDisk):
+		f.err = err
+	case errors.Is(err, errElsewhere):
+		f.refused[s] = true
+	case errors.Is(err, errRefused):
+		f.refused[s] = true
+		log("a block of another node is not used")
+	default:
+		limit := f.times.silent
+		if errors.Is(err, errBusy) {
+			limit = f.times.most
+		} else if p.failing.IsZero() {
+			log("a copy from another node has failed, and is tried again")
+		}
+		if p.failing.IsZero() {
+			p.failing = now
+		}
+		p.resting = now.Add(restTime/2 + rand.N(restTime))
+		if p.out = now.Sub(p.failing) > limit; p.out {
+			log("another node gives no blocks, and is not asked for them any longer")
+		}
+	}
+}
+
+// look reads which nodes have which partitions, and what of them other nodes will deliver. Without reports of a partition, those that
+// advertise it have it: a node that has lost ZooKeeper may still give it.
+func (f *filling) look() {
+	if f.t == nil {
+		f.left = len(f.todo)
+		return
+	}
+	reports, _ := f.following.Reports()
+	f.heldBy = make(map[int][]string)
+	for _, p := range f.peers {
+		p.loading = false
+	}
+	for addr, r := range f.parser.Parse(reports) {
+		p := f.peer(addr)
+		p.loading = r.Loading
+		if len(r.Blocks) > p.blocks {
+			p.blocks, p.since = len(r.Blocks), time.Time{}
+		}
+		for _, b := range r.Blocks {
+			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
+		}
+	}
+	owners, _ := f.following.Owners()
+	f.members = make(map[string]bool)
+	for _, addr := range slices.Concat(owners...) {
+		f.members[addr] = true
+	}
+	for _, p := range f.todo {
+		if len(f.heldBy[p]) == 0 {
+			f.heldBy[p] = f.following.Peers(p)
+		}
+	}
+	if !f.loads && f.job.Load != nil {
+		f.passOver()
+	}
+	f.left = 0
+	for _, p := range f.todo {
+		if !f.isExpected(p) {
+			f.left++
+		}
+	}
+}
+
+// givers returns the nodes that have a partition and may be asked for it.
+func (f *filling) givers(partition int) (addrs []string) {
+	for _, addr := range f.heldBy[partition] {
+		if !f.alone && !f.peer(addr).out && !f.refused[spot{addr, partition}] {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
+}
+
+// isExpected reports whether another node gives a partition, or is to be waited for until it does.
+func (f *filling) isExpected(partition int) bool {
+	return len(f.givers(partition)) > 0 || f.job.Load != nil && f.reader(partition) != f.self
+}
+
+// reader returns the node that is to read a partition from the source: the first of its order that has not been passed over, or this one.
+func (f *filling) reader(partition int) string {
+	if !f.alone && partition < len(f.order) {
+		for _, addr := range f.order[partition] {
+			p := f.peer(addr)
+			if addr == f.self || f.members[addr] && !p.passed && !p.out && !f.refused[spot{addr, partition}] {
+				return addr
+			}
+		}
+	}
+	return f.self
+}
+
+// passOver waits for the readers of partitions that no node has, and passes over those that have been waited for for too long.
+func (f *filling) passOver() {
+	now := time.Now()
+	for _, p := range f.todo {
+		if len(f.givers(p)) > 0 {
+			continue
+		}
+		for addr := f.reader(p); addr != f.self; addr = f.reader(p) {
+			reader, patience := f.peer(addr), f.times.silent
+			if reader.since.IsZero() {
+				reader.since = now
+			}
+			switch {
+			case reader.loading && f.took > 0:
+				patience = max(patience, patienceFactor*f.took)
+			case reader.loading:
+				patience = f.times.most
+			}
+			if now.Sub(reader.since) <= patience {
+				break
+			}
+			reader.passed = true
+			f.log.Info("a node is not waited for any longer; another one reads its partitions from the source", "version", f.content.Name, "peer", addr)
+		}
+	}
+}
