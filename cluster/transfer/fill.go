@@ -99,8 +99,6 @@ type filling struct {
 	*Run
 	job     Job
 	content content.Content
-	self    string
-	order   [][]string // see readers
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -113,9 +111,11 @@ type filling struct {
 	crowded time.Time // since when it copies nothing because no place is free; zero: that is not so
 
 	// The fields below are as of the last look.
-	heldBy  map[int][]string // nodes that have a partition
-	members map[string]bool  // nodes that own a partition
-	left    int              // how many partitions no other node is expected to deliver
+	heldBy map[int][]string // nodes that have a partition
+	self   string
+	owners [][]string // of each partition
+	order  [][]string // of the owners, see readers
+	left   int        // how many partitions no other node is expected to deliver
 
 	loads bool          // Load is running, or about to
 	took  time.Duration // that it took; 0 if it had no partitions
@@ -134,11 +134,6 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 		loads: j.Load != nil}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	defer f.stop()
-	if r.t != nil {
-		var owners [][]string
-		owners, f.self = r.following.Owners()
-		f.order = readers(r.db, f.content.Name, owners)
-	}
 	f.look()
 	f.load()
 	tick := time.NewTicker(r.times.poll)
@@ -315,11 +310,7 @@ func (f *filling) look() {
 			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
 		}
 	}
-	owners, _ := f.following.Owners()
-	f.members = make(map[string]bool)
-	for _, addr := range slices.Concat(owners...) {
-		f.members[addr] = true
-	}
+	f.setReaders()
 	for _, p := range f.todo {
 		if len(f.heldBy[p]) == 0 {
 			f.heldBy[p] = f.following.Peers(p)
@@ -334,6 +325,15 @@ func (f *filling) look() {
 			f.left++
 		}
 	}
+}
+
+// setReaders follows the owners of the partitions: nodes that went by the owners of different times would wait for each other.
+func (f *filling) setReaders() {
+	owners, self := f.following.Owners()
+	if !slices.EqualFunc(owners, f.owners, slices.Equal) {
+		f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
+	}
+	f.self = self
 }
 
 // givers returns the nodes that have a partition and may be asked for it.
@@ -356,7 +356,7 @@ func (f *filling) reader(partition int) string {
 	if !f.alone && partition < len(f.order) {
 		for _, addr := range f.order[partition] {
 			p := f.peer(addr)
-			if addr == f.self || f.members[addr] && !p.passed && !p.out && !f.refused[spot{addr, partition}] {
+			if addr == f.self || !p.passed && !p.out && !f.refused[spot{addr, partition}] {
 				return addr
 			}
 		}

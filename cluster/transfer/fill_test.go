@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,10 +161,15 @@ type cluster struct {
 	advertised []string
 	// load is called at the end of a load.
 	load func(mine []int) error
+	// owners returns the owners of the partitions; nil means that all own every partition.
+	owners func() [][]string
 }
 
 // Owners implements version.Following.
 func (c *cluster) Owners() (all [][]string, _ string) {
+	if c.owners != nil {
+		return c.owners(), self
+	}
 	of := []string{self}
 	for _, p := range c.peers {
 		p.set(func(p *peer) {
@@ -326,6 +332,36 @@ func TestShared(t *testing.T) {
 	}})
 	if err != nil || copied != eight/2 || len(c.loaded) != eight/2 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
+	}
+	c.complete()
+}
+
+// When the partitions are assigned again during a load, this node goes by the owners that all nodes see then, and reads what it has become the first
+// reader of. It does not wait for the node that was it before.
+func TestOwnersChange(t *testing.T) {
+	c := newCluster(t, 1, long)
+	var current atomic.Pointer[[][]string]
+	assign := func(shared []int) {
+		owners := make([][]string, eight)
+		for p := range owners {
+			owners[p] = []string{self}
+			if slices.Contains(shared, p) {
+				owners[p] = append(owners[p], c.peers[0].addr)
+			}
+		}
+		current.Store(&owners)
+	}
+	c.owners = func() [][]string { return *current.Load() }
+	assign(all)
+	c.load = func(mine []int) error {
+		assign(mine)
+		return nil
+	}
+	if _, err := c.fill(c.source); !errors.Is(err, transfer.ErrLeft) || len(c.loaded) != eight/2 {
+		t.Fatalf("%v, %v loaded", err, c.loaded)
+	}
+	if _, err := c.fill(c.source); err != nil || len(c.loaded) != eight {
+		t.Errorf("%v, %v loaded", err, c.loaded)
 	}
 	c.complete()
 }
