@@ -125,7 +125,7 @@ func TestSettle(t *testing.T) {
 		now := time.Now().Add(time.Minute)
 		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00001"), now, now))
 		check("touched", false, true)
-		q.Settled = map[content.Input]bool{in: true}
+		q.States = map[content.Input]discovery.State{in: {Settled: true}}
 		check("taken before", true, false)
 	})
 }

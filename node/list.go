@@ -75,24 +75,23 @@ func (ls *lister) beginListing(again, only bool) {
 // has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
 func (ls *lister) question(check bool) discovery.Question {
 	s := &ls.db.facts
-	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), Loading: make(map[content.Input]bool), Held: make(map[content.Input]bool),
-		Settled: make(map[content.Input]bool), Failed: make(map[content.Input]bool), Manifests: ls.servedManifests(), Compare: make(map[content.Input]store.Manifest),
-		Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.last, Pin: ls.db.pin}
+	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), States: make(map[content.Input]discovery.State), Manifests: ls.servedManifests(),
+		Compare: make(map[content.Input]store.Manifest), Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.last, Pin: ls.db.pin}
+	for _, in := range s.Rejected {
+		q.States[in] = discovery.State{Held: true}
+	}
 	for _, v := range s.Entries {
 		failed := v.Failure.Reason != ""
-		q.Failed[v.Input], q.Held[v.Input] = failed, v.Verdict == version.Held
+		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held}
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
-		if v.Input != s.Before() && !slices.Contains(s.Listed, v.Input) && !writtenAgain || ls.db.loads.isPart(v.Input) {
-			continue
+		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.db.loads.isPart(v.Input) {
+			if status := s.Status(v); status != version.Available && status != version.Removing || failed {
+				q.Known[v.Name] = v.Input
+				state.Loading = v.Work == version.Loading && !failed
+			}
+			state.Settled = !failed // a failed version may have been accepted while its job paused
 		}
-		if status := s.Status(v); status != version.Available && status != version.Removing || failed {
-			q.Known[v.Name] = v.Input
-			q.Loading[v.Input] = v.Work == version.Loading && !failed
-		}
-		q.Settled[v.Input] = !failed // a failed version may have been accepted while its job paused
-	}
-	for _, in := range s.Rejected {
-		q.Held[in] = true
+		q.States[v.Input] = state
 	}
 	for in, l := range ls.db.keeper.live {
 		v, _ := s.Entry(in)

@@ -162,7 +162,7 @@ func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
 	s := status.OnNode{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.known.created), ActiveAt: seconds(v.known.activeAt),
-		Current: v.Input == shown.facts.Current, State: states[v.status], Diverged: v.differs != "",
+		Current: v.Input == shown.facts.Current, State: status.State(v.status.String()), Diverged: v.differs != "",
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.known.unchanged,
 		Detail: d.detail(shown, v), Gate: v.verdict.Checks,
 	}
@@ -197,6 +197,8 @@ func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
 		s.State = status.Held
 	case v.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
 		s.State = status.Available
+	case v.status <= version.Prepared:
+		s.State = status.Building
 	}
 	return s
 }
@@ -204,16 +206,6 @@ func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
 // isKept reports whether a version was replaced by the current one, and stays for a rollback.
 func (v *versionView) isKept(shown *view) bool {
 	return v.status == version.Prepared && v.Verdict != version.Held && v.Name < shown.facts.Current.Name
-}
-
-// states maps the states to those of the original sequins.
-var states = map[version.Status]status.State{
-	version.Available: status.Building,
-	version.Building:  status.Building,
-	version.Prepared:  status.Building,
-	version.Active:    status.Active,
-	version.Removing:  status.Removing,
-	version.Error:     status.Error,
 }
 
 // detail adds to the state in a few words.

@@ -126,8 +126,8 @@ func (h *Handle) Held() []bool { return (*Version)(h).Held() }
 // LastModified returns the newest modification time of the version's files in the source.
 func (h *Handle) LastModified() time.Time { return h.info.LastModified }
 
-// Withheld reports whether a gate holds the version or has not judged it yet, and it is not the current one and was not: nodes then neither advertise
-// nor serve it.
+// Withheld reports whether clients cannot read the version by its name: see Version.Withhold. If the cluster has no secret, it is not read for other
+// nodes either, as clients can ask like them. Nodes ask for what others advertise, which is not withheld; only a comparison reads more.
 func (h *Handle) Withheld() bool { return h.withheld.Load() && !h.wasCurrent.Load() }
 
 // Leaving reports whether the version is being closed and waits for its references.

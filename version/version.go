@@ -131,7 +131,7 @@ func (v *Version) SetDivision() {
 }
 
 // Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes
-// nothing for a version that is or was current, nor for other nodes.
+// nothing for a version that is or was current, nor for other nodes (see Handle.Withheld).
 func (v *Version) Withhold(withheld bool) { v.withheld.Store(withheld) }
 
 // Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.

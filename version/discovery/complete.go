@@ -33,7 +33,7 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 		return in, l.Incomplete, nil
 	}
 	if reason := o.unsettled(in, &l, began); reason != "" {
-		if o.Failed[o.Known[name]] { // it is being written again: keep it until that is done
+		if o.States[o.Known[name]].Failed { // it is being written again: keep it until that is done
 			o.found.Unknown = append(o.found.Unknown, name)
 		}
 		return in, reason, nil
@@ -137,7 +137,7 @@ func (o *observer) listNew(ctx context.Context, name string) (source.Listing, er
 // unsettled returns the reason why a version needs another inspection, or "" if it does not.
 func (o *observer) unsettled(in content.Input, l *source.Listing, began time.Time) string {
 	o.promising++
-	if l.Settled(o.Settle) || o.Settled[in] || in == o.Served || o.Begun(in) {
+	if l.Settled(o.Settle) || o.States[in].Settled || in == o.Served || o.Begun(in) {
 		return ""
 	}
 	return o.settling(in.Name, l, began)

@@ -41,10 +41,7 @@ type Question struct {
 	Current content.Input            // versions with lesser names are not listed
 	Served  content.Input            // what was served before a restart, which was complete then
 	Known   map[string]content.Input // by name: complete versions, which are not inspected again
-	Failed  map[content.Input]bool   // inputs that failed to load
-	Loading map[content.Input]bool   // known versions that are being loaded
-	Held    map[content.Input]bool   // versions that a gate holds: they are no alternative to others
-	Settled map[content.Input]bool   // inputs accepted before: they need not settle again
+	States  map[content.Input]State  // of the inputs of which the node knows something
 	// Manifests are those of contents that are served, here or by other nodes, by name. A listing that has a part of the files of one of them
 	// is of its input.
 	Manifests map[string][]store.Manifest
@@ -57,6 +54,14 @@ type Question struct {
 	Last    Listing  // the previous one
 	Again   bool     // only repeats an unfinished listing, not requested by a refresh
 	Only    bool     // only compares, and keeps the rest of Last
+}
+
+// A State is what a node knows of an input.
+type State struct {
+	Failed  bool // it has failed to load
+	Loading bool // it is in Known and being loaded
+	Held    bool // a gate holds it: it is no alternative to others
+	Settled bool // it was accepted before, and need not settle again
 }
 
 // A Look is the first of consecutive inspections of a version that found the same
@@ -158,7 +163,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
 			break
 		}
-		if !allowed.Allows(name) || o.good >= maxCandidates && name != q.Served.Name && !q.Loading[q.Known[name]] {
+		if !allowed.Allows(name) || o.good >= maxCandidates && name != q.Served.Name && !q.States[q.Known[name]].Loading {
 			continue
 		}
 		if err := o.observe(ctx, name); err != nil {
@@ -173,7 +178,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 // isKnown reports whether a version is complete, and not inspected again.
 func (q *Question) isKnown(name string) bool {
 	in, known := q.Known[name]
-	return known && !q.Failed[in]
+	return known && !q.States[in].Failed
 }
 
 // noteGone adds a message if the version that is served is not in the source, and none that could take its place.

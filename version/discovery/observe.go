@@ -64,7 +64,7 @@ func (o *observer) observe(ctx context.Context, name string) error {
 // add adds a complete version to the listing.
 func (o *observer) add(in content.Input) {
 	o.list(in)
-	if !o.Failed[in] && !o.Held[in] {
+	if !o.States[in].Failed && !o.States[in].Held {
 		o.good++
 	}
 }
