@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"sequins/observe/metrics"
 	"sequins/server/resp"
@@ -17,7 +15,6 @@ func (n *Node) newRedis() *resp.Server {
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Proxied, o.Build = n.o.Server.Tokens, n.o.Reads.Proxy != nil, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
-	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	s.Hold()

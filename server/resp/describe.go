@@ -2,47 +2,12 @@ package resp
 
 import (
 	"fmt"
-	"maps"
-	"math/bits"
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
-
-// command answers COMMAND.
-func (c *conn) command(args [][]byte) {
-	if len(args) > 1 {
-		c.w.fail(unknownSubcommand("COMMAND", args[1]))
-		return
-	}
-	c.w.array(len(commands))
-	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		c.w.properties(commands[name])
-	}
-	c.flushIfFull()
-}
-
-// properties appends what COMMAND says of a command. There are no categories, tips, key specifications and subcommands.
-func (w *replies) properties(known *command) {
-	w.array(10)
-	w.text(known.name)
-	w.integer(int64(known.arity))
-	w.array(bits.OnesCount8(uint8(known.flags)))
-	for i, name := range flagNames {
-		if known.flags&(1<<i) != 0 {
-			w.simple(name)
-		}
-	}
-	for _, n := range []int{known.first, known.last, known.step} {
-		w.integer(int64(n))
-	}
-	for range 4 {
-		w.array(0)
-	}
-}
 
 // info answers INFO with the lines that monitoring and clients read, whichever sections are asked for.
 func (c *conn) info([][]byte) {

@@ -25,8 +25,6 @@ type Options struct {
 	Tokens *auth.Tokens
 	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
 	Exists func(db []byte) bool
-	// Databases returns the names of all dbs; nil means that there are none. DBSIZE asks it.
-	Databases func() []string
 	// Proxied tells that keys are requested from other nodes.
 	Proxied bool
 	// Build is the version of the program, for INFO.
@@ -48,9 +46,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Exists == nil {
 		o.Exists = func([]byte) bool { return false }
-	}
-	if o.Databases == nil {
-		o.Databases = func() []string { return nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -161,10 +161,7 @@ func (c *conn) readPage(s *scanning, after []byte) reads.Outcome {
 	c.ask(s.db, nil)
 	scan, o := r.Scan(context.Background(), &b.query, &g)
 	if o == reads.Found {
-		version := r.Version
-		if o = s.collect(r, scan); o == reads.Found {
-			c.answeredBy(s.db, version)
-		}
+		o = s.collect(r, scan)
 	}
 	r.Done(tracing.Answer{Status: status(o), Bytes: s.size})
 	return o
@@ -214,44 +211,23 @@ func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 }
 
 // hlen answers HLEN.
-func (c *conn) hlen(args [][]byte) { c.size(string(args[1])) }
-
-// dbSize answers DBSIZE for the selected db, or all.
-func (c *conn) dbSize([][]byte) {
-	if c.selected != nil {
-		c.size(string(c.selected))
-		return
-	}
-	c.size(c.server.opts.Databases()...)
-}
-
-// size answers with the number of records of dbs, without those that the client may not read or that cannot be counted. It is an error if
-// there are no others.
-func (c *conn) size(dbs ...string) {
-	b, r := &c.round.reading, &c.round.Read
-	defer b.clear()
-	total, counted, text := int64(0), false, ""
-	for _, db := range dbs {
-		name := []byte(db)
-		if text = c.readable(name); text != "" {
-			continue
-		}
-		r.Begin(time.Now())
-		c.ask(name, nil)
-		n, o := r.Count(context.Background(), &b.query, &reads.Range{})
-		r.Done(tracing.Answer{Status: status(o)})
-		if o != reads.Found {
-			text = failures[o].text
-		} else if total, counted = total+n, true; len(dbs) == 1 {
-			c.answeredBy(name, r.Version)
-		}
-		r.Release()
-	}
-	if text != "" && !counted {
+func (c *conn) hlen(args [][]byte) {
+	if text := c.readable(args[1]); text != "" {
 		c.w.fail(text)
 		return
 	}
-	c.w.integer(total)
+	b, r := &c.round.reading, &c.round.Read
+	defer b.clear()
+	defer r.Release()
+	r.Begin(time.Now())
+	c.ask(args[1], nil)
+	n, o := r.Count(context.Background(), &b.query, &reads.Range{})
+	r.Done(tracing.Answer{Status: status(o)})
+	if o != reads.Found {
+		c.w.fail(failures[o].text)
+		return
+	}
+	c.w.integer(n)
 }
 
 // parseInteger parses an integer as Redis does: without a plus sign, leading zeros and blanks.
