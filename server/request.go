@@ -99,7 +99,7 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	}
 	t := &r.target
 	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
-	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
+	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: head, Fields: conditions}
 	return r.Do(&r.query), true
 }
 

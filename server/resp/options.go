@@ -25,8 +25,6 @@ type Options struct {
 	Tokens *auth.Tokens
 	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
 	Exists func(db []byte) bool
-	// Proxied tells that keys are requested from other nodes.
-	Proxied bool
 	// Build is the version of the program, for INFO.
 	Build string
 	// Metrics counts failed authentication; it may be nil.

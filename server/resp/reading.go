@@ -16,7 +16,6 @@ type reading struct {
 	keys    [][]byte
 	pending []pendingRead
 	query   reads.Query
-	path    []byte
 }
 
 // pendingRead is a command of a reading, with its part of the keys.
@@ -138,12 +137,7 @@ func (c *conn) batch(pending []pendingRead, keys [][]byte) reads.Outcome {
 
 // ask sets the query of a read.
 func (c *conn) ask(db, key []byte) {
-	b := &c.round.reading
-	b.query = reads.Query{DB: db, Key: key, Redis: true}
-	if c.server.opts.Proxied && key != nil {
-		b.path = reads.AppendEscaped(append(reads.AppendEscaped(append(b.path[:0], '/'), db), '/'), key)
-		b.query.Path = b.path
-	}
+	c.round.reading.query = reads.Query{DB: db, Key: key, Redis: true}
 }
 
 // render answers a read from the values of its keys.
