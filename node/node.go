@@ -335,7 +335,7 @@ func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
 	o.Read, o.Write = n.o.Server.Timeouts.Read, n.o.Server.Timeouts.Write
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
-	o.Tokens, o.Proxied, o.Build = n.o.Server.Tokens, n.o.Reads.Proxy != nil, n.o.Build
+	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
 	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger

@@ -35,7 +35,7 @@ const batchBudget = 4
 // maxKept is the capacity in bytes, and the number of keys, that a batch keeps for the next one.
 const maxKept = 1 << 20
 
-// DoBatch looks up several keys of one db, all in the same version. q.Key and q.Path are not used. After Found,
+// DoBatch looks up several keys of one db, all in the same version. q.Key is not used. After Found,
 // Values[i] is the value of keys[i], nil if the version does not have the key; some may be absent. Keys may repeat. Any
 // other outcome is the reason why the batch has no answer: it has one for all keys or none.
 //

@@ -192,7 +192,6 @@ func readOne(t *testing.T, rd *reads.Reader, r *reads.Read, rnd *rand.Rand) {
 		return
 	}
 	q.Key = []byte(key())
-	q.Path = append([]byte("/db/"), q.Key...)
 	o := r.Do(q)
 	want := valueIn(string(r.Version), string(r.Content), string(q.Key))
 	switch {
@@ -243,5 +242,5 @@ func TestDropReplaced(t *testing.T) {
 func readKey(r *reads.Read, key string) reads.Outcome {
 	r.Begin(time.Now())
 	defer r.Release()
-	return r.Do(&reads.Query{DB: []byte("db"), Key: []byte(key), Path: []byte("/db/" + key)})
+	return r.Do(&reads.Query{DB: []byte("db"), Key: []byte(key)})
 }

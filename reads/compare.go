@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"slices"
 
 	"sequins/version"
@@ -57,16 +58,8 @@ func (rd *Reader) readVersion(set *version.Set, name string) *Read {
 // holders returns the nodes that report or advertise each partition.
 func holders(h *version.Handle) [][]string {
 	all := make([][]string, h.Partitions())
-	for addr, data := range h.Reports() {
-		report, err := gate.ParseReport(data)
-		if err != nil {
-			continue // as if the node had not reported
-		}
-		for _, b := range report.Blocks {
-			if b.Partition < len(all) {
-				all[b.Partition] = append(all[b.Partition], addr)
-			}
-		}
+	for addr, b := range reportedBlocks(h) {
+		all[b.Partition] = append(all[b.Partition], addr)
 	}
 	for p := range all {
 		all[p] = append(all[p], h.Peers(p)...)
@@ -74,6 +67,23 @@ func holders(h *version.Handle) [][]string {
 		all[p] = slices.Compact(all[p])
 	}
 	return all
+}
+
+// reportedBlocks iterates over what other nodes report of the partitions of a version, by address.
+func reportedBlocks(h *version.Handle) iter.Seq2[string, gate.Block] {
+	return func(yield func(string, gate.Block) bool) {
+		for addr, data := range h.Reports() {
+			report, err := gate.ParseReport(data)
+			if err != nil {
+				continue // as if the node had not reported
+			}
+			for _, b := range report.Blocks {
+				if b.Partition < h.Partitions() && !yield(addr, b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // reserve counts the comparison as the ordered reads that it consists of, until Close. It returns false if there are too many.

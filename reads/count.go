@@ -3,11 +3,9 @@ package reads
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
-	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -21,7 +19,7 @@ const (
 )
 
 // Count counts the records of a range; g.After, g.KeysOnly and g.Limit are not used. It returns Found, or the reason why
-// there is no answer, as Scan does. Without a range, the numbers are those in the blocks' properties.
+// there is no answer, as Scan does. Without a range, the numbers are those in the blocks' properties and in the reports of other nodes.
 func (r *Read) Count(ctx context.Context, q *Query, g *Range) (int64, Outcome) {
 	if o := r.open(q); o != Found {
 		return 0, o
@@ -35,33 +33,35 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (int64, Outcome) {
 	if !s.in.whole() && !r.reader.reserveScan(s, 2*maxSpan) {
 		return 0, Busy
 	}
-	return s.count(allPartitions(r.handle))
+	return s.count()
 }
 
-func (s *Scan) count(partitions []int) (total int64, o Outcome) {
-	var away []partitionKeys
-	for _, p := range partitions {
-		b := s.r.handle.Block(p)
-		n, start := int64(0), s.in.start
-		if b != nil {
-			if n, start, o = s.countLocal(p, b); o != Found {
-				return 0, o
-			}
-			total += n
-		}
-		switch {
-		case b != nil && start == nil:
-		case s.in.whole() && !s.lost[p]:
-			away = append(away, partitionKeys{partition: p})
-		default:
-			if n, o = s.countAway([]int{p}, start); o != Found {
-				return 0, o
-			}
-			total += n
+func (s *Scan) count() (total int64, o Outcome) {
+	reported := make(map[int]int64) // records, of whole partitions of other nodes
+	if s.in.whole() {
+		for _, b := range reportedBlocks(s.r.handle) {
+			reported[b.Partition] = b.Records
 		}
 	}
-	n, o := s.countGroups(away)
-	return total + n, o
+	for p := range s.r.handle.Partitions() {
+		n, start, o := int64(0), s.in.start, Found
+		b := s.r.handle.Block(p)
+		if b != nil {
+			n, start, o = s.countLocal(p, b)
+			total += n
+		} else if records, known := reported[p]; known {
+			total += records
+			continue
+		}
+		if o == Found && (b == nil || start != nil) {
+			n, o = s.countAway(p, start)
+			total += n
+		}
+		if o != Found {
+			return 0, o
+		}
+	}
+	return total, Found
 }
 
 // countLocal counts the records of a block. If it fails in the middle, start is where other nodes go on; otherwise it is
@@ -88,59 +88,20 @@ func (s *Scan) countLocal(partition int, b version.Block) (n int64, start []byte
 	return n, nil, Found
 }
 
-// countGroups asks other nodes for the numbers of records of whole partitions.
-func (s *Scan) countGroups(parts []partitionKeys) (total int64, o Outcome) {
-	if len(parts) == 0 {
-		return 0, Found
-	}
-	for _, g := range s.r.replicaGroups(parts, nil) {
-		var all []int
-		for _, p := range g.parts {
-			all = append(all, p.partition)
-		}
-		for len(all) > 0 {
-			some := all[:min(len(all), maxPagePartitions)]
-			n, o := s.countAway(some, nil)
-			if (o == Unreachable || o == Late) && len(g.parts) > 1 { // each may have other nodes
-				n, o = s.countEach(some)
-			}
-			if o != Found {
-				return 0, o
-			}
-			total, all = total+n, all[len(some):]
-		}
-	}
-	return total, Found
-}
-
-// countEach asks for the number of records of each partition.
-func (s *Scan) countEach(partitions []int) (total int64, o Outcome) {
-	for _, p := range partitions {
-		n, o := s.countAway([]int{p}, nil)
-		if o != Found {
-			return 0, o
-		}
-		total += n
-	}
-	return total, Found
-}
-
-// countAway asks other nodes for the number of records from start on, in slices if there is a range.
-func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome) {
+// countAway asks other nodes for the number of records of a partition from start on, in slices.
+func (s *Scan) countAway(partition int, start []byte) (total int64, o Outcome) {
 	switch r := s.r; {
 	case r.reader.opts.Proxy == nil:
 		return 0, Unreadable
 	case s.ctx.Err() != nil:
 		return 0, GivenUp
 	}
-	q := &PageRequest{kind: pageCount, partitions: partitions, start: start, end: s.in.end, limit: firstSlice}
+	q := &PageRequest{kind: pageCount, partitions: []int{partition}, start: start, end: s.in.end, limit: firstSlice}
 	for {
 		a, peers, err := s.fetchCount(q)
 		switch {
-		case err != nil && s.lost[partitions[0]]:
+		case err != nil && s.lost[partition]:
 			return 0, Unreadable
-		case err != nil && len(partitions) > 1 && errors.Is(err, proxy.ErrAbsent):
-			return s.countHalves(partitions, start)
 		case err != nil:
 			return 0, s.r.fetchError(peers, err)
 		}
@@ -150,16 +111,6 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 		}
 		q.start, q.limit = a.next, min(2*q.limit, maxSlice)
 	}
-}
-
-// countHalves counts partitions by halves: each of the nodes that have refused to count all of them may hold some.
-func (s *Scan) countHalves(partitions []int, start []byte) (total int64, o Outcome) {
-	half := len(partitions) / 2
-	if total, o = s.countAway(partitions[:half], start); o != Found {
-		return 0, o
-	}
-	rest, o := s.countAway(partitions[half:], start)
-	return total + rest, o
 }
 
 // countAnswer is the answer to a PageRequest for a number: eight bytes, and the key to go on from if the range has more
@@ -173,11 +124,7 @@ func (s *Scan) fetchCount(q *PageRequest) (a countAnswer, peers []string, err er
 	if peers, err = s.holdersOf(q.partitions, nil); err != nil {
 		return a, nil, err
 	}
-	scale := 1 + len(q.partitions)/64 // for whole partitions, a node adds up numbers that it has
-	if !s.in.whole() || s.lost[q.partitions[0]] {
-		scale = 1 + int(q.limit/firstSlice)
-	}
-	pq := s.query(q, peers, scale)
+	pq := s.query(q, peers, 1+int(q.limit/firstSlice))
 	for {
 		b, peer, err := s.fetchBytes(pq, nil, 8+maxBound)
 		if err == nil {
@@ -208,32 +155,24 @@ func parseCount(b []byte, q *PageRequest) (a countAnswer, err error) {
 	return a, nil
 }
 
-var errCountRange = errors.New("a range is counted in one partition at a time")
-
-// countPage answers a request for a number of records. One with a range is for one partition.
+// countPage answers a request for the number of records of a partition.
 func (r *Read) countPage(ctx context.Context, in interval, p *PageRequest) ([]byte, Outcome) {
-	s := r.newScan(ctx, in, true, 0)
-	s.span = maxSpan
-	if !in.whole() && !r.reader.reserveScan(s, 2*maxSpan) {
-		return nil, Busy
-	}
-	if !in.whole() && len(p.partitions) > 1 {
-		r.reader.log.Error("counting for another node", "db", r.db.name, "error", errCountRange)
+	if len(p.partitions) != 1 {
 		return nil, NotLocal
 	}
-	var total int64
-	for _, n := range p.partitions {
-		b := r.handle.Block(n)
-		if b == nil {
-			return nil, NotLocal
-		}
-		if in.whole() {
-			total += b.Properties().Records
-			continue
-		}
-		return s.countSome(n, b, p.limit)
+	b := r.handle.Block(p.partitions[0])
+	if b == nil {
+		return nil, NotLocal
 	}
-	return binary.BigEndian.AppendUint64(nil, uint64(total)), Found
+	if in.whole() {
+		return binary.BigEndian.AppendUint64(nil, uint64(b.Properties().Records)), Found
+	}
+	s := r.newScan(ctx, in, true, 0)
+	s.span = maxSpan
+	if !r.reader.reserveScan(s, 2*maxSpan) {
+		return nil, Busy
+	}
+	return s.countSome(p.partitions[0], b, p.limit)
 }
 
 // countSome counts up to limit records of a block.

@@ -30,8 +30,6 @@ type Query struct {
 	// Content is the code of the content that another node requests (see content.Header). Empty is any content of Version. It is not used for
 	// a client's request.
 	Content []byte
-	// Path is the path of requests to other nodes: "/", the db, "/" and the key, escaped.
-	Path []byte
 	// Redis counts the request as one of the Redis protocol.
 	Redis bool
 	// Head requests the metadata without the value.
@@ -135,8 +133,12 @@ type Read struct {
 	scratch blocks.Scratch
 	pages   uint64 // pages read with scratch that were counted
 	asked   proxy.Query
+	path    []byte // of requests to other nodes
 	etag    [18]byte
 }
+
+// maxPath is the capacity in bytes that Read.path keeps.
+const maxPath = 4 << 10
 
 // Begin begins a request. It counts as invalid unless Do or CountAs changes that.
 func (r *Read) Begin(start time.Time) {
@@ -298,7 +300,8 @@ func (r *Read) goneIfReplaced(o Outcome) Outcome {
 // ask asks peers for the key in the acquired version.
 func (r *Read) ask(peers []string) Outcome {
 	q, fields := r.query, r.fields()
-	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: q.Path, Version: r.handle.Version(), Fields: fields, Trace: r.trace}
+	r.path = AppendEscaped(append(AppendEscaped(append(r.path[:0], '/'), q.DB), '/'), q.Key)
+	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Fields: fields, Trace: r.trace}
 	a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &r.asked)
 	if r.Timed {
 		r.Asking = time.Since(r.start) - r.Lookup
@@ -430,6 +433,9 @@ func (r *Read) Release() {
 	}
 	r.reader.reserved.Add(-r.held.Swap(0))
 	r.sending, r.sent = time.Time{}, 0
+	if cap(r.path) > maxPath {
+		r.path = nil
+	}
 }
 
 func (r *Read) logUnreadable(err error) {

@@ -72,7 +72,7 @@ const (
 	maxSpan    = 1 << 20
 )
 
-// Scan begins to read the records of a range in byte order, all of the same version. q.Key and q.Path are not used. After
+// Scan begins to read the records of a range in byte order, all of the same version. q.Key is not used. After
 // Found, Next moves to the first record. q.Head only acquires the version. The other outcomes are the reasons of Do, and
 // BadCursor, Expired, Behind and Busy. The slices of g must not change until Release. The scan ends with ctx.
 func (r *Read) Scan(ctx context.Context, q *Query, g *Range) (*Scan, Outcome) {

@@ -18,7 +18,10 @@ import (
 
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/shard"
+	"sequins/test/contents"
 	"sequins/version"
+	"sequins/version/gate"
 )
 
 // scanMesh is the other nodes of a cluster, in this process, for ordered reads.
@@ -356,5 +359,29 @@ func TestScanOfOtherNodes(t *testing.T) {
 	w.down["c:1"] = true
 	if got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, g); o != reads.Unreachable || len(got) > 0 {
 		t.Errorf("outcome %d after %d records", o, len(got))
+	}
+}
+
+// reporting is a following whose other node reports two partitions, and whose nodes do not answer.
+type reporting struct{ replicas }
+
+func (reporting) Reports() (map[string][]byte, bool) {
+	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Blocks: []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 30}}, {Partition: 2, Figures: gate.Figures{Records: 4}}}}
+	data, _ := r.Encode() // it is small
+	return map[string][]byte{"a:1": data, "b:1": []byte("x")}, true
+}
+
+// What is counted as a whole on other nodes is what they have reported.
+func TestCountByReports(t *testing.T) {
+	nobody := reporting{replicas{of: make([][]string, 3)}}
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 3, Partitioner: shard.String, Following: nobody}, [2]string{"k", "value"})
+	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: &scanMesh{t: t}, Logger: slog.New(slog.DiscardHandler)})
+	defer rd.Stop()
+	r := rd.NewRead()
+	if n, o := countOf(t, &r, &reads.Range{}); o != reads.Found || n != 35 {
+		t.Errorf("counted %d, outcome %d", n, o)
+	}
+	if _, o := countOf(t, &r, &reads.Range{Prefix: []byte("k")}); o != reads.Unreachable {
+		t.Errorf("a range: outcome %d", o)
 	}
 }

@@ -62,7 +62,7 @@ func (r *request) allowed() bool {
 }
 
 // isRead reports whether the request is for values of a db, not for its status.
-func (r *request) isRead() bool { return r.target.readsDB() || r.isBatch() }
+func (r *request) isRead() bool { return r.op != opPage }
 
 // readyDB returns the db of GET /readyz?db=NAME, empty for other requests.
 func readyDB(t *target) []byte {
@@ -86,16 +86,14 @@ func (r *request) unauthorised(presented bool) {
 		reason, message = reason+`, error="invalid_token"`, noToken
 	}
 	r.add("WWW-Authenticate", []byte(reason))
-	r.fail(http.StatusUnauthorized, message)
-	r.cache = noStore
+	r.failPage(http.StatusUnauthorized, message)
 }
 
 // forbidden refuses a request whose token is known but insufficient.
 func (r *request) forbidden(message string) {
 	r.countRefused()
 	r.add("WWW-Authenticate", []byte(challenge+`, error="insufficient_scope"`))
-	r.fail(http.StatusForbidden, message)
-	r.cache = noStore
+	r.failPage(http.StatusForbidden, message)
 }
 
 func (r *request) countRefused() {
@@ -110,5 +108,5 @@ func (r *request) countRefused() {
 // exists.
 func (s *Server) askForToken(w http.ResponseWriter, only string) {
 	page, err := statuspage.RenderLogin(only, time.Now())
-	s.render(w, http.StatusUnauthorized, page, err)
+	render(w, http.StatusUnauthorized, page, err)
 }

@@ -21,47 +21,36 @@ import (
 	"sequins/server/internal/negotiate"
 )
 
-// isBatch reports whether the request is for several keys of a db: POST /<db>, or GET /<db>?key=A&key=B.
-func (r *request) isBatch() bool {
-	reading := r.method == http.MethodGet || r.method == http.MethodHead
-	return r.target.route == routeDB && (r.method == http.MethodPost || reading && hasParameter(r.target.query, "key"))
-}
-
-// serveBatch looks up several keys and answers with their values, all of one version, or with the reason why it cannot.
-func (r *request) serveBatch(w *writer, req *http.Request) {
-	if !r.mayRead() {
-		r.respond(w, req)
-		return
-	}
-	var keys [][]byte
-	var err error
-	if coding := req.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		err = errEncoded
-	}
-	if err == nil {
-		keys, err = r.batchKeys(req)
-	}
+// serveBatch looks up several keys and answers with their values, all of one version, or prepares the reason why it cannot.
+func (r *request) serveBatch(w *writer, req *http.Request) (prepared bool) {
+	keys, err := r.batchKeys(req)
 	if err != nil {
-		r.fail(batchStatus(err), err.Error())
-		r.add("Retry-After", retryAfterIf(r.code))
-		r.respond(w, req)
-		return
+		code := http.StatusBadRequest
+		switch {
+		case errors.Is(err, batchkeys.ErrTooLarge):
+			code = http.StatusRequestEntityTooLarge
+		case errors.Is(err, errBusy):
+			code = http.StatusServiceUnavailable
+			r.add("Retry-After", retryAfter)
+		case errors.Is(err, errEncoded):
+			code = http.StatusUnsupportedMediaType
+			r.add("Accept-Encoding", []byte("identity"))
+		}
+		r.fail(code, err.Error())
+		return true
 	}
-	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
+	r.query = r.newQuery()
 	o := r.DoBatch(&r.query, keys)
+	if o == reads.Found {
+		r.sendBatch(w)
+		return false
+	}
+	r.prepare(o)
 	if o == reads.TooLarge {
-		r.prepare(o)
 		_, limit := r.s.reads.BatchLimits()
 		r.text = fmt.Sprintf("the values are larger than %d bytes ([batch] max_bytes)", limit)
-	} else if o != reads.Found {
-		r.prepare(o)
 	}
-	if o != reads.Found {
-		r.respond(w, req)
-		return
-	}
-	r.sendBatch(w)
+	return true
 }
 
 // Reasons why the keys of a batch are not accepted, besides batchkeys.ErrTooLarge.
@@ -72,29 +61,12 @@ var (
 	errEncoded = errors.New("the body of a request must not have a Content-Encoding")
 )
 
-// batchStatus returns the status for an error in the keys of a batch.
-func batchStatus(err error) int {
-	switch {
-	case errors.Is(err, batchkeys.ErrTooLarge):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, errBusy):
-		return http.StatusServiceUnavailable
-	case errors.Is(err, errEncoded):
-		return http.StatusUnsupportedMediaType
-	}
-	return http.StatusBadRequest
-}
-
-func retryAfterIf(code int) []byte {
-	if code == http.StatusServiceUnavailable {
-		return retryAfter
-	}
-	return nil
-}
-
 // batchKeys returns the keys of a request.
 func (r *request) batchKeys(req *http.Request) ([][]byte, error) {
 	maxKeys, maxBytes := r.s.reads.BatchLimits()
+	if coding := req.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, errEncoded
+	}
 	if req.Method != http.MethodPost {
 		return keyParameters(r.target.query, maxKeys)
 	}

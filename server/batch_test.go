@@ -187,7 +187,7 @@ func TestBadBatches(t *testing.T) {
 		{"/db", `{"key":["a"]}`, 400, `"key" instead of "keys"`},
 		{"/db", `{"keys":["a",]}`, 400, "key 1 is neither a string nor an integer"},
 		{"/db", `{"keys":["a" "b"]}`, 400, "no ']'"},
-		{"/db", `{"keys":["a"],"version":"v1"}`, 400, "no '}'"},
+		{"/db", `{"keys":["a"],"version":"v1"}`, 400, `unknown field "version"`},
 		{"/db", "{\"keys\":[\"\xff\"]}", 400, "a string that is not UTF-8"},
 		{"/db", "{\"keys\":[\"\n\"]}", 400, "a control character"},
 		{"/db", `{"keys":["\ud800"]}`, 400, "escape"},

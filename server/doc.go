@@ -11,7 +11,7 @@
 // http.Server: HEAD, conditions and ranges (http.ServeContent), explanations, pages, and unusual requests.
 // net/http itself answers requests that it cannot parse.
 //
-// Both front ends fill in a request (request.go), the pooled state of one request, and call serveKey:
+// Both front ends fill in a request (request.go), the pooled state of one request, and call:
 //
 //	request.fromNode   decides whether another node asks (access.go)
 //	request.allowed    checks the token, and whether it may read the db (access.go)

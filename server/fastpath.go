@@ -47,8 +47,8 @@ func (r *request) answer(malformed error) {
 	}()
 	if malformed != nil {
 		r.fail(http.StatusBadRequest, malformed.Error())
-	} else {
-		r.serveKey(nil)
+	} else if r.mayRead() {
+		r.prepare(r.read(nil))
 	}
 	r.send()
 }

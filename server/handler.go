@@ -67,9 +67,11 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	a := askedOf(req)
 	var err error
 	r.target, r.buf, err = parseTarget(a.uri, r.buf)
+	r.op = r.target.operation(req.Method)
 	r.arrived(a)
 	out.negotiate(req)
-	if r.closing || req.ContentLength != 0 && !r.isBatch() { // only batches have a body; others are not read
+	posted := err == nil && r.op == opBatch && req.Method == http.MethodPost
+	if r.closing || req.ContentLength != 0 && !posted { // only batches have a body; others are not read
 		w.Header().Set("Connection", "close")
 	}
 	switch {
@@ -79,9 +81,10 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		r.answerPreflight(out)
 		return
 	case r.isCheck(err):
-		r.answerCheck(out, req)
-		return
-	case req.Method != http.MethodGet && req.Method != http.MethodHead && !(err == nil && r.isBatch()):
+		if !r.answerCheck(out) {
+			return
+		}
+	case req.Method != http.MethodGet && req.Method != http.MethodHead && !posted:
 		r.refuseMethod(w)
 	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:
 		r.fail(http.StatusBadRequest, keyAtLeast+" and "+keyVersion+" must not be repeated")
@@ -93,34 +96,36 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
 	default:
-		if serve := r.handler(); serve != nil {
-			serve(r, out, req)
+		if !r.serve(out, req) {
 			return
 		}
-		r.serveKey(conditions(req.Header))
 	}
 	r.respond(out, req)
 }
 
-// handler returns the method that sends the answer itself; nil for the value of one key, which serveKey prepares.
-func (r *request) handler() func(*request, *writer, *http.Request) {
-	switch {
-	case r.isScan():
-		return (*request).serveScan
-	case r.isBatch():
-		return (*request).serveBatch
-	case r.target.asksPartitions():
-		return (*request).servePartitions
-	case r.target.asksBlocks():
-		return (*request).serveBlocks
-	case r.target.asksDiff():
-		return (*request).serveDiff
-	case r.target.route != routeKey:
-		return (*request).servePage
-	case explains(r.target.query):
-		return (*request).serveExplanation
+// serve answers the request, or prepares the answer and returns true.
+func (r *request) serve(w *writer, req *http.Request) (prepared bool) {
+	if r.op < opUnknown && !r.mayRead() {
+		return true
 	}
-	return nil
+	switch r.op {
+	case opGet:
+		r.prepare(r.read(conditions(req.Header)))
+		return true
+	case opExplain:
+		return r.serveExplanation(w)
+	case opScan:
+		return r.serveScan(w, req)
+	case opBatch:
+		return r.serveBatch(w, req)
+	case opPartitions:
+		return r.servePartitions(w)
+	case opBlocks:
+		return r.serveBlocks(w, req)
+	case opDiff:
+		return r.serveDiff(w, req)
+	}
+	return r.servePage(w)
 }
 
 // refuseMethod prepares the answer for methods that the target does not have.
@@ -255,18 +260,13 @@ func restrict(h http.Header, method string, length int64) {
 
 // serveExplanation answers with an explanation of how the key is looked up, and ignores conditions and
 // ranges. It is counted as a status page, because its duration is not typical for keys.
-func (r *request) serveExplanation(w *writer, req *http.Request) {
+func (r *request) serveExplanation(w *writer) (prepared bool) {
 	r.Record()
-	o, ok := r.read(nil)
-	if !ok {
-		r.respond(w, req)
-		return
-	}
+	o := r.read(nil)
 	e := r.Explain(o)
 	if e == nil { // no version was acquired
 		r.prepare(o)
-		r.respond(w, req)
-		return
+		return true
 	}
 	r.CountAs(r.s.opts.Metrics.Status)
 	w.Header().Set(keyVersion, e.Version)
@@ -274,7 +274,8 @@ func (r *request) serveExplanation(w *writer, req *http.Request) {
 	if o != reads.Found {
 		e.Status, e.Error = failures[o].code, failures[o].text
 	}
-	r.s.json(w, http.StatusOK, e)
+	sendJSON(w, http.StatusOK, e)
+	return false
 }
 
 // writer is the http.ResponseWriter of a request. It sends the status together with the first byte of the
@@ -396,10 +397,4 @@ func (w *writer) leave() {
 	if w.broken {
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// sendText answers with one line of text.
-func sendText(w http.ResponseWriter, code int, line string) {
-	w.Header().Set("Content-Type", plainText)
-	send(w, code, []byte(line+"\n"))
 }

@@ -17,16 +17,15 @@ import (
 )
 
 // servePage answers requests for anything but a key.
-func (r *request) servePage(w *writer, req *http.Request) {
+func (r *request) servePage(w *writer) (prepared bool) {
 	s, m := r.s, r.s.opts.Metrics
 	if !r.allowed() {
 		if r.text == needsToken && !r.target.route.isProbe() && r.target.route != routeAPI && r.prefersHTML() {
 			w.Header().Set("WWW-Authenticate", challenge)
 			s.askForToken(w, string(r.target.db))
-			return
+			return false
 		}
-		r.respond(w, req)
-		return
+		return true
 	}
 	if r.CountAs(m.Status); r.target.route.isProbe() {
 		r.CountAs(m.Health)
@@ -37,44 +36,34 @@ func (r *request) servePage(w *writer, req *http.Request) {
 	case routeLive: // the process responds
 		text(w, http.StatusOK, "ok")
 	case routeReady:
-		r.ready(w, req)
+		code, line := s.readiness(r.target.query, r.canViewPages())
+		if code != http.StatusOK {
+			r.failPage(code, line)
+			return true
+		}
+		text(w, code, line)
 	case routeRunbook:
 		page, err := statuspage.Runbook()
-		s.render(w, http.StatusOK, page, err)
+		render(w, http.StatusOK, page, err)
 	case routeAPI:
-		sendDescription(w)
+		w.Header().Set("Content-Type", apiMedia)
+		send(w, http.StatusOK, docs.OpenAPI)
 	case routeDB:
-		r.statusPage(w, req, pageKey{route: routeDB, db: string(r.target.db)})
+		return r.statusPage(w, pageKey{route: routeDB, db: string(r.target.db)})
 	default:
 		w.Header().Set("Link", "<"+apiPath+`>; rel="service-desc"; type="`+apiMedia+`"`)
-		r.statusPage(w, req, pageKey{route: routeNode})
+		return r.statusPage(w, pageKey{route: routeNode})
 	}
+	return false
 }
 
 // apiMedia is the media type of the description of the HTTP interface.
 const apiMedia = "application/yaml"
 
-// sendDescription answers with the description of the HTTP interface.
-func sendDescription(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", apiMedia)
-	send(w, http.StatusOK, docs.OpenAPI)
-}
-
-// failPage answers with an error that must not be cached.
-func (r *request) failPage(w *writer, req *http.Request, code int, line string) {
-	w.Header().Set("Cache-Control", "no-store")
+// failPage prepares an error that must not be cached.
+func (r *request) failPage(code int, line string) {
 	r.fail(code, line)
-	r.respond(w, req)
-}
-
-// ready answers GET /readyz, and /readyz?db=NAME for one db.
-func (r *request) ready(w *writer, req *http.Request) {
-	code, line := r.s.readiness(r.target.query, r.canViewPages())
-	if code != http.StatusOK {
-		r.failPage(w, req, code, line)
-		return
-	}
-	text(w, code, line)
+	r.cache = noStore
 }
 
 // isCheck reports whether the request is OPTIONS / or OPTIONS *, with which HAProxy checks a server if it is told nothing else. malformed is the error
@@ -84,15 +73,16 @@ func (r *request) isCheck(malformed error) bool {
 }
 
 // answerCheck answers as GET /readyz does for a client without a token. Without a body, as HAProxy sends HTTP/1.0 and reads the status only.
-func (r *request) answerCheck(w *writer, req *http.Request) {
+func (r *request) answerCheck(w *writer) (prepared bool) {
 	r.CountAs(r.s.opts.Metrics.Health)
 	w.Header().Set("Allow", r.methods())
-	w.Header().Set("Cache-Control", "no-store")
 	if code, line := r.s.readiness(nil, false); code != http.StatusOK {
-		r.failPage(w, req, code, line)
-		return
+		r.failPage(code, line)
+		return true
 	}
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
+	return false
 }
 
 // readiness returns the answer to a request of /readyz with a query. The reason names dbs, so clients that may not view pages
@@ -123,26 +113,32 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 			code = http.StatusOK
 		}
 		if !canView {
-			s.json(w, code, struct{}{})
+			sendJSON(w, code, struct{}{})
 			return
 		}
 		if st.ShardID != "" {
 			w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
 		}
-		s.json(w, code, dbs)
+		sendJSON(w, code, dbs)
 	}).send(w)
 }
 
 // statusPage answers GET /, GET /<db> and GET /<db>/ with the status of the node or of one db, as HTML or JSON.
-func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
+func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	s := r.s
 	if key.route == routeNode && string(r.target.proxy) == "settings" {
-		s.json(w, http.StatusOK, s.settings())
-		return
+		sendJSON(w, http.StatusOK, s.settings())
+		return false
 	}
 	if key.route == routeNode && string(r.target.proxy) == "serving" {
-		r.serving(w, req)
-		return
+		if s.opts.Serving == nil {
+			r.failPage(http.StatusNotImplemented, "this node does not report what it serves")
+			return true
+		}
+		r.code = http.StatusOK
+		w.Header().Set("Cache-Control", "no-store")
+		s.opts.Serving(w)
+		return false
 	}
 	key.html, key.peer = r.prefersHTML(), r.internal
 	r.vary |= varyAccept
@@ -154,33 +150,23 @@ func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 		switch {
 		case key.html:
 			page, err := statuspage.Render(st, key.db, time.Now())
-			s.render(w, http.StatusOK, page, err)
+			render(w, http.StatusOK, page, err)
 		case key.route == routeDB:
-			s.json(w, http.StatusOK, st.DBs[key.db])
+			sendJSON(w, http.StatusOK, st.DBs[key.db])
 		default:
-			s.json(w, http.StatusOK, st)
+			sendJSON(w, http.StatusOK, st)
 		}
 	})
 	if answer == nil {
-		r.failPage(w, req, http.StatusNotFound, "no such db")
-		return
+		r.failPage(http.StatusNotFound, "no such db")
+		return true
 	}
-	if name, found := r.target.strayParameter(); found {
-		r.failPage(w, req, http.StatusBadRequest, strayText(name))
-		return
+	if r.op == opUnknown {
+		r.failPage(http.StatusBadRequest, unknownText(r.target.unknownParameter()))
+		return true
 	}
 	answer.send(w)
-}
-
-// serving answers another node with what this one serves.
-func (r *request) serving(w *writer, req *http.Request) {
-	if r.s.opts.Serving == nil {
-		r.failPage(w, req, http.StatusNotImplemented, "this node does not report what it serves")
-		return
-	}
-	r.code = http.StatusOK
-	w.Header().Set("Cache-Control", "no-store")
-	r.s.opts.Serving(w)
+	return false
 }
 
 // prefersHTML reports whether the client prefers a page to JSON.
@@ -261,14 +247,13 @@ func (s *Server) complete(st *status.Status) {
 	st.Complete(ready, oneLine(reason))
 }
 
-func (s *Server) json(w http.ResponseWriter, code int, v any) {
+// sendJSON answers with an object that must not be cached.
+func sendJSON(w http.ResponseWriter, code int, v any) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
 	if err := e.Encode(v); err != nil {
-		s.limited.Error("rendering the status", "error", err)
-		text(w, http.StatusInternalServerError, "the status cannot be rendered")
-		return
+		panic(err) // a bug, see writer.leave
 	}
 	w.Header().Set("Content-Type", plainJSON)
 	w.Header().Set("Cache-Control", "no-store")
@@ -285,7 +270,8 @@ func send(w http.ResponseWriter, code int, body []byte) {
 // text answers with one line that must not be cached.
 func text(w http.ResponseWriter, code int, line string) {
 	w.Header().Set("Cache-Control", "no-store")
-	sendText(w, code, line)
+	w.Header().Set("Content-Type", plainText)
+	send(w, code, []byte(line+"\n"))
 }
 
 // oneLine joins the lines of a string.
@@ -303,11 +289,9 @@ func (s *Server) state() metrics.State {
 }
 
 // render answers with an HTML page.
-func (s *Server) render(w http.ResponseWriter, code int, page []byte, err error) {
+func render(w http.ResponseWriter, code int, page []byte, err error) {
 	if err != nil {
-		s.limited.Error("rendering the status page", "error", err)
-		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
-		return
+		panic(err) // a bug, see writer.leave
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

@@ -10,16 +10,6 @@ import (
 	"sequins/internal/nearest"
 )
 
-// hasParameter reports whether a query has a parameter, with any value.
-func hasParameter(query []byte, parameter string) bool {
-	for p := range http1.Parameters(query) { //nolint:errcheck // it is for who needs the value
-		if string(p.Name) == parameter {
-			return true
-		}
-	}
-	return false
-}
-
 // nameParameter returns the name that a parameter has as its value, empty if it has none. A '+' that was sent without escape is one of the name, as
 // names have no spaces.
 func nameParameter(query []byte, parameter string) (name []byte, err error) {
@@ -45,22 +35,18 @@ func nameParameter(query []byte, parameter string) (name []byte, err error) {
 // dbParameters are the names of the parameters of GET /<db> for clients.
 var dbParameters = []string{"key", "prefix", "start", "end", "limit", "after", "keys_only", "count", "partitions", "diff"}
 
-// strayParameter returns the name of the first parameter of a db's status page, which has none but proxy. Without it, a mistyped
-// parameter of a read would get the status.
-func (t *target) strayParameter() (name []byte, found bool) {
-	if t.route != routeDB || len(t.proxy) > 0 {
-		return nil, false
-	}
+// unknownParameter returns the name of the first parameter of opUnknown.
+func (t *target) unknownParameter() []byte {
 	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
-		if string(p.Name) != "proxy" {
-			return p.Name, true
+		if operationOf(p.Name, false) == opUnknown {
+			return p.Name
 		}
 	}
-	return nil, false
+	return nil
 }
 
-// strayText says what is wrong with a parameter that the status page of a db does not have.
-func strayText(name []byte) string {
+// unknownText says what is wrong with a parameter of opUnknown.
+func unknownText(name []byte) string {
 	switch string(name) {
 	case "list":
 		return "the parameter list goes with diff"

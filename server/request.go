@@ -21,6 +21,7 @@ type request struct {
 	method  string
 	asked   asked
 	target  target
+	op      operation
 	query   reads.Query
 	grant   *auth.Grant // the rights of the token; nil if there is no known token
 	logged  bool        // write a line to the request log
@@ -79,28 +80,22 @@ func (r *request) arrived(a asked) {
 	r.Trace(a.traceparent, a.tracestate, r.internal)
 }
 
-// serveKey looks the key up if the client may read it, and prepares the answer. conditions are the
-// conditional fields of the request, which are forwarded to peers.
-func (r *request) serveKey(conditions []proxy.Field) {
-	if o, ok := r.read(conditions); ok {
-		r.prepare(o)
-	}
-}
-
 // mayRead reports whether the client may read the db and the node is ready to. Otherwise it prepares the refusal.
 func (r *request) mayRead() bool {
 	return r.allowed() && !r.starting()
 }
 
-// read looks the key up if the client may read it. Otherwise it prepares the refusal.
-func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
-	if !r.mayRead() {
-		return o, false
-	}
-	t := &r.target
-	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
-	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
-	return r.Do(&r.query), true
+// newQuery returns the query for the db of the request.
+func (r *request) newQuery() reads.Query {
+	return reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
+}
+
+// read looks the key up. conditions are the conditional fields of the request, which are forwarded to peers.
+func (r *request) read(conditions []proxy.Field) reads.Outcome {
+	r.query = r.newQuery()
+	r.query.Key, r.query.Fields = r.target.key, conditions
+	r.query.Head = r.method == http.MethodHead || r.op == opExplain
+	return r.Do(&r.query)
 }
 
 // starting refuses reads before the node knows what it serves.
@@ -211,7 +206,7 @@ func (r *request) finish() time.Duration {
 // end releases everything that the request holds, and returns it to the pool.
 func (r *request) end() {
 	r.Release()
-	r.conn, r.grant, r.asked, r.target, r.query = nil, nil, asked{}, target{}, reads.Query{}
+	r.conn, r.grant, r.asked, r.target, r.op, r.query = nil, nil, asked{}, target{}, opGet, reads.Query{}
 	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
 	r.delivery, r.internal, r.json, r.cache, r.vary = nil, false, false, nil, 0
 	if cap(r.buf) > readAhead {

@@ -13,30 +13,22 @@ import (
 	"sequins/server/internal/negotiate"
 )
 
-// isScan reports whether the request is an ordered read.
-func (r *request) isScan() bool { return r.method != http.MethodPost && r.target.asksScan() }
-
 // serveScan answers an ordered read: the records of a range, or their number.
-func (r *request) serveScan(w *writer, req *http.Request) {
-	if !r.mayRead() {
-		r.respond(w, req)
-		return
-	}
+func (r *request) serveScan(w *writer, req *http.Request) (prepared bool) {
 	q, err := parseScan(&r.target)
 	if err != nil {
 		r.fail(http.StatusBadRequest, err.Error())
-		r.respond(w, req)
-		return
+		return true
 	}
-	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: r.method == http.MethodHead}
+	r.query = r.newQuery()
+	r.query.Head = r.method == http.MethodHead
 	switch {
 	case q.page != nil:
-		r.servePeer(w, req, q.page)
+		return r.servePeer(w, req, q.page)
 	case q.count:
-		r.serveCount(w, req, &q.Range)
-	default:
-		r.serveRange(w, req, &q.Range)
+		return r.serveCount(w, req, &q.Range)
 	}
+	return r.serveRange(w, req, &q.Range)
 }
 
 // scanTexts are the texts of outcomes that concern a range and not a key.
@@ -48,29 +40,28 @@ var scanTexts = map[reads.Outcome]string{
 	reads.Late:        "the nodes that have a partition of this range took too long",
 }
 
-// refuseScan answers with the reason why there are no records.
-func (r *request) refuseScan(w *writer, req *http.Request, o reads.Outcome) {
+// refuseScan prepares the reason why there are no records.
+func (r *request) refuseScan(o reads.Outcome) {
 	r.prepare(o)
 	if text, ok := scanTexts[o]; ok {
 		r.text = text
 	}
-	r.respond(w, req)
 }
 
 // serveCount answers with {"version": "...", "count": n}.
-func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) {
+func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) (prepared bool) {
 	w.coding = "" // it is small, and HEAD does not know its length
 	n, o := r.Count(req.Context(), &r.query, g)
 	if o != reads.Found {
-		r.refuseScan(w, req, o)
-		return
+		r.refuseScan(o)
+		return true
 	}
 	r.code = http.StatusOK
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
 	h.Set("Content-Type", plainJSON)
 	if r.query.Head {
-		return
+		return false
 	}
 	out := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(out)
@@ -79,20 +70,20 @@ func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) {
 	out.string(r.Version)
 	out.text(`,"count":` + strconv.FormatInt(n, 10) + "}\n")
 	out.finish()
+	return false
 }
 
 // servePeer answers another node's request for a part of an ordered read.
-func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) {
+func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) (prepared bool) {
 	if key, ok := p.Key(); ok {
 		r.query.Key = key
 		r.prepare(r.Do(&r.query))
-		r.respond(w, req)
-		return
+		return true
 	}
 	body, o := r.Page(req.Context(), &r.query, p)
 	if o != reads.Found {
-		r.refuseScan(w, req, o)
-		return
+		r.refuseScan(o)
+		return true
 	}
 	r.LetGo() // a node that does not read its page must not keep others from theirs
 	r.code = http.StatusOK
@@ -101,15 +92,16 @@ func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) 
 	h.Set("Content-Type", wire.Bytes)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // w records the error
+	return false
 }
 
 // serveRange sends the records of a range as they are read. An error after the first part has been sent breaks the answer
 // off; before, it has a status.
-func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
+func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) (prepared bool) {
 	s, o := r.Scan(req.Context(), &r.query, g)
 	if o != reads.Found {
-		r.refuseScan(w, req, o)
-		return
+		r.refuseScan(o)
+		return true
 	}
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
@@ -118,7 +110,7 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	h.Set("Content-Type", media)
 	r.code = http.StatusOK
 	if r.query.Head {
-		return
+		return false
 	}
 	out := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(out)
@@ -128,16 +120,18 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	} else {
 		out.scanLines(s)
 	}
-	if o := s.Outcome(); o != reads.Found && !r.sent {
-		clear(h)
-		r.refuseScan(w, req, o)
-		return
-	} else if o != reads.Found {
+	switch o := s.Outcome(); {
+	case o == reads.Found:
+		out.finish()
+	case r.sent:
 		s.Fail(o)
 		w.broken = true
-		return
+	default:
+		clear(h)
+		r.refuseScan(o)
+		return true
 	}
-	out.finish()
+	return false
 }
 
 // pace ends a scan whose client has gone, or delays the removal of its version. It returns false if the scan has ended.

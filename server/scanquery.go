@@ -41,20 +41,6 @@ var (
 	errEmptyCursor = errors.New("after is empty: leave it out to begin at the start of the range")
 )
 
-// asksScan reports whether a target is an ordered read: it has one of its parameters. The parameter proxy alone is of
-// other requests too.
-func (t *target) asksScan() bool {
-	if t.route != routeDB {
-		return false
-	}
-	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
-		if i := scanParameter(p.Name); i >= 0 && i != scanProxy {
-			return true
-		}
-	}
-	return false
-}
-
 // scanParameter returns the index of a name in scanParameters, or -1.
 func scanParameter(name []byte) int {
 	for i, known := range scanParameters {

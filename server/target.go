@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"errors"
+	"net/http"
 
 	"sequins/blocks"
 	"sequins/internal/http1"
@@ -148,11 +149,70 @@ func bareRoute(db []byte, trailingSlash bool) route {
 	return routeDB
 }
 
-// readsDB reports whether a target reads from a db, as opposed to pages and probes. A mistyped parameter is meant to read.
-func (t *target) readsDB() bool {
-	_, stray := t.strayParameter()
-	return t.route == routeKey || t.asksPartitions() || t.asksScan() || t.asksDiff() || t.asksBlocks() || stray
+// operation is what a request asks of its target. Of the parameters of a db, those of the lesser operation count.
+type operation uint8
+
+const (
+	opGet        operation = iota // the value of a key; also of malformed targets
+	opExplain                     // how a key is looked up
+	opScan                        // an ordered read: the records of a range, or their number
+	opBatch                       // several keys
+	opPartitions                  // the map from keys to nodes
+	opBlocks                      // a block, or what is here, for another node
+	opDiff                        // the differences between two versions
+	opUnknown                     // an unknown parameter: it was meant to read
+	opPage                        // a page, a probe or the status of a db
+)
+
+// operation returns the operation of a request with a method.
+func (t *target) operation(method string) operation {
+	switch {
+	case t.route == routeKey && explains(t.query):
+		return opExplain
+	case t.route == routeKey:
+		return opGet
+	case t.route != routeDB:
+		return opPage
+	case method == http.MethodPost:
+		return opBatch
+	}
+	least := opPage
+	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
+		least = min(least, operationOf(p.Name, len(t.proxy) > 0))
+	}
+	return least
+}
+
+// operationOf returns the operation of a parameter of a db, for a client or for another node. Without opUnknown, a mistyped
+// parameter of a read would get the status.
+func operationOf(parameter []byte, internal bool) operation {
+	switch string(parameter) {
+	case "proxy":
+		return opPage
+	case "key":
+		return opBatch
+	case "partitions":
+		return opPartitions
+	case "diff":
+		return opDiff
+	}
+	switch {
+	case scanParameter(parameter) >= 0:
+		return opScan
+	case internal && (string(parameter) == "blocks" || string(parameter) == "block"):
+		return opBlocks
+	case internal:
+		return opPage
+	}
+	return opUnknown
 }
 
 // explains reports whether a query has the parameter explain, with any value.
-func explains(query []byte) bool { return hasParameter(query, "explain") }
+func explains(query []byte) bool {
+	for p := range http1.Parameters(query) { //nolint:errcheck // it is for who needs the value
+		if string(p.Name) == "explain" {
+			return true
+		}
+	}
+	return false
+}

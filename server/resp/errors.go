@@ -12,7 +12,7 @@ var failures = [...]struct {
 	reads.NotHere:     {501, "ERR the database or the version is not here"},
 	reads.NotLocal:    {501, "ERR this key's partition is not here"},
 	reads.Unready:     {503, "LOADING no version of this database can be read on this node yet"},
-	reads.Behind:      {503, "TRYAGAIN this node does not serve the version of sequins-at-least yet"},
+	reads.Behind:      {503, "TRYAGAIN this node does not serve the version of the cursor yet"},
 	reads.Gone:        {410, "ERR the version cannot be read any more"},
 	reads.Expired:     {410, "ERR the version of the cursor cannot be read any more: begin again with cursor 0"},
 	reads.BadCursor:   {400, "ERR invalid cursor"},
@@ -35,7 +35,6 @@ func status(o reads.Outcome) int {
 
 // Errors of commands. Where Redis has the same one, the text is its own.
 const (
-	errWrite          = "READONLY You can't write against a read only replica."
 	errStarting       = "LOADING this node is starting"
 	errNoAuth         = "NOAUTH Authentication required."
 	errHelloNoAuth    = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"

@@ -45,7 +45,7 @@ func TestLateKeyInPipeline(t *testing.T) {
 	}
 	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, Logger: quiet})
 	defer peers.Close()
-	c := start(t, catalog{"db": set}, resp.Options{Proxied: true}, reads.Options{Proxy: peers, Logger: quiet}).dial(t)
+	c := start(t, catalog{"db": set}, resp.Options{}, reads.Options{Proxy: peers, Logger: quiet}).dial(t)
 	var commands strings.Builder
 	for i := range 100 {
 		commands.WriteString(command("GET", fmt.Sprintf("db/key-%d", i)))

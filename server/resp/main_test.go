@@ -235,13 +235,6 @@ func parseReply(r *bufio.Reader) (string, error) {
 			return "", fmt.Errorf("a value of %d bytes: %q, %w", n, b, err)
 		}
 		return string(b[:n]), nil
-	case '|':
-		attributes, err := parseReplies(r, 2*n)
-		if err != nil {
-			return "", err
-		}
-		s, err := parseReply(r)
-		return "|" + attributes + "|" + s, err
 	case '%':
 		return parseReplies(r, 2*n)
 	case '*', '~':

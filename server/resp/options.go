@@ -27,8 +27,6 @@ type Options struct {
 	Exists func(db []byte) bool
 	// Databases returns the names of all dbs; nil means that there are none. DBSIZE asks it.
 	Databases func() []string
-	// Proxied tells that keys are requested from other nodes.
-	Proxied bool
 	// Build is the version of the program, for INFO.
 	Build string
 	// Metrics counts failed authentication; it may be nil.

@@ -16,7 +16,6 @@ type reading struct {
 	keys    [][]byte
 	pending []pendingRead
 	query   reads.Query
-	path    []byte
 }
 
 // pendingRead is a command of a reading, with its part of the keys.
@@ -124,14 +123,13 @@ func (c *conn) batch(pending []pendingRead, keys [][]byte) reads.Outcome {
 			size += int64(len(v))
 		}
 	}
-	version, base := r.Version, pending[0].from
+	base := pending[0].from
 	r.LetGo() // the values are copies
 	r.Done(tracing.Answer{Status: status(o), Bytes: size})
 	if o != reads.Found {
 		return o
 	}
 	for _, p := range pending {
-		c.answeredBy(b.db, version)
 		c.render(p.cmd.answer, r.Values[p.from-base:p.to-base])
 	}
 	return reads.Found
@@ -139,24 +137,7 @@ func (c *conn) batch(pending []pendingRead, keys [][]byte) reads.Outcome {
 
 // ask sets the query of a read.
 func (c *conn) ask(db, key []byte) {
-	b := &c.round.reading
-	b.query = reads.Query{DB: db, Key: key, AtLeast: c.atLeast[string(db)], Redis: true}
-	if c.server.opts.Proxied && key != nil {
-		b.path = reads.AppendEscaped(append(reads.AppendEscaped(append(b.path[:0], '/'), db), '/'), key)
-		b.query.Path = b.path
-	}
-}
-
-// answeredBy sends the version of a db that the next answer is read from, if the client wants that.
-func (c *conn) answeredBy(db, version []byte) {
-	if !c.attributes || !c.w.resp3 {
-		return
-	}
-	c.w.header('|', 1)
-	c.w.text("sequins-versions")
-	c.w.pairs(1)
-	c.w.bulk(db)
-	c.w.bulk(version)
+	c.round.reading.query = reads.Query{DB: db, Key: key, Redis: true}
 }
 
 // render answers a read from the values of its keys.

@@ -161,10 +161,7 @@ func (c *conn) readPage(s *scanning, after []byte) reads.Outcome {
 	c.ask(s.db, nil)
 	scan, o := r.Scan(context.Background(), &b.query, &g)
 	if o == reads.Found {
-		version := r.Version
-		if o = s.collect(r, scan); o == reads.Found {
-			c.answeredBy(s.db, version)
-		}
+		o = s.collect(r, scan)
 	}
 	r.Done(tracing.Answer{Status: status(o), Bytes: s.size})
 	return o
@@ -242,8 +239,8 @@ func (c *conn) size(dbs ...string) {
 		r.Done(tracing.Answer{Status: status(o)})
 		if o != reads.Found {
 			text = failures[o].text
-		} else if total, counted = total+n, true; len(dbs) == 1 {
-			c.answeredBy(name, r.Version)
+		} else {
+			total, counted = total+n, true
 		}
 		r.Release()
 	}

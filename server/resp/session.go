@@ -9,16 +9,11 @@ import (
 
 // session is what a client has set on its connection, and what it may read.
 type session struct {
-	tokens     *auth.Tokens // nil allows everything
-	holder     *auth.Holder // nil before the client has authenticated
-	name       string
-	selected   []byte            // the db of keys; nil if keys name their own
-	atLeast    map[string][]byte // the version of a db that reads need, or a later one
-	attributes bool              // send the versions of answers as attributes
+	tokens   *auth.Tokens // nil allows everything
+	holder   *auth.Holder // nil before the client has authenticated
+	name     string
+	selected []byte // the db of keys; nil if keys name their own
 }
-
-// maxRequired is the number of dbs for which one connection may require a version.
-const maxRequired = 256
 
 // grant returns the rights of the client's token, nil without one that is known.
 func (s *session) grant() *auth.Grant {
@@ -73,29 +68,6 @@ func (s *session) check(names [][]byte, of []byte, most int) (db []byte, text st
 	return db, s.readable(db)
 }
 
-// require sets the version of a db that later reads need, from db/version; db/ ends that. It returns an error text, or "".
-func (s *session) require(value []byte) string {
-	db, version, ok := bytes.Cut(value, slash)
-	if !ok || len(db) == 0 || len(value) > 1024 {
-		return "ERR the value must be db/version, or db/ to end the requirement"
-	}
-	if text := s.readable(db); text != "" {
-		return text
-	}
-	if len(version) == 0 {
-		delete(s.atLeast, string(db))
-		return ""
-	}
-	if s.atLeast == nil {
-		s.atLeast = make(map[string][]byte)
-	}
-	if s.atLeast[string(db)] == nil && len(s.atLeast) >= maxRequired {
-		return "ERR this connection requires versions of too many databases"
-	}
-	s.atLeast[string(db)] = bytes.Clone(version)
-	return ""
-}
-
 // maxClientName is the length of the name that a client can set on its connection.
 const maxClientName = 256
 
@@ -111,23 +83,6 @@ func (s *session) setName(name []byte) string {
 	}
 	s.name = string(name)
 	return ""
-}
-
-// setAttribute sets an attribute of CLIENT SETINFO: one of sequins, or the name or the version of the client's library, which nothing
-// uses. It returns an error text, or "".
-func (s *session) setAttribute(name, value []byte) string {
-	switch {
-	case is(name, "LIB-NAME"), is(name, "LIB-VER"):
-		return ""
-	case is(name, "SEQUINS-AT-LEAST"):
-		return s.require(value)
-	case is(name, "SEQUINS-ATTRIBUTES") && (is(value, "ON") || is(value, "OFF")):
-		s.attributes = is(value, "ON")
-		return ""
-	case is(name, "SEQUINS-ATTRIBUTES"):
-		return errSyntax
-	}
-	return "ERR Unrecognized option '" + string(cutAtNUL(name, 128)) + "'"
 }
 
 // authenticate checks a token. user is the name of the token, "default", or empty. It returns an error text, or "".
@@ -253,8 +208,10 @@ func (c *conn) client(args [][]byte) {
 		c.w.integer(c.id)
 	case sub == "setname":
 		c.w.reply(c.setName(args[2]))
+	case sub == "setinfo" && (is(args[2], "LIB-NAME") || is(args[2], "LIB-VER")): // nothing uses them
+		c.w.simple("OK")
 	case sub == "setinfo":
-		c.w.reply(c.setAttribute(args[2], args[3]))
+		c.w.fail("ERR Unrecognized option '" + string(cutAtNUL(args[2], 128)) + "'")
 	case c.name == "":
 		c.w.null()
 	default:

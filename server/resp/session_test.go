@@ -6,12 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/reads"
 	"sequins/server/auth"
 	"sequins/server/resp"
-	"sequins/shard"
-	"sequins/test/contents"
-	"sequins/version"
 )
 
 // The commands of a connection, in RESP2 and RESP3.
@@ -44,6 +40,7 @@ func TestConnectionCommands(t *testing.T) {
 		{"AUTH x", "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"},
 		{"AUTH default x", "OK"},
 		{"AUTH a b c", "-ERR syntax error"},
+		{"CLIENT SETINFO", "-ERR wrong number of arguments for 'client|setinfo' command"},
 		{"COMMAND DOCS", "-ERR unknown subcommand 'DOCS'. Try COMMAND HELP."},
 		{"COMMAND FOO", "-ERR unknown subcommand 'FOO'. Try COMMAND HELP."},
 	} {
@@ -51,67 +48,12 @@ func TestConnectionCommands(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.in, got, test.want)
 		}
 	}
-	if info := c.do("INFO"); !strings.Contains(info, "\r\nsequins_version:test\r\n") || !strings.Contains(info, "loading:0\r\n") || !strings.Contains(info, "connected_clients:1\r\n") {
-		t.Errorf("INFO: %s", info)
-	}
-	if all := c.do("COMMAND"); !strings.HasPrefix(all, "[[auth -2 [fast loading no_auth] 0 0 0 [] [] [] []] ") || !strings.Contains(all, "[mget -2 [readonly fast] 1 -1 1 [] [] [] []]") {
+	if all := c.do("COMMAND"); !strings.HasPrefix(all, "[[auth -2 [loading no_auth] 0 0 0 [] [] [] []] ") || !strings.Contains(all, "[mget -2 [readonly] 1 -1 1 [] [] [] []]") ||
+		!strings.Contains(all, "[hlen 2 [readonly] 1 1 1 [] [] [] []]") {
 		t.Errorf("COMMAND: %s", all)
 	}
-}
-
-// upgraded is a set in which v2 has replaced v1, which can still be read.
-func upgraded(t *testing.T) *version.Set {
-	set := version.NewSet("db")
-	for _, name := range []string{"v1", "v2"} {
-		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		if err := v.Put(0, blockOf(t, 0, 1, map[string]string{"k": name})); err != nil {
-			t.Fatal(err)
-		}
-		set.Prepare(v)
-		if err := set.Activate(contents.In(name)); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { closeVersion(t, set, name) })
-	}
-	set.Retire(contents.In("v1"))
-	return set
-}
-
-// A client can require versions, and learns which one has answered.
-func TestSessions(t *testing.T) {
-	s := start(t, catalog{"db": upgraded(t), "names": setOf(t, "names", "w7", records())}, resp.Options{}, reads.Options{})
-	c := s.dial(t)
-	behind := "-TRYAGAIN this node does not serve the version of sequins-at-least yet"
-	for _, test := range []struct{ in, want string }{
-		{"GET db/k", "v2"},
-		{"CLIENT SETINFO sequins-at-least db/v2", "OK"},
-		{"GET db/k", "v2"},
-		{"MGET db/k db/x", "[v2 nil]"},
-		{"CLIENT SETINFO sequins-at-least db/v3", "OK"},
-		{"GET db/k", behind},
-		{"GET db/x", behind},
-		{"MGET db/k db/x", behind},
-		{"EXISTS db/k", behind},
-		{"GET names/key-1", "value-1"},
-		{"CLIENT SETINFO sequins-at-least db/", "OK"},
-		{"GET db/k", "v2"},
-		{"CLIENT SETINFO sequins-at-least db", "-ERR the value must be db/version, or db/ to end the requirement"},
-		{"CLIENT SETINFO sequins-attributes maybe", "-ERR syntax error"},
-		{"CLIENT SETINFO sequins-attributes on", "OK"},
-		{"GET db/k", "v2"}, // RESP2 has no attributes
-		{"HELLO 3", ""},
-		{"GET db/k", "|[sequins-versions [db v2]]|v2"},
-		{"GET db/x", "|[sequins-versions [db v2]]|nil"},
-		{"MGET db/k db/k", "|[sequins-versions [db v2]]|[v2 v2]"},
-		{"EXISTS names/key-1", "|[sequins-versions [names w7]]|1"},
-		{"GET names/large", "|[sequins-versions [names w7]]|" + large},
-		{"GET nodb/x", "-ERR no such database"},
-		{"CLIENT SETINFO sequins-attributes off", "OK"},
-		{"GET db/k", "v2"},
-	} {
-		if got := c.do(strings.Split(test.in, " ")...); got != test.want && test.in != "HELLO 3" {
-			t.Errorf("%s: %.100q, want %.100q", test.in, got, test.want)
-		}
+	if info := c.do("INFO"); !strings.Contains(info, "\r\nsequins_version:test\r\n") || !strings.Contains(info, "loading:0\r\n") || !strings.Contains(info, "connected_clients:1\r\n") {
+		t.Errorf("INFO: %s", info)
 	}
 }
 
@@ -137,7 +79,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "COMMAND", "INFO", "CLIENT ID", "SET a b", "TTL names/a", "ECHO x"} {
+	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "INFO", "CLIENT ID", "TTL names/a", "ECHO x"} {
 		check(in, noAuth)
 	}
 	check("FOO", "-ERR unknown command 'FOO', with args beginning with: ")
@@ -150,7 +92,7 @@ func TestTokens(t *testing.T) {
 	check("AUTH abcdefghijklmnopqrstuvwx", "OK")
 	check("GET names/key-1", "value-1")
 	for _, db := range []string{"other", "nodb"} {
-		for _, in := range []string{"GET DB/x", "MGET DB/x DB/y", "HGET DB x", "HMGET DB x y", "SELECT DB", "TYPE DB/x", "EXISTS DB/x", "CLIENT SETINFO sequins-at-least DB/v"} {
+		for _, in := range []string{"GET DB/x", "MGET DB/x DB/y", "HGET DB x", "HMGET DB x y", "SELECT DB", "TYPE DB/x", "EXISTS DB/x"} {
 			check(strings.ReplaceAll(in, "DB", db), noPerm)
 		}
 	}

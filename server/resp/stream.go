@@ -19,16 +19,13 @@ func (c *conn) respond(a answer, o reads.Outcome) {
 	case o > reads.Absent:
 		c.w.fail(failures[o].text)
 	case o == reads.Absent:
-		c.answeredBy(c.round.reading.db, r.Version)
 		c.render(a, noValue)
 	case a != aValue:
-		c.answeredBy(c.round.reading.db, r.Version)
 		c.w.presence(a, true, int(r.Length))
 	case r.Bytes == nil && r.Length > 0:
 		c.stream()
 		return
 	default:
-		c.answeredBy(c.round.reading.db, r.Version)
 		c.w.bulk(r.Bytes)
 		size = int64(len(r.Bytes))
 		r.LetGo()
@@ -59,7 +56,6 @@ func (c *conn) stream() {
 		}
 		return
 	}
-	c.answeredBy(c.round.reading.db, r.Version)
 	c.w.header('$', r.Length)
 	c.flush()
 	sent := int64(0)

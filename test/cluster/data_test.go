@@ -68,6 +68,12 @@ func (d dataset) value(key, version string) (string, bool) {
 	return version + d.tag + "/" + key + valueEnd + strings.Repeat("x", d.pad), true
 }
 
+// versionOf returns the version that a value tells.
+func (d dataset) versionOf(value string) string {
+	version, _, _ := strings.Cut(value, "/")
+	return strings.TrimSuffix(version, d.tag)
+}
+
 // sorted are the keys of a version in byte order.
 func (d dataset) sorted(version string) []string {
 	var keys []string

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,27 +37,14 @@ func (r *recording) askRedis(m *member, number int) {
 			some[i].Node, some[i].Client, some[i].Session = m.name, number, session
 		}
 		r.pipeline(c, some)
-		reads = append(reads, some...)
+		for _, read := range some {
+			if read.Code != 200 && read.Code != 404 || read.Version != "" { // an answer of nulls is of an unknown version
+				reads = append(reads, read)
+			}
+		}
 		wait(some[0], 3*slowPace)
 	}
 	r.Add(reads)
-}
-
-// roamRedis sends one command to any of the members, over a connection of its own that requires the newest version seen.
-func (o *roamer) roamRedis() {
-	defer func() { o.r.Add(o.reads) }()
-	newest := ""
-	for !o.r.stop.Load() {
-		m := o.members[rand.IntN(len(o.members))]
-		c := &redisClient{addr: net.JoinHostPort(m.host.ip, redisPort), atLeast: newest}
-		some := []checker.Read{o.r.c.data.anyRedis()}
-		some[0].Node, some[0].Client, some[0].Session, some[0].AtLeast = m.name, o.number, fmt.Sprintf("%s roamer %d", redisSession, o.number), newest
-		o.r.pipeline(c, some)
-		c.close()
-		o.reads = append(o.reads, some...)
-		newest = max(newest, some[0].Version)
-		wait(some[0], slowPace)
-	}
 }
 
 // anyRedis asks for a key or several at random.
@@ -84,7 +72,7 @@ func (r *recording) pipeline(c *redisClient, reads []checker.Read) {
 			read.Err = err.Error()
 			continue
 		}
-		replies[i].complete(read)
+		replies[i].complete(read, r.c.data)
 	}
 }
 
@@ -108,14 +96,12 @@ func redisCommand(read checker.Read) []string {
 
 // A redisReply is a value of RESP3, or an error.
 type redisReply struct {
-	version string // from the attribute
-	err     string
-	value   any // nil, string, int64 or []any
+	err   string
+	value any // nil, string, int64 or []any
 }
 
-// complete fills in what a read has got.
-func (a redisReply) complete(read *checker.Read) {
-	read.Version = a.version
+// complete fills in what a read has got. Its version is that of the first value.
+func (a redisReply) complete(read *checker.Read, d dataset) {
 	if a.err != "" {
 		read.Code, read.Body = redisStatus(a.err), a.err
 		return
@@ -127,12 +113,13 @@ func (a redisReply) complete(read *checker.Read) {
 		for _, v := range values {
 			if text, ok := v.(string); ok {
 				read.Values = append(read.Values, &text)
+				read.Version = cmp.Or(read.Version, d.versionOf(text))
 			} else {
 				read.Values = append(read.Values, nil)
 			}
 		}
 	case read.Op == checker.Get && isText:
-		read.Body = text
+		read.Body, read.Version = text, d.versionOf(text)
 	case read.Op == checker.Get && a.value == nil:
 		read.Code = 404
 	default:
@@ -154,10 +141,9 @@ func redisStatus(text string) int {
 
 // A redisClient sends commands over one connection, and dials again if that is closed.
 type redisClient struct {
-	addr    string
-	atLeast string // the version required of the db; "" for none
-	conn    net.Conn
-	r       *bufio.Reader
+	addr string
+	conn net.Conn
+	r    *bufio.Reader
 }
 
 func (c *redisClient) close() {
@@ -191,12 +177,8 @@ func (c *redisClient) once(commands [][]string) (replies []redisReply, err error
 			return nil, err
 		}
 		c.r = bufio.NewReader(c.conn)
-		hello := [][]string{{"HELLO", "3"}, {"CLIENT", "SETINFO", "SEQUINS-ATTRIBUTES", "ON"}}
-		if c.atLeast != "" {
-			hello = append(hello, []string{"CLIENT", "SETINFO", "SEQUINS-AT-LEAST", db + "/" + c.atLeast})
-		}
-		greetings = len(hello)
-		commands = append(hello, commands...)
+		greetings = 1
+		commands = append([][]string{{"HELLO", "3"}}, commands...)
 	}
 	if err := c.send(commands); err != nil {
 		return nil, err
@@ -230,39 +212,18 @@ func (c *redisClient) send(commands [][]string) error {
 	return err
 }
 
-// reply reads one reply with its attribute.
+// reply reads one reply.
 func (c *redisClient) reply() (a redisReply, err error) {
-	for {
-		kind, value, err := c.value()
-		switch {
-		case err != nil:
-			return a, err
-		case kind == '|':
-			a.version = versionIn(value)
-			continue
-		case kind == '-':
-			a.err, _ = value.(string)
-			return a, nil
-		}
+	kind, value, err := c.value()
+	if kind == '-' {
+		a.err, _ = value.(string)
+	} else {
 		a.value = value
-		return a, nil
 	}
+	return a, err
 }
 
-// versionIn returns the version of the db in the attribute sequins-versions.
-func versionIn(attributes any) string {
-	pairs, _ := attributes.([]any)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		versions, _ := pairs[i+1].([]any)
-		if pairs[i] == "sequins-versions" && len(versions) == 2 && versions[0] == db {
-			version, _ := versions[1].(string)
-			return version
-		}
-	}
-	return ""
-}
-
-// value reads a value: a map or an attribute is an array of keys and values.
+// value reads a value: a map is an array of keys and values.
 func (c *redisClient) value() (kind byte, value any, err error) {
 	line, err := c.r.ReadString('\n')
 	if err != nil {
@@ -288,7 +249,7 @@ func (c *redisClient) value() (kind byte, value any, err error) {
 		b := make([]byte, n+2)
 		_, err := io.ReadFull(c.r, b)
 		return kind, string(b[:n]), err
-	case kind == '%', kind == '|':
+	case kind == '%':
 		n *= 2
 	case kind != '*':
 		return 0, nil, fmt.Errorf("a reply of kind %q", kind)

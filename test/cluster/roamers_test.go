@@ -29,7 +29,6 @@ func (r *recording) roam(n int) {
 		r.wg.Go(func() { r.newRoamer(2 * i).session() })
 		r.wg.Go(func() { r.newRoamer(2*i + 1).pinned(50) })
 		r.wg.Go(func() { r.newRoamer(50 + i).ranges(0) })
-		r.wg.Go(func() { r.newRoamer(70 + i).roamRedis() })
 	}
 }
 

@@ -123,7 +123,7 @@ func randomCommand(rnd *rand.Rand, keys []string) []string {
 	case 19:
 		return []string{"CLIENT", []string{"GETNAME", "FOO", "SETNAME"}[rnd.IntN(3)]}
 	}
-	return []string{[]string{"SET", "HSET", "DEL", "INCR", "MGET", "HMGET"}[rnd.IntN(6)]} // too few arguments
+	return []string{[]string{"STRLEN", "HGET", "HLEN", "EXISTS", "MGET", "HMGET"}[rnd.IntN(6)]} // too few arguments
 }
 
 // Random commands, in pipelines of random length and in segments of random size, have the answers of redis-server.

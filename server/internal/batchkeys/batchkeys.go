@@ -67,7 +67,7 @@ func ParseJSON(b []byte, limit int) (keys [][]byte, err error) {
 		}
 		p.want(']')
 	}
-	p.want('}')
+	p.end()
 	if p.space(); p.err == nil && p.i < len(p.b) {
 		p.fail("something follows it")
 	}
@@ -117,9 +117,19 @@ func (p *jsonParser) want(c byte) {
 func (p *jsonParser) member(name string) {
 	p.want('{')
 	if got := p.string(); p.err == nil && string(got) != name {
-		p.fail(fmt.Sprintf("%.40q instead of %q", got, name))
+		p.fail(fmt.Sprintf("the field %.40q instead of %q", got, name))
 	}
 	p.want(':')
+}
+
+// end skips the end of an object, which has no other members.
+func (p *jsonParser) end() {
+	if p.accept(',') {
+		if name := p.string(); p.err == nil {
+			p.fail(fmt.Sprintf("the unknown field %.40q", name))
+		}
+	}
+	p.want('}')
 }
 
 // key parses the key at an index: a string, an object with the key in base64, or an integer.
@@ -144,7 +154,7 @@ func (p *jsonParser) key(index int) []byte {
 		p.fail("malformed base64")
 		return nil
 	}
-	p.want('}')
+	p.end()
 	return text[:n:n]
 }
 

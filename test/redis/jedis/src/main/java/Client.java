@@ -45,7 +45,7 @@ public class Client {
       try {
         r.set("words/x", "y");
       } catch (JedisDataException e) {
-        if (e.getMessage().startsWith("READONLY")) System.out.println("write refused");
+        if (e.getMessage().startsWith("ERR unknown command")) System.out.println("write refused");
       }
       System.out.println("ping " + (r.ping().equals("PONG") ? "True" : "False"));
     }
