@@ -21,7 +21,7 @@ GO       ?= go
 TAGS     := -tags integration
 FUZZTIME ?= 5s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
-SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2
+SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
 # What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.

@@ -2,73 +2,161 @@ package sequencefile
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
 	"io"
+
+	"sequins/internal/inflate"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 )
 
-// streamDecoder is a decoder for zlib (RFC 1950) and gzip (RFC 1952). Several streams one after the other (gzip:
+var (
+	errDeflateHeader   = errors.New("deflate: bad header")
+	errDeflateChecksum = errors.New("deflate: bad checksum")
+)
+
+// deflateDecoder is a decoder for zlib (RFC 1950) and gzip (RFC 1952). Several streams one after the other (gzip:
 // members) count as one, as in Hadoop.
-type streamDecoder struct {
-	src    bytes.Reader
-	stream io.Reader // nil before the first stream
-	open   bool      // within a stream
-	// start makes stream read a stream from src.
-	start func(d *streamDecoder) error
+type deflateDecoder struct {
+	src     []byte // from the beginning of the current stream on
+	z       inflate.Decoder
+	open    bool // within a stream
+	framing framing
+	sum     uint32 // checksum of what has come out of this stream
+	size    uint32 // of that, modulo 2³²
 }
 
-func newZlibDecoder() decoder { return &streamDecoder{start: startZlib} }
-func newGzipDecoder() decoder { return &streamDecoder{start: startGzip} }
-
-func startZlib(d *streamDecoder) (err error) {
-	if known, ok := d.stream.(zlib.Resetter); ok {
-		return known.Reset(&d.src, nil)
-	}
-	d.stream, err = zlib.NewReader(&d.src)
-	return err
+// framing is what zlib and gzip put around a deflate stream.
+type framing struct {
+	// header returns what follows the header at the beginning of src.
+	header func(src []byte) ([]byte, error)
+	// begin and update are the checksum.
+	begin  uint32
+	update func(sum uint32, b []byte) uint32
+	// trailer checks the trailer at the beginning of src, and returns what follows it.
+	trailer func(src []byte, sum, size uint32) ([]byte, error)
 }
 
-func startGzip(d *streamDecoder) (err error) {
-	known, ok := d.stream.(*gzip.Reader)
-	if !ok {
-		known = new(gzip.Reader)
-		d.stream = known
-	}
-	return known.Reset(&d.src)
+func newZlibDecoder() decoder {
+	return &deflateDecoder{framing: framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}}
 }
 
-func (d *streamDecoder) Reset(src []byte) {
-	d.src.Reset(src)
-	d.open = false
+func newGzipDecoder() decoder {
+	return &deflateDecoder{framing: framing{gzipHeader, 0, updateCRC, gzipTrailer}}
 }
 
-// leastRoom is the least room for what is decompressed at a time.
-const leastRoom = 4 << 10
+func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
 
-func (d *streamDecoder) More(dst []byte) ([]byte, error) {
+func (d *deflateDecoder) Reset(src []byte) {
+	d.src, d.open = src, false
+	d.z.Reset(nil)
+}
+
+func (d *deflateDecoder) More(dst []byte) ([]byte, error) {
 	for {
 		if !d.open {
-			if d.src.Len() == 0 {
+			if len(d.src) == 0 {
 				return dst, io.EOF
 			}
-			if err := d.start(d); err != nil {
-				return dst, noEOF(err)
+			data, err := d.framing.header(d.src)
+			if err != nil {
+				return dst, err
 			}
-			d.open = true
+			d.z.Reset(data)
+			d.sum, d.size, d.open = d.framing.begin, 0, true
 		}
-		dst = grow(dst, leastRoom)
-		n, err := d.stream.Read(dst[len(dst):cap(dst)])
-		switch dst = dst[:len(dst)+n]; {
-		case err == io.EOF:
-			d.open = false
-		case err != nil:
-			return dst, noEOF(err)
+		piece, err := d.z.Next()
+		if err == nil {
+			d.sum = d.framing.update(d.sum, piece)
+			d.size += uint32(len(piece))
+			return append(grow(dst, len(piece)), piece...), nil
 		}
-		if n > 0 {
-			return dst, nil
+		if err != io.EOF {
+			return dst, err
+		}
+		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum, d.size); err != nil {
+			return dst, err
+		}
+		d.open = false
+	}
+}
+
+// zlibHeader: method and window size, flags; together a multiple of 31.
+func zlibHeader(src []byte) ([]byte, error) {
+	if len(src) < 2 {
+		return nil, errTruncated
+	}
+	const deflate, maxWindow, dictionary = 8, 7, 1 << 5
+	if src[0]&15 != deflate || src[0]>>4 > maxWindow || src[1]&dictionary != 0 || binary.BigEndian.Uint16(src)%31 != 0 {
+		return nil, errDeflateHeader
+	}
+	return src[2:], nil
+}
+
+// zlibTrailer: Adler-32.
+func zlibTrailer(src []byte, sum, _ uint32) ([]byte, error) {
+	if len(src) < 4 {
+		return nil, errTruncated
+	}
+	if binary.BigEndian.Uint32(src) != sum {
+		return nil, errDeflateChecksum
+	}
+	return src[4:], nil
+}
+
+// gzipHeader: magic, method, flags, time, two ignored bytes; then optional fields by flags.
+func gzipHeader(src []byte) ([]byte, error) {
+	const size = 10
+	if len(src) < size {
+		return nil, errTruncated
+	}
+	if src[0] != 0x1f || src[1] != 0x8b || src[2] != 8 {
+		return nil, errDeflateHeader
+	}
+	const text, checksum, extra, name, comment = 1, 2, 4, 8, 16
+	flags, rest := src[3], src[size:]
+	if flags&^(text|checksum|extra|name|comment) != 0 {
+		return nil, errDeflateHeader
+	}
+	if flags&extra != 0 {
+		if len(rest) < 2 || len(rest)-2 < int(binary.LittleEndian.Uint16(rest)) {
+			return nil, errTruncated
+		}
+		rest = rest[2+int(binary.LittleEndian.Uint16(rest)):]
+	}
+	for _, flag := range []byte{name, comment} {
+		if flags&flag != 0 {
+			i := bytes.IndexByte(rest, 0)
+			if i < 0 {
+				return nil, errTruncated
+			}
+			rest = rest[i+1:]
 		}
 	}
+	if flags&checksum != 0 {
+		if len(rest) < 2 {
+			return nil, errTruncated
+		}
+		if uint16(crc32.ChecksumIEEE(src[:len(src)-len(rest)])) != binary.LittleEndian.Uint16(rest) {
+			return nil, errDeflateChecksum
+		}
+		rest = rest[2:]
+	}
+	return rest, nil
+}
+
+// gzipTrailer: CRC-32 and size.
+func gzipTrailer(src []byte, sum, size uint32) ([]byte, error) {
+	if len(src) < 8 {
+		return nil, errTruncated
+	}
+	if binary.LittleEndian.Uint32(src) != sum || binary.LittleEndian.Uint32(src[4:]) != size {
+		return nil, errDeflateChecksum
+	}
+	return src[8:], nil
 }
 
 // streamEncoder is an encoder for zlib, gzip and bzip2.

@@ -2,10 +2,8 @@ package sequencefile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"testing"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 )
 
 // TestGzipHeaders reads members with everything that may stand in a header, and cut at every byte.
@@ -31,11 +29,11 @@ func TestGzipHeaders(t *testing.T) {
 	if got, err := decodeAll(d, append([]byte(header+"\x1d\x26"), body...)); string(got) != "hello" || err != nil {
 		t.Errorf("with a checksum of the header: %q, error %v", got, err)
 	}
-	if got, err := decodeAll(d, append([]byte(header+"\x1d\x27"), body...)); err != gzip.ErrHeader {
+	if got, err := decodeAll(d, append([]byte(header+"\x1d\x27"), body...)); err != errDeflateChecksum {
 		t.Errorf("with a bad checksum of the header: %q, error %v", got, err)
 	}
 	for _, bad := range []string{"\x1e\x8b\x08\x00", "\x1f\x8c\x08\x00", "\x1f\x8b\x07\x00", "\x1f\x8b\x08\x20", "\x1f\x8b\x08\x80"} {
-		if got, err := decodeAll(d, append([]byte(bad+"\x00\x00\x00\x00\x00\x00"), body...)); err != gzip.ErrHeader {
+		if got, err := decodeAll(d, append([]byte(bad+"\x00\x00\x00\x00\x00\x00"), body...)); err != errDeflateHeader {
 			t.Errorf("header %x: %q, error %v", bad, got, err)
 		}
 	}
@@ -44,8 +42,8 @@ func TestGzipHeaders(t *testing.T) {
 func TestZlibHeaders(t *testing.T) {
 	body := encodeAll(t, DefaultCodec, []byte("hello"))[2:]
 	for header, want := range map[string]error{
-		"\x78\x9c": nil, "\x08\x1d": nil, "\x78\x9d": zlib.ErrHeader, "\x77\x85": zlib.ErrHeader,
-		"\x88\x1c": zlib.ErrHeader, "\x78\x20": zlib.ErrDictionary, // which asks for a dictionary
+		"\x78\x9c": nil, "\x08\x1d": nil, "\x78\x9d": errDeflateHeader, "\x77\x85": errDeflateHeader,
+		"\x88\x1c": errDeflateHeader, "\x78\x20": errDeflateHeader, // which asks for a dictionary
 	} {
 		if got, err := decodeAll(newZlibDecoder(), append([]byte(header), body...)); err != want {
 			t.Errorf("%x: %q, error %v, want %v", header, got, err, want)
