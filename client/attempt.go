@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/internal/wire"
 )
 
@@ -62,7 +63,7 @@ func (c *Client) try(ctx context.Context, a *attempt) (*reply, error) {
 		a.began()
 	}
 	got := &reply{status: resp.status, media: resp.header.Get("Content-Type"), retryAfter: retryAfter(resp.header)}
-	if v := resp.header.Get(wire.Version); validName(v) {
+	if v := resp.header.Get(wire.Version); names.Valid(v) {
 		got.version = v
 	}
 	if got.status != http.StatusOK {

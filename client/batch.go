@@ -34,20 +34,17 @@ func decodeBatch(b []byte, n int, limit int64) ([][]byte, error) {
 	}
 	values := make([][]byte, n)
 	for i := range values {
-		if len(b) < wire.LengthSize {
-			return nil, errBatch
-		}
-		size := binary.BigEndian.Uint32(b)
-		b = b[wire.LengthSize:]
-		switch {
-		case size == wire.Absent:
+		if len(b) >= wire.LengthSize && binary.BigEndian.Uint32(b) == wire.Absent {
+			b = b[wire.LengthSize:]
 			continue
-		case int64(size) > limit:
-			return nil, fmt.Errorf("%w: a value of %d bytes, and the client's limit is %d", ErrTooLarge, size, limit)
-		case uint64(size) > uint64(len(b)):
+		}
+		var ok bool
+		if values[i], b, ok = wire.CutFrame(b); !ok {
 			return nil, errBatch
 		}
-		values[i], b = b[:size:size], b[size:]
+		if size := len(values[i]); int64(size) > limit {
+			return nil, fmt.Errorf("%w: a value of %d bytes, and the client's limit is %d", ErrTooLarge, size, limit)
+		}
 	}
 	if len(b) > 0 {
 		return nil, errBatch

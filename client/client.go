@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/internal/wire"
 )
 
@@ -204,7 +205,7 @@ func checkKey(key []byte) error {
 
 // database returns the state of a db.
 func (c *Client) database(name string) (*database, error) {
-	if !validName(name) {
+	if !names.Valid(name) {
 		return nil, fmt.Errorf("%w: %.100q is no name of a database", ErrInvalid, name)
 	}
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"sequins/internal/http1"
 	"sequins/internal/wire"
 )
 
@@ -189,18 +190,11 @@ func newTransport(secure *tls.Config, patience time.Duration, conns int) *http.T
 
 // appendEscaped appends bytes with all but unreserved characters escaped.
 func appendEscaped(to, data []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	for _, c := range data {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
-			to = append(to, c)
-		case c == '.' && len(data) > 2: // "." and ".." alone are segments that proxies remove
-			to = append(to, c)
-		default:
-			to = append(to, '%', hex[c>>4], hex[c&15])
-		}
+	keep := "-_~."
+	if len(data) <= 2 { // "." and ".." alone are segments that proxies remove
+		keep = "-_~"
 	}
-	return to
+	return http1.AppendEscaped(to, data, keep)
 }
 
 // pathOf returns the path of a key of a db whose name is escaped.

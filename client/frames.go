@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net/url"
@@ -181,12 +180,11 @@ func (f *frames) next() (length uint32, ok bool) {
 	if f.err != nil {
 		return 0, false
 	}
-	var b [wire.LengthSize]byte
-	if _, err := io.ReadFull(f.in, b[:]); err != nil {
+	length, err := wire.ReadLength(f.in)
+	if err != nil {
 		f.err = f.from.ended(err)
-		return 0, false
 	}
-	return binary.BigEndian.Uint32(b[:]), true
+	return length, err == nil
 }
 
 // skip passes over what is left of the value.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/observe/status"
 )
 
@@ -126,7 +127,7 @@ func (c *Node) Diff(ctx context.Context, db, before, after string, list bool) (i
 	if list {
 		path += "&list"
 	}
-	a, err := c.get(ctx, db, request{url: path, accept: "application/x-ndjson", patient: true})
+	a, err := c.get(ctx, db, request{url: path, accept: wire.Lines, patient: true})
 	if err != nil {
 		return nil, err
 	}

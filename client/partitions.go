@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
+	"sequins/internal/names"
+	"sequins/internal/wire"
 	"sequins/shard"
 )
 
@@ -15,20 +16,6 @@ const (
 	maxNodes    = 4096
 	maxReplicas = 64
 )
-
-// self stands for the address that was asked, in the answer of a node that does not know its address.
-const self = "self"
-
-// answeredMap is the answer to GET /<db>?partitions.
-type answeredMap struct {
-	DB          string   `json:"db"`
-	Version     string   `json:"version"`
-	Partitioner string   `json:"partitioner"`
-	Partitions  int      `json:"partitions"`
-	Scheme      string   `json:"scheme"`
-	Nodes       []string `json:"nodes"`
-	Replicas    [][]int  `json:"replicas"`
-}
 
 // partitions is the map from keys to nodes for one version of a db. It does not change.
 type partitions struct {
@@ -40,8 +27,8 @@ type partitions struct {
 
 // parseMap parses the answer of the node at asked, and rejects it unless it is consistent, is about db, and its nodes
 // speak the client's scheme.
-func parseMap(body []byte, db, scheme, asked string) (*answeredMap, shard.Partitioner, error) {
-	var a answeredMap
+func parseMap(body []byte, db, scheme, asked string) (*wire.Partitions, shard.Partitioner, error) {
+	var a wire.Partitions
 	if err := json.Unmarshal(body, &a); err != nil {
 		return nil, 0, fmt.Errorf("the map of partitions cannot be read: %w", err)
 	}
@@ -50,20 +37,20 @@ func parseMap(body []byte, db, scheme, asked string) (*answeredMap, shard.Partit
 		return nil, 0, err
 	}
 	switch {
-	case a.DB != db || !validName(a.Version):
+	case a.DB != db || !names.Valid(a.Version):
 		return nil, 0, errors.New("the map of partitions is of another database or without a version")
 	case a.Scheme != scheme:
 		return nil, 0, fmt.Errorf("the nodes of the map of partitions use %q and this client %s", a.Scheme, scheme)
 	case a.Partitions < 0 || a.Partitions > shard.MaxPartitions || len(a.Replicas) != a.Partitions || len(a.Nodes) > maxNodes:
 		return nil, 0, fmt.Errorf("the map of partitions has %d partitions of %d, on %d nodes", len(a.Replicas), a.Partitions, len(a.Nodes))
 	}
-	return &a, p, a.checkNodes(asked)
+	return &a, p, checkNodes(&a, asked)
 }
 
-// checkNodes checks the addresses and the indexes, and replaces self.
-func (a *answeredMap) checkNodes(asked string) error {
+// checkNodes checks the addresses and the indexes, and replaces wire.Self.
+func checkNodes(a *wire.Partitions, asked string) error {
 	for i, addr := range a.Nodes {
-		if addr == self {
+		if addr == wire.Self {
 			a.Nodes[i] = asked
 		} else if !validAddr(addr) {
 			return fmt.Errorf("the map of partitions has a node %.300q, which is no address", addr)
@@ -125,21 +112,4 @@ func mostFirst(order, values []int, n int) []int {
 		order[i], order[best] = order[best], order[i]
 	}
 	return order[:n]
-}
-
-// validName reports whether s is a valid name of a database or a version: letters, digits and
-// ._-=+,@: beginning with a letter or digit.
-func validName(s string) bool {
-	if s == "" || len(s) > 255 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && strings.IndexByte("._-=+,@:", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+
+	"sequins/internal/names"
 )
 
 // A Session reads monotonically: a read that begins after another one has returned never has a value from an older
@@ -39,7 +41,7 @@ func (c *Client) ResumeSession(exported string) (*Session, error) {
 	s := c.Session()
 	for db, versions := range values {
 		for _, version := range versions {
-			if !validName(db) || !validName(version) {
+			if !names.Valid(db) || !names.Valid(version) {
 				return nil, fmt.Errorf("%w: a session with %.100q of %.100q", ErrInvalid, version, db)
 			}
 			s.advance(db, version)

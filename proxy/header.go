@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"sequins/internal/content"
 	"sequins/internal/http1"
 	"sequins/internal/wire"
 )
@@ -15,7 +14,7 @@ import (
 // slices are valid until the answer's body is read or closed.
 type Header struct {
 	Version      []byte // X-Sequins-Version
-	Content      []byte // content.Header: the content that the peer has answered from
+	Content      []byte // wire.Content: the content that the peer has answered from
 	ContentType  []byte
 	ETag         []byte
 	LastModified []byte
@@ -134,7 +133,7 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 	case len(wire.Version):
 		keep = h.named(name, wire.Version, &h.Version)
 		if keep == nil {
-			keep = h.named(name, content.Header, &h.Content)
+			keep = h.named(name, wire.Content, &h.Content)
 		}
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
 			if *chunked || !bytes.EqualFold(value, []byte("chunked")) {

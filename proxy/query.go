@@ -106,8 +106,8 @@ func (q *Query) appendTo(b []byte) []byte {
 	b = append(b, q.method()...)
 	b = append(b, ' ')
 	b = append(b, q.Path...)
-	b = append(b, "?proxy="...)
-	b = appendEscaped(b, q.Version)
+	b = append(b, "?proxy="...) // with '+' escaped, as it can be read as a space
+	b = http1.AppendEscaped(b, q.Version, "._-=,@:")
 	if len(q.Params) > 0 {
 		b = append(append(b, '&'), q.Params...)
 	}
@@ -121,21 +121,6 @@ func (q *Query) appendTo(b []byte) []byte {
 		b = append(b, ": "...)
 		b = append(b, f.Value...)
 		b = append(b, "\r\n"...)
-	}
-	return b
-}
-
-// appendEscaped percent-escapes all characters but those of names of versions. '+' is escaped too, as it can be read as
-// a space.
-func appendEscaped(b []byte, s string) []byte {
-	const hex = "0123456789ABCDEF"
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == '=', c == ',', c == '@', c == ':':
-			b = append(b, c)
-		default:
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
 	}
 	return b
 }

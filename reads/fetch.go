@@ -1,7 +1,6 @@
 package reads
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -154,8 +153,7 @@ func (b *batch) request(g *replicaGroup) (body []byte, n int) {
 	for _, p := range g.parts {
 		n += len(p.order)
 		for _, o := range p.order {
-			key := b.keys[uint32(o)]
-			body = append(binary.BigEndian.AppendUint32(body, uint32(len(key))), key...)
+			body = wire.AppendFrame(body, b.keys[uint32(o)])
 		}
 	}
 	return body, n
@@ -205,16 +203,12 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 // receiveLength reads the length of the next value, or wire.Absent. left is what is left of the answer, in bytes, and is reduced
 // by the length and the value.
 func receiveLength(a *proxy.Answer, left *int64) (int64, error) {
-	var head [wire.LengthSize]byte
 	if *left -= wire.LengthSize; *left < 0 {
 		return 0, fmt.Errorf("%w: it ends early", errBatch)
 	}
-	if _, err := io.ReadFull(a.Body, head[:]); err != nil {
-		return 0, err
-	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n == wire.Absent {
-		return wire.Absent, nil
+	n, err := wire.ReadLength(a.Body)
+	if err != nil || n == wire.Absent {
+		return int64(n), err
 	}
 	if *left -= int64(n); *left < 0 || n > blocks.MaxValue {
 		return 0, fmt.Errorf("%w: a value of %d bytes", errBatch, n)

@@ -55,14 +55,14 @@ func (s *Scan) appendPage(b []byte, p *PageRequest) []byte {
 
 func (s *Scan) appendRecord(b []byte) []byte {
 	key := s.current.Key
-	b = append(binary.BigEndian.AppendUint32(b, uint32(len(key))), key...)
+	b = wire.AppendFrame(b, key)
 	switch {
 	case s.keys:
 		return b
 	case s.item.large:
 		return binary.BigEndian.AppendUint32(b, uint32(s.item.length)|largeBit)
 	}
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(s.item.small))), s.item.small...)
+	return wire.AppendFrame(b, s.item.small)
 }
 
 // parsePage checks a page: its form, and that its keys ascend, are in the range that was asked for and in the partitions.
@@ -108,29 +108,21 @@ func (a page) finish(b, end []byte) (page, error) {
 // checkRecord checks the lengths of the first record of b, and returns its key and what follows it.
 func checkRecord(b []byte, keysOnly bool) (key, rest []byte, err error) {
 	errLength := fmt.Errorf("%w: it ends in a record, or a record is too long", errPage)
-	if len(b) < wire.LengthSize {
+	key, b, ok := wire.CutFrame(b)
+	if !ok || len(key) > maxBound-1 {
 		return nil, nil, errLength
 	}
-	n := binary.BigEndian.Uint32(b)
-	if b = b[wire.LengthSize:]; n > maxBound-1 || int(n) > len(b) {
-		return nil, nil, errLength
-	}
-	if key, b = b[:n:n], b[n:]; keysOnly {
+	if keysOnly {
 		return key, b, nil
 	}
-	if len(b) < wire.LengthSize {
-		return nil, nil, errLength
-	}
-	n = binary.BigEndian.Uint32(b)
-	b = b[wire.LengthSize:]
-	if n&largeBit != 0 {
-		if n&^largeBit <= maxSmallValue {
-			return nil, nil, errLength
+	if len(b) >= wire.LengthSize {
+		if n := binary.BigEndian.Uint32(b); n&largeBit != 0 && n&^largeBit > maxSmallValue {
+			return key, b[wire.LengthSize:], nil
 		}
-		return key, b, nil
 	}
-	if n > maxSmallValue || int(n) > len(b) {
+	value, b, ok := wire.CutFrame(b)
+	if !ok || len(value) > maxSmallValue {
 		return nil, nil, errLength
 	}
-	return key, b[n:], nil
+	return key, b, nil
 }

@@ -27,7 +27,7 @@ type Query struct {
 	// Exact is the only version that is read: the current one, or one that it has replaced and that can still be
 	// read. Otherwise the read ends with Gone. It may be empty, and is not used if Version is set.
 	Exact []byte
-	// Content is the code of the content that another node requests (see content.Header). Empty is any content of Version. It is not used for
+	// Content is the code of the content that another node requests (see wire.Content). Empty is any content of Version. It is not used for
 	// a client's request.
 	Content []byte
 	// Redis counts the request as one of the Redis protocol.
@@ -352,10 +352,10 @@ func (r *Read) fields() []proxy.Field {
 	add(wire.Secret, r.reader.secret)
 	to = append(to, r.query.Fields...)
 	if r.trace == nil {
-		add("Traceparent", r.traceparent)
-		add("Tracestate", r.tracestate)
+		add(wire.Traceparent, r.traceparent)
+		add(wire.Tracestate, r.tracestate)
 	}
-	add(content.Header, r.labels.content)
+	add(wire.Content, r.labels.content)
 	return to
 }
 

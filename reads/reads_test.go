@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/tracing"
 	"sequins/proxy"
@@ -102,7 +102,7 @@ func answers(status int, value string) proxyFunc {
 // askedContent returns the code of the content that a node is asked for.
 func askedContent(q *proxy.Query) []byte {
 	for _, f := range q.Fields {
-		if f.Name == content.Header {
+		if f.Name == wire.Content {
 			return f.Value
 		}
 	}

@@ -147,17 +147,15 @@ func (p *pager) next() bool {
 
 // cutScanned splits the first record off a page that has been checked.
 func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
-	n := binary.BigEndian.Uint32(b)
-	key, b = b[wire.LengthSize:wire.LengthSize+n:wire.LengthSize+n], b[wire.LengthSize+n:]
+	key, b, _ = wire.CutFrame(b)
 	if keysOnly {
 		return key, v, b
 	}
-	n = binary.BigEndian.Uint32(b)
-	b = b[wire.LengthSize:]
-	if n&largeBit != 0 {
-		return key, scanned{length: int64(n &^ largeBit), large: true}, b
+	if n := binary.BigEndian.Uint32(b); n&largeBit != 0 {
+		return key, scanned{length: int64(n &^ largeBit), large: true}, b[wire.LengthSize:]
 	}
-	return key, scanned{small: b[:n:n], length: int64(n)}, b[n:]
+	small, b, _ := wire.CutFrame(b)
+	return key, scanned{small: small, length: int64(len(small))}, b
 }
 
 // fetchTries is how often a page is requested in the middle of a scan: a client that has read for minutes should not begin

@@ -1,6 +1,6 @@
 package reads
 
-const hexDigits = "0123456789ABCDEF"
+import "sequins/internal/http1"
 
 // maxShown is the number of bytes of a key that are shown.
 const maxShown = 1 << 10
@@ -16,18 +16,7 @@ func AppendTarget(b, db, key []byte) []byte {
 }
 
 // AppendEscaped appends s and percent-escapes all bytes except letters, digits and -._~/:@
-func AppendEscaped(b, s []byte) []byte {
-	for _, c := range s {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			c == '-', c == '.', c == '_', c == '~', c == '/', c == ':', c == '@':
-			b = append(b, c)
-		default:
-			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return b
-}
+func AppendEscaped(b, s []byte) []byte { return http1.AppendEscaped(b, s, "-._~/:@") }
 
 // appendTag appends the ETag of a value with the given hash.
 func appendTag(b []byte, hash uint64) []byte {

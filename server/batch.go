@@ -138,9 +138,6 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// linesMedia is a media type of several values, besides JSON and wire.Bytes.
-const linesMedia = "application/x-ndjson"
-
 func isBinary(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(media), wire.Bytes)
@@ -151,16 +148,16 @@ func isBinary(contentType string) bool {
 func (r *request) sendBatch(w *writer) {
 	r.LetGo()
 	h := w.Header()
-	h.Set(keyVersion, string(r.Version))
+	h.Set(wire.Version, string(r.Version))
 	if r.query.Version != nil && len(r.Content) > 0 {
-		h.Set(keyContent, string(r.Content))
+		h.Set(wire.Content, string(r.Content))
 	}
 	r.vary |= varyAccept
 	b := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(b)
 	b.reset(w)
 	r.code = http.StatusOK
-	switch media := negotiate.Media(string(r.asked.accept), plainJSON, wire.Bytes, linesMedia); {
+	switch media := negotiate.Media(string(r.asked.accept), wire.JSON, wire.Bytes, wire.Lines); {
 	case media == wire.Bytes || r.query.Version != nil:
 		h.Set("Content-Type", wire.Bytes)
 		size := int64(len(r.Values)) * wire.LengthSize
@@ -169,11 +166,11 @@ func (r *request) sendBatch(w *writer) {
 		}
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		b.binary(r.Values)
-	case media == linesMedia:
-		h.Set("Content-Type", linesMedia)
+	case media == wire.Lines:
+		h.Set("Content-Type", wire.Lines)
 		b.lines(r.Version, r.Values)
 	default:
-		h.Set("Content-Type", plainJSON)
+		h.Set("Content-Type", wire.JSON)
 		b.json(r.Version, r.Values)
 	}
 	b.finish()
@@ -315,22 +312,6 @@ func (b *batchBuffer) escaped(s []byte) {
 
 // appendEscapedJSON appends the inside of a JSON string. b must have room for 6 times the length of s, and 8 bytes more.
 func appendEscapedJSON(b, s []byte) []byte {
-	for len(s) >= 32 { // most need no escape
-		w0, w1, w2, w3 := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:]), binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
-		if mayNeedEscape(w0)|mayNeedEscape(w1)|mayNeedEscape(w2)|mayNeedEscape(w3) != 0 {
-			b, s = appendEscapedWords(b, s[:32]), s[32:]
-			continue
-		}
-		n := len(b)
-		b = b[:n+32]
-		copy(b[n:], s[:32])
-		s = s[32:]
-	}
-	return appendEscapedWords(b, s)
-}
-
-// appendEscapedWords is appendEscapedJSON for what may need escapes.
-func appendEscapedWords(b, s []byte) []byte {
 	for len(s) >= 8 { // copies 8 bytes at a time, of which those before the first that needs an escape count
 		w, n := binary.LittleEndian.Uint64(s), len(b)
 		binary.LittleEndian.PutUint64(b[n:n+8], w)
@@ -357,12 +338,6 @@ func needEscape(w uint64) uint64 {
 	const each = 0x0101010101010101
 	quote, backslash := w^('"'*each), w^('\\'*each)
 	return ((w-' '*each)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & (0x80 * each)
-}
-
-// mayNeedEscape returns 0 only if no byte of w needs an escape. It is the cheaper of both.
-func mayNeedEscape(w uint64) uint64 {
-	const each = 0x0101010101010101
-	return ((w - ' '*each) | ((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each)) &^ w & (0x80 * each)
 }
 
 func appendEscape(b []byte, c byte) []byte {

@@ -223,7 +223,7 @@ func TestBadBatches(t *testing.T) {
 			t.Errorf("POST %s %.60q: %d %q, want %d %q", test.target, test.body, got.status, got.body, test.status, test.text)
 		}
 	}
-	for body, want := range map[string]string{"\x00\x00\x00\x02a": "ends in key 0, of 2 bytes", "\xff\xff\xff\xffa": "ends in key 0", "\x00\x00\x00\x01a\x00": "ends in the length of key 1"} {
+	for body, want := range map[string]string{"\x00\x00\x00\x02a": "ends in key 0 or its length", "\xff\xff\xff\xffa": "ends in key 0", "\x00\x00\x00\x01a\x00": "ends in key 1 or its length"} {
 		if got := s.postBody(t, "/db", body, "Content-Type: application/octet-stream; x=y"); got.status != 400 || !strings.Contains(got.body, want) {
 			t.Errorf("%q: %d %q", body, got.status, got.body)
 		}

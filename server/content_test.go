@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/version"
@@ -43,11 +44,11 @@ func TestPeerOfAnotherContent(t *testing.T) {
 			if got.status != status {
 				t.Errorf("%s, %s: %+v", header, general, got)
 			}
-			if code := got.header.Get(content.Header); status == 200 && code != ours.Code() {
+			if code := got.header.Get(wire.Content); status == 200 && code != ours.Code() {
 				t.Errorf("%s, %s: the answer is from %q", header, general, code)
 			}
 		}
-		if got := s.get(t, "/db/k", header); got.status != 200 || got.body != "value" || got.header.Get(content.Header) != "" {
+		if got := s.get(t, "/db/k", header); got.status != 200 || got.body != "value" || got.header.Get(wire.Content) != "" {
 			t.Errorf("%s: a client gets %+v", header, got)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 )
 
 // Delivery are the settings of how answers are delivered to clients, which SetDelivery changes in a running server. The zero
@@ -112,7 +113,7 @@ const (
 var varyFields, sharedLines = func() (fields, lines [16]string) {
 	for i := range fields {
 		var names []string
-		for bit, name := range []string{"Accept", "Accept-Encoding", "Origin", keyAtLeast + ", " + keyVersion} {
+		for bit, name := range []string{"Accept", "Accept-Encoding", "Origin", wire.AtLeast + ", " + wire.Version} {
 			if i&(1<<bit) != 0 {
 				names = append(names, name)
 			}

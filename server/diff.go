@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"sequins/internal/wire"
 	"sequins/server/internal/negotiate"
 )
 
@@ -15,7 +16,7 @@ func (r *request) serveDiff(w *writer, req *http.Request) (prepared bool) {
 	r.code = http.StatusOK
 	w.Header().Set("Cache-Control", "no-store")
 	r.vary |= varyAccept
-	lines := negotiate.Media(string(r.asked.accept), plainJSON, linesMedia) == linesMedia
+	lines := negotiate.Media(string(r.asked.accept), wire.JSON, wire.Lines) == wire.Lines
 	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), lines)
 	if code == http.StatusOK {
 		return false

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server/internal/encoders"
@@ -86,8 +87,8 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		}
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !posted:
 		r.refuseMethod(w)
-	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:
-		r.fail(http.StatusBadRequest, keyAtLeast+" and "+keyVersion+" must not be repeated")
+	case len(req.Header[wire.AtLeast]) > 1 || len(req.Header[wire.Version]) > 1:
+		r.fail(http.StatusBadRequest, wire.AtLeast+" and "+wire.Version+" must not be repeated")
 	case errors.Is(err, errKeyTooLong):
 		r.fail(http.StatusRequestURITooLong, err.Error())
 	case err != nil:
@@ -149,12 +150,12 @@ func askedOf(req *http.Request) asked {
 	return asked{
 		uri:           []byte(req.RequestURI),
 		authorization: []byte(req.Header.Get("Authorization")),
-		traceparent:   field(keyTraceparent),
-		tracestate:    []byte(strings.Join(req.Header[keyTracestate], ",")),
-		content:       []byte(req.Header.Get(keyContent)),
-		secret:        []byte(req.Header.Get(keySecret)),
-		atLeast:       []byte(req.Header.Get(keyAtLeast)),
-		exact:         []byte(req.Header.Get(keyVersion)),
+		traceparent:   field(wire.Traceparent),
+		tracestate:    []byte(strings.Join(req.Header[wire.Tracestate], ",")),
+		content:       []byte(req.Header.Get(wire.Content)),
+		secret:        []byte(req.Header.Get(wire.Secret)),
+		atLeast:       []byte(req.Header.Get(wire.AtLeast)),
+		exact:         []byte(req.Header.Get(wire.Version)),
 		accept:        []byte(strings.Join(req.Header["Accept"], ",")),
 		origin:        []byte(req.Header.Get("Origin")),
 	}
@@ -269,7 +270,7 @@ func (r *request) serveExplanation(w *writer) (prepared bool) {
 		return true
 	}
 	r.CountAs(r.s.opts.Metrics.Status)
-	w.Header().Set(keyVersion, e.Version)
+	w.Header().Set(wire.Version, e.Version)
 	e.Status = http.StatusOK
 	if o != reads.Found {
 		e.Status, e.Error = failures[o].code, failures[o].text

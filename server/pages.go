@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/docs"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/server/internal/negotiate"
@@ -117,7 +118,7 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 			return
 		}
 		if st.ShardID != "" {
-			w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
+			w.Header().Set(wire.ShardID, st.ShardID)
 		}
 		sendJSON(w, code, dbs)
 	}).send(w)
@@ -171,7 +172,7 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 
 // prefersHTML reports whether the client prefers a page to JSON.
 func (r *request) prefersHTML() bool {
-	return negotiate.Media(string(r.asked.accept), plainJSON, "text/html") == "text/html"
+	return negotiate.Media(string(r.asked.accept), wire.JSON, "text/html") == "text/html"
 }
 
 // snapshot returns the status to answer from: that of the cluster, or of this node alone on a single node and for requests
@@ -255,7 +256,7 @@ func sendJSON(w http.ResponseWriter, code int, v any) {
 	if err := e.Encode(v); err != nil {
 		panic(err) // a bug, see writer.leave
 	}
-	w.Header().Set("Content-Type", plainJSON)
+	w.Header().Set("Content-Type", wire.JSON)
 	w.Header().Set("Cache-Control", "no-store")
 	send(w, code, b.Bytes())
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"sequins/internal/wire"
 	"sequins/reads"
 )
 
@@ -21,7 +22,7 @@ func (r *request) servePartitions(w *writer) (prepared bool) {
 	if r.conn != nil && r.conn.IsTLS() {
 		m.Scheme = "https"
 	}
-	w.Header().Set(keyVersion, m.Version)
+	w.Header().Set(wire.Version, m.Version)
 	sendJSON(w, http.StatusOK, m)
 	return false
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/wire"
 	"sequins/test/contents"
 	"sequins/version"
 )
@@ -41,14 +42,14 @@ func TestPartitions(t *testing.T) {
 	}
 	for _, test := range tests {
 		a := test.s.get(t, test.target)
-		if a.status != test.status || a.body != test.body || a.header.Get(keyVersion) != test.version || a.header.Get("Cache-Control") != "no-store" {
+		if a.status != test.status || a.body != test.body || a.header.Get(wire.Version) != test.version || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v %s", test.target, a.status, a.header, a.body)
 		}
 		if retry := a.header.Get("Retry-After"); (retry != "") != (test.status == 503) {
 			t.Errorf("%s: %d, Retry-After %q", test.target, test.status, retry)
 		}
 	}
-	for header, want := range map[string]int{keyAtLeast + ": v1": 200, keyAtLeast + ": v2": 503, keyVersion + ": v1": 200, keyVersion + ": v2": 412} {
+	for header, want := range map[string]int{wire.AtLeast + ": v1": 200, wire.AtLeast + ": v2": 503, wire.Version + ": v1": 200, wire.Version + ": v2": 412} {
 		if a := alone.get(t, "/db?partitions", header); a.status != want {
 			t.Errorf("%s: %d %s", header, a.status, a.body)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"sequins/internal/http1"
+	"sequins/internal/wire"
 )
 
 // asked holds the header fields of a request that are used, independent of the front end.
@@ -12,10 +13,10 @@ type asked struct {
 	authorization []byte
 	traceparent   []byte
 	tracestate    []byte
-	content       []byte // keyContent
+	content       []byte // wire.Content
 	secret        []byte // wire.Secret
-	atLeast       []byte // keyAtLeast
-	exact         []byte // keyVersion
+	atLeast       []byte // wire.AtLeast
+	exact         []byte // wire.Version
 	accept        []byte
 	encoding      []byte // Accept-Encoding
 	origin        []byte
@@ -106,12 +107,12 @@ func (p *plainParser) field(name, value []byte) bool {
 	case len("Trailer"):
 		return !is(name, "Trailer")
 	case len("Connection"):
-		if is(name, keyTracestate) {
+		if is(name, wire.Tracestate) {
 			return once(&p.tracestate, value)
 		}
 		return !is(name, "Connection") || is(value, "keep-alive")
-	case len(keyTraceparent):
-		if is(name, keyTraceparent) {
+	case len(wire.Traceparent):
+		if is(name, wire.Traceparent) {
 			return once(&p.traceparent, value)
 		}
 	case len("Authorization"):
@@ -124,18 +125,18 @@ func (p *plainParser) field(name, value []byte) bool {
 		if is(name, "Accept-Encoding") {
 			return p.optional(seenEncoding, &p.encoding, value)
 		}
-	case len(keyAtLeast):
-		if is(name, keyAtLeast) {
+	case len(wire.AtLeast):
+		if is(name, wire.AtLeast) {
 			return once(&p.atLeast, value)
 		}
 	case len("Transfer-Encoding"):
-		if is(name, keySecret) {
+		if is(name, wire.Secret) {
 			return once(&p.secret, value)
 		}
-		if is(name, keyVersion) {
+		if is(name, wire.Version) {
 			return once(&p.exact, value)
 		}
-		if is(name, keyContent) {
+		if is(name, wire.Content) {
 			return once(&p.content, value)
 		}
 		return !is(name, "Transfer-Encoding")

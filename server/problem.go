@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"sequins/internal/wire"
 	"sequins/server/internal/negotiate"
 )
 
@@ -13,7 +14,6 @@ import (
 const (
 	plainText   = "text/plain; charset=utf-8"
 	problemJSON = "application/problem+json"
-	plainJSON   = "application/json"
 )
 
 // problem is an error in JSON.
@@ -28,7 +28,7 @@ type problem struct {
 var (
 	plainTextValue = []byte(plainText)
 	problemValue   = []byte(problemJSON)
-	plainJSONValue = []byte(plainJSON)
+	jsonValue      = []byte(wire.JSON)
 )
 
 // fail prepares an error answer: a status and one line of text.
@@ -37,11 +37,11 @@ func (r *request) fail(code int, text string) {
 	r.vary |= varyAccept
 	media := plainTextValue
 	if a := r.asked.accept; len(a) > 0 && string(a) != "*/*" && !r.internal {
-		switch negotiate.Media(string(a), "text/plain", problemJSON, plainJSON) {
+		switch negotiate.Media(string(a), "text/plain", problemJSON, wire.JSON) {
 		case problemJSON:
 			media, r.json = problemValue, true
-		case plainJSON:
-			media, r.json = plainJSONValue, true
+		case wire.JSON:
+			media, r.json = jsonValue, true
 		}
 	}
 	r.add("Content-Type", media)

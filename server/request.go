@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/internal/content"
 	"sequins/internal/wire"
 	"sequins/observe/tracing"
 	"sequins/proxy"
@@ -49,18 +48,6 @@ type field struct {
 	name  string
 	value []byte
 }
-
-// Header fields of requests and answers. X-Sequins-Version is present whenever a version was read, so that
-// its absence distinguishes a missing db from a missing key.
-const (
-	keyVersion     = wire.Version
-	keyAtLeast     = wire.AtLeast
-	keyProxiedTo   = "X-Sequins-Proxied-To"
-	keyContent     = content.Header
-	keySecret      = wire.Secret
-	keyTraceparent = "Traceparent"
-	keyTracestate  = "Tracestate"
-)
 
 var retryAfter = []byte("1")
 
@@ -139,10 +126,10 @@ const statusClientGone = 499
 func (r *request) prepare(o reads.Outcome) {
 	r.fields = r.fields[:0]
 	r.peer = append(r.peer[:0], r.Peer...)
-	r.add(keyVersion, r.Version)
-	r.add(keyProxiedTo, r.peer)
+	r.add(wire.Version, r.Version)
+	r.add(wire.ProxiedTo, r.peer)
 	if len(r.query.Version) > 0 {
-		r.add(keyContent, r.Content)
+		r.add(wire.Content, r.Content)
 	}
 	switch o {
 	case reads.Found:

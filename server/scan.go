@@ -58,8 +58,8 @@ func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) (prep
 	}
 	r.code = http.StatusOK
 	h := w.Header()
-	h.Set(keyVersion, string(r.Version))
-	h.Set("Content-Type", plainJSON)
+	h.Set(wire.Version, string(r.Version))
+	h.Set("Content-Type", wire.JSON)
 	if r.query.Head {
 		return false
 	}
@@ -88,7 +88,7 @@ func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) 
 	r.LetGo() // a node that does not read its page must not keep others from theirs
 	r.code = http.StatusOK
 	h := w.Header()
-	h.Set(keyVersion, string(r.Version))
+	h.Set(wire.Version, string(r.Version))
 	h.Set("Content-Type", wire.Bytes)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // w records the error
@@ -104,9 +104,9 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) (prep
 		return true
 	}
 	h := w.Header()
-	h.Set(keyVersion, string(r.Version))
+	h.Set(wire.Version, string(r.Version))
 	r.vary |= varyAccept
-	media := negotiate.Media(string(r.asked.accept), linesMedia, wire.Bytes)
+	media := negotiate.Media(string(r.asked.accept), wire.Lines, wire.Bytes)
 	h.Set("Content-Type", media)
 	r.code = http.StatusOK
 	if r.query.Head {

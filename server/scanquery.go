@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"sequins/blocks"
@@ -16,20 +17,10 @@ type scanQuery struct {
 	reads.Range
 	count bool
 	page  *reads.PageRequest
-	seen  [len(scanParameters)]bool
 }
 
-// scanParameters are the names of the parameters of an ordered read.
-var scanParameters = [...]string{"prefix", "start", "end", "limit", "after", "keys_only", "count", "proxy", "page"}
-
-const (
-	scanLimit = 3 + iota
-	scanAfter
-	scanKeysOnly
-	scanCount
-	scanProxy
-	scanPage
-)
+// scanParameters are the names of the parameters of an ordered read, beside proxy.
+var scanParameters = []string{"prefix", "start", "end", "limit", "after", "keys_only", "count", "page"}
 
 // maxBound is the longest bound of a range in bytes, that of the least key behind the longest one.
 const maxBound = blocks.MaxKey + 1
@@ -41,77 +32,64 @@ var (
 	errEmptyCursor = errors.New("after is empty: leave it out to begin at the start of the range")
 )
 
-// scanParameter returns the index of a name in scanParameters, or -1.
-func scanParameter(name []byte) int {
-	for i, known := range scanParameters {
-		if string(name) == known {
-			return i
-		}
-	}
-	return -1
-}
-
 // parseScan parses the query of an ordered read. Unlike other requests it has no unknown parameters: a mistyped limit
 // would send the whole database.
 func parseScan(t *target) (q scanQuery, err error) {
+	seen := make(map[string]bool)
 	for p, err := range http1.Parameters(t.query) {
-		i := scanParameter(p.Name)
+		name := string(p.Name)
 		switch {
-		case i < 0:
+		case name != "proxy" && !slices.Contains(scanParameters, name):
 			return q, fmt.Errorf("unknown parameter %.40q: an ordered read has prefix, start, end, limit, after, keys_only and count", p.Name)
 		case err != nil:
 			return q, err
-		case q.seen[i]:
+		case seen[name]:
 			return q, fmt.Errorf("the parameter %s is repeated", p.Name)
 		}
-		q.seen[i] = true
-		if err := q.set(i, p.Value, p.Valued); err != nil {
+		seen[name] = true
+		if err := q.set(name, p); err != nil {
 			return q, err
 		}
 	}
-	return q, q.check(t)
+	switch {
+	case seen["proxy"] != seen["page"], seen["page"] && (len(seen) > 2 || len(t.proxy) == 0):
+		return q, errPeerScan
+	case q.count && (seen["limit"] || seen["after"] || seen["keys_only"]):
+		return q, errCountAlone
+	}
+	return q, nil
 }
 
 // set sets a parameter to its decoded value.
-func (q *scanQuery) set(i int, value []byte, valued bool) (err error) {
-	switch i {
-	case scanLimit:
-		q.Limit, err = parseLimit(value)
-	case scanAfter:
-		if q.After = value; len(value) == 0 {
+func (q *scanQuery) set(name string, p http1.Parameter) (err error) {
+	switch name {
+	case "limit":
+		q.Limit, err = parseLimit(p.Value)
+	case "after":
+		if q.After = p.Value; len(q.After) == 0 {
 			err = errEmptyCursor
 		}
-	case scanKeysOnly:
-		q.KeysOnly, err = parseFlag(i, value, valued)
-	case scanCount:
-		q.count, err = parseFlag(i, value, valued)
-	case scanProxy: // target.proxy
-	case scanPage:
-		q.page, err = reads.ParsePageRequest(value)
-	default:
-		if len(value) > maxBound {
-			return fmt.Errorf("%s is longer than %d bytes", scanParameters[i], maxBound)
-		}
-		*[]*[]byte{&q.Prefix, &q.Start, &q.End}[i] = value
+	case "keys_only":
+		q.KeysOnly, err = parseFlag(p)
+	case "count":
+		q.count, err = parseFlag(p)
+	case "page":
+		q.page, err = reads.ParsePageRequest(p.Value)
+	case "prefix":
+		q.Prefix, err = parseBound(p)
+	case "start":
+		q.Start, err = parseBound(p)
+	case "end":
+		q.End, err = parseBound(p)
 	}
 	return err
 }
 
-// check returns an error for parameters that do not go together.
-func (q *scanQuery) check(t *target) error {
-	n := 0
-	for _, seen := range q.seen {
-		if seen {
-			n++
-		}
+func parseBound(p http1.Parameter) ([]byte, error) {
+	if len(p.Value) > maxBound {
+		return nil, fmt.Errorf("%s is longer than %d bytes", p.Name, maxBound)
 	}
-	switch {
-	case q.seen[scanProxy] != q.seen[scanPage], q.seen[scanPage] && (n > 2 || len(t.proxy) == 0):
-		return errPeerScan
-	case q.count && (q.seen[scanLimit] || q.seen[scanAfter] || q.seen[scanKeysOnly]):
-		return errCountAlone
-	}
-	return nil
+	return p.Value, nil
 }
 
 // parseLimit parses a decimal number without a sign.
@@ -129,9 +107,9 @@ func parseLimit(value []byte) (int64, error) {
 }
 
 // parseFlag parses a parameter that is set by its presence.
-func parseFlag(i int, value []byte, valued bool) (bool, error) {
-	if valued && len(value) > 0 && string(value) != "1" && string(value) != "true" {
-		return false, fmt.Errorf("%s has no value: leave it out to turn it off", scanParameters[i])
+func parseFlag(p http1.Parameter) (bool, error) {
+	if v := string(p.Value); v != "" && v != "1" && v != "true" {
+		return false, fmt.Errorf("%s has no value: leave it out to turn it off", p.Name)
 	}
 	return true, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 
 	"sequins/blocks"
 	"sequins/internal/http1"
@@ -197,7 +198,7 @@ func operationOf(parameter []byte, internal bool) operation {
 		return opDiff
 	}
 	switch {
-	case scanParameter(parameter) >= 0:
+	case slices.Contains(scanParameters, string(parameter)):
 		return opScan
 	case internal && (string(parameter) == "blocks" || string(parameter) == "block"):
 		return opBlocks

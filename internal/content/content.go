@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sequins/internal/names"
+	"sequins/internal/wire"
 )
 
 // An Input is what a version is made from. Inputs are compared for equality; only their names have an order.
@@ -23,10 +24,8 @@ type Content struct {
 	Division string `json:"division"` // a hash of the format, the number of partitions, the partitioner and the alignment; see Sum
 }
 
-// Header is the header field of requests between nodes with the Code of the content that is asked for, and of their answers with that of the content
-// that they are from. A node that does not hold the content does not answer from another one. Requests without it, such as those of upstream's nodes,
-// ask for any content of the version that they name.
-const Header = "X-Sequins-Content"
+// Header is wire.Content.
+const Header = wire.Content
 
 // Digits is the length of a hash. It need not withstand anybody who looks for two inputs of one hash: whoever can write one of them can write
 // the other.

@@ -1,11 +1,12 @@
 // Package http1 owns the framing of HTTP/1 headers that the server and the proxy share. Both read a header into a
-// buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110. It also decodes
+// buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110. It also has
 // the escapes of a request target, and the parameters of its query.
 package http1
 
 import (
 	"bytes"
 	"errors"
+	"strings"
 )
 
 // HeaderEnd returns the length of the header at the beginning of b, including the empty line at its end, or 0 if it is
@@ -99,6 +100,20 @@ func Unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
 	}
 	buf = append(buf, s...)
 	return buf[start:], buf, nil
+}
+
+// AppendEscaped appends s with %xx for all bytes but letters, digits and those of keep.
+func AppendEscaped[T string | []byte](b []byte, s T, keep string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte(keep, c) >= 0:
+			b = append(b, c)
+		default:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return b
 }
 
 // unhex maps hexadecimal digits to their value, and other bytes to 255.

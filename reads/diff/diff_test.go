@@ -20,6 +20,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
@@ -112,7 +113,7 @@ func (m *mesh) Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, error)
 			m.t.Errorf("a request with %q: %v", q.Params, err)
 			continue
 		}
-		i := slices.IndexFunc(q.Fields, func(f proxy.Field) bool { return f.Name == content.Header })
+		i := slices.IndexFunc(q.Fields, func(f proxy.Field) bool { return f.Name == wire.Content })
 		asked := &reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: q.Fields[i].Value}
 		body, o := answerPeer(ctx, rd, asked, page)
 		if o != reads.Found {

@@ -4,7 +4,6 @@ package batchkeys
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,18 +16,14 @@ import (
 // Parse parses the keys of a batch in frames. They point into b.
 func Parse(b []byte, limit int) (keys [][]byte, err error) {
 	for len(b) > 0 {
-		if len(b) < wire.LengthSize {
-			return nil, fmt.Errorf("the request ends in the length of key %d", len(keys))
+		key, rest, ok := wire.CutFrame(b)
+		if !ok {
+			return nil, fmt.Errorf("the request ends in key %d or its length", len(keys))
 		}
-		n := binary.BigEndian.Uint32(b)
-		b = b[wire.LengthSize:]
-		if uint64(n) > uint64(len(b)) {
-			return nil, fmt.Errorf("the request ends in key %d, of %d bytes", len(keys), n)
-		}
-		if keys, err = Append(keys, b[:n:n], limit); err != nil {
+		if keys, err = Append(keys, key, limit); err != nil {
 			return nil, err
 		}
-		b = b[n:]
+		b = rest
 	}
 	return keys, nil
 }
