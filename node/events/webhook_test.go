@@ -193,7 +193,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// An endpoint that hangs costs those who record events nothing. The queue is bounded, the oldest events are dropped,
+// An endpoint that hangs costs those who record events nothing. The queue is bounded, the oldest events in it are dropped,
 // and the end waits two seconds.
 func TestHangingReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestHangingReceiver(t *testing.T) {
 		}
 		s.wantMetrics(t, 0, 0, 10, maxQueue)
 		time.Sleep(attemptTimeout + maxPause)
-		if got := f.versions(t); got[0] != "first" || got[1] != "10" {
+		if got := f.versions(t); len(got) < 2 || got[0] != "first" || got[1] != "first" {
 			t.Errorf("requests of %q", got)
 		}
 		s.end(t, closeTimeout)
@@ -247,7 +247,7 @@ func TestCloseDuringPause(t *testing.T) {
 		s.db.Found("1", false)
 		time.Sleep(5 * time.Minute)
 		s.end(t, 0)
-		s.wantMetrics(t, 0, len(f.times), 1, 1)
+		s.wantMetrics(t, 0, len(f.times), 1, 0)
 	})
 }
 
