@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,10 +55,7 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			if asJSON {
-				return checkConfigJSON(cmd.Context(), cmd.OutOrStdout(), path, deep)
-			}
-			return checkConfig(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), path, deep)
+			return checkConfig(cmd, path, deep, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&deep, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
@@ -100,44 +97,48 @@ func problemsOf(errs ...error) []configProblem {
 	return all
 }
 
-// checkConfigJSON prints the result of a check as JSON.
-func checkConfigJSON(ctx context.Context, out io.Writer, path string, deep bool) error {
-	c, warnings, err := checkFile(path)
-	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
-	if err == nil && deep {
-		result.Checks = runDeep(ctx, newDeep(ctx, c).checks())
-		_, err = judge(result.Checks)
+// checkConfig checks a configuration and the files that it names, and prints the result.
+func checkConfig(cmd *cobra.Command, path string, deep, asJSON bool) error {
+	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if asJSON {
+		out, warn = io.Discard, io.Discard
 	}
-	result.Good, result.Errors = err == nil, problemsOf(err)
-	if perr := printJSON(out, result); perr != nil || err == nil {
-		return perr
+	c, problems, err := config.Load(path)
+	warnings := make([]error, len(problems))
+	for i, p := range problems {
+		warnings[i] = p
 	}
-	return inResult{err}
-}
-
-func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep bool) error {
-	c, warnings, err := checkFile(path)
+	if err == nil {
+		var more []error
+		more, err = checkFiles(&c)
+		warnings = append(warnings, more...)
+	}
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
+	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
 	n := len(warnings)
-	if deep {
-		all := runDeep(ctx, newDeep(ctx, c).checks())
-		for _, f := range all {
+	if err == nil && deep {
+		var more int
+		result.Checks, more, err = runDeep(cmd.Context(), newDeep(cmd.Context(), &c).checks())
+		n += more
+		for _, f := range result.Checks {
 			if _, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text)); err != nil {
 				return err
 			}
 		}
-		more, err := judge(all)
-		if err != nil {
-			return err
+	}
+	if asJSON {
+		result.Good, result.Errors = err == nil, problemsOf(err)
+		if perr := printJSON(cmd.OutOrStdout(), result); perr != nil || err == nil {
+			return perr
 		}
-		n += more
+		return inResult{err}
+	}
+	if err != nil {
+		return err
 	}
 	verdict := "is good"
 	if n > 0 {
@@ -147,24 +148,19 @@ func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep boo
 	return err
 }
 
-// checkFile checks a configuration and the files that it names, and returns it.
-func checkFile(path string) (_ *config.Config, warnings []error, err error) {
-	c, problems, err := config.Load(path)
-	for _, p := range problems {
-		warnings = append(warnings, p)
+// openFiles opens the configured files like a start does, and returns what is wrong with them.
+func openFiles(c *config.Config) []error {
+	all := []error{checkTokens(c), checkRequestLog(c), checkCertificates(c)}
+	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
+		all = append(joined.Unwrap(), all...)
 	}
-	if err != nil {
-		return nil, warnings, err
-	}
-	more, err := checkFiles(&c)
-	return &c, append(warnings, more...), err
+	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// checkFiles checks the configured files like a start does, if they exist on this machine and are
-// readable.
+// checkFiles returns what openFiles finds. A file that is not on this machine, or cannot be read by this user, is a warning.
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
-	for _, err := range append(each(c.ReadSecrets()), checkTokens(c), checkRequestLog(c), checkCertificates(c)) {
+	for _, err := range openFiles(c) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
@@ -175,14 +171,6 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 		}
 	}
 	return warnings, errors.Join(errs...)
-}
-
-// each returns the errors that are joined in one.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 func checkTokens(c *config.Config) error {

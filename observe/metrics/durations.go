@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 // classicBounds are the upper bounds of the classic latency buckets. A value from
@@ -19,34 +18,22 @@ var classicBounds = [...]time.Duration{
 	1e9, 2e9, 5e9, 10e9,
 }
 
-// Native histograms are reported in addition, with four buckets per power of two,
-// which are 19 % wide. They begin at 2^-20 s, about a microsecond; shorter
-// durations are in the zero bucket. Durations over 2^9 s are in the last bucket.
-const (
-	nativeSchema = 2
-	nativeFirst  = -20<<nativeSchema + 1 // index of the first bucket
-	nativeLast   = 9 << nativeSchema
-	nativeZero   = 1.0 / (1 << 20) // in seconds
-)
+// fineSteps is how many counters there are for each power of two: they are 19 % wide, so that quantiles can be computed from them.
+const fineSteps = 4
 
-// nativeBound returns the upper bound of a native bucket in seconds.
-func nativeBound(index int) float64 { return math.Exp2(float64(index) / (1 << nativeSchema)) }
-
-// bounds are the upper bounds of the buckets that are counted: those of both
-// histograms, so that one increment serves both. One more bucket is above the
-// last bound.
+// bounds are the upper bounds of the durations that are counted: fine ones from a microsecond to 2^9 s, and those of the histogram. One
+// more counter is above the last bound.
 var bounds = func() (all []time.Duration) {
 	all = append(all, classicBounds[:]...)
-	for i := nativeFirst - 1; i <= nativeLast; i++ {
-		all = append(all, time.Duration(nativeBound(i)*1e9)) // durations are whole nanoseconds
+	for i := -20 * fineSteps; i <= 9*fineSteps; i++ {
+		all = append(all, time.Duration(math.Exp2(float64(i)/fineSteps)*1e9)) // durations are whole nanoseconds
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }()
 
-// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are in both
-// histograms.
-const bucketCount = len(classicBounds) + (nativeLast - nativeFirst + 2) - 3 + 1
+// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are bounds twice.
+const bucketCount = len(classicBounds) + (29*fineSteps + 1) - 3 + 1
 
 // firstOf is the first bucket of durations whose nanoseconds have a given bit
 // length.
@@ -72,61 +59,17 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram returns the counted buckets as a metric, with exemplars if there are any.
+// histogram returns what was counted as a metric, with exemplars if there are any.
 func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, traced *exemplars, labels ...string) prometheus.Metric {
-	classic := make(map[float64]uint64, len(classicBounds))
-	native := make(map[int]int64)
-	var count, zero uint64
-	nextClassic, index := 0, nativeFirst
+	shown := make(map[float64]uint64, len(classicBounds))
+	var count uint64
+	next := 0
 	for i, n := range buckets {
 		count += n
-		if i < len(bounds) && nextClassic < len(classicBounds) && bounds[i] == classicBounds[nextClassic] {
-			classic[bounds[i].Seconds()] = count
-			nextClassic++
-		}
-		for index < nativeLast && i < len(bounds) && bounds[i] > time.Duration(nativeBound(index)*1e9) {
-			index++
-		}
-		if i < len(bounds) && bounds[i].Seconds() <= nativeZero {
-			zero += n
-			continue
-		}
-		if i == len(bounds) {
-			index = nativeLast
-		}
-		if n > 0 {
-			native[index] += int64(n)
+		if i < len(bounds) && next < len(classicBounds) && bounds[i] == classicBounds[next] {
+			shown[bounds[i].Seconds()] = count
+			next++
 		}
 	}
-	return both{
-		prometheus.MustNewConstHistogram(desc, count, sum, classic, labels...),
-		prometheus.MustNewConstNativeHistogram(desc, count, sum, native, nil, zero, nativeSchema, nativeZero, time.Time{}, labels...),
-		traced,
-	}
-}
-
-// both is a histogram in its classic and native forms; the scraper uses those it
-// supports.
-type both struct {
-	classic, native prometheus.Metric
-	traced          *exemplars // may be nil
-}
-
-// Desc implements prometheus.Metric.
-func (b both) Desc() *prometheus.Desc { return b.classic.Desc() }
-
-// Write implements prometheus.Metric.
-func (b both) Write(out *dto.Metric) error {
-	var native dto.Metric
-	if err := b.native.Write(&native); err != nil {
-		return err
-	}
-	if err := b.classic.Write(out); err != nil {
-		return err
-	}
-	h, n := out.GetHistogram(), native.GetHistogram()
-	h.Schema, h.ZeroThreshold, h.ZeroCount = n.Schema, n.ZeroThreshold, n.ZeroCount
-	h.PositiveSpan, h.PositiveDelta = n.PositiveSpan, n.PositiveDelta
-	b.traced.addTo(h)
-	return nil
+	return traced.addTo(prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...))
 }

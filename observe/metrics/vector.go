@@ -42,7 +42,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *vector {
 }
 
 func (m *Metrics) durations(name, help string, seconds []float64, labels ...string) *vector {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds, NativeHistogramBucketFactor: 1.2}, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
 	return m.register(v, &vector{func(of ...string) adder { return observer{v.WithLabelValues(of...)} }, v.DeletePartialMatch}, labels)
 }
 

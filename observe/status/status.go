@@ -331,21 +331,12 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// Holders returns the number of nodes that hold each partition, by partition. Callers must not modify it.
+// Holders returns the number of nodes that hold each partition, by partition.
 func (v *Version) Holders() []int {
-	n := max(0, min(v.NumPartitions, shard.MaxPartitions))
-	if len(v.Replicas) == n {
-		return v.Replicas
-	}
-	all := make([]int, n)
-	for _, on := range v.Nodes {
-		if on.State == Error {
-			continue
-		}
-		for _, p := range on.Partitions {
-			if p >= 0 && p < n {
-				all[p]++
-			}
+	all := make([]int, max(0, min(v.NumPartitions, shard.MaxPartitions)))
+	for p, n := range v.replicas() {
+		if p < len(all) {
+			all[p] = n
 		}
 	}
 	return all

@@ -21,6 +21,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -60,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("collector address: %w", err)
 	}
-	otel.SetErrorHandler(&errorHandler{log: o.Logger, endpoint: o.Endpoint})
+	otel.SetErrorHandler(errorHandler(o))
 	otel.SetLogger(logr.FromSlogHandler(o.Logger.Handler()))
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(), resource.WithHost(),
@@ -78,6 +79,17 @@ func Open(ctx context.Context, o Options) (*Collector, error) {
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter), sdk.WithRawSpanLimits(limits),
 		sdk.WithSampler(sdk.AlwaysSample())) // tracing.Tracer does the sampling
 	return &Collector{provider: provider, exporter: exporter, log: o.Logger}, nil
+}
+
+// errorPeriod is the minimum interval between two warnings about the collector.
+const errorPeriod = time.Minute
+
+// errorHandler logs errors of the SDK. They are rate-limited warnings, since an unreachable collector does not affect the node's service.
+func errorHandler(o Options) otel.ErrorHandlerFunc {
+	limit := &rate.Sometimes{Interval: errorPeriod}
+	return func(err error) {
+		limit.Do(func() { o.Logger.Warn("cannot send spans to the collector", "endpoint", o.Endpoint, "error", err) })
+	}
 }
 
 // Provider returns a provider whose spans go to the collector.
