@@ -21,7 +21,7 @@ const (
 var wide = map[string]struct{ fields, methods int }{
 	"node.Node":        {35, 46}, // the process: its servers, listeners and goroutines, and what the status asks it
 	"node.follower":    {41, 11}, // has that of the node
-	"node.Options":     {50, 3},  // with what can be reloaded
+	"node.Options":     {49, 3},  // with what can be reloaded
 	"node.versionView": {22, 0},  // everything that the status shows of a version
 }
 

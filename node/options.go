@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -40,9 +39,6 @@ type Options struct {
 	Loads *loadproc.Launcher
 	// SourceName is the URL or path of the source, for display.
 	SourceName string
-	// SourceID is the source with what else decides where it is, such as the address of a server of S3, without secrets, for display. ""
-	// means SourceName.
-	SourceID string
 	// Store is the local store. Run closes it.
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
@@ -165,7 +161,6 @@ func (r *Reloadable) dbRemoveTimeout() time.Duration {
 
 // withDefaults checks o and replaces zero values by their defaults.
 func (o Options) withDefaults() (Options, error) {
-	o.SourceID = cmp.Or(o.SourceID, o.SourceName)
 	if o.Source == nil || o.Store == nil || o.Loads == nil || o.Listener == nil {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}

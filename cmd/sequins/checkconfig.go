@@ -213,7 +213,7 @@ func checkCertificates(c *config.Config) error {
 		}
 		return keys.checkAs(host)
 	}
-	if err := keys.loaded.checkTime(time.Now()); err != nil {
+	if err := keys.now().checkTime(time.Now()); err != nil {
 		return expiredError{err}
 	}
 	return nil

@@ -159,7 +159,7 @@ func TestRollbackOfAnotherSource(t *testing.T) {
 	source, other := pinSource(t), pinSource(t)
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", SourceID: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
 			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
 	}))
 	defer node.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,8 +52,8 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if ours := sourceID(c); st.SourceID != ours {
-		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.SourceID, ours)
+	if strings.TrimRight(st.Source, "/") != strings.TrimRight(c.Source, "/") {
+		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.Source, c.Source)
 	}
 	return nil
 }

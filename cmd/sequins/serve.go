@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -172,22 +173,23 @@ type serving struct {
 	events     *events.Recorder
 }
 
-// run runs the node and reloads the tokens meanwhile.
+// run runs the node, and follows the files of the certificates and tokens meanwhile.
 func (s *serving) run(ctx context.Context) error {
-	if s.tokens == nil {
-		return s.node.Run(ctx)
+	following, end := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	if s.keys != nil {
+		all.Go(func() { s.keys.follow(following) })
 	}
-	running, end := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.tokens.follow(running)
-	}()
+	if s.tokens != nil {
+		all.Go(func() { s.tokens.follow(following) })
+	}
 	defer func() {
 		end()
+		ended := make(chan struct{})
+		go func() { all.Wait(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(time.Second): // the file system of the tokens does not answer; the process ends
+		case <-time.After(time.Second): // a file system does not answer; the process ends
 		}
 	}()
 	return s.node.Run(ctx)
@@ -241,7 +243,6 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o := node.Options{
 		SourceName:       c.Source,
-		SourceID:         sourceID(c),
 		Loads:            loadLauncher(c),
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,
@@ -340,10 +341,10 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 // describeKeys adds the certificate and the tokens to a status.
 func (s *serving) describeKeys(st *status.Status) {
 	if s.keys != nil {
-		s.keys.describe(st)
+		st.Certificate = status.Certificate{Expires: s.keys.expiry().UTC(), Error: s.keys.problem()}
 	}
 	if s.tokens != nil {
-		s.tokens.describe(st)
+		st.TokensError = s.tokens.problem()
 	}
 }
 

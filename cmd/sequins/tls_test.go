@@ -175,7 +175,7 @@ func TestTLS(t *testing.T) {
 	}
 	writeFile(t, a.file("node.pem"), "nonsense")
 	s.t.Log("a certificate that is not good")
-	for end := time.Now().Add(2 * lookPeriod); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * followPeriod); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 		eventuallyOK(t, c, base)
 	}
 	s.waitFor("the certificates have changed and are not good")

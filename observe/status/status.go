@@ -56,8 +56,6 @@ type Status struct {
 	Draining bool `json:"draining,omitempty"`
 	// Source is the URL or path of the source.
 	Source string `json:"source,omitempty"`
-	// SourceID is the source with what else decides where it is, such as the address of a server of S3.
-	SourceID string `json:"source_id,omitempty"`
 	// SourceError is the reason why the databases of the source could not be listed, or "". Errors of a
 	// single database are in DB.Error.
 	SourceError string `json:"source_error,omitempty"`
