@@ -111,9 +111,7 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	if err != nil {
 		return err
 	}
-	if closer, ok := from.(io.Closer); ok {
-		defer func() { err = errors.Join(err, closer.Close()) }()
-	}
+	defer func() { err = errors.Join(err, closeSource(from)) }()
 	job := build.Job{
 		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Join(dst.source, dst.db, dst.version),
 		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),

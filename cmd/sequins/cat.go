@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -77,19 +73,6 @@ func (f *files) keyed(d dataFile) bool {
 	return err == nil && !o.Fields.NoKey
 }
 
-// A recordPrinter prints records, each on a line.
-type recordPrinter struct {
-	out     *bufio.Writer
-	escaped *term.Escaper // of out
-	json    bool
-	keyless bool
-}
-
-func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
-	w := bufio.NewWriterSize(out, 64<<10)
-	return &recordPrinter{out: w, escaped: term.NewEscaper(w), json: asJSON}
-}
-
 // all prints the records of a file.
 func (p *recordPrinter) all(ctx context.Context, f datafile.File, progress *term.Progress) error {
 	for n := 0; f.Next(); n++ {
@@ -101,7 +84,7 @@ func (p *recordPrinter) all(ctx context.Context, f datafile.File, progress *term
 		}
 		var err error
 		if f.Deleted() {
-			err = p.deleted(f.Key())
+			err = p.key(f.Key(), record{Deleted: true})
 		} else {
 			err = p.record(f.Key(), f.WriteValue)
 		}
@@ -110,38 +93,4 @@ func (p *recordPrinter) all(ctx context.Context, f datafile.File, progress *term
 		}
 	}
 	return errors.Join(p.out.Flush(), f.Err())
-}
-
-// record prints a record. It relies on out, which fails for good once it has failed.
-func (p *recordPrinter) record(key []byte, value func(io.Writer) error) error {
-	if !p.json {
-		if p.keyless {
-			return p.text(nil, value)
-		}
-		return p.text(key, func(w io.Writer) error { return cmp.Or(p.out.WriteByte('\t'), value(w)) })
-	}
-	var b bytes.Buffer
-	if err := value(&b); err != nil {
-		return err
-	}
-	o := object{}
-	if !p.keyless {
-		o = o.bytes("key", key)
-	}
-	return printRecord(p.out, o.bytes("value", b.Bytes()))
-}
-
-// deleted prints a record that deletes its key.
-func (p *recordPrinter) deleted(key []byte) error {
-	if p.json {
-		return printRecord(p.out, object{}.bytes("key", key).add("deleted", true))
-	}
-	return p.text(key, func(io.Writer) error { return nil })
-}
-
-// text prints a key, escaped, and what value writes.
-func (p *recordPrinter) text(key []byte, value func(io.Writer) error) error {
-	e := p.escaped
-	_, err := e.Write(key)
-	return cmp.Or(err, e.Flush(), value(e), e.Flush(), p.out.WriteByte('\n'))
 }

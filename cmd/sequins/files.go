@@ -99,9 +99,7 @@ func (f *fileFlags) configured() string {
 func (f *files) Close() error {
 	var errs []error
 	for _, src := range f.sources {
-		if c, ok := src.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, closeSource(src))
 	}
 	return errors.Join(errs...)
 }

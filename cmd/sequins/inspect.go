@@ -78,12 +78,12 @@ type inspection struct {
 
 // sample is a record that is shown.
 type sample struct {
-	Key         string `json:"key,omitempty"`
-	KeyBase64   []byte `json:"key_base64,omitempty"`
-	Value       string `json:"value,omitempty"`
-	ValueBase64 []byte `json:"value_base64,omitempty"`
-	ValueBytes  int64  `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
-	Deleted     bool   `json:"deleted,omitempty"`
+	Key         *string `json:"key,omitempty"`
+	KeyBase64   []byte  `json:"key_base64,omitempty"`
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+	ValueBytes  int64   `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
+	Deleted     bool    `json:"deleted,omitempty"`
 
 	key, value []byte
 }
@@ -244,30 +244,23 @@ const maxSample = 1 << 10
 // sample adds the current record to those that are shown.
 func (i *inspection) sample(f datafile.File) error {
 	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
-	s.Key, s.KeyBase64 = textOrBytes(s.key, false)
+	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {
 		var head headBuffer
 		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
-		s.Value, s.ValueBase64 = textOrBytes(s.value, int64(len(s.value)) < s.ValueBytes)
+		shown := s.value
+		for n := 1; n < utf8.UTFMax && int64(len(s.value)) < s.ValueBytes && !utf8.Valid(shown); n++ { // a character may be cut off
+			shown = s.value[:len(s.value)-n]
+		}
+		if s.Value, s.ValueBase64 = textOrBytes(shown); s.Value == nil {
+			s.ValueBase64 = s.value
+		}
 	}
 	i.Sample = append(i.Sample, s)
 	return nil
-}
-
-// textOrBytes returns bytes as a string if they are UTF-8. Of the beginning of a value, a character may be cut off at the end.
-func textOrBytes(b []byte, cut bool) (string, []byte) {
-	for n := len(b); cut && n > len(b)-utf8.UTFMax; n-- {
-		if utf8.Valid(b[:n]) {
-			return string(b[:n]), nil
-		}
-	}
-	if utf8.Valid(b) {
-		return string(b), nil
-	}
-	return "", b
 }
 
 // headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.

@@ -131,6 +131,11 @@ func TestRollbackOfANode(t *testing.T) {
 	}
 	r = sequins(t, "pin", demo.DB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
 	r.wants(t, exitFailure, "sequins: after 1s: 1 of 1 nodes do not follow")
+	r = sequins(t, "unpin", demo.DB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r.wants(t, exitOK)
+	if !strings.Contains(r.stdout, "localhost serves "+next+"\n") {
+		t.Errorf("printed %s", r.stdout)
+	}
 	s.stop(syscall.SIGTERM)
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,13 +34,6 @@ func (f *waitFlags) register(cmd *cobra.Command) {
 	f.registerNode(cmd, "which is needed for --wait")
 }
 
-func (f *waitFlags) check() error {
-	if f.wait && f.server == "" {
-		return usageError{errors.New("--wait needs --server")}
-	}
-	return nil
-}
-
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
 // of another cluster.
 func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
@@ -60,7 +52,7 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 
 // status asks the node of --server once, and returns its URL, too.
 func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
-	c, err := f.client()
+	c, err := f.client(0)
 	if err != nil {
 		return st, "", err
 	}
@@ -123,7 +115,7 @@ func servedBy(st *status.Status, db string) map[string]string {
 
 // await prints a line for each change of a node, until all nodes serve what the file asks for.
 func (p *pinning) await() error {
-	c, err := p.node.client()
+	c, err := p.node.client(0)
 	if err != nil {
 		return err
 	}

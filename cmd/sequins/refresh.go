@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sequins/config"
 	"sequins/internal/term"
 	"sequins/source"
 	"sequins/version/discovery"
@@ -30,21 +30,12 @@ also has the settings of remote sources.
 Exits with 1 if the file was not written, 5 if the source does not answer, and 6
 if it refuses.`,
 		Example: `  sequins refresh --source /srv/sequins`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			c, _, err := f.load()
-			if err != nil {
-				return err
-			}
-			src, err := openSource(cmd.Context(), &c)
-			if err != nil {
-				return err
-			}
-			if s, ok := src.(io.Closer); ok {
-				defer func() { err = errors.Join(err, s.Close()) }()
-			}
-			p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
-			defer p.Stop()
-			return refresh(cmd.Context(), src, time.Now())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
+				defer p.Stop()
+				return refresh(cmd.Context(), src, time.Now())
+			})
 		},
 	}
 	f.registerSource(cmd)

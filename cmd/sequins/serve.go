@@ -28,6 +28,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/server"
+	"sequins/source"
 	"sequins/store"
 	"sequins/version/gate"
 )
@@ -102,13 +103,21 @@ func (f *serveFlags) given() (path string, overrides []config.Flag, err error) {
 	return path, overrides, err
 }
 
-// load reads the configuration.
-func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
+// withSource calls run with the configuration and its source.
+func (f *serveFlags) withSource(ctx context.Context, run func(c *config.Config, src source.Source) error) error {
 	path, overrides, err := f.given()
 	if err != nil {
-		return config.Config{}, nil, err
+		return err
 	}
-	return config.Load(path, overrides...)
+	c, _, err := config.Load(path, overrides...)
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, &c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(&c, src), closeSource(src))
 }
 
 // serve runs a node until a signal.

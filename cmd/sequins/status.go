@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,9 +25,7 @@ func statusCommand() *cobra.Command {
 each version of each database, and a table of the nodes and their disks. A star
 marks the versions that are served. With DB, only these databases are shown.
 
-ADDR is host:port or a URL, also as --server or in the variable SEQUINS_SERVER. The
-default is the node of this machine: bind of sequins.conf or /etc/sequins.conf, and
-127.0.0.1:9599 without such a file.
+` + nodeHelp + `
 
 Exits with 0 if the node is healthy: every database is served, from a version
 whose partitions are held by enough nodes, no version failed to load or is held
@@ -44,14 +41,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 		Args:              node.args(0, -1),
 		ValidArgsFunction: node.completeAfterNode(node.completeDBs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dbs := node.take(args)
-			c, err := node.client()
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			v := statusView{client: c, dbs: dbs, json: asJSON, console: term.NewConsole(cmd.OutOrStdout()), report: cmd.ErrOrStderr()}
-			return node.explain(dbs, v.show(cmd.Context()))
+			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return showStatus(cmd, c, dbs, asJSON) })
 		},
 	}
 	node.register(cmd)
@@ -62,30 +52,26 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 // errUnhealthy has no text, because the reason was printed.
 var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 
-// statusView shows the status of a node.
-type statusView struct {
-	client  *client.Node
-	dbs     []string // to show; all if empty
-	json    bool
-	console term.Console
-	report  io.Writer
-}
-
-// show prints the status.
-func (v *statusView) show(ctx context.Context) error {
-	p := term.NewCount(v.report, "asking "+v.client.URL(), "answer", 0)
-	st, raw, err := v.client.Status(ctx)
+// showStatus prints the status of a node, of all dbs or of some.
+func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
+	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer", 0)
+	st, raw, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
-		return ofNode(ctx, v.client, "", err)
-	}
-	if err := v.choose(&st); err != nil {
 		return err
 	}
-	if v.json {
-		err = v.printJSON(raw, &st)
+	for _, db := range dbs {
+		if _, found := st.DBs[db]; !found {
+			return noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
+		}
+	}
+	if len(dbs) > 0 {
+		maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(dbs, name) })
+	}
+	if asJSON {
+		err = printStatusJSON(cmd.OutOrStdout(), raw, dbs)
 	} else {
-		err = printStatus(v.console, &st, v.client.URL(), time.Now())
+		err = printStatus(term.NewConsole(cmd.OutOrStdout()), &st, c.URL(), time.Now())
 	}
 	if err == nil && !st.Healthy {
 		err = errUnhealthy
@@ -93,37 +79,19 @@ func (v *statusView) show(ctx context.Context) error {
 	return err
 }
 
-// choose removes the databases that were not asked for. It is an error if one of those that were does not exist.
-func (v *statusView) choose(st *status.Status) error {
-	if len(v.dbs) == 0 {
-		return nil
-	}
-	for _, db := range v.dbs {
-		if _, found := st.DBs[db]; !found {
-			return noDB(v.client.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
+// printStatusJSON prints the JSON of the node on a line, also the fields that this release does not know, of all dbs or of some.
+func printStatusJSON(out io.Writer, raw []byte, chosen []string) error {
+	var all, dbs map[string]json.RawMessage
+	err := json.Unmarshal(raw, &all)
+	if err == nil && len(chosen) > 0 {
+		err = json.Unmarshal(all["dbs"], &dbs)
+		maps.DeleteFunc(dbs, func(name string, _ json.RawMessage) bool { return !slices.Contains(chosen, name) })
+		if err == nil {
+			all["dbs"], err = json.Marshal(dbs)
 		}
 	}
-	maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(v.dbs, name) })
-	return nil
-}
-
-// printJSON prints the JSON of the node on a line, with the chosen databases.
-func (v *statusView) printJSON(raw []byte, st *status.Status) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err != nil {
 		return err
 	}
-	if len(v.dbs) > 0 {
-		var dbs map[string]json.RawMessage // with fields that this release does not know
-		if err := json.Unmarshal(all["dbs"], &dbs); err != nil {
-			return err
-		}
-		maps.DeleteFunc(dbs, func(name string, _ json.RawMessage) bool { _, shown := st.DBs[name]; return !shown })
-		text, err := json.Marshal(dbs)
-		if err != nil {
-			return err
-		}
-		all["dbs"] = text
-	}
-	return printJSON(v.console.Out, all)
+	return printJSON(out, all)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/cmd/sequins/top"
 	"sequins/internal/term"
 	"sequins/observe/status"
@@ -35,22 +36,18 @@ sequins status.`,
 		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, noCompletion
 		}),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			node.take(args)
-			c, err := node.client()
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			tty, err := terminal(cmd)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, tty.Close()) }()
-			return top.Run(cmd.Context(), top.Options{Terminal: tty, Console: term.NewConsole(cmd.OutOrStdout()), Name: c.URL(), Ask: func(ctx context.Context) (status.Status, error) {
-				st, _, err := c.Status(ctx)
-				return st, err
-			}})
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return node.ask(cmd, args, func(c *client.Node, _ []string) (err error) {
+				tty, err := terminal(cmd)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, tty.Close()) }()
+				return top.Run(cmd.Context(), top.Options{Terminal: tty, Console: term.NewConsole(cmd.OutOrStdout()), Name: c.URL(), Ask: func(ctx context.Context) (status.Status, error) {
+					st, _, err := c.Status(ctx)
+					return st, err
+				}})
+			})
 		},
 	}
 	node.register(cmd)

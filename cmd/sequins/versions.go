@@ -46,11 +46,9 @@ version or a directory cannot be read, and 1 for other failures.`,
 			return (&nodeFlags{config: flags.config}).completeDBs(cmd, args, toComplete)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := flags.load()
-			if err != nil {
-				return err
-			}
-			return listVersions(cmd, &c, args, asJSON)
+			return flags.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+				return listVersions(cmd, c, src, args, asJSON)
+			})
 		},
 	}
 	flags.registerSource(cmd)
@@ -95,15 +93,8 @@ type versionListing struct {
 }
 
 // listVersions lists the named databases, or all.
-func listVersions(cmd *cobra.Command, c *config.Config, dbs []string, asJSON bool) (err error) {
+func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) (err error) {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	src, err := openSource(ctx, c)
-	if err != nil {
-		return err
-	}
-	if s, ok := src.(io.Closer); ok {
-		defer func() { err = errors.Join(err, s.Close()) }()
-	}
 	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version", 0)}
 	listing, failed := l.list(ctx, dbs)
 	l.progress.Stop()
@@ -232,7 +223,7 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 	}
 	v.Reason = list.Incomplete
 	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
-		v.Reason = "it has no data"
+		v.Reason = "it is empty, and allow_empty is not set"
 	}
 	if v.Complete = err == nil && v.Reason == ""; err != nil {
 		v.Error = err.Error()
