@@ -30,7 +30,7 @@ var layers = []layer{
 		"cmd/sequins/demo", "input/datafile", "load/build", "input/finished", "version/pin", "client", "cmd/sequins/top", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term"}},
 	{"client", []string{"observe/status", "shard", "internal/term", "internal/wire"}},
 	{"cmd/sequins/top", []string{"observe/status", "internal/human", "internal/term"}},
-	{"config", []string{"node/turns", "internal/nearest"}},
+	{"config", []string{"node/turns", "internal/fsys", "internal/nearest"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
 	{"cmd/sequins/demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"input/datafile/datafiletest", []string{"input/datafile", "blocks", "input/sequencefile", "input/sparkey"}},

@@ -162,26 +162,25 @@ func checkServer(v string) error {
 
 // checkEndpoint checks the URL of a server of an object store.
 func checkEndpoint(v string) error {
-	u, err := url.Parse(v)
-	switch {
-	case err != nil || !isHTTP(v):
-		return fmt.Errorf("%q is not a URL of the form https://host:port", shownURL(v))
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return errors.New("has more than host, port and path: credentials are set by keys of their own")
-	}
-	return nil
+	return checkURL(v, "https://host:port", "credentials are set by keys of their own")
 }
 
 // checkCollector checks the URL of an OpenTelemetry collector.
 func checkCollector(v string) error {
+	if strings.HasSuffix(strings.TrimRight(v, "/"), "/v1/traces") {
+		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
+	}
+	return checkURL(v, "http://host:port", "what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+}
+
+// checkURL checks a URL of HTTP that has only a host, a port and a path. rest says where else the rest is set.
+func checkURL(v, form, rest string) error {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || !isHTTP(v):
-		return fmt.Errorf("%q is not a URL of the form http://host:port", shownURL(v))
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
-		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+		return fmt.Errorf("%q is not a URL of the form %s", shownURL(v), form)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("has more than host, port and path: %s", rest)
 	}
 	return nil
 }

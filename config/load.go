@@ -39,7 +39,7 @@ func Load(path string, flags ...Flag) (Config, []*Warning, error) {
 
 // Reload reads a configuration file again, as Load does. It refuses what is not a regular file: a pipe would be empty, or block.
 func Reload(path string, flags ...Flag) (Config, []*Warning, error) {
-	return loadBy(func(path string) ([]byte, error) { return ReadRegular(path, maxFile) }, path, flags)
+	return loadBy(func(path string) ([]byte, error) { return readRegular(path, maxFile) }, path, flags)
 }
 
 func loadBy(read reader, path string, flags []Flag) (Config, []*Warning, error) {

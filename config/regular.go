@@ -1,33 +1,25 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"syscall"
+
+	"sequins/internal/fsys"
 )
 
-// ReadRegular reads a file of at most limit bytes. It refuses what is not a regular file, with links followed: reading a pipe or a
+// readRegular reads a file of at most limit bytes. It refuses what is not a regular file, with links followed: reading a pipe or a
 // device may take for ever.
-func ReadRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path) // before it is opened, which has effects on some devices
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+func readRegular(path string, limit int64) ([]byte, error) {
+	f, err := fsys.OpenRegular(path, os.O_RDONLY)
+	if errors.Is(err, fsys.ErrNotRegular) {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been replaced by a pipe
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	if info, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	return readAll(f, path, limit)
 }
 

@@ -23,11 +23,8 @@ func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool 
 	if !ok || !of.hasFile() {
 		return false
 	}
-	key, file := join(path, name), ""
-	if t, ok := in.(text); ok {
-		in = string(t)
-	}
-	set(d, key, in, &file, "a string")
+	file := ""
+	d.value(join(path, name), in, reflect.ValueOf(&file).Elem())
 	if file != "" {
 		d.files[folded(join(path, of.key))] = file
 	}
@@ -76,7 +73,7 @@ func (c *Config) ReadSecrets(tables ...string) error {
 
 // read reads the value of the key from a file, and checks it. It does not block on a pipe.
 func (f field) read(file string) (string, error) {
-	doc, err := ReadRegular(file, maxSecret)
+	doc, err := readRegular(file, maxSecret)
 	if err != nil {
 		return "", err
 	}
