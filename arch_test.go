@@ -115,7 +115,7 @@ var layers = []layer{
 	{"input/finished", []string{"shard", "source"}},
 	{"source/sourcetest", []string{"source"}},
 	{"source/local", []string{"source", "internal/sleep", "internal/names"}},
-	{"source/hdfs", []string{"source", "internal/sleep", "internal/names", "source/objects"}},
+	{"source/hdfs", []string{"source", "internal/sleep", "internal/names"}},
 	{"source/s3", []string{"source", "source/objects"}},
 	{"source/gcs", []string{"source", "source/objects", "internal/sleep"}},
 	{"source/azure", []string{"source", "source/objects"}},

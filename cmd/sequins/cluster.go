@@ -12,7 +12,6 @@ import (
 	"sequins/cluster"
 	"sequins/config"
 	"sequins/node"
-	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/shard"
@@ -67,13 +66,6 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	}
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
-	o.Metrics.Cluster.SetState(func() metrics.ClusterState {
-		z := members.Status()
-		return metrics.ClusterState{
-			Connected: z.Connected, Sessions: z.Sessions, Published: z.Published, Pending: z.Pending,
-			Nodes: len(members.Members()), Problems: len(members.Problems()),
-		}
-	})
 	o.Membership = func(st *status.Status) { describe(st, s, members) }
 	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
 	return nil
@@ -115,6 +107,7 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 	st.ZooKeeper = &status.ZooKeeper{
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
+		Sessions: z.Sessions, Nodes: len(members.Members()), Problems: len(st.Problems),
 	}
 	if z.Connected {
 		return

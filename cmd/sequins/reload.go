@@ -116,7 +116,6 @@ func (r *reloader) once() (restart []string, err error) {
 			return r.apply(&got)
 		case <-hangs.C:
 			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
-			r.serving.metrics.Process.Configured(false)
 			r.serving.node.Reloaded(errReloadHangs)
 		case <-r.stopping:
 			return nil, errReloadStopping
@@ -179,7 +178,6 @@ func (r *reloader) apply(got *rereading) (restart []string, err error) {
 		restart = r.applyConfig(got)
 	}
 	err = errors.Join(got.invalid, got.unopened)
-	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.unread) == nil)
 	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
 	return restart, errors.Join(err, got.unread)

@@ -261,7 +261,6 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 		Logger:           log,
 		Reloadable:       reloadable(*c),
 	}
-	o.Metrics.Process.SetBuild(o.Build)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Reads.MaxBatchBytes = int64(c.Batch.MaxBytes)
 	o.Reads.CacheBytes = int64(c.Cache.Bytes)
@@ -335,7 +334,6 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 	}
 	if s.keys != nil {
 		o.TLS, o.RedisTLS = s.keys.server(), s.keys.redisServer()
-		o.Metrics.Process.SetCertificate(s.keys.expiry)
 	}
 	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {
 		return err

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"sequins/observe/status"
 )
 
 func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
@@ -52,22 +55,27 @@ func TestHistogramAgreesWithPrometheus(t *testing.T) {
 
 func TestProcess(t *testing.T) {
 	m := New()
-	if got := scrape(t, m, "sequins_store"); got != nil {
-		t.Errorf("without a store: %q", got)
+	if m.Process.Disk() != nil {
+		t.Errorf("without a store: %+v", m.Process.Disk())
 	}
-	m.Process.SetBuild("v1.2.3")
 	m.Process.SetStore(t.TempDir())
-	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 1")
-	m.Process.Configured(false)
-	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 0")
-	if got := scrape(t, m, "sequins_build_info{"); len(got) != 1 {
-		t.Errorf("%q", got)
+	if d := m.Process.Disk(); d == nil || d.Size <= 0 || d.Free <= 0 {
+		t.Errorf("the disk is %+v", d)
 	}
-	if got := scrape(t, m, "sequins_store"); len(got) != 1 || got[0] == "sequins_store_free_bytes 0" {
+	st := status.Status{Build: "v1.2.3"}
+	m.Server.SetState(func() State { return State{Status: st} })
+	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 1")
+	if got := scrape(t, m, "sequins_store_free"); got != nil {
+		t.Errorf("of a disk that is not known: %q", got)
+	}
+	st.TokensError, st.Disk = "line 1", status.Disk{Bytes: 10, Free: 5}
+	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 0")
+	wantLines(t, m, "sequins_store_free", "sequins_store_free_bytes 5")
+	if got := scrape(t, m, "sequins_build_info{"); len(got) != 1 || !strings.Contains(got[0], "v1.2.3") {
 		t.Errorf("%q", got)
 	}
 	m.Process.SetStore("/nowhere")
-	if got := scrape(t, m, "sequins_store"); got != nil {
-		t.Errorf("of a directory that is not there: %q", got)
+	if got := m.Process.Disk(); got != nil {
+		t.Errorf("of a directory that is not there: %+v", got)
 	}
 }

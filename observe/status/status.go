@@ -139,6 +139,10 @@ type ZooKeeper struct {
 	// Published is the number of up-to-date znodes, Pending the number of znodes still to write.
 	Published int `json:"published"`
 	Pending   int `json:"pending"`
+
+	// What follows is only in the metrics: the sessions since the start, the nodes that data is divided among, with this one, and the
+	// differences in settings that keep them from forming one cluster.
+	Sessions, Nodes, Problems int `json:"-"`
 }
 
 // DB is the answer to GET /<db>.
