@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/internal/term"
 )
 
@@ -53,7 +52,7 @@ func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.Path, file.Size()))
+	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
 	defer progress.Stop()
 	p := newRecordPrinter(out, asJSON)
 	p.keyless = file.Kind().HasFields() && !open.keyed(d)
@@ -74,7 +73,7 @@ func (f *files) keyed(d dataFile) bool {
 }
 
 // all prints the records of a file.
-func (p *recordPrinter) all(ctx context.Context, f datafile.File, progress *term.Progress) error {
+func (p *recordPrinter) all(ctx context.Context, f openData, progress *term.Progress) error {
 	for n := 0; f.Next(); n++ {
 		if n%1024 == 0 {
 			progress.Add(f.Consumed())

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/test/expect"
 )
 
@@ -184,7 +183,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 func TestCodeOf(t *testing.T) {
-	absent, damaged := withCode(exitAbsent, os.ErrNotExist), withCode(exitUnreadable, datafile.ErrFormat)
+	absent, damaged := withCode(exitAbsent, os.ErrNotExist), withCode(exitUnreadable, errFormat)
 	for _, test := range []struct {
 		err  error
 		want int
@@ -201,7 +200,7 @@ func TestCodeOf(t *testing.T) {
 	}
 	text, err := json.Marshal(errorResult(damaged))
 	expect.NoError(t, err)
-	if want := `{"error":"` + datafile.ErrFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
+	if want := `{"error":"` + errFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
 		t.Errorf("%s, want %s", text, want)
 	}
 }

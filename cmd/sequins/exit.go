@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/input/datafile"
 	"sequins/input/finished"
 	"sequins/load"
 	"sequins/source"
@@ -140,7 +139,7 @@ func ofFile(err error, remote bool) error {
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, finished.ErrIncomplete):
 		return withCode(exitAbsent, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, datafile.ErrFormat), blocks.IsDamage(err), load.Faulty(err):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, errFormat), blocks.IsDamage(err), load.Faulty(err):
 		return withCode(exitUnreadable, err)
 	case remote:
 		return withCode(exitUnreachable, err)

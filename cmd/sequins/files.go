@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/input/datafile"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/load"
@@ -104,12 +103,18 @@ func (f *files) Close() error {
 	return errors.Join(errs...)
 }
 
-// dataFile is where a data file is.
+// dataFile is where a data file is: on this machine, or in a source.
 type dataFile struct {
-	datafile.At
-	source string // its URL or path, for the configuration
-	db     string // "" if unknown
-	remote bool
+	path string // for people
+	size int64
+	name string // relative to the version's directory
+	open func(offset int64) (io.ReadCloser, error)
+	// siblings returns the data files of its version, in order, and whether they are known.
+	siblings func() ([]source.File, bool)
+
+	local, dir string // its path and the version's directory, of a file on this machine
+	source, db string // the URL or path of the source and the database, for the configuration; "" if unknown
+	remote     bool
 	// found reports whether the file was found in a directory and not named. A directory of a running sequins may lose it
 	// meanwhile.
 	found bool
@@ -118,7 +123,7 @@ type dataFile struct {
 // failed gives an error of the file its exit code.
 func (d dataFile) failed(err error) error { return ofFile(err, d.remote) }
 
-// find returns the file that an argument names. A directory is an error of the type *datafile.DirError.
+// find returns the file that an argument names. A directory is an error of the type *dirError.
 func (f *files) find(arg string) (dataFile, error) {
 	if isRemote(arg) {
 		return f.findRemote(arg)
@@ -150,15 +155,14 @@ func (f *files) local(path, dir, rel string) (dataFile, error) {
 	if !known && rel != "" && inVersion(rel) {
 		version, name, known = dir, rel, true
 	}
-	at, err := datafile.Local(path)
+	d, err := localFile(path)
 	if known {
-		at, err = datafile.LocalOf(path, version, name)
+		d, err = localFileOf(path, version, name)
 	}
 	if err != nil {
 		return dataFile{}, ofFile(err, false)
 	}
-	d := dataFile{At: at}
-	if full, err := filepath.Abs(at.Dir()); err == nil {
+	if full, err := filepath.Abs(d.dir); err == nil {
 		d.source, d.db = cmp.Or(f.source(), filepath.Dir(filepath.Dir(full))), filepath.Base(filepath.Dir(full))
 	}
 	return d, nil
@@ -251,12 +255,12 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		return dataFile{}, err
 	}
 	for _, d := range all {
-		if name := d.Name(); name == l.name || name == l.name+"/data" {
+		if d.name == l.name || d.name == l.name+"/data" {
 			return d, nil
 		}
 	}
 	if _, err := f.findVersion(arg); err == nil {
-		return dataFile{}, &datafile.DirError{Path: arg}
+		return dataFile{}, &dirError{arg}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
 }
@@ -285,7 +289,7 @@ func hostOf(arg string) string {
 // instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
 // the error stays.
 func (f *files) instead(arg string, failed error) ([]dataFile, error) {
-	var dir *datafile.DirError
+	var dir *dirError
 	if !isRemote(arg) || !errors.As(failed, &dir) && codeOf(failed) != exitAbsent && codeOf(failed) != exitUsage {
 		return nil, failed
 	}
@@ -305,7 +309,7 @@ func (f *files) findVersion(arg string) ([]dataFile, error) {
 		return nil, errLocation(arg)
 	}
 	all, err := f.version(l)
-	return slices.DeleteFunc(all, func(d dataFile) bool { return datafile.NoRecords(path.Base(d.Name())) }), err
+	return slices.DeleteFunc(all, func(d dataFile) bool { return withoutRecords(path.Base(d.name)) }), err
 }
 
 // version returns the data files of a version in a source.
@@ -322,7 +326,14 @@ func (f *files) version(l location) ([]dataFile, error) {
 	}
 	all := make([]dataFile, len(c.Files))
 	for i, file := range c.Files {
-		all[i] = dataFile{At: datafile.InSource(f.ctx, src, l.db, l.version, file, c.Files), source: l.source, db: l.db, remote: true}
+		all[i] = dataFile{
+			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, name: file.Name,
+			open: func(offset int64) (io.ReadCloser, error) {
+				return src.Open(f.ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
+			},
+			siblings: func() ([]source.File, bool) { return c.Files, true },
+			source:   l.source, db: l.db, remote: true,
+		}
 	}
 	return all, nil
 }
@@ -357,8 +368,8 @@ func (f *files) settings(where string) (*config.Config, error) {
 }
 
 // options returns which fields of a file are the key and the value. Without a key, records are read without.
-func (f *files) options(d dataFile) (datafile.Options, error) {
-	o := datafile.Options{Fields: load.Fields{Key: f.flags.key, Value: f.flags.value}, PartitionColumns: f.flags.columns}
+func (f *files) options(d dataFile) (dataOptions, error) {
+	o := dataOptions{Fields: load.Fields{Key: f.flags.key, Value: f.flags.value}, PartitionColumns: f.flags.columns}
 	if f.flags.config != "" {
 		c, err := f.settings(d.source)
 		if err != nil {
@@ -375,7 +386,7 @@ func (f *files) options(d dataFile) (datafile.Options, error) {
 }
 
 // openNamed opens the file that an argument names.
-func (f *files) openNamed(arg string, keys bool) (d dataFile, file datafile.File, err error) {
+func (f *files) openNamed(arg string, keys bool) (d dataFile, file openData, err error) {
 	if d, err = f.find(arg); err == nil {
 		file, err = f.openFile(d, keys)
 	}
@@ -383,7 +394,7 @@ func (f *files) openNamed(arg string, keys bool) (d dataFile, file datafile.File
 }
 
 // openFile opens a file for its records. keys reports whether their keys are needed.
-func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
+func (f *files) openFile(d dataFile, keys bool) (openData, error) {
 	o, err := f.options(d)
 	if err != nil {
 		return nil, err
@@ -391,7 +402,7 @@ func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
 	if keys {
 		o.Fields.NoKey = false // without a key it is an error that names the fields
 	}
-	file, err := datafile.Open(d.At, o)
+	file, err := openRecords(d, o)
 	switch {
 	case errors.Is(err, load.ErrField) && o.Fields.Key == "":
 		return nil, fmt.Errorf("%w; name the one that is the key with --key", err)
@@ -441,10 +452,126 @@ func isLocalDir(arg string) bool {
 	if err != nil {
 		return false
 	}
-	info, err := os.Stat(p)
-	if err != nil || !info.IsDir() {
-		return false
+	return isDir(p) && !isMapFile(p)
+}
+
+// localFile returns where a file of this machine is. The directory of a MapFile means its data file. The directory of its version
+// is the first one above it that is not named column=value.
+func localFile(path string) (dataFile, error) {
+	if isMapFile(path) { // its directory may be named column=value, too
+		dir, name := splitLocal(filepath.Join(path, "data"))
+		return localFileOf(path, dir, strings.TrimSuffix(name, "/data"))
 	}
-	data, err := os.Stat(path.Join(p, "data"))
-	return err != nil || data.IsDir()
+	dir, name := splitLocal(path)
+	return localFileOf(path, dir, name)
+}
+
+// localFileOf is localFile for a file whose version is known: dir is its directory, and name that of the file in it.
+func localFileOf(path, dir, name string) (dataFile, error) {
+	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
+		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+			return dataFile{}, &dirError{path}
+		}
+		path = data
+		name += "/data"
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return dataFile{}, &fs.PathError{Op: "open", Path: path, Err: unwrapPath(err)}
+	}
+	if !info.Mode().IsRegular() { // to open it could block forever
+		return dataFile{}, &fs.PathError{Op: "open", Path: path, Err: errIrregular}
+	}
+	return dataFile{
+		path: path, size: info.Size(), name: name, dir: dir, local: path,
+		open:     func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) },
+		siblings: func() ([]source.File, bool) { return localFiles(dir) },
+	}, nil
+}
+
+// dirError is the error for a directory that is not that of a MapFile.
+type dirError struct{ path string }
+
+// Error implements error.
+func (e *dirError) Error() string {
+	return e.path + " is a directory, and not that of a MapFile: name a file in it"
+}
+
+var errIrregular = errors.New("not a regular file")
+
+// unwrapPath returns the reason of a PathError.
+func unwrapPath(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// openLocal opens a file at an offset.
+func openLocal(path string, offset int64) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// splitLocal splits the path of a file into the directory of its version and its name in it. The name has the directories
+// column=value of a partitioned table, and that of a MapFile.
+func splitLocal(path string) (dir, name string) {
+	dir, name = filepath.Dir(path), filepath.Base(path)
+	up := func() { dir, name = filepath.Dir(dir), filepath.Base(dir)+"/"+name }
+	if name == "data" {
+		up()
+	}
+	for depth := 0; depth < source.MaxPartitionDepth && source.IsPartition(filepath.Base(dir)); depth++ {
+		up()
+	}
+	return dir, name
+}
+
+// localFiles returns the data files of a version, and whether they are known.
+func localFiles(dir string) (files []source.File, known bool) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, false
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		name, rerr := filepath.Rel(dir, path)
+		switch {
+		case err != nil || rerr != nil:
+			return errors.Join(err, rerr)
+		case path == dir:
+			return nil
+		case source.Hidden(entry.Name()) && entry.IsDir():
+			return filepath.SkipDir
+		case source.Hidden(entry.Name()):
+			return nil
+		case entry.IsDir() && isMapFile(path):
+			files = append(files, source.File{Name: filepath.ToSlash(name) + "/data"})
+			return filepath.SkipDir
+		case entry.IsDir() && !source.IsPartition(entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		files = append(files, source.File{Name: filepath.ToSlash(name)})
+		return nil
+	})
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, err == nil
+}
+
+func isMapFile(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "data"))
+	return err == nil && !info.IsDir()
 }

@@ -147,7 +147,7 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, file.Size()))
+	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size))
 	defer p.Stop()
 	var value bytes.Buffer
 	var w io.Writer = &value
@@ -160,9 +160,9 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 	case err != nil:
 		return d.failed(err)
 	case !found:
-		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.Path, term.Excerpt(key, int64(len(key)))))
+		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.path, term.Excerpt(key, int64(len(key)))))
 	case f.json:
-		return printJSON(cmd.OutOrStdout(), record{File: d.Path}.withKey(key).withValue(value.Bytes()))
+		return printJSON(cmd.OutOrStdout(), record{File: d.path}.withKey(key).withValue(value.Bytes()))
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/internal/term"
 	"sequins/shard"
 )
@@ -56,7 +55,7 @@ source does not answer, and 6 if a file cannot be read.`,
 // inspection is the result of sequins inspect for one file as JSON.
 type inspection struct {
 	Path   string         `json:"path"`
-	Kind   datafile.Kind  `json:"kind,omitempty"`
+	Kind   fileKind       `json:"kind,omitempty"`
 	Bytes  int64          `json:"bytes"`
 	Header map[string]any `json:"header,omitempty"`
 	// Records and what follows are of the whole file, of a block from its header.
@@ -73,7 +72,7 @@ type inspection struct {
 	Sample       []sample `json:"sample,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
-	header []datafile.Property
+	header []property
 }
 
 // sample is a record that is shown.
@@ -114,7 +113,7 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 			one(arg, func(*inspection) error { return err })
 		}
 		for _, d := range found {
-			one(d.Path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
+			one(d.path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
 		}
 	}
 	if asJSON {
@@ -137,7 +136,7 @@ func (f *files) expand(arg string) ([]dataFile, error) {
 		}
 		failed := func(_ string, e error) { err = errors.Join(err, ofFile(e, false)) }
 		each := func(file, rel string) {
-			if d, lerr := f.local(file, path, rel); lerr == nil && !datafile.NoRecords(d.Name()) {
+			if d, lerr := f.local(file, path, rel); lerr == nil && !withoutRecords(d.name) {
 				found = append(found, d)
 			}
 		}
@@ -166,16 +165,16 @@ func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspectio
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	i.Kind, i.Bytes, i.header = f.Kind(), f.Size(), f.Describe()
+	i.Kind, i.Bytes, i.header = f.Kind(), d.size, f.Describe()
 	i.Header = headerOf(i.header)
-	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, f.Size())
+	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size)
 	err = i.records(cmd.Context(), f, show, p)
 	p.Stop()
 	return d.failed(err)
 }
 
 // headerOf returns a header for JSON: numbers are numbers, and metadata is an object.
-func headerOf(properties []datafile.Property) map[string]any {
+func headerOf(properties []property) map[string]any {
 	header, metadata := make(map[string]any), make(map[string]string)
 	for _, p := range properties {
 		name := strings.ReplaceAll(p.Name, " ", "_")
@@ -199,10 +198,10 @@ func headerOf(properties []datafile.Property) map[string]any {
 const sampleKeys = 10_000
 
 // records reads the records: all of them if that is needed to count them, otherwise a sample.
-func (i *inspection) records(ctx context.Context, f datafile.File, show int, p *term.Progress) error {
+func (i *inspection) records(ctx context.Context, f openData, show int, p *term.Progress) error {
 	index, n, known := f.Place()
 	detector := shard.NewDetector(max(n, 1), 1, 0, shard.AnyNames)
-	isBlock := f.Kind() == datafile.Block // its header has the numbers
+	isBlock := f.Kind() == kindBlock // its header has the numbers
 	var records, keyBytes, valueBytes int64
 	for (!isBlock || records < max(sampleKeys, int64(show))) && f.Next() {
 		if records++; records%1024 == 0 {
@@ -242,7 +241,7 @@ func (i *inspection) records(ctx context.Context, f datafile.File, show int, p *
 const maxSample = 1 << 10
 
 // sample adds the current record to those that are shown.
-func (i *inspection) sample(f datafile.File) error {
+func (i *inspection) sample(f openData) error {
 	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
 	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {

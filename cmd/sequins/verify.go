@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/internal/term"
 )
 
@@ -106,7 +105,7 @@ func (v *verifier) all(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			v.complain(d.Path, err)
+			v.complain(d.path, err)
 		}
 	}
 	for _, m := range v.manifests {
@@ -192,8 +191,8 @@ func (v *verifier) found(path, dir, rel string) {
 		v.complain(path, err)
 		return
 	}
-	kind, err := d.Sniff()
-	if err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(path)) {
+	kind, err := d.sniff()
+	if err == nil && kind == kindUnknown && withoutRecords(filepath.Base(path)) {
 		return
 	}
 	d.found = true
@@ -203,7 +202,7 @@ func (v *verifier) found(path, dir, rel string) {
 // size returns the size of all queued files, in bytes.
 func (v *verifier) size() (total int64) {
 	for _, d := range v.queue {
-		total += d.Size
+		total += d.size
 	}
 	if len(v.manifests) > 0 {
 		total *= 2 // blocks are read again for their hashes

@@ -54,7 +54,7 @@ func (v *verifier) remoteManifest(arg string) error {
 	}}
 	all, err := v.version(l)
 	for _, d := range all {
-		if strings.HasSuffix(d.Name(), source.BlockSuffix) {
+		if strings.HasSuffix(d.name, source.BlockSuffix) {
 			m.blocks = append(m.blocks, d)
 		}
 	}
@@ -80,11 +80,11 @@ func (v *verifier) verifyFinished(ctx context.Context, at manifest) error {
 	var listed []source.File
 	blocks := make(map[string]dataFile)
 	for _, d := range at.blocks {
-		blocks[d.Name()] = d
-		if !v.reported(d.Path) {
-			listed = append(listed, source.File{Name: d.Name(), Size: d.Size})
-		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == d.Name() }); i >= 0 {
-			listed = append(listed, source.File{Name: d.Name(), Size: m.Blocks[i].Size})
+		blocks[d.name] = d
+		if !v.reported(d.path) {
+			listed = append(listed, source.File{Name: d.name, Size: d.size})
+		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == d.name }); i >= 0 {
+			listed = append(listed, source.File{Name: d.name, Size: m.Blocks[i].Size})
 		}
 	}
 	if err := m.Match(listed); err != nil {
@@ -92,14 +92,14 @@ func (v *verifier) verifyFinished(ctx context.Context, at manifest) error {
 	}
 	for i := range m.Blocks {
 		d := blocks[m.Blocks[i].Name]
-		if v.reported(d.Path) {
+		if v.reported(d.path) {
 			continue
 		}
 		if err := v.verifyHash(ctx, d, m.Blocks[i].SHA256); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			v.complain(d.Path, d.failed(err))
+			v.complain(d.path, d.failed(err))
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (v *verifier) reported(path string) bool {
 
 // verifyHash compares the SHA-256 of a file with the one of the manifest.
 func (v *verifier) verifyHash(ctx context.Context, d dataFile, want string) error {
-	f, err := d.Open(0)
+	f, err := d.open(0)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (v *verifier) verifyHash(ctx context.Context, d dataFile, want string) erro
 		}
 	}
 	if sum := fmt.Sprintf("%x", hash.Sum(nil)); sum != want {
-		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.Path, finished.ErrCorrupt, sum, want, source.BlocksFile)
+		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.path, finished.ErrCorrupt, sum, want, source.BlocksFile)
 	}
 	return nil
 }
