@@ -27,12 +27,11 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "server", "cluster/transfer", "node/turns", "reads/diff", "version/discovery", "node/events", "version/gate", "cluster", "observe/status", "server/auth", "proxy", "observe/tracing", "observe/tracing/otlp", "zk", "load/loadproc", "load", "observe/metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
-		"cmd/sequins/demo", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "cmd/sequins/top", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term"}},
+		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "cmd/sequins/top", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term"}},
 	{"client", []string{"observe/status", "shard", "internal/term", "internal/wire"}},
 	{"cmd/sequins/top", []string{"observe/status", "internal/human", "internal/term"}},
 	{"config", []string{"node/turns", "internal/fsys", "internal/nearest"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
-	{"cmd/sequins/demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"node", []string{"server", "server/resp", "observe/peerstatus", "observe/status", "reads", "reads/diff", "version/discovery", "node/events", "cluster/fill", "version/gate", "version/pin", "cluster/transfer", "node/turns", "version", "load/loadproc", "load", "shard", "store", "node/upkeep", "blocks", "source", "observe/metrics", "observe/tracing", "internal/accept", "internal/collect", "internal/human", "internal/names", "internal/sleep", "internal/content"}},
 	{"server", []string{"docs", "server/statuspage", "observe/peerstatus", "observe/status", "server/internal/batchkeys", "server/internal/encoders", "server/internal/negotiate", "reads", "server/auth", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/content", "internal/http1", "internal/limitlog", "internal/names", "internal/nearest", "internal/wire"}},
 	{"server/resp", []string{"reads", "server/auth", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/limitlog", "internal/names"}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -200,18 +201,30 @@ func (d *deep) checkSource(ctx context.Context) (string, error) {
 	return text + ", whose newest versions can be loaded" + as, nil
 }
 
-// planNewest plans a load of the newest version of a db, without a sample of its keys. One that is still being written is good.
+// planNewest plans a load of the newest version of a db, without a sample of its keys, and opens a file as the load does. A version that is
+// still being written is good.
 func planNewest(ctx context.Context, src source.Source, c *config.Config, db string) error {
 	versions, err := source.Versions(ctx, src, db)
 	if err != nil || len(versions) == 0 {
 		return err
 	}
-	o := loadOptions(c, db)
+	version, o := versions[len(versions)-1], loadOptions(c, db)
 	o.Partitioner = shard.String.String()
-	if _, err = load.New(src, nil, nil, o).Plan(ctx, db, versions[len(versions)-1]); errors.Is(err, load.ErrIncomplete) {
+	plan, err := load.New(src, nil, nil, o).Plan(ctx, db, version)
+	if errors.Is(err, load.ErrIncomplete) {
 		return nil
 	}
-	return load.ExplainKey(err, db)
+	if err != nil || len(plan.Files) == 0 || plan.Format == load.FormatBlocks {
+		return err
+	}
+	f := slices.MaxFunc(plan.Files, func(a, b source.File) int { return cmp.Compare(a.Size, b.Size) })
+	records, err := load.File{Format: plan.Format, Name: f.Name, Path: src.Path(db, version) + "/" + f.Name, Size: f.Size, Open: func(offset int64) (io.ReadCloser, error) {
+		return src.Open(ctx, db, version, f, source.ReadOptions{Offset: offset})
+	}}.Records(o.Fields)
+	if err != nil {
+		return load.ExplainKey(err, db)
+	}
+	return records.Close()
 }
 
 // checkStore writes, links, renames and removes a file in the store, or where it would be created: opening it would create it, with the

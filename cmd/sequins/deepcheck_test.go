@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/config"
 	"sequins/test/expect"
 	"sequins/test/harness"
@@ -187,7 +186,7 @@ func TestDeepCheckOfARunningNode(t *testing.T) {
 		return start(t, cmd, cmd.StderrPipe)
 	}()}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	r := sequins(t, "check-config", "--deep", conf)
 	for _, want := range []string{" is in use, and so is the local store, by process ", "; it is in use by process "} {
 		if !strings.Contains(r.stdout, want) {

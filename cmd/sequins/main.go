@@ -3,7 +3,7 @@
 // version when one appears.
 //
 // This package is the command line: flags, subcommands, signals and exit codes. main.go has the root
-// command, serve.go runs a node from flags and sequins.conf, demo.go one for package demo, and files.go
+// command, serve.go runs a node from flags and sequins.conf, demo.go one for the demo, and files.go
 // and datafile.go read files without a server.
 package main
 

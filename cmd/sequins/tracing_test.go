@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/collector"
 	"sequins/test/expect"
 )
@@ -30,7 +29,7 @@ func TestReloadOfTracing(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "OTEL_BSP_SCHEDULE_DELAY=50") // milliseconds
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	before := time.Now()
 	write("http://192.0.2.1:1", 1)
