@@ -26,7 +26,7 @@ type layer struct {
 // package gets a row here before it gets a file.
 var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "server", "cluster/transfer", "node/turns", "reads/diff", "version/discovery", "node/events", "version/gate", "cluster", "observe/status", "server/auth", "proxy", "observe/tracing", "observe/tracing/otlp", "zk", "load/loadproc", "load", "observe/metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "server", "cluster/transfer", "node/turns", "reads/diff", "version/discovery", "node/events", "version/gate", "cluster", "observe/status", "server/auth", "proxy", "observe/tracing", "zk", "load/loadproc", "load", "observe/metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
 		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "cmd/sequins/top", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term"}},
 	{"client", []string{"observe/status", "shard", "internal/term", "internal/wire"}},
 	{"cmd/sequins/top", []string{"observe/status", "internal/human", "internal/term"}},
@@ -127,7 +127,6 @@ var layers = []layer{
 	{"observe/status", []string{"shard", "internal/human", "internal/names"}},
 	{"shard", nil},
 	{"observe/tracing", nil},
-	{"observe/tracing/otlp", nil},
 	{"internal/fsys/faultfs", []string{"internal/fsys"}},
 	{"internal/fsys", nil},
 	{"internal/render", nil},

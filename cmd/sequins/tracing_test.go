@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"sequins/test/collector"
+	sink "sequins/test/collector"
 	"sequins/test/expect"
 )
 
 // SIGHUP changes how many requests are traced; for where to a restart is needed.
 func TestReloadOfTracing(t *testing.T) {
-	sink := collector.Start(t, "")
+	spans := sink.Start(t, "")
 	dir := t.TempDir()
 	demoSource(t, dir)
 	conf := filepath.Join(dir, "sequins.conf")
@@ -23,7 +23,7 @@ func TestReloadOfTracing(t *testing.T) {
 		writeFile(t, conf, fmt.Sprintf("source = %q\nlocal_store = %q\n[tracing]\notlp_endpoint = %q\nsample = %d.0\n",
 			filepath.Join(dir, "source"), filepath.Join(dir, "store"), endpoint, sample))
 	}
-	write(sink.URL, 0)
+	write(spans.URL, 0)
 	cmd := command(t, "--bind", "127.0.0.1:0", "--config", conf)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), "OTEL_BSP_SCHEDULE_DELAY=50") // milliseconds
@@ -38,11 +38,11 @@ func TestReloadOfTracing(t *testing.T) {
 	s.waitFor(`keys=\[tracing.otlp_endpoint\]`)
 	expect.Eventually(t, "a request is traced", func() bool {
 		s.get(demoPath)
-		return len(requests(sink)) > 0
+		return len(requests(spans)) > 0
 	})
 	s.signal(syscall.SIGTERM)
 	s.wait()
-	for _, r := range requests(sink) {
+	for _, r := range requests(spans) {
 		if int64(r.Start) < before.UnixNano() {
 			t.Errorf("traced when nothing was to be: %+v", r)
 		}
@@ -50,6 +50,6 @@ func TestReloadOfTracing(t *testing.T) {
 }
 
 // requests are the spans of requests that have come.
-func requests(c *collector.Collector) []collector.Span {
-	return slices.DeleteFunc(c.Spans(), func(s collector.Span) bool { return s.Kind != "server" })
+func requests(c *sink.Collector) []sink.Span {
+	return slices.DeleteFunc(c.Spans(), func(s sink.Span) bool { return s.Kind != "server" })
 }

@@ -1,6 +1,6 @@
 // Package tracing owns which requests are traced, and the spans of this node: of
-// requests, of attempts at peers, and of loads of versions. Package otlp exports
-// them.
+// requests, of attempts at peers, and of loads of versions. The command
+// line exports them.
 //
 // A request arrives with the client's traceparent (ParseParent). Tracer.Chosen
 // reports whether it is traced: as the traceparent says, otherwise at the rate of
