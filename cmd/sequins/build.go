@@ -99,7 +99,7 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 		return err
 	}
 	if strings.Contains(dst.source, "://") {
-		return usageError{fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir)}
+		return usageError(fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir))
 	}
 	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
 	if err != nil {
@@ -180,24 +180,9 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 	stop()
 	<-stopped
 	if err != nil && ctx.Err() != nil { // an interrupt after the end changes nothing
-		return nil, 0, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
+		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
 	return m, p.Snapshot().LeftOut, err
-}
-
-// withoutCanceled returns nil for an error that reports only that the context was canceled.
-func withoutCanceled(err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		var left []error
-		for _, e := range many.Unwrap() {
-			left = append(left, withoutCanceled(e))
-		}
-		return errors.Join(left...)
-	}
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // showLoad shows the progress of a load until ctx is canceled.
@@ -224,7 +209,7 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, err
 	}
 	if _, found := c.DB[f.db]; f.db != "" && !found {
-		return nil, usageError{fmt.Errorf("--db: the configuration has no [db.%s]", f.db)}
+		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
 	}
 	d := c.ForDB(db)
 	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
@@ -234,12 +219,12 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	if f.memory != "" {
 		memory, err := config.ParseSize(f.memory)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--memory: %w", err)}
+			return nil, usageError(fmt.Errorf("--memory: %w", err))
 		}
 		c.Load.Memory = memory
 	}
 	if err := c.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError(err)
 	}
 	return &c, nil
 }
@@ -272,7 +257,7 @@ func splitVersion(what, arg string) (d versionDir, err error) {
 	rest, version, _ := cutLast(path)
 	root, db, ok := cutLast(rest)
 	if !ok || strings.HasSuffix(root, ":/") || !names.ValidDatabase(db) || !names.Valid(version) {
-		return d, usageError{fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg)}
+		return d, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
 	}
 	if root == "" {
 		root = "/"

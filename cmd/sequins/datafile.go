@@ -43,7 +43,7 @@ type openData interface {
 
 	// Get writes the value of a key to w, and reports whether there is one. The last record of a key
 	// counts. It passes the number of bytes read since the last call to read.
-	Get(ctx context.Context, key []byte, w io.Writer, read func(bytes int64)) (bool, error)
+	Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error)
 	// Verify checks everything that the format allows, and returns the number of records. It calls read as Get does.
 	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
 
@@ -211,7 +211,7 @@ func writeValue(w io.Writer, v blocks.Value) (err error) {
 	return err
 }
 
-func (b *block) Get(_ context.Context, key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
+func (b *block) Get(key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
 	var scratch blocks.Scratch
 	v, found, err := b.r.Get(key, &scratch)
 	if err != nil || !found {
@@ -290,23 +290,20 @@ func (s *scanned) WriteValue(w io.Writer) error {
 }
 
 // each calls f for each record, and read now and then.
-func (s *scanned) each(ctx context.Context, read func(bytes int64), f func()) error {
+func (s *scanned) each(read func(bytes int64), f func()) error {
 	for n := 0; s.Next(); n++ {
 		f()
 		if n%1024 == 0 {
 			read(s.Consumed())
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
 		}
 	}
 	read(s.Consumed())
 	return s.Err()
 }
 
-func (s *scanned) Get(ctx context.Context, key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
+func (s *scanned) Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
 	found, value := false, []byte(nil)
-	err := s.each(ctx, read, func() {
+	err := s.each(read, func() {
 		if bytes.Equal(s.Key(), key) {
 			found, value = !s.Deleted(), append(value[:0], s.Value()...)
 		}
@@ -318,8 +315,8 @@ func (s *scanned) Get(ctx context.Context, key []byte, w io.Writer, read func(by
 	return true, err
 }
 
-func (s *scanned) Verify(ctx context.Context, read func(bytes int64)) (records int64, err error) {
-	err = s.each(ctx, read, func() { records++ })
+func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
+	err = s.each(read, func() { records++ })
 	if err == nil && s.nulls > 0 {
 		err = fmt.Errorf("%w; of %d records the key is null, and a load leaves out as many as max_record_errors allows", s.null, s.nulls)
 	}

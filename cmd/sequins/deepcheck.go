@@ -278,12 +278,14 @@ func tryDirectory(dir string) (err error) {
 
 // checkAddress listens on an address for a moment. One that is in use may be in use by the sequins of this configuration.
 func (d *deep) checkAddress(_ context.Context, key, address string) (string, error) {
-	var opened closers
-	_, err := listen(key, address, &opened)
+	ln, err := listen(key, address)
 	if owner := store.Owner(d.c.LocalStore); errors.Is(err, unix.EADDRINUSE) && owner != 0 {
 		return fmt.Sprintf("%s is in use, and so is the local store, by process %d", address, owner), nil
 	}
-	return address + " can be used", errors.Join(err, opened.Close())
+	if err != nil {
+		return "", err
+	}
+	return address + " can be used", ln.Close()
 }
 
 // probeTime is how long a server of ZooKeeper may take to begin a session.

@@ -57,7 +57,7 @@ not on the node, and 5 if it does not answer.`,
 func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error {
 	for _, name := range args[1:] {
 		if !names.Valid(name) {
-			return usageError{fmt.Errorf("%q cannot be the name of a version", name)}
+			return usageError(fmt.Errorf("%q cannot be the name of a version", name))
 		}
 	}
 	body, err := c.Diff(cmd.Context(), args[0], args[1], args[2], f.list)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,10 +74,8 @@ type inResult struct{ error }
 
 func (e inResult) Unwrap() error { return e.error }
 
-// usageError is an error in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
+// usageError makes an error one in the command line.
+func usageError(err error) error { return coded{err, exitUsage} }
 
 // coded is an error with an exit code.
 type coded struct {
@@ -101,8 +98,6 @@ func codeOf(err error) int {
 	switch e := err.(type) { //nolint:errorlint // the chain is walked here
 	case nil:
 		return exitOK
-	case usageError:
-		return exitUsage
 	case coded:
 		return e.code
 	case interface{ Unwrap() []error }:
@@ -135,7 +130,7 @@ func codeOfAll(errs []error) int {
 // is the fault of a source that is remote.
 func ofFile(err error, remote bool) error {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
+	case errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, finished.ErrIncomplete):
 		return withCode(exitAbsent, err)

@@ -68,7 +68,7 @@ type files struct {
 
 func (f *fileFlags) files(cmd *cobra.Command) (*files, error) {
 	if f.value != "" && f.key == "" {
-		return nil, usageError{errors.New("--value needs --key")}
+		return nil, usageError(errors.New("--value needs --key"))
 	}
 	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
 }
@@ -142,7 +142,7 @@ func localPath(arg string) (string, error) {
 	}
 	u, err := url.Parse(arg)
 	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", usageError{fmt.Errorf("%q is not of the form file:///path", arg)}
+		return "", usageError(fmt.Errorf("%q is not of the form file:///path", arg))
 	}
 	return u.Path, nil
 }
@@ -230,7 +230,7 @@ func elementsOf(arg string) []string {
 
 // errLocation is the error for a URL that is too short or has other names than a source.
 func errLocation(arg string) error {
-	return usageError{fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg)}
+	return usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
 }
 
 // findRemote finds a file of a source.

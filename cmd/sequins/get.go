@@ -92,7 +92,7 @@ func parseKey(arg string, inHex bool) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(arg)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("the key is not hexadecimal: %w", err)}
+		return nil, usageError(fmt.Errorf("the key is not hexadecimal: %w", err))
 	}
 	return key, nil
 }
@@ -154,7 +154,7 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 	if !f.json {
 		w = out
 	}
-	found, err := file.Get(cmd.Context(), key, w, p.Add)
+	found, err := file.Get(key, w, p.Add)
 	p.Stop()
 	switch {
 	case err != nil:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +40,7 @@ source does not answer, and 6 if a file cannot be read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if show < 0 {
-				return usageError{fmt.Errorf("--records must not be negative")}
+				return usageError(fmt.Errorf("--records must not be negative"))
 			}
 			return inspectAll(cmd, &f, args, show, asJSON)
 		},
@@ -168,7 +167,7 @@ func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspectio
 	i.Kind, i.Bytes, i.header = f.Kind(), d.size, f.Describe()
 	i.Header = headerOf(i.header)
 	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size)
-	err = i.records(cmd.Context(), f, show, p)
+	err = i.records(f, show, p)
 	p.Stop()
 	return d.failed(err)
 }
@@ -198,7 +197,7 @@ func headerOf(properties []property) map[string]any {
 const sampleKeys = 10_000
 
 // records reads the records: all of them if that is needed to count them, otherwise a sample.
-func (i *inspection) records(ctx context.Context, f openData, show int, p *term.Progress) error {
+func (i *inspection) records(f openData, show int, p *term.Progress) error {
 	index, n, known := f.Place()
 	detector := shard.NewDetector(max(n, 1), 1, 0, shard.AnyNames)
 	isBlock := f.Kind() == kindBlock // its header has the numbers
@@ -206,9 +205,6 @@ func (i *inspection) records(ctx context.Context, f openData, show int, p *term.
 	for (!isBlock || records < max(sampleKeys, int64(show))) && f.Next() {
 		if records++; records%1024 == 0 {
 			p.Add(f.Consumed())
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
 		}
 		keyBytes += int64(len(f.Key()))
 		valueBytes += f.ValueSize()

@@ -3,10 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +44,7 @@ answer, and 6 if a value cannot be read.`,
 		ValidArgsFunction: node.completeAfterNode(node.completeDB),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if inHex && escaped {
-				return usageError{errors.New("--hex cannot be combined with --escaped")}
+				return usageError(errors.New("--hex cannot be combined with --escaped"))
 			}
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
 				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
@@ -168,25 +168,11 @@ func unescapeKey(text string) ([]byte, error) {
 		if !found {
 			return key, nil
 		}
-		n := 1
-		switch {
-		case strings.HasPrefix(escape, `\`):
-			key = append(key, '\\')
-		case strings.HasPrefix(escape, "t"):
-			key = append(key, '\t')
-		case strings.HasPrefix(escape, "n"):
-			key = append(key, '\n')
-		case strings.HasPrefix(escape, "r"):
-			key = append(key, '\r')
-		default:
-			n = len("xNN")
-			b, err := hex.DecodeString(strings.TrimPrefix(escape[:min(n, len(escape))], "x"))
-			if err != nil || len(b) != 1 || escape[0] != 'x' {
-				return nil, usageError{fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(n, len(escape))])}
-			}
-			key = append(key, b...)
+		r, _, rest, err := strconv.UnquoteChar(`\`+escape, 0)
+		if err != nil || !strings.ContainsRune(`\tnrx`, rune(escape[0])) {
+			return nil, usageError(fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(3, len(escape))]))
 		}
-		text = escape[n:]
+		key, text = append(key, byte(r)), rest
 	}
 }
 

@@ -175,13 +175,13 @@ func addressURL(address string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if i := strings.LastIndexByte(address, '@'); i >= 0 {
-		return "", usageError{fmt.Errorf("%q with a user is not the host:port of a node: a URL can have one", address[i+1:])}
+		return "", usageError(fmt.Errorf("%q with a user is not the host:port of a node: a URL can have one", address[i+1:]))
 	}
 	if err != nil || port == "" {
-		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node", address)}
+		return "", usageError(fmt.Errorf("%q is neither the host:port nor the URL of a node", address))
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node: %q is no port", address, port)}
+		return "", usageError(fmt.Errorf("%q is neither the host:port nor the URL of a node: %q is no port", address, port))
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

@@ -21,6 +21,7 @@ import (
 	"sequins/internal/nearest"
 	"sequins/internal/term"
 	"sequins/source"
+	"sequins/version/discovery"
 	"sequins/version/pin"
 )
 
@@ -129,11 +130,11 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !names.ValidDatabase(args[0]):
-			return usageError{fmt.Errorf("%q cannot be the name of a database", args[0])}
+			return usageError(fmt.Errorf("%q cannot be the name of a database", args[0]))
 		case n > 1 && !names.Valid(args[1]):
-			return usageError{fmt.Errorf("%q cannot be the name of a version", args[1])}
+			return usageError(fmt.Errorf("%q cannot be the name of a version", args[1]))
 		case f.node.wait && f.node.server == "":
-			return usageError{errors.New("--wait needs --server")}
+			return usageError(errors.New("--wait needs --server"))
 		}
 		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
 			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now()}
@@ -263,10 +264,10 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 		t, err = now.Add(d).UTC().Truncate(time.Second), nil
 	}
 	if err != nil {
-		return t, usageError{fmt.Errorf("--until %q is neither a time like 2026-02-02T12:00:00Z nor a duration like 36h", text)}
+		return t, usageError(fmt.Errorf("--until %q is neither a time like 2026-02-02T12:00:00Z nor a duration like 36h", text))
 	}
 	if !t.After(now) {
-		return t, usageError{fmt.Errorf("--until %s is not in the future", text)}
+		return t, usageError(fmt.Errorf("--until %s is not in the future", text))
 	}
 	return t, nil
 }
@@ -361,7 +362,7 @@ func (p *pinning) complete() ([]string, error) {
 			ready = append(ready, v.Version)
 		}
 	}
-	return ready, p.ctx.Err()
+	return ready, nil
 }
 
 // active returns the version to be excluded.
@@ -374,3 +375,51 @@ func (p *pinning) active(ready []string) (string, error) {
 	}
 	return ready[len(ready)-1], nil
 }
+
+func refreshCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use: "refresh", Args: cobra.NoArgs,
+		Short: "Make all nodes look at the source",
+		Long: `Make every node look at the source within seconds, as SIGHUP does on one node:
+find new versions, follow _PIN, and retry what has failed. It writes the time and
+your name into <source>/_REFRESH, which the nodes read every three seconds.
+
+The source is --source, or source of sequins.conf or /etc/sequins.conf, which
+also has the settings of remote sources.
+
+Exits with 1 if the file was not written, 5 if the source does not answer, and 6
+if it refuses.`,
+		Example: `  sequins refresh --source /srv/sequins`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
+				defer p.Stop()
+				return refresh(cmd.Context(), src, time.Now())
+			})
+		},
+	}
+	f.registerSource(cmd)
+	return cmd
+}
+
+// refresh changes the content of RefreshFile. If somebody else does at the same time, that is enough.
+func refresh(ctx context.Context, src source.Source, now time.Time) error {
+	w, ok := src.(source.Writer)
+	if !ok {
+		return fmt.Errorf("%s: this kind of source cannot be written", src.Path("", discovery.RefreshFile))
+	}
+	_, tag, err := w.ReadSmall(ctx, "", discovery.RefreshFile, maxRefreshFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explainPin(src, err)
+	}
+	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
+	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), tag)
+	if errors.Is(err, source.ErrChanged) {
+		return nil
+	}
+	return explainPin(src, err)
+}
+
+// maxRefreshFile limits the file that is replaced, in bytes.
+const maxRefreshFile = 4 << 10

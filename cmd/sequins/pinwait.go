@@ -73,11 +73,7 @@ func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	select {
-	case <-time.After(settled):
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	time.Sleep(settled)
 	now, err := f.newest(ctx, db)
 	if err == nil && now != before {
 		err = fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", now, db, before)

@@ -199,7 +199,8 @@ func (r *reloader) applyConfig(got *rereading) []string {
 	}
 	r.running = config.Reloaded(r.running, got.fresh)
 	r.level.Set(logLevel(r.running.Log))
-	r.serving.alike.set(r.running)
+	running := r.running
+	r.serving.config.Store(&running)
 	r.serving.node.Apply(reloadable(r.running))
 	r.serving.node.NeedsRestart(left)
 	r.serving.events.SetTarget(target(&r.running.Events))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,10 +78,10 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 // bounds returns the range of the flags.
 func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
-		return g, usageError{errors.New("--limit must be at least 1")}
+		return g, usageError(errors.New("--limit must be at least 1"))
 	}
 	if f.count && (f.limit > 0 || f.after != "" || f.keysOnly) {
-		return g, usageError{errors.New("--count cannot be combined with --limit, --after and --keys-only")}
+		return g, usageError(errors.New("--count cannot be combined with --limit, --after and --keys-only"))
 	}
 	g = client.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
 	for name, bound := range map[string]struct {
@@ -127,7 +126,7 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 	}
 	defer s.Close() //nolint:errcheck // it is only read
 	out := newRecordPrinter(to, f.json)
-	n, err := f.records(cmd.Context(), s, out, p)
+	n, err := f.records(s, out, p)
 	if err == nil && f.json {
 		err = printJSON(out.out, struct {
 			Version string `json:"version"`
@@ -143,12 +142,12 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 }
 
 // records prints the records and returns their number.
-func (f *scanFlags) records(ctx context.Context, s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
+func (f *scanFlags) records(s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
 	value := func(w io.Writer) error {
 		_, err := io.Copy(w, s.Value())
 		return err
 	}
-	for ; s.Next() && ctx.Err() == nil; n++ {
+	for ; s.Next(); n++ {
 		p.Add(1)
 		if f.keysOnly {
 			err = out.key(s.Key(), record{})
@@ -162,5 +161,5 @@ func (f *scanFlags) records(ctx context.Context, s *client.Scan, out *recordPrin
 	if err := s.Err(); err != nil {
 		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), err)
 	}
-	return n, ctx.Err()
+	return n, nil
 }

@@ -216,9 +216,6 @@ func (k *keyring) readAgain() error {
 	return nil
 }
 
-// expiry returns the expiry of this node's certificate.
-func (k *keyring) expiry() time.Time { return k.now().own.Leaf.NotAfter }
-
 // server returns the TLS settings for clients.
 func (k *keyring) server() *tls.Config {
 	return &tls.Config{

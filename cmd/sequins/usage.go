@@ -33,9 +33,9 @@ func checkUsage(cmd *cobra.Command) {
 // withHint adds to a mistake in the command line what was meant, or if that is not known, where to look.
 func withHint(cmd *cobra.Command, err error, meant string) error {
 	if meant != "" {
-		return usageError{fmt.Errorf("%w%s", err, didYouMean(meant))}
+		return usageError(fmt.Errorf("%w%s", err, didYouMean(meant)))
 	}
-	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 }
 
 // didYouMean is the end of all messages about a name that is not known and may be mistyped.

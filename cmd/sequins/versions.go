@@ -132,7 +132,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	var failed []error
 	for _, db := range dbs {
 		if !names.ValidDatabase(db) {
-			return nil, usageError{fmt.Errorf("%q cannot be the name of a database", db)}
+			return nil, usageError(fmt.Errorf("%q cannot be the name of a database", db))
 		}
 		d, err := l.database(ctx, db)
 		listing.Databases = append(listing.Databases, d)
