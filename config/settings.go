@@ -13,15 +13,13 @@ import (
 
 // A Setting is the effective value of a key.
 type Setting struct {
-	Key string // dotted; db.words.partitioner for a database
+	Key string `json:"key"` // dotted; db.words.partitioner for a database
 	// Value is a string, bool, int, float64, []string or map[string]string. Durations, sizes and rates are strings
 	// with units.
-	Value any
+	Value any `json:"value"` // *** for a secret
 	// From is where the value was set: a file with the line, a variable of the environment, or a flag; "default" if it was
 	// not set.
-	From string
-	// Secret reports that Value is not the real one.
-	Secret bool
+	From string `json:"from"`
 }
 
 // hidden is the value of secrets that are set.
@@ -60,7 +58,7 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 		case d.files[f.key] != "":
 			s.Key, s.Value = f.key+fileSuffix, d.files[f.key]
 		case f.isSecret() && s.Value != "":
-			s.Value, s.Secret = hidden, true
+			s.Value = hidden
 		}
 		s.From = d.from(s.Key)
 		all = append(all, s)

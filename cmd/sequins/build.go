@@ -17,7 +17,6 @@ import (
 	"sequins/config"
 	"sequins/input/finished"
 	"sequins/internal/human"
-	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/load"
@@ -105,15 +104,13 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	if err != nil {
 		return err
 	}
-	here := *c
-	here.Source = src.source
-	from, err := openSource(ctx, &here)
+	from, err := openSource(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSource(from)) }()
 	job := build.Job{
-		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Join(dst.source, dst.db, dst.version),
+		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
 		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
 	}
 	job.Options.Throttle = 0
@@ -243,33 +240,15 @@ func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *
 	return err
 }
 
-// versionDir is the directory of a version, taken apart.
-type versionDir struct{ source, db, version string }
-
 // splitVersion takes an argument apart: <source>/<db>/<version>.
-func splitVersion(what, arg string) (d versionDir, err error) {
-	path := strings.TrimRight(arg, "/")
-	if arg != "" && !strings.Contains(path, "://") {
-		if path, err = filepath.Abs(arg); err != nil {
-			return d, err
-		}
+func splitVersion(what, arg string) (location, error) {
+	path, err := absolute(arg)
+	if err != nil {
+		return location{}, err
 	}
-	rest, version, _ := cutLast(path)
-	root, db, ok := cutLast(rest)
-	if !ok || strings.HasSuffix(root, ":/") || !names.ValidDatabase(db) || !names.Valid(version) {
-		return d, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
+	l := wholeVersion(path)
+	if !l.valid() {
+		return l, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
 	}
-	if root == "" {
-		root = "/"
-	}
-	return versionDir{root, db, version}, nil
-}
-
-// cutLast splits a path at its last slash.
-func cutLast(path string) (before, after string, ok bool) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
+	return l, nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON, deep bool
+	var asJSON, deeply bool
 	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
@@ -55,50 +55,42 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			return checkConfig(cmd, path, deep, asJSON)
+			return checkConfig(cmd, path, deeply, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&deep, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
+	cmd.Flags().BoolVar(&deeply, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
 // configCheck is the result of sequins check-config as JSON.
 type configCheck struct {
-	File     string          `json:"file"`
-	Good     bool            `json:"good"`
-	Errors   []configProblem `json:"errors"`
-	Warnings []configProblem `json:"warnings"`
-	Checks   []deepFinding   `json:"checks,omitempty"` // of --deep
-}
-
-// configProblem is an error or a warning, of a key if that is known.
-type configProblem struct {
-	File   string `json:"file,omitempty"` // or the variable of the environment
-	Line   int    `json:"line,omitempty"`
-	Key    string `json:"key,omitempty"`
-	Reason string `json:"reason"`
+	File     string           `json:"file"`
+	Good     bool             `json:"good"`
+	Errors   []config.Problem `json:"errors"`
+	Warnings []config.Problem `json:"warnings"`
+	Checks   []deepFinding    `json:"checks,omitempty"` // of --deep
 }
 
 // problemsOf returns the problems in errors that may be joined.
-func problemsOf(errs ...error) []configProblem {
-	all := []configProblem{}
+func problemsOf(errs ...error) []config.Problem {
+	all := []config.Problem{}
 	for _, err := range errs {
 		switch e := err.(type) { //nolint:errorlint // the parts of this error itself
 		case nil:
 		case *config.Problem:
-			all = append(all, configProblem{e.File, e.Line, e.Key, e.Reason})
+			all = append(all, *e)
 		case interface{ Unwrap() []error }:
 			all = append(all, problemsOf(e.Unwrap()...)...)
 		default:
-			all = append(all, configProblem{Reason: err.Error()})
+			all = append(all, config.Problem{Reason: err.Error()})
 		}
 	}
 	return all
 }
 
 // checkConfig checks a configuration and the files that it names, and prints the result.
-func checkConfig(cmd *cobra.Command, path string, deep, asJSON bool) error {
+func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
 	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if asJSON {
 		out, warn = io.Discard, io.Discard
@@ -120,9 +112,9 @@ func checkConfig(cmd *cobra.Command, path string, deep, asJSON bool) error {
 	}
 	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
 	n := len(warnings)
-	if err == nil && deep {
+	if err == nil && deeply {
 		var more int
-		result.Checks, more, err = runDeep(cmd.Context(), newDeep(cmd.Context(), &c).checks())
+		result.Checks, more, err = runDeep(cmd.Context(), deep{&c}.checks())
 		n += more
 		for _, f := range result.Checks {
 			if _, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text)); err != nil {

@@ -90,17 +90,8 @@ func settingsTOML(out io.Writer, settings []config.Setting) error {
 }
 
 func settingsJSON(out io.Writer, settings []config.Setting) error {
-	type setting struct {
-		Key   string `json:"key"`
-		Value any    `json:"value"`
-		From  string `json:"from"`
-	}
-	all := make([]setting, len(settings))
-	for i, s := range settings {
-		all[i] = setting{s.Key, s.Value, s.From}
-	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(all)
+	return encoder.Encode(settings)
 }

@@ -60,7 +60,7 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
-	at, err := localFile(path)
+	at, err := localFile(path, guessVersion(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := localFile(path)
+	at, err := localFile(path, guessVersion(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestFileOfZeroBytes(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		at, err := localFile(path)
+		at, err := localFile(path, guessVersion(path))
 		if err != nil {
 			t.Fatal(err)
 		}

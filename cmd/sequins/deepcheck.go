@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -59,20 +58,11 @@ type deepCheck struct {
 	run  func(context.Context) (string, error)
 }
 
-// deep holds what the checks of a configuration share.
-type deep struct {
-	c  *config.Config
-	zk func() (ensemble, error)
-}
-
-func newDeep(ctx context.Context, c *config.Config) *deep {
-	d := &deep{c: c}
-	d.zk = sync.OnceValues(func() (ensemble, error) { return d.probeZooKeeper(ctx) })
-	return d
-}
+// deep has the checks of a configuration.
+type deep struct{ c *config.Config }
 
 // checks returns the checks that apply to the configuration, in the order in which they are shown.
-func (d *deep) checks() []deepCheck {
+func (d deep) checks() []deepCheck {
 	all := []deepCheck{{"files", d.checkFiles}, {"source", d.checkSource}, {"local_store", d.checkStore}}
 	add := func(key, value string, check func(ctx context.Context, key, value string) (string, error)) {
 		if value != "" {
@@ -83,7 +73,7 @@ func (d *deep) checks() []deepCheck {
 	add("debug.bind", d.c.Debug.Bind, d.checkAddress)
 	add("redis.bind", d.c.Redis.Bind, d.checkAddress)
 	if d.c.Sharding.Enabled {
-		all = append(all, deepCheck{"zk", d.checkZooKeeper}, deepCheck{"sharding.advertised_hostname", d.checkAdvertised}, deepCheck{"other nodes", d.checkNodes})
+		all = append(all, deepCheck{"zk", d.checkZooKeeper}, deepCheck{"sharding.advertised_hostname", d.checkAdvertised})
 	}
 	add("events.webhook", d.c.Events.Webhook, checkReceiver)
 	add("tracing.otlp_endpoint", d.c.Tracing.OTLPEndpoint, checkReceiver)
@@ -144,7 +134,7 @@ func (k deepCheck) bounded(ctx context.Context) (string, error) {
 }
 
 // checkFiles opens the files of tokens, secrets and certificates, all of which must be here.
-func (d *deep) checkFiles(context.Context) (string, error) {
+func (d deep) checkFiles(context.Context) (string, error) {
 	return "those that the configuration names are good", errors.Join(openFiles(d.c)...)
 }
 
@@ -155,7 +145,7 @@ const (
 )
 
 // checkSource plans a load of the newest version of each database.
-func (d *deep) checkSource(ctx context.Context) (string, error) {
+func (d deep) checkSource(ctx context.Context) (string, error) {
 	src, err := openSource(ctx, d.c)
 	if err != nil {
 		return "", err
@@ -229,7 +219,7 @@ func planNewest(ctx context.Context, src source.Source, c *config.Config, db str
 
 // checkStore writes, links, renames and removes a file in the store, or where it would be created: opening it would create it, with the
 // user of this command as its owner. What it makes has a name that the store does not use.
-func (d *deep) checkStore(context.Context) (string, error) {
+func (d deep) checkStore(context.Context) (string, error) {
 	dir := filepath.Clean(d.c.LocalStore)
 	info, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -277,7 +267,7 @@ func tryDirectory(dir string) (err error) {
 }
 
 // checkAddress listens on an address for a moment. One that is in use may be in use by the sequins of this configuration.
-func (d *deep) checkAddress(_ context.Context, key, address string) (string, error) {
+func (d deep) checkAddress(_ context.Context, key, address string) (string, error) {
 	ln, err := listen(key, address)
 	if owner := store.Owner(d.c.LocalStore); errors.Is(err, unix.EADDRINUSE) && owner != 0 {
 		return fmt.Sprintf("%s is in use, and so is the local store, by process %d", address, owner), nil
@@ -291,25 +281,13 @@ func (d *deep) checkAddress(_ context.Context, key, address string) (string, err
 // probeTime is how long a server of ZooKeeper may take to begin a session.
 const probeTime = 5 * time.Second
 
-// ensemble is what the servers of ZooKeeper have said.
-type ensemble struct {
-	existed     bool
-	others      []string // addresses of the other nodes
-	unreachable []error  // of single servers
-}
-
-// probeZooKeeper asks each server of ZooKeeper. The error is that of all, if none can be used.
-func (d *deep) probeZooKeeper(ctx context.Context) (e ensemble, err error) {
+// checkZooKeeper asks each server of ZooKeeper.
+func (d deep) checkZooKeeper(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	o, err := zooKeeperOptions(d.c, nil)
 	if err != nil {
-		return e, err
-	}
-	host, err := advertisedHost(d.c.Sharding.AdvertisedHostname)
-	_, port, _ := net.SplitHostPort(d.c.Bind) // it is valid
-	if err != nil {
-		return e, err
+		return "", err
 	}
 	reports, errs := make([]zk.ProbeReport, len(o.Servers)), make([]error, len(o.Servers))
 	var all sync.WaitGroup
@@ -321,40 +299,28 @@ func (d *deep) probeZooKeeper(ctx context.Context) (e ensemble, err error) {
 		})
 	}
 	all.Wait()
-	for i, r := range reports {
-		if errs[i] != nil {
-			e.unreachable = append(e.unreachable, fmt.Errorf("%s: %w", o.Servers[i], errs[i]))
-			continue
-		}
-		e.existed, e.others = r.Existed, nil
-		for _, name := range r.Nodes {
-			if _, addr, err := zk.ParseNode(name); err == nil && addr != net.JoinHostPort(host, port) {
-				e.others = append(e.others, addr)
-			}
+	var unreachable []error
+	var report zk.ProbeReport
+	for i, err := range errs {
+		if err != nil {
+			unreachable = append(unreachable, fmt.Errorf("%s: %w", o.Servers[i], err))
+		} else {
+			report = reports[i]
 		}
 	}
-	if len(e.unreachable) == len(reports) {
-		return e, errors.Join(e.unreachable...)
-	}
-	return e, nil
-}
-
-func (d *deep) checkZooKeeper(context.Context) (string, error) {
-	e, err := d.zk()
-	root := "/" + d.c.Sharding.ClusterName + "/v1"
 	switch {
-	case err != nil:
-		return "", errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-	case len(e.unreachable) > 0:
-		return "", warned("%d of %s cannot be used: %w", len(e.unreachable), human.Plural(len(d.c.ZK.Servers), "server"), e.unreachable[0])
-	case e.existed:
-		return fmt.Sprintf("this node may create znodes below %s; other nodes there: %d", root, len(e.others)), nil
+	case len(unreachable) == len(errs):
+		return "", errors.New(strings.ReplaceAll(errors.Join(unreachable...).Error(), "\n", "; "))
+	case len(unreachable) > 0:
+		return "", warned("%d of %s cannot be used: %w", len(unreachable), human.Plural(len(errs), "server"), unreachable[0])
+	case report.Existed:
+		return fmt.Sprintf("this node may create znodes below %s; nodes there: %d", o.Root, len(report.Nodes)), nil
 	}
-	return fmt.Sprintf("this node may create %s; there is no such cluster yet", root), nil
+	return fmt.Sprintf("this node may create %s; there is no such cluster yet", o.Root), nil
 }
 
 // checkAdvertised resolves the advertised name, as other nodes do on their machines.
-func (d *deep) checkAdvertised(ctx context.Context) (string, error) {
+func (d deep) checkAdvertised(ctx context.Context) (string, error) {
 	host, err := advertisedHost(d.c.Sharding.AdvertisedHostname)
 	if err != nil {
 		return "", err
@@ -364,65 +330,6 @@ func (d *deep) checkAdvertised(ctx context.Context) (string, error) {
 		err = warned("%s is %v, the loopback interface: on other machines that is themselves, or their DNS has another address (see /etc/hosts)", host, addrs)
 	}
 	return fmt.Sprintf("%s is %v", host, addrs), err
-}
-
-const (
-	// maxSkew is the difference between clocks above which a warning is given. The clock of an answer has seconds.
-	maxSkew = 3 * time.Second
-	// maxNodesAsked limits the nodes that are asked.
-	maxNodesAsked = 50
-)
-
-// checkNodes asks the other nodes of the cluster whether they are alive, and compares their clocks with that of this machine.
-func (d *deep) checkNodes(ctx context.Context) (string, error) {
-	e, err := d.zk()
-	if err != nil {
-		return "", warned("they are not known, as ZooKeeper cannot be used")
-	}
-	keys, err := readKeyring(d.c.TLS, discard())
-	if err != nil {
-		return "", err
-	}
-	transport, scheme := &http.Transport{DisableKeepAlives: true}, "http"
-	if keys != nil {
-		transport.TLSClientConfig, scheme = keys.client(), "https"
-	}
-	client := &http.Client{Timeout: checkTime / 3, Transport: transport}
-	asked := e.others[:min(len(e.others), maxNodesAsked)]
-	errs := make([]error, len(asked))
-	var all sync.WaitGroup
-	for i, addr := range asked {
-		all.Go(func() { errs[i] = askNode(ctx, client, scheme+"://"+addr) })
-	}
-	all.Wait()
-	wrong := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	switch r, nodes := d.c.Sharding.Replication, len(e.others)+1; {
-	case len(asked) == 0:
-		return "there are none in ZooKeeper", nil
-	case len(wrong) > 0:
-		return "", warned("%d of %s: %w", len(wrong), human.Plural(len(asked), "node"), wrong[0])
-	case r > nodes:
-		return "", warned("%s with this one cannot hold sharding.replication, %d, replicas of a partition", human.Plural(nodes, "node"), r)
-	}
-	return fmt.Sprintf("all %d answer", len(asked)), nil
-}
-
-func askNode(ctx context.Context, client *http.Client, base string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/livez", nil)
-	if err != nil {
-		return err
-	}
-	begin := time.Now()
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	_ = resp.Body.Close() // it was not read
-	theirs, err := http.ParseTime(resp.Header.Get("Date"))
-	if took := time.Since(begin); err == nil && time.Since(theirs).Abs() > maxSkew+took {
-		return fmt.Errorf("the clock of %s differs from that of this machine by %s: synchronize both", base, time.Since(theirs).Round(time.Second))
-	}
-	return nil
 }
 
 // checkReceiver connects to what is told events, spans or metrics, and sends nothing. address is a URL, whose errors show only the host

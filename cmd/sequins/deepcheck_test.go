@@ -105,7 +105,7 @@ func TestDeepFaults(t *testing.T) {
 		"store below a file": {"local_store = \"" + file + "/store\"\n", "local_store", "failed "},
 		"webhook refused":    {"[events]\nwebhook = \"http://u:hunter2@127.0.0.1:1/x\"\n", "events.webhook", "failed dial tcp 127.0.0.1:1: connect: connection refused"},
 		"webhook":            {"[events]\nwebhook = \"" + plain.URL + "\"\n", "events.webhook", "ok it can be reached"},
-		"no webhook file":    {"[events]\nwebhook_file = \"/none/such\"\n", "files", "failed events.webhook_file: stat /none/such: no such file or directory"},
+		"no webhook file":    {"[events]\nwebhook_file = \"/none/such\"\n", "files", "failed events.webhook_file: open /none/such: no such file or directory"},
 		"collector's name":   {"[tracing]\notlp_endpoint = \"http://none.invalid:4318\"\n", "tracing.otlp_endpoint", "failed dial tcp: lookup none.invalid"},
 		"agent's socket":     {"[datadog]\nurl = \"unix://" + file + "\"\n", "datadog.url", "failed dial unixgram " + file + ": connect: "},
 		"advertised name": {"[sharding]\nenabled = true\nadvertised_hostname = \"none.invalid\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n", "sharding.advertised_hostname",
@@ -170,7 +170,7 @@ func TestDeepCertificates(t *testing.T) {
 			test.a.file(test.name+".pem"), test.a.file(test.name+"-key.pem"), a.file("ca.pem"), a.file("ca.pem")))
 		c, _, err := config.Load(conf)
 		expect.NoError(t, err)
-		if _, err := newDeep(t.Context(), &c).checkFiles(t.Context()); (err != nil) != (test.word != "") || err != nil && !strings.Contains(err.Error(), test.word) {
+		if _, err := (deep{&c}).checkFiles(t.Context()); (err != nil) != (test.word != "") || err != nil && !strings.Contains(err.Error(), test.word) {
 			t.Errorf("%s, %q: %v, want %q", test.name, test.sharded, err, test.word)
 		}
 	}

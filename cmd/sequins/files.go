@@ -112,7 +112,7 @@ type dataFile struct {
 	// siblings returns the data files of its version, in order, and whether they are known.
 	siblings func() ([]source.File, bool)
 
-	local, dir string // its path and the version's directory, of a file on this machine
+	local      string // its path, of a file on this machine
 	source, db string // the URL or path of the source and the database, for the configuration; "" if unknown
 	remote     bool
 	// found reports whether the file was found in a directory and not named. A directory of a running sequins may lose it
@@ -151,49 +151,91 @@ func localPath(arg string) (string, error) {
 // rel is the path below it. The directory of the version is that of the structure of the configured source; otherwise dir,
 // if the file would be one of a version there; otherwise it is found from the names of directories.
 func (f *files) local(path, dir, rel string) (dataFile, error) {
-	version, name, known := f.inSource(cmp.Or(filepath.Join(dir, rel), path))
-	if !known && rel != "" && inVersion(rel) {
-		version, name, known = dir, rel, true
-	}
-	d, err := localFile(path)
-	if known {
-		d, err = localFileOf(path, version, name)
-	}
+	full, err := filepath.Abs(cmp.Or(filepath.Join(dir, rel), path))
 	if err != nil {
-		return dataFile{}, ofFile(err, false)
+		return dataFile{}, err
 	}
-	if full, err := filepath.Abs(d.dir); err == nil {
-		d.source, d.db = cmp.Or(f.source(), filepath.Dir(filepath.Dir(full))), filepath.Base(filepath.Dir(full))
+	l, known := inSource(f.source(), full)
+	if !known {
+		root, err := filepath.EvalSymlinks(f.source())
+		if resolved, rerr := filepath.EvalSymlinks(full); err == nil && rerr == nil {
+			l, known = inSource(root, resolved)
+		}
 	}
-	return d, nil
+	switch {
+	case known:
+	case rel != "" && inVersion(rel):
+		l = wholeVersion(strings.TrimSuffix(full, "/"+rel))
+		l.name = rel
+	case isMapFile(path): // its directory may be named column=value, too
+		l = guessVersion(full + "/data")
+		l.name = strings.TrimSuffix(l.name, "/data")
+	default:
+		l = guessVersion(full)
+	}
+	d, err := localFile(path, l)
+	d.source, d.db = cmp.Or(f.source(), l.source), l.db
+	return d, ofFile(err, false)
 }
 
-// inSource splits the path of a file in the configured source into the directory of its version and its name in it.
-func (f *files) inSource(path string) (version, name string, ok bool) {
-	root := f.source()
-	full, err := filepath.Abs(path)
-	if root == "" || isRemote(root) || err != nil {
-		return "", "", false
-	}
-	if version, name, ok = below(root, full); ok {
-		return version, name, true
-	}
-	root, err = filepath.EvalSymlinks(root)
-	resolved, rerr := filepath.EvalSymlinks(full)
-	if err != nil || rerr != nil {
-		return "", "", false
-	}
-	return below(root, resolved)
+// location is an absolute path or a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
+type location struct {
+	source, db, version, name string
+	dir                       string // of the version
 }
 
-// below splits the path of a file, <root>/<db>/<version>/<name>.
-func below(root, path string) (version, name string, ok bool) {
-	rel, err := filepath.Rel(root, path)
-	elements := strings.SplitN(filepath.ToSlash(rel), "/", 3)
-	if err != nil || len(elements) < 3 || !names.ValidDatabase(elements[0]) || !names.Valid(elements[1]) || !inVersion(elements[2]) {
-		return "", "", false
+// valid reports whether the names can be those of a database and a version.
+func (l location) valid() bool { return names.ValidDatabase(l.db) && names.Valid(l.version) }
+
+// hostAndPath splits a URL, or a path of this machine, whose host is "".
+func hostAndPath(arg string) (host string, elements []string) {
+	if scheme, rest, isURL := strings.Cut(arg, "://"); isURL {
+		name, _, _ := strings.Cut(rest, "/")
+		host, arg = scheme+"://"+name, rest[len(name):]
 	}
-	return filepath.Join(root, elements[0], elements[1]), elements[2], true
+	return host, strings.FieldsFunc(arg, func(r rune) bool { return r == '/' })
+}
+
+// split takes a path apart, of which n elements are the directory of the version.
+func split(host string, elements []string, n int) location {
+	n = max(n, 0)
+	l := location{dir: host + "/" + strings.Join(elements[:n], "/"), name: strings.Join(elements[n:], "/")}
+	if n >= 2 {
+		l.source, l.db, l.version = host+"/"+strings.Join(elements[:n-2], "/"), elements[n-2], elements[n-1]
+	}
+	return l
+}
+
+// wholeVersion takes apart the path or URL of the directory of a version.
+func wholeVersion(arg string) location {
+	host, elements := hostAndPath(arg)
+	return split(host, elements, len(elements))
+}
+
+// guessVersion takes apart the path or URL of a file by the names of directories: that of its version is the first one above it that is
+// neither that of a MapFile nor named column=value.
+func guessVersion(arg string) location {
+	host, elements := hostAndPath(arg)
+	n := len(elements) - 1
+	if n > 0 && elements[n] == "data" {
+		n--
+	}
+	for depth := 0; depth < source.MaxPartitionDepth && n > 2 && source.IsPartition(elements[n-1]); depth++ {
+		n--
+	}
+	return split(host, elements, n)
+}
+
+// inSource takes apart the path or URL of a file in a source.
+func inSource(root, arg string) (l location, ok bool) {
+	host, elements := hostAndPath(arg)
+	rootHost, above := hostAndPath(root)
+	n := len(above) + 2
+	if root == "" || !strings.EqualFold(host, rootHost) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
+		return l, false
+	}
+	l = split(host, elements, n)
+	return l, l.valid() && inVersion(l.name)
 }
 
 // inVersion reports whether a name relative to the directory of a version can be that of one of its files: all directories in
@@ -204,30 +246,6 @@ func inVersion(name string) bool {
 	return len(dirs) <= source.MaxPartitionDepth && !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsPartition(dir) })
 }
 
-// location is a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
-type location struct{ source, db, version, name string }
-
-// split takes the URL of a version's directory apart, which ends after n elements of the path; the rest is the name.
-func split(arg string, elements []string, n int) (l location, ok bool) {
-	if n < 2 {
-		return l, false
-	}
-	scheme, rest, _ := strings.Cut(arg, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	l = location{
-		source: scheme + "://" + host + "/" + strings.Join(elements[:n-2], "/"),
-		db:     elements[n-2], version: elements[n-1], name: strings.Join(elements[n:], "/"),
-	}
-	return l, names.ValidDatabase(l.db) && names.Valid(l.version)
-}
-
-// elementsOf returns the elements of the path of a URL.
-func elementsOf(arg string) []string {
-	_, rest, _ := strings.Cut(arg, "://")
-	_, p, _ := strings.Cut(rest, "/")
-	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
-}
-
 // errLocation is the error for a URL that is too short or has other names than a source.
 func errLocation(arg string) error {
 	return usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
@@ -235,19 +253,11 @@ func errLocation(arg string) error {
 
 // findRemote finds a file of a source.
 func (f *files) findRemote(arg string) (dataFile, error) {
-	elements := elementsOf(arg)
-	n, known := f.versionIn(arg, elements)
+	l, known := inSource(f.source(), arg)
 	if !known {
-		n = len(elements) - 1
-		if n > 0 && elements[n] == "data" { // of a MapFile
-			n--
-		}
-		for n > 2 && source.IsPartition(elements[n-1]) {
-			n--
-		}
+		l = guessVersion(arg)
 	}
-	l, ok := split(arg, elements, n)
-	if !ok {
+	if !l.valid() {
 		return dataFile{}, errLocation(arg)
 	}
 	all, err := f.version(l)
@@ -263,27 +273,6 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		return dataFile{}, &dirError{arg}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
-}
-
-// versionIn returns after how many elements of the path the URL of a file in the configured source has that of its version.
-func (f *files) versionIn(arg string, elements []string) (n int, ok bool) {
-	root := f.source()
-	if !isRemote(root) {
-		return 0, false
-	}
-	above := elementsOf(root)
-	n = len(above) + 2
-	if hostOf(arg) != hostOf(root) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
-		return 0, false
-	}
-	return n, true
-}
-
-// hostOf returns the scheme and the host of a URL.
-func hostOf(arg string) string {
-	scheme, rest, _ := strings.Cut(arg, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return strings.ToLower(scheme + "://" + host)
 }
 
 // instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
@@ -303,9 +292,8 @@ func (f *files) instead(arg string, failed error) ([]dataFile, error) {
 // findVersion returns the files of the version whose directory a URL names, without those whose names show that they have
 // no records.
 func (f *files) findVersion(arg string) ([]dataFile, error) {
-	elements := elementsOf(arg)
-	l, ok := split(arg, elements, len(elements))
-	if !ok {
+	l := wholeVersion(arg)
+	if !l.valid() {
 		return nil, errLocation(arg)
 	}
 	all, err := f.version(l)
@@ -412,68 +400,48 @@ func (f *files) openFile(d dataFile, keys bool) (openData, error) {
 	return file, nil
 }
 
-// walk calls each for the files below a local directory that may have records, and for the manifests of finished blocks.
-// each also gets the path below the directory.
-func walk(dir string, each func(path, rel string), manifest func(path string), failed func(path string, err error)) error {
+// walk calls found for the files below a local directory, and manifest for the manifests of finished blocks.
+func (f *files) walk(dir string, found func(dataFile), manifest func(path string), failed func(path string, err error)) error {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return err
+		return ofFile(err, false)
 	}
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, file) // it is below
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil:
-			failed(file, err)
-			return nil
-		case file != root && source.Hidden(entry.Name()):
-			if entry.IsDir() {
-				return filepath.SkipDir
+			failed(file, ofFile(err, false))
+		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
+			return filepath.SkipDir
+		case entry.Name() == source.BlocksFile:
+			manifest(file)
+		case entry.Type().IsRegular() && !source.Hidden(entry.Name()):
+			d, err := f.local(file, dir, rel)
+			if d.found = true; err == nil {
+				found(d)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				failed(file, err)
 			}
-			if entry.Name() == source.BlocksFile {
-				manifest(file)
-			}
-			return nil
-		case !entry.Type().IsRegular():
-			return nil
 		}
-		rel, err := filepath.Rel(root, file)
-		each(file, rel)
-		return err
+		return nil
 	})
 }
 
-// isLocalDir reports whether an argument is a directory of this machine that is not a MapFile.
-func isLocalDir(arg string) bool {
-	if isRemote(arg) {
-		return false
-	}
-	p, err := localPath(arg)
-	if err != nil {
-		return false
-	}
-	return isDir(p) && !isMapFile(p)
+// localDir returns the path of an argument that is a directory of this machine, and not a MapFile.
+func localDir(arg string) (path string, ok bool) {
+	path, err := localPath(arg)
+	return path, err == nil && !isRemote(arg) && isDir(path) && !isMapFile(path)
 }
 
-// localFile returns where a file of this machine is. The directory of a MapFile means its data file. The directory of its version
-// is the first one above it that is not named column=value.
-func localFile(path string) (dataFile, error) {
-	if isMapFile(path) { // its directory may be named column=value, too
-		dir, name := splitLocal(filepath.Join(path, "data"))
-		return localFileOf(path, dir, strings.TrimSuffix(name, "/data"))
-	}
-	dir, name := splitLocal(path)
-	return localFileOf(path, dir, name)
-}
-
-// localFileOf is localFile for a file whose version is known: dir is its directory, and name that of the file in it.
-func localFileOf(path, dir, name string) (dataFile, error) {
+// localFile returns where a file of this machine is. The directory of a MapFile means its data file.
+func localFile(path string, l location) (dataFile, error) {
 	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
 		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 			return dataFile{}, &dirError{path}
 		}
 		path = data
-		name += "/data"
+		l.name += "/data"
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -483,9 +451,9 @@ func localFileOf(path, dir, name string) (dataFile, error) {
 		return dataFile{}, &fs.PathError{Op: "open", Path: path, Err: errIrregular}
 	}
 	return dataFile{
-		path: path, size: info.Size(), name: name, dir: dir, local: path,
+		path: path, size: info.Size(), name: l.name, local: path,
 		open:     func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) },
-		siblings: func() ([]source.File, bool) { return localFiles(dir) },
+		siblings: func() ([]source.File, bool) { return localFiles(l.dir) },
 	}, nil
 }
 
@@ -523,20 +491,6 @@ func openLocal(path string, offset int64) (io.ReadCloser, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// splitLocal splits the path of a file into the directory of its version and its name in it. The name has the directories
-// column=value of a partitioned table, and that of a MapFile.
-func splitLocal(path string) (dir, name string) {
-	dir, name = filepath.Dir(path), filepath.Base(path)
-	up := func() { dir, name = filepath.Dir(dir), filepath.Base(dir)+"/"+name }
-	if name == "data" {
-		up()
-	}
-	for depth := 0; depth < source.MaxPartitionDepth && source.IsPartition(filepath.Base(dir)); depth++ {
-		up()
-	}
-	return dir, name
 }
 
 // localFiles returns the data files of a version, and whether they are known.

@@ -125,24 +125,18 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 }
 
 // expand returns the file that an argument names, or the data files of the version whose directory it names.
-func (f *files) expand(arg string) ([]dataFile, error) {
-	var found []dataFile
-	switch {
-	case isLocalDir(arg):
-		path, err := localPath(arg)
-		if err != nil {
-			return nil, err
-		}
-		failed := func(_ string, e error) { err = errors.Join(err, ofFile(e, false)) }
-		each := func(file, rel string) {
-			if d, lerr := f.local(file, path, rel); lerr == nil && !withoutRecords(d.name) {
+func (f *files) expand(arg string) (found []dataFile, err error) {
+	if dir, ok := localDir(arg); ok {
+		add := func(d dataFile) {
+			if !withoutRecords(d.name) {
 				found = append(found, d)
 			}
 		}
-		if werr := walk(path, each, func(string) {}, failed); werr != nil || err != nil {
-			return nil, errors.Join(ofFile(werr, false), err)
+		werr := f.walk(dir, add, func(string) {}, func(_ string, e error) { err = errors.Join(err, e) })
+		if err = errors.Join(werr, err); err != nil {
+			return nil, err
 		}
-	default:
+	} else {
 		d, err := f.find(arg)
 		if err == nil {
 			return []dataFile{d}, nil

@@ -149,16 +149,11 @@ func (v *verifier) code() int {
 
 // add queues a named file, or the files of a named directory.
 func (v *verifier) add(arg string) error {
-	if isLocalDir(arg) {
-		path, err := localPath(arg)
-		if err != nil {
-			return err
-		}
-		found := func(file, rel string) { v.found(file, path, rel) }
-		return ofFile(walk(path, found, v.localManifest, func(path string, err error) {
+	if dir, ok := localDir(arg); ok {
+		return v.walk(dir, func(d dataFile) { v.queue = append(v.queue, d) }, v.localManifest, func(path string, err error) {
 			v.result.Files++
-			v.complain(path, ofFile(err, false))
-		}), false)
+			v.complain(path, err)
+		})
 	}
 	d, err := v.find(arg)
 	if err == nil {
@@ -173,26 +168,6 @@ func (v *verifier) add(arg string) error {
 	return v.remoteManifest(arg)
 }
 
-// found queues a file of a directory of this machine, unless its name shows that it has no records. An unknown one is
-// queued: a damaged header must not hide a data file.
-func (v *verifier) found(path, dir, rel string) {
-	d, err := v.local(path, dir, rel)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		v.result.Files++
-		v.complain(path, err)
-		return
-	}
-	kind, err := d.sniff()
-	if err == nil && kind == kindUnknown && withoutRecords(filepath.Base(path)) {
-		return
-	}
-	d.found = true
-	v.queue = append(v.queue, d)
-}
-
 // size returns the size of all queued files, in bytes.
 func (v *verifier) size() (total int64) {
 	for _, d := range v.queue {
@@ -204,9 +179,11 @@ func (v *verifier) size() (total int64) {
 	return total
 }
 
+// file verifies a file. One that was found in a directory is skipped if it has gone, or if its name shows that it has no records. An unknown
+// one is not: a damaged header must not hide a data file.
 func (v *verifier) file(d dataFile) error {
 	f, err := v.openFile(d, false)
-	if d.found && errors.Is(err, fs.ErrNotExist) {
+	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(filepath.Base(d.path))) {
 		return nil
 	}
 	v.result.Files++
@@ -252,8 +229,7 @@ func (v *verifier) localManifest(path string) {
 
 // remoteManifest queues the manifest of a version in a source, if there is one.
 func (v *verifier) remoteManifest(arg string) error {
-	elements := elementsOf(arg)
-	l, _ := split(arg, elements, len(elements)) // the version was found
+	l := wholeVersion(arg) // it was found
 	src, err := v.open(l.source)
 	if err != nil {
 		return err
