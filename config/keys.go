@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"sequins/internal/nearest"
 )
@@ -37,29 +38,20 @@ func Keys() []Key {
 	return keys
 }
 
-// Words returns the valid words of a key, nil if it can have other values.
-func Words(key string) []string {
-	if i := slices.IndexFunc(Keys(), func(k Key) bool { return k.Name == key }); i >= 0 {
-		return Keys()[i].Words
+// byName has the keys by their names.
+var byName = sync.OnceValue(func() map[string]Key {
+	all := make(map[string]Key)
+	for _, k := range Keys() {
+		all[k.Name] = k
 	}
-	return nil
-}
+	return all
+})
+
+// Words returns the valid words of a key, nil if it can have other values.
+func Words(key string) []string { return byName()[key].Words }
 
 // isSecret reports whether the value of a key is secret.
-func isSecret(key string) bool {
-	return slices.ContainsFunc(Keys(), func(k Key) bool { return k.secret && strings.EqualFold(k.Name, key) })
-}
-
-// fileKeys returns the keys whose value can be in a file.
-func fileKeys() []string {
-	var names []string
-	for _, k := range Keys() {
-		if k.File {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
+func isSecret(key string) bool { return byName()[strings.ToLower(key)].secret }
 
 // nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
 // the same name in another table has distance 1 at most, because misplaced keys are common.

@@ -48,13 +48,11 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 
 // otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.
 func otherForm(key string) string {
-	for _, name := range fileKeys() {
-		switch key {
-		case name:
-			return name + fileSuffix
-		case name + fileSuffix:
-			return name
-		}
+	if name, isFile := strings.CutSuffix(key, fileSuffix); isFile && byName()[name].File {
+		return name
+	}
+	if byName()[key].File {
+		return key + fileSuffix
 	}
 	return ""
 }

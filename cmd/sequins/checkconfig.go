@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -142,7 +143,8 @@ func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
 
 // openFiles opens the configured files like a start does, and returns what is wrong with them.
 func openFiles(c *config.Config) []error {
-	all := []error{checkTokens(c), checkRequestLog(c), checkCertificates(c)}
+	_, unread := openTokens(c.Auth, discard())
+	all := []error{unread, checkRequestLog(c), checkCertificates(c)}
 	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
 		all = append(joined.Unwrap(), all...)
 	}
@@ -165,23 +167,20 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-func checkTokens(c *config.Config) error {
-	_, err := openTokens(c.Auth, discard())
-	return err
-}
-
-// checkRequestLog checks that the file can exist. A start would create it.
+// checkRequestLog checks that the file can be written, or made.
 func checkRequestLog(c *config.Config) error {
 	path := c.Debug.RequestLogFile
 	if !c.Debug.RequestLogEnable || path == "stdout" {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("debug.request_log_file: %s is a directory", path)
-	}
-	dir, err := os.Stat(filepath.Dir(path))
-	if err == nil && !dir.IsDir() {
-		err = fmt.Errorf("%s is not a directory", filepath.Dir(path))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(path))
+	case errors.Is(err, syscall.ENXIO): // a pipe that nobody reads yet
+		err = nil
 	}
 	if err != nil {
 		return fmt.Errorf("debug.request_log_file: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -268,7 +269,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		return nil, err
 	}
 	if s.keys != nil {
-		o.TLS, o.RedisTLS = s.keys.server(), s.keys.redisServer()
+		o.TLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.server })
+		o.RedisTLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.redis })
 	}
 	if s.tokens, err = openTokens(c.Auth, log); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func untilSignal(ctx context.Context, log *slog.Logger, patience time.Duration, 
 			}
 			if ctx.Err() != nil {
 				log.Error("a second signal: exiting at once", "signal", s)
-				os.Exit(exitCode(s))
+				os.Exit(128 + int(s.(syscall.Signal))) // as in shells
 			}
 			log.Info("signal: finishing what is in flight; another one exits at once", "signal", s)
 			cancel()
@@ -46,12 +46,4 @@ func untilSignal(ctx context.Context, log *slog.Logger, patience time.Duration, 
 			os.Exit(exitFailure)
 		}
 	}
-}
-
-// exitCode returns the exit code for a signal, as in shells.
-func exitCode(s os.Signal) int {
-	if number, ok := s.(syscall.Signal); ok {
-		return 128 + int(number)
-	}
-	return exitFailure
 }

@@ -216,19 +216,11 @@ func (k *keyring) readAgain() error {
 	return nil
 }
 
-// server returns the TLS settings for clients.
-func (k *keyring) server() *tls.Config {
+// server returns the TLS settings for clients, of which pick chooses the ones in use.
+func (k *keyring) server(pick func(*loadedKeys) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
-	}
-}
-
-// redisServer returns the TLS settings for clients of Redis, which do not negotiate a protocol.
-func (k *keyring) redisServer() *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().redis, nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return pick(k.now()), nil },
 	}
 }
 
