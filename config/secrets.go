@@ -73,7 +73,7 @@ func (c *Config) ReadSecrets(tables ...string) error {
 
 // read reads the value of the key from a file, and checks it. It does not block on a pipe.
 func (f field) read(file string) (string, error) {
-	doc, err := readRegular(file, maxSecret)
+	doc, err := readFile(file, openRegular, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,11 +28,8 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of Keys, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
-	c, d, err := loadFile(read, path, flags)
+	c, d, err := loadFile(path, os.Open, flags)
 	if err != nil {
-		if d == nil {
-			return nil, nil, err
-		}
 		return nil, d.warnings, err
 	}
 	all := d.settings("", reflect.ValueOf(c))

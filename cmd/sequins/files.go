@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/internal/fsys"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/load"
@@ -443,12 +444,13 @@ func localFile(path string, l location) (dataFile, error) {
 		path = data
 		l.name += "/data"
 	}
-	info, err := os.Stat(path)
+	f, err := fsys.OpenRegular(path, os.O_RDONLY) // to open another one could block forever
 	if err != nil {
-		return dataFile{}, &fs.PathError{Op: "open", Path: path, Err: unwrapPath(err)}
+		return dataFile{}, err
 	}
-	if !info.Mode().IsRegular() { // to open it could block forever
-		return dataFile{}, &fs.PathError{Op: "open", Path: path, Err: errIrregular}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return dataFile{}, err
 	}
 	return dataFile{
 		path: path, size: info.Size(), name: l.name, local: path,
@@ -463,17 +465,6 @@ type dirError struct{ path string }
 // Error implements error.
 func (e *dirError) Error() string {
 	return e.path + " is a directory, and not that of a MapFile: name a file in it"
-}
-
-var errIrregular = errors.New("not a regular file")
-
-// unwrapPath returns the reason of a PathError.
-func unwrapPath(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }
 
 func isDir(path string) bool {

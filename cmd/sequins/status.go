@@ -103,7 +103,14 @@ func printStatusJSON(out io.Writer, raw []byte, chosen []string) error {
 // printStatus writes the status for people. Data from the network is escaped.
 func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
 	health, _, findings := st.Overview()
-	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(top.LevelColors[st.Level], term.Clean(health))}
+	head := term.Clean(base)
+	if st.Build != "" {
+		head += ", sequins " + term.Clean(st.Build)
+	}
+	if !st.StartedAt.IsZero() {
+		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
+	}
+	lines := []string{head, c.Paint(top.LevelColors[st.Level], term.Clean(health))}
 	for _, f := range findings {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
@@ -124,18 +131,6 @@ func printStatus(c term.Console, st *status.Status, base string, now time.Time) 
 		return err
 	}
 	return printNodes(c, st)
-}
-
-// headOf returns what the first line says of a node.
-func headOf(st *status.Status, base string, now time.Time) []string {
-	head := []string{term.Clean(base)}
-	if st.Build != "" {
-		head = append(head, "sequins "+term.Clean(st.Build))
-	}
-	if !st.StartedAt.IsZero() {
-		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
-	}
-	return head
 }
 
 func printDBs(c term.Console, st *status.Status, now time.Time) error {
