@@ -86,14 +86,6 @@ func (f *nodeFlags) completeDBs(cmd *cobra.Command, args []string, _ string) ([]
 	return dbs, noCompletion
 }
 
-// completeDB completes the name of the database, as the only argument.
-func (f *nodeFlags) completeDB(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, noCompletion
-	}
-	return f.completeDBs(cmd, args, toComplete)
-}
-
 // completeVersions returns a function that completes the name of a database and then those of n versions of it.
 func (f *nodeFlags) completeVersions(n int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {

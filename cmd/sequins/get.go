@@ -78,7 +78,7 @@ func registerAtLeast(cmd *cobra.Command, version *string) {
 
 // complete completes the address of a node, databases and files.
 func (f *getFlags) complete(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	found, directive := f.node.completeAfterNode(f.node.completeDB)(cmd, args, toComplete)
+	found, directive := f.node.completeAfterNode(f.node.completeVersions(0))(cmd, args, toComplete)
 	if len(args) == 0 && f.node.server == "" {
 		directive = cobra.ShellCompDirectiveDefault // and files
 	}

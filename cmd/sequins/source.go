@@ -57,17 +57,10 @@ func closeSource(src source.Source) error {
 	return nil
 }
 
-// loadSource is the part of the configuration that openSource needs in a load process.
-type loadSource struct {
-	Source string
-	S3     config.S3
-	Azure  config.Azure
-	HDFS   config.HDFS
-}
-
-// loadLauncher returns a launcher of load processes that read from the configured source.
+// loadLauncher returns a launcher of load processes that read from the configured source. They get the part of the configuration that
+// openSource needs.
 func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.Azure, c.HDFS}, Reuse: true}
+	return &loadproc.Launcher{Source: config.Config{Source: c.Source, S3: c.S3, Azure: c.Azure, HDFS: c.HDFS}, Reuse: true}
 }
 
 // loadWorkerCommand is the command of a load process, which only a node starts.
@@ -85,11 +78,11 @@ func loadWorkerCommand() *cobra.Command {
 	}
 }
 
-// openLoadSource opens the source described by a loadSource.
+// openLoadSource opens the source of a load process.
 func openLoadSource(ctx context.Context, spec json.RawMessage) (source.Source, error) {
-	var s loadSource
-	if err := json.Unmarshal(spec, &s); err != nil {
+	var c config.Config
+	if err := json.Unmarshal(spec, &c); err != nil {
 		return nil, err
 	}
-	return openSource(ctx, &config.Config{Source: s.Source, S3: s.S3, Azure: s.Azure, HDFS: s.HDFS})
+	return openSource(ctx, &c)
 }
