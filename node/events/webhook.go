@@ -96,7 +96,6 @@ func (w *webhook) send(e status.Event) {
 		}
 	}
 	w.queue <- e
-	w.metrics.Queue(len(w.queue))
 }
 
 // drop counts events that are not sent, and logs the first since the last success.
@@ -123,7 +122,6 @@ func (w *webhook) run() {
 	for {
 		select {
 		case e := <-w.queue:
-			w.metrics.Queue(len(w.queue))
 			if !w.deliver(e) {
 				n := 1 + len(w.queue)
 				w.metrics.Dropped(n)
@@ -148,7 +146,6 @@ func (w *webhook) deliver(e status.Event) bool {
 			return true
 		}
 		err := w.post(*target, e)
-		w.metrics.Sent(err == nil)
 		var refused *refusal
 		final := errors.As(err, &refused) && refused.final()
 		switch {

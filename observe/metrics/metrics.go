@@ -28,7 +28,7 @@ type Metrics struct {
 	Load Load
 	// Transfer counts blocks that are copied between nodes.
 	Transfer Transfer
-	// Events counts events of versions and requests to the webhook.
+	// Events counts events of versions.
 	Events Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy

@@ -59,13 +59,6 @@ func (v *vector) add(n float64, labels ...string) {
 	}
 }
 
-// set sets a gauge without labels.
-func (v *vector) set(value float64) {
-	if v != nil {
-		v.of().(prometheus.Gauge).Set(value)
-	}
-}
-
 // drop drops the members of a removed db.
 func (v *vector) drop(db string) { v.forget(prometheus.Labels{"db": db}) }
 
