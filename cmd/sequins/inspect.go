@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -124,31 +125,22 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 	return errors.Join(append(failed, err)...)
 }
 
-// expand returns the file that an argument names, or the data files of the version whose directory it names.
+// expand returns the file that an argument names, or the data files of the version whose directory it names. With an error, some of these may
+// have been found.
 func (f *files) expand(arg string) (found []dataFile, err error) {
 	if dir, ok := localDir(arg); ok {
-		add := func(d dataFile) {
-			if !withoutRecords(d.name) {
-				found = append(found, d)
-			}
-		}
-		werr := f.walk(dir, add, func(string) {}, func(_ string, e error) { err = errors.Join(err, e) })
-		if err = errors.Join(werr, err); err != nil {
-			return nil, err
-		}
+		werr := f.walk(dir, func(d dataFile) { found = append(found, d) }, func(string) {}, func(_ string, e error) { err = errors.Join(err, e) })
+		err = errors.Join(werr, err)
+	} else if d, ferr := f.find(arg); ferr == nil {
+		found = []dataFile{d}
 	} else {
-		d, err := f.find(arg)
-		if err == nil {
-			return []dataFile{d}, nil
-		}
-		if found, err = f.instead(arg, err); err != nil {
-			return nil, err
-		}
+		found, err = f.instead(arg, ferr)
 	}
-	if len(found) == 0 {
-		return nil, withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
+	found = slices.DeleteFunc(found, func(d dataFile) bool { return d.found && withoutRecords(d.name) })
+	if err == nil && len(found) == 0 {
+		err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
 	}
-	return found, nil
+	return found, err
 }
 
 // inspect inspects a file.
