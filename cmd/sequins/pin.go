@@ -351,14 +351,13 @@ func (p *pinning) complete() ([]string, error) {
 		return nil, ofSource(p.src, err)
 	}
 	l := lister{src: p.src, config: p.config}
-	found, _ := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
-	marked, err := l.requires(p.ctx, p.db, all, found)
+	found, _, err := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
 	if err != nil {
 		return nil, err
 	}
 	var ready []string
 	for _, v := range found {
-		if v.Complete && (marked == "" || v.Success) && !slices.Contains(p.file.Exclude, v.Version) {
+		if v.Complete && !slices.Contains(p.file.Exclude, v.Version) {
 			ready = append(ready, v.Version)
 		}
 	}
