@@ -53,9 +53,6 @@ func (s Size) String() string {
 // "200MB/s", "1GiB/s". The /s may be left out.
 type Rate int64
 
-// rateUnit is the unit of integers.
-const rateUnit = 1 << 20
-
 // ParseRate parses a size per second; a number without a unit is one of MiB/s.
 func ParseRate(s string) (Rate, error) {
 	number := strings.TrimSuffix(strings.TrimSpace(s), "/s")

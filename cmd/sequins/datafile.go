@@ -104,14 +104,14 @@ func openRecords(at dataFile, o dataOptions) (openData, error) {
 
 // sniff returns the format of a file by its name and first bytes. A block is recognized only by its
 // end: kindUnknown may be one.
-func (a dataFile) sniff() (fileKind, error) {
-	if strings.HasSuffix(a.name, source.BlockSuffix) {
+func (d dataFile) sniff() (fileKind, error) {
+	if strings.HasSuffix(d.name, source.BlockSuffix) {
 		return kindBlock, nil
 	}
-	if a.size == 0 && !withoutRecords(path.Base(a.name)) {
+	if d.size == 0 && !withoutRecords(path.Base(d.name)) {
 		return kindEmpty, nil
 	}
-	f, err := a.open(0)
+	f, err := d.open(0)
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func (a dataFile) sniff() (fileKind, error) {
 	var head [4]byte
 	_, err = io.ReadFull(f, head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", fmt.Errorf("%s: %w", a.path, err)
+		return "", fmt.Errorf("%s: %w", d.path, err)
 	}
 	switch text := string(head[:]); {
 	case strings.HasPrefix(text, sequencefile.Magic):
