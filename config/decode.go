@@ -20,7 +20,6 @@ type decoder struct {
 	warnings []*Warning
 	files    map[string]string // see Config.Files
 	dbs      any               // the [db.<name>] tables; nil if there are none
-	dbsKey   string            // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
@@ -33,36 +32,41 @@ func (d *decoder) warn(key, format string, args ...any) {
 
 // at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
-	if flag, ok := d.flag(key); ok {
+	if flag, ok := d.flags[key]; ok {
 		return &Problem{File: flag, Reason: reason}
 	}
-	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
+	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
 }
 
-// flag returns the flag or variable that set a key, also if the file spells a part of the key in another case.
-func (d *decoder) flag(key string) (string, bool) {
-	if flag, ok := d.flags[key]; ok {
-		return flag, true
-	}
-	for set, flag := range d.flags {
-		if folded(set) == folded(key) {
-			return flag, true
+// lower returns a table, and those in it, with keys in lower case: keys ignore case, for older files. Names of databases, and the keys in a
+// table of values, do not.
+func (d *decoder) lower(path string, in map[string]any) map[string]any {
+	out, as := make(map[string]any, len(in)), make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		known := spelled(path, name)
+		key := join(path, known)
+		if as[known] != "" {
+			d.problem(key, "is here twice: as %s and as %s", as[known], name)
+			continue
+		}
+		as[known] = name
+		if known != name {
+			d.warn(key, "is written in lower case, not %s", name)
+		}
+		out[known] = in[name]
+		if sub, ok := in[name].(map[string]any); ok {
+			out[known] = d.lower(key, sub)
 		}
 	}
-	return "", false
+	return out
 }
 
-// line returns the line of a key, also if the file spells it in another case; 0 if it is not in the file.
-func (d *decoder) line(key string) int {
-	if line, ok := d.lines[key]; ok {
-		return line
+// spelled returns a key of the table at path as it is spelled in the struct.
+func spelled(path, key string) string {
+	if path == "db" || lastPart(path) == "required_keys" {
+		return key
 	}
-	for spelled, line := range d.lines {
-		if folded(spelled) == folded(key) {
-			return line
-		}
-	}
-	return 0
+	return strings.ToLower(key)
 }
 
 // check adds problems of values. A key that could not be decoded has its default value here, and was
@@ -85,34 +89,15 @@ func (d *decoder) check(c *Config) {
 
 // table sets the fields of a struct from a table.
 func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
-	spelled := map[string]string{} // known key → its spelling in the file
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
-		if reason, ok := retired[strings.ToLower(key)]; ok {
+		if reason, ok := retired[key]; ok {
 			d.warn(key, "%s", reason)
-			continue
+		} else if f, ok := lookUp(out, name); ok {
+			d.value(key, in[name], f.value)
+		} else if !d.takeFile(path, name, in[name], out) {
+			d.unknown(key)
 		}
-		f, ok := lookUp(out, name)
-		if !ok {
-			if !d.takeFile(path, name, in[name], out) {
-				d.unknown(key)
-			}
-			continue
-		}
-		known := f.key
-		if known != name {
-			other, both := spelled[known]
-			if _, ok := in[known]; ok {
-				other, both = known, true
-			}
-			if both {
-				d.problem(key, "is here twice: as %s and as %s", name, other)
-				continue
-			}
-			d.warn(key, "is written %s", known)
-		}
-		spelled[known] = name
-		d.value(key, in[name], f.value)
 	}
 }
 
@@ -127,19 +112,14 @@ func (d *decoder) unknown(key string) {
 	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
 }
 
-// lookUp returns the field of a struct for a key, with the canonical name of the key. Keys are
-// case-insensitive, for older files.
-func lookUp(out reflect.Value, name string) (found field, ok bool) {
+// lookUp returns the field of a struct for a key.
+func lookUp(out reflect.Value, name string) (field, bool) {
 	for f, v := range out.Fields() {
-		tag := f.Tag.Get("toml")
-		if tag == name {
+		if tag := f.Tag.Get("toml"); tag == name && tag != "-" {
 			return field{tag, f.Tag, v}, true
 		}
-		if strings.EqualFold(tag, name) && tag != "-" {
-			found, ok = field{tag, f.Tag, v}, true
-		}
 	}
-	return found, ok
+	return field{}, false
 }
 
 // value sets one field.
@@ -149,7 +129,7 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	}
 	switch out := out.Addr().Interface().(type) {
 	case *map[string]DB:
-		d.dbs, d.dbsKey = in, key // decoded by databases, which needs the rest of the file
+		d.dbs = in // decoded by databases, which needs the rest of the file
 	case *map[string]string:
 		d.texts(key, in, out)
 	case *string, *bool, *Require, *int, *float64, *[]string, *time.Duration, *Size, *Rate:
@@ -258,13 +238,13 @@ func (d *decoder) databases(c *Config) {
 	if d.dbs == nil {
 		return
 	}
-	tables, ok := d.asTable(d.dbsKey, d.dbs)
+	tables, ok := d.asTable("db", d.dbs)
 	if !ok {
 		return
 	}
 	c.DB = make(map[string]DB, len(tables))
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		key := join(d.dbsKey, name)
+		key := join("db", name)
 		table, ok := d.asTable(key, tables[name])
 		if !ok {
 			continue

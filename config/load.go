@@ -98,6 +98,7 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	for _, name := range unknown {
 		d.warnings = append(d.warnings, unknownVariable(name))
 	}
+	tree = d.lower("", tree)
 	for _, flag := range append(variables, flags...) {
 		d.override(tree, flag)
 	}

@@ -16,17 +16,14 @@ const maxSecret = 1 << 20
 
 // takeFile sets a key <key>_file, and returns false if there is no such key.
 func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool {
-	if len(name) <= len(fileSuffix) || !strings.EqualFold(name[len(name)-len(fileSuffix):], fileSuffix) {
-		return false
-	}
-	of, ok := lookUp(table, name[:len(name)-len(fileSuffix)])
+	of, ok := lookUp(table, strings.TrimSuffix(name, fileSuffix))
 	if !ok || !of.hasFile() {
 		return false
 	}
 	file := ""
 	d.value(join(path, name), in, reflect.ValueOf(&file).Elem())
 	if file != "" {
-		d.files[folded(join(path, of.key))] = file
+		d.files[join(path, of.key)] = file
 	}
 	return true
 }

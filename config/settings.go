@@ -67,10 +67,10 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 
 // from describes where a key was set.
 func (d *decoder) from(key string) string {
-	if flag, ok := d.flag(key); ok {
+	if flag, ok := d.flags[key]; ok {
 		return flag
 	}
-	if line := d.line(key); line > 0 {
+	if line := d.lines[key]; line > 0 {
 		return fmt.Sprintf("%s:%d", d.file, line)
 	}
 	return fromDefault
