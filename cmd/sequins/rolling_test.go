@@ -117,6 +117,7 @@ func TestSecondSignalDuringTheDelay(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nshutdown_delay = \"1h\"\n", demoSource(t, dir), filepath.Join(dir, "store")))
 	s := startServer(t, dir)
 	s.awaitVersion(demoPath, demoFirst)
+	s.await("/readyz", "200", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusOK }) // or the next wait would be for nothing
 	s.signal(syscall.SIGTERM)
 	s.await("/readyz", "503", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusServiceUnavailable })
 	if resp, _ := s.get(demoPath); resp.StatusCode != http.StatusOK {
