@@ -13,7 +13,7 @@
 //	likely    the range of values that can be meant: others are warned of, see rules.go
 //	fits      a size that should fit into memory
 //
-// retired.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml parses it into a tree, a
+// keys.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml parses it into a tree, a
 // second parser finds the line of each key (position.go), variables of the environment and flags of the command line are put into the
 // tree (environ.go, override.go), decode.go walks tree and struct together and reports every key that is unknown or has a wrong type,
 // and rules.go and validate.go check the values: each by its tags, and then those that depend on each other. All problems are

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,7 +20,6 @@ type decoder struct {
 	warnings []*Warning
 	files    map[string]string // see Config.Files
 	dbs      any               // the [db.<name>] tables; nil if there are none
-	dbsKey   string            // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
@@ -33,36 +32,41 @@ func (d *decoder) warn(key, format string, args ...any) {
 
 // at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
-	if flag, ok := d.flag(key); ok {
+	if flag, ok := d.flags[key]; ok {
 		return &Problem{File: flag, Reason: reason}
 	}
-	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
+	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
 }
 
-// flag returns the flag or variable that set a key, also if the file spells a part of the key in another case.
-func (d *decoder) flag(key string) (string, bool) {
-	if flag, ok := d.flags[key]; ok {
-		return flag, true
-	}
-	for set, flag := range d.flags {
-		if folded(set) == folded(key) {
-			return flag, true
+// lower returns a table, and those in it, with keys in lower case: keys ignore case, for older files. Names of databases, and the keys in a
+// table of values, do not.
+func (d *decoder) lower(path string, in map[string]any) map[string]any {
+	out, as := make(map[string]any, len(in)), make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		known := spelled(path, name)
+		key := join(path, known)
+		if as[known] != "" {
+			d.problem(key, "is here twice: as %s and as %s", as[known], name)
+			continue
+		}
+		as[known] = name
+		if known != name {
+			d.warn(key, "is written in lower case, not %s", name)
+		}
+		out[known] = in[name]
+		if sub, ok := in[name].(map[string]any); ok {
+			out[known] = d.lower(key, sub)
 		}
 	}
-	return "", false
+	return out
 }
 
-// line returns the line of a key, also if the file spells it in another case; 0 if it is not in the file.
-func (d *decoder) line(key string) int {
-	if line, ok := d.lines[key]; ok {
-		return line
+// spelled returns a key of the table at path as it is spelled in the struct.
+func spelled(path, key string) string {
+	if path == "db" || lastPart(path) == "required_keys" {
+		return key
 	}
-	for spelled, line := range d.lines {
-		if folded(spelled) == folded(key) {
-			return line
-		}
-	}
-	return 0
+	return strings.ToLower(key)
 }
 
 // check adds problems of values. A key that could not be decoded has its default value here, and was
@@ -85,34 +89,15 @@ func (d *decoder) check(c *Config) {
 
 // table sets the fields of a struct from a table.
 func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
-	spelled := map[string]string{} // known key → its spelling in the file
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
-		if reason, ok := retired[strings.ToLower(key)]; ok {
+		if reason, ok := retired[key]; ok {
 			d.warn(key, "%s", reason)
-			continue
+		} else if f, ok := lookUp(out, name); ok {
+			d.value(key, in[name], f.value)
+		} else if !d.takeFile(path, name, in[name], out) {
+			d.unknown(key)
 		}
-		f, ok := lookUp(out, name)
-		if !ok {
-			if !d.takeFile(path, name, in[name], out) {
-				d.unknown(key)
-			}
-			continue
-		}
-		known := f.key
-		if known != name {
-			other, both := spelled[known]
-			if _, ok := in[known]; ok {
-				other, both = known, true
-			}
-			if both {
-				d.problem(key, "is here twice: as %s and as %s", name, other)
-				continue
-			}
-			d.warn(key, "is written %s", known)
-		}
-		spelled[known] = name
-		d.value(key, in[name], f.value)
 	}
 }
 
@@ -127,19 +112,14 @@ func (d *decoder) unknown(key string) {
 	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
 }
 
-// lookUp returns the field of a struct for a key, with the canonical name of the key. Keys are
-// case-insensitive, for older files.
-func lookUp(out reflect.Value, name string) (found field, ok bool) {
+// lookUp returns the field of a struct for a key.
+func lookUp(out reflect.Value, name string) (field, bool) {
 	for f, v := range out.Fields() {
-		tag := f.Tag.Get("toml")
-		if tag == name {
+		if tag := f.Tag.Get("toml"); tag == name && tag != "-" {
 			return field{tag, f.Tag, v}, true
 		}
-		if strings.EqualFold(tag, name) && tag != "-" {
-			found, ok = field{tag, f.Tag, v}, true
-		}
 	}
-	return found, ok
+	return field{}, false
 }
 
 // value sets one field.
@@ -148,28 +128,17 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 		in = t.as(out.Addr().Interface())
 	}
 	switch out := out.Addr().Interface().(type) {
-	case *string:
-		set(d, key, in, out, `a string`)
-	case *bool:
-		set(d, key, in, out, `true or false`)
-	case *Require:
-		d.require(key, in, out)
-	case *int:
-		d.integer(key, in, out)
-	case *float64:
-		d.float(key, in, out)
-	case *[]string:
-		d.strings(key, in, out)
-	case *time.Duration:
-		d.duration(key, in, out)
-	case *Size:
-		d.size(key, in, out)
-	case *Rate:
-		d.rate(key, in, out)
+	case *map[string]DB:
+		d.dbs = in // decoded by databases, which needs the rest of the file
 	case *map[string]string:
 		d.texts(key, in, out)
-	case *map[string]DB:
-		d.dbs, d.dbsKey = in, key // decoded by databases, which needs the rest of the file
+	case *string, *bool, *Require, *int, *float64, *[]string, *time.Duration, *Size, *Rate:
+		switch want, wrong, err := convert(in, out); {
+		case err != nil:
+			d.problem(key, "%v", err)
+		case want != "":
+			d.mismatch(key, wrong, want)
+		}
 	default:
 		if table, ok := d.asTable(key, in); ok {
 			d.table(key, table, reflect.ValueOf(out).Elem())
@@ -177,18 +146,105 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	}
 }
 
+// convert sets a value from one of TOML. If it is of another type, it returns what it must be, and the part that is not.
+func convert(in, out any) (want string, wrong any, err error) {
+	switch out := out.(type) {
+	case *string:
+		return assign(in, out, "a string")
+	case *bool:
+		return assign(in, out, "true or false")
+	case *float64:
+		if n, ok := in.(int64); ok {
+			in = float64(n)
+		}
+		return assign(in, out, "a number")
+	case *int:
+		if n, ok := in.(int64); ok {
+			in = int(n)
+		}
+		return assign(in, out, "an integer")
+	case *Require:
+		if v, ok := in.(bool); ok {
+			in = strconv.FormatBool(v)
+		} else if in != string(RequireAuto) {
+			return `true, false or "auto"`, in, nil
+		}
+		*out = Require(in.(string))
+	case *time.Duration:
+		if in == int64(0) { // it needs no unit, as in Go's durations and in older files
+			in = "0"
+		}
+		return parsed(in, out, `a duration such as "10m" or "800us"`, func(s string) (time.Duration, error) {
+			v, err := time.ParseDuration(s)
+			if err != nil {
+				err = fmt.Errorf(`%q is not a duration such as "10m" or "800us"`, s)
+			}
+			return v, err
+		})
+	case *Size:
+		return parsed(number(in), out, `a number of bytes or a size such as "256MiB"`, ParseSize)
+	case *Rate:
+		return parsed(number(in), out, `a number of MiB/s or a rate such as "50MiB/s"`, ParseRate)
+	case *[]string:
+		const want = `an array of strings`
+		list, ok := in.([]any)
+		if !ok {
+			return want, in, nil
+		}
+		read := make([]string, len(list))
+		for i, v := range list {
+			if read[i], ok = v.(string); !ok {
+				return want, v, nil
+			}
+		}
+		*out = read
+	}
+	return "", nil, nil
+}
+
+// assign sets a value of the same type.
+func assign[T any](in any, out *T, want string) (string, any, error) {
+	v, ok := in.(T)
+	if !ok {
+		return want, in, nil
+	}
+	*out = v
+	return "", nil, nil
+}
+
+// parsed sets a value from a string.
+func parsed[T any](in any, out *T, want string, parse func(string) (T, error)) (string, any, error) {
+	s, ok := in.(string)
+	if !ok {
+		return want, in, nil
+	}
+	v, err := parse(s)
+	if err == nil {
+		*out = v
+	}
+	return "", nil, err
+}
+
+// number returns an integer as a string, and other values as they are.
+func number(in any) any {
+	if n, ok := in.(int64); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return in
+}
+
 // databases sets [db.<name>] for each name. Missing keys have the values for all databases.
 func (d *decoder) databases(c *Config) {
 	if d.dbs == nil {
 		return
 	}
-	tables, ok := d.asTable(d.dbsKey, d.dbs)
+	tables, ok := d.asTable("db", d.dbs)
 	if !ok {
 		return
 	}
 	c.DB = make(map[string]DB, len(tables))
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		key := join(d.dbsKey, name)
+		key := join("db", name)
 		table, ok := d.asTable(key, tables[name])
 		if !ok {
 			continue
@@ -207,70 +263,6 @@ func (d *decoder) asTable(key string, in any) (map[string]any, bool) {
 	return table, ok
 }
 
-func set[T any](d *decoder, key string, in any, out *T, want string) {
-	v, ok := in.(T)
-	if !ok {
-		d.mismatch(key, in, want)
-		return
-	}
-	*out = v
-}
-
-func (d *decoder) require(key string, in any, out *Require) {
-	switch {
-	case in == true:
-		*out = RequireTrue
-	case in == false:
-		*out = RequireFalse
-	case in == string(RequireAuto):
-		*out = RequireAuto
-	default:
-		d.mismatch(key, in, `true, false or "auto"`)
-	}
-}
-
-func (d *decoder) integer(key string, in any, out *int) {
-	n, ok := in.(int64)
-	if !ok {
-		d.mismatch(key, in, "an integer")
-		return
-	}
-	if int64(int(n)) != n {
-		d.problem(key, "%d is too large", n)
-		return
-	}
-	*out = int(n)
-}
-
-// float also accepts an integer.
-func (d *decoder) float(key string, in any, out *float64) {
-	switch in := in.(type) {
-	case float64:
-		*out = in
-	case int64:
-		*out = float64(in)
-	default:
-		d.mismatch(key, in, "a number")
-	}
-}
-
-func (d *decoder) strings(key string, in any, out *[]string) {
-	const want = `an array of strings`
-	list, ok := in.([]any)
-	if !ok {
-		d.mismatch(key, in, want)
-		return
-	}
-	read := make([]string, len(list))
-	for i, v := range list {
-		if read[i], ok = v.(string); !ok {
-			d.mismatch(key, v, want)
-			return
-		}
-	}
-	*out = read
-}
-
 // texts replaces a map by the one of the file.
 func (d *decoder) texts(key string, in any, out *map[string]string) {
 	table, ok := d.asTable(key, in)
@@ -280,70 +272,13 @@ func (d *decoder) texts(key string, in any, out *map[string]string) {
 	read := make(map[string]string, len(table))
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		var value string
-		set(d, join(key, name), table[name], &value, `a string`)
+		d.value(join(key, name), table[name], reflect.ValueOf(&value).Elem())
 		read[name] = value
 	}
 	if len(read) == 0 {
 		read = nil
 	}
 	*out = read
-}
-
-func (d *decoder) duration(key string, in any, out *time.Duration) {
-	const want = `a duration such as "10m" or "800us"`
-	// The integer 0 needs no unit, as in Go's durations and in older files.
-	if in == int64(0) {
-		*out = 0
-		return
-	}
-	s, ok := in.(string)
-	if !ok {
-		d.mismatch(key, in, want)
-		return
-	}
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		d.problem(key, "%q is not %s", s, want)
-		return
-	}
-	*out = v
-}
-
-func (d *decoder) size(key string, in any, out *Size) {
-	switch in := in.(type) {
-	case int64:
-		*out = Size(in)
-	case string:
-		v, err := ParseSize(in)
-		if err != nil {
-			d.problem(key, "%v", err)
-			return
-		}
-		*out = v
-	default:
-		d.mismatch(key, in, `a number of bytes or a size such as "256MiB"`)
-	}
-}
-
-// rate accepts integers, which are MiB/s.
-func (d *decoder) rate(key string, in any, out *Rate) {
-	switch in := in.(type) {
-	case int64:
-		if in > math.MaxInt64/rateUnit || in < -math.MaxInt64/rateUnit {
-			d.problem(key, "%d MiB/s is out of range", in)
-			return
-		}
-		*out = Rate(in * rateUnit)
-	case string:
-		v, err := ParseRate(in)
-		if err != nil {
-			d.problem(key, "%v", err)
-			return
-		}
-		*out = v
-	default:
-		d.mismatch(key, in, `a number of MiB/s or a rate such as "50MiB/s"`)
-	}
 }
 
 func (d *decoder) mismatch(key string, in any, want string) {

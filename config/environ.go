@@ -49,9 +49,13 @@ func newEnviron(list []string) environ {
 	return e
 }
 
-// flags returns the keys that variables set, and the variables that are like those of keys. Empty variables count as not set.
+// flags returns the keys that variables set, retired ones, too, and the variables that are like those of keys. Empty variables count as not
+// set.
 func (e environ) flags() (set []Flag, unknown []string) {
 	keys := make(map[string]string)
+	for name := range retired {
+		keys[Variable(name)] = name
+	}
 	for _, k := range Keys() {
 		if !strings.HasPrefix(k.Name, "db.") {
 			keys[Variable(k.Name)] = k.Name

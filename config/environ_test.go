@@ -90,6 +90,16 @@ func TestVariablesOfDatabases(t *testing.T) {
 	}
 }
 
+// A variable of a retired key is said as the key in a file is.
+func TestVariablesOfRetiredKeys(t *testing.T) {
+	for key, reason := range retired {
+		_, warnings, err := fromEnvironment("source = \"/d\"", Variable(key)+"=1")
+		if want := Variable(key) + ": " + reason; err != nil || len(warnings) != 1 || warnings[0].Error() != want {
+			t.Errorf("%s: %v, %v; want %s", key, warnings, err, want)
+		}
+	}
+}
+
 // Every key has a variable of its own, which sets it and is none of those that are ignored.
 func TestEveryKeyHasAVariable(t *testing.T) {
 	seen := make(map[string]string)

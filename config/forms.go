@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,29 +19,87 @@ import (
 	"sequins/node/turns"
 )
 
+const (
+	// maxZone limits the name of a zone, in bytes: all nodes read those of all others.
+	maxZone = 255
+	// minSecret and maxSecretSize limit a shared secret, in bytes: it is sent in a header, and must be hard to guess.
+	minSecret, maxSecretSize = 16, 512
+)
+
 // forms are the checks of texts, by the tag form. Errors of secrets do not contain them.
 var forms = map[string]func(string) error{
 	"source":        checkSource,
 	"path":          checkPath,
 	"address":       checkAddress,
-	"host":          checkHost,
-	"server":        checkServer,
 	"endpoint":      checkEndpoint,
 	"collector":     checkCollector,
-	"webhook":       checkWebhook,
-	"agent":         checkAgent,
-	"header":        checkHeader,
 	"origin":        checkOrigin,
 	"Cache-Control": checkCacheControl,
-	"windows":       checkWindows,
-	"pattern":       checkPattern,
 	"cluster":       checkCluster,
-	"shard id":      checkShardID,
-	"zone":          checkZone,
-	"secret":        checkSecret,
-	"user":          checkUser,
-	"account key":   checkAccountKey,
-	"SAS token":     checkSASToken,
+	"header":        checkHeader,
+	"host": func(v string) error { // by which other nodes reach this one
+		return cmp.Or(unless(isHost(v), "%q is neither a host name nor an IP address; the port is that of bind", v),
+			unless(!isEvery(v), "%q is no address that other nodes can connect to", v))
+	},
+	"server": func(v string) error { // with or without a port
+		host, port, err := net.SplitHostPort(v)
+		if err != nil {
+			host, port = v, "1"
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		return unless(isHost(host) && err == nil && n > 0, "%q is not an address of the form host:port", shownURL(v))
+	},
+	"agent": func(v string) error { // of DogStatsD
+		if path, socket := strings.CutPrefix(v, "unix://"); socket {
+			return unless(filepath.IsAbs(path), "%q is not unix:// and an absolute path", v)
+		}
+		return checkAddress(v)
+	},
+	"webhook": func(v string) error { return unless(isHTTP(v), "is not an http:// or https:// URL") },
+	"windows": func(v string) error {
+		_, err := turns.ParseWindows(v)
+		return err
+	},
+	"pattern": func(v string) error {
+		_, err := regexp.Compile(v)
+		return unless(err == nil, "is not a regular expression: %w", err)
+	},
+	"shard id": func(v string) error { // a part of names in ZooKeeper, which stands between separators
+		return unless(!strings.ContainsAny(v, "/@") && isShown(v), "%q must not have a / or @ or characters that are not printed", v)
+	},
+	"zone": func(v string) error {
+		return unless(len(v) <= maxZone && utf8.ValidString(v) && isShown(v), "is not one line of at most %d bytes of characters that are printed", maxZone)
+	},
+	"secret": func(v string) error {
+		return unless(len(v) >= minSecret && len(v) <= maxSecretSize && secret.MatchString(v), "is not %d to %d letters, digits and -._~+/=", minSecret, maxSecretSize)
+	},
+	"user": func(v string) error {
+		user, _, ok := strings.Cut(v, ":")
+		return unless(ok && user != "", "is not of the form user:password")
+	},
+	"account key": func(v string) error {
+		_, err := base64.StdEncoding.DecodeString(v)
+		return unless(err == nil, "is not base64, as the keys of storage accounts are")
+	},
+	"SAS token": func(v string) error {
+		return unless(strings.Contains(v, "sig=") && isShown(v) && !strings.ContainsFunc(v, unicode.IsSpace), "is not a SAS token of the form sv=…&sig=…, without white space")
+	},
+}
+
+var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
+
+// unless returns an error unless a text is good.
+func unless(good bool, format string, args ...any) error {
+	if good {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// checkHeader checks a value for a response header.
+func checkHeader(v string) error {
+	odd := strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' })
+	return unless(!odd, "%q has characters that do not belong into a header", v)
 }
 
 // Schemes of object stores: those of their own tools, and those of the file systems of Hadoop.
@@ -102,10 +161,7 @@ func checkAzureSource(v string, u *url.URL) error {
 }
 
 func checkPath(v string) error {
-	if !filepath.IsAbs(v) {
-		return fmt.Errorf("%q is not an absolute path", shownURL(v))
-	}
-	return nil
+	return unless(filepath.IsAbs(v), "%q is not an absolute path", shownURL(v))
 }
 
 // checkAddress checks a host:port to listen on. The port may be 0 or a service name.
@@ -119,17 +175,6 @@ func checkAddress(v string) error {
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
 		return fmt.Errorf("%q has no valid port", shownURL(v))
-	}
-	return nil
-}
-
-// checkHost checks the name by which other nodes reach this one.
-func checkHost(v string) error {
-	if !isHost(v) {
-		return fmt.Errorf("%q is neither a host name nor an IP address; the port is that of bind", v)
-	}
-	if isEvery(v) {
-		return fmt.Errorf("%q is no address that other nodes can connect to", v)
 	}
 	return nil
 }
@@ -148,47 +193,27 @@ func isHost(s string) bool {
 	return err == nil || len(s) <= 254 && hostName.MatchString(s)
 }
 
-// checkServer checks a host with or without a port.
-func checkServer(v string) error {
-	host, port, err := net.SplitHostPort(v)
-	if err != nil {
-		host, port = v, "1"
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); !isHost(host) || err != nil || n == 0 {
-		return fmt.Errorf("%q is not an address of the form host:port", shownURL(v))
-	}
-	return nil
-}
-
 // checkEndpoint checks the URL of a server of an object store.
 func checkEndpoint(v string) error {
-	u, err := url.Parse(v)
-	switch {
-	case err != nil || !isHTTP(v):
-		return fmt.Errorf("%q is not a URL of the form https://host:port", shownURL(v))
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return errors.New("has more than host, port and path: credentials are set by keys of their own")
-	}
-	return nil
+	return checkURL(v, "https://host:port", "credentials are set by keys of their own")
 }
 
 // checkCollector checks the URL of an OpenTelemetry collector.
 func checkCollector(v string) error {
+	if strings.HasSuffix(strings.TrimRight(v, "/"), "/v1/traces") {
+		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
+	}
+	return checkURL(v, "http://host:port", "what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+}
+
+// checkURL checks a URL of HTTP that has only a host, a port and a path. rest says where else the rest is set.
+func checkURL(v, form, rest string) error {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil || !isHTTP(v):
-		return fmt.Errorf("%q is not a URL of the form http://host:port", shownURL(v))
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
-		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
-	}
-	return nil
-}
-
-func checkWebhook(v string) error {
-	if !isHTTP(v) {
-		return errors.New("is not an http:// or https:// URL")
+		return fmt.Errorf("%q is not a URL of the form %s", shownURL(v), form)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("has more than host, port and path: %s", rest)
 	}
 	return nil
 }
@@ -203,26 +228,6 @@ func isHTTP(s string) bool {
 func isPort(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
-}
-
-// checkAgent checks the address of a DogStatsD agent.
-func checkAgent(v string) error {
-	path, socket := strings.CutPrefix(v, "unix://")
-	switch {
-	case socket && !filepath.IsAbs(path):
-		return fmt.Errorf("%q is not unix:// and an absolute path", v)
-	case socket:
-		return nil
-	}
-	return checkAddress(v)
-}
-
-// checkHeader checks a value for a response header.
-func checkHeader(v string) error {
-	if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return fmt.Errorf("%q has characters that do not belong into a header", v)
-	}
-	return nil
 }
 
 // checkOrigin checks an origin. Browsers send it in one form only, with which it is compared.
@@ -282,18 +287,6 @@ func checkCacheControl(v string) error {
 	return nil
 }
 
-func checkWindows(v string) error {
-	_, err := turns.ParseWindows(v)
-	return err
-}
-
-func checkPattern(v string) error {
-	if _, err := regexp.Compile(v); err != nil {
-		return fmt.Errorf("is not a regular expression: %w", err)
-	}
-	return nil
-}
-
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
 func checkCluster(v string) error {
@@ -306,57 +299,19 @@ func checkCluster(v string) error {
 	return nil
 }
 
-// checkShardID checks a part of names in ZooKeeper, which stands between separators.
-func checkShardID(v string) error {
-	if strings.ContainsAny(v, "/@") || !isShown(v) {
-		return fmt.Errorf("%q must not have a / or @ or characters that are not printed", v)
-	}
-	return nil
-}
-
-// maxZone limits the name of a zone, in bytes: all nodes read those of all others.
-const maxZone = 255
-
-func checkZone(v string) error {
-	if len(v) > maxZone || !utf8.ValidString(v) || !isShown(v) {
-		return fmt.Errorf("is not one line of at most %d bytes of characters that are printed", maxZone)
-	}
-	return nil
-}
-
 // isShown reports whether a text consists of characters that can be part of a name in ZooKeeper and be printed.
 func isShown(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
+// userOfURL matches the beginning of a URL up to its user and password, also if these have characters that must be escaped.
+var userOfURL = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://)?.*@`)
 
-// checkSecret checks a shared secret: it is sent in a header, and must be hard to guess.
-func checkSecret(v string) error {
-	if len(v) < 16 || len(v) > 512 || !secret.MatchString(v) {
-		return errors.New("is not 16 to 512 letters, digits and -._~+/=")
+// shownURL returns a URL, which need not be valid, as problems show it: without user, password and query, which may be secret.
+func shownURL(v string) string {
+	v = userOfURL.ReplaceAllString(v, "$1***@")
+	if i := strings.IndexAny(v, "?#"); i >= 0 {
+		v = v[:i+1] + "***"
 	}
-	return nil
-}
-
-// checkUser checks a user and a password.
-func checkUser(v string) error {
-	if user, _, ok := strings.Cut(v, ":"); !ok || user == "" {
-		return errors.New("is not of the form user:password")
-	}
-	return nil
-}
-
-func checkAccountKey(v string) error {
-	if _, err := base64.StdEncoding.DecodeString(v); err != nil {
-		return errors.New("is not base64, as the keys of storage accounts are")
-	}
-	return nil
-}
-
-func checkSASToken(v string) error {
-	if !strings.Contains(v, "sig=") || !isShown(v) || strings.ContainsFunc(v, unicode.IsSpace) {
-		return errors.New("is not a SAS token of the form sv=…&sig=…, without white space")
-	}
-	return nil
+	return v
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"sequins/internal/nearest"
 )
@@ -37,29 +38,20 @@ func Keys() []Key {
 	return keys
 }
 
-// Words returns the valid words of a key, nil if it can have other values.
-func Words(key string) []string {
-	if i := slices.IndexFunc(Keys(), func(k Key) bool { return k.Name == key }); i >= 0 {
-		return Keys()[i].Words
+// byName has the keys by their names.
+var byName = sync.OnceValue(func() map[string]Key {
+	all := make(map[string]Key)
+	for _, k := range Keys() {
+		all[k.Name] = k
 	}
-	return nil
-}
+	return all
+})
+
+// Words returns the valid words of a key, nil if it can have other values.
+func Words(key string) []string { return byName()[key].Words }
 
 // isSecret reports whether the value of a key is secret.
-func isSecret(key string) bool {
-	return slices.ContainsFunc(Keys(), func(k Key) bool { return k.secret && strings.EqualFold(k.Name, key) })
-}
-
-// fileKeys returns the keys whose value can be in a file.
-func fileKeys() []string {
-	var names []string
-	for _, k := range Keys() {
-		if k.File {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
+func isSecret(key string) bool { return byName()[strings.ToLower(key)].secret }
 
 // nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
 // the same name in another table has distance 1 at most, because misplaced keys are common.
@@ -97,3 +89,15 @@ func keysAndTables() []string {
 }
 
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// retired are keys and tables of older files that have no effect any more, with the reason. A file may
+// set them to any value; Load returns a warning.
+var retired = map[string]string{
+	"s3.max_retries":           "is not used: a request is repeated three times, and a load that fails is tried again later",
+	"sharding.max_replication": "is not used: a partition has as many replicas as replication says",
+	"zk.connect_timeout":       "is not used: it is a tenth of session_timeout, and at least a second",
+	"debug.expvars":            "is not used: the debug listener always has /debug/vars",
+	"write_buffer_size":        "is not used: loads choose their buffers themselves",
+	"goforit_flag_json_path":   "is not used: there are no feature flags; refresh with SIGHUP instead of refresh_period to decide when",
+	"test":                     "is not used: there are no keys for tests",
+}

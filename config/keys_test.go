@@ -55,3 +55,13 @@ func TestChangesAndReloaded(t *testing.T) {
 		t.Errorf("reloading changed its input:\n%s", diff)
 	}
 }
+
+// fileKeys returns the keys whose value can be in a file.
+func fileKeys() (names []string) {
+	for _, k := range Keys() {
+		if k.File {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"reflect"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"sequins/internal/fsys"
 )
 
 // SearchPath lists the files to try if no configuration file is named.
@@ -34,44 +37,52 @@ func Find(searchPath []string) string {
 // the file, and flags override both. An empty path means an empty file. The error is a Problems, or the
 // reason why the file cannot be read; the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Warning, error) {
-	return loadBy(read, path, flags)
+	c, d, err := loadFile(path, os.Open, flags)
+	return c, d.warnings, err
 }
 
 // Reload reads a configuration file again, as Load does. It refuses what is not a regular file: a pipe would be empty, or block.
 func Reload(path string, flags ...Flag) (Config, []*Warning, error) {
-	return loadBy(func(path string) ([]byte, error) { return ReadRegular(path, maxFile) }, path, flags)
-}
-
-func loadBy(read reader, path string, flags []Flag) (Config, []*Warning, error) {
-	c, d, err := loadFile(read, path, flags)
-	if d == nil {
-		return c, nil, err
-	}
+	c, d, err := loadFile(path, openRegular, flags)
 	return c, d.warnings, err
 }
 
-// A reader reads the file of a path.
-type reader func(path string) ([]byte, error)
-
-// loadFile also returns the decoder, which knows where keys were set; nil if the file is not read.
-func loadFile(read reader, path string, flags []Flag) (Config, *decoder, error) {
+// loadFile also returns the decoder, which knows where keys were set.
+func loadFile(path string, open func(string) (*os.File, error), flags []Flag) (Config, *decoder, error) {
 	var doc []byte
 	if path != "" {
 		var err error
-		if doc, err = read(path); err != nil {
-			return Default(), nil, fmt.Errorf("reading the configuration: %w", err)
+		if doc, err = readFile(path, open, maxFile); err != nil {
+			return Default(), new(decoder), fmt.Errorf("reading the configuration: %w", err)
 		}
 	}
 	return parse(path, doc, os.Environ(), flags)
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readFile reads a file of at most limit bytes.
+func readFile(path string, open func(string) (*os.File, error), limit int64) ([]byte, error) {
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	return readAll(f, path, maxFile)
+	doc, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(doc)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// openRegular opens a file, and refuses what is not a regular one, with links followed: reading a pipe or a device may take for ever.
+func openRegular(path string) (*os.File, error) {
+	f, err := fsys.OpenRegular(path, os.O_RDONLY)
+	if errors.Is(err, fsys.ErrNotRegular) {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return f, err
 }
 
 func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {
@@ -87,6 +98,7 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	for _, name := range unknown {
 		d.warnings = append(d.warnings, unknownVariable(name))
 	}
+	tree = d.lower("", tree)
 	for _, flag := range append(variables, flags...) {
 		d.override(tree, flag)
 	}

@@ -128,7 +128,7 @@ func TestHabitsOfOlderFiles(t *testing.T) {
 	if got.Source != "/data" || got.RefreshPeriod != 0 || got.Sharding.Replication != 3 {
 		t.Errorf("got source %q, refresh_period %v, replication %d", got.Source, got.RefreshPeriod, got.Sharding.Replication)
 	}
-	want := "sequins.conf:1: Source: is written source"
+	want := "sequins.conf:1: source: is written in lower case, not Source"
 	if len(warnings) != 4 || warnings[0].Error() != want {
 		t.Errorf("warnings %v, want four, the first %q", warnings, want)
 	}

@@ -1,11 +1,6 @@
 package config
 
-import (
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // A Flag is a key that the command line or the environment overrides.
 type Flag struct {
@@ -23,10 +18,7 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 		path = strings.Split(flag.Key, ".")
 	}
 	at := ""
-	for depth, part := range path[:len(path)-1] {
-		if depth != 1 || !strings.EqualFold(path[0], "db") { // names of databases are case-sensitive
-			part = spelling(tree, part)
-		}
+	for _, part := range path[:len(path)-1] {
 		at = join(at, part)
 		if tree[part] == nil {
 			tree[part] = map[string]any{}
@@ -38,9 +30,8 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 		tree = sub
 	}
 	key := path[len(path)-1]
-	delete(tree, spelling(tree, key))
 	if other := otherForm(flag.Key); other != "" && d.flags[other] == "" { // the file may give the value in the other way
-		delete(tree, spelling(tree, lastPart(other)))
+		delete(tree, lastPart(other))
 	}
 	tree[key] = text(flag.Value)
 	d.flags[join(at, key)] = flag.Name
@@ -48,41 +39,11 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 
 // otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.
 func otherForm(key string) string {
-	for _, name := range fileKeys() {
-		switch key {
-		case name:
-			return name + fileSuffix
-		case name + fileSuffix:
-			return name
-		}
+	if name, isFile := strings.CutSuffix(key, fileSuffix); isFile && byName()[name].File {
+		return name
+	}
+	if byName()[key].File {
+		return key + fileSuffix
 	}
 	return ""
-}
-
-// spelling returns the spelling of a key in a table, ignoring case; key itself if it is absent.
-func spelling(table map[string]any, key string) string {
-	if _, ok := table[key]; ok {
-		return key
-	}
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if strings.EqualFold(name, key) {
-			return name
-		}
-	}
-	return key
-}
-
-// folded returns a dotted key in lower case, except the name of a database: keys ignore case, and names of databases do not.
-// Keys that fold to the same are the same.
-func folded(key string) string {
-	const db = "db."
-	if len(key) < len(db) || !strings.EqualFold(key[:len(db)], db) {
-		return strings.ToLower(key)
-	}
-	rest := key[len(db):]
-	name, err := strconv.QuotedPrefix(rest)
-	if err != nil {
-		name, _, _ = strings.Cut(rest, ".")
-	}
-	return db + name + strings.ToLower(rest[len(name):])
 }

@@ -68,9 +68,6 @@ func TestNonsense(t *testing.T) {
 	for doc, want := range map[string]string{
 		"source = \"/d\"\nbind = \"a b:1\"":                                        `sequins.conf:2: bind: "a b:1" has no valid host`,
 		"source = \"/d\"\nbind = \"[fe80::1%eth0]:1\"":                             "",
-		"source = \"/d\"\nbind = \"0.0.0.0:1\"\n[debug]\nbind = \"127.0.0.1:1\"":   `sequins.conf:4: debug.bind: "127.0.0.1:1" is the address of bind too`,
-		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[redis]\nbind = \":1\"":          `sequins.conf:4: redis.bind: ":1" is the address of bind too`,
-		"source = \"/d\"\n[redis]\nbind = \"[::]:1\"\n[debug]\nbind = \"h:1\"":     `sequins.conf:5: debug.bind: "h:1" is the address of redis.bind too`,
 		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[redis]\nbind = \"127.0.0.2:1\"": "",
 		"source = \"/d\"\nbind = \":0\"\n[redis]\nbind = \":0\"":                   "",
 		"source = \"/d\"\nlocal_store = \"/./\"":                                   `sequins.conf:2: local_store: "/./" is the root of the file system`,

@@ -66,7 +66,7 @@ func (f *lineFinder) key(table string, parts unstable.Iterator) string {
 	const deepest = 5 // db.<name>.gate.required_keys.<key>
 	path := table
 	for depth := 0; depth < deepest && parts.Next(); depth++ {
-		path = join(path, string(parts.Node().Data))
+		path = join(path, spelled(path, string(parts.Node().Data)))
 		if _, seen := f.lines[path]; !seen {
 			f.lines[path] = f.lineAt(int(parts.Node().Raw.Offset))
 		}

@@ -19,7 +19,7 @@ func TestReadRegular(t *testing.T) {
 	expect.NoError(t, os.Symlink(file, link))
 	expect.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{file, link} {
-		if doc, err := ReadRegular(path, 5); string(doc) != "12345" || err != nil {
+		if doc, err := readFile(path, openRegular, 5); string(doc) != "12345" || err != nil {
 			t.Errorf("%s: %q, %v", path, doc, err)
 		}
 	}
@@ -29,11 +29,11 @@ func TestReadRegular(t *testing.T) {
 		"/dev/zero": "/dev/zero is not a regular file",
 		link:        link + " is larger than 4 bytes",
 	} {
-		if doc, err := ReadRegular(path, 4); doc != nil || err == nil || err.Error() != want {
+		if doc, err := readFile(path, openRegular, 4); doc != nil || err == nil || err.Error() != want {
 			t.Errorf("%s: %q, %v", path, doc, err)
 		}
 	}
-	_, err := ReadRegular(file+"2", 4)
+	_, err := readFile(file+"2", openRegular, 4)
 	expect.Error(t, "no file", err, fs.ErrNotExist)
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -143,11 +142,9 @@ func (f field) limit(tag string) float64 {
 
 // parse returns a number that a tag has, which is written as in a file.
 func (f field) parse(in string) float64 {
-	v := reflect.New(f.value.Type()).Elem()
-	d := decoder{}
-	d.value("tag", text(in).as(v.Addr().Interface()), v)
-	if len(d.problems) > 0 {
-		panic(errors.Join(Problems(d.problems).Unwrap()...)) // tests check all tags
+	v := reflect.New(f.value.Type())
+	if want, _, err := convert(text(in).as(v.Interface()), v.Interface()); want != "" || err != nil {
+		panic(fmt.Sprintf("%s is not %s: %v", in, want, err)) // tests check all tags
 	}
-	return field{value: v}.number()
+	return field{value: v.Elem()}.number()
 }

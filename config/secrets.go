@@ -16,20 +16,14 @@ const maxSecret = 1 << 20
 
 // takeFile sets a key <key>_file, and returns false if there is no such key.
 func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool {
-	if len(name) <= len(fileSuffix) || !strings.EqualFold(name[len(name)-len(fileSuffix):], fileSuffix) {
-		return false
-	}
-	of, ok := lookUp(table, name[:len(name)-len(fileSuffix)])
+	of, ok := lookUp(table, strings.TrimSuffix(name, fileSuffix))
 	if !ok || !of.hasFile() {
 		return false
 	}
-	key, file := join(path, name), ""
-	if t, ok := in.(text); ok {
-		in = string(t)
-	}
-	set(d, key, in, &file, "a string")
+	file := ""
+	d.value(join(path, name), in, reflect.ValueOf(&file).Elem())
 	if file != "" {
-		d.files[folded(join(path, of.key))] = file
+		d.files[join(path, of.key)] = file
 	}
 	return true
 }
@@ -76,7 +70,7 @@ func (c *Config) ReadSecrets(tables ...string) error {
 
 // read reads the value of the key from a file, and checks it. It does not block on a pipe.
 func (f field) read(file string) (string, error) {
-	doc, err := ReadRegular(file, maxSecret)
+	doc, err := readFile(file, openRegular, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,15 +15,13 @@ import (
 
 // A Setting is the effective value of a key.
 type Setting struct {
-	Key string // dotted; db.words.partitioner for a database
+	Key string `json:"key"` // dotted; db.words.partitioner for a database
 	// Value is a string, bool, int, float64, []string or map[string]string. Durations, sizes and rates are strings
 	// with units.
-	Value any
+	Value any `json:"value"` // *** for a secret
 	// From is where the value was set: a file with the line, a variable of the environment, or a flag; "default" if it was
 	// not set.
-	From string
-	// Secret reports that Value is not the real one.
-	Secret bool
+	From string `json:"from"`
 }
 
 // hidden is the value of secrets that are set.
@@ -29,11 +29,8 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of Keys, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
-	c, d, err := loadFile(read, path, flags)
+	c, d, err := loadFile(path, os.Open, flags)
 	if err != nil {
-		if d == nil {
-			return nil, nil, err
-		}
 		return nil, d.warnings, err
 	}
 	all := d.settings("", reflect.ValueOf(c))
@@ -60,7 +57,7 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 		case d.files[f.key] != "":
 			s.Key, s.Value = f.key+fileSuffix, d.files[f.key]
 		case f.isSecret() && s.Value != "":
-			s.Value, s.Secret = hidden, true
+			s.Value = hidden
 		}
 		s.From = d.from(s.Key)
 		all = append(all, s)
@@ -70,10 +67,10 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 
 // from describes where a key was set.
 func (d *decoder) from(key string) string {
-	if flag, ok := d.flag(key); ok {
+	if flag, ok := d.flags[key]; ok {
 		return flag
 	}
-	if line := d.line(key); line > 0 {
+	if line := d.lines[key]; line > 0 {
 		return fmt.Sprintf("%s:%d", d.file, line)
 	}
 	return fromDefault
@@ -117,4 +114,74 @@ func inTOML(v any) string {
 		panic(err) // of the types of Value
 	}
 	return strings.TrimSpace(strings.TrimPrefix(string(doc), "x = "))
+}
+
+// Alike returns the values of the keys that all nodes of a cluster should have alike, as they are written in a file. Of [db.<name>], it
+// has the keys whose values differ from those for all databases.
+func (c *Config) Alike() map[string]string {
+	all := alikeOf(reflect.ValueOf(*c))
+	standard := alikeOf(reflect.ValueOf(c.allDBs()))
+	for name, db := range c.DB {
+		for key, value := range alikeOf(reflect.ValueOf(db)) {
+			if value != standard[key] {
+				all[join("db", name)+"."+key] = value
+			}
+		}
+	}
+	return all
+}
+
+// alikeOf returns the values of the keys with the tag alike.
+func alikeOf(table reflect.Value) map[string]string {
+	all := make(map[string]string)
+	for f := range fieldsOf("", table) {
+		if f.tag.Get("alike") == "yes" {
+			all[f.key] = inFile(f.value)
+		}
+	}
+	return all
+}
+
+// maxAlike limits a value, in bytes.
+const maxAlike = 200
+
+// inFile returns a value as it is written in a file. The end of a long one is replaced by a hash.
+func inFile(v reflect.Value) string {
+	s := Setting{Value: shown(v.Interface())}
+	text := oneLine(s.TOML())
+	if len(text) <= maxAlike {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%.*s… (SHA-256 %x)", maxAlike-40, text, sum[:8])
+}
+
+// A Change is a key whose value differs between two configurations.
+type Change struct {
+	Key string
+	// Reloadable reports whether a running node can apply the new value.
+	Reloadable bool
+}
+
+// Changes returns the keys that differ between two configurations, in the order of the struct. Changes
+// of databases' own keys are reported as one change of db, which is reloadable.
+func Changes(from, to Config) []Change {
+	var found []Change
+	for a, b := range pairs("", reflect.ValueOf(from), reflect.ValueOf(to)) {
+		if !a.equals(b) {
+			found = append(found, Change{a.key, a.isReloadable()})
+		}
+	}
+	return found
+}
+
+// Reloaded returns the running configuration with all reloadable keys set to the values of fresh.
+// SIGHUP applies it.
+func Reloaded(running, fresh Config) Config {
+	for now, next := range pairs("", reflect.ValueOf(&running).Elem(), reflect.ValueOf(fresh)) {
+		if now.isReloadable() {
+			now.value.Set(next.value)
+		}
+	}
+	return running
 }

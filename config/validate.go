@@ -42,7 +42,9 @@ func (c *Config) check() (problems, warnings []*Problem) {
 	k.store(c)
 	k.memory(c)
 	k.credentials(c)
-	k.listeners(c)
+	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
+		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
+	}
 	k.needsCertificate(&c.TLS)
 	k.zk(c)
 	if c.Sharding.Enabled {
@@ -132,27 +134,6 @@ func (k *checker) credentials(c *Config) {
 	}
 }
 
-// listeners checks that no two need the same address.
-func (k *checker) listeners(c *Config) {
-	k.notTwice("redis.bind", c.Redis.Bind, "bind", c.Bind)
-	k.notTwice("debug.bind", c.Debug.Bind, "bind", c.Bind)
-	k.notTwice("debug.bind", c.Debug.Bind, "redis.bind", c.Redis.Bind)
-	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
-		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
-	}
-}
-
-func (k *checker) notTwice(key, address, other, otherAddress string) {
-	host, port, err := net.SplitHostPort(address)
-	otherHost, otherPort, otherErr := net.SplitHostPort(otherAddress)
-	if err != nil || otherErr != nil || port != otherPort || port == "0" {
-		return
-	}
-	if host == otherHost || isEvery(host) || isEvery(otherHost) {
-		k.problem(key, "%q is the address of %s too", address, other)
-	}
-}
-
 // needsCertificate checks that the rest of [tls] is not set without a certificate.
 func (k *checker) needsCertificate(t *TLS) {
 	certificate := t.Certificate != ""
@@ -193,14 +174,9 @@ func (k *checker) sharding(c *Config) {
 	if s.Assignment == "round_robin" && s.Zone != "" {
 		k.warn("sharding.zone", "is only shown: sharding.assignment is round_robin, which puts replicas into any zones")
 	}
-	if isLoopback(hostOf(c.Bind)) && !isLoopback(s.AdvertisedHostname) {
+	if host, _, _ := net.SplitHostPort(c.Bind); isLoopback(host) && !isLoopback(s.AdvertisedHostname) {
 		k.warn("bind", "%q is the loopback interface: nodes on other machines cannot reach this one", c.Bind)
 	}
-}
-
-func hostOf(address string) string {
-	host, _, _ := net.SplitHostPort(address) // checked by its form
-	return host
 }
 
 func isLoopback(host string) bool {

@@ -35,9 +35,6 @@ type Options struct {
 	Loads *loadproc.Launcher
 	// SourceName is the URL or path of the source, for display.
 	SourceName string
-	// SourceID is the source with what else decides where it is, such as the address of a server of S3, without secrets, for display. ""
-	// means SourceName.
-	SourceID string
 	// Store is the local store. Run closes it.
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
@@ -144,7 +141,6 @@ type DB struct {
 
 // withDefaults checks o and replaces zero values by their defaults.
 func (o Options) withDefaults() (Options, error) {
-	o.SourceID = cmp.Or(o.SourceID, o.SourceName)
 	if o.Source == nil || o.Store == nil || o.Loads == nil || o.Listener == nil {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}

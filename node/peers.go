@@ -129,7 +129,6 @@ func (n *Node) compareOnce(ctx context.Context, peers *peerstatus.Client) {
 	all[n.o.Name] = own
 	now := status.Compare(all)
 	before := n.differences.Swap(&now)
-	n.o.Metrics.Cluster.SetDifferences(len(status.Faults(now)))
 	n.logDifferences(before, now)
 }
 

@@ -73,7 +73,7 @@ func (n *Node) Status() status.Status {
 	s := status.Status{
 		DBs:     make(map[string]status.DB),
 		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
-		StartedAt: seconds(n.started), Source: n.o.SourceName, SourceID: n.o.SourceID,
+		StartedAt: seconds(n.started), Source: n.o.SourceName,
 		SourceErrorSince: seconds(r.Since), RefreshedAt: seconds(r.Refreshed), Warnings: r.Warnings,
 	}
 	if r.Err != nil {

@@ -17,7 +17,6 @@ import (
 	"sequins/config"
 	"sequins/input/finished"
 	"sequins/internal/human"
-	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/load"
@@ -99,23 +98,19 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 		return err
 	}
 	if strings.Contains(dst.source, "://") {
-		return usageError{fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir)}
+		return usageError(fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir))
 	}
 	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
 	if err != nil {
 		return err
 	}
-	here := *c
-	here.Source = src.source
-	from, err := openSource(ctx, &here)
+	from, err := openSource(ctx, c)
 	if err != nil {
 		return err
 	}
-	if closer, ok := from.(io.Closer); ok {
-		defer func() { err = errors.Join(err, closer.Close()) }()
-	}
+	defer func() { err = errors.Join(err, closeSource(from)) }()
 	job := build.Job{
-		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Join(dst.source, dst.db, dst.version),
+		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
 		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
 	}
 	job.Options.Throttle = 0
@@ -182,24 +177,9 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 	stop()
 	<-stopped
 	if err != nil && ctx.Err() != nil { // an interrupt after the end changes nothing
-		return nil, 0, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
+		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
 	return m, p.Snapshot().LeftOut, err
-}
-
-// withoutCanceled returns nil for an error that reports only that the context was canceled.
-func withoutCanceled(err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		var left []error
-		for _, e := range many.Unwrap() {
-			left = append(left, withoutCanceled(e))
-		}
-		return errors.Join(left...)
-	}
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // showLoad shows the progress of a load until ctx is canceled.
@@ -226,7 +206,7 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, err
 	}
 	if _, found := c.DB[f.db]; f.db != "" && !found {
-		return nil, usageError{fmt.Errorf("--db: the configuration has no [db.%s]", f.db)}
+		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
 	}
 	d := c.ForDB(db)
 	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
@@ -236,12 +216,12 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	if f.memory != "" {
 		memory, err := config.ParseSize(f.memory)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--memory: %w", err)}
+			return nil, usageError(fmt.Errorf("--memory: %w", err))
 		}
 		c.Load.Memory = memory
 	}
 	if err := c.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError(err)
 	}
 	return &c, nil
 }
@@ -260,33 +240,15 @@ func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *
 	return err
 }
 
-// versionDir is the directory of a version, taken apart.
-type versionDir struct{ source, db, version string }
-
 // splitVersion takes an argument apart: <source>/<db>/<version>.
-func splitVersion(what, arg string) (d versionDir, err error) {
-	path := strings.TrimRight(arg, "/")
-	if arg != "" && !strings.Contains(path, "://") {
-		if path, err = filepath.Abs(arg); err != nil {
-			return d, err
-		}
+func splitVersion(what, arg string) (location, error) {
+	path, err := absolute(arg)
+	if err != nil {
+		return location{}, err
 	}
-	rest, version, _ := cutLast(path)
-	root, db, ok := cutLast(rest)
-	if !ok || strings.HasSuffix(root, ":/") || !names.ValidDatabase(db) || !names.Valid(version) {
-		return d, usageError{fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg)}
+	l := wholeVersion(path)
+	if !l.valid() {
+		return l, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
 	}
-	if root == "" {
-		root = "/"
-	}
-	return versionDir{root, db, version}, nil
-}
-
-// cutLast splits a path at its last slash.
-func cutLast(path string) (before, after string, ok bool) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
+	return l, nil
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/input/finished"
 	"sequins/test/expect"
 )
@@ -118,7 +117,7 @@ func TestBuildUsage(t *testing.T) {
 func TestBuildInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
-	_, err := demo.Write(source, demo.First)
+	_, err := writeDemo(source, demoFirst)
 	expect.NoError(t, err)
 	built := filepath.Join(dir, "built", "db")
 	cmd := command(t, "build", versionOf(t, source), filepath.Join(built, "1"))
@@ -146,7 +145,7 @@ func TestBuildInterrupted(t *testing.T) {
 func TestBuildWaits(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "built", "db", "1")
-	_, err := demo.Write(source, demo.First)
+	_, err := writeDemo(source, demoFirst)
 	expect.NoError(t, err)
 	from := versionOf(t, source)
 	run := func(then func()) result {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,7 @@ import (
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON, deep bool
+	var asJSON, deeply bool
 	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
@@ -55,89 +57,82 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			if asJSON {
-				return checkConfigJSON(cmd.Context(), cmd.OutOrStdout(), path, deep)
-			}
-			return checkConfig(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), path, deep)
+			return checkConfig(cmd, path, deeply, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&deep, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
+	cmd.Flags().BoolVar(&deeply, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
 // configCheck is the result of sequins check-config as JSON.
 type configCheck struct {
-	File     string          `json:"file"`
-	Good     bool            `json:"good"`
-	Errors   []configProblem `json:"errors"`
-	Warnings []configProblem `json:"warnings"`
-	Checks   []deepFinding   `json:"checks,omitempty"` // of --deep
-}
-
-// configProblem is an error or a warning, of a key if that is known.
-type configProblem struct {
-	File   string `json:"file,omitempty"` // or the variable of the environment
-	Line   int    `json:"line,omitempty"`
-	Key    string `json:"key,omitempty"`
-	Reason string `json:"reason"`
+	File     string           `json:"file"`
+	Good     bool             `json:"good"`
+	Errors   []config.Problem `json:"errors"`
+	Warnings []config.Problem `json:"warnings"`
+	Checks   []deepFinding    `json:"checks,omitempty"` // of --deep
 }
 
 // problemsOf returns the problems in errors that may be joined.
-func problemsOf(errs ...error) []configProblem {
-	all := []configProblem{}
+func problemsOf(errs ...error) []config.Problem {
+	all := []config.Problem{}
 	for _, err := range errs {
 		switch e := err.(type) { //nolint:errorlint // the parts of this error itself
 		case nil:
 		case *config.Problem:
-			all = append(all, configProblem{e.File, e.Line, e.Key, e.Reason})
+			all = append(all, *e)
 		case interface{ Unwrap() []error }:
 			all = append(all, problemsOf(e.Unwrap()...)...)
 		default:
-			all = append(all, configProblem{Reason: err.Error()})
+			all = append(all, config.Problem{Reason: err.Error()})
 		}
 	}
 	return all
 }
 
-// checkConfigJSON prints the result of a check as JSON.
-func checkConfigJSON(ctx context.Context, out io.Writer, path string, deep bool) error {
-	c, warnings, err := checkFile(path)
-	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
-	if err == nil && deep {
-		result.Checks = runDeep(ctx, newDeep(ctx, c).checks())
-		_, err = judge(result.Checks)
+// checkConfig checks a configuration and the files that it names, and prints the result.
+func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
+	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if asJSON {
+		out, warn = io.Discard, io.Discard
 	}
-	result.Good, result.Errors = err == nil, problemsOf(err)
-	if perr := printJSON(out, result); perr != nil || err == nil {
-		return perr
+	c, problems, err := config.Load(path)
+	warnings := make([]error, len(problems))
+	for i, p := range problems {
+		warnings[i] = p
 	}
-	return inResult{err}
-}
-
-func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep bool) error {
-	c, warnings, err := checkFile(path)
+	if err == nil {
+		var more []error
+		more, err = checkFiles(&c)
+		warnings = append(warnings, more...)
+	}
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
+	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
 	n := len(warnings)
-	if deep {
-		all := runDeep(ctx, newDeep(ctx, c).checks())
-		for _, f := range all {
+	if err == nil && deeply {
+		var more int
+		result.Checks, more, err = runDeep(cmd.Context(), deep{&c}.checks())
+		n += more
+		for _, f := range result.Checks {
 			if _, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text)); err != nil {
 				return err
 			}
 		}
-		more, err := judge(all)
-		if err != nil {
-			return err
+	}
+	if asJSON {
+		result.Good, result.Errors = err == nil, problemsOf(err)
+		if perr := printJSON(cmd.OutOrStdout(), result); perr != nil || err == nil {
+			return perr
 		}
-		n += more
+		return inResult{err}
+	}
+	if err != nil {
+		return err
 	}
 	verdict := "is good"
 	if n > 0 {
@@ -147,24 +142,20 @@ func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep boo
 	return err
 }
 
-// checkFile checks a configuration and the files that it names, and returns it.
-func checkFile(path string) (_ *config.Config, warnings []error, err error) {
-	c, problems, err := config.Load(path)
-	for _, p := range problems {
-		warnings = append(warnings, p)
+// openFiles opens the configured files like a start does, and returns what is wrong with them.
+func openFiles(c *config.Config) []error {
+	_, unread := openTokens(c.Auth, discard())
+	all := []error{unread, checkRequestLog(c), checkCertificates(c)}
+	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
+		all = append(joined.Unwrap(), all...)
 	}
-	if err != nil {
-		return nil, warnings, err
-	}
-	more, err := checkFiles(&c)
-	return &c, append(warnings, more...), err
+	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// checkFiles checks the configured files like a start does, if they exist on this machine and are
-// readable.
+// checkFiles returns what openFiles finds. A file that is not on this machine, or cannot be read by this user, is a warning.
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
-	for _, err := range append(each(c.ReadSecrets()), checkTokens(c), checkRequestLog(c), checkCertificates(c)) {
+	for _, err := range openFiles(c) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
@@ -177,31 +168,20 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// each returns the errors that are joined in one.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		return joined.Unwrap()
-	}
-	return []error{err}
-}
-
-func checkTokens(c *config.Config) error {
-	_, err := openTokens(c.Auth, discard())
-	return err
-}
-
-// checkRequestLog checks that the file can exist. A start would create it.
+// checkRequestLog checks that the file can be written, or made.
 func checkRequestLog(c *config.Config) error {
 	path := c.Debug.RequestLogFile
 	if !c.Debug.RequestLogEnable || path == "stdout" {
 		return nil
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("debug.request_log_file: %s is a directory", path)
-	}
-	dir, err := os.Stat(filepath.Dir(path))
-	if err == nil && !dir.IsDir() {
-		err = fmt.Errorf("%s is not a directory", filepath.Dir(path))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(path))
+	case errors.Is(err, syscall.ENXIO): // a pipe that nobody reads yet
+		err = nil
 	}
 	if err != nil {
 		return fmt.Errorf("debug.request_log_file: %w", err)
@@ -225,7 +205,7 @@ func checkCertificates(c *config.Config) error {
 		}
 		return keys.checkAs(host)
 	}
-	if err := keys.loaded.checkTime(time.Now()); err != nil {
+	if err := keys.now().checkTime(time.Now()); err != nil {
 		return expiredError{err}
 	}
 	return nil
@@ -237,4 +217,89 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func errNoConfig() error {
 	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",
 		strings.Join(config.SearchPath, " nor "))
+}
+
+func configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Show the configuration",
+		Long:    "Show the configuration: see sequins config show.",
+		Example: `  sequins config show --config /etc/sequins.conf`,
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(configShowCommand())
+	return cmd
+}
+
+func configShowCommand() *cobra.Command {
+	var flags serveFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print the value of every key, and where it is from",
+		Long: `Print the configuration that sequins would use with these flags in this
+environment, as a file: the value of every key, and in a comment where it was
+set: a line of the file, a variable of the environment (SEQUINS_BIND for bind,
+SEQUINS_SHARDING_ZONE for zone of [sharding], SEQUINS_DB__words__KEEP_VERSIONS
+for keep_versions of [db.words]) or a flag. Secrets are printed as ***. Of
+[db.<name>] the keys are printed that are set there.
+
+Exits with 1 if the configuration has errors, see check-config.`,
+		Example: `  sequins config show
+  SEQUINS_BIND=:9600 sequins config show --config /etc/sequins.conf
+  sequins config show --json | jq '.[] | select(.from != "default")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return configShow(cmd.OutOrStdout(), cmd.ErrOrStderr(), &flags, asJSON)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, `print an array of {"key", "value", "from"}`)
+	return cmd
+}
+
+func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
+	path, overrides, err := flags.given()
+	if err != nil {
+		return err
+	}
+	settings, warnings, err := config.Settings(path, overrides...)
+	for _, w := range warnings {
+		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return settingsJSON(out, settings)
+	}
+	return settingsTOML(out, settings)
+}
+
+// settingsTOML writes a file of TOML: the keys of the top level are first.
+func settingsTOML(out io.Writer, settings []config.Setting) error {
+	table := ""
+	for _, s := range settings {
+		i := strings.LastIndexByte(s.Key, '.')
+		if name := s.Key[:max(i, 0)]; name != table {
+			table = name
+			if _, err := fmt.Fprintf(out, "\n[%s]\n", table); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(out, "%s = %s  # %s\n", s.Key[i+1:], s.TOML(), s.From); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func settingsJSON(out io.Writer, settings []config.Setting) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(settings)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,6 @@ import (
 	"sequins/cluster"
 	"sequins/config"
 	"sequins/node"
-	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/shard"
@@ -36,16 +36,20 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 			return err
 		}
 	}
-	session, err := connectZooKeeper(c, o.Logger)
+	reached, err := zooKeeperOptions(c, o.Logger)
 	if err != nil {
 		return err
+	}
+	session, err := zk.Connect(reached)
+	if err != nil {
+		return fmt.Errorf("zk: %w", err)
 	}
 	*given = append(*given, session)
 	if keys != nil {
 		o.Server.PeerTLS = keys.client()
 	}
 	client := proxy.New(proxy.Options{
-		Timeout: s.ProxyTimeout, StageTimeout: stageTimeout(s), TLS: o.Server.PeerTLS, Metrics: o.Metrics.Proxy, Logger: o.Logger,
+		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: o.Server.PeerTLS, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
 	*given = append(*given, closing(client.Close))
 	o.Reads.Proxy = client
@@ -67,13 +71,6 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	}
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
-	o.Metrics.Cluster.SetState(func() metrics.ClusterState {
-		z := members.Status()
-		return metrics.ClusterState{
-			Connected: z.Connected, Sessions: z.Sessions, Published: z.Published, Pending: z.Pending,
-			Nodes: len(members.Members()), Problems: len(members.Problems()),
-		}
-	})
 	o.Membership = func(st *status.Status) { describe(st, s, members) }
 	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
 	return nil
@@ -115,23 +112,19 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 	st.ZooKeeper = &status.ZooKeeper{
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
+		Sessions: z.Sessions, Nodes: len(members.Members()), Problems: len(st.Problems),
 	}
 	if z.Connected {
 		return
 	}
 	st.ZooKeeper.Error = z.LastError
 	if _, joining := members.Joining(); !joining {
-		st.Waiting = append(st.Waiting, status.Wait{For: status.WaitForZooKeeper, Since: st.ZooKeeper.Since,
-			What: "ZooKeeper, to see nodes join and leave" + inBrackets(z.LastError)})
+		what := "ZooKeeper, to see nodes join and leave"
+		if z.LastError != "" {
+			what += " (" + z.LastError + ")"
+		}
+		st.Waiting = append(st.Waiting, status.Wait{For: status.WaitForZooKeeper, Since: st.ZooKeeper.Since, What: what})
 	}
-}
-
-// inBrackets returns a text in brackets, "" if there is none.
-func inBrackets(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
 }
 
 // joiningWait returns what a node waits for that joins the cluster.
@@ -150,14 +143,6 @@ type closing func()
 func (f closing) Close() error {
 	f()
 	return nil
-}
-
-// stageTimeout returns proxy_stage_timeout. The default gives all replicas a turn within proxy_timeout.
-func stageTimeout(s *config.Sharding) time.Duration {
-	if s.ProxyStageTimeout > 0 {
-		return s.ProxyStageTimeout
-	}
-	return max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)
 }
 
 // advertisedAddress returns the address by which other nodes reach this one.
@@ -185,7 +170,8 @@ func advertisedHost(configured string) (string, error) {
 	return host, nil
 }
 
-// zooKeeperOptions returns how ZooKeeper is reached.
+// zooKeeperOptions returns how ZooKeeper is reached. Connecting to one server takes a part of the timeout of the session, which survives some
+// that do not answer.
 func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err error) {
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
@@ -195,22 +181,7 @@ func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err err
 		}
 	}
 	return zk.Options{
-		Servers: c.ZK.Servers, ConnectTimeout: connectTimeout(&c.ZK), SessionTimeout: c.ZK.SessionTimeout,
+		Servers: c.ZK.Servers, ConnectTimeout: max(c.ZK.SessionTimeout/10, time.Second), SessionTimeout: c.ZK.SessionTimeout,
 		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: c.ZK.Auth, TLS: secure, Logger: log,
 	}, nil
-}
-
-// connectTimeout returns how long connecting to one server of ZooKeeper may take: a session survives some that do not answer.
-func connectTimeout(z *config.ZK) time.Duration { return max(z.SessionTimeout/10, time.Second) }
-
-func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
-	o, err := zooKeeperOptions(c, log)
-	if err != nil {
-		return nil, err
-	}
-	session, err := zk.Connect(o)
-	if err != nil {
-		return nil, fmt.Errorf("zk: %w", err)
-	}
-	return session, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/client"
 	"sequins/internal/names"
 	"sequins/observe/status"
 )
@@ -29,29 +28,24 @@ const completeTimeout = time.Second
 // noCompletion offers nothing, and no files.
 const noCompletion = cobra.ShellCompDirectiveNoFileComp
 
-// statusSoon returns the status of the node of the flags, if it answers at once.
-func (f *nodeFlags) statusSoon(ctx context.Context) (st status.Status, secure, ok bool) {
-	base, config, err := f.url()
+// statusSoon returns the status of the node of the flags, if it answers at once, and its URL.
+func (f *nodeFlags) statusSoon(ctx context.Context) (st status.Status, url string, ok bool) {
+	c, err := f.client(completeTimeout)
 	if err != nil {
-		return st, false, false
+		return st, "", false
 	}
-	token, err := ownToken(f.tokenPath)
-	if err != nil {
-		return st, false, false
-	}
+	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
-	c := client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: config, Silence: completeTimeout})
-	defer c.Close()
 	st, _, err = c.Status(ctx)
-	return st, strings.HasPrefix(base, "https:"), err == nil
+	return st, c.URL(), err == nil
 }
 
 // completeServer completes the address of a node.
 func (f *nodeFlags) completeServer(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	here := *f
 	here.server = "" // what is being typed
-	st, secure, ok := here.statusSoon(cmd.Context())
+	st, url, ok := here.statusSoon(cmd.Context())
 	if !ok {
 		return nil, noCompletion
 	}
@@ -60,7 +54,7 @@ func (f *nodeFlags) completeServer(cmd *cobra.Command, _ []string, _ string) ([]
 		if !hostPort.MatchString(addr) {
 			continue // a single node does not know its address
 		}
-		if secure {
+		if strings.HasPrefix(url, "https:") {
 			addr = "https://" + addr
 		}
 		nodes = append(nodes, addr)
@@ -90,14 +84,6 @@ func (f *nodeFlags) completeDBs(cmd *cobra.Command, args []string, _ string) ([]
 		return slices.Contains(args, name) || !names.ValidDatabase(name)
 	})
 	return dbs, noCompletion
-}
-
-// completeDB completes the name of the database, as the only argument.
-func (f *nodeFlags) completeDB(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, noCompletion
-	}
-	return f.completeDBs(cmd, args, toComplete)
 }
 
 // completeVersions returns a function that completes the name of a database and then those of n versions of it.

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 
@@ -57,7 +56,7 @@ func TestServeFromTheEnvironment(t *testing.T) {
 	t.Setenv("SEQUINS_LOCAL_STORE", filepath.Join(dir, "store"))
 	t.Setenv("SEQUINS_CONTENT_TYPE", "application/json")
 	s := startServer(t, t.TempDir())
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("content type %q", resp.Header.Get("Content-Type"))
 	}
@@ -88,7 +87,7 @@ func TestReloadByRequest(t *testing.T) {
 	content := "local_store = \"" + filepath.Join(dir, "store") + "\"\nsource = \"" + source + "\"\n"
 	writeFile(t, conf, content)
 	s := startServer(t, dir, "--debug-bind", "127.0.0.1:0")
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	writeFile(t, conf, content+"content_type = \"application/json\"\n")
 	if code, body := s.post("/-/reload"); code != 200 || body != "reloaded\n" {
@@ -128,12 +127,12 @@ func TestReloadByRequest(t *testing.T) {
 			t.Fatalf("exit code %d, %s", r.code, r.stdout)
 		}
 	}
-	_, err := demo.Write(source, demo.Second)
+	_, err := writeDemo(source, demoSecond)
 	expect.NoError(t, err)
 	if code, body := s.post("/-/refresh"); code != 200 || body != "looking for new versions\n" {
 		t.Errorf("%d %s", code, body)
 	}
-	s.awaitVersion(demoPath, demo.Second)
+	s.awaitVersion(demoPath, demoSecond)
 	base := s.base
 	s.base = "http://" + s.waitFor(`msg="serving metrics" address=(\S+)`)[1]
 	if resp, _ := s.get("/-/refresh"); resp.StatusCode != 405 {

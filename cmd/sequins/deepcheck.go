@@ -1,23 +1,42 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
 	"sequins/config"
+	"sequins/internal/human"
+	"sequins/load"
+	"sequins/shard"
 	"sequins/source"
+	"sequins/store"
+	"sequins/zk"
 )
 
 // checkTime is how long each check of check-config --deep may take.
 const checkTime = 15 * time.Second
 
-// finding is the result of a check: what was found or what is wrong. What is wrong is, as far as it can be, the error of the thing itself.
-type finding struct {
+// deepFinding is the result of a check: what was found, or what is wrong. What is wrong is, as far as it can be, the error of the thing
+// itself.
+type deepFinding struct {
+	Check string `json:"check"`
 	Level string `json:"level"` // levelOK, levelWarning or levelFailed
 	Text  string `json:"text"`
 }
@@ -28,119 +47,306 @@ const (
 	levelFailed  = "failed"
 )
 
-func found(format string, args ...any) finding { return finding{levelOK, fmt.Sprintf(format, args...)} }
+// deepWarning is the error of a check that does not keep sequins from being used.
+type deepWarning struct{ error }
 
-func warned(format string, args ...any) finding {
-	return finding{levelWarning, fmt.Sprintf(format, args...)}
-}
+func warned(format string, args ...any) error { return deepWarning{fmt.Errorf(format, args...)} }
 
-func failed(format string, args ...any) finding {
-	return finding{levelFailed, fmt.Sprintf(format, args...)}
-}
-
-// failedBy is the finding for an error. What the user of this command may do is not always what the service may do.
-func failedBy(err error) finding {
-	if errors.Is(err, fs.ErrPermission) {
-		return failed("%v; this runs as %s: run it as the user of the service", err, source.ProcessUser())
-	}
-	return failed("%v", err)
-}
-
-// deepFinding is a finding with the name of its check.
-type deepFinding struct {
-	Check string `json:"check"`
-	finding
-}
-
-// deepCheck is one of the checks of check-config --deep.
+// deepCheck is one of the checks of check-config --deep. It returns what it has found, or an error.
 type deepCheck struct {
 	name string
-	run  func(context.Context) finding
+	run  func(context.Context) (string, error)
 }
 
-// deep holds what the checks of a configuration share.
-type deep struct {
-	c *config.Config
-
-	source func() (source.Source, error)
-	newest func() (newestVersions, error)
-	zk     func() (ensemble, error)
-}
-
-// newDeep returns the checks' state. What they share is found out once, when the first of them needs it.
-func newDeep(ctx context.Context, c *config.Config) *deep {
-	d := &deep{c: c}
-	d.source = sync.OnceValues(func() (source.Source, error) { return openSource(ctx, c) })
-	d.newest = sync.OnceValues(func() (newestVersions, error) { return d.listNewest(ctx) })
-	d.zk = sync.OnceValues(func() (ensemble, error) { return d.probeZooKeeper(ctx) })
-	return d
-}
+// deep has the checks of a configuration.
+type deep struct{ c *config.Config }
 
 // checks returns the checks that apply to the configuration, in the order in which they are shown.
-func (d *deep) checks() []deepCheck {
-	all := []deepCheck{{"source", d.checkSource}, {"fields", d.checkFields}, {"secrets", d.checkSecrets}, {"local_store", d.checkStore}, {"disk", d.checkDisk}}
-	for _, a := range []struct{ key, address string }{{"bind", d.c.Bind}, {"debug.bind", d.c.Debug.Bind}, {"redis.bind", d.c.Redis.Bind}} {
-		if a.address != "" {
-			all = append(all, deepCheck{a.key, func(context.Context) finding { return d.checkAddress(a.key, a.address) }})
+func (d deep) checks() []deepCheck {
+	all := []deepCheck{{"files", d.checkFiles}, {"source", d.checkSource}, {"local_store", d.checkStore}}
+	add := func(key, value string, check func(ctx context.Context, key, value string) (string, error)) {
+		if value != "" {
+			all = append(all, deepCheck{key, func(ctx context.Context) (string, error) { return check(ctx, key, value) }})
 		}
 	}
-	if d.c.TLS.Certificate != "" || d.c.ZK.TLS {
-		all = append(all, deepCheck{"certificates", d.checkCertificates})
-	}
+	add("bind", d.c.Bind, d.checkAddress)
+	add("debug.bind", d.c.Debug.Bind, d.checkAddress)
+	add("redis.bind", d.c.Redis.Bind, d.checkAddress)
 	if d.c.Sharding.Enabled {
-		all = append(all, deepCheck{"zk", d.checkZooKeeper}, deepCheck{"sharding.advertised_hostname", d.checkAdvertised}, deepCheck{"other nodes", d.checkNodes})
+		all = append(all, deepCheck{"zk", d.checkZooKeeper}, deepCheck{"sharding.advertised_hostname", d.checkAdvertised})
 	}
-	return append(all, d.receiverChecks()...)
+	add("events.webhook", d.c.Events.Webhook, checkReceiver)
+	add("tracing.otlp_endpoint", d.c.Tracing.OTLPEndpoint, checkReceiver)
+	add("datadog.url", d.c.Datadog.URL, checkReceiver)
+	return all
 }
 
-// runDeep runs checks at the same time, each with its own deadline, and returns what they have found, each in one line.
-func runDeep(ctx context.Context, checks []deepCheck) []deepFinding {
-	results := make([]deepFinding, len(checks))
+// runDeep runs checks at the same time, each with its own deadline, and returns what they have found, each in one line, and the number of
+// warnings. The error says that some have failed.
+func runDeep(ctx context.Context, checks []deepCheck) (results []deepFinding, warnings int, err error) {
+	results = make([]deepFinding, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {
 		all.Go(func() {
-			f := check.bounded(ctx)
-			f.Text = strings.Join(strings.Fields(f.Text), " ")
-			results[i] = deepFinding{check.name, f}
+			text, err := check.bounded(ctx)
+			results[i] = deepFinding{check.name, levelOK, text}
+			if err != nil {
+				results[i].Level, results[i].Text = levelFailed, err.Error()
+			}
+			if errors.As(err, new(deepWarning)) {
+				results[i].Level = levelWarning
+			}
+			if errors.Is(err, fs.ErrPermission) { // what the user of this command may do is not always what the service may do
+				results[i].Text += "; this runs as " + source.ProcessUser() + ": run it as the user of the service"
+			}
+			results[i].Text = strings.Join(strings.Fields(results[i].Text), " ")
 		})
 	}
 	all.Wait()
-	return results
+	levels := make(map[string]int)
+	for _, f := range results {
+		levels[f.Level]++
+	}
+	if n := levels[levelFailed]; n > 0 {
+		err = fmt.Errorf("checks that have failed: %d", n)
+	}
+	return results, levels[levelWarning], err
 }
 
 // bounded runs a check, and gives it up at its deadline: some calls cannot be interrupted, such as those of a network file system that
 // hangs.
-func (k deepCheck) bounded(ctx context.Context) finding {
+func (k deepCheck) bounded(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	done := make(chan finding, 1)
-	go func() { done <- k.run(ctx) }()
+	var text string
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text, err = k.run(ctx)
+	}()
 	select {
-	case f := <-done:
-		return f
-	case <-ctx.Done():
-	}
-	select {
-	case f := <-done: // its own error says more
-		return f
-	case <-time.After(time.Second):
-		return failed("no answer within %s: what it asks is not reached, or hangs", checkTime)
+	case <-done:
+		return text, err
+	case <-time.After(checkTime + time.Second): // its own error says more
+		return "", fmt.Errorf("no answer within %s: what it asks is not reached, or hangs", checkTime)
 	}
 }
 
-// judge returns how many findings are warnings, and an error if any has failed.
-func judge(all []deepFinding) (warnings int, err error) {
-	failures := 0
-	for _, f := range all {
-		switch f.Level {
-		case levelWarning:
-			warnings++
-		case levelFailed:
-			failures++
+// checkFiles opens the files of tokens, secrets and certificates, all of which must be here.
+func (d deep) checkFiles(context.Context) (string, error) {
+	c := *d.c // which gets the secrets, while other checks run
+	return "those that the configuration names are good", errors.Join(openFiles(&c)...)
+}
+
+// maxPlanned limits the databases whose newest versions are planned, of which planners run at the same time.
+const (
+	maxPlanned = 2000
+	planners   = 8
+)
+
+// checkSource plans a load of the newest version of each database.
+func (d deep) checkSource(ctx context.Context) (string, error) {
+	src, err := openSource(ctx, d.c)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = closeSource(src) }() // it was only read
+	as, err := source.Identity(ctx, src)
+	if err != nil {
+		return "", err
+	}
+	if as != "" {
+		as = ", as " + as
+	}
+	dbs, err := source.Databases(ctx, src)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("its databases cannot be listed%s: %w", as, err)
+	case len(dbs) == 0:
+		return "", warned("%s has no databases%s: is it the right place, and mounted?", d.c.Source, as)
+	}
+	planning, cancel := context.WithTimeout(ctx, checkTime-3*time.Second)
+	defer cancel()
+	planned := dbs[:min(len(dbs), maxPlanned)]
+	errs := make([]error, len(planned))
+	var group errgroup.Group
+	group.SetLimit(planners)
+	for i, db := range planned {
+		group.Go(func() error {
+			errs[i] = planNewest(planning, src, d.c, db)
+			return nil
+		})
+	}
+	_ = group.Wait()                   // the errors are in errs
+	some := slices.Contains(errs, nil) // the source answers: what has run out of time is not wrong
+	wrong := slices.DeleteFunc(errs, func(err error) bool {
+		return err == nil || some && planning.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+	})
+	text := human.Plural(len(dbs), "database")
+	switch {
+	case len(wrong) > 0:
+		const most = 5
+		return "", fmt.Errorf("%s%s; the newest versions of %d cannot be loaded: %w", text, as, len(wrong), errors.Join(wrong[:min(len(wrong), most)]...))
+	case planning.Err() != nil || len(planned) < len(dbs):
+		return "", warned("%s%s; there was not time to look at the newest versions of all", text, as)
+	}
+	return text + ", whose newest versions can be loaded" + as, nil
+}
+
+// planNewest plans a load of the newest version of a db, without a sample of its keys, and opens a file as the load does. A version that is
+// still being written is good.
+func planNewest(ctx context.Context, src source.Source, c *config.Config, db string) error {
+	versions, err := source.Versions(ctx, src, db)
+	if err != nil || len(versions) == 0 {
+		return err
+	}
+	version, o := versions[len(versions)-1], loadOptions(c, db)
+	o.Partitioner = shard.String.String()
+	plan, err := load.New(src, nil, nil, o).Plan(ctx, db, version)
+	if errors.Is(err, load.ErrIncomplete) {
+		return nil
+	}
+	if err != nil || len(plan.Files) == 0 || plan.Format == load.FormatBlocks {
+		return err
+	}
+	f := slices.MaxFunc(plan.Files, func(a, b source.File) int { return cmp.Compare(a.Size, b.Size) })
+	records, err := load.File{Format: plan.Format, Name: f.Name, Path: src.Path(db, version) + "/" + f.Name, Size: f.Size, Open: func(offset int64) (io.ReadCloser, error) {
+		return src.Open(ctx, db, version, f, source.ReadOptions{Offset: offset})
+	}}.Records(o.Fields)
+	if err != nil {
+		return load.ExplainKey(err, db)
+	}
+	return records.Close()
+}
+
+// checkStore writes, links, renames and removes a file in the store, or where it would be created: opening it would create it, with the
+// user of this command as its owner. What it makes has a name that the store does not use.
+func (d deep) checkStore(context.Context) (string, error) {
+	dir := filepath.Clean(d.c.LocalStore)
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	if err = cmp.Or(err, tryDirectory(dir)); err != nil {
+		return "", err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && os.Getuid() == 0 && stat.Uid != 0 {
+		return "", warned("%s belongs to user %d and was tried as root: run this as the user of the service", dir, stat.Uid)
+	}
+	if err := store.RefuseOld(d.c.LocalStore); err != nil {
+		return "", err
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return "", fmt.Errorf("%s: %w", dir, err)
+	}
+	if why := unfit(&s); why != "" {
+		return "", warned("%s is on %s", dir, why)
+	}
+	text := fmt.Sprintf("%s can be written, and has %s free", dir, human.Size(int64(min(float64(s.Bavail)*float64(s.Bsize), 1<<62))))
+	if pid := store.Owner(dir); pid != 0 {
+		text += fmt.Sprintf("; it is in use by process %d", pid)
+	}
+	return text, nil
+}
+
+// tryDirectory does with a file what the store does with blocks.
+func tryDirectory(dir string) (err error) {
+	temp, err := os.MkdirTemp(dir, ".sequins-check-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	file, linked := filepath.Join(temp, "a"), filepath.Join(temp, "b")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		return err
+	}
+	if err := os.Link(file, linked); err != nil {
+		return fmt.Errorf("hard links do not work, with which unchanged partitions are kept: %w", err)
+	}
+	return os.Rename(linked, filepath.Join(temp, "c"))
+}
+
+// checkAddress listens on an address for a moment. One that is in use may be in use by the sequins of this configuration.
+func (d deep) checkAddress(_ context.Context, key, address string) (string, error) {
+	ln, err := listen(key, address)
+	if owner := store.Owner(d.c.LocalStore); errors.Is(err, unix.EADDRINUSE) && owner != 0 {
+		return fmt.Sprintf("%s is in use, and so is the local store, by process %d", address, owner), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return address + " can be used", ln.Close()
+}
+
+// probeTime is how long a server of ZooKeeper may take to begin a session.
+const probeTime = 5 * time.Second
+
+// checkZooKeeper asks each server of ZooKeeper.
+func (d deep) checkZooKeeper(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	o, err := zooKeeperOptions(d.c, nil)
+	if err != nil {
+		return "", err
+	}
+	reports, errs := make([]zk.ProbeReport, len(o.Servers)), make([]error, len(o.Servers))
+	var all sync.WaitGroup
+	for i, server := range o.Servers {
+		all.Go(func() {
+			one := o
+			one.Servers = []string{server}
+			reports[i], errs[i] = zk.Probe(ctx, one)
+		})
+	}
+	all.Wait()
+	var unreachable []error
+	var report zk.ProbeReport
+	for i, err := range errs {
+		if err != nil {
+			unreachable = append(unreachable, fmt.Errorf("%s: %w", o.Servers[i], err))
+		} else {
+			report = reports[i]
 		}
 	}
-	if failures > 0 {
-		err = fmt.Errorf("checks that have failed: %d", failures)
+	switch {
+	case len(unreachable) == len(errs):
+		return "", errors.New(strings.ReplaceAll(errors.Join(unreachable...).Error(), "\n", "; "))
+	case len(unreachable) > 0:
+		return "", warned("%d of %s cannot be used: %w", len(unreachable), human.Plural(len(errs), "server"), unreachable[0])
+	case report.Existed:
+		return fmt.Sprintf("this node may create znodes below %s; nodes there: %d", o.Root, len(report.Nodes)), nil
 	}
-	return warnings, err
+	return fmt.Sprintf("this node may create %s; there is no such cluster yet", o.Root), nil
+}
+
+// checkAdvertised resolves the advertised name, as other nodes do on their machines.
+func (d deep) checkAdvertised(ctx context.Context) (string, error) {
+	host, err := advertisedHost(d.c.Sharding.AdvertisedHostname)
+	if err != nil {
+		return "", err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		err = warned("%s is %v, the loopback interface: on other machines that is themselves, or their DNS has another address (see /etc/hosts)", host, addrs)
+	}
+	return fmt.Sprintf("%s is %v", host, addrs), err
+}
+
+// checkReceiver connects to what is told events, spans or metrics, and sends nothing. address is a URL, whose errors show only the host
+// because the rest can hold a password, or that of an agent: of this, the name is resolved, or the socket found.
+func checkReceiver(ctx context.Context, _, address string) (string, error) {
+	network := "udp"
+	if path, socket := strings.CutPrefix(address, "unix://"); socket {
+		network, address = "unixgram", path
+	} else if u, err := url.Parse(address); err == nil && u.Hostname() != "" { // it is valid
+		network, address = "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return "", err
+	}
+	return "it can be reached", conn.Close()
 }

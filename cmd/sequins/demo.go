@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,14 +15,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
-	"sequins/cmd/sequins/demo"
+	"sequins/client"
 	"sequins/config"
+	"sequins/internal/sleep"
 )
 
 func demoCommand() *cobra.Command {
+	d := demo{answers: make(map[string]int)}
 	var bind string
-	var pause time.Duration
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Generate a database, serve it, and switch to a new version under load",
@@ -31,6 +37,7 @@ All files are in a temporary directory, which is removed at the end.`,
   sequins demo --bind 127.0.0.1:8080 --pause 30s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.out = cmd.OutOrStdout()
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 			return untilSignal(cmd.Context(), log, endPatience, nil, func(ctx context.Context) (err error) {
 				dir, err := os.MkdirTemp("", "sequins-demo-")
@@ -45,20 +52,31 @@ All files are in a temporary directory, which is removed at the end.`,
 				if err := c.Validate(); err != nil {
 					return err
 				}
-				open := func(ctx context.Context) (demo.Node, string, error) {
-					return openDemo(ctx, c, !cmd.Flags().Changed("bind"), log)
-				}
-				return (&demo.Demo{Source: c.Source, Pause: pause, Out: cmd.OutOrStdout(), Open: open}).Run(ctx)
+				return d.run(ctx, c, !cmd.Flags().Changed("bind"), log)
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&bind, "bind", "b", "127.0.0.1:9599", "`address` to serve on; without this flag, another port if it is in use")
-	cmd.Flags().DurationVar(&pause, "pause", 10*time.Second, "time to serve the first version before the second is published")
+	cmd.Flags().DurationVar(&d.pause, "pause", 10*time.Second, "time to serve the first version before the second is published")
 	return cmd
 }
 
-// openDemo opens the node of the demo, with anyPort on another port if its own is taken.
-func openDemo(ctx context.Context, c config.Config, anyPort bool, log *slog.Logger) (demo.Node, string, error) {
+// demo is one run of the demo.
+type demo struct {
+	pause   time.Duration // time to serve the first version before the second is published
+	out     io.Writer
+	source  string // directory that the versions are written to
+	node    *client.Node
+	keys    []string // present in both versions
+	answers map[string]int
+}
+
+// run runs the demo, and the node until the context ends. With anyPort, the node gets another port if its own is taken.
+func (d *demo) run(ctx context.Context, c config.Config, anyPort bool, log *slog.Logger) error {
+	d.source = c.Source
+	if err := d.write(demoFirst); err != nil {
+		return err
+	}
 	s, err := open(ctx, c, log)
 	if anyPort && errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(c.Bind)
@@ -66,7 +84,133 @@ func openDemo(ctx context.Context, c config.Config, anyPort bool, log *slog.Logg
 		s, err = open(ctx, c, log)
 	}
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	return s.node, "http://" + s.address, nil
+	d.node = client.NewNode(client.NodeOptions{URL: "http://" + s.address})
+	defer d.node.Close()
+	second := catalogue(demoSecond)
+	for key := range catalogue(demoFirst) {
+		if _, ok := second[key]; ok {
+			d.keys = append(d.keys, key)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.node.Run(ctx) })
+	g.Go(func() error {
+		if err := d.show(ctx, s.node.Refresh); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// demoPatience is how long a version of the demo may take until it is served.
+const demoPatience = time.Minute
+
+// show runs the demo against the node and prints its progress. refresh makes the node look at its source.
+func (d *demo) show(ctx context.Context, refresh func()) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("the demo is not being served after "+demoPatience.String()))
+	defer cancel()
+	for {
+		if _, served, err := d.get(waiting, d.keys[0]); err == nil && served == demoFirst {
+			break
+		}
+		if err := sleep.For(waiting, 20*time.Millisecond); err != nil {
+			return context.Cause(waiting)
+		}
+	}
+	d.printf("serving version %s; try, in another terminal:\n%s", demoFirst, d.commands())
+	d.printf("in %v there will be a second version", d.pause)
+	if err := sleep.For(ctx, d.pause); err != nil {
+		return err
+	}
+	d.printf("requesting random keys from now on, as fast as they are answered, and checking each answer")
+	g, watching := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.watch(watching) })
+	g.Go(func() error {
+		if err := d.write(demoSecond); err != nil {
+			return err
+		}
+		d.printf("telling sequins to look at its source, as SIGHUP does")
+		refresh()
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	d.printf("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
+		d.answers[demoFirst], demoFirst, d.answers[demoSecond], demoSecond)
+	d.printf("go on as you like; prices and stock have changed. ^C ends this and removes everything")
+	return nil
+}
+
+// watch requests random keys until the second version has answered a second's worth of requests. It
+// returns an error for the first wrong answer.
+func (d *demo) watch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("there was no upgrade after "+demoPatience.String()))
+	defer cancel()
+	last, upgraded := demoFirst, time.Time{}
+	for upgraded.IsZero() || time.Since(upgraded) < time.Second {
+		key := d.keys[rand.IntN(len(d.keys))]
+		p, served, err := d.get(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case served < last:
+			return fmt.Errorf("%s was answered from %s after something was answered from %s", key, served, last)
+		case p.AsOf != served:
+			return fmt.Errorf("%s was answered from %s with a value of %s", key, served, p.AsOf)
+		}
+		if served != last {
+			upgraded = time.Now()
+		}
+		last = served
+		d.answers[served]++
+	}
+	return nil
+}
+
+// get requests a product, and returns it with the version of the answer.
+func (d *demo) get(ctx context.Context, key string) (p product, version string, err error) {
+	v, err := d.node.Get(ctx, demoDB, []byte(key), client.Want{})
+	if err != nil {
+		return p, "", err
+	}
+	defer v.Close() //nolint:errcheck // it is only read
+	if err := json.NewDecoder(v).Decode(&p); err != nil {
+		return p, "", fmt.Errorf("%s was answered with what is no product: %w", key, err)
+	}
+	return p, v.Version, nil
+}
+
+func (d *demo) write(version string) error {
+	records, err := writeDemo(d.source, version)
+	if err != nil {
+		return err
+	}
+	d.printf("wrote version %s of %s: %d products in %d SequenceFiles, in %s",
+		version, demoDB, records, demoFiles, filepath.Join(d.source, demoDB, version))
+	return nil
+}
+
+// printf prints a line with the time. Errors are ignored.
+func (d *demo) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(d.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// commands returns commands to try. The first key is in both versions.
+func (d *demo) commands() string {
+	return fmt.Sprintf(`
+    curl %[1]s/%[2]s/red-wool-scarf
+    curl -i %[1]s/%[2]s/blue-oak-chair
+    curl -i %[1]s/%[2]s/no-such-product
+    curl %[1]s/%[2]s
+    curl %[1]s/healthz
+    sequins scan %[1]s %[2]s --prefix red-
+    sequins top %[1]s
+    open %[1]s/ in a browser
+`, d.node.URL(), demoDB)
 }

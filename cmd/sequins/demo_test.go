@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 
@@ -32,7 +31,7 @@ func TestDemo(t *testing.T) {
 		defer ln.Close()
 	}
 	p, stop := startDemo(t, "--pause", "1ms")
-	p.waitFor("serving version " + demo.First)
+	p.waitFor("serving version " + demoFirst)
 	for _, path := range []string{"/products/red-wool-scarf", "/products/blue-oak-chair"} {
 		resp, err := http.Get(p.waitFor(`curl (?:-i )?(http://127\.0\.0\.1:\d+` + path + `)$`)[1])
 		expect.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/client"
 	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/term"
@@ -37,16 +37,14 @@ The node that is asked merges both versions in the order of the keys. It reads
 the partitions that it has itself, and the others from the nodes that have them:
 ask one that has much of both.
 
-ADDR is host:port or the URL of any node of a cluster, also as --server or in the
-variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+` + nodeHelp + `
 
 Exits with 1 if something could not be compared, 3 if the database or a version is
 not on the node, and 5 if it does not answer.`,
 		Example: `  sequins diff words 2026-01-31 2026-02-01
   sequins diff words 2026-01-31 2026-02-01 --list --server node1:9599`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = f.node.take(args)
-			return f.node.explain(args, f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args))
+			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.run(cmd, c, args) })
 		},
 	}
 	flags := cmd.Flags()
@@ -56,25 +54,20 @@ not on the node, and 5 if it does not answer.`,
 	return cmd
 }
 
-func (f *diffFlags) run(ctx context.Context, out, progress io.Writer, args []string) error {
+func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error {
 	for _, name := range args[1:] {
 		if !names.Valid(name) {
-			return usageError{fmt.Errorf("%q cannot be the name of a version", name)}
+			return usageError(fmt.Errorf("%q cannot be the name of a version", name))
 		}
 	}
-	c, err := f.node.client()
+	body, err := c.Diff(cmd.Context(), args[0], args[1], args[2], f.list)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	body, err := c.Diff(ctx, args[0], args[1], args[2], f.list)
-	if err != nil {
-		return ofNode(ctx, c, args[0], err)
-	}
 	defer body.Close() //nolint:errcheck // it was only read
-	report, err := f.read(body, out, progress)
+	report, err := f.read(body, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
-		return ofNode(ctx, c, args[0], fmt.Errorf("%s: %w", c.URL(), err))
+		return fmt.Errorf("%s: %w", c.URL(), err)
 	}
 	if len(report.Unknown) > 0 {
 		return inResult{fmt.Errorf("%s were not compared: no node that answers has them: %s",
@@ -105,12 +98,6 @@ func (f *diffFlags) read(body io.Reader, out, progress io.Writer) (*diff.Report,
 		err = printDiff(term.NewConsole(out).To(w), report)
 	}
 	return report, errors.Join(err, w.Flush())
-}
-
-// printJSON prints a value on a line.
-func printJSON(w io.Writer, v any) error {
-	_, err := w.Write(append(marshal(v), '\n'))
-	return err
 }
 
 // printDiff prints a report for people.

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/test/expect"
 )
 
@@ -184,7 +183,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 func TestCodeOf(t *testing.T) {
-	absent, damaged := withCode(exitAbsent, os.ErrNotExist), withCode(exitUnreadable, datafile.ErrFormat)
+	absent, damaged := withCode(exitAbsent, os.ErrNotExist), withCode(exitUnreadable, errFormat)
 	for _, test := range []struct {
 		err  error
 		want int
@@ -192,7 +191,7 @@ func TestCodeOf(t *testing.T) {
 		{nil, exitOK}, {os.ErrNotExist, exitFailure}, {absent, exitAbsent}, {fmt.Errorf("x: %w", absent), exitAbsent},
 		{withCode(exitUnhealthy, absent), exitAbsent}, {withCode(exitAbsent, nil), exitOK},
 		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitFailure}, {errors.Join(absent, os.ErrClosed), exitFailure},
-		{errors.Join(absent, usageError{os.ErrInvalid}), exitUsage}, {inResult{absent}, exitAbsent},
+		{errors.Join(absent, usageError(os.ErrInvalid)), exitUsage}, {inResult{absent}, exitAbsent},
 		{ofFile(os.ErrPermission, true), exitUnreadable}, {ofFile(os.ErrClosed, true), exitUnreachable}, {ofFile(os.ErrClosed, false), exitFailure},
 	} {
 		if got := codeOf(test.err); got != test.want {
@@ -201,7 +200,7 @@ func TestCodeOf(t *testing.T) {
 	}
 	text, err := json.Marshal(errorResult(damaged))
 	expect.NoError(t, err)
-	if want := `{"error":"` + datafile.ErrFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
+	if want := `{"error":"` + errFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
 		t.Errorf("%s, want %s", text, want)
 	}
 }

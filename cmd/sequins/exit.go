@@ -1,15 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"sequins/blocks"
-	"sequins/input/datafile"
 	"sequins/input/finished"
+	"sequins/internal/nearest"
+	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
 )
@@ -76,10 +79,8 @@ type inResult struct{ error }
 
 func (e inResult) Unwrap() error { return e.error }
 
-// usageError is an error in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
+// usageError makes an error one in the command line.
+func usageError(err error) error { return coded{err, exitUsage} }
 
 // coded is an error with an exit code.
 type coded struct {
@@ -102,8 +103,6 @@ func codeOf(err error) int {
 	switch e := err.(type) { //nolint:errorlint // the chain is walked here
 	case nil:
 		return exitOK
-	case usageError:
-		return exitUsage
 	case coded:
 		return e.code
 	case interface{ Unwrap() []error }:
@@ -136,11 +135,11 @@ func codeOfAll(errs []error) int {
 // is the fault of a source that is remote.
 func ofFile(err error, remote bool) error {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
+	case errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, finished.ErrIncomplete):
 		return withCode(exitAbsent, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, datafile.ErrFormat), blocks.IsDamage(err), load.Faulty(err):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, errFormat), blocks.IsDamage(err), load.Faulty(err):
 		return withCode(exitUnreadable, err)
 	case remote:
 		return withCode(exitUnreachable, err)
@@ -150,3 +149,78 @@ func ofFile(err error, remote bool) error {
 
 // ofSource is ofFile for an error of a source.
 func ofSource(src source.Source, err error) error { return ofFile(err, isRemote(src.Path("", ""))) }
+
+// checkUsage makes what is wrong with the arguments and flags of a command, and of those below it, a usageError.
+func checkUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return withHint(cmd, err, nearestFlag(cmd, err))
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err == nil {
+				return nil
+			}
+			return withHint(cmd, err, nearestCommand(cmd, args))
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		checkUsage(sub)
+	}
+}
+
+// withHint adds to a mistake in the command line what was meant, or if that is not known, where to look.
+func withHint(cmd *cobra.Command, err error, meant string) error {
+	if meant != "" {
+		return usageError(fmt.Errorf("%w%s", err, didYouMean(meant)))
+	}
+	return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+}
+
+// didYouMean is the end of all messages about a name that is not known and may be mistyped.
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + term.Clean(name) + "?"
+}
+
+// noSubcommand rejects arguments of a command that has commands below it: they can only be unknown ones.
+func noSubcommand(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("there is no command %q", args[0])
+	}
+	return nil
+}
+
+// nearestCommand returns the command that was meant by the first argument, "" if that is not known.
+func nearestCommand(cmd *cobra.Command, args []string) string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	if len(args) == 0 {
+		return ""
+	}
+	return nearest.Of(args[0], names)
+}
+
+// nearestFlag returns the flag that was meant by an unknown one, "" if that is not known.
+func nearestFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if name := nearest.Of(unknown.GetSpecifiedName(), names); name != "" {
+		return "--" + name
+	}
+	return ""
+}

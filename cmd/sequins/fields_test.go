@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/datafile"
-	"sequins/input/datafile/datafiletest"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -27,7 +25,7 @@ func fieldFixtures(t *testing.T) []harness.Fixture {
 }
 
 // records returns the lines of cat --json.
-func catRecords(t *testing.T, args ...string) (records []datafiletest.Record) {
+func catRecords(t *testing.T, args ...string) (records []dataRecord) {
 	t.Helper()
 	r := sequins(t, append([]string{"cat", "--json"}, args...)...)
 	r.wants(t, exitOK)
@@ -38,7 +36,7 @@ func catRecords(t *testing.T, args ...string) (records []datafiletest.Record) {
 			ValueBytes []byte `json:"value_base64"`
 		}
 		expect.NoError(t, d.Decode(&line))
-		records = append(records, datafiletest.Record{Key: line.Key + string(line.KeyBytes), Value: line.Value + string(line.ValueBytes)})
+		records = append(records, dataRecord{Key: line.Key + string(line.KeyBytes), Value: line.Value + string(line.ValueBytes)})
 	}
 	return records
 }
@@ -56,10 +54,10 @@ func TestFields(t *testing.T) {
 		writeFile(t, conf, text)
 		for _, name := range f.Meta.Names {
 			path := filepath.Join(f.Dir, name)
-			var want []datafiletest.Record
+			var want []dataRecord
 			last := map[string]string{}
 			for r := range f.Of(t, name) {
-				want = append(want, datafiletest.Record{Key: string(r.Key), Value: string(r.Value)})
+				want = append(want, dataRecord{Key: string(r.Key), Value: string(r.Value)})
 				last[string(r.Key)] = string(r.Value)
 			}
 			for _, flags := range [][]string{args, {"--config", conf}} {
@@ -100,7 +98,7 @@ func TestWithoutKeyField(t *testing.T) {
 	var got struct{ Files []inspection }
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
 	i := got.Files[0]
-	if i.Kind != datafile.Parquet || *i.Records == 0 || i.Partitioners != nil || fmt.Sprint(i.Header["rows"]) != fmt.Sprint(*i.Records) || !strings.Contains(fmt.Sprint(i.Header["fields"]), f.Meta.KeyField+" ") {
+	if i.Kind != kindParquet || *i.Records == 0 || i.Partitioners != nil || fmt.Sprint(i.Header["rows"]) != fmt.Sprint(*i.Records) || !strings.Contains(fmt.Sprint(i.Header["fields"]), f.Meta.KeyField+" ") {
 		t.Errorf("%+v", i)
 	}
 	r = sequins(t, "inspect", "--key", f.Meta.KeyField, path)

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/input/datafile"
+	"sequins/internal/fsys"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/load"
@@ -69,7 +69,7 @@ type files struct {
 
 func (f *fileFlags) files(cmd *cobra.Command) (*files, error) {
 	if f.value != "" && f.key == "" {
-		return nil, usageError{errors.New("--value needs --key")}
+		return nil, usageError(errors.New("--value needs --key"))
 	}
 	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
 }
@@ -99,19 +99,23 @@ func (f *fileFlags) configured() string {
 func (f *files) Close() error {
 	var errs []error
 	for _, src := range f.sources {
-		if c, ok := src.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
+		errs = append(errs, closeSource(src))
 	}
 	return errors.Join(errs...)
 }
 
-// dataFile is where a data file is.
+// dataFile is where a data file is: on this machine, or in a source.
 type dataFile struct {
-	datafile.At
-	source string // its URL or path, for the configuration
-	db     string // "" if unknown
-	remote bool
+	path string // for people
+	size int64
+	name string // relative to the version's directory
+	open func(offset int64) (io.ReadCloser, error)
+	// siblings returns the data files of its version, in order, and whether they are known.
+	siblings func() ([]source.File, bool)
+
+	local      string // its path, of a file on this machine
+	source, db string // the URL or path of the source and the database, for the configuration; "" if unknown
+	remote     bool
 	// found reports whether the file was found in a directory and not named. A directory of a running sequins may lose it
 	// meanwhile.
 	found bool
@@ -120,7 +124,7 @@ type dataFile struct {
 // failed gives an error of the file its exit code.
 func (d dataFile) failed(err error) error { return ofFile(err, d.remote) }
 
-// find returns the file that an argument names. A directory is an error of the type *datafile.DirError.
+// find returns the file that an argument names. A directory is an error of the type *dirError.
 func (f *files) find(arg string) (dataFile, error) {
 	if isRemote(arg) {
 		return f.findRemote(arg)
@@ -139,7 +143,7 @@ func localPath(arg string) (string, error) {
 	}
 	u, err := url.Parse(arg)
 	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", usageError{fmt.Errorf("%q is not of the form file:///path", arg)}
+		return "", usageError(fmt.Errorf("%q is not of the form file:///path", arg))
 	}
 	return u.Path, nil
 }
@@ -148,50 +152,91 @@ func localPath(arg string) (string, error) {
 // rel is the path below it. The directory of the version is that of the structure of the configured source; otherwise dir,
 // if the file would be one of a version there; otherwise it is found from the names of directories.
 func (f *files) local(path, dir, rel string) (dataFile, error) {
-	version, name, known := f.inSource(cmp.Or(filepath.Join(dir, rel), path))
-	if !known && rel != "" && inVersion(rel) {
-		version, name, known = dir, rel, true
-	}
-	at, err := datafile.Local(path)
-	if known {
-		at, err = datafile.LocalOf(path, version, name)
-	}
+	full, err := filepath.Abs(cmp.Or(filepath.Join(dir, rel), path))
 	if err != nil {
-		return dataFile{}, ofFile(err, false)
+		return dataFile{}, err
 	}
-	d := dataFile{At: at}
-	if full, err := filepath.Abs(at.Dir()); err == nil {
-		d.source, d.db = cmp.Or(f.source(), filepath.Dir(filepath.Dir(full))), filepath.Base(filepath.Dir(full))
+	l, known := inSource(f.source(), full)
+	if !known {
+		root, err := filepath.EvalSymlinks(f.source())
+		if resolved, rerr := filepath.EvalSymlinks(full); err == nil && rerr == nil {
+			l, known = inSource(root, resolved)
+		}
 	}
-	return d, nil
+	switch {
+	case known:
+	case rel != "" && inVersion(rel):
+		l = wholeVersion(strings.TrimSuffix(full, "/"+rel))
+		l.name = rel
+	case isMapFile(path): // its directory may be named column=value, too
+		l = guessVersion(full + "/data")
+		l.name = strings.TrimSuffix(l.name, "/data")
+	default:
+		l = guessVersion(full)
+	}
+	d, err := localFile(path, l)
+	d.source, d.db = cmp.Or(f.source(), l.source), l.db
+	return d, ofFile(err, false)
 }
 
-// inSource splits the path of a file in the configured source into the directory of its version and its name in it.
-func (f *files) inSource(path string) (version, name string, ok bool) {
-	root := f.source()
-	full, err := filepath.Abs(path)
-	if root == "" || isRemote(root) || err != nil {
-		return "", "", false
-	}
-	if version, name, ok = below(root, full); ok {
-		return version, name, true
-	}
-	root, err = filepath.EvalSymlinks(root)
-	resolved, rerr := filepath.EvalSymlinks(full)
-	if err != nil || rerr != nil {
-		return "", "", false
-	}
-	return below(root, resolved)
+// location is an absolute path or a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
+type location struct {
+	source, db, version, name string
+	dir                       string // of the version
 }
 
-// below splits the path of a file, <root>/<db>/<version>/<name>.
-func below(root, path string) (version, name string, ok bool) {
-	rel, err := filepath.Rel(root, path)
-	elements := strings.SplitN(filepath.ToSlash(rel), "/", 3)
-	if err != nil || len(elements) < 3 || !names.ValidDatabase(elements[0]) || !names.Valid(elements[1]) || !inVersion(elements[2]) {
-		return "", "", false
+// valid reports whether the names can be those of a database and a version.
+func (l location) valid() bool { return names.ValidDatabase(l.db) && names.Valid(l.version) }
+
+// hostAndPath splits a URL, or a path of this machine, whose host is "".
+func hostAndPath(arg string) (host string, elements []string) {
+	if scheme, rest, isURL := strings.Cut(arg, "://"); isURL {
+		name, _, _ := strings.Cut(rest, "/")
+		host, arg = scheme+"://"+name, rest[len(name):]
 	}
-	return filepath.Join(root, elements[0], elements[1]), elements[2], true
+	return host, strings.FieldsFunc(arg, func(r rune) bool { return r == '/' })
+}
+
+// split takes a path apart, of which n elements are the directory of the version.
+func split(host string, elements []string, n int) location {
+	n = max(n, 0)
+	l := location{dir: host + "/" + strings.Join(elements[:n], "/"), name: strings.Join(elements[n:], "/")}
+	if n >= 2 {
+		l.source, l.db, l.version = host+"/"+strings.Join(elements[:n-2], "/"), elements[n-2], elements[n-1]
+	}
+	return l
+}
+
+// wholeVersion takes apart the path or URL of the directory of a version.
+func wholeVersion(arg string) location {
+	host, elements := hostAndPath(arg)
+	return split(host, elements, len(elements))
+}
+
+// guessVersion takes apart the path or URL of a file by the names of directories: that of its version is the first one above it that is
+// neither that of a MapFile nor named column=value.
+func guessVersion(arg string) location {
+	host, elements := hostAndPath(arg)
+	n := len(elements) - 1
+	if n > 0 && elements[n] == "data" {
+		n--
+	}
+	for depth := 0; depth < source.MaxPartitionDepth && n > 2 && source.IsPartition(elements[n-1]); depth++ {
+		n--
+	}
+	return split(host, elements, n)
+}
+
+// inSource takes apart the path or URL of a file in a source.
+func inSource(root, arg string) (l location, ok bool) {
+	host, elements := hostAndPath(arg)
+	rootHost, above := hostAndPath(root)
+	n := len(above) + 2
+	if root == "" || !strings.EqualFold(host, rootHost) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
+		return l, false
+	}
+	l = split(host, elements, n)
+	return l, l.valid() && inVersion(l.name)
 }
 
 // inVersion reports whether a name relative to the directory of a version can be that of one of its files: all directories in
@@ -202,50 +247,18 @@ func inVersion(name string) bool {
 	return len(dirs) <= source.MaxPartitionDepth && !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsPartition(dir) })
 }
 
-// location is a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
-type location struct{ source, db, version, name string }
-
-// split takes the URL of a version's directory apart, which ends after n elements of the path; the rest is the name.
-func split(arg string, elements []string, n int) (l location, ok bool) {
-	if n < 2 {
-		return l, false
-	}
-	scheme, rest, _ := strings.Cut(arg, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	l = location{
-		source: scheme + "://" + host + "/" + strings.Join(elements[:n-2], "/"),
-		db:     elements[n-2], version: elements[n-1], name: strings.Join(elements[n:], "/"),
-	}
-	return l, names.ValidDatabase(l.db) && names.Valid(l.version)
-}
-
-// elementsOf returns the elements of the path of a URL.
-func elementsOf(arg string) []string {
-	_, rest, _ := strings.Cut(arg, "://")
-	_, p, _ := strings.Cut(rest, "/")
-	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
-}
-
 // errLocation is the error for a URL that is too short or has other names than a source.
 func errLocation(arg string) error {
-	return usageError{fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg)}
+	return usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
 }
 
 // findRemote finds a file of a source.
 func (f *files) findRemote(arg string) (dataFile, error) {
-	elements := elementsOf(arg)
-	n, known := f.versionIn(arg, elements)
+	l, known := inSource(f.source(), arg)
 	if !known {
-		n = len(elements) - 1
-		if n > 0 && elements[n] == "data" { // of a MapFile
-			n--
-		}
-		for n > 2 && source.IsPartition(elements[n-1]) {
-			n--
-		}
+		l = guessVersion(arg)
 	}
-	l, ok := split(arg, elements, n)
-	if !ok {
+	if !l.valid() {
 		return dataFile{}, errLocation(arg)
 	}
 	all, err := f.version(l)
@@ -253,41 +266,20 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		return dataFile{}, err
 	}
 	for _, d := range all {
-		if name := d.Name(); name == l.name || name == l.name+"/data" {
+		if d.name == l.name || d.name == l.name+"/data" {
 			return d, nil
 		}
 	}
 	if _, err := f.findVersion(arg); err == nil {
-		return dataFile{}, &datafile.DirError{Path: arg}
+		return dataFile{}, &dirError{arg}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
-}
-
-// versionIn returns after how many elements of the path the URL of a file in the configured source has that of its version.
-func (f *files) versionIn(arg string, elements []string) (n int, ok bool) {
-	root := f.source()
-	if !isRemote(root) {
-		return 0, false
-	}
-	above := elementsOf(root)
-	n = len(above) + 2
-	if hostOf(arg) != hostOf(root) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
-		return 0, false
-	}
-	return n, true
-}
-
-// hostOf returns the scheme and the host of a URL.
-func hostOf(arg string) string {
-	scheme, rest, _ := strings.Cut(arg, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return strings.ToLower(scheme + "://" + host)
 }
 
 // instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
 // the error stays.
 func (f *files) instead(arg string, failed error) ([]dataFile, error) {
-	var dir *datafile.DirError
+	var dir *dirError
 	if !isRemote(arg) || !errors.As(failed, &dir) && codeOf(failed) != exitAbsent && codeOf(failed) != exitUsage {
 		return nil, failed
 	}
@@ -301,13 +293,12 @@ func (f *files) instead(arg string, failed error) ([]dataFile, error) {
 // findVersion returns the files of the version whose directory a URL names, without those whose names show that they have
 // no records.
 func (f *files) findVersion(arg string) ([]dataFile, error) {
-	elements := elementsOf(arg)
-	l, ok := split(arg, elements, len(elements))
-	if !ok {
+	l := wholeVersion(arg)
+	if !l.valid() {
 		return nil, errLocation(arg)
 	}
 	all, err := f.version(l)
-	return slices.DeleteFunc(all, func(d dataFile) bool { return datafile.NoRecords(path.Base(d.Name())) }), err
+	return slices.DeleteFunc(all, func(d dataFile) bool { return withoutRecords(path.Base(d.name)) }), err
 }
 
 // version returns the data files of a version in a source.
@@ -324,7 +315,14 @@ func (f *files) version(l location) ([]dataFile, error) {
 	}
 	all := make([]dataFile, len(c.Files))
 	for i, file := range c.Files {
-		all[i] = dataFile{At: datafile.InSource(f.ctx, src, l.db, l.version, file, c.Files), source: l.source, db: l.db, remote: true}
+		all[i] = dataFile{
+			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, name: file.Name,
+			open: func(offset int64) (io.ReadCloser, error) {
+				return src.Open(f.ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
+			},
+			siblings: func() ([]source.File, bool) { return c.Files, true },
+			source:   l.source, db: l.db, remote: true,
+		}
 	}
 	return all, nil
 }
@@ -359,8 +357,8 @@ func (f *files) settings(where string) (*config.Config, error) {
 }
 
 // options returns which fields of a file are the key and the value. Without a key, records are read without.
-func (f *files) options(d dataFile) (datafile.Options, error) {
-	o := datafile.Options{Fields: load.Fields{Key: f.flags.key, Value: f.flags.value}, PartitionColumns: f.flags.columns}
+func (f *files) options(d dataFile) (dataOptions, error) {
+	o := dataOptions{Fields: load.Fields{Key: f.flags.key, Value: f.flags.value}, PartitionColumns: f.flags.columns}
 	if f.flags.config != "" {
 		c, err := f.settings(d.source)
 		if err != nil {
@@ -377,7 +375,7 @@ func (f *files) options(d dataFile) (datafile.Options, error) {
 }
 
 // openNamed opens the file that an argument names.
-func (f *files) openNamed(arg string, keys bool) (d dataFile, file datafile.File, err error) {
+func (f *files) openNamed(arg string, keys bool) (d dataFile, file openData, err error) {
 	if d, err = f.find(arg); err == nil {
 		file, err = f.openFile(d, keys)
 	}
@@ -385,7 +383,7 @@ func (f *files) openNamed(arg string, keys bool) (d dataFile, file datafile.File
 }
 
 // openFile opens a file for its records. keys reports whether their keys are needed.
-func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
+func (f *files) openFile(d dataFile, keys bool) (openData, error) {
 	o, err := f.options(d)
 	if err != nil {
 		return nil, err
@@ -393,7 +391,7 @@ func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
 	if keys {
 		o.Fields.NoKey = false // without a key it is an error that names the fields
 	}
-	file, err := datafile.Open(d.At, o)
+	file, err := openRecords(d, o)
 	switch {
 	case errors.Is(err, load.ErrField) && o.Fields.Key == "":
 		return nil, fmt.Errorf("%w; name the one that is the key with --key", err)
@@ -403,50 +401,122 @@ func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
 	return file, nil
 }
 
-// walk calls each for the files below a local directory that may have records, and for the manifests of finished blocks.
-// each also gets the path below the directory.
-func walk(dir string, each func(path, rel string), manifest func(path string), failed func(path string, err error)) error {
+// walk calls found for the files below a local directory, and manifest for the manifests of finished blocks.
+func (f *files) walk(dir string, found func(dataFile), manifest func(path string), failed func(path string, err error)) error {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return err
+		return ofFile(err, false)
 	}
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, file) // it is below
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil:
-			failed(file, err)
-			return nil
-		case file != root && source.Hidden(entry.Name()):
-			if entry.IsDir() {
-				return filepath.SkipDir
+			failed(file, ofFile(err, false))
+		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
+			return filepath.SkipDir
+		case entry.Name() == source.BlocksFile:
+			manifest(file)
+		case entry.Type().IsRegular() && !source.Hidden(entry.Name()):
+			d, err := f.local(file, dir, rel)
+			if d.found = true; err == nil {
+				found(d)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				failed(file, err)
 			}
-			if entry.Name() == source.BlocksFile {
-				manifest(file)
-			}
-			return nil
-		case !entry.Type().IsRegular():
-			return nil
 		}
-		rel, err := filepath.Rel(root, file)
-		each(file, rel)
-		return err
+		return nil
 	})
 }
 
-// isLocalDir reports whether an argument is a directory of this machine that is not a MapFile.
-func isLocalDir(arg string) bool {
-	if isRemote(arg) {
-		return false
+// localDir returns the path of an argument that is a directory of this machine, and not a MapFile.
+func localDir(arg string) (path string, ok bool) {
+	path, err := localPath(arg)
+	return path, err == nil && !isRemote(arg) && isDir(path) && !isMapFile(path)
+}
+
+// localFile returns where a file of this machine is. The directory of a MapFile means its data file.
+func localFile(path string, l location) (dataFile, error) {
+	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
+		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+			return dataFile{}, &dirError{path}
+		}
+		path = data
+		l.name += "/data"
 	}
-	p, err := localPath(arg)
+	f, err := fsys.OpenRegular(path, os.O_RDONLY) // to open another one could block forever
 	if err != nil {
-		return false
+		return dataFile{}, err
 	}
-	info, err := os.Stat(p)
-	if err != nil || !info.IsDir() {
-		return false
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return dataFile{}, err
 	}
-	data, err := os.Stat(path.Join(p, "data"))
-	return err != nil || data.IsDir()
+	return dataFile{
+		path: path, size: info.Size(), name: l.name, local: path,
+		open:     func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) },
+		siblings: func() ([]source.File, bool) { return localFiles(l.dir) },
+	}, nil
+}
+
+// dirError is the error for a directory that is not that of a MapFile.
+type dirError struct{ path string }
+
+// Error implements error.
+func (e *dirError) Error() string {
+	return e.path + " is a directory, and not that of a MapFile: name a file in it"
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// openLocal opens a file at an offset.
+func openLocal(path string, offset int64) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// localFiles returns the data files of a version, and whether they are known.
+func localFiles(dir string) (files []source.File, known bool) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, false
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		name, rerr := filepath.Rel(dir, path)
+		switch {
+		case err != nil || rerr != nil:
+			return errors.Join(err, rerr)
+		case path == dir:
+			return nil
+		case source.Hidden(entry.Name()) && entry.IsDir():
+			return filepath.SkipDir
+		case source.Hidden(entry.Name()):
+			return nil
+		case entry.IsDir() && isMapFile(path):
+			files = append(files, source.File{Name: filepath.ToSlash(name) + "/data"})
+			return filepath.SkipDir
+		case entry.IsDir() && !source.IsPartition(entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		files = append(files, source.File{Name: filepath.ToSlash(name)})
+		return nil
+	})
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, err == nil
+}
+
+func isMapFile(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "data"))
+	return err == nil && !info.IsDir()
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/datafile"
-	"sequins/input/datafile/datafiletest"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -20,17 +18,17 @@ func makeFiles(t *testing.T) (block, sequence, log string) {
 	t.Helper()
 	dir := t.TempDir()
 	block, sequence, log = filepath.Join(dir, "00002.block"), filepath.Join(dir, "part-00000"), filepath.Join(dir, "x", "part-0.spl")
-	datafiletest.Write(t, datafile.Block, block, datafiletest.Awkward...)
+	writeData(t, kindBlock, block, awkward...)
 	// The first record of a key is not the one that counts.
-	datafiletest.Write(t, datafile.SequenceFile, sequence, append([]datafiletest.Record{{Key: "large", Value: "old"}}, datafiletest.Awkward...)...)
-	datafiletest.Write(t, datafile.SparkeyLog, log, datafiletest.Awkward...)
+	writeData(t, kindSequenceFile, sequence, append([]dataRecord{{Key: "large", Value: "old"}}, awkward...)...)
+	writeData(t, kindSparkeyLog, log, awkward...)
 	return block, sequence, log
 }
 
 func TestGet(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	for _, path := range []string{block, sequence, log} {
-		for _, r := range datafiletest.Awkward {
+		for _, r := range awkward {
 			args := []string{"get", path, r.Key}
 			if strings.Contains(r.Key, "\x00") {
 				args = []string{"get", path, "--hex", hex.EncodeToString([]byte(r.Key))}
@@ -137,7 +135,7 @@ func TestInspect(t *testing.T) {
 		"partitioner any, as it is the only file")
 
 	unplaced := filepath.Join(filepath.Dir(log), "20260131.spl")
-	datafiletest.Write(t, datafile.SparkeyLog, unplaced)
+	writeData(t, kindSparkeyLog, unplaced)
 	r = sequins(t, "inspect", unplaced)
 	r.wants(t, exitOK)
 	if !strings.Contains(r.stdout, "  cannot be loaded  ") || strings.Contains(r.stdout, "partitioner") {

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +31,7 @@ func getCommand() *cobra.Command {
 		Short: "Print the value of a key, from a running sequins or from a file",
 		Long: `Print the value of a key unchanged.
 
-ADDR is host:port or the URL of any node of a cluster, also as --server or in the
-variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+` + nodeHelp + `
 
 The value is from the version that is served, or with --at-least from that one or a
 later one.
@@ -64,7 +60,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 				return f.fromFile(cmd, args[0], key)
 			}
 			f.node.config = f.file.config
-			return f.node.explain(args, f.fromNode(cmd, args[0], key))
+			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.fromNode(cmd, c, args[0], key) })
 		},
 	}
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "KEY is written in hexadecimal")
@@ -82,7 +78,7 @@ func registerAtLeast(cmd *cobra.Command, version *string) {
 
 // complete completes the address of a node, databases and files.
 func (f *getFlags) complete(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	found, directive := f.node.completeAfterNode(f.node.completeDB)(cmd, args, toComplete)
+	found, directive := f.node.completeAfterNode(f.node.completeVersions(0))(cmd, args, toComplete)
 	if len(args) == 0 && f.node.server == "" {
 		directive = cobra.ShellCompDirectiveDefault // and files
 	}
@@ -96,18 +92,13 @@ func parseKey(arg string, inHex bool) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(arg)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("the key is not hexadecimal: %w", err)}
+		return nil, usageError(fmt.Errorf("the key is not hexadecimal: %w", err))
 	}
 	return key, nil
 }
 
 // fromNode prints the value of a key on a node.
-func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
-	c, err := f.node.client()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (f *getFlags) fromNode(cmd *cobra.Command, c *client.Node, db string, key []byte) error {
 	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0))
 	defer p.Stop()
 	v, err := c.Get(cmd.Context(), db, key, client.Want{AtLeast: f.atLeast})
@@ -117,72 +108,18 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
 	}
 	if err != nil {
-		return ofNode(cmd.Context(), c, db, err)
+		return err
 	}
 	defer v.Close() //nolint:errcheck // it is only read
-	if !f.json {
-		_, err = io.Copy(&counted{out, p}, v)
-		return ofNode(cmd.Context(), c, db, err)
-	}
 	var value bytes.Buffer
-	if _, err := io.Copy(&counted{&value, p}, v); err != nil {
-		return ofNode(cmd.Context(), c, db, err)
+	if f.json {
+		out = &value
 	}
-	p.Stop()
-	return printRecord(cmd.OutOrStdout(), object{}.add("db", db).add("version", v.Version).bytes("key", key).bytes("value", value.Bytes()))
-}
-
-// fromFile prints the value of a key in a file.
-func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err error) {
-	open, err := f.file.files(cmd)
-	if err != nil {
+	if _, err = io.Copy(&counted{out, p}, v); err != nil || !f.json {
 		return err
 	}
-	defer func() { err = errors.Join(err, open.Close()) }()
-	d, file, err := open.openNamed(path, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, file.Size()))
-	defer p.Stop()
-	var value bytes.Buffer
-	var w io.Writer = &value
-	if !f.json {
-		w = out
-	}
-	found, err := file.Get(cmd.Context(), key, w, p.Add)
 	p.Stop()
-	switch {
-	case err != nil:
-		return d.failed(err)
-	case !found:
-		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.Path, term.Excerpt(key, int64(len(key)))))
-	case f.json:
-		return printRecord(cmd.OutOrStdout(), object{}.add("file", d.Path).bytes("key", key).bytes("value", value.Bytes()))
-	}
-	return nil
-}
-
-// newOutput returns the progress of a command that prints data, and the writer for these. If that is a terminal, what is
-// printed shows the progress.
-func newOutput(cmd *cobra.Command, p *term.Progress) (*term.Progress, io.Writer) {
-	if term.Is(cmd.OutOrStdout()) {
-		return p, &afterProgress{cmd.OutOrStdout(), p}
-	}
-	return p, cmd.OutOrStdout()
-}
-
-// afterProgress is a writer that removes the progress from the terminal before it writes.
-type afterProgress struct {
-	io.Writer
-	p *term.Progress
-}
-
-// Write implements io.Writer.
-func (w *afterProgress) Write(p []byte) (int, error) {
-	w.p.Stop()
-	return w.Writer.Write(p)
+	return printJSON(cmd.OutOrStdout(), record{DB: db, Version: v.Version}.withKey(key).withValue(value.Bytes()))
 }
 
 // counted is a writer that shows its progress.
@@ -198,44 +135,36 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// object is a JSON object that is being made, in the order of its members.
-type object struct{ members [][2][]byte }
-
-func (o object) add(name string, value any) object {
-	o.members = append(o.members, [2][]byte{marshal(name), marshal(value)})
-	return o
-}
-
-// bytes adds bytes: a string if they are UTF-8, otherwise base64 under another name.
-func (o object) bytes(name string, b []byte) object {
-	if !utf8.Valid(b) {
-		return o.add(name+"_base64", base64.StdEncoding.EncodeToString(b))
+// fromFile prints the value of a key in a file.
+func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err error) {
+	open, err := f.file.files(cmd)
+	if err != nil {
+		return err
 	}
-	return o.add(name, string(b))
-}
-
-// printRecord prints an object on a line.
-func printRecord(w io.Writer, o object) error {
-	b := []byte{'{'}
-	for i, m := range o.members {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, m[0]...), ':'), m[1]...)
+	defer func() { err = errors.Join(err, open.Close()) }()
+	d, file, err := open.openNamed(path, true)
+	if err != nil {
+		return err
 	}
-	_, err := w.Write(append(b, '}', '\n'))
-	return err
-}
-
-// marshal returns the JSON of a value that can be represented, without escapes for HTML.
-func marshal(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // of our own types
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size))
+	defer p.Stop()
+	var value bytes.Buffer
+	var w io.Writer = &value
+	if !f.json {
+		w = out
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	found, err := file.Get(key, w, p.Add)
+	p.Stop()
+	switch {
+	case err != nil:
+		return d.failed(err)
+	case !found:
+		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.path, term.Excerpt(key, int64(len(key)))))
+	case f.json:
+		return printJSON(cmd.OutOrStdout(), record{File: d.path}.withKey(key).withValue(value.Bytes()))
+	}
+	return nil
 }
 
 // isFile reports whether an argument means a file, and not a database.

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
 	"sequins/internal/term"
 	"sequins/shard"
 )
@@ -42,7 +41,7 @@ source does not answer, and 6 if a file cannot be read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if show < 0 {
-				return usageError{fmt.Errorf("--records must not be negative")}
+				return usageError(fmt.Errorf("--records must not be negative"))
 			}
 			return inspectAll(cmd, &f, args, show, asJSON)
 		},
@@ -56,7 +55,7 @@ source does not answer, and 6 if a file cannot be read.`,
 // inspection is the result of sequins inspect for one file as JSON.
 type inspection struct {
 	Path   string         `json:"path"`
-	Kind   datafile.Kind  `json:"kind,omitempty"`
+	Kind   fileKind       `json:"kind,omitempty"`
 	Bytes  int64          `json:"bytes"`
 	Header map[string]any `json:"header,omitempty"`
 	// Records and what follows are of the whole file, of a block from its header.
@@ -73,17 +72,17 @@ type inspection struct {
 	Sample       []sample `json:"sample,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
-	header []datafile.Property
+	header []property
 }
 
 // sample is a record that is shown.
 type sample struct {
-	Key         string `json:"key,omitempty"`
-	KeyBase64   []byte `json:"key_base64,omitempty"`
-	Value       string `json:"value,omitempty"`
-	ValueBase64 []byte `json:"value_base64,omitempty"`
-	ValueBytes  int64  `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
-	Deleted     bool   `json:"deleted,omitempty"`
+	Key         *string `json:"key,omitempty"`
+	KeyBase64   []byte  `json:"key_base64,omitempty"`
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+	ValueBytes  int64   `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
+	Deleted     bool    `json:"deleted,omitempty"`
 
 	key, value []byte
 }
@@ -114,7 +113,7 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 			one(arg, func(*inspection) error { return err })
 		}
 		for _, d := range found {
-			one(d.Path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
+			one(d.path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
 		}
 	}
 	if asJSON {
@@ -126,37 +125,22 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 	return errors.Join(append(failed, err)...)
 }
 
-// expand returns the file that an argument names, or the data files of the version whose directory it names.
-func (f *files) expand(arg string) ([]dataFile, error) {
-	var found []dataFile
-	switch {
-	case isLocalDir(arg):
-		path, err := localPath(arg)
-		if err != nil {
-			return nil, err
-		}
-		failed := func(_ string, e error) { err = errors.Join(err, ofFile(e, false)) }
-		each := func(file, rel string) {
-			if d, lerr := f.local(file, path, rel); lerr == nil && !datafile.NoRecords(d.Name()) {
-				found = append(found, d)
-			}
-		}
-		if werr := walk(path, each, func(string) {}, failed); werr != nil || err != nil {
-			return nil, errors.Join(ofFile(werr, false), err)
-		}
-	default:
-		d, err := f.find(arg)
-		if err == nil {
-			return []dataFile{d}, nil
-		}
-		if found, err = f.instead(arg, err); err != nil {
-			return nil, err
-		}
+// expand returns the file that an argument names, or the data files of the version whose directory it names. With an error, some of these may
+// have been found.
+func (f *files) expand(arg string) (found []dataFile, err error) {
+	if dir, ok := localDir(arg); ok {
+		werr := f.walk(dir, func(d dataFile) { found = append(found, d) }, func(string) {}, func(_ string, e error) { err = errors.Join(err, e) })
+		err = errors.Join(werr, err)
+	} else if d, ferr := f.find(arg); ferr == nil {
+		found = []dataFile{d}
+	} else {
+		found, err = f.instead(arg, ferr)
 	}
-	if len(found) == 0 {
-		return nil, withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
+	found = slices.DeleteFunc(found, func(d dataFile) bool { return d.found && withoutRecords(d.name) })
+	if err == nil && len(found) == 0 {
+		err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
 	}
-	return found, nil
+	return found, err
 }
 
 // inspect inspects a file.
@@ -166,16 +150,16 @@ func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspectio
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	i.Kind, i.Bytes, i.header = f.Kind(), f.Size(), f.Describe()
+	i.Kind, i.Bytes, i.header = f.Kind(), d.size, f.Describe()
 	i.Header = headerOf(i.header)
-	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, f.Size())
-	err = i.records(cmd.Context(), f, show, p)
+	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size)
+	err = i.records(f, show, p)
 	p.Stop()
 	return d.failed(err)
 }
 
 // headerOf returns a header for JSON: numbers are numbers, and metadata is an object.
-func headerOf(properties []datafile.Property) map[string]any {
+func headerOf(properties []property) map[string]any {
 	header, metadata := make(map[string]any), make(map[string]string)
 	for _, p := range properties {
 		name := strings.ReplaceAll(p.Name, " ", "_")
@@ -199,17 +183,14 @@ func headerOf(properties []datafile.Property) map[string]any {
 const sampleKeys = 10_000
 
 // records reads the records: all of them if that is needed to count them, otherwise a sample.
-func (i *inspection) records(ctx context.Context, f datafile.File, show int, p *term.Progress) error {
+func (i *inspection) records(f openData, show int, p *term.Progress) error {
 	index, n, known := f.Place()
 	detector := shard.NewDetector(max(n, 1), 1, 0, shard.AnyNames)
-	isBlock := f.Kind() == datafile.Block // its header has the numbers
+	isBlock := f.Kind() == kindBlock // its header has the numbers
 	var records, keyBytes, valueBytes int64
 	for (!isBlock || records < max(sampleKeys, int64(show))) && f.Next() {
 		if records++; records%1024 == 0 {
 			p.Add(f.Consumed())
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
 		}
 		keyBytes += int64(len(f.Key()))
 		valueBytes += f.ValueSize()
@@ -242,32 +223,25 @@ func (i *inspection) records(ctx context.Context, f datafile.File, show int, p *
 const maxSample = 1 << 10
 
 // sample adds the current record to those that are shown.
-func (i *inspection) sample(f datafile.File) error {
+func (i *inspection) sample(f openData) error {
 	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
-	s.Key, s.KeyBase64 = textOrBytes(s.key, false)
+	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {
 		var head headBuffer
 		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
-		s.Value, s.ValueBase64 = textOrBytes(s.value, int64(len(s.value)) < s.ValueBytes)
+		shown := s.value
+		for n := 1; n < utf8.UTFMax && int64(len(s.value)) < s.ValueBytes && !utf8.Valid(shown); n++ { // a character may be cut off
+			shown = s.value[:len(s.value)-n]
+		}
+		if s.Value, s.ValueBase64 = textOrBytes(shown); s.Value == nil {
+			s.ValueBase64 = s.value
+		}
 	}
 	i.Sample = append(i.Sample, s)
 	return nil
-}
-
-// textOrBytes returns bytes as a string if they are UTF-8. Of the beginning of a value, a character may be cut off at the end.
-func textOrBytes(b []byte, cut bool) (string, []byte) {
-	for n := len(b); cut && n > len(b)-utf8.UTFMax; n-- {
-		if utf8.Valid(b[:n]) {
-			return string(b[:n]), nil
-		}
-	}
-	if utf8.Valid(b) {
-		return string(b), nil
-	}
-	return "", b
 }
 
 // headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.

@@ -171,7 +171,7 @@ func TestInspectJSON(t *testing.T) {
 	if b.Kind != "block" || b.Header["records"] != 7.0 || b.Header["last_key"] != "ключ" || *b.Partition != 2 || b.Partitions != 3 || b.Records != nil || b.Bytes == 0 {
 		t.Errorf("block: %+v", b)
 	}
-	if first := b.Sample[1]; string(first.KeyBase64) != "\x00\xff" || first.Value != "binary key" || first.ValueBytes != 10 || len(b.Sample) != 3 {
+	if first := b.Sample[1]; string(first.KeyBase64) != "\x00\xff" || *first.Value != "binary key" || first.ValueBytes != 10 || len(b.Sample) != 3 {
 		t.Errorf("record: %+v", first)
 	}
 	if m, ok := s.Header["metadata"].(map[string]any); !ok || m["made\nby"] != "a test" || *s.Records != 8 {

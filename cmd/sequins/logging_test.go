@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/config"
 	"sequins/test/expect"
 )
@@ -69,8 +68,8 @@ func TestReloadOfLogs(t *testing.T) {
 	cmd.Dir = dir
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`"msg":"serving","address":"([^"]+)"`)[1]
-	s.awaitVersion(demoPath, demo.First)
-	s.waitFor(`"msg":"version active","db":"` + demo.DB + `","version":"` + demo.First + `","after":[0-9.]+`)
+	s.awaitVersion(demoPath, demoFirst)
+	s.waitFor(`"msg":"version active","db":"` + demoDB + `","version":"` + demoFirst + `","after":[0-9.]+`)
 
 	expect.NoError(t, os.Rename(requests, requests+".1"))
 	write("debug", "json", "1")

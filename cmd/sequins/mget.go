@@ -3,10 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,8 +29,7 @@ With -, the keys are the lines of standard input, any number of them.
 Keys are taken as they are: a backslash is a backslash. With --escaped they are
 written as scan, cat and mget print them, so that any key can be passed on.
 
-ADDR is host:port or the URL of any node of a cluster, also as --server or in the
-variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+` + nodeHelp + `
 
 With --json each line is an object with "key" and "value", or "key_base64" and
 "value_base64" where they are not UTF-8, or "absent": true; the last one has
@@ -42,24 +41,20 @@ answer, and 6 if a value cannot be read.`,
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
   sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
 		Args:              node.args(2, -1),
-		ValidArgsFunction: node.completeAfterNode(node.completeDB),
+		ValidArgsFunction: node.completeAfterNode(node.completeVersions(0)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if inHex && escaped {
-				return usageError{errors.New("--hex cannot be combined with --escaped")}
+				return usageError(errors.New("--hex cannot be combined with --escaped"))
 			}
-			args = node.take(args)
-			c, err := node.client()
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
-			defer p.Stop()
-			m := &multiGet{
-				client: c, db: args[0], want: client.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
-				printer: newRecordPrinter(out, asJSON), progress: p,
-			}
-			return node.explain(args, m.run(cmd.Context(), cmd.InOrStdin(), args[1:]))
+			return node.ask(cmd, args, func(c *client.Node, args []string) error {
+				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
+				defer p.Stop()
+				m := &multiGet{
+					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
+					printer: newRecordPrinter(out, asJSON), progress: p,
+				}
+				return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&inHex, "hex", false, "keys are written in hexadecimal")
@@ -103,8 +98,12 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 		return err
 	}
 	if m.printer.json {
-		end := object{}.add("version", m.want.Version).add("keys", m.keys).add("absent", m.absences)
-		if err := errors.Join(printRecord(m.printer.out, end), m.printer.out.Flush()); err != nil {
+		end := struct {
+			Version string `json:"version"`
+			Keys    int64  `json:"keys"`
+			Absent  int64  `json:"absent"`
+		}{m.want.Version, m.keys, m.absences}
+		if err := errors.Join(printJSON(m.printer.out, end), m.printer.out.Flush()); err != nil {
 			return err
 		}
 	}
@@ -169,25 +168,11 @@ func unescapeKey(text string) ([]byte, error) {
 		if !found {
 			return key, nil
 		}
-		n := 1
-		switch {
-		case strings.HasPrefix(escape, `\`):
-			key = append(key, '\\')
-		case strings.HasPrefix(escape, "t"):
-			key = append(key, '\t')
-		case strings.HasPrefix(escape, "n"):
-			key = append(key, '\n')
-		case strings.HasPrefix(escape, "r"):
-			key = append(key, '\r')
-		default:
-			n = len("xNN")
-			b, err := hex.DecodeString(strings.TrimPrefix(escape[:min(n, len(escape))], "x"))
-			if err != nil || len(b) != 1 || escape[0] != 'x' {
-				return nil, usageError{fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(n, len(escape))])}
-			}
-			key = append(key, b...)
+		r, _, rest, err := strconv.UnquoteChar(`\`+escape, 0)
+		if err != nil || !strings.ContainsRune(`\tnrx`, rune(escape[0])) {
+			return nil, usageError(fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(3, len(escape))]))
 		}
-		text = escape[n:]
+		key, text = append(key, byte(r)), rest
 	}
 }
 
@@ -198,7 +183,7 @@ func (m *multiGet) flush(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return ofNode(ctx, m.client, m.db, m.request(ctx, batch))
+	return m.request(ctx, batch)
 }
 
 // request prints the values of keys. If these are too large for one answer, it divides them.
@@ -236,8 +221,6 @@ func (m *multiGet) print(key []byte, b *client.Values) error {
 			return err
 		})
 	}
-	if m.absences++; m.printer.json {
-		return printRecord(m.printer.out, object{}.bytes("key", key).add("absent", true))
-	}
-	return m.printer.text(key, func(io.Writer) error { return nil })
+	m.absences++
+	return m.printer.key(key, record{Absent: true})
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +55,10 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
 func registerConfig(flags *pflag.FlagSet, path *string) {
 	flags.StringVar(path, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
 }
+
+// nodeHelp is the part of the help texts about which node is asked.
+const nodeHelp = `ADDR is host:port or the URL of any node of a cluster, also as --server or in the
+variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.`
 
 // defaultNode describes which node is asked without --server.
 const defaultNode = "default: " + serverVariable + ", or bind of sequins.conf"
@@ -97,16 +102,25 @@ func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// explain adds to an error of the node of this machine that the first argument may be meant to be another node.
-func (f *nodeFlags) explain(args []string, err error) error {
+// ask takes the node from the arguments, and calls run with a client of it and the others, the first of which is a database. It gives an error
+// its exit code.
+func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.Node, args []string) error) error {
+	args = f.take(args)
+	c, err := f.client(0)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	db := strings.Join(args[:min(len(args), 1)], "")
+	err = ofNode(cmd.Context(), c, db, run(c, args))
 	if f.server == "" && len(args) > 0 && errors.Is(err, client.ErrUnreachable) {
-		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(args[0]))
+		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(db))
 	}
 	return err
 }
 
-// client returns a client of the node, which must be closed.
-func (f *nodeFlags) client() (*client.Node, error) {
+// client returns a client of the node, which must be closed. silence is how long the node may send nothing, 0 for the default.
+func (f *nodeFlags) client(silence time.Duration) (*client.Node, error) {
 	base, secure, err := f.url()
 	if err != nil {
 		return nil, err
@@ -115,7 +129,7 @@ func (f *nodeFlags) client() (*client.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure}), nil
+	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure, Silence: silence}), nil
 }
 
 // url returns the URL of the node and the TLS settings for it. Without --server and without the variable it is the node of the
@@ -161,13 +175,13 @@ func addressURL(address string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if i := strings.LastIndexByte(address, '@'); i >= 0 {
-		return "", usageError{fmt.Errorf("%q with a user is not the host:port of a node: a URL can have one", address[i+1:])}
+		return "", usageError(fmt.Errorf("%q with a user is not the host:port of a node: a URL can have one", address[i+1:]))
 	}
 	if err != nil || port == "" {
-		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node", address)}
+		return "", usageError(fmt.Errorf("%q is neither the host:port nor the URL of a node", address))
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node: %q is no port", address, port)}
+		return "", usageError(fmt.Errorf("%q is neither the host:port nor the URL of a node: %q is no port", address, port))
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

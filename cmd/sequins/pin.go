@@ -21,6 +21,7 @@ import (
 	"sequins/internal/nearest"
 	"sequins/internal/term"
 	"sequins/source"
+	"sequins/version/discovery"
 	"sequins/version/pin"
 )
 
@@ -35,7 +36,7 @@ type pinFlags struct {
 
 func pinCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("pin DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.pin(args[1]) })
+	cmd := f.command("pin DB VERSION", func(p *pinning, args []string) error { return p.pin(args[1]) })
 	cmd.Short = "Serve one version of a database and no other"
 	cmd.Long = `Pin a database to a version: write version into <source>/<db>/_PIN. Every node
 reads the file within seconds, serves this version, also if it is older, and loads no other.
@@ -45,7 +46,6 @@ A version that is excluded or not in the source is refused, unless --force is
 given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins pin words 2026-01-30 --reason "half of the input was missing"
   sequins pin words 2026-01-30 --until 36h --wait --server node1:9599`
-	f.node.register(cmd)
 	f.registerReason(cmd)
 	cmd.Flags().StringVar(&f.until, "until", "", "`time` or duration after which the pin has no effect")
 	f.registerForce(cmd)
@@ -54,17 +54,18 @@ given; --force also takes it off exclude.` + pinHelp
 
 func unpinCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("unpin DB", cobra.ExactArgs(1), func(p *pinning, _ []string) error { return p.unpin() })
+	cmd := f.command("unpin DB", func(p *pinning, _ []string) error { return p.unpin() })
 	cmd.Short = "Serve the newest version of a database again"
 	cmd.Long = `End the pin of a database: remove version and until from <source>/<db>/_PIN. What
 is excluded stays excluded.` + pinHelp
-	cmd.Example = `  sequins unpin words --source /srv/sequins`
+	cmd.Example = `  sequins unpin words --source /srv/sequins
+  sequins unpin words --wait --server node1:9599`
 	return cmd
 }
 
 func rollbackCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("rollback DB", cobra.ExactArgs(1), func(p *pinning, _ []string) error { return p.rollback() })
+	cmd := f.command("rollback DB", func(p *pinning, _ []string) error { return p.rollback() })
 	cmd.Short = "Exclude the active version of a database"
 	cmd.Long = `Exclude the active version of a database: add it to exclude in
 <source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
@@ -76,7 +77,6 @@ the gate holds it. A database that is pinned is refused: pin another version ins
 without an older complete version in the source, unless --force is given.` + pinHelp
 	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
   sequins rollback words --server node1:9599 --wait`
-	f.node.register(cmd)
 	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
@@ -84,7 +84,7 @@ without an older complete version in the source, unless --force is given.` + pin
 
 func approveCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("approve DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.approve(args[1]) })
+	cmd := f.command("approve DB VERSION", func(p *pinning, args []string) error { return p.approve(args[1]) })
 	cmd.Short = "Serve a version although the gate holds it"
 	cmd.Long = `Approve a version that breaks the rules of the gate: add it to approve in
 <source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
@@ -94,7 +94,6 @@ A version that is excluded or not in the source is refused, unless --force is
 given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins approve words 2026-01-31 --reason "we have left the market"
   sequins approve words 2026-01-31 --wait --server node1:9599`
-	f.node.register(cmd)
 	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
@@ -120,62 +119,31 @@ func (f *pinFlags) registerForce(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
 }
 
-// command returns a command that changes the file by edit.
-func (f *pinFlags) command(use string, args cobra.PositionalArgs, edit func(*pinning, []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Args: args, ValidArgsFunction: f.complete(strings.Count(use, " ") - 1)}
+// command returns a command that changes the file by edit. Its arguments are a database and maybe a version.
+func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cobra.Command {
+	n := strings.Count(use, " ")
+	cmd := &cobra.Command{Use: use, Args: cobra.ExactArgs(n)}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		f.node.config = f.source.config
+		return f.node.completeVersions(n-1)(cmd, args, toComplete)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.run(cmd, args, edit)
+		switch {
+		case !names.ValidDatabase(args[0]):
+			return usageError(fmt.Errorf("%q cannot be the name of a database", args[0]))
+		case n > 1 && !names.Valid(args[1]):
+			return usageError(fmt.Errorf("%q cannot be the name of a version", args[1]))
+		case f.node.wait && f.node.server == "":
+			return usageError(errors.New("--wait needs --server"))
+		}
+		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now()}
+			return p.run(cmd, func() error { return edit(p, args) })
+		})
 	}
 	f.source.registerSource(cmd)
+	f.node.register(cmd)
 	return cmd
-}
-
-// complete completes the name of the database, and then those of n versions.
-func (f *pinFlags) complete(n int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		f.node.config = f.source.config
-		return f.node.completeVersions(n)(cmd, args, toComplete)
-	}
-}
-
-// run changes the file and waits for the nodes if it should.
-func (f *pinFlags) run(cmd *cobra.Command, args []string, edit func(*pinning, []string) error) (err error) {
-	ctx := cmd.Context()
-	if !names.ValidDatabase(args[0]) {
-		return usageError{fmt.Errorf("%q cannot be the name of a database", args[0])}
-	}
-	if len(args) > 1 && !names.Valid(args[1]) {
-		return usageError{fmt.Errorf("%q cannot be the name of a version", args[1])}
-	}
-	if err := f.node.check(); err != nil {
-		return err
-	}
-	c, _, err := f.source.load()
-	if err != nil {
-		return err
-	}
-	if f.source.config == "" && f.source.source == "" { // nobody has named it
-		if err := f.node.reads(ctx, &c); err != nil {
-			return err
-		}
-	}
-	src, err := openSource(ctx, &c)
-	if err != nil {
-		return err
-	}
-	if s, ok := src.(io.Closer); ok {
-		defer func() { err = errors.Join(err, s.Close()) }()
-	}
-	p := &pinning{pinFlags: f, ctx: ctx, config: &c, src: src, db: args[0], now: time.Now()}
-	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+c.Source, "node", 0)
-	p.out = &afterProgress{cmd.OutOrStdout(), p.progress}
-	defer p.progress.Stop()
-	if err := p.change(func() error { return edit(p, args) }); err != nil || !f.node.wait {
-		return err
-	}
-	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node", 0), cmd.OutOrStdout()
-	defer p.progress.Stop()
-	return p.await()
 }
 
 // pinning is one change of the file of a database.
@@ -193,6 +161,24 @@ type pinning struct {
 	decided  string // the version that is pinned, excluded or approved; "" for unpin
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
+}
+
+// run changes the file and waits for the nodes if it should.
+func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
+	if p.source.config == "" && p.source.source == "" { // nobody has named it
+		if err := p.node.reads(p.ctx, p.config); err != nil {
+			return err
+		}
+	}
+	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+p.config.Source, "node", 0)
+	p.out = &afterProgress{cmd.OutOrStdout(), p.progress}
+	err := p.change(edit)
+	if p.progress.Stop(); err != nil || !p.node.wait {
+		return err
+	}
+	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node", 0), cmd.OutOrStdout()
+	defer p.progress.Stop()
+	return p.await()
 }
 
 // change reads the file, edits it and writes it.
@@ -278,10 +264,10 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 		t, err = now.Add(d).UTC().Truncate(time.Second), nil
 	}
 	if err != nil {
-		return t, usageError{fmt.Errorf("--until %q is neither a time like 2026-02-02T12:00:00Z nor a duration like 36h", text)}
+		return t, usageError(fmt.Errorf("--until %q is neither a time like 2026-02-02T12:00:00Z nor a duration like 36h", text))
 	}
 	if !t.After(now) {
-		return t, usageError{fmt.Errorf("--until %s is not in the future", text)}
+		return t, usageError(fmt.Errorf("--until %s is not in the future", text))
 	}
 	return t, nil
 }
@@ -365,18 +351,17 @@ func (p *pinning) complete() ([]string, error) {
 		return nil, ofSource(p.src, err)
 	}
 	l := lister{src: p.src, config: p.config}
-	found, _ := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
-	marked, err := l.requires(p.ctx, p.db, all, found)
+	found, _, err := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
 	if err != nil {
 		return nil, err
 	}
 	var ready []string
 	for _, v := range found {
-		if v.Complete && (marked == "" || v.Success) && !slices.Contains(p.file.Exclude, v.Version) {
+		if v.Complete && !slices.Contains(p.file.Exclude, v.Version) {
 			ready = append(ready, v.Version)
 		}
 	}
-	return ready, p.ctx.Err()
+	return ready, nil
 }
 
 // active returns the version to be excluded.
@@ -389,3 +374,51 @@ func (p *pinning) active(ready []string) (string, error) {
 	}
 	return ready[len(ready)-1], nil
 }
+
+func refreshCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use: "refresh", Args: cobra.NoArgs,
+		Short: "Make all nodes look at the source",
+		Long: `Make every node look at the source within seconds: find new versions, and follow
+_PIN. It writes the time and your name into <source>/_REFRESH, which the nodes
+read every three seconds.
+
+The source is --source, or source of sequins.conf or /etc/sequins.conf, which
+also has the settings of remote sources.
+
+Exits with 1 if the file was not written, 5 if the source does not answer, and 6
+if it refuses.`,
+		Example: `  sequins refresh --source /srv/sequins`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
+				defer p.Stop()
+				return refresh(cmd.Context(), src, time.Now())
+			})
+		},
+	}
+	f.registerSource(cmd)
+	return cmd
+}
+
+// refresh changes the content of RefreshFile. If somebody else does at the same time, that is enough.
+func refresh(ctx context.Context, src source.Source, now time.Time) error {
+	w, ok := src.(source.Writer)
+	if !ok {
+		return fmt.Errorf("%s: this kind of source cannot be written", src.Path("", discovery.RefreshFile))
+	}
+	_, tag, err := w.ReadSmall(ctx, "", discovery.RefreshFile, maxRefreshFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explainPin(src, err)
+	}
+	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
+	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), tag)
+	if errors.Is(err, source.ErrChanged) {
+		return nil
+	}
+	return explainPin(src, err)
+}
+
+// maxRefreshFile limits the file that is replaced, in bytes.
+const maxRefreshFile = 4 << 10

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/observe/status"
 	"sequins/test/expect"
 	"sequins/version/pin"
@@ -104,33 +103,38 @@ func TestPinErrors(t *testing.T) {
 func TestRollbackOfANode(t *testing.T) {
 	dir := t.TempDir()
 	source := demoSource(t, dir)
-	bad := demo.First + "x"
-	_, err := demo.Write(source, bad)
+	bad := demoFirst + "x"
+	_, err := writeDemo(source, bad)
 	expect.NoError(t, err)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), "source = \""+source+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\nrefresh_period = \"100ms\"\n")
 	s := startServer(t, dir)
 	s.awaitVersion(demoPath, bad)
-	r := sequins(t, "rollback", demo.DB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r := sequins(t, "rollback", demoDB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
 	r.wants(t, exitOK)
-	if !strings.Contains(r.stdout, "localhost serves "+demo.First+"\n") {
+	if !strings.Contains(r.stdout, "localhost serves "+demoFirst+"\n") {
 		t.Errorf("printed %s", r.stdout)
 	}
-	s.awaitVersion(demoPath, demo.First)
-	next := demo.First + "y"
-	_, err = demo.Write(source, next)
+	s.awaitVersion(demoPath, demoFirst)
+	next := demoFirst + "y"
+	_, err = writeDemo(source, next)
 	expect.NoError(t, err)
 	s.awaitVersion(demoPath, next)
 
-	r = sequins(t, "pin", demo.DB, next, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r = sequins(t, "pin", demoDB, next, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
 	r.wants(t, exitOK)
-	_, body := s.get("/" + demo.DB)
+	_, body := s.get("/" + demoDB)
 	var st status.DB
 	expect.NoError(t, json.Unmarshal([]byte(body), &st))
 	if st.Pin == nil || st.Pin.Version != next {
 		t.Errorf("--wait has ended when the node's pin is %+v; printed %s", st.Pin, r.stdout)
 	}
-	r = sequins(t, "pin", demo.DB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
+	r = sequins(t, "pin", demoDB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
 	r.wants(t, exitFailure, "sequins: after 1s: 1 of 1 nodes do not follow")
+	r = sequins(t, "unpin", demoDB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r.wants(t, exitOK)
+	if !strings.Contains(r.stdout, "localhost serves "+next+"\n") {
+		t.Errorf("printed %s", r.stdout)
+	}
 	s.stop(syscall.SIGTERM)
 }
 
@@ -159,7 +163,7 @@ func TestRollbackOfAnotherSource(t *testing.T) {
 	source, other := pinSource(t), pinSource(t)
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", SourceID: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
 			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
 	}))
 	defer node.Close()

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,13 +34,6 @@ func (f *waitFlags) register(cmd *cobra.Command) {
 	f.registerNode(cmd, "which is needed for --wait")
 }
 
-func (f *waitFlags) check() error {
-	if f.wait && f.server == "" {
-		return usageError{errors.New("--wait needs --server")}
-	}
-	return nil
-}
-
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
 // of another cluster.
 func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
@@ -51,15 +44,15 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if ours := sourceID(c); st.SourceID != ours {
-		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.SourceID, ours)
+	if strings.TrimRight(st.Source, "/") != strings.TrimRight(c.Source, "/") {
+		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.Source, c.Source)
 	}
 	return nil
 }
 
 // status asks the node of --server once, and returns its URL, too.
 func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
-	c, err := f.client()
+	c, err := f.client(0)
 	if err != nil {
 		return st, "", err
 	}
@@ -80,11 +73,7 @@ func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	select {
-	case <-time.After(settled):
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	time.Sleep(settled)
 	now, err := f.newest(ctx, db)
 	if err == nil && now != before {
 		err = fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", now, db, before)
@@ -122,7 +111,7 @@ func servedBy(st *status.Status, db string) map[string]string {
 
 // await prints a line for each change of a node, until all nodes serve what the file asks for.
 func (p *pinning) await() error {
-	c, err := p.node.client()
+	c, err := p.node.client(0)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 
@@ -188,7 +187,7 @@ func (s *served) awaitVersion(path, version string) {
 func demoSource(t *testing.T, dir string) string {
 	t.Helper()
 	source := filepath.Join(dir, "source")
-	_, err := demo.Write(source, demo.First)
+	_, err := writeDemo(source, demoFirst)
 	expect.NoError(t, err)
 	return source
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/datafile"
-	"sequins/input/datafile/datafiletest"
 	"sequins/internal/term"
 	"sequins/test/expect"
 )
@@ -26,12 +24,12 @@ const many = 5000
 func serveRecords(t *testing.T, extra string) *served {
 	t.Helper()
 	dir := t.TempDir()
-	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "awkward", "1", "part-00000"), datafiletest.Awkward...)
-	numbers := make([]datafiletest.Record, many)
+	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "awkward", "1", "part-00000"), awkward...)
+	numbers := make([]dataRecord, many)
 	for i := range numbers {
-		numbers[i] = datafiletest.Record{Key: fmt.Sprintf("key-%06d", i), Value: strings.Repeat(fmt.Sprint(i%10), 100)}
+		numbers[i] = dataRecord{Key: fmt.Sprintf("key-%06d", i), Value: strings.Repeat(fmt.Sprint(i%10), 100)}
 	}
-	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "numbers", "1", "part-00000"), numbers...)
+	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "numbers", "1", "part-00000"), numbers...)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n%s",
 		filepath.Join(dir, "source"), filepath.Join(dir, "store"), extra))
 	s := startServer(t, dir)
@@ -45,7 +43,7 @@ func serveRecords(t *testing.T, extra string) *served {
 func TestGetFromANode(t *testing.T) {
 	s := serveRecords(t, "")
 	addr := strings.TrimPrefix(s.base, "http://")
-	for _, r := range datafiletest.Awkward {
+	for _, r := range awkward {
 		got := sequins(t, "get", "--hex", s.base, "awkward", fmt.Sprintf("%x", r.Key))
 		got.wants(t, exitOK)
 		if got.stdout != r.Value {
@@ -53,13 +51,13 @@ func TestGetFromANode(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"get", addr, "awkward", "a/b c"}, {"get", "awkward", "a/b c", "--server", addr}} {
-		if r := sequins(t, args...); r.stdout != datafiletest.Awkward[2].Value {
+		if r := sequins(t, args...); r.stdout != awkward[2].Value {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
 	for key, want := range map[string]string{
-		"a/b c":                     `{"db":"awkward","version":"1","key":"a/b c","value":"spaces\tand tabs\nand lines\r"}`,
-		datafiletest.Awkward[6].Key: `{"db":"awkward","version":"1","key":"ключ","value_base64":"0LfQvdCw0YfQtdC90LjQtSDigiDigK4="}`,
+		"a/b c":        `{"db":"awkward","version":"1","key":"a/b c","value":"spaces\tand tabs\nand lines\r"}`,
+		awkward[6].Key: `{"db":"awkward","version":"1","key":"ключ","value_base64":"0LfQvdCw0YfQtdC90LjQtSDigiDigK4="}`,
 	} {
 		if r := sequins(t, "get", s.base, "awkward", key, "--json"); r.stdout != want+"\n" {
 			t.Errorf("%q: %+v", key, r)
@@ -113,7 +111,7 @@ func TestWhichNode(t *testing.T) {
 	finish(t, cmd).wants(t, exitUnreachable, "sequins: http://127.0.0.1:1 refuses the connection: sequins does not run there, or listens at another address (node1 is taken for a database: a node is host:port or a URL)")
 
 	cmd = command(t, "get", "part-0", "apple")
-	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(cmd.Dir, "part-0"), datafiletest.Record{Key: "apple", Value: "a fruit"})
+	writeData(t, kindSequenceFile, filepath.Join(cmd.Dir, "part-0"), dataRecord{Key: "apple", Value: "a fruit"})
 	if r := finish(t, cmd); r.stdout != "a fruit" {
 		t.Errorf("a file of the current directory: %+v", r)
 	}
@@ -204,12 +202,12 @@ func TestMgetOfScannedKeys(t *testing.T) {
 	for b := range 256 {
 		all[string([]byte{byte(b)})] = true
 	}
-	var records []datafiletest.Record
+	var records []dataRecord
 	for key := range all {
-		records = append(records, datafiletest.Record{Key: key, Value: fmt.Sprintf("%.20x", key)})
+		records = append(records, dataRecord{Key: key, Value: fmt.Sprintf("%.20x", key)})
 	}
 	dir := t.TempDir()
-	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "odd", "1", "part-00000"), records...)
+	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "odd", "1", "part-00000"), records...)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n",
 		filepath.Join(dir, "source"), filepath.Join(dir, "store")))
 	s := startServer(t, dir)
@@ -238,7 +236,7 @@ func TestMgetOfLargeValues(t *testing.T) {
 	s := serveRecords(t, "[batch]\nmax_bytes = \"256KiB\"\n")
 	r := sequins(t, "mget", s.base, "awkward", "large", "large", "empty", "large")
 	r.wants(t, exitOK)
-	if n := strings.Count(r.stdout, "large\t"+datafiletest.Awkward[5].Value+"\n"); n != 3 || !strings.Contains(r.stdout, "\nempty\t\n") {
+	if n := strings.Count(r.stdout, "large\t"+awkward[5].Value+"\n"); n != 3 || !strings.Contains(r.stdout, "\nempty\t\n") {
 		t.Errorf("%d large values", n)
 	}
 }
@@ -248,7 +246,7 @@ func TestScan(t *testing.T) {
 	r := sequins(t, "scan", s.base, "awkward")
 	r.wants(t, exitOK)
 	var want strings.Builder
-	for _, record := range datafiletest.Awkward {
+	for _, record := range awkward {
 		fmt.Fprintf(&want, "%s\t%s\n", term.Escape([]byte(record.Key)), term.Escape([]byte(record.Value)))
 	}
 	if r.stdout != want.String() {
@@ -316,7 +314,7 @@ func TestReadsWithToken(t *testing.T) {
 	writeFile(t, tokens, "web the-token-of-the-web numbers\n")
 	writeFile(t, mine, "the-token-of-the-web\n")
 	source := filepath.Join(dir, "source")
-	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(source, "numbers", "1", "part-00000"), datafiletest.Record{Key: "k", Value: "v"})
+	writeData(t, kindSequenceFile, filepath.Join(source, "numbers", "1", "part-00000"), dataRecord{Key: "k", Value: "v"})
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\n[auth]\ntokens_file = %q\n", source, filepath.Join(dir, "store"), tokens))
 	s := startServer(t, dir)
 	s.waitFor(`msg="version active"`)

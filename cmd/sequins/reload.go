@@ -116,7 +116,6 @@ func (r *reloader) once() (restart []string, err error) {
 			return r.apply(&got)
 		case <-hangs.C:
 			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
-			r.serving.metrics.Process.Configured(false)
 			r.serving.node.Reloaded(errReloadHangs)
 		case <-r.stopping:
 			return nil, errReloadStopping
@@ -179,7 +178,6 @@ func (r *reloader) apply(got *rereading) (restart []string, err error) {
 		restart = r.applyConfig(got)
 	}
 	err = errors.Join(got.invalid, got.unopened)
-	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.unread) == nil)
 	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
 	return restart, errors.Join(err, got.unread)
@@ -201,7 +199,8 @@ func (r *reloader) applyConfig(got *rereading) []string {
 	}
 	r.running = config.Reloaded(r.running, got.fresh)
 	r.level.Set(logLevel(r.running.Log))
-	r.serving.alike.set(r.running)
+	running := r.running
+	r.serving.config.Store(&running)
 	r.serving.node.Apply(reloadable(r.running))
 	r.serving.node.NeedsRestart(left)
 	r.serving.events.SetTarget(target(&r.running.Events))

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 
@@ -65,7 +64,7 @@ func hanging(t *testing.T) (s *served, l *lease, conf, content string) {
 	writeFile(t, tokens, "ops "+opsToken+" * pages\n")
 	s = startServer(t, dir)
 	s.token = opsToken
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	l = takeLease(t, tokens)
 	s.signal(syscall.SIGHUP)
 	l.awaitOpen()

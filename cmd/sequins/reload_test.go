@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/input/sequencefile"
 	"sequins/test/expect"
 )
@@ -69,7 +68,7 @@ func TestReloadWithoutTheFile(t *testing.T) {
 	const content = "settle = \"0s\"\n[db.gated.gate]\nmin_records = 3\n"
 	writeFile(t, conf, "content_type = \"text/plain\"\n"+content)
 	s := startServer(t, dir, "--source", "source", "--local-store", "store", "--debug-bind", "127.0.0.1:0")
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	s.awaitContentType("text/plain")
 	s.awaitVersion("/gated/record0", "1")
 	writeRecords(t, source, "2", 1)
@@ -97,7 +96,7 @@ func TestReloadOfANodeWithoutAFile(t *testing.T) {
 	dir := t.TempDir()
 	demoSource(t, dir)
 	s := startServer(t, dir, "--source", "source", "--local-store", "store", "--debug-bind", "127.0.0.1:0")
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), `content_type = "text/plain"`)
 	if code, body := s.post("/-/reload"); code != 200 {
 		t.Errorf("%d %s", code, body)
@@ -118,7 +117,7 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	cmd.Stdin = io.LimitReader(strings.NewReader(`content_type = "text/plain"`), 1000) // no file: the process gets a pipe
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	s.refuses("/dev/stdin is not a regular file", "text/plain")
 	s.stop(syscall.SIGTERM)
 }
@@ -131,7 +130,7 @@ func TestReloadOfFilesThatBlock(t *testing.T) {
 	writeFile(t, conf, "content_type = \"text/plain\"\n[events]\nwebhook_file = \""+webhook+"\"\n[debug]\nrequest_log_enable = true\nrequest_log_file = \""+log+"\"\n")
 	writeFile(t, webhook, "http://127.0.0.1:1/")
 	s := startServer(t, dir, "--source", "source", "--local-store", "store", "--debug-bind", "127.0.0.1:0")
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	expect.NoError(t, os.Remove(webhook))
 	expect.NoError(t, syscall.Mkfifo(webhook, 0o600))

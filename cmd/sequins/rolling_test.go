@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"sequins/cmd/sequins/demo"
 )
 
 // pool is what a client knows of the nodes that it may ask: those whose /readyz is 200.
@@ -75,7 +73,7 @@ func TestRollingRestart(t *testing.T) {
 	var nodes []*served
 	for i := range p.ready {
 		n := start(i, "127.0.0.1:0")
-		n.awaitVersion(demoPath, demo.First)
+		n.awaitVersion(demoPath, demoFirst)
 		nodes, p.bases = append(nodes, n), append(p.bases, n.base)
 		p.ready[i].Store(true)
 	}
@@ -118,7 +116,8 @@ func TestSecondSignalDuringTheDelay(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nshutdown_delay = \"1h\"\n", demoSource(t, dir), filepath.Join(dir, "store")))
 	s := startServer(t, dir)
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
+	s.await("/readyz", "200", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusOK }) // or the next wait would be for nothing
 	s.signal(syscall.SIGTERM)
 	s.await("/readyz", "503", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusServiceUnavailable })
 	if resp, _ := s.get(demoPath); resp.StatusCode != http.StatusOK {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +31,7 @@ func scanCommand() *cobra.Command {
 their keys, all from one version, each on a line: key, tab, value, escaped as by
 cat. Records are printed as they arrive, however many there are.
 
-ADDR is host:port or the URL of any node of a cluster, also as --server or in the
-variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+` + nodeHelp + `
 
 With --limit, the place to go on from is printed on standard error, as a
 cursor for --after.
@@ -48,24 +46,18 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
   sequins scan node1:9599 words --count`,
 		Args:              f.node.args(1, 1),
-		ValidArgsFunction: f.node.completeAfterNode(f.node.completeDB),
+		ValidArgsFunction: f.node.completeAfterNode(f.node.completeVersions(0)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
 			if err != nil {
 				return err
 			}
-			args = f.node.take(args)
-			c, err := f.node.client()
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			if f.count {
-				err = f.printCount(cmd, c, args[0], g)
-			} else {
-				err = f.print(cmd, c, args[0], g)
-			}
-			return f.node.explain(args, ofNode(cmd.Context(), c, args[0], err))
+			return f.node.ask(cmd, args, func(c *client.Node, args []string) error {
+				if f.count {
+					return f.printCount(cmd, c, args[0], g)
+				}
+				return f.print(cmd, c, args[0], g)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -86,10 +78,10 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 // bounds returns the range of the flags.
 func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
-		return g, usageError{errors.New("--limit must be at least 1")}
+		return g, usageError(errors.New("--limit must be at least 1"))
 	}
 	if f.count && (f.limit > 0 || f.after != "" || f.keysOnly) {
-		return g, usageError{errors.New("--count cannot be combined with --limit, --after and --keys-only")}
+		return g, usageError(errors.New("--count cannot be combined with --limit, --after and --keys-only"))
 	}
 	g = client.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
 	for name, bound := range map[string]struct {
@@ -106,18 +98,19 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	return g, nil
 }
 
-func (f *scanFlags) want() client.Want { return client.Want{AtLeast: f.atLeast} }
-
 // printCount prints the number of records.
 func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
 	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record", 0)
-	n, version, err := c.Count(cmd.Context(), db, g, f.want())
+	n, version, err := c.Count(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	p.Stop()
 	switch {
 	case err != nil:
 		return err
 	case f.json:
-		return printRecord(cmd.OutOrStdout(), object{}.add("version", version).add("count", n))
+		return printJSON(cmd.OutOrStdout(), struct {
+			Version string `json:"version"`
+			Count   int64  `json:"count"`
+		}{version, n})
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), n)
 	return err
@@ -127,15 +120,19 @@ func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g 
 func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
 	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record", 0))
 	defer p.Stop()
-	s, err := c.Scan(cmd.Context(), db, g, f.want())
+	s, err := c.Scan(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	if err != nil {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // it is only read
 	out := newRecordPrinter(to, f.json)
-	n, err := f.records(cmd.Context(), s, out, p)
+	n, err := f.records(s, out, p)
 	if err == nil && f.json {
-		err = printRecord(out.out, object{}.add("version", s.Version).add("records", n).add("cursor", s.Cursor()))
+		err = printJSON(out.out, struct {
+			Version string `json:"version"`
+			Records int64  `json:"records"`
+			Cursor  string `json:"cursor"`
+		}{s.Version, n, s.Cursor()})
 	}
 	err = errors.Join(err, out.out.Flush())
 	if p.Stop(); err == nil && s.Cursor() != "" && !f.json {
@@ -145,20 +142,17 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 }
 
 // records prints the records and returns their number.
-func (f *scanFlags) records(ctx context.Context, s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
+func (f *scanFlags) records(s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
 	value := func(w io.Writer) error {
 		_, err := io.Copy(w, s.Value())
 		return err
 	}
-	for ; s.Next() && ctx.Err() == nil; n++ {
+	for ; s.Next(); n++ {
 		p.Add(1)
-		switch {
-		case !f.keysOnly:
+		if f.keysOnly {
+			err = out.key(s.Key(), record{})
+		} else {
 			err = out.record(s.Key(), value)
-		case f.json:
-			err = printRecord(out.out, object{}.bytes("key", s.Key()))
-		default:
-			err = out.text(s.Key(), func(io.Writer) error { return nil })
 		}
 		if err != nil {
 			return n, err
@@ -167,5 +161,5 @@ func (f *scanFlags) records(ctx context.Context, s *client.Scan, out *recordPrin
 	if err := s.Err(); err != nil {
 		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), err)
 	}
-	return n, ctx.Err()
+	return n, nil
 }

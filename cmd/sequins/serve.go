@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,9 +27,11 @@ import (
 	"sequins/load"
 	"sequins/node"
 	"sequins/node/events"
+	"sequins/node/turns"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/server"
+	"sequins/source"
 	"sequins/store"
 	"sequins/version/gate"
 )
@@ -100,13 +106,21 @@ func (f *serveFlags) given() (path string, overrides []config.Flag, err error) {
 	return path, overrides, err
 }
 
-// load reads the configuration.
-func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
+// withSource calls run with the configuration and its source.
+func (f *serveFlags) withSource(ctx context.Context, run func(c *config.Config, src source.Source) error) error {
 	path, overrides, err := f.given()
 	if err != nil {
-		return config.Config{}, nil, err
+		return err
 	}
-	return config.Load(path, overrides...)
+	c, _, err := config.Load(path, overrides...)
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, &c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(&c, src), closeSource(src))
 }
 
 // serve runs a node until a signal.
@@ -164,29 +178,29 @@ type serving struct {
 	tokens  *tokenFile // nil without tokens
 
 	reload func() (restart []string, err error) // set before run
-	alike  alike
+	config atomic.Pointer[config.Config]        // of which other nodes compare parts with theirs
 
 	requestLog *requestLog // nil if disabled
-	metrics    *metrics.Metrics
 	events     *events.Recorder
 }
 
-// run runs the node and reloads the tokens meanwhile.
+// run runs the node, and follows the files of the certificates and tokens meanwhile.
 func (s *serving) run(ctx context.Context) error {
-	if s.tokens == nil {
-		return s.node.Run(ctx)
+	following, end := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	if s.keys != nil {
+		all.Go(func() { s.keys.follow(following) })
 	}
-	running, end := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.tokens.follow(running)
-	}()
+	if s.tokens != nil {
+		all.Go(func() { s.tokens.follow(following) })
+	}
 	defer func() {
 		end()
+		ended := make(chan struct{})
+		go func() { all.Wait(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(time.Second): // the file system of the tokens does not answer; the process ends
+		case <-time.After(time.Second): // a file system does not answer; the process ends
 		}
 	}()
 	return s.node.Run(ctx)
@@ -194,19 +208,30 @@ func (s *serving) run(ctx context.Context) error {
 
 // open acquires the resources of a node. Checks that are likely to fail and cheap come first.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, err error) {
-	o := nodeOptions(&c, log)
-	s := &serving{metrics: o.Metrics}
-	o.Debug.Reload = func() ([]string, error) { return s.reload() }
-	s.alike.set(c)
-	o.Server.Settings = func() status.Settings { return s.alike.settings(s.tokens) }
-	var opened closers
+	s := new(serving)
+	s.config.Store(&c)
+	var opened closers // which the node closes
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, opened.Close(), s.given.Close())
 		}
 	}()
-	if err := s.sendMetrics(&c); err != nil {
-		return nil, err
+	o := node.Options{
+		SourceName: c.Source, Loads: loadLauncher(&c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
+		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(c), Keys: s.describeKeys,
+	}
+	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), s.settings
+	o.Reads.MaxBatchBytes, o.Reads.CacheBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), int64(c.Cache.Bytes), config.MaxScans()
+	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
+		o.Redis.Idle = -1 // no limit
+	}
+	o.Debug.Pprof, o.Debug.Reload = c.Debug.Pprof, func() ([]string, error) { return s.reload() }
+	if c.Datadog.URL != "" {
+		agent, err := o.Metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
+		if err != nil {
+			return nil, fmt.Errorf("datadog.url: %w", err)
+		}
+		s.given = append(s.given, agent)
 	}
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
@@ -214,21 +239,50 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if src, ok := o.Source.(io.Closer); ok {
 		s.given = append(s.given, src)
 	}
-	if err := s.listen(&c, &o, &opened); err != nil {
-		return nil, err
+	for _, l := range []struct {
+		key, address string
+		to           *net.Listener
+	}{{"bind", c.Bind, &o.Listener}, {"debug.bind", c.Debug.Bind, &o.DebugListener}, {"redis.bind", c.Redis.Bind, &o.RedisListener}} {
+		if l.address == "" {
+			continue
+		}
+		if *l.to, err = listen(l.key, l.address); err != nil {
+			return nil, err
+		}
+		opened = append(opened, *l.to)
+	}
+	s.address = o.Listener.Addr().String()
+	if c.Debug.RequestLogEnable {
+		if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
+			return nil, err
+		}
+		s.given = append(s.given, s.requestLog)
+		o.Server.RequestLog = s.requestLog
 	}
 	if o.Store, err = store.Open(c.LocalStore); err != nil {
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)
 	o.Metrics.Process.SetStore(c.LocalStore)
-	if err := s.guard(&c, &o); err != nil {
+	if s.keys, err = openKeyring(c.TLS, log); err != nil {
 		return nil, err
+	}
+	if s.keys != nil {
+		o.TLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.server })
+		o.RedisTLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.redis })
+	}
+	if s.tokens, err = openTokens(c.Auth, log); err != nil {
+		return nil, err
+	}
+	if s.tokens != nil {
+		o.Server.Tokens = s.tokens.tokens
 	}
 	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
 		return nil, err
 	}
-	s.openEvents(&c, &o)
+	s.events = events.New(events.Options{Node: cmp.Or(o.Name, "localhost"), Target: target(&c.Events), Build: o.Build, Metrics: o.Metrics.Events, Logger: log})
+	s.given = append(s.given, s.events)
+	o.Events = s.events
 	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
 		return nil, err
 	}
@@ -236,70 +290,31 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	return s, err
 }
 
-// nodeOptions returns the options that need no resources.
-func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
-	o := node.Options{
-		SourceName:       c.Source,
-		SourceID:         sourceID(c),
-		Loads:            loadLauncher(c),
-		MaxParallelLoads: c.MaxParallelLoads,
-		ShutdownDelay:    c.ShutdownDelay,
-		ScrubPeriod:      c.ScrubPeriod,
-		Build:            buildName(),
-		Metrics:          metrics.New(),
-		Logger:           log,
-		Reloadable:       reloadable(*c),
-	}
-	o.Metrics.Process.SetBuild(o.Build)
-	o.Server.MaxConns = maxConnections(c.MaxConnections)
-	o.Reads.MaxBatchBytes = int64(c.Batch.MaxBytes)
-	o.Reads.CacheBytes = int64(c.Cache.Bytes)
-	o.Reads.MaxScans = config.MaxScans()
-	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
-		o.Redis.Idle = -1 // no limit
-	}
-	o.Debug.Pprof = c.Debug.Pprof
-	return o
-}
-
-// sendMetrics sends the metrics to Datadog's agent, if configured.
-func (s *serving) sendMetrics(c *config.Config) error {
-	if c.Datadog.URL == "" {
+// target returns where events are sent, nil for nowhere.
+func target(e *config.Events) *events.Target {
+	if e.Webhook == "" {
 		return nil
 	}
-	agent, err := s.metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
-	if err != nil {
-		return fmt.Errorf("datadog.url: %w", err)
-	}
-	s.given = append(s.given, agent)
-	return nil
+	return &events.Target{URL: e.Webhook, Secret: e.Secret}
 }
 
-// listen binds the addresses and opens the request log, if configured.
-func (s *serving) listen(c *config.Config, o *node.Options, opened *closers) (err error) {
-	if o.Listener, err = listen("bind", c.Bind, opened); err != nil {
-		return err
+// settings returns the settings of this node that others compare with theirs. Tokens are compared by a part of the hash of their file.
+func (s *serving) settings() status.Settings {
+	all := status.Settings(s.config.Load().Alike())
+	if s.tokens != nil {
+		all["auth.tokens_file"] = s.tokens.tokens.Fingerprint()
 	}
-	s.address = o.Listener.Addr().String()
-	if c.Debug.Bind != "" {
-		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, opened); err != nil {
-			return err
-		}
+	return all
+}
+
+// describeKeys adds the certificate and the tokens to a status.
+func (s *serving) describeKeys(st *status.Status) {
+	if s.keys != nil {
+		st.Certificate = status.Certificate{Expires: s.keys.now().own.Leaf.NotAfter.UTC(), Error: s.keys.problem()}
 	}
-	if c.Redis.Bind != "" {
-		if o.RedisListener, err = listen("redis.bind", c.Redis.Bind, opened); err != nil {
-			return err
-		}
+	if s.tokens != nil {
+		st.TokensError = s.tokens.problem()
 	}
-	if !c.Debug.RequestLogEnable {
-		return nil
-	}
-	if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
-		return err
-	}
-	s.given = append(s.given, s.requestLog)
-	o.Server.RequestLog = s.requestLog
-	return nil
 }
 
 // maxConnections returns the limit of open connections: the configured one, or half of the file
@@ -317,35 +332,6 @@ func maxConnections(configured int) int {
 	return int(min(max(limit.Cur/2-min(limit.Cur/2, probes), limit.Cur/4), most))
 }
 
-// guard sets up TLS and tokens, if configured.
-func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
-	if s.keys, err = openKeyring(c.TLS, o.Logger); err != nil {
-		return err
-	}
-	if s.keys != nil {
-		o.TLS, o.RedisTLS = s.keys.server(), s.keys.redisServer()
-		o.Metrics.Process.SetCertificate(s.keys.expiry)
-	}
-	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {
-		return err
-	}
-	if s.tokens != nil {
-		o.Server.Tokens = s.tokens.tokens
-	}
-	o.Keys = s.describeKeys
-	return nil
-}
-
-// describeKeys adds the certificate and the tokens to a status.
-func (s *serving) describeKeys(st *status.Status) {
-	if s.keys != nil {
-		s.keys.describe(st)
-	}
-	if s.tokens != nil {
-		s.tokens.describe(st)
-	}
-}
-
 // closers are resources to close if opening a later one fails.
 type closers []io.Closer
 
@@ -358,59 +344,51 @@ func (cs closers) Close() error {
 }
 
 // listen binds an address. The error names the key and the reason.
-func listen(key, address string, opened *closers) (net.Listener, error) {
+func listen(key, address string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
+	var reason syscall.Errno
+	if errors.As(err, &reason) {
+		err = reason
+	}
 	if err != nil {
-		var op *net.OpError
-		var call *os.SyscallError
-		if errors.As(err, &op) {
-			err = op.Err
-		}
-		if errors.As(err, &call) {
-			err = call.Err
-		}
 		return nil, fmt.Errorf("%s: cannot listen on %s: %w", key, address, err)
 	}
-	*opened = append(*opened, ln)
 	return ln, nil
-}
-
-// reloadable returns the part of the configuration that a running node can apply.
-func reloadable(c config.Config) node.Reloadable {
-	turn := terms(&c)
-	return node.Reloadable{
-		DB: func(name string) node.DB {
-			db := c.ForDB(name)
-			return node.DB{Load: loadOptions(&c, name), AutoSuccess: db.RequireSuccessFile == config.RequireAuto, KeepVersions: db.KeepVersions,
-				Gate: rules(db.Gate), Turn: turn(name), ContentType: db.ContentType}
-		},
-		RefreshPeriod:        c.RefreshPeriod,
-		Settle:               c.Settle,
-		VersionRemoveTimeout: c.VersionRemoveTimeout,
-		MinFreeDisk:          minFreeDisk(&c),
-		FromPeers:            c.Load.FromPeers,
-		PeerBandwidth:        float64(c.Load.PeerBandwidth),
-		DBRemoveTimeout:      c.DBRemoveTimeout,
-		Bandwidth:            float64(c.MaxDownloadBandwidth),
-		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
-		Delivery:             delivery(&c),
-		RequestLogSample:     c.Debug.RequestLogSample,
-		ShowKeys:             c.Debug.ShowKeys,
-		TraceSample:          c.Tracing.Sample,
-	}
 }
 
 // leastEncoded is the least number of bytes of an answer that is compressed: below it, compression takes more time than it saves.
 const leastEncoded = 1 << 10
 
-// delivery returns how answers are delivered.
-func delivery(c *config.Config) server.Delivery {
-	d := server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: leastEncoded,
-		Caching: c.HTTP.CacheControl, CachingOf: make(map[string]string, len(c.DB))}
-	for name, db := range c.DB {
-		d.CachingOf[name] = db.CacheControl
+// reloadable returns the part of the configuration that a running node can apply.
+func reloadable(c config.Config) node.Reloadable {
+	r := node.Reloadable{
+		DB: func(name string) node.DB {
+			db := c.ForDB(name)
+			windows, _ := turns.ParseWindows(db.LoadWindow) // it is valid
+			return node.DB{Load: loadOptions(&c, name), AutoSuccess: db.RequireSuccessFile == config.RequireAuto, KeepVersions: db.KeepVersions,
+				Gate: rules(db.Gate), Turn: turns.Terms{Priority: db.LoadPriority, Windows: windows}, ContentType: db.ContentType}
+		},
+		RefreshPeriod:        c.RefreshPeriod,
+		Settle:               c.Settle,
+		VersionRemoveTimeout: c.VersionRemoveTimeout,
+		MinFreeDisk:          int64(c.Load.MinFreeDisk),
+		FromPeers:            c.Load.FromPeers,
+		PeerBandwidth:        float64(c.Load.PeerBandwidth),
+		DBRemoveTimeout:      c.DBRemoveTimeout,
+		Bandwidth:            float64(c.MaxDownloadBandwidth),
+		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
+		Delivery:             server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: leastEncoded, Caching: c.HTTP.CacheControl, CachingOf: make(map[string]string)},
+		RequestLogSample:     c.Debug.RequestLogSample,
+		ShowKeys:             c.Debug.ShowKeys,
+		TraceSample:          c.Tracing.Sample,
 	}
-	return d
+	for name, db := range c.DB {
+		r.Delivery.CachingOf[name] = db.CacheControl
+	}
+	if !c.Load.CheckDisk {
+		r.MinFreeDisk = -1 // the disk is not looked at
+	}
+	return r
 }
 
 // rules returns the rules of a gate. The patterns of the configuration are valid.
@@ -429,11 +407,7 @@ func rules(g config.Gate) gate.Rules {
 // loadOptions returns the load options of a database.
 func loadOptions(c *config.Config, db string) load.Options {
 	d := c.ForDB(db)
-	compression, err := blocks.ParseCompression(c.Storage.Compression)
-	if err != nil {
-		// The configuration was checked against the same names, which a test holds together.
-		compression = blocks.Snappy
-	}
+	compression, _ := blocks.ParseCompression(c.Storage.Compression) // it is valid: a test holds the names together
 	return load.Options{
 		Memory:          int64(c.Load.Memory),
 		Compression:     compression,

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/cmd/sequins/demo"
 	"sequins/config"
 	"sequins/input/sequencefile"
 	"sequins/server"
@@ -23,7 +22,7 @@ import (
 
 const patience = time.Minute
 
-const demoPath = "/" + demo.DB + "/red-wool-scarf"
+const demoPath = "/" + demoDB + "/red-wool-scarf"
 
 // A node starts with relative paths on the command line only and ends in order; then it starts again from its store.
 func TestServe(t *testing.T) {
@@ -37,7 +36,7 @@ func TestServe(t *testing.T) {
 				t.Errorf("the first line has no %q: %s", want, line)
 			}
 		}
-		s.awaitVersion(demoPath, demo.First)
+		s.awaitVersion(demoPath, demoFirst)
 		if resp, body := s.get(demoPath); resp.Header.Get("Content-Type") != "application/octet-stream" || !strings.Contains(body, `"red wool scarf"`) {
 			t.Errorf("answered %v %s", resp.Header, body)
 		}
@@ -64,7 +63,7 @@ content_type = "application/json"
 `, filepath.Join(dir, "store"), log))
 	s := startServer(t, dir, "--source", "source")
 	s.waitFor(`level=WARN msg="configuration: sequins.conf:5: write_buffer_size: is not used`)
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("content type %q", resp.Header.Get("Content-Type"))
 	}
@@ -88,10 +87,10 @@ func TestReload(t *testing.T) {
 	content := "local_store = \"" + filepath.Join(dir, "store") + "\"\nsource = \"" + source + "\"\n"
 	writeFile(t, conf, content)
 	s := startServer(t, dir)
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	// A reloadable key, and one that is not.
-	writeFile(t, conf, content+"content_type = \"application/json\"\nmax_parallel_loads = 3\n[http]\nallowed_origins = [\"*\"]\n[db."+demo.DB+"]\ncache_control = \"max-age=7\"\n")
+	writeFile(t, conf, content+"content_type = \"application/json\"\nmax_parallel_loads = 3\n[http]\nallowed_origins = [\"*\"]\n[db."+demoDB+"]\ncache_control = \"max-age=7\"\n")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`looking for new versions" changed="\[content_type http.allowed_origins db\]"`)
 	s.waitFor(`need a restart" keys=\[max_parallel_loads\]`)
@@ -100,12 +99,12 @@ func TestReload(t *testing.T) {
 	})
 
 	// A file that is not good changes nothing, and new versions are found all the same.
-	_, err := demo.Write(source, demo.Second)
+	_, err := writeDemo(source, demoSecond)
 	expect.NoError(t, err)
 	writeFile(t, conf, content+"content_type = 1\n")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`level=ERROR msg="reload: the configuration is not good; the old one stays" error="sequins.conf:3: content_type`)
-	s.awaitVersion(demoPath, demo.Second)
+	s.awaitVersion(demoPath, demoSecond)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Error("a bad file changed the content type")
 	}
@@ -210,7 +209,7 @@ func TestOneLineErrors(t *testing.T) {
 			r.wants(t, exitFailure, test.want)
 		})
 	}
-	s.awaitVersion(demoPath, demo.First) // the first one did not notice
+	s.awaitVersion(demoPath, demoFirst) // the first one did not notice
 }
 
 // The words and limits that the configuration accepts are those of the packages that they go to.

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"sequins/config"
+	"sequins/load/loadproc"
 	"sequins/source"
 	"sequins/source/azure"
 	"sequins/source/gcs"
@@ -22,13 +28,19 @@ const retries = 3
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
-		src, err = openS3(ctx, c)
-	case scheme == "gs":
-		src, err = gcs.New(gcsOptions(c.Source))
+		if err = c.ReadSecrets("s3"); err == nil {
+			src, err = s3.New(ctx, s3.Options{URL: c.Source, Region: c.S3.Region, AccessKeyID: c.S3.AccessKeyID, SecretAccessKey: c.S3.SecretAccessKey,
+				Endpoint: c.S3.Endpoint, PathStyle: c.S3.PathStyle, MaxRetries: retries})
+		}
+	case scheme == "gs": // its credentials are those of the environment
+		src, err = gcs.New(gcs.Options{URL: c.Source, MaxRetries: retries})
 	case slices.Contains(azure.Schemes, scheme):
-		src, err = openAzure(c)
+		if err = c.ReadSecrets("azure"); err == nil {
+			src, err = azure.New(azure.Options{URL: c.Source, AccountKey: c.Azure.AccountKey, SASToken: c.Azure.SASToken, Endpoint: c.Azure.Endpoint,
+				MaxRetries: retries})
+		}
 	case scheme == "hdfs":
-		src, err = hdfs.New(hdfsOptions(c.Source, &c.HDFS))
+		src, err = hdfs.New(hdfs.Options{URL: c.Source, ConfigDir: c.HDFS.ConfigDir, Principal: c.HDFS.Principal, Keytab: c.HDFS.Keytab})
 	default:
 		src, err = local.New(c.Source)
 	}
@@ -38,46 +50,40 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 	return src, nil
 }
 
-func openS3(ctx context.Context, c *config.Config) (*s3.Source, error) {
-	if err := c.ReadSecrets("s3"); err != nil {
+// closeSource closes a source, if that is needed.
+func closeSource(src source.Source) error {
+	if c, ok := src.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// loadLauncher returns a launcher of load processes that read from the configured source. They get the part of the configuration that
+// openSource needs.
+func loadLauncher(c *config.Config) *loadproc.Launcher {
+	return &loadproc.Launcher{Source: config.Config{Source: c.Source, S3: c.S3, Azure: c.Azure, HDFS: c.HDFS}}
+}
+
+// loadWorkerCommand is the command of a load process, which only a node starts.
+func loadWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    loadproc.Command,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if code := loadproc.Main(openLoadSource); code != exitOK {
+				return errors.New("the load process has failed")
+			}
+			return nil
+		},
+	}
+}
+
+// openLoadSource opens the source of a load process.
+func openLoadSource(ctx context.Context, spec json.RawMessage) (source.Source, error) {
+	var c config.Config
+	if err := json.Unmarshal(spec, &c); err != nil {
 		return nil, err
 	}
-	o := s3Options(c.Source, &c.S3)
-	o.SecretAccessKey = c.S3.SecretAccessKey
-	return s3.New(ctx, o)
-}
-
-// s3Options returns the options of a source in S3 without the secret of the access key.
-func s3Options(source string, s *config.S3) s3.Options {
-	return s3.Options{
-		URL:         source,
-		Region:      s.Region,
-		AccessKeyID: s.AccessKeyID,
-		Endpoint:    s.Endpoint,
-		PathStyle:   s.PathStyle,
-		MaxRetries:  retries,
-	}
-}
-
-// gcsOptions returns the options of a source in Google Cloud Storage, whose credentials are those of the environment.
-func gcsOptions(source string) gcs.Options { return gcs.Options{URL: source, MaxRetries: retries} }
-
-func hdfsOptions(source string, h *config.HDFS) hdfs.Options {
-	return hdfs.Options{
-		URL:       source,
-		ConfigDir: h.ConfigDir,
-		Principal: h.Principal,
-		Keytab:    h.Keytab,
-	}
-}
-
-func openAzure(c *config.Config) (*azure.Source, error) {
-	if err := c.ReadSecrets("azure"); err != nil {
-		return nil, err
-	}
-	return azure.New(azureOptions(c.Source, &c.Azure))
-}
-
-func azureOptions(source string, a *config.Azure) azure.Options {
-	return azure.Options{URL: source, AccountKey: a.AccountKey, SASToken: a.SASToken, Endpoint: a.Endpoint, MaxRetries: retries}
+	return openSource(ctx, &c)
 }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sequins/client"
+	"sequins/cmd/sequins/top"
+	"sequins/internal/human"
 	"sequins/internal/term"
 	"sequins/observe/status"
 )
@@ -26,9 +31,7 @@ func statusCommand() *cobra.Command {
 each version of each database, and a table of the nodes and their disks. A star
 marks the versions that are served. With DB, only these databases are shown.
 
-ADDR is host:port or a URL, also as --server or in the variable SEQUINS_SERVER. The
-default is the node of this machine: bind of sequins.conf or /etc/sequins.conf, and
-127.0.0.1:9599 without such a file.
+` + nodeHelp + `
 
 Exits with 0 if the node is healthy: every database is served, from a version
 whose partitions are held by enough nodes, no version failed to load or is held
@@ -44,14 +47,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 		Args:              node.args(0, -1),
 		ValidArgsFunction: node.completeAfterNode(node.completeDBs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dbs := node.take(args)
-			c, err := node.client()
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			v := statusView{client: c, dbs: dbs, json: asJSON, console: term.NewConsole(cmd.OutOrStdout()), report: cmd.ErrOrStderr()}
-			return node.explain(dbs, v.show(cmd.Context()))
+			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return showStatus(cmd, c, dbs, asJSON) })
 		},
 	}
 	node.register(cmd)
@@ -62,30 +58,26 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 // errUnhealthy has no text, because the reason was printed.
 var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 
-// statusView shows the status of a node.
-type statusView struct {
-	client  *client.Node
-	dbs     []string // to show; all if empty
-	json    bool
-	console term.Console
-	report  io.Writer
-}
-
-// show prints the status.
-func (v *statusView) show(ctx context.Context) error {
-	p := term.NewCount(v.report, "asking "+v.client.URL(), "answer", 0)
-	st, raw, err := v.client.Status(ctx)
+// showStatus prints the status of a node, of all dbs or of some.
+func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
+	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer", 0)
+	st, raw, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
-		return ofNode(ctx, v.client, "", err)
-	}
-	if err := v.choose(&st); err != nil {
 		return err
 	}
-	if v.json {
-		err = v.printJSON(raw, &st)
+	for _, db := range dbs {
+		if _, found := st.DBs[db]; !found {
+			return noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
+		}
+	}
+	if len(dbs) > 0 {
+		maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(dbs, name) })
+	}
+	if asJSON {
+		err = printStatusJSON(cmd.OutOrStdout(), raw, dbs)
 	} else {
-		err = printStatus(v.console, &st, v.client.URL(), time.Now())
+		err = printStatus(term.NewConsole(cmd.OutOrStdout()), &st, c.URL(), time.Now())
 	}
 	if err == nil && !st.Healthy {
 		err = errUnhealthy
@@ -93,37 +85,216 @@ func (v *statusView) show(ctx context.Context) error {
 	return err
 }
 
-// choose removes the databases that were not asked for. It is an error if one of those that were does not exist.
-func (v *statusView) choose(st *status.Status) error {
-	if len(v.dbs) == 0 {
-		return nil
-	}
-	for _, db := range v.dbs {
-		if _, found := st.DBs[db]; !found {
-			return noDB(v.client.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
+// printStatusJSON prints the JSON of the node on a line, also the fields that this release does not know, of all dbs or of some.
+func printStatusJSON(out io.Writer, raw []byte, chosen []string) error {
+	var all, dbs map[string]json.RawMessage
+	err := json.Unmarshal(raw, &all)
+	if err == nil && len(chosen) > 0 {
+		err = json.Unmarshal(all["dbs"], &dbs)
+		maps.DeleteFunc(dbs, func(name string, _ json.RawMessage) bool { return !slices.Contains(chosen, name) })
+		if err == nil {
+			all["dbs"], err = json.Marshal(dbs)
 		}
 	}
-	maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(v.dbs, name) })
-	return nil
-}
-
-// printJSON prints the JSON of the node on a line, with the chosen databases.
-func (v *statusView) printJSON(raw []byte, st *status.Status) error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err != nil {
 		return err
 	}
-	if len(v.dbs) > 0 {
-		var dbs map[string]json.RawMessage // with fields that this release does not know
-		if err := json.Unmarshal(all["dbs"], &dbs); err != nil {
-			return err
-		}
-		maps.DeleteFunc(dbs, func(name string, _ json.RawMessage) bool { _, shown := st.DBs[name]; return !shown })
-		text, err := json.Marshal(dbs)
-		if err != nil {
-			return err
-		}
-		all["dbs"] = text
+	return printJSON(out, all)
+}
+
+// printStatus writes the status for people. Data from the network is escaped.
+func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
+	health, _, findings := st.Overview()
+	head := term.Clean(base)
+	if st.Build != "" {
+		head += ", sequins " + term.Clean(st.Build)
 	}
-	return printJSON(v.console.Out, all)
+	if !st.StartedAt.IsZero() {
+		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
+	}
+	lines := []string{head, c.Paint(top.LevelColors[st.Level], term.Clean(health))}
+	for _, f := range findings {
+		lines = append(lines, term.Clean(f.Line(now)))
+	}
+	for _, w := range st.Waiting {
+		if w.DB == "" { // what it waits for of a database is in the row of that
+			lines = append(lines, term.Clean("Waiting for "+w.Line(now)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		if p := st.DBs[name].Pin; p != nil {
+			lines = append(lines, term.Clean("The pin of "+name+": "+p.String()))
+		}
+	}
+	if _, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n")); err != nil {
+		return err
+	}
+	if err := printDBs(c, st, now); err != nil {
+		return err
+	}
+	return printNodes(c, st)
+}
+
+func printDBs(c term.Console, st *status.Status, now time.Time) error {
+	if len(st.DBs) == 0 {
+		return nil
+	}
+	t := term.NewTable(c, "DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		addRows(t, st.DBs[name], name, st.Node, now)
+	}
+	return t.Flush()
+}
+
+// addRows adds a row for each version of a db, the newest first.
+func addRows(t *term.Table, d status.DB, name, node string, now time.Time) {
+	if len(d.Versions) == 0 {
+		t.Row(term.Clean(name), "-", "-", "-", "-", "-", "-", term.Clean(d.Error))
+		return
+	}
+	label := term.Clean(name)
+	for _, version := range slices.Backward(slices.Sorted(maps.Keys(d.Versions))) {
+		v := d.Versions[version]
+		n := v.Nodes[node]
+		star := ""
+		if n.Current {
+			star = " *"
+		}
+		t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
+			number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, top.StateColors[n.State])
+		label = ""
+	}
+}
+
+// note returns remarks about a version on a node.
+func note(v status.Version, name string, n status.OnNode, now time.Time) string {
+	var notes []string
+	if p := n.Progress; p != nil && p.Bytes > 0 {
+		notes = append(notes, fmt.Sprintf("%d%%", 100*p.BytesDone/p.Bytes))
+		if left := p.ETA.Sub(now); left > 0 {
+			notes = append(notes, "about "+human.Duration(left)+" left")
+		}
+	}
+	if n.Current && !n.ActiveAt.IsZero() {
+		notes = append(notes, "active for "+human.Duration(now.Sub(n.ActiveAt)))
+	}
+	if n.Unchanged > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d partitions unchanged", n.Unchanged, v.NumPartitions))
+	}
+	if n.Current && v.MissingPartitions > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.MissingPartitions))
+	}
+	if n.Current && v.UnderreplicatedPartitions > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.UnderreplicatedPartitions))
+	}
+	for _, text := range []string{n.Detail, v.Brief(n.Error, name)} {
+		if text != "" {
+			notes = append(notes, text)
+		}
+	}
+	return strings.Join(notes, ", ")
+}
+
+// printNodes prints a table of the nodes and their disks, below that of the databases. Without other
+// nodes and disk data it prints nothing.
+func printNodes(c term.Console, st *status.Status) error {
+	if len(st.Peers) == 0 && st.Disk.Bytes == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(c.Out); err != nil {
+		return err
+	}
+	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
+	addNode(t, status.Peer{ShardID: st.ShardID, Zone: st.Zone, Disk: st.Disk}, st.Node)
+	for _, name := range slices.Sorted(maps.Keys(st.Peers)) {
+		addNode(t, st.Peers[name], name)
+	}
+	return t.Flush()
+}
+
+func addNode(t *term.Table, p status.Peer, name string) {
+	note, color := p.Error, term.Plain
+	switch {
+	case note != "":
+		note, color = "did not answer: "+note, term.Red
+	case p.Disk.Low:
+		note, color = "the disk is nearly full", term.Yellow
+	}
+	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
+	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), term.Clean(note)).Color(6, color)
+}
+
+// free returns the free space, or a dash if nothing is known about the disk.
+func free(d status.Disk) string {
+	if d.Bytes <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%d%%)", human.Size(d.Free), int(100*float64(d.Free)/float64(d.Bytes)))
+}
+
+// number formats 1234567 as 1,234,567, and 0 as a dash.
+func number(n int64) string { return dashIf(n == 0, human.Count(n)) }
+
+// size formats bytes in powers of 1024, and 0 as a dash.
+func size(n int64) string { return dashIf(n == 0, human.Size(n)) }
+
+// day formats a time to the minute, and a zero time as a dash.
+func day(t time.Time) string { return dashIf(t.IsZero(), t.UTC().Format("2006-01-02 15:04")) }
+
+func dashIf(empty bool, text string) string {
+	if empty {
+		return "-"
+	}
+	return text
+}
+
+func topCommand() *cobra.Command {
+	var node nodeFlags
+	cmd := &cobra.Command{
+		Use:   "top [ADDR]",
+		Short: "Watch the traffic, the loads, the nodes and the events of a running sequins",
+		Long: `Show the status of a running sequins on the whole terminal, and keep it up to date:
+for each database the requests per second, the part of them that found no key, the
+times within which a half and 99 % were answered, and what is special; loads with
+their progress and what they wait for; the nodes; and the last events. Of a cluster,
+traffic is that of all nodes, and the times are those of the slowest.
+
+ADDR is host:port or a URL, as in status. While the node does not answer, the last
+status stays, with its age.
+
+Keys: j, k and the arrows select a database, s sorts by the next column, r reverses,
+/ shows only databases whose names contain a text, q quits. For a pipe or a log, use
+sequins status.`,
+		Example: `  sequins top
+  sequins top node1.example.com:9599`,
+		Args: node.args(0, 0),
+		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, noCompletion
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return node.ask(cmd, args, func(c *client.Node, _ []string) (err error) {
+				tty, err := terminal(cmd)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, tty.Close()) }()
+				return top.Run(cmd.Context(), top.Options{Terminal: tty, Console: term.NewConsole(cmd.OutOrStdout()), Name: c.URL(), Ask: func(ctx context.Context) (status.Status, error) {
+					st, _, err := c.Status(ctx)
+					return st, err
+				}})
+			})
+		},
+	}
+	node.register(cmd)
+	return cmd
+}
+
+// terminal opens the terminal of the process, which must be its output.
+func terminal(cmd *cobra.Command) (*os.File, error) {
+	if term.Is(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb" {
+		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+			return tty, nil
+		}
+	}
+	return nil, errors.New("top needs a terminal: use sequins status")
 }

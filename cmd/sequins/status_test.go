@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/internal/term"
 	"sequins/observe/status"
 	"sequins/test/expect"
@@ -25,20 +24,20 @@ func TestStatusOfANode(t *testing.T) {
 	source := demoSource(t, dir)
 	s := startServer(t, dir, "-r", "source", "-l", "store")
 	address := strings.TrimPrefix(s.base, "http://")
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	for _, addr := range []string{address, s.base, s.base + "/"} {
 		r := sequins(t, "status", addr)
 		r.wants(t, exitOK)
-		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demo.DB, demo.First + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
+		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
 			if !strings.Contains(r.stdout, want) {
 				t.Errorf("sequins status %s does not say %q:\n%s", addr, want, r.stdout)
 			}
 		}
 	}
 
-	writeFile(t, filepath.Join(source, demo.DB, "9999", "part-00000"), "no data file")
-	writeFile(t, filepath.Join(source, demo.DB, "9999", "_SUCCESS"), "")
+	writeFile(t, filepath.Join(source, demoDB, "9999", "part-00000"), "no data file")
+	writeFile(t, filepath.Join(source, demoDB, "9999", "_SUCCESS"), "")
 	s.signal(syscall.SIGHUP)
 	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
 	r := sequins(t, "status", address)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -8,24 +9,20 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/config"
-	"sequins/observe/status"
 )
 
-// A keyring holds the certificates of [tls], reloaded when their files change.
+// A keyring holds the certificates of [tls], which follow their files.
 type keyring struct {
+	followed
 	files config.TLS
-	log   *slog.Logger
 
-	mu      sync.Mutex
-	host    string // by which other nodes reach this one; "" without other nodes
-	looked  time.Time
-	changed time.Time // modification time of the newest file
-	fault   string    // why the files as they are now are not in use, or ""
-	loaded  loadedKeys
+	host   string    // by which other nodes reach this one; "" without other nodes. It is set before the files are followed.
+	newest time.Time // modification time of the newest file in use
+	keys   atomic.Pointer[loadedKeys]
 }
 
 type loadedKeys struct {
@@ -35,9 +32,6 @@ type loadedKeys struct {
 	redis  *tls.Config    // the same without protocols
 }
 
-// lookPeriod is the minimum interval between checks of the files, which handshakes trigger.
-const lookPeriod = time.Second
-
 // openKeyring reads the files for a node, and returns an error if its certificate is not for servers. It logs one that has expired: if it
 // refused it, a restart would be an outage. It returns nil if none are configured.
 func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
@@ -45,10 +39,10 @@ func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
 	if k == nil || err != nil {
 		return nil, err
 	}
-	if err := k.loaded.checkUsage(); err != nil {
+	if err := k.now().checkUsage(); err != nil {
 		return nil, err
 	}
-	if err := k.loaded.checkTime(time.Now()); err != nil {
+	if err := k.now().checkTime(time.Now()); err != nil {
 		log.Warn("the certificate of this node is not valid now: clients refuse it", "error", err)
 	}
 	return k, nil
@@ -59,14 +53,16 @@ func readKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
 	if files.Certificate == "" {
 		return nil, nil
 	}
-	k := &keyring{files: files, log: log}
-	var err error
-	if k.loaded, err = k.load(); err != nil {
-		return nil, err
-	}
-	k.looked, k.changed = time.Now(), k.modified()
-	return k, nil
+	k := &keyring{files: files}
+	k.followed = followed{what: "the certificates", log: log, changed: func() bool { return !k.modified().Equal(k.newest) }, read: k.readAgain}
+	k.newest = k.modified()
+	loaded, err := k.load()
+	k.keys.Store(&loaded)
+	return k, err
 }
+
+// now returns the keys in use.
+func (k *keyring) now() *loadedKeys { return k.keys.Load() }
 
 func (k *keyring) load() (loaded loadedKeys, err error) {
 	pair, err := tls.LoadX509KeyPair(k.files.Certificate, k.files.Key)
@@ -99,10 +95,8 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 // checkAs makes the keyring check its certificate, now and after each change, against the requirements
 // of other nodes that reach this one by a host name.
 func (k *keyring) checkAs(host string) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.host = host
-	return k.loaded.check(host)
+	return k.now().check(host)
 }
 
 // check returns an error if other nodes with the same [tls] would refuse this node's certificate: as
@@ -205,69 +199,28 @@ func (k *keyring) modified() (newest time.Time) {
 	return newest
 }
 
-// now returns the keys, reloaded if a file has changed. Invalid files, maybe because only one of a pair
-// has been replaced so far, or because a certificate is not valid yet, are ignored and read again later.
-func (k *keyring) now() loadedKeys {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.looked) < lookPeriod {
-		return k.loaded
+// readAgain reads the files, and uses them unless clients would refuse a new certificate. The one in use is not checked again: if it has
+// expired meanwhile, a new client_ca must be taken all the same.
+func (k *keyring) readAgain() error {
+	newest := k.modified()
+	loaded, err := k.load()
+	if err == nil && !loaded.own.Leaf.Equal(k.now().own.Leaf) {
+		err = cmp.Or(loaded.checkUsage(), loaded.checkTime(time.Now()))
 	}
-	k.looked = time.Now()
-	changed := k.modified()
-	if changed.Equal(k.changed) {
-		k.fault = "" // the former files may have been put back
-		return k.loaded
-	}
-	loaded, err := k.reload()
 	if err != nil {
-		if err.Error() != k.fault {
-			k.log.Error("the certificates have changed and are not good; the old ones stay", "error", err)
-		}
-		k.fault = err.Error()
-		return k.loaded
+		return err
 	}
 	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.files.Certificate)
-	k.loaded, k.changed, k.fault = loaded, changed, ""
-	return k.loaded
+	k.newest = newest
+	k.keys.Store(&loaded)
+	return nil
 }
 
-// reload reads the files again, and returns an error if clients would refuse a new certificate. The one in use is not checked again: if it
-// has expired meanwhile, a new client_ca must be taken all the same.
-func (k *keyring) reload() (loaded loadedKeys, err error) {
-	if loaded, err = k.load(); err != nil || loaded.own.Leaf.Equal(k.loaded.own.Leaf) {
-		return loaded, err
-	}
-	if err := loaded.checkUsage(); err != nil {
-		return loaded, err
-	}
-	return loaded, loaded.checkTime(time.Now())
-}
-
-// expiry returns the expiry of this node's certificate.
-func (k *keyring) expiry() time.Time { return k.now().own.Leaf.NotAfter }
-
-// describe adds the certificate to a status.
-func (k *keyring) describe(st *status.Status) {
-	st.Certificate.Expires = k.expiry().UTC()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	st.Certificate.Error = k.fault
-}
-
-// server returns the TLS settings for clients.
-func (k *keyring) server() *tls.Config {
+// server returns the TLS settings for clients, of which pick chooses the ones in use.
+func (k *keyring) server(pick func(*loadedKeys) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
-	}
-}
-
-// redisServer returns the TLS settings for clients of Redis, which do not negotiate a protocol.
-func (k *keyring) redisServer() *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().redis, nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return pick(k.now()), nil },
 	}
 }
 

@@ -118,7 +118,9 @@ func TestHTTP2IsOffered(t *testing.T) {
 		for client, want := range map[*tls.Config]bool{withName(k.self(), "localhost"): false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
 			near, far := net.Pipe()
 			done := make(chan error, 1)
-			go func() { done <- tls.Server(far, k.server()).Handshake() }()
+			go func() {
+				done <- tls.Server(far, k.server(func(l *loadedKeys) *tls.Config { return l.server })).Handshake()
+			}()
 			c := tls.Client(near, client)
 			expect.NoError(t, c.Handshake())
 			go io.Copy(io.Discard, c) //nolint:errcheck // the server's session tickets, until the end
@@ -175,7 +177,7 @@ func TestTLS(t *testing.T) {
 	}
 	writeFile(t, a.file("node.pem"), "nonsense")
 	s.t.Log("a certificate that is not good")
-	for end := time.Now().Add(2 * lookPeriod); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * followPeriod); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 		eventuallyOK(t, c, base)
 	}
 	s.waitFor("the certificates have changed and are not good")
@@ -254,7 +256,7 @@ func TestTLSBetweenNodes(t *testing.T) {
 			ours, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), CA: a.file("ca.pem")},
 				slog.New(slog.DiscardHandler))
 			expect.NoError(t, err)
-			ln, err := tls.Listen("tcp", "127.0.0.1:0", theirs.server())
+			ln, err := tls.Listen("tcp", "127.0.0.1:0", theirs.server(func(l *loadedKeys) *tls.Config { return l.server }))
 			expect.NoError(t, err)
 			defer ln.Close()
 			go func() {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sequins/config"
-	"sequins/observe/status"
 	"sequins/test/expect"
 )
 
@@ -64,7 +63,7 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		fresh := a.issue("node", step.change)
 		later := time.Now().Add(time.Hour)
 		expect.NoError(t, os.Chtimes(a.file("node.pem"), later, later))
-		k.looked = time.Time{}
+		k.look()
 		got := k.now().own.Leaf.SerialNumber.Int64()
 		if want := map[bool]int64{true: fresh, false: serial}[step.taken]; got != want {
 			t.Errorf("the certificate %d is used, want %d; logged: %s", got, want, &log)
@@ -137,11 +136,11 @@ func TestCertificatesThatClientsRefuse(t *testing.T) {
 		t.Errorf("logged: %s", &log)
 	}
 	later := time.Now().Add(time.Hour)
-	look := func(file string) loadedKeys {
+	look := func(file string) *loadedKeys {
 		t.Helper()
 		later = later.Add(time.Hour) // so that it differs whatever the file system's clock
 		expect.NoError(t, os.Chtimes(file, later, later))
-		k.looked = time.Time{}
+		k.look()
 		return k.now()
 	}
 	for _, step := range []struct {
@@ -154,10 +153,8 @@ func TestCertificatesThatClientsRefuse(t *testing.T) {
 		if step.fault == "" {
 			serial = fresh
 		}
-		var st status.Status
-		k.describe(&st)
-		if got != serial || !strings.Contains(st.Certificate.Error, step.fault) || (step.fault == "") != (st.Certificate.Error == "") {
-			t.Errorf("the certificate %d is used, want %d; the status has %+v", got, serial, st.Certificate)
+		if problem := k.problem(); got != serial || !strings.Contains(problem, step.fault) || (step.fault == "") != (problem == "") {
+			t.Errorf("the certificate %d is used, want %d; the problem is %q", got, serial, problem)
 		}
 		if step.fault != "" && !strings.Contains(log.String(), "level=ERROR") {
 			t.Errorf("logged: %s", &log)
@@ -168,8 +165,8 @@ func TestCertificatesThatClientsRefuse(t *testing.T) {
 	a.issue("node", expired)
 	k, err = openKeyring(files, slog.New(slog.DiscardHandler))
 	expect.NoError(t, err)
-	old := k.loaded.server
-	if look(files.ClientCA).server == old || k.fault != "" {
-		t.Errorf("client_ca was not read again: %s", k.fault)
+	old := k.now().server
+	if look(files.ClientCA).server == old || k.problem() != "" {
+		t.Errorf("client_ca was not read again: %s", k.problem())
 	}
 }

@@ -11,19 +11,15 @@ import (
 	"time"
 
 	"sequins/config"
-	"sequins/observe/status"
 	"sequins/server/auth"
 )
 
-// A tokenFile holds the tokens of [auth], reloaded when their file changes.
+// A tokenFile holds the tokens of [auth], which follow their file: a removed token becomes invalid within a moment, also on open
+// connections.
 type tokenFile struct {
+	followed
 	tokens *auth.Tokens
 	path   string
-	log    *slog.Logger
-
-	turn sync.Mutex // one reading at a time, which may hang
-	mu   sync.Mutex
-	said string // the error of the file as it is now, which is logged only once
 }
 
 // openTokens reads the file. It returns nil if none is configured.
@@ -35,72 +31,23 @@ func openTokens(c config.Auth, log *slog.Logger) (*tokenFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("auth.tokens_file: %w", err)
 	}
-	f := &tokenFile{tokens: tokens, path: c.TokensFile, log: log}
-	f.tell("requests need a token")
+	f := &tokenFile{tokens: tokens, path: c.TokensFile}
+	f.followed = followed{what: "the tokens", log: log, changed: tokens.Changed, read: func() error {
+		err := tokens.Reload()
+		if err == nil {
+			f.describe("the tokens have been read again")
+		}
+		return err
+	}}
+	f.describe("requests need a token")
 	return f, nil
 }
 
-// follow checks the file until ctx ends, so that a removed token becomes invalid within a moment, also
-// on open connections.
-func (f *tokenFile) follow(ctx context.Context) {
-	tick := time.NewTicker(lookPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f.look()
-		}
-	}
-}
-
-// look reads the file again if it has changed since it was read without an error.
-func (f *tokenFile) look() {
-	if f.tokens.Changed() {
-		f.reload(false) //nolint:errcheck // it has been logged
-		return
-	}
-	f.say("") // the former file may have been put back
-}
-
-// say sets the error of the file, and returns the former one.
-func (f *tokenFile) say(said string) (former string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	former, f.said = f.said, said
-	return former
-}
-
-// reload reads the file again. An invalid file, maybe because it is only half written, is ignored and
-// read again later. Its error is logged once, or each time if asked is true.
-func (f *tokenFile) reload(asked bool) error {
-	f.turn.Lock()
-	defer f.turn.Unlock()
-	err := f.tokens.Reload()
-	if err == nil {
-		f.say("")
-		f.tell("the tokens have been read again")
-		return nil
-	}
-	if former := f.say(err.Error()); asked || err.Error() != former {
-		f.log.Error("the tokens file is not good; the old tokens stay", "error", err)
-	}
-	return err
-}
-
-func (f *tokenFile) tell(msg string) {
+func (f *tokenFile) describe(msg string) {
 	f.log.Info(msg, "file", f.path, "tokens", f.tokens.Len())
 	if err := f.tokens.Exposed(); err != nil {
 		f.log.Warn("the tokens file should be readable for sequins alone: chmod o=,g-w", "error", err)
 	}
-}
-
-// describe adds what is wrong with the tokens file to a status.
-func (f *tokenFile) describe(st *status.Status) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	st.TokensError = f.said
 }
 
 // tokenVariable is the environment variable with a token for commands that connect to a node.
@@ -135,4 +82,73 @@ func ownToken(file string) (string, error) {
 		return "", fmt.Errorf("what is in %s %w", name, err)
 	}
 	return token, nil
+}
+
+// followed is what was read from files that may change while the node runs: it is read again when they have changed. Files that are not good,
+// maybe because only one of a pair has been replaced so far, are not used, and read again later.
+type followed struct {
+	what    string       // for the log
+	log     *slog.Logger // may be nil if nothing follows
+	changed func() bool  // reports whether the files are other ones than those in use
+	read    func() error // reads the files and uses them, if they are good
+
+	turn  sync.Mutex // one reading at a time, which may hang
+	mu    sync.Mutex
+	fault string // why the files as they are now are not in use, "" if they are; it is logged only once
+}
+
+// followPeriod is the interval between looks at the files.
+const followPeriod = time.Second
+
+// follow looks at the files until ctx ends.
+func (f *followed) follow(ctx context.Context) {
+	tick := time.NewTicker(followPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			f.look()
+		}
+	}
+}
+
+// look reads the files again if they have changed.
+func (f *followed) look() {
+	if f.changed() {
+		_ = f.reload(false) // it has been logged
+		return
+	}
+	f.setFault("") // the former files may have been put back
+}
+
+// reload reads the files again. An error is logged once, or each time if asked is true.
+func (f *followed) reload(asked bool) error {
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	err := f.read()
+	if err == nil {
+		f.setFault("")
+		return nil
+	}
+	if former := f.setFault(err.Error()); asked || err.Error() != former {
+		f.log.Error(f.what+" have changed and are not good; the old ones stay", "error", err)
+	}
+	return err
+}
+
+// setFault sets the fault and returns the former one.
+func (f *followed) setFault(fault string) (former string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	former, f.fault = f.fault, fault
+	return former
+}
+
+// problem returns why the files as they are now are not in use, "" if they are.
+func (f *followed) problem() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fault
 }

@@ -3,12 +3,40 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"golang.org/x/time/rate"
 
 	"sequins/config"
 	"sequins/node"
 	"sequins/observe/tracing"
-	"sequins/observe/tracing/otlp"
 )
+
+const (
+	// collectorPatience limits how long the close of a collector waits for the last spans to be sent.
+	collectorPatience = 3 * time.Second
+	// collectorErrors is the minimum interval between two warnings about a collector.
+	collectorErrors = time.Minute
+	// maxAttribute is the maximum length of an attribute's text, in characters.
+	maxAttribute = 1 << 10
+)
+
+// A collector exports spans to an OpenTelemetry collector: OTLP over HTTP. A finished span is put into a bounded queue, or dropped if that is
+// full. A goroutine of the SDK sends the queue in batches. Only Close waits for that.
+type collector struct {
+	*sdk.TracerProvider
+	exporter *otlptrace.Exporter
+	log      *slog.Logger
+}
 
 // openTracer enables traces, if configured. The closer that it adds to given must be closed last,
 // because closing the others ends spans.
@@ -22,11 +50,52 @@ func openTracer(ctx context.Context, c *config.Config, o *node.Options, given *c
 			return err
 		}
 	}
-	collector, err := otlp.Open(ctx, otlp.Options{Endpoint: c.Tracing.OTLPEndpoint, Node: name, Build: o.Build, Logger: o.Logger})
+	to, err := openCollector(ctx, c.Tracing.OTLPEndpoint, name, o.Build, o.Logger)
 	if err != nil {
 		return fmt.Errorf("tracing: %w", err)
 	}
-	*given = append(*given, closing(collector.Close))
-	o.Tracer = tracing.New(collector.Provider(), o.Build)
+	*given = append(*given, to)
+	o.Tracer = tracing.New(to, o.Build)
+	return nil
+}
+
+// openCollector opens the collector at a URL, http or https, a host, and the path before /v1/traces, for the spans of a node. It does not
+// connect. Other settings are read from the environment variables OTEL_EXPORTER_OTLP_*; OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and
+// OTEL_BSP_* are used, too. An error is about the endpoint or a variable. Errors inside OpenTelemetry go to one logger per process.
+func openCollector(ctx context.Context, endpoint, node, build string, log *slog.Logger) (*collector, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("collector address: %w", err)
+	}
+	limit := &rate.Sometimes{Interval: collectorErrors} // an unreachable collector does not affect the service
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		limit.Do(func() { log.Warn("cannot send spans to the collector", "endpoint", endpoint, "error", err) })
+	}))
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithAttributes(semconv.ServiceName("sequins"), semconv.ServiceVersion(build), semconv.ServiceInstanceID(node)),
+		resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OpenTelemetry resource: %w", err)
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.JoinPath("v1/traces").String()))
+	if err != nil {
+		return nil, fmt.Errorf("sending traces to %s: %w", endpoint, err)
+	}
+	limits := sdk.NewSpanLimits()
+	limits.AttributeValueLengthLimit = maxAttribute
+	return &collector{exporter: exporter, log: log, TracerProvider: sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter),
+		sdk.WithRawSpanLimits(limits), sdk.WithSampler(sdk.AlwaysSample()))}, nil // tracing.Tracer does the sampling
+}
+
+// Close sends the queued spans for at most collectorPatience, and stops. Spans that end later are lost.
+func (c *collector) Close() error {
+	ctx := context.Background()
+	cut := time.AfterFunc(collectorPatience, func() { _ = c.exporter.Shutdown(ctx) }) // never fails
+	defer cut.Stop()
+	if err := c.Shutdown(ctx); err != nil {
+		c.log.Warn("closing the span exporter", "error", err)
+	}
 	return nil
 }

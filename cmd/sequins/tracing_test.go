@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
-	"sequins/test/collector"
+	sink "sequins/test/collector"
 	"sequins/test/expect"
 )
 
 // SIGHUP changes how many requests are traced; for where to a restart is needed.
 func TestReloadOfTracing(t *testing.T) {
-	sink := collector.Start(t, "")
+	spans := sink.Start(t, "")
 	dir := t.TempDir()
 	demoSource(t, dir)
 	conf := filepath.Join(dir, "sequins.conf")
@@ -24,13 +23,13 @@ func TestReloadOfTracing(t *testing.T) {
 		writeFile(t, conf, fmt.Sprintf("source = %q\nlocal_store = %q\n[tracing]\notlp_endpoint = %q\nsample = %d.0\n",
 			filepath.Join(dir, "source"), filepath.Join(dir, "store"), endpoint, sample))
 	}
-	write(sink.URL, 0)
+	write(spans.URL, 0)
 	cmd := command(t, "--bind", "127.0.0.1:0", "--config", conf)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), "OTEL_BSP_SCHEDULE_DELAY=50") // milliseconds
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demo.First)
+	s.awaitVersion(demoPath, demoFirst)
 
 	before := time.Now()
 	write("http://192.0.2.1:1", 1)
@@ -39,11 +38,11 @@ func TestReloadOfTracing(t *testing.T) {
 	s.waitFor(`keys=\[tracing.otlp_endpoint\]`)
 	expect.Eventually(t, "a request is traced", func() bool {
 		s.get(demoPath)
-		return len(requests(sink)) > 0
+		return len(requests(spans)) > 0
 	})
 	s.signal(syscall.SIGTERM)
 	s.wait()
-	for _, r := range requests(sink) {
+	for _, r := range requests(spans) {
 		if int64(r.Start) < before.UnixNano() {
 			t.Errorf("traced when nothing was to be: %+v", r)
 		}
@@ -51,6 +50,6 @@ func TestReloadOfTracing(t *testing.T) {
 }
 
 // requests are the spans of requests that have come.
-func requests(c *collector.Collector) []collector.Span {
-	return slices.DeleteFunc(c.Spans(), func(s collector.Span) bool { return s.Kind != "server" })
+func requests(c *sink.Collector) []sink.Span {
+	return slices.DeleteFunc(c.Spans(), func(s sink.Span) bool { return s.Kind != "server" })
 }

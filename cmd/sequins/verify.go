@@ -1,17 +1,21 @@
 package main
 
 import (
-	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/datafile"
+	"sequins/input/finished"
 	"sequins/internal/term"
+	"sequins/source"
 )
 
 func verifyCommand() *cobra.Command {
@@ -90,35 +94,24 @@ func verify(cmd *cobra.Command, flags *fileFlags, args []string, asJSON bool) (e
 		}
 	}
 	v.progress = term.NewProgress(v.report, "verifying", v.size())
-	err = v.all(cmd.Context())
+	v.all()
 	v.progress.Stop()
-	if err != nil {
-		return err
-	}
 	return v.conclude()
 }
 
-// all verifies everything that was found. The error is that of the context.
-func (v *verifier) all(ctx context.Context) error {
+// all verifies everything that was found.
+func (v *verifier) all() {
 	for _, d := range v.queue {
-		err := v.file(ctx, d)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			v.complain(d.Path, err)
+		if err := v.file(d); err != nil {
+			v.complain(d.path, err)
 		}
 	}
 	for _, m := range v.manifests {
-		err := v.verifyFinished(ctx, m)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if v.result.Files++; err != nil {
+		v.result.Files++
+		if err := v.verifyFinished(m); err != nil {
 			v.complain(m.path, err)
 		}
 	}
-	return nil
 }
 
 // conclude prints the result, and returns an error unless it is good.
@@ -156,16 +149,11 @@ func (v *verifier) code() int {
 
 // add queues a named file, or the files of a named directory.
 func (v *verifier) add(arg string) error {
-	if isLocalDir(arg) {
-		path, err := localPath(arg)
-		if err != nil {
-			return err
-		}
-		found := func(file, rel string) { v.found(file, path, rel) }
-		return ofFile(walk(path, found, v.localManifest, func(path string, err error) {
+	if dir, ok := localDir(arg); ok {
+		return v.walk(dir, func(d dataFile) { v.queue = append(v.queue, d) }, v.localManifest, func(path string, err error) {
 			v.result.Files++
-			v.complain(path, ofFile(err, false))
-		}), false)
+			v.complain(path, err)
+		})
 	}
 	d, err := v.find(arg)
 	if err == nil {
@@ -180,30 +168,10 @@ func (v *verifier) add(arg string) error {
 	return v.remoteManifest(arg)
 }
 
-// found queues a file of a directory of this machine, unless its name shows that it has no records. An unknown one is
-// queued: a damaged header must not hide a data file.
-func (v *verifier) found(path, dir, rel string) {
-	d, err := v.local(path, dir, rel)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err != nil {
-		v.result.Files++
-		v.complain(path, err)
-		return
-	}
-	kind, err := d.Sniff()
-	if err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(path)) {
-		return
-	}
-	d.found = true
-	v.queue = append(v.queue, d)
-}
-
 // size returns the size of all queued files, in bytes.
 func (v *verifier) size() (total int64) {
 	for _, d := range v.queue {
-		total += d.Size
+		total += d.size
 	}
 	if len(v.manifests) > 0 {
 		total *= 2 // blocks are read again for their hashes
@@ -211,16 +179,18 @@ func (v *verifier) size() (total int64) {
 	return total
 }
 
-func (v *verifier) file(ctx context.Context, d dataFile) error {
+// file verifies a file. One that was found in a directory is skipped if it has gone, or if its name shows that it has no records. An unknown
+// one is not: a damaged header must not hide a data file.
+func (v *verifier) file(d dataFile) error {
 	f, err := v.openFile(d, false)
-	if d.found && errors.Is(err, fs.ErrNotExist) {
+	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(filepath.Base(d.path))) {
 		return nil
 	}
 	v.result.Files++
 	if err != nil {
 		return err
 	}
-	records, err := f.Verify(ctx, v.progress.Add)
+	records, err := f.Verify(v.ctx, v.progress.Add)
 	v.result.Records += records
 	return withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
 }
@@ -233,4 +203,112 @@ func (v *verifier) complain(path string, err error) {
 		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
 		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
 	}
+}
+
+// manifest is the manifest of finished blocks, and the blocks beside it.
+type manifest struct {
+	path   string // of the manifest
+	read   func() (io.ReadCloser, error)
+	blocks []dataFile
+}
+
+// localManifest queues a manifest of this machine with the blocks beside it.
+func (v *verifier) localManifest(path string) {
+	m := manifest{path: path, read: func() (io.ReadCloser, error) { return os.Open(path) }}
+	entries, _ := os.ReadDir(filepath.Dir(path)) // the manifest misses what is not listed
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), source.BlockSuffix) {
+			continue
+		}
+		if d, err := v.local(filepath.Join(filepath.Dir(path), e.Name()), filepath.Dir(path), e.Name()); err == nil {
+			m.blocks = append(m.blocks, d)
+		}
+	}
+	v.manifests = append(v.manifests, m)
+}
+
+// remoteManifest queues the manifest of a version in a source, if there is one.
+func (v *verifier) remoteManifest(arg string) error {
+	l := wholeVersion(arg) // it was found
+	src, err := v.open(l.source)
+	if err != nil {
+		return err
+	}
+	there, err := source.Exists(v.ctx, src, l.db, l.version, source.BlocksFile)
+	if err != nil || !there {
+		return ofFile(err, true)
+	}
+	m := manifest{path: src.Path(l.db, l.version) + "/" + source.BlocksFile, read: func() (io.ReadCloser, error) {
+		return src.Open(v.ctx, l.db, l.version, source.File{Name: source.BlocksFile}, source.ReadOptions{})
+	}}
+	all, err := v.version(l)
+	for _, d := range all {
+		if strings.HasSuffix(d.name, source.BlockSuffix) {
+			m.blocks = append(m.blocks, d)
+		}
+	}
+	v.manifests = append(v.manifests, m)
+	return err
+}
+
+// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. A block
+// that was reported as bad is not reported again, and the error is that of the manifest.
+func (v *verifier) verifyFinished(at manifest) error {
+	f, err := at.read()
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, finished.MaxSize+1)) // Parse refuses a longer one
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	m, err := finished.Parse(data, at.path)
+	if err != nil {
+		return ofFile(err, false)
+	}
+	var listed []source.File
+	blocks := make(map[string]dataFile)
+	for _, d := range at.blocks {
+		blocks[d.name] = d
+		if !v.reported(d.path) {
+			listed = append(listed, source.File{Name: d.name, Size: d.size})
+		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == d.name }); i >= 0 {
+			listed = append(listed, source.File{Name: d.name, Size: m.Blocks[i].Size})
+		}
+	}
+	if err := m.Match(listed); err != nil {
+		return ofFile(fmt.Errorf("%s/%w", strings.TrimSuffix(at.path, "/"+source.BlocksFile), err), false)
+	}
+	for i := range m.Blocks {
+		d := blocks[m.Blocks[i].Name]
+		if v.reported(d.path) {
+			continue
+		}
+		if err := v.verifyHash(d, m.Blocks[i].SHA256); err != nil {
+			v.complain(d.path, d.failed(err))
+		}
+	}
+	return nil
+}
+
+// reported reports whether a file was reported as bad.
+func (v *verifier) reported(path string) bool {
+	return slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == path })
+}
+
+// verifyHash compares the SHA-256 of a file with the one of the manifest.
+func (v *verifier) verifyHash(d dataFile, want string) error {
+	f, err := d.open(0)
+	if err != nil {
+		return err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(&counted{hash, v.progress}, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if sum := fmt.Sprintf("%x", hash.Sum(nil)); sum != want {
+		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.path, finished.ErrCorrupt, sum, want, source.BlocksFile)
+	}
+	return nil
 }

@@ -46,11 +46,9 @@ version or a directory cannot be read, and 1 for other failures.`,
 			return (&nodeFlags{config: flags.config}).completeDBs(cmd, args, toComplete)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, _, err := flags.load()
-			if err != nil {
-				return err
-			}
-			return listVersions(cmd, &c, args, asJSON)
+			return flags.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
+				return listVersions(cmd, c, src, args, asJSON)
+			})
 		},
 	}
 	flags.registerSource(cmd)
@@ -95,15 +93,8 @@ type versionListing struct {
 }
 
 // listVersions lists the named databases, or all.
-func listVersions(cmd *cobra.Command, c *config.Config, dbs []string, asJSON bool) (err error) {
+func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) (err error) {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	src, err := openSource(ctx, c)
-	if err != nil {
-		return err
-	}
-	if s, ok := src.(io.Closer); ok {
-		defer func() { err = errors.Join(err, s.Close()) }()
-	}
 	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version", 0)}
 	listing, failed := l.list(ctx, dbs)
 	l.progress.Stop()
@@ -141,7 +132,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	var failed []error
 	for _, db := range dbs {
 		if !names.ValidDatabase(db) {
-			return nil, usageError{fmt.Errorf("%q cannot be the name of a database", db)}
+			return nil, usageError(fmt.Errorf("%q cannot be the name of a database", db))
 		}
 		d, err := l.database(ctx, db)
 		listing.Databases = append(listing.Databases, d)
@@ -170,26 +161,22 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 		d.Error = err.Error()
 		return d, l.failed(err)
 	}
-	all := in.Names
 	d.Ignored, d.remarks = slices.Concat(in.Invalid, in.Files), in.Remarks(db)
-	found, errs := l.lookAll(ctx, db, all)
-	other, err := l.requires(ctx, db, all, found)
+	found, failed, err := l.lookAll(ctx, db, in.Names)
 	if err != nil {
 		d.Error = err.Error()
 		return d, l.failed(err)
 	}
-	for _, v := range slices.Backward(found) {
-		if other != "" && !v.Success && v.Complete {
-			v.Complete, v.Reason = false, fmt.Sprintf("there is no %s file yet, and version %s has one", source.SuccessFile, other)
-		}
-		d.Versions = append(d.Versions, v)
-	}
-	return d, errors.Join(errs...)
+	slices.Reverse(found)
+	d.Versions = found
+	return d, failed
 }
 
-// lookAll inspects versions, several at a time.
-func (l *lister) lookAll(ctx context.Context, db string, all []string) ([]versionListing, []error) {
-	found, errs := make([]versionListing, len(all)), make([]error, len(all))
+// lookAll inspects versions, several at a time. failed is of those that cannot be read. With require_success_file = "auto", all need _SUCCESS if
+// one has it.
+func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []versionListing, failed, err error) {
+	errs := make([]error, len(all))
+	found = make([]versionListing, len(all))
 	var group errgroup.Group
 	group.SetLimit(maxLookups)
 	for i, name := range all {
@@ -203,16 +190,18 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) ([]versio
 		})
 	}
 	_ = group.Wait() // errors are in errs
-	return found, errs
-}
-
-// requires returns a version that has _SUCCESS, because of which others need it with
-// require_success_file = "auto". It is "" if none is needed.
-func (l *lister) requires(ctx context.Context, db string, names []string, found []versionListing) (string, error) {
-	if l.config.ForDB(db).RequireSuccessFile != config.RequireAuto || !slices.ContainsFunc(found, func(v versionListing) bool { return !v.Success }) {
-		return "", nil
+	if l.config.ForDB(db).RequireSuccessFile == config.RequireAuto && slices.ContainsFunc(found, func(v versionListing) bool { return !v.Success }) {
+		other, err := source.FindSuccess(ctx, l.src, db, all)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range found {
+			if v := &found[i]; other != "" && !v.Success && v.Complete {
+				v.Complete, v.Reason = false, fmt.Sprintf("there is no %s file yet, and version %s has one", source.SuccessFile, other)
+			}
+		}
 	}
-	return source.FindSuccess(ctx, l.src, db, names)
+	return found, errors.Join(errs...), nil
 }
 
 // look inspects one version. A version that is removed meanwhile is not an error.
@@ -232,7 +221,7 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 	}
 	v.Reason = list.Incomplete
 	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
-		v.Reason = "it has no data"
+		v.Reason = "it is empty, and allow_empty is not set"
 	}
 	if v.Complete = err == nil && v.Reason == ""; err != nil {
 		v.Error = err.Error()

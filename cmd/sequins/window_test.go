@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/cmd/sequins/demo"
 	"sequins/test/expect"
 )
 
@@ -21,7 +20,7 @@ func TestLoadWindow(t *testing.T) {
 	dir := t.TempDir()
 	source := demoSource(t, dir)
 	const urgent = "urgent"
-	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent), os.DirFS(filepath.Join(source, demo.DB))))
+	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent), os.DirFS(filepath.Join(source, demoDB))))
 	conf := filepath.Join(dir, "sequins.conf")
 	begin := time.Now().UTC().Add(2 * time.Hour)
 	write := func(window string) {
@@ -30,17 +29,17 @@ func TestLoadWindow(t *testing.T) {
 	}
 	write(begin.Format("15:04") + "-" + begin.Add(time.Hour).Format("15:04") + " UTC")
 	s := startServer(t, dir)
-	s.awaitVersion(demoPath, demo.First)
-	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demo.First)
+	s.awaitVersion(demoPath, demoFirst)
+	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demoFirst)
 
-	_, err := demo.Write(source, demo.Second)
+	_, err := writeDemo(source, demoSecond)
 	expect.NoError(t, err)
-	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent, demo.Second), os.DirFS(filepath.Join(source, demo.DB, demo.Second))))
+	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent, demoSecond), os.DirFS(filepath.Join(source, demoDB, demoSecond))))
 	s.signal(syscall.SIGHUP)
 	reason := "waits for the window that begins at " + begin.Format("15:04") + " UTC"
-	s.waitFor(`msg="load postponed" db=` + demo.DB + ` version=` + demo.Second + ` reason="` + reason)
-	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demo.Second)
-	s.awaitVersion(demoPath, demo.First)
+	s.waitFor(`msg="load postponed" db=` + demoDB + ` version=` + demoSecond + ` reason="` + reason)
+	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demoSecond)
+	s.awaitVersion(demoPath, demoFirst)
 	s.await("/", "the state", func(_ *http.Response, body string) bool {
 		return strings.Contains(body, reason) && strings.Contains(body, "AVAILABLE")
 	})
@@ -49,7 +48,7 @@ func TestLoadWindow(t *testing.T) {
 	if !strings.Contains(r.stdout, "AVAILABLE") || !strings.Contains(r.stdout, reason) {
 		t.Errorf("sequins status says:\n%s", r.stdout)
 	}
-	req, err := http.NewRequest(http.MethodGet, s.base+"/"+demo.DB, nil)
+	req, err := http.NewRequest(http.MethodGet, s.base+"/"+demoDB, nil)
 	expect.NoError(t, err)
 	req.Header.Set("Accept", "text/html")
 	resp, err := http.DefaultClient.Do(req)
@@ -64,6 +63,6 @@ func TestLoadWindow(t *testing.T) {
 	write("00:00-24:00")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`looking for new versions" changed=\[load.window\]`)
-	s.awaitVersion(demoPath, demo.Second)
+	s.awaitVersion(demoPath, demoSecond)
 	s.stop(syscall.SIGTERM)
 }

@@ -30,7 +30,7 @@ func (d *DB) Forget() {
 	if r := d.recorder; r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.history.forget(d.name)
+		delete(r.dbs, d.name)
 	}
 }
 

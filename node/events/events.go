@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,10 +43,18 @@ type Recorder struct {
 	metrics metrics.Events
 	webhook *webhook
 
-	mu      sync.Mutex
-	seq     int64 // of the last event
-	history history
+	mu   sync.Mutex
+	seq  int64          // of the last event
+	last []status.Event // of the node, the newest last
+	dbs  map[string][]status.Event
 }
+
+// The lengths of the histories, in events: of the node, and of each db, of which the last ones are kept however much
+// happens to others. An event takes some hundred bytes, and its reason.
+const (
+	nodeHistory = 1000
+	dbHistory   = 50
+)
 
 // New returns a Recorder, which the caller must close.
 func New(o Options) *Recorder {
@@ -56,12 +65,18 @@ func New(o Options) *Recorder {
 	_, _ = rand.Read(boot) // it never returns an error
 	return &Recorder{
 		node: o.Node, boot: hex.EncodeToString(boot), metrics: o.Metrics,
-		history: newHistory(), webhook: startWebhook(o),
+		dbs: make(map[string][]status.Event), webhook: startWebhook(o),
 	}
 }
 
 // SetTarget changes where events are sent. With nil, the events in the queue are dropped.
-func (r *Recorder) SetTarget(t *Target) { r.webhook.setTarget(t) }
+func (r *Recorder) SetTarget(t *Target) {
+	r.webhook.target.Store(t)
+	select {
+	case r.webhook.changed <- struct{}{}:
+	default:
+	}
+}
 
 // Close waits up to two seconds until the events in the queue are sent, once each, and drops the others.
 func (r *Recorder) Close() error {
@@ -86,8 +101,40 @@ func (r *Recorder) record(db, name string, kind status.EventKind, reason string)
 	defer r.mu.Unlock()
 	r.seq++
 	e.ID = fmt.Sprintf("%s-%d", r.boot, r.seq)
-	r.history.add(r.seq, e)
+	r.last, r.dbs[db] = appendLast(r.last, nodeHistory, e), appendLast(r.dbs[db], dbHistory, e)
 	r.webhook.send(e) // under the lock, so that the order is that of the ids
+}
+
+// appendLast appends an event, and drops the first if there are more than limit.
+func appendLast(to []status.Event, limit int, e status.Event) []status.Event {
+	to = append(to, e)
+	return to[max(0, len(to)-limit):]
+}
+
+// Last returns the last events of the node, at most n and 1,000, the newest first.
+func (r *Recorder) Last(n int) []status.Event {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return newestFirst(r.last[max(0, len(r.last)-n):])
+}
+
+// OfDB returns the last 50 events of a db, the newest first.
+func (r *Recorder) OfDB(db string) []status.Event {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return newestFirst(r.dbs[db])
+}
+
+func newestFirst(list []status.Event) []status.Event {
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	return list
 }
 
 // oneLine joins the lines of a reason, and cuts it off.

@@ -3,6 +3,9 @@ package events
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/internal/sleep"
@@ -49,16 +52,14 @@ type webhook struct {
 	log       *slog.Logger
 	metrics   metrics.Events
 
-	ctx    context.Context // of requests
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when run has ended
-	wake   chan struct{} // an event or a target was set, or closing has begun
-
-	mu       sync.Mutex
-	target   *Target // nil: nothing is sent
-	queue    []status.Event
+	ctx      context.Context // of requests
+	cancel   context.CancelFunc
+	target   atomic.Pointer[Target] // nil: nothing is sent
+	changed  chan struct{}          // target was set
+	queue    chan status.Event
 	closing  chan struct{} // closed by close
-	dropping bool          // an event was dropped since the last success, which was logged
+	ended    chan struct{} // closed when run has ended
+	dropping atomic.Bool   // an event was dropped since the last success, which was logged
 
 	// The following fields belong to run.
 	failures     int       // consecutive failed requests
@@ -76,57 +77,36 @@ func startWebhook(o Options) *webhook {
 			// A redirect would make a GET of the request, or send it where nobody has configured it.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		userAgent: "sequins/" + o.Build, log: o.Logger, metrics: o.Metrics, target: o.Target,
-		ended: make(chan struct{}), wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		userAgent: "sequins/" + o.Build, log: o.Logger, metrics: o.Metrics,
+		changed: make(chan struct{}, 1), queue: make(chan status.Event, maxQueue), closing: make(chan struct{}), ended: make(chan struct{}),
 	}
+	w.target.Store(o.Target)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	go w.run()
 	return w
 }
 
-// send adds an event to the queue. It does not wait.
+// send adds an event to the queue. It does not wait. Only one goroutine at a time may call it.
 func (w *webhook) send(e status.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.target == nil {
+	if w.target.Load() == nil {
 		return
 	}
-	if len(w.queue) == maxQueue {
-		w.queue = w.queue[1:]
-		w.dropped(1, errFull)
+	for len(w.queue) == maxQueue {
+		select {
+		case <-w.queue:
+			w.drop(1, errFull)
+		default: // run took one
+		}
 	}
-	w.queue = append(w.queue, e)
-	w.metrics.Queue(len(w.queue))
-	w.notify()
+	w.queue <- e
 }
 
-// dropped counts events that are not sent, and logs the first since the last success. The caller holds mu.
-func (w *webhook) dropped(n int, reason error) {
+// drop counts events that are not sent, and logs the first since the last success.
+func (w *webhook) drop(n int, reason error) {
 	w.metrics.Dropped(n)
-	if !w.dropping {
-		w.dropping = true
+	if !w.dropping.Swap(true) {
 		w.log.Warn("events are dropped that the webhook has not received", "error", reason)
 	}
-}
-
-// notify wakes run.
-func (w *webhook) notify() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (w *webhook) setTarget(t *Target) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t == nil && len(w.queue) > 0 {
-		w.dropped(len(w.queue), errNoTarget)
-		w.queue = nil
-		w.metrics.Queue(0)
-	}
-	w.target = t
-	w.notify() // the new one may answer
 }
 
 // close ends run, after an attempt for each event in the queue if there is time.
@@ -139,139 +119,91 @@ func (w *webhook) close() {
 	w.client.CloseIdleConnections()
 }
 
-// isClosing reports whether close was called.
-func (w *webhook) isClosing() bool {
-	select {
-	case <-w.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // run sends events until close.
 func (w *webhook) run() {
 	defer close(w.ended)
 	for {
-		e, target, ok := w.next()
-		if !ok {
-			return
+		select {
+		case e := <-w.queue:
+			if !w.deliver(e) {
+				n := 1 + len(w.queue)
+				w.metrics.Dropped(n)
+				w.log.Warn("events are dropped at the shutdown that the webhook has not received", "events", n)
+				return
+			}
+		case <-w.closing:
+			if len(w.queue) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// deliver sends an event, and repeats that until the receiver has accepted or refused it, or it is too old. It returns false if close has
+// been called and the receiver does not answer.
+func (w *webhook) deliver(e status.Event) bool {
+	for {
+		target := w.target.Load()
+		if target == nil {
+			w.drop(1, errNoTarget)
+			return true
 		}
 		err := w.post(*target, e)
-		w.metrics.Sent(err == nil)
 		var refused *refusal
+		final := errors.As(err, &refused) && refused.final()
 		switch {
 		case err == nil:
-			w.succeeded()
-			continue
-		case errors.As(err, &refused) && refused.final():
-			w.drop(e, err)
-			continue
+			if w.failures > 0 {
+				w.log.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
+			}
+			w.failures = 0
+			w.dropping.Store(false)
+			return true
+		case !final:
+			if w.failures++; w.failures == 1 {
+				w.failingSince = time.Now()
+				w.log.Warn("the webhook does not accept events; they are sent later", "error", err)
+			}
 		}
-		w.failed(e, err)
-		if w.isClosing() {
-			w.giveUp()
-			return
+		old := time.Since(e.Time) > maxAge
+		if final || old {
+			w.drop(1, fmt.Errorf("event %s (%s %s of %s): %w", e.ID, e.Kind, e.Version, e.DB, err))
 		}
-		w.pause(err, target)
-	}
-}
-
-// next takes the oldest event from the queue, and waits for one if it is empty. It returns false at the end.
-func (w *webhook) next() (e status.Event, target *Target, ok bool) {
-	for {
-		w.mu.Lock()
-		if len(w.queue) > 0 && w.target != nil {
-			e, target = w.queue[0], w.target
-			w.queue = w.queue[1:]
-			w.metrics.Queue(len(w.queue))
-			w.mu.Unlock()
-			return e, target, true
+		if final {
+			return true
 		}
-		w.mu.Unlock()
-		select {
-		case <-w.wake:
-		case <-w.closing:
-			return e, target, false
+		if !w.pause(refused, target) {
+			return old
+		}
+		if old {
+			return true
 		}
 	}
 }
 
-// failed keeps an event for another request, unless it is too old, and logs the first of a series of failures.
-func (w *webhook) failed(e status.Event, err error) {
-	if w.failures++; w.failures == 1 {
-		w.failingSince = time.Now()
-		w.log.Warn("the webhook does not accept events; they are sent later", "error", err)
-	}
-	if time.Since(e.Time) > maxAge {
-		w.drop(e, err)
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.target == nil:
-		w.dropped(1, errNoTarget)
-	case len(w.queue) == maxQueue: // e is older than all of them
-		w.dropped(1, errFull)
-	default:
-		w.queue = append([]status.Event{e}, w.queue...)
-		w.metrics.Queue(len(w.queue))
-	}
-}
-
-// drop gives an event up after a request that failed.
-func (w *webhook) drop(e status.Event, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dropped(1, fmt.Errorf("event %s (%s %s of %s): %w", e.ID, e.Kind, e.Version, e.DB, err))
-}
-
-// giveUp drops the events in the queue at the end.
-func (w *webhook) giveUp() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n := len(w.queue); n > 0 {
-		w.metrics.Dropped(n)
-		w.log.Warn("events are dropped at the shutdown that the webhook has not received", "events", n)
-	}
-}
-
-// succeeded ends a series of failures.
-func (w *webhook) succeeded() {
-	if w.failures > 0 {
-		w.log.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
-	}
-	w.failures = 0
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dropping = false
-}
-
-// pause waits after a failed request to a target. Another one ends it, also if it was set during the request.
-func (w *webhook) pause(err error, used *Target) {
+// pause waits after a failed request to a target. Another one ends it, also if it was set during the request. It returns false if close has
+// been called.
+func (w *webhook) pause(refused *refusal, used *Target) bool {
 	wait := sleep.Backoff(w.failures, minPause, maxPause)
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused != nil {
 		wait = max(wait, min(refused.retryAfter, maxRetryAfter))
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for w.currentTarget() == used {
+	for w.target.Load() == used {
+		select {
+		case <-w.closing:
+			return false
+		default:
+		}
 		select {
 		case <-timer.C:
-			return
+			return true
 		case <-w.closing:
-			return
-		case <-w.wake:
+		case <-w.changed:
 		}
 	}
-}
-
-func (w *webhook) currentTarget() *Target {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.target
+	return true
 }
 
 // post sends one event.
@@ -335,3 +267,25 @@ func (r *refusal) final() bool {
 
 // Error implements error.
 func (r *refusal) Error() string { return fmt.Sprintf("it answers with status %d", r.status) }
+
+// Target is where events are sent.
+type Target struct {
+	// URL is an http or https URL. It may contain a password or a token, and is not logged.
+	URL string
+	// Secret signs the requests, see Sign. Without one they have no signature.
+	Secret string
+}
+
+// SignatureHeader is the header of a request that has its signature.
+const SignatureHeader = "X-Sequins-Signature"
+
+// Sign returns the signature of a body that is sent at a time: t=<Unix time in seconds>,v1=<hex>. The second part is
+// the HMAC-SHA256, with the secret as key, of the time as in the first part, a dot and the body. A receiver that
+// checks the time refuses requests that somebody has recorded and sends again.
+func Sign(secret string, at time.Time, body []byte) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(t + "."))
+	mac.Write(body)
+	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+}

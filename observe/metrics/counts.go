@@ -107,19 +107,15 @@ func (t Transfer) Stream(direction string) (ended func()) {
 	return func() { t.streams.add(-1, direction) }
 }
 
-// Events counts events of versions, and requests to the webhook. It is safe for concurrent use; the zero value counts nothing.
-type Events struct{ events, sent, dropped, queue *vector }
+// Events counts events of versions, and those that the webhook has not received. It is safe for concurrent use; the zero value counts
+// nothing.
+type Events struct{ events, dropped *vector }
 
 func (m *Metrics) newEvents() Events {
-	e := Events{
+	return Events{
 		events:  m.counter("sequins_events_total", "Events of versions.", "db", "kind"),
-		sent:    m.counter("sequins_webhook_requests_total", "Requests to the webhook.", "outcome"),
 		dropped: m.counter("sequins_webhook_events_dropped_total", "Events that were given up before the webhook had received them."),
-		queue:   m.gauge("sequins_webhook_queue", "Events that wait to be sent to the webhook."),
 	}
-	e.sent.create("ok")
-	e.sent.create("error")
-	return e
 }
 
 // DB creates the counters of a db at 0.
@@ -132,17 +128,5 @@ func (e Events) DB(db string) {
 // Count counts an event.
 func (e Events) Count(db string, kind status.EventKind) { e.events.add(1, db, string(kind)) }
 
-// Sent counts a request to the webhook.
-func (e Events) Sent(ok bool) {
-	outcome := "error"
-	if ok {
-		outcome = "ok"
-	}
-	e.sent.add(1, outcome)
-}
-
 // Dropped counts events that were given up.
 func (e Events) Dropped(n int) { e.dropped.add(float64(n)) }
-
-// Queue sets the number of events that wait.
-func (e Events) Queue(n int) { e.queue.set(float64(n)) }

@@ -31,14 +31,11 @@ func everything(t *testing.T) *Metrics {
 	m.Load.Read("a", 1, 1)
 	m.Load.Unchanged("a", 1)
 	m.Events.Count("a", status.EventActive)
-	m.Process.SetBuild("v1")
 	m.Process.SetStore(t.TempDir())
-	m.Process.SetCertificate(time.Now)
 	m.Process.SetRefused(func() int64 { return 1 })
-	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetRedis(func() RedisState { return RedisState{Connections: 1} })
 	m.Server.SetState(func() State {
-		return State{Status: status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
+		return State{Status: status.Status{Node: "n", Certificate: status.Certificate{Expires: time.Now()}, Disk: status.Disk{Bytes: 2, Free: 1}, ZooKeeper: &status.ZooKeeper{}, DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
 			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},
 		}}}}}
 	})

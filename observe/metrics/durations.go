@@ -4,10 +4,10 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 // classicBounds are the upper bounds of the classic latency buckets. A value from
@@ -19,34 +19,22 @@ var classicBounds = [...]time.Duration{
 	1e9, 2e9, 5e9, 10e9,
 }
 
-// Native histograms are reported in addition, with four buckets per power of two,
-// which are 19 % wide. They begin at 2^-20 s, about a microsecond; shorter
-// durations are in the zero bucket. Durations over 2^9 s are in the last bucket.
-const (
-	nativeSchema = 2
-	nativeFirst  = -20<<nativeSchema + 1 // index of the first bucket
-	nativeLast   = 9 << nativeSchema
-	nativeZero   = 1.0 / (1 << 20) // in seconds
-)
+// fineSteps is how many counters there are for each power of two: they are 19 % wide, so that quantiles can be computed from them.
+const fineSteps = 4
 
-// nativeBound returns the upper bound of a native bucket in seconds.
-func nativeBound(index int) float64 { return math.Exp2(float64(index) / (1 << nativeSchema)) }
-
-// bounds are the upper bounds of the buckets that are counted: those of both
-// histograms, so that one increment serves both. One more bucket is above the
-// last bound.
+// bounds are the upper bounds of the durations that are counted: fine ones from a microsecond to 2^9 s, and those of the histogram. One
+// more counter is above the last bound.
 var bounds = func() (all []time.Duration) {
 	all = append(all, classicBounds[:]...)
-	for i := nativeFirst - 1; i <= nativeLast; i++ {
-		all = append(all, time.Duration(nativeBound(i)*1e9)) // durations are whole nanoseconds
+	for i := -20 * fineSteps; i <= 9*fineSteps; i++ {
+		all = append(all, time.Duration(math.Exp2(float64(i)/fineSteps)*1e9)) // durations are whole nanoseconds
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }()
 
-// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are in both
-// histograms.
-const bucketCount = len(classicBounds) + (nativeLast - nativeFirst + 2) - 3 + 1
+// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are bounds twice.
+const bucketCount = len(classicBounds) + (29*fineSteps + 1) - 3 + 1
 
 // firstOf is the first bucket of durations whose nanoseconds have a given bit
 // length.
@@ -72,61 +60,49 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram returns the counted buckets as a metric, with exemplars if there are any.
+// histogram returns what was counted as a metric, with exemplars if there are any.
 func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, traced *exemplars, labels ...string) prometheus.Metric {
-	classic := make(map[float64]uint64, len(classicBounds))
-	native := make(map[int]int64)
-	var count, zero uint64
-	nextClassic, index := 0, nativeFirst
+	shown := make(map[float64]uint64, len(classicBounds))
+	var count uint64
+	next := 0
 	for i, n := range buckets {
 		count += n
-		if i < len(bounds) && nextClassic < len(classicBounds) && bounds[i] == classicBounds[nextClassic] {
-			classic[bounds[i].Seconds()] = count
-			nextClassic++
-		}
-		for index < nativeLast && i < len(bounds) && bounds[i] > time.Duration(nativeBound(index)*1e9) {
-			index++
-		}
-		if i < len(bounds) && bounds[i].Seconds() <= nativeZero {
-			zero += n
-			continue
-		}
-		if i == len(bounds) {
-			index = nativeLast
-		}
-		if n > 0 {
-			native[index] += int64(n)
+		if i < len(bounds) && next < len(classicBounds) && bounds[i] == classicBounds[next] {
+			shown[bounds[i].Seconds()] = count
+			next++
 		}
 	}
-	return both{
-		prometheus.MustNewConstHistogram(desc, count, sum, classic, labels...),
-		prometheus.MustNewConstNativeHistogram(desc, count, sum, native, nil, zero, nativeSchema, nativeZero, time.Time{}, labels...),
-		traced,
-	}
+	return traced.addTo(prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...))
 }
 
-// both is a histogram in its classic and native forms; the scraper uses those it
-// supports.
-type both struct {
-	classic, native prometheus.Metric
-	traced          *exemplars // may be nil
+// exemplars has the last traced request of each classic bucket, and of the one above the last bound.
+type exemplars [len(classicBounds) + 1]atomic.Pointer[prometheus.Exemplar]
+
+// Exemplar records a request whose trace is sampled, with the id of the trace in hex. Its duration is counted by Done. Requests that
+// are not traced do not come here.
+func (r *Requests) Exemplar(trace string, d time.Duration, at time.Time) {
+	all := r.exemplars.Load()
+	if all == nil {
+		r.exemplars.CompareAndSwap(nil, new(exemplars))
+		all = r.exemplars.Load()
+	}
+	i, _ := slices.BinarySearch(classicBounds[:], d)
+	all[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
 }
 
-// Desc implements prometheus.Metric.
-func (b both) Desc() *prometheus.Desc { return b.classic.Desc() }
-
-// Write implements prometheus.Metric.
-func (b both) Write(out *dto.Metric) error {
-	var native dto.Metric
-	if err := b.native.Write(&native); err != nil {
-		return err
+// addTo adds the exemplars to the histogram of a scrape.
+func (e *exemplars) addTo(h prometheus.Metric) prometheus.Metric {
+	if e == nil {
+		return h
 	}
-	if err := b.classic.Write(out); err != nil {
-		return err
+	var all []prometheus.Exemplar
+	for i := range e {
+		if x := e[i].Load(); x != nil {
+			all = append(all, *x)
+		}
 	}
-	h, n := out.GetHistogram(), native.GetHistogram()
-	h.Schema, h.ZeroThreshold, h.ZeroCount = n.Schema, n.ZeroThreshold, n.ZeroCount
-	h.PositiveSpan, h.PositiveDelta = n.PositiveSpan, n.PositiveDelta
-	b.traced.addTo(h)
-	return nil
+	if with, err := prometheus.NewMetricWithExemplars(h, all...); err == nil { // otherwise there is none yet, or one has a label that is too long
+		return with
+	}
+	return h
 }

@@ -1,15 +1,17 @@
 package metrics
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
-	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
+
+	"sequins/observe/status"
 )
 
 func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
@@ -18,9 +20,9 @@ func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
 	}
 }
 
-// Both histograms give the same results as those of client_golang.
-func TestHistogramsAgreeWithPrometheus(t *testing.T) {
-	durations := []time.Duration{-5, 0, 1, 953, 954, 1000, 1001, 1e9, 1e9 + 1, 10e9, 11e9, 1 << 30, 512e9}
+// The histogram is the one of client_golang.
+func TestHistogramAgreesWithPrometheus(t *testing.T) {
+	durations := []time.Duration{-5, 0, 1, 953, 954, 1000, 1001, 1e9, 1e9 + 1, 10e9, 11e9, 1 << 30, 512e9, time.Hour}
 	for range 5000 {
 		durations = append(durations, time.Duration(math.Exp2(rand.Float64()*38.8)))
 	}
@@ -28,115 +30,52 @@ func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 	for i, b := range classicBounds {
 		classic[i] = b.Seconds()
 	}
-	theirs := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "h", Buckets: classic, NativeHistogramBucketFactor: 1.2, NativeHistogramZeroThreshold: nativeZero,
-	})
-	r := newRequests("key", "a")
+	theirs := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: classic})
+	m := New()
+	r := m.Server.DB("a").Clients
 	for i, d := range durations {
 		r.Done(uint32(i), 200, d, 0)
 		theirs.Observe(max(d, 0).Seconds())
 	}
-	m := New()
-	m.Server.DB("a").Clients = r
-	ours := histogramOf(t, m, "a")
-	var out dto.Metric
-	if err := theirs.Write(&out); err != nil {
+	totals := r.totals()
+	var want, got dto.Metric
+	if err := errors.Join(theirs.Write(&want), histogram(requestDuration.desc, &totals.buckets, 0, nil, "key", "a").Write(&got)); err != nil {
 		t.Fatal(err)
 	}
-	want := out.GetHistogram()
-	for i, b := range want.GetBucket() {
-		got := ours.GetBucket()[i]
-		if got.GetUpperBound() != b.GetUpperBound() || got.GetCumulativeCount() != b.GetCumulativeCount() {
-			t.Errorf("up to %v s: %v, want %v", b.GetUpperBound(), got, b.GetCumulativeCount())
+	for i, b := range want.GetHistogram().GetBucket() {
+		ours := got.GetHistogram().GetBucket()[i]
+		if ours.GetUpperBound() != b.GetUpperBound() || ours.GetCumulativeCount() != b.GetCumulativeCount() {
+			t.Errorf("up to %v s: %v, want %v", b.GetUpperBound(), ours, b.GetCumulativeCount())
 		}
 	}
-	if ours.GetSchema() != want.GetSchema() || ours.GetZeroThreshold() != want.GetZeroThreshold() || ours.GetZeroCount() != want.GetZeroCount() ||
-		ours.GetSampleCount() != uint64(len(durations)) {
-		t.Errorf("%v\nwant %v", ours, want)
+	if n := got.GetHistogram().GetSampleCount(); n != uint64(len(durations)) {
+		t.Errorf("%d of %d", n, len(durations))
 	}
-	got, wanted := natives(ours), natives(want)
-	for index := nativeFirst; index <= nativeLast; index++ {
-		if got[index] != wanted[index] {
-			t.Errorf("native bucket %d: %d, want %d", index, got[index], wanted[index])
-		}
-	}
-	if len(got) != len(wanted) {
-		t.Errorf("native buckets %v\nwant %v", got, wanted)
-	}
-}
-
-// Durations above all buckets are counted in the last one.
-func TestLongerThanAllBuckets(t *testing.T) {
-	m := New()
-	m.Server.DB("a").Clients.Done(0, 200, time.Hour, 0)
-	h := histogramOf(t, m, "a")
-	if got := natives(h); h.GetSampleCount() != 1 || len(got) != 1 || got[nativeLast] != 1 {
-		t.Errorf("%v", h)
-	}
-}
-
-// histogramOf returns the histogram of a db's requests, as scraped with native histograms.
-func histogramOf(t *testing.T, m *Metrics, db string) *dto.Histogram {
-	t.Helper()
-	req := httptest.NewRequest("GET", "/metrics", nil)
-	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, req)
-	d := expfmt.NewDecoder(w.Body, expfmt.ResponseFormat(w.Header()))
-	for {
-		var family dto.MetricFamily
-		if err := d.Decode(&family); err != nil {
-			t.Fatalf("no histogram of %s: %v", db, err)
-		}
-		if family.GetName() != "sequins_request_duration_seconds" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "db" && label.GetValue() == db {
-					return metric.GetHistogram()
-				}
-			}
-		}
-	}
-}
-
-// natives returns the non-empty native buckets by index.
-func natives(h *dto.Histogram) map[int]int64 {
-	found := map[int]int64{}
-	index, n, next := 0, int64(0), 0
-	for _, span := range h.GetPositiveSpan() {
-		index += int(span.GetOffset())
-		for range span.GetLength() {
-			n += h.GetPositiveDelta()[next]
-			next++
-			if n != 0 {
-				found[index] = n
-			}
-			index++
-		}
-	}
-	return found
 }
 
 func TestProcess(t *testing.T) {
 	m := New()
-	if got := scrape(t, m, "sequins_store"); got != nil {
-		t.Errorf("without a store: %q", got)
+	if m.Process.Disk() != nil {
+		t.Errorf("without a store: %+v", m.Process.Disk())
 	}
-	m.Process.SetBuild("v1.2.3")
 	m.Process.SetStore(t.TempDir())
-	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 1")
-	m.Process.Configured(false)
-	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 0")
-	if got := scrape(t, m, "sequins_build_info{"); len(got) != 1 {
-		t.Errorf("%q", got)
+	if d := m.Process.Disk(); d == nil || d.Size <= 0 || d.Free <= 0 {
+		t.Errorf("the disk is %+v", d)
 	}
-	if got := scrape(t, m, "sequins_store"); len(got) != 1 || got[0] == "sequins_store_free_bytes 0" {
+	st := status.Status{Build: "v1.2.3"}
+	m.Server.SetState(func() State { return State{Status: st} })
+	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 1")
+	if got := scrape(t, m, "sequins_store_free"); got != nil {
+		t.Errorf("of a disk that is not known: %q", got)
+	}
+	st.TokensError, st.Disk = "line 1", status.Disk{Bytes: 10, Free: 5}
+	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 0")
+	wantLines(t, m, "sequins_store_free", "sequins_store_free_bytes 5")
+	if got := scrape(t, m, "sequins_build_info{"); len(got) != 1 || !strings.Contains(got[0], "v1.2.3") {
 		t.Errorf("%q", got)
 	}
 	m.Process.SetStore("/nowhere")
-	if got := scrape(t, m, "sequins_store"); got != nil {
-		t.Errorf("of a directory that is not there: %q", got)
+	if got := m.Process.Disk(); got != nil {
+		t.Errorf("of a directory that is not there: %+v", got)
 	}
 }

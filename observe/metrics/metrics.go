@@ -28,13 +28,11 @@ type Metrics struct {
 	Load Load
 	// Transfer counts blocks that are copied between nodes.
 	Transfer Transfer
-	// Events counts events of versions and requests to the webhook.
+	// Events counts events of versions.
 	Events Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
-	// Cluster reports this node's state in the cluster.
-	Cluster *Cluster
-	// Process reports on the process as a whole.
+	// Process measures the disk, and reports what the process lacks.
 	Process *Process
 	// Statsd sends to an agent; nil without SendTo.
 	Statsd *Statsd
@@ -46,9 +44,9 @@ type Metrics struct {
 // New returns metrics that are all zero, including those of the Go runtime and
 // the process.
 func New() *Metrics {
-	m := &Metrics{Proxy: new(Proxy), Cluster: new(Cluster), Process: new(Process), registry: prometheus.NewRegistry()}
+	m := &Metrics{Proxy: new(Proxy), Process: new(Process), registry: prometheus.NewRegistry()}
 	m.Server, m.Load, m.Transfer, m.Events = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents()
-	m.registry.MustRegister(m.Server, m.Proxy, m.Cluster, m.Process,
+	m.registry.MustRegister(m.Server, m.Proxy, m.Process,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -1,27 +1,19 @@
 package metrics
 
 import (
-	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 )
 
-// Process reports on the process and its machine. It implements
+// Process measures the disk, and reports what the process lacks. It implements
 // prometheus.Collector and is safe for concurrent use.
 type Process struct {
-	build   atomic.Pointer[string]
 	store   atomic.Pointer[string]
 	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk could not be read
-	refused atomic.Bool          // the last read of the configuration failed
-	expiry  atomic.Pointer[func() time.Time]
 	lacking atomic.Pointer[func() int64]
 }
-
-// SetBuild sets the version of the program.
-func (p *Process) SetBuild(version string) { p.build.Store(&version) }
 
 // SetStore sets the directory of the local store and measures its disk.
 func (p *Process) SetStore(dir string) {
@@ -63,24 +55,12 @@ func inBytes(blocks, size float64) int64 {
 	return int64(max(0, min(blocks*size, 1<<62)))
 }
 
-// SetCertificate sets the function that returns the expiry of this node's
-// certificate at a scrape.
-func (p *Process) SetCertificate(expiry func() time.Time) { p.expiry.Store(&expiry) }
-
 // SetRefused sets the function that returns the number of connections that were refused for want of a file descriptor.
 func (p *Process) SetRefused(connections func() int64) { p.lacking.Store(&connections) }
-
-// Configured reports whether the configuration that has been read last is valid and active.
-func (p *Process) Configured(good bool) { p.refused.Store(!good) }
 
 var (
 	ofProcess families
 
-	buildInfo  = ofProcess.gauge("sequins_build_info", "1, with the versions of sequins and of Go.", "version", "goversion")
-	configGood = ofProcess.gauge("sequins_config_last_reload_successful",
-		"1 if the last read of the configuration, at the start or at SIGHUP, succeeded; else 0, and the previous one is in use.")
-	certificateExpiry = ofProcess.gauge("sequins_certificate_expiry_timestamp_seconds", "When the certificate of the node expires, in Unix time.")
-	storeFree         = ofProcess.gauge("sequins_store_free_bytes", "Free bytes of the local store's file system that sequins may use.")
 	lackingDescriptor = ofProcess.counter("sequins_connections_without_descriptor_total",
 		"Connections refused because the process had no file descriptor left.")
 )
@@ -88,18 +68,8 @@ var (
 // Describe implements prometheus.Collector.
 func (p *Process) Describe(ch chan<- *prometheus.Desc) { ofProcess.describe(ch) }
 
-// Collect implements prometheus.Collector. It omits the free bytes of a file system that could not be read.
+// Collect implements prometheus.Collector.
 func (p *Process) Collect(ch chan<- prometheus.Metric) {
-	if build := p.build.Load(); build != nil {
-		buildInfo.emit(ch, 1, *build, runtime.Version())
-	}
-	configGood.emit(ch, flag(!p.refused.Load()))
-	if expiry := p.expiry.Load(); expiry != nil {
-		certificateExpiry.emit(ch, unixTime((*expiry)()))
-	}
-	if disk := p.Disk(); disk != nil {
-		storeFree.emit(ch, float64(disk.Free))
-	}
 	if refused := p.lacking.Load(); refused != nil {
 		lackingDescriptor.emit(ch, float64((*refused)()))
 	}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -171,6 +172,23 @@ var (
 		"Records of the current version on this node.", "db")
 	versionBytes = ofServer.gauge("sequins_version_bytes",
 		"Bytes on disk of the current version on this node.", "db")
+
+	buildInfo  = ofServer.gauge("sequins_build_info", "1, with the versions of sequins and of Go.", "version", "goversion")
+	configGood = ofServer.gauge("sequins_config_last_reload_successful",
+		"1 if the last read of the configuration, at the start or at SIGHUP, and of the tokens, succeeded; else 0, and the previous ones are in use.")
+	certificateExpiry = ofServer.gauge("sequins_certificate_expiry_timestamp_seconds", "When the certificate of the node expires, in Unix time.")
+	storeFree         = ofServer.gauge("sequins_store_free_bytes", "Free bytes of the local store's file system that sequins may use.")
+
+	zooKeeperConnected = ofServer.gauge("sequins_zookeeper_connected", "1 if the node has a session with ZooKeeper, else 0.")
+	zooKeeperSessions  = ofServer.counter("sequins_zookeeper_sessions_total",
+		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.")
+	zooKeeperZnodes = ofServer.gauge("sequins_zookeeper_znodes",
+		"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", "state")
+	clusterNodes = ofServer.gauge("sequins_cluster_nodes",
+		"Nodes that hold data, including this one and without routers, as seen by this node.")
+	clusterProblems = ofServer.gauge("sequins_cluster_problems",
+		"Settings of other nodes that differ from those of this node, so that they divide the data differently.")
+	clusterDifferences = ofServer.gauge("sequins_cluster_differences", "Settings that the nodes should have alike, and have not.")
 )
 
 // Describe implements prometheus.Collector.
@@ -227,6 +245,15 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	refusedConns.emit(ch, float64(st.Refused))
 	failedHandshakes.emit(ch, float64(st.BadHandshakes))
 	s := &st.Status
+	buildInfo.emit(ch, 1, s.Build, runtime.Version())
+	configGood.emit(ch, flag(s.ReloadError == "" && s.TokensError == ""))
+	if !s.Certificate.Expires.IsZero() {
+		certificateExpiry.emit(ch, unixTime(s.Certificate.Expires))
+	}
+	if s.Disk.Bytes > 0 {
+		storeFree.emit(ch, float64(s.Disk.Free))
+	}
+	collectCluster(ch, s)
 	collectWaiting(ch, s)
 	sourceErrorSince.emit(ch, unixTime(s.SourceErrorSince))
 	lastRefresh.emit(ch, unixTime(s.RefreshedAt))
@@ -234,6 +261,21 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	for name, db := range s.DBs {
 		collectDB(ch, name, db, s.Node)
 	}
+}
+
+// collectCluster reports the state of a node in its cluster.
+func collectCluster(ch chan<- prometheus.Metric, s *status.Status) {
+	z := s.ZooKeeper
+	if z == nil {
+		return
+	}
+	zooKeeperConnected.emit(ch, flag(z.Connected))
+	zooKeeperSessions.emit(ch, float64(max(0, z.Sessions)))
+	zooKeeperZnodes.emit(ch, float64(z.Published), "published")
+	zooKeeperZnodes.emit(ch, float64(z.Pending), "pending")
+	clusterNodes.emit(ch, float64(z.Nodes))
+	clusterProblems.emit(ch, float64(z.Problems))
+	clusterDifferences.emit(ch, float64(len(status.Faults(s.Differences))))
 }
 
 // collectWaiting reports what a node waits for, and whether that keeps it from being ready.

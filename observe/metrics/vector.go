@@ -42,7 +42,7 @@ func (m *Metrics) gauge(name, help string, labels ...string) *vector {
 }
 
 func (m *Metrics) durations(name, help string, seconds []float64, labels ...string) *vector {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds, NativeHistogramBucketFactor: 1.2}, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
 	return m.register(v, &vector{func(of ...string) adder { return observer{v.WithLabelValues(of...)} }, v.DeletePartialMatch}, labels)
 }
 
@@ -56,13 +56,6 @@ func (v *vector) create(labels ...string) {
 func (v *vector) add(n float64, labels ...string) {
 	if v != nil {
 		v.of(labels...).Add(n)
-	}
-}
-
-// set sets a gauge without labels.
-func (v *vector) set(value float64) {
-	if v != nil {
-		v.of().(prometheus.Gauge).Set(value)
 	}
 }
 

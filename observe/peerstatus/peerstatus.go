@@ -24,11 +24,9 @@ import (
 const (
 	// statusTimeout limits the wait for the status of other nodes.
 	statusTimeout = time.Second
-	// maxStatus, maxMembers and maxElements limit the status of one node: in bytes, in members of JSON objects, and in
-	// members and elements of arrays together, which may take 30 times their bytes in memory. 16 versions of the maximum of
-	// partitions fit. maxAllStatus and maxAllElements limit the bytes and the elements of all nodes together.
+	// maxStatus and maxElements limit the status of one node: in bytes, and in members of objects and elements of arrays, which may take
+	// 30 times their bytes in memory. 16 versions of the maximum of partitions fit. maxAllStatus and maxAllElements limit all nodes together.
 	maxStatus      = 16 << 20
-	maxMembers     = 1 << 19
 	maxElements    = 1 << 20
 	maxAllStatus   = 128 << 20
 	maxAllElements = 1 << 22
@@ -156,8 +154,6 @@ func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *stat
 	switch {
 	case len(body) > maxStatus:
 		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
-	case bytes.Count(body, []byte{':'}) > maxMembers: // also counts colons in strings
-		return fmt.Errorf("its status has more than %d fields", maxMembers)
 	case elements > maxElements:
 		return fmt.Errorf("its status has more than %d elements", maxElements)
 	case left.elements.Add(-int64(elements)) < 0:

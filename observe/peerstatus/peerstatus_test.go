@@ -35,7 +35,6 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	exaggerating := otherNode(t, absurd)
 	refused := map[string]string{
 		"longer than 16 MiB": `{"dbs":{},"build":"` + strings.Repeat("x", maxStatus) + `"}`,
-		"fields":             `{"dbs":{` + strings.Repeat(`"":null,`, maxMembers+1) + `"x":{}}}`,
 		"elements":           `{"dbs":{"a":{"hot_keys":[` + strings.Repeat("1,", maxElements+1) + `1]}}}`,
 		"cannot be read":     `{"dbs":{"db":{"versions":{"1":{"num_partitions":1e40}}}}}`,
 	}

@@ -56,8 +56,6 @@ type Status struct {
 	Draining bool `json:"draining,omitempty"`
 	// Source is the URL or path of the source.
 	Source string `json:"source,omitempty"`
-	// SourceID is the source with what else decides where it is, such as the address of a server of S3.
-	SourceID string `json:"source_id,omitempty"`
 	// SourceError is the reason why the databases of the source could not be listed, or "". Errors of a
 	// single database are in DB.Error.
 	SourceError string `json:"source_error,omitempty"`
@@ -141,6 +139,10 @@ type ZooKeeper struct {
 	// Published is the number of up-to-date znodes, Pending the number of znodes still to write.
 	Published int `json:"published"`
 	Pending   int `json:"pending"`
+
+	// What follows is only in the metrics: the sessions since the start, the nodes that data is divided among, with this one, and the
+	// differences in settings that keep them from forming one cluster.
+	Sessions, Nodes, Problems int `json:"-"`
 }
 
 // DB is the answer to GET /<db>.
@@ -331,21 +333,12 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// Holders returns the number of nodes that hold each partition, by partition. Callers must not modify it.
+// Holders returns the number of nodes that hold each partition, by partition.
 func (v *Version) Holders() []int {
-	n := max(0, min(v.NumPartitions, shard.MaxPartitions))
-	if len(v.Replicas) == n {
-		return v.Replicas
-	}
-	all := make([]int, n)
-	for _, on := range v.Nodes {
-		if on.State == Error {
-			continue
-		}
-		for _, p := range on.Partitions {
-			if p >= 0 && p < n {
-				all[p]++
-			}
+	all := make([]int, max(0, min(v.NumPartitions, shard.MaxPartitions)))
+	for p, n := range v.replicas() {
+		if p < len(all) {
+			all[p] = n
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -143,24 +144,9 @@ func (a *Attempt) AppendHeader(b []byte) []byte {
 		return b
 	}
 	c := a.span.SpanContext()
-	id, span := c.TraceID(), c.SpanID()
-	b = append(b, "Traceparent: 00-"...)
-	b = appendHex(b, id[:])
-	b = append(b, '-')
-	b = appendHex(b, span[:])
-	b = append(b, '-')
-	b = appendHex(b, []byte{byte(c.TraceFlags())})
-	b = append(b, "\r\n"...)
+	b = fmt.Appendf(b, "Traceparent: 00-%s-%s-%s\r\n", c.TraceID(), c.SpanID(), c.TraceFlags())
 	if state := c.TraceState().String(); state != "" { // parsed and validated: it contains no line break
-		b = append(append(append(b, "Tracestate: "...), state...), "\r\n"...)
-	}
-	return b
-}
-
-func appendHex(b, s []byte) []byte {
-	const digits = "0123456789abcdef"
-	for _, c := range s {
-		b = append(b, digits[c>>4], digits[c&15])
+		b = fmt.Appendf(b, "Tracestate: %s\r\n", state)
 	}
 	return b
 }

@@ -15,22 +15,22 @@ import (
 	"sequins/test/harness"
 )
 
-// TestHDFS: databases are listed and a byte is read, from a datanode, as the configured user; each fault has its line.
+// TestHDFS: databases are listed and a load is planned, with data of a datanode, as the configured user; each fault has its line.
 func TestHDFS(t *testing.T) {
 	h := harness.Start(t)
 	namenode := h.Do(t, "dfs start")["nn"]
-	h.Do(t, "dfs write=/data/db/1/part-00000 bytes=100000")
+	h.Do(t, "job out=hdfs://"+namenode+"/data/db/1 records=100 reducers=1")
 	user := os.Getenv("USER")
 	if user == "" {
 		user = "root"
 	}
 	t.Setenv("HADOOP_USER_NAME", user)
 	url := "hdfs://" + namenode + "/data"
-	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database; hdfs://"+namenode+"/data/db/1/part-00000 can be read", "as user "+user+", without Kerberos")
+	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database, whose newest versions can be loaded", "as user "+user+", without Kerberos")
 	check(t, configuration(t, "hdfs://"+namenode+"/none", ""), 0).expects("source", "failed", "cannot be listed", "/none")
 
 	h.Do(t, "dfs killdn i=0")
-	check(t, configuration(t, url, ""), 0).expects("source", "failed", "no file can be read", "part-00000")
+	check(t, configuration(t, url, ""), 0).expects("source", "failed", "cannot be loaded", "part-")
 	h.Do(t, "dfs restartdn")
 	h.Do(t, "dfs killnn i=0")
 	check(t, configuration(t, url, ""), 0).expects("source", "failed", "connection refused")
@@ -47,21 +47,26 @@ func TestHDFSWithKerberos(t *testing.T) {
 	settings := func(keytab string) string {
 		return fmt.Sprintf("[hdfs]\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\n", r["conf"], kdc["principal"], keytab)
 	}
-	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be read", "Kerberos principal "+kdc["principal"]+" with the keytab "+kdc["keytab"])
+	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be loaded", "Kerberos principal "+kdc["principal"]+" with the keytab "+kdc["keytab"])
 	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("source", "failed", "/none.keytab")
-	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("secrets", "failed", "hdfs.keytab: ", "/none.keytab")
 }
 
 // TestS3: the credentials are named without the secret; each fault has its line.
 func TestS3(t *testing.T) {
 	g := gateway.Start(t)
-	g.Put(t, "data/db/1/part-00000", []byte("SEQ\x06"))
+	local := t.TempDir()
+	writeVersion(t, local, 10)
+	data, err := os.ReadFile(filepath.Join(local, "db", "1", "part-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Put(t, "data/db/1/part-00000", data)
 	settings := func(endpoint, key, secret string) string {
 		return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n", gateway.Region, endpoint, key, secret)
 	}
 	source := "s3://" + gateway.Bucket + "/data"
 	r := check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0)
-	r.expects("source", "ok", "1 database; s3://bucket/data/db/1/part-00000 can be read", "as access key …YKEY, from StaticCredentials")
+	r.expects("source", "ok", "1 database, whose newest versions can be loaded", "as access key …YKEY, from StaticCredentials")
 	if contains(r.all, gateway.SecretKey) || contains(r.all, gateway.AccessKey) {
 		t.Errorf("the credentials are shown:\n%s", r.all)
 	}
@@ -107,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	writeVersion(t, root, 10)
 	const nobody = 65534
 	conf := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = \"127.0.0.1:0\"\n", root, filepath.Join(root, "..", "sequins-none"))
-	check(t, conf, nobody).expects("source", "ok", "can be read, as user nobody (65534)")
+	check(t, conf, nobody).expects("source", "ok", "can be loaded, as user nobody (65534)")
 	for _, path := range []string{"db/1/part-00000", "db", "."} {
 		path := filepath.Join(root, path)
 		info, err := os.Stat(path)

@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"encoding/json"
@@ -18,10 +18,10 @@ import (
 // The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
 // a JSON object as its value. The second version differs in prices, stock and a few products.
 const (
-	DB     = "products"
-	First  = "2026-01-30"
-	Second = "2026-01-31"
-	files  = 4
+	demoDB     = "products"
+	demoFirst  = "2026-01-30"
+	demoSecond = "2026-01-31"
+	demoFiles  = 4
 )
 
 var (
@@ -47,7 +47,7 @@ func catalogue(version string) map[string]product {
 		for _, material := range materials {
 			for _, thing := range things {
 				key := colour + "-" + material + "-" + thing
-				today, always := dice(version+key), dice(key)
+				today, always := diceOf(version+key), diceOf(key)
 				if today%50 == 0 {
 					continue // sold out
 				}
@@ -64,31 +64,31 @@ func catalogue(version string) map[string]product {
 	return products
 }
 
-// dice returns a hash of seed, the same on every machine.
-func dice(seed string) uint32 {
+// diceOf returns a hash of seed, the same on every machine.
+func diceOf(seed string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(seed)) // never fails
 	return h.Sum32()
 }
 
-// Write writes a version below a source as a MapReduce job does, _SUCCESS last. It returns the number of
+// writeDemo writes a version below a source as a MapReduce job does, _SUCCESS last. It returns the number of
 // records.
-func Write(source, version string) (int, error) {
-	dir := filepath.Join(source, DB, version)
+func writeDemo(source, version string) (int, error) {
+	dir := filepath.Join(source, demoDB, version)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
 	}
 	products := catalogue(version)
-	for i := range files {
-		if err := writeFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), i, products); err != nil {
+	for i := range demoFiles {
+		if err := writeDemoFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), i, products); err != nil {
 			return 0, err
 		}
 	}
 	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
 }
 
-// writeFile writes the records that Hadoop's HashPartitioner assigns to reducer i.
-func writeFile(path string, i int, products map[string]product) (err error) {
+// writeDemoFile writes the records that Hadoop's HashPartitioner assigns to reducer i.
+func writeDemoFile(path string, i int, products map[string]product) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func writeFile(path string, i int, products map[string]product) (err error) {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(products)) {
-		if shard.Hadoop.Partition([]byte(key), files) != i {
+		if shard.Hadoop.Partition([]byte(key), demoFiles) != i {
 			continue
 		}
 		value, err := json.Marshal(products[key])

@@ -1,0 +1,435 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sequins/blocks"
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
+	"sequins/load"
+	"sequins/shard"
+	"sequins/source"
+)
+
+// openData is an open file of records, in any format. The records are read once, sequentially, and are those that a load would make of the
+// file.
+type openData interface {
+	Kind() fileKind
+	Describe() []property // what can be known without reading the records
+
+	// Next reads the next record. It returns false at the end and after an error, which Err returns.
+	Next() bool
+	Err() error
+	Key() []byte      // until the next call of Next; empty with dataOptions.NoKey
+	Deleted() bool    // the record deletes its key
+	ValueSize() int64 // in bytes
+	WriteValue(w io.Writer) error
+	Consumed() int64 // bytes read since the last call, 0 if unknown
+	// NullKeys returns the number of records that Next has left out because their key is null.
+	NullKeys() int64
+
+	// Get writes the value of a key to w, and reports whether there is one. The last record of a key
+	// counts. It passes the number of bytes read since the last call to read.
+	Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error)
+	// Verify checks everything that the format allows, and returns the number of records. It calls read as Get does.
+	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
+
+	// Place returns the partition of the file and the number of partitions, as a load determines them: a
+	// block contains them; for other files they are the number in the name, or the position among the
+	// data files of the version.
+	Place() (index, n int, known bool)
+	// Unloadable returns the reason why a version with a file of this name cannot be loaded, or "".
+	Unloadable() string
+	Close() error
+}
+
+// property is a line of a header's description. Data are bytes of any length that follow Value, such as a key.
+type property struct {
+	Name, Value string
+	Data        []byte
+}
+
+// fileKind is the format of a file.
+type fileKind string
+
+// The formats.
+const (
+	kindBlock        fileKind = "block"
+	kindSequenceFile fileKind = "SequenceFile"
+	kindSparkeyLog   fileKind = "Sparkey log"
+	kindAvro         fileKind = "Avro"
+	kindParquet      fileKind = "Parquet"
+	kindEmpty        fileKind = "empty file" // of 0 bytes: a part without records in a version of any format
+	kindUnknown      fileKind = ""
+)
+
+// HasFields reports whether records of the format have fields, of which one is the key.
+func (k fileKind) HasFields() bool { return k == kindAvro || k == kindParquet }
+
+// errFormat is wrapped by the error for a file of an unknown format.
+var errFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
+
+// dataOptions select what is read of files whose records have fields.
+type dataOptions struct {
+	// Fields are the key and the value. Without a key, and with NoKey, keys are empty.
+	Fields load.Fields
+	// PartitionColumns adds the columns in the names of directories to the values.
+	PartitionColumns bool
+}
+
+// openRecords opens a file of records.
+func openRecords(at dataFile, o dataOptions) (openData, error) {
+	kind, err := at.sniff()
+	if err != nil {
+		return nil, err
+	}
+	if kind == kindBlock || kind == kindUnknown {
+		return openBlock(at, kind)
+	}
+	return openScanned(at, kind, o)
+}
+
+// sniff returns the format of a file by its name and first bytes. A block is recognized only by its
+// end: kindUnknown may be one.
+func (d dataFile) sniff() (fileKind, error) {
+	if strings.HasSuffix(d.name, source.BlockSuffix) {
+		return kindBlock, nil
+	}
+	if d.size == 0 && !withoutRecords(path.Base(d.name)) {
+		return kindEmpty, nil
+	}
+	f, err := d.open(0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // read only
+	var head [4]byte
+	_, err = io.ReadFull(f, head[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", fmt.Errorf("%s: %w", d.path, err)
+	}
+	switch text := string(head[:]); {
+	case strings.HasPrefix(text, sequencefile.Magic):
+		return kindSequenceFile, nil
+	case binary.LittleEndian.Uint32(head[:]) == sparkey.Magic:
+		return kindSparkeyLog, nil
+	case text == avro.Magic:
+		return kindAvro, nil
+	case text == parquet.Magic || text == parquet.MagicEncrypted:
+		return kindParquet, nil
+	}
+	return kindUnknown, nil
+}
+
+// ofStore matches the names of files of a local store that are no blocks: of blocks, those being written or set aside.
+var ofStore = regexp.MustCompile(`^((MANIFEST|BLOCKS|STATE)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)|sequins\.lock|self_assigned_id)$`)
+
+// withoutRecords reports whether a file of this name, which is not hidden, has no records and is not read by a load: an index, or
+// a file of a local store.
+func withoutRecords(name string) bool { return load.IsLogIndex(name) || ofStore.MatchString(name) }
+
+// openBlock opens a block, or what may be one.
+func openBlock(at dataFile, kind fileKind) (openData, error) {
+	b := &block{closer: io.NopCloser(nil)}
+	var err error
+	if at.local != "" {
+		b.r, err = blocks.Open(at.local)
+	} else {
+		file := load.NewRangedFile(at.path, at.size, at.open)
+		b.closer = file
+		b.r, err = blocks.NewReader(file, at.size, at.path)
+	}
+	if err != nil {
+		err = errors.Join(err, b.closer.Close())
+		if kind == kindUnknown && errors.Is(err, blocks.ErrCorrupt) {
+			err = fmt.Errorf("%s %w", at.path, errFormat)
+		}
+		return nil, err
+	}
+	b.Iterator = b.r.Iter(nil, nil)
+	return b, nil
+}
+
+// block is a block of the local store.
+type block struct {
+	*blocks.Iterator
+	r      *blocks.Reader
+	closer io.Closer // of what the reader reads, if it does not close that
+}
+
+func (b *block) Kind() fileKind     { return kindBlock }
+func (b *block) Deleted() bool      { return false }
+func (b *block) Consumed() int64    { return 0 }
+func (b *block) ValueSize() int64   { return b.Value().Len() }
+func (b *block) Unloadable() string { return "" }
+func (b *block) NullKeys() int64    { return 0 }
+func (b *block) Close() error       { return errors.Join(b.r.Close(), b.closer.Close()) }
+
+func (b *block) Describe() []property {
+	p := b.r.Properties()
+	return []property{
+		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions), nil},
+		{"records", strconv.FormatInt(p.Records, 10), nil},
+		{"bytes of records", strconv.FormatInt(p.RawBytes, 10), nil},
+		{"bytes on disk", strconv.FormatInt(b.r.Size(), 10), nil},
+		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize), nil},
+		{"compression", p.Compression, nil},
+		{"first key", "", p.FirstKey},
+		{"last key", "", p.LastKey},
+		{"content hash", p.ContentHash, nil},
+	}
+}
+
+func (b *block) Place() (index, n int, known bool) {
+	p := b.r.Properties()
+	return p.Partition, p.Partitions, p.Partitions > 0
+}
+
+func (b *block) WriteValue(w io.Writer) error { return writeValue(w, b.Value()) }
+
+func writeValue(w io.Writer, v blocks.Value) (err error) {
+	if !v.Large() {
+		_, err = w.Write(v.Bytes())
+		return err
+	}
+	section := v.Section(0, v.Len())
+	defer func() { err = errors.Join(err, section.Close()) }()
+	_, err = io.Copy(w, section)
+	return err
+}
+
+func (b *block) Get(key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
+	var scratch blocks.Scratch
+	v, found, err := b.r.Get(key, &scratch)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, writeValue(w, v)
+}
+
+func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
+	return b.r.Properties().Records, b.r.VerifyPaced(ctx, func(bytes int) error {
+		read(int64(bytes))
+		return nil
+	})
+}
+
+// formats are the kinds of files that are read from start to end, with their names in package load.
+var formats = map[fileKind]string{
+	kindSequenceFile: load.FormatSequenceFile, kindSparkeyLog: load.FormatSparkey, kindAvro: load.FormatAvro, kindParquet: load.FormatParquet,
+}
+
+// scanned is a file of one of the input formats.
+type scanned struct {
+	*load.Records
+	at   dataFile
+	kind fileKind
+	key  string // the field of the key, "" if the format has none or it is not read
+
+	nulls int64 // records whose key is null
+	null  error // of the first of them
+}
+
+func openScanned(at dataFile, kind fileKind, o dataOptions) (openData, error) {
+	f := load.File{Format: formats[kind], Name: at.name, Path: at.path, Size: at.size, Open: at.open}
+	if o.PartitionColumns && kind.HasFields() {
+		files, known := at.siblings()
+		if !known || len(files) == 0 {
+			files = []source.File{{Name: at.name}}
+		}
+		var err error
+		if f.Columns, err = load.FindColumns(f.Format, o.Fields, files); err != nil {
+			return nil, fmt.Errorf("%s: %w", at.path, err)
+		}
+	}
+	records, err := f.Records(o.Fields)
+	if err != nil {
+		return nil, err
+	}
+	s := &scanned{Records: records, at: at, kind: kind}
+	if kind.HasFields() {
+		s.key = o.Fields.Key
+	}
+	return s, nil
+}
+
+func (s *scanned) Kind() fileKind   { return s.kind }
+func (s *scanned) ValueSize() int64 { return int64(len(s.Value())) }
+func (s *scanned) NullKeys() int64  { return s.nulls }
+
+// Next reads the next record that has a key.
+func (s *scanned) Next() bool {
+	for !s.Scan() {
+		err := s.Err()
+		if err == nil || !s.Resume() {
+			return false
+		}
+		if s.nulls++; s.nulls == 1 {
+			s.null = err
+		}
+	}
+	return true
+}
+
+func (s *scanned) WriteValue(w io.Writer) error {
+	_, err := w.Write(s.Value())
+	return err
+}
+
+// each calls f for each record, and read now and then.
+func (s *scanned) each(read func(bytes int64), f func()) error {
+	for n := 0; s.Next(); n++ {
+		f()
+		if n%1024 == 0 {
+			read(s.Consumed())
+		}
+	}
+	read(s.Consumed())
+	return s.Err()
+}
+
+func (s *scanned) Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
+	found, value := false, []byte(nil)
+	err := s.each(read, func() {
+		if bytes.Equal(s.Key(), key) {
+			found, value = !s.Deleted(), append(value[:0], s.Value()...)
+		}
+	})
+	if err != nil || !found {
+		return false, err
+	}
+	_, err = w.Write(value)
+	return true, err
+}
+
+func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
+	err = s.each(read, func() { records++ })
+	if err == nil && s.nulls > 0 {
+		err = fmt.Errorf("%w; of %d records the key is null, and a load leaves out as many as max_record_errors allows", s.null, s.nulls)
+	}
+	return records, err
+}
+
+func (s *scanned) Place() (index, n int, known bool) {
+	files, known := s.at.siblings()
+	if !known || len(source.Columns(s.at.name)) > 0 { // a partition can have a file in each directory
+		return 0, 0, false
+	}
+	var names []string
+	for _, f := range files {
+		if load.IsLog(f.Name) == load.IsLog(s.at.name) && !load.IsLogIndex(f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	if s.kind == kindSparkeyLog {
+		return placeLog(s.at.name, names)
+	}
+	index, n = shard.FileIndex(s.at.name, slices.Index(names, s.at.name)), len(names)
+	return index, n, index >= 0 && index < n
+}
+
+// placeLog is Place for a Sparkey log: a partition can have several logs, or none.
+func placeLog(name string, names []string) (index, n int, known bool) {
+	if !load.IsLog(name) {
+		return 0, 0, false
+	}
+	for _, other := range names {
+		part, err := load.LogPartition(other)
+		if err != nil {
+			return 0, 0, false
+		}
+		n = max(n, part+1)
+		if other == name {
+			index = part
+		}
+	}
+	return index, n, true
+}
+
+func (s *scanned) Unloadable() string {
+	switch _, err := load.LogPartition(s.at.name); {
+	case s.kind != kindSparkeyLog:
+		return ""
+	case !load.IsLog(s.at.name):
+		return "a load takes only files named *.spl for Sparkey logs"
+	case err != nil:
+		return err.Error()
+	}
+	return ""
+}
+
+func (s *scanned) Describe() []property {
+	switch r := s.Format().(type) {
+	case *sequencefile.Reader:
+		return describeSequenceFile(r.Header())
+	case *sparkey.Reader:
+		return describeSparkey(r.Header())
+	case *avro.Reader:
+		return append([]property{{"codec", r.Codec(), nil}}, s.describeFields(r.Fields(), r.Types())...)
+	case *parquet.Reader:
+		_, rows := r.Rows()
+		found := []property{{"rows", strconv.FormatInt(rows, 10), nil}, {"row groups", strconv.Itoa(r.Groups()), nil}}
+		return append(found, s.describeFields(r.Fields(), r.Types())...)
+	}
+	return nil
+}
+
+func describeSequenceFile(h sequencefile.Header) []property {
+	found := []property{
+		{"format version", strconv.Itoa(h.Version), nil},
+		{"key class", h.KeyClass, nil},
+		{"value class", h.ValueClass, nil},
+		{"compression", h.Compression.String(), nil},
+	}
+	if h.Codec != "" {
+		found = append(found, property{"codec", h.Codec, nil})
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
+		found = append(found, property{"metadata", name + " = ", []byte(h.Metadata[name])})
+	}
+	return found
+}
+
+func describeSparkey(h sparkey.Header) []property {
+	found := []property{
+		{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
+		{"compression", h.Compression.String(), nil},
+	}
+	if h.Compression != sparkey.None {
+		found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
+	}
+	return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
+		property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
+}
+
+// maxDescribed limits the fields that are described.
+const maxDescribed = 100
+
+// describeFields describes the fields of records, and which of them is the key.
+func (s *scanned) describeFields(names, types []string) []property {
+	var fields []string
+	for i, name := range names[:min(len(names), maxDescribed)] {
+		fields = append(fields, name+" "+types[i])
+	}
+	if more := len(names) - maxDescribed; more > 0 {
+		fields = append(fields, fmt.Sprintf("and %d more", more))
+	}
+	found := []property{{"fields", strings.Join(fields, ", "), nil}}
+	if s.key != "" {
+		found = append(found, property{"key", s.key, nil})
+	}
+	return found
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"sequins/internal/term"
+)
+
+// printJSON prints a value on a line, without escapes for HTML.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// record is a record as JSON. Bytes that are not UTF-8 are base64 under another name.
+type record struct {
+	DB      string `json:"db,omitempty"`
+	Version string `json:"version,omitempty"`
+	File    string `json:"file,omitempty"`
+
+	Key         *string `json:"key,omitempty"`
+	KeyBase64   []byte  `json:"key_base64,omitempty"`
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+	Absent      bool    `json:"absent,omitempty"`
+	Deleted     bool    `json:"deleted,omitempty"`
+}
+
+func (r record) withKey(key []byte) record {
+	r.Key, r.KeyBase64 = textOrBytes(key)
+	return r
+}
+
+func (r record) withValue(value []byte) record {
+	r.Value, r.ValueBase64 = textOrBytes(value)
+	return r
+}
+
+func textOrBytes(b []byte) (*string, []byte) {
+	if utf8.Valid(b) {
+		text := string(b)
+		return &text, nil
+	}
+	return nil, b
+}
+
+// newOutput returns the progress of a command that prints data, and the writer for these. If that is a terminal, what is
+// printed removes the progress.
+func newOutput(cmd *cobra.Command, p *term.Progress) (*term.Progress, io.Writer) {
+	if term.Is(cmd.OutOrStdout()) {
+		return p, &afterProgress{cmd.OutOrStdout(), p}
+	}
+	return p, cmd.OutOrStdout()
+}
+
+// afterProgress is a writer that removes the progress from the terminal before it writes.
+type afterProgress struct {
+	io.Writer
+	p *term.Progress
+}
+
+// Write implements io.Writer.
+func (w *afterProgress) Write(p []byte) (int, error) {
+	w.p.Stop()
+	return w.Writer.Write(p)
+}
+
+// A recordPrinter prints records, each on a line.
+type recordPrinter struct {
+	out     *bufio.Writer
+	escaped *term.Escaper // of out
+	json    bool
+	keyless bool
+}
+
+func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
+	w := bufio.NewWriterSize(out, 64<<10)
+	return &recordPrinter{out: w, escaped: term.NewEscaper(w), json: asJSON}
+}
+
+// record prints a record. It relies on out, which fails for good once it has failed.
+func (p *recordPrinter) record(key []byte, value func(io.Writer) error) error {
+	if !p.json {
+		if p.keyless {
+			return p.text(nil, value)
+		}
+		return p.text(key, func(w io.Writer) error { return cmp.Or(p.out.WriteByte('\t'), value(w)) })
+	}
+	var b bytes.Buffer
+	if err := value(&b); err != nil {
+		return err
+	}
+	r := record{}.withValue(b.Bytes())
+	if !p.keyless {
+		r = r.withKey(key)
+	}
+	return printJSON(p.out, r)
+}
+
+// key prints a key without a value; as says what else there is in JSON.
+func (p *recordPrinter) key(key []byte, as record) error {
+	if p.json {
+		return printJSON(p.out, as.withKey(key))
+	}
+	return p.text(key, func(io.Writer) error { return nil })
+}
+
+// text prints a key, escaped, and what value writes.
+func (p *recordPrinter) text(key []byte, value func(io.Writer) error) error {
+	e := p.escaped
+	_, err := e.Write(key)
+	return cmp.Or(err, e.Flush(), value(e), e.Flush(), p.out.WriteByte('\n'))
+}
+
+func catCommand() *cobra.Command {
+	var f fileFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "cat FILE",
+		Short: "Print every record of a file",
+		Long: `Print every record of a block, a SequenceFile, a Sparkey log, an Avro or a Parquet
+file in its order, one per line: key, tab, value. Bytes that are not printable
+UTF-8 are written as \xNN, tab, newline and return as \t, \n and \r, a backslash
+as \\. Without the field of the key, records of Avro and Parquet are printed
+without keys.
+
+With --json each line is an object with "key" and "value", or "key_base64" and
+"value_base64" where they are not UTF-8. A key that a Sparkey log deletes has no
+value: nothing after the key, or in JSON "deleted": true.` + fileHelp + `
+
+Records whose key is null are left out, with a warning. Exits with 3 if there is
+no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
+		Example: `  sequins cat /var/sequins/data/words/2026-01-31/00003.block | head
+  sequins cat --json part-r-00003 | jq .key
+  sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cat(cmd, &f, args[0], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
+	f.register(cmd)
+	return cmd
+}
+
+func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err error) {
+	open, err := flags.files(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, open.Close()) }()
+	d, file, err := open.openNamed(path, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
+	defer progress.Stop()
+	p := newRecordPrinter(out, asJSON)
+	p.keyless = file.Kind().HasFields() && !open.keyed(d)
+	if err := p.all(file, progress); err != nil {
+		return d.failed(err)
+	}
+	progress.Stop()
+	if n := file.NullKeys(); n > 0 {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", n)
+	}
+	return err
+}
+
+// keyed reports whether the records of a file have a key.
+func (f *files) keyed(d dataFile) bool {
+	o, err := f.options(d)
+	return err == nil && !o.Fields.NoKey
+}
+
+// all prints the records of a file.
+func (p *recordPrinter) all(f openData, progress *term.Progress) error {
+	for n := 0; f.Next(); n++ {
+		if n%1024 == 0 {
+			progress.Add(f.Consumed())
+		}
+		var err error
+		if f.Deleted() {
+			err = p.key(f.Key(), record{Deleted: true})
+		} else {
+			err = p.record(f.Key(), f.WriteValue)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(p.out.Flush(), f.Err())
+}
