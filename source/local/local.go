@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -108,144 +109,77 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
-	entries, err := os.ReadDir(dir)
+	t := tree{dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
+	t.noteRenamed(info)
+	c, err = source.Walk(ctx, &t)
+	c.Renamed = t.renamed
+	return c, err
+}
+
+// tree is a version's directory.
+type tree struct {
+	dir     string
+	marks   *marks
+	timed   bool      // see hasChangeTimes
+	renamed time.Time // see source.Contents
+}
+
+// ReadDir implements source.Tree.
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	return os.ReadDir(filepath.Join(t.dir, name))
+}
+
+// Describe implements source.Tree. The content of a hidden entry is not looked at.
+func (t *tree) Describe(name string, entry fs.DirEntry) (source.Marker, error) {
+	p := filepath.Join(t.dir, name)
+	if entry != nil && source.Hidden(entry.Name()) {
+		info, err := os.Lstat(p)
+		if err != nil {
+			return source.Marker{}, err
+		}
+		return source.Marker{File: t.file(name, info), Dir: info.IsDir()}, nil
+	}
+	if entry != nil && entry.Type()&fs.ModeSymlink != 0 {
+		if info, err := entry.Info(); err == nil {
+			t.noteRenamed(info)
+		}
+	}
+	info, err := stat(p)
 	if err != nil {
-		return c, err
-	}
-	l := lister{ctx: ctx, dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
-	l.renamed(info)
-	if err := l.addAll("", entries); err != nil {
-		return source.Contents{}, err
-	}
-	l.c.Sort()
-	return l.c, nil
-}
-
-// lister lists a version's directory and the directories of a partitioned table below it.
-type lister struct {
-	ctx   context.Context
-	dir   string
-	marks *marks
-	timed bool // see hasChangeTimes
-	dirs  source.Dirs
-	c     source.Contents
-}
-
-// addAll adds the entries of a directory, whose name has a slash at the end, or is empty.
-func (l *lister) addAll(sub string, entries []fs.DirEntry) error {
-	for _, e := range entries {
-		if err := l.ctx.Err(); err != nil {
-			return err
-		}
-		if source.Hidden(e.Name()) {
-			if err := l.addHidden(sub + e.Name()); err != nil {
-				return err
-			}
-			continue
-		}
-		if e.Type()&fs.ModeSymlink != 0 {
-			if info, err := e.Info(); err == nil {
-				l.renamed(info)
-			}
-		}
-		if err := l.add(sub + e.Name()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// renamed notes the time of a directory or a link.
-func (l *lister) renamed(info fs.FileInfo) {
-	if at := changed(info); l.timed && at.After(l.c.Renamed) {
-		l.c.Renamed = at
-	}
-}
-
-// addHidden adds a hidden entry. Its content is not looked at, and it may be of any kind, or have just been removed.
-func (l *lister) addHidden(name string) error {
-	info, err := os.Lstat(filepath.Join(l.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	l.c.AddHidden(describe(name, info, l.timed), info.IsDir())
-	return nil
-}
-
-// describe returns what is known of a file without reading it.
-func describe(name string, info fs.FileInfo, timed bool) source.File {
-	f := source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}
-	if timed {
-		f.Written = changed(info)
-	}
-	return f
-}
-
-// add adds an entry. A MapFile is added as a file.
-func (l *lister) add(name string) error {
-	info, err := stat(filepath.Join(l.dir, name))
-	if err != nil {
-		return err
+		return source.Marker{}, err
 	}
 	if info.IsDir() {
-		l.renamed(info)
-		entered, err := l.enter(name)
-		if entered || err != nil {
-			return err
+		if entry != nil {
+			t.noteRenamed(info)
 		}
-		data, err := stat(filepath.Join(l.dir, name, "data"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && data.IsDir() {
-			return l.addDir(name)
-		}
-		if err != nil {
-			return err
-		}
-		name, info = name+"/data", data
+		return source.Marker{File: source.File{Name: name}, Dir: true}, nil
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
+		return source.Marker{}, &fs.PathError{Op: "list", Path: p, Err: errNotRegular}
 	}
-	mark, read, err := l.marks.of(filepath.Join(l.dir, name), info)
+	mark, read, err := t.marks.of(p, info)
 	if read != nil { // it may have been written meanwhile
 		info = read
 	}
-	f := describe(name, info, l.timed)
+	f := t.file(name, info)
 	f.Mark = mark
-	l.c.Files = append(l.c.Files, f)
-	return err
+	return source.Marker{File: f}, err
 }
 
-// enter lists a directory if it is one of a partitioned table. One that has just been removed has no files.
-func (l *lister) enter(name string) (entered bool, err error) {
-	if entered, err = l.dirs.Enter(name); !entered {
-		return entered, err
+// noteRenamed notes the time of a directory or a link.
+func (t *tree) noteRenamed(info fs.FileInfo) {
+	if at := changed(info); t.timed && at.After(t.renamed) {
+		t.renamed = at
 	}
-	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return true, err
-	}
-	return true, l.addAll(name+"/", entries)
 }
 
-// addDir adds a directory that is not a MapFile.
-func (l *lister) addDir(name string) error {
-	l.c.Dirs = append(l.c.Dirs, name)
-	if l.c.Table != "" || !source.MayBeTable(name) {
-		return nil
+// file returns what is known of a file without reading it.
+func (t *tree) file(name string, info fs.FileInfo) source.File {
+	f := source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}
+	if t.timed {
+		f.Written = changed(info)
 	}
-	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	for _, e := range entries {
-		if !e.IsDir() {
-			l.c.AddTableEntry(name + "/" + e.Name())
-		}
-	}
-	return err
+	return f
 }
 
 var (
