@@ -201,12 +201,12 @@ func (p *pinning) change(edit func() error) error {
 	if !ok {
 		return fmt.Errorf("%s: this kind of source cannot be written", p.src.Path(p.db, pin.FileName))
 	}
-	data, tag, err := w.ReadSmall(p.ctx, p.db, pin.FileName, pin.MaxSize)
+	old, err := source.ReadSmall(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explainPin(p.src, err)
 	}
 	path := p.src.Path(p.db, pin.FileName)
-	if p.file, err = pin.Parse(data); err != nil {
+	if p.file, err = pin.Parse(old); err != nil {
 		return fmt.Errorf("%s: %w: correct or remove the file", path, err)
 	}
 	if err := edit(); err != nil {
@@ -214,10 +214,11 @@ func (p *pinning) change(edit func() error) error {
 	}
 	p.file.By = whoAmI()
 	p.file.Explain(p.decided, p.reason)
-	if data, err = p.file.Encode(); err != nil {
+	data, err := p.file.Encode()
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, tag); err != nil {
+	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, old); err != nil {
 		return explainPin(p.src, err)
 	}
 	if _, err := fmt.Fprintf(p.out, "%s:\n%s", path, data); err != nil {

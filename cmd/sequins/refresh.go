@@ -57,12 +57,12 @@ func refresh(ctx context.Context, src source.Source, now time.Time) error {
 	if !ok {
 		return fmt.Errorf("%s: this kind of source cannot be written", src.Path("", discovery.RefreshFile))
 	}
-	_, tag, err := w.ReadSmall(ctx, "", discovery.RefreshFile, maxRefreshFile)
+	old, err := source.ReadSmall(ctx, src, "", discovery.RefreshFile, maxRefreshFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explainPin(src, err)
 	}
 	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
-	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), tag)
+	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), old)
 	if errors.Is(err, source.ErrChanged) {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -65,9 +64,10 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries,
 
 // Contents returns the contents of a version's directory.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir("list", db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = path.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, &fs.PathError{Op: "list", Path: s.display(dir), Err: err}
 	}
 	err = s.call(ctx, "list", dir, func(client *lib.Client) (err error) {
 		if c, err = source.Walk(ctx, versionTree{client, dir}); source.Lasting(err) {
@@ -118,12 +118,4 @@ const isFile = 2
 func status(info fs.FileInfo) *lib.FileStatus {
 	s, _ := info.Sys().(*lib.FileStatus)
 	return s // its getters accept nil
-}
-
-func (s *Source) versionDir(op, db, version string) (string, error) {
-	dir := path.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", &fs.PathError{Op: op, Path: s.display(dir), Err: fs.ErrNotExist}
-	}
-	return dir, nil
 }

@@ -100,16 +100,13 @@ type stream struct {
 
 // Open opens a file of a version for reading.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	dir, err := s.versionDir("open", db, version)
-	if version == "" && source.CheckHidden(db, file.Name) == nil {
-		dir, err = path.Join(s.root, db), nil
+	p, err := source.FilePath(db, version, file.Name)
+	p = path.Join(s.root, p)
+	if err == nil && o.Offset < 0 {
+		err = fs.ErrInvalid
 	}
 	if err != nil {
-		return nil, err
-	}
-	p := path.Join(dir, file.Name)
-	if !source.ValidFile(file.Name) || o.Offset < 0 {
-		return nil, &fs.PathError{Op: "open", Path: s.display(dir + "/" + file.Name), Err: fs.ErrInvalid}
+		return nil, &fs.PathError{Op: "open", Path: s.display(p), Err: err}
 	}
 	r := &reader{
 		source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset,

@@ -29,7 +29,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -101,9 +100,10 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries,
 // Contents returns the contents of a version's directory. It fails if it cannot
 // stat a file, since the number of files is the number of partitions.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir(db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = filepath.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, &fs.PathError{Op: "list", Path: dir, Err: err}
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -199,35 +199,20 @@ func stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-func (s *Source) versionDir(db, version string) (string, error) {
-	dir := filepath.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
-	}
-	return dir, nil
-}
-
 // Open opens a file of a version for reading. The listed file is recognized by
 // size and modification time: many mounted file systems change inode numbers.
 func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := s.versionDir(db, version)
-	if version == "" && source.CheckHidden(db, listed.Name) == nil {
-		dir, err = filepath.Join(s.root, db), nil
+	path, err := source.FilePath(db, version, listed.Name)
+	path = filepath.Join(s.root, path)
+	if err == nil && o.Offset < 0 {
+		err = fs.ErrInvalid
 	}
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	path := filepath.Join(dir, filepath.FromSlash(listed.Name))
-	if !source.ValidFile(listed.Name) || o.Offset < 0 {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
-	}
-	return openFile(ctx, path, listed, o)
-}
-
-func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	info, err := stat(path) // before opening, which has side effects on some devices
 	if err != nil {
 		return nil, err
@@ -240,15 +225,15 @@ func openFile(ctx context.Context, path string, listed source.File, o source.Rea
 	if err != nil {
 		return nil, err
 	}
-	var s *sums
+	var crcs *sums
 	if err = position(f, listed, o.Offset); err == nil && o.Offset == 0 {
-		s, err = openSums(path)
+		crcs, err = openSums(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, listed: listed, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+	return &file{ctx: ctx, f: f, listed: listed, sums: crcs, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
 // position checks that the open file is the listed one, and seeks to the offset.

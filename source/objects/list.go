@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -144,9 +143,10 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (e source.Entries, err
 
 // Contents returns the contents of a version, or of the target of its link.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir(ctx, db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = path.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, s.fail(ctx, "list", dir, err)
 	}
 	l, err := s.list(ctx, dir, false)
 	if err != nil {
@@ -192,13 +192,4 @@ func (l *listing) contents() source.Contents {
 // isFolderMarker reports whether an object stands for a directory, or is below one that is named so.
 func isFolderMarker(name string) bool {
 	return strings.HasSuffix(name, folderMarker) || strings.Contains(name, folderMarker+"/")
-}
-
-// versionDir returns the key prefix of a version, without a trailing slash.
-func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
-	dir := path.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", s.fail(ctx, "list", dir, fs.ErrNotExist)
-	}
-	return dir, nil
 }

@@ -72,19 +72,18 @@ func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
 
-// Key returns the key of a listed file.
+// Key returns the key of a file for Open: of a linked version, that of its target.
 func (s *Source) Key(ctx context.Context, db, version string, file source.File) (string, error) {
-	dir, err := s.versionDir(ctx, db, version)
+	key, err := source.FilePath(db, version, file.Name)
+	key = path.Join(s.root, key)
 	if err != nil {
-		return "", err
+		return "", s.fail(ctx, "open", key, err)
 	}
-	if !source.ValidFile(file.Name) {
-		return "", s.fail(ctx, "open", dir+"/"+file.Name, fs.ErrInvalid)
+	if version == "" {
+		return key, nil
 	}
-	if dir, err = s.resolve(ctx, dir); err != nil {
-		return "", err
-	}
-	return dir + "/" + file.Name, nil
+	dir, err := s.resolve(ctx, path.Join(s.root, db, version))
+	return dir + "/" + file.Name, err
 }
 
 // fail returns the error for a failed operation on a key.

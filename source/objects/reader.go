@@ -68,12 +68,9 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 	if o.Offset < 0 {
 		return nil, s.fail(ctx, "open", path.Join(s.root, db, version, file.Name), fs.ErrInvalid)
 	}
-	key := path.Join(s.root, db, file.Name)
-	if version != "" || source.CheckHidden(db, file.Name) != nil {
-		var err error
-		if key, err = s.Key(ctx, db, version, file); err != nil {
-			return nil, err
-		}
+	key, err := s.Key(ctx, db, version, file)
+	if err != nil {
+		return nil, err
 	}
 	return s.openKey(ctx, key, file, o)
 }
