@@ -117,7 +117,7 @@ var layers = []layer{
 	{"source/local", []string{"source", "internal/sleep"}},
 	{"source/hdfs", []string{"source", "internal/sleep", "source/objects"}},
 	{"source/s3", []string{"source", "source/objects"}},
-	{"source/gcs", []string{"source", "source/objects", "internal/sleep"}},
+	{"source/gcs", []string{"source", "source/objects"}},
 	{"source/azure", []string{"source", "source/objects"}},
 	{"source/objects", []string{"source", "internal/sleep", "internal/names"}},
 	{"source", []string{"internal/names"}},

@@ -22,6 +22,21 @@ func Identity(ctx context.Context, src Source) (string, error) {
 	return "", nil
 }
 
+// Located is a Source that knows where it is: the same URL can be of different servers.
+type Located interface {
+	// Location returns the canonical URL of the source with what else decides where it is, such as the endpoint of another server. It
+	// is the same for equivalent spellings of the URL, and has no secrets and nothing of how the source is accessed.
+	Location() string
+}
+
+// Location returns where src is; see Located.
+func Location(src Source) string {
+	if s, ok := src.(Located); ok {
+		return s.Location()
+	}
+	return src.Path("", "")
+}
+
 // ProcessUser describes the user of this process.
 func ProcessUser() string {
 	if u, err := user.Current(); err == nil {

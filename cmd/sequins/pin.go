@@ -154,17 +154,17 @@ func (f *pinFlags) run(cmd *cobra.Command, args []string, edit func(*pinning, []
 	if err != nil {
 		return err
 	}
-	if f.source.config == "" && f.source.source == "" { // nobody has named it
-		if err := f.node.reads(ctx, &c); err != nil {
-			return err
-		}
-	}
 	src, err := openSource(ctx, &c)
 	if err != nil {
 		return err
 	}
 	if s, ok := src.(io.Closer); ok {
 		defer func() { err = errors.Join(err, s.Close()) }()
+	}
+	if f.source.config == "" && f.source.source == "" { // nobody has named it
+		if err := f.node.reads(ctx, src); err != nil {
+			return err
+		}
 	}
 	p := &pinning{pinFlags: f, ctx: ctx, config: &c, src: src, db: args[0], now: time.Now()}
 	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+c.Source, "node", 0)

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/client"
-	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/observe/status"
+	"sequins/source"
 )
 
 // waitFlags select a node to be asked for the status of its cluster.
@@ -43,7 +43,7 @@ func (f *waitFlags) check() error {
 
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
 // of another cluster.
-func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
+func (f *waitFlags) reads(ctx context.Context, src source.Source) error {
 	if f.server == "" {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if ours := sourceID(c); st.SourceID != ours {
+	if ours := source.Location(src); st.SourceID != ours {
 		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.SourceID, ours)
 	}
 	return nil

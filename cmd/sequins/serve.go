@@ -27,6 +27,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/server"
+	"sequins/source"
 	"sequins/store"
 	"sequins/version/gate"
 )
@@ -212,6 +213,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
 	}
+	o.SourceID = source.Location(o.Source)
 	if src, ok := o.Source.(io.Closer); ok {
 		s.given = append(s.given, src)
 	}
@@ -241,7 +243,6 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o := node.Options{
 		SourceName:       c.Source,
-		SourceID:         sourceID(c),
 		Loads:            loadLauncher(c),
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,

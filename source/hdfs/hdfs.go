@@ -16,6 +16,7 @@ import (
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
 	"sequins/source"
+	"sequins/source/objects"
 )
 
 // Defaults of Options. A namenode may be silent for half a minute during garbage
@@ -169,6 +170,30 @@ func (s *Source) Close() error {
 		s.kerberos.close()
 	}
 	return nil
+}
+
+// Identity implements source.Identified.
+func (s *Source) Identity(context.Context) (string, error) {
+	switch k := s.kerberos; {
+	case k == nil:
+		return "user " + s.library.User + ", without Kerberos", nil
+	case k.keytab != "":
+		return "Kerberos principal " + k.principal + " with the keytab " + k.keytab, nil
+	default:
+		return "the Kerberos credential cache " + k.cache, nil
+	}
+}
+
+// Location implements source.Located: hdfs://host:port/path for one namenode, and hdfs://nameservice/path with the sorted
+// addresses of its namenodes for a nameservice, because clusters often have nameservices of the same name.
+func (s *Source) Location() string {
+	addresses := strings.Split(strings.ToLower(strings.Join(s.namenodes.addresses(), " ")), " ")
+	slices.Sort(addresses)
+	root := objects.EscapePath(s.root)
+	if name := strings.ToLower(s.name); name == "hdfs://"+addresses[0] {
+		return name + root
+	}
+	return s.name + root + " at " + strings.Join(slices.Compact(addresses), ",")
 }
 
 // Path returns a version's directory as a URL.

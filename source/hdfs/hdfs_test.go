@@ -143,3 +143,15 @@ func TestProtection(t *testing.T) {
 		}
 	}
 }
+
+func TestLocation(t *testing.T) {
+	t.Setenv("HADOOP_CONF_DIR", configure(t, map[string]string{
+		"dfs.ha.namenodes.ns": "a,b", "dfs.namenode.rpc-address.ns.a": "NN2:8020", "dfs.namenode.rpc-address.ns.b": "nn1"}))
+	for url, want := range map[string]string{
+		"hdfs://NN/p/": "hdfs://nn:8020/p", "hdfs://nn:8020/p q": "hdfs://nn:8020/p%20q", "hdfs://ns/p": "hdfs://ns/p at nn1:8020,nn2:8020",
+	} {
+		if s, err := New(Options{URL: url}); err != nil || s.Location() != want {
+			t.Errorf("%s: %v, want %s", url, err, want)
+		}
+	}
+}

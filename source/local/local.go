@@ -69,6 +69,9 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
+// Identity implements source.Identified.
+func (s *Source) Identity(context.Context) (string, error) { return source.ProcessUser(), nil }
+
 // ReadDir returns the names in a directory.
 func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
 	p := filepath.Join(s.root, dir)

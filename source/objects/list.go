@@ -50,25 +50,13 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 			return nil, s.fail(ctx, "list", prefix, err)
 		}
 		if !page.More {
-			return l, s.listed(ctx, dir, l)
+			slices.Sort(l.dirs)
+			l.dirs = slices.Compact(l.dirs)
+			return l, nil
 		}
 		token = page.Next
 	}
 	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
-}
-
-// listed completes a listing.
-func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
-	slices.Sort(l.dirs)
-	l.dirs = slices.Compact(l.dirs)
-	if d, ok := s.store.(Directories); ok && l.empty && dir != "" {
-		exists, err := d.IsDir(ctx, dir)
-		if err != nil {
-			return s.fail(ctx, "list", dir+"/", err)
-		}
-		l.empty = !exists
-	}
-	return nil
 }
 
 // add adds one page.

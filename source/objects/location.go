@@ -1,16 +1,17 @@
 package objects
 
 import (
+	"errors"
 	"net/url"
 	"path"
 	"strings"
 )
 
-// Location returns the canonical text of where a source is: a prefix of a bucket, as scheme://bucket/prefix, and the endpoint of the
-// server, "" for that of the scheme. The text is one line and has no secrets: of the endpoint it has the scheme, host and path.
-// Spaces of the prefix are escaped, so that " at " is always before the endpoint.
-func Location(scheme, bucket, root, endpoint string) string {
-	text := scheme + "://" + bucket + EscapePath(root)
+// Location returns the canonical text of where the source is: its URL, with a bucket that may have an account, and the
+// endpoint of the server, "" for that of the scheme. The text is one line and has no secrets: of the endpoint it has the
+// scheme, host and path. Spaces of the prefix are escaped, so that " at " is always before the endpoint.
+func (s *Source) Location(scheme, bucket, endpoint string) string {
+	text := scheme + "://" + bucket + EscapePath(s.root)
 	if endpoint != "" {
 		text += " at " + CanonicalEndpoint(endpoint)
 	}
@@ -38,4 +39,14 @@ func CanonicalEndpoint(raw string) string {
 		host = strings.TrimSuffix(host, ":443")
 	}
 	return u.Scheme + "://" + (&url.URL{Host: strings.TrimSuffix(host, ":")}).String()[2:] + EscapePath(u.Path)
+}
+
+// ParseEndpoint parses the URL of a server: http:// or https://, a host, and maybe a path. The error does not contain the URL, because
+// what it must not have may be secret.
+func ParseEndpoint(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, errors.New("endpoint: it is not an http:// or https:// URL without user, password and query")
+	}
+	return u, nil
 }

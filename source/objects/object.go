@@ -16,14 +16,8 @@ import (
 	"sequins/source"
 )
 
-const (
-	// firstPause and maxPause are the maximum pauses after the first failure and after later ones.
-	firstPause = 200 * time.Millisecond
-	maxPause   = 10 * time.Second
-
-	// leastRequest is how many bytes are requested at least where larger requests bring nothing.
-	leastRequest = 64 << 10
-)
+// leastRequest is how many bytes are requested at least where larger requests bring nothing.
+const leastRequest = 64 << 10
 
 // object is the object of a key as it was listed or opened.
 type object struct {
@@ -104,13 +98,13 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 		if f := (final{}); errors.As(err, &f) || ctx.Err() != nil {
 			return err
 		}
-		if failed++; failed > o.source.maxRetries {
+		if failed++; failed > o.source.conns.MaxRetries {
 			return fmt.Errorf("at byte %d: %w", offset, err)
 		}
 		if n == 0 {
 			most = max(leastRequest, most/2)
 		}
-		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, maxPause)); err != nil {
+		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, MaxPause)); err != nil {
 			return err
 		}
 	}

@@ -178,3 +178,30 @@ func TestControlCharacters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLocation: equivalent spellings of a URL have one location, and other servers have theirs, without secrets.
+func TestLocation(t *testing.T) {
+	noCredentials(t)
+	for _, test := range []struct{ url, endpoint, variable, value, want string }{
+		{"s3://data", "", "", "", "s3://data"},
+		{"s3://data/", "", "", "", "s3://data"},
+		{"s3a://data/p//q/", "", "", "", "s3://data/p/q"},
+		{"s3n://data/a b", "", "", "", "s3://data/a%20b"},
+		{"s3://data/a%0Ab", "", "", "", "s3://data/a%0Ab"},
+		{"s3://data", "http://LOCALHOST:9000/", "", "", "s3://data at http://localhost:9000"},
+		{"s3://data", "", "AWS_ENDPOINT_URL", "https://s:443/x", "s3://data at https://s/x"},
+		{"s3://data", "", "AWS_ENDPOINT_URL_S3", "http://b", "s3://data at http://b"},
+		{"s3://data", "http://c", "AWS_ENDPOINT_URL", "http://a", "s3://data at http://c"},
+		{"s3://data", "", "AWS_ENDPOINT_URL", "http://u:SECRET@a/?k=SECRET#SECRET", "s3://data at http://a"},
+		{"s3://data", "", "AWS_ENDPOINT_URL", "SECRET", "s3://data at an endpoint that is not a URL"},
+	} {
+		t.Setenv("AWS_ENDPOINT_URL", "")
+		t.Setenv("AWS_ENDPOINT_URL_S3", "")
+		if test.variable != "" {
+			t.Setenv(test.variable, test.value)
+		}
+		if got := open(t, s3.Options{URL: test.url, Region: "r", Endpoint: test.endpoint}).Location(); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}

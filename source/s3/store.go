@@ -23,17 +23,10 @@ import (
 type store struct {
 	bucket string
 	client *sdk.Client
-	conns  *objects.Connections
 }
 
 // URL returns the URL of a key.
 func (s *store) URL(key string) string { return "s3://" + s.bucket + "/" + key }
-
-// Close closes the connections.
-func (s *store) Close() error {
-	s.conns.Close()
-	return nil
-}
 
 // List returns a page of a listing. Keys may contain control characters, which XML cannot: without encoding, one such key
 // would break the whole listing.
@@ -106,9 +99,6 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		in.IfMatch = &id
 	}
 	out, err := s.client.GetObject(ctx, in)
-	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
-		return nil, objects.ErrRange
-	}
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}

@@ -110,31 +110,6 @@ func testSilence(t *testing.T, s Store) {
 	}
 }
 
-// testHalfOpen stops the server's process, so that connections stay open without
-// answers, and continues it.
-func testHalfOpen(t *testing.T, s Store) {
-	server := s.Start(t)
-	data := random(8 << 20)
-	server.Put(t, "db/1/file", data)
-	o := s.options(server.Endpoint(), "")
-	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
-	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	head := make([]byte, 1<<20)
-	if _, err := io.ReadFull(f, head); err != nil {
-		t.Fatal(err)
-	}
-	server.Freeze(t)
-	time.AfterFunc(3*o.Timeout, func() { server.Thaw(t) })
-	rest, err := io.ReadAll(f)
-	if err != nil || string(head)+string(rest) != string(data) {
-		t.Errorf("%d bytes after it, %v", len(rest), err)
-	}
-}
-
 // testServerGone kills the server in the middle of a read.
 func testServerGone(t *testing.T, s Store) {
 	server := s.Start(t)
