@@ -41,6 +41,7 @@ type conn struct {
 	net.Conn
 	ctx     context.Context
 	timeout time.Duration
+	patient bool        // each read restarts the timeout
 	stop    func() bool // stops watching ctx
 }
 
@@ -57,6 +58,11 @@ func (c *conn) moveDeadline() error {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
+	if c.patient {
+		if err := c.moveDeadline(); err != nil {
+			return 0, c.cause(err)
+		}
+	}
 	n, err := c.Conn.Read(p)
 	return n, c.cause(err)
 }
@@ -228,17 +234,8 @@ type datanodeConn struct {
 }
 
 func newDatanodeConn(c *conn) *datanodeConn {
-	return &datanodeConn{conn: c, r: bufio.NewReaderSize(patient{c}, dataBuffer)}
-}
-
-// patient restarts the deadline with each read.
-type patient struct{ c *conn }
-
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.c.moveDeadline(); err != nil {
-		return 0, p.c.cause(err)
-	}
-	return p.c.Read(b)
+	c.patient = true
+	return &datanodeConn{conn: c, r: bufio.NewReaderSize(c, dataBuffer)}
 }
 
 func (c *datanodeConn) Read(p []byte) (int, error) {
