@@ -216,20 +216,15 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	info, err := stat(path) // before opening, which has side effects on some devices
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
-	}
-	// O_NONBLOCK: a pipe that has replaced the file must not block.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := openRegular("open", path)
 	if err != nil {
 		return nil, err
 	}
 	var crcs *sums
-	if err = position(f, listed, o.Offset); err == nil && o.Offset == 0 {
+	if err = check(listed, "open", path, info); err == nil {
+		_, err = f.Seek(o.Offset, io.SeekStart)
+	}
+	if err == nil && o.Offset == 0 {
 		crcs, err = openSums(path)
 	}
 	if err != nil {
@@ -239,20 +234,21 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 	return &file{ctx: ctx, f: f, listed: listed, sums: crcs, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
-// position checks that the open file is the listed one, and seeks to the offset.
-func position(f *os.File, listed source.File, offset int64) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
+// openRegular opens a file and returns what it is. It does not wait for a pipe that has replaced the file, and does not open
+// devices, which has side effects on some.
+func openRegular(op, path string) (f *os.File, info fs.FileInfo, err error) {
+	if info, err = stat(path); err == nil && info.Mode().IsRegular() {
+		if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			info, err = f.Stat()
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "open", Path: f.Name(), Err: errNotRegular}
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: op, Path: path, Err: errNotRegular}
 	}
-	if err := check(listed, "open", f.Name(), info); err != nil {
-		return err
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
 	}
-	_, err = f.Seek(offset, io.SeekStart)
-	return err
+	return f, info, err
 }
 
 // check returns an error if info differs from the listed file.

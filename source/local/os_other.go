@@ -1,0 +1,17 @@
+//go:build !linux
+
+package local
+
+import (
+	"io/fs"
+	"os"
+	"time"
+)
+
+func adviseSequential(*os.File) {}
+
+func adviseDontNeed(*os.File, int64, int64) {}
+
+func hasChangeTimes(string) bool { return false }
+
+func changed(fs.FileInfo) time.Time { return time.Time{} }
