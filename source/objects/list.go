@@ -156,25 +156,19 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 			return c, err
 		}
 	}
-	c = l.contents()
-	for _, name := range hidden {
-		c.AddHidden(source.File{Name: name}, true)
-	}
-	c.Sort()
-	return c, nil
-}
-
-// contents classifies the objects of a listing.
-func (l *listing) contents() source.Contents {
 	var keys source.Keys
 	for name, f := range l.objects {
 		if !isFolderMarker(name) {
 			keys.Add(f)
 		}
 	}
-	c := keys.Contents()
+	c = keys.Contents()
 	c.Whole, c.Now = true, l.now
-	return c
+	for _, name := range hidden {
+		c.AddHidden(source.File{Name: name}, true)
+	}
+	c.Sort()
+	return c, nil
 }
 
 // isFolderMarker reports whether an object stands for a directory, or is below one that is named so.

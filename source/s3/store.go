@@ -103,21 +103,16 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		return nil, s.explain(ctx, err)
 	}
 	b := &objects.Body{ReadCloser: out.Body, ID: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
-	if b.Offset, b.Size, err = extent(out); err != nil {
-		return nil, errors.Join(err, out.Body.Close())
-	}
-	return b, nil
-}
-
-// extent returns the offset of a response's first byte, and the size of the
-// object.
-func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
-	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	length := int64(-1)
 	if out.ContentLength != nil {
 		length = *out.ContentLength
 	}
-	return objects.Extent(ok && raw.StatusCode == http.StatusOK, aws.ToString(out.ContentRange), length)
+	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
+	whole := ok && raw.StatusCode == http.StatusOK
+	if b.Offset, b.Size, err = objects.Extent(whole, aws.ToString(out.ContentRange), length); err != nil {
+		return nil, errors.Join(err, out.Body.Close())
+	}
+	return b, nil
 }
 
 // Put writes an object. A server that does not implement conditional requests gets a plain one: then, of two that write at
