@@ -40,16 +40,17 @@ func VersionPath(db, version string) (string, error) {
 	return db + "/" + version, nil
 }
 
-// FilePath returns the path of a file that Open opens, relative to the source's directory.
-func FilePath(db, version, name string) (string, error) {
-	if version == "" && CheckHidden(db, name) == nil {
-		return db + "/" + name, nil
+// FilePath returns the path of a file that Open opens, relative to the source's directory. It checks the offset, too.
+func FilePath(db, version, name string, o ReadOptions) (file string, err error) {
+	file = db + "/" + name
+	if version != "" || CheckHidden(db, name) != nil {
+		file, err = VersionPath(db, version)
+		file += "/" + name
 	}
-	dir, err := VersionPath(db, version)
-	if err == nil && !ValidFile(name) {
+	if err == nil && (!ValidFile(name) || o.Offset < 0) {
 		err = fs.ErrInvalid
 	}
-	return dir + "/" + name, err
+	return file, err
 }
 
 // ReadSmall returns the content of a hidden file of a database's directory. The error wraps fs.ErrNotExist if there is

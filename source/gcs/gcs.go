@@ -2,7 +2,6 @@ package gcs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -52,7 +51,7 @@ func New(o Options) (*Source, error) {
 
 // newSource returns a source on a server, with application default credentials or without.
 func newSource(o Options, server string, credentials bool) (*Source, error) {
-	bucket, root, err := parseURL(o.URL)
+	bucket, root, err := objects.ParseURL(o.URL, "GOOGLE_APPLICATION_CREDENTIALS for credentials", "gs")
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
@@ -72,19 +71,6 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	options.Telemetry.Disabled = true
 	s.pipeline = runtime.NewPipeline("", "", policies, &options)
 	return &Source{objects.New(s, conns, root), s}, nil
-}
-
-func parseURL(raw string) (bucket, root string, err error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return "", "", err
-	case u.Scheme != "gs" || u.Host == "":
-		return "", "", fmt.Errorf("%q is not of the form gs://bucket/prefix", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source must be of the form gs://bucket/prefix: set GOOGLE_APPLICATION_CREDENTIALS for credentials")
-	}
-	return u.Host, u.Path, nil
 }
 
 // Location implements source.Located, with the endpoint if it is not Google's.
@@ -110,7 +96,7 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 // Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has
 // none. It takes a request.
 func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {
-	key, err := s.Key(ctx, db, version, file)
+	key, err := s.Key(ctx, db, version, file, source.ReadOptions{})
 	if err != nil {
 		return "", err
 	}

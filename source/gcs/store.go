@@ -134,6 +134,7 @@ func (s *store) getJSON(ctx context.Context, key string, query url.Values, into 
 	if err != nil {
 		return now, err
 	}
+	defer resp.Body.Close()
 	now, _ = http.ParseTime(resp.Header.Get("Date"))
 	text, err := runtime.Payload(resp)
 	if err != nil {
@@ -207,6 +208,9 @@ func (s *store) Put(ctx context.Context, key string, data []byte, id string) err
 	if err := req.SetBody(streaming.NopCloser(bytes.NewReader(body)), "multipart/related; boundary="+boundary); err != nil {
 		return err
 	}
-	_, err = s.send(req)
-	return err
+	resp, err := s.send(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }

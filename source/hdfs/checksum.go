@@ -19,7 +19,7 @@ var _ source.Checksummer = (*Source)(nil)
 // files in encryption zones, erasure-coded files, and connections with SASL. Each CRC is of 512 bytes, so that a change within 512 bytes
 // is missed once in 2^32 times, and one of several such chunks never in practice.
 func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {
-	p, err := source.FilePath(db, version, file.Name)
+	p, err := source.FilePath(db, version, file.Name, source.ReadOptions{})
 	p = path.Join(s.root, p)
 	if err != nil {
 		return "", &fs.PathError{Op: "checksum", Path: s.display(p), Err: err}

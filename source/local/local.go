@@ -208,11 +208,8 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	path, err := source.FilePath(db, version, listed.Name)
+	path, err := source.FilePath(db, version, listed.Name, o)
 	path = filepath.Join(s.root, path)
-	if err == nil && o.Offset < 0 {
-		err = fs.ErrInvalid
-	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

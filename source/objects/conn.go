@@ -18,8 +18,8 @@ const (
 	// idleTimeout is how long a connection stays open without a request.
 	idleTimeout = 90 * time.Second
 
-	// DefaultTimeout is the default of Options.Timeout.
-	DefaultTimeout = 20 * time.Second
+	// defaultTimeout is the default of Options.Timeout.
+	defaultTimeout = 20 * time.Second
 	// defaultRetries is the default of Options.MaxRetries. A load that fails is tried again later.
 	defaultRetries = 3
 
@@ -33,7 +33,7 @@ type Options struct {
 	// MaxRetries is the number of consecutive retries of a request and of a broken stream. 0 means 3, and a negative number none.
 	MaxRetries int
 
-	// Timeout bounds the wait for a silent server. 0 means DefaultTimeout.
+	// Timeout bounds the wait for a silent server. 0 means 20 seconds.
 	Timeout time.Duration
 
 	// Dial connects to servers. nil means a net.Dialer with Timeout.
@@ -55,7 +55,7 @@ func NewConnections(o Options) *Connections {
 	}
 	o.MaxRetries = max(0, o.MaxRetries)
 	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: o.Timeout}).DialContext

@@ -54,8 +54,8 @@ func (s *Source) Path(db, version string) string {
 }
 
 // Key returns the key of a file for Open: of a linked version, that of its target.
-func (s *Source) Key(ctx context.Context, db, version string, file source.File) (string, error) {
-	key, err := source.FilePath(db, version, file.Name)
+func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
+	key, err := source.FilePath(db, version, file.Name, o)
 	key = path.Join(s.root, key)
 	if err != nil {
 		return "", s.fail(ctx, "open", key, err)

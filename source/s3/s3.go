@@ -2,9 +2,7 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -46,7 +44,7 @@ var _ source.Checksummer = (*Source)(nil)
 // New returns the source described by o. It does not connect, unless it has to
 // ask for the region.
 func New(ctx context.Context, o Options) (*Source, error) {
-	bucket, root, err := parseURL(o.URL)
+	bucket, root, err := objects.ParseURL(o.URL, "keys in access_key_id and secret_access_key", "s3", "s3a", "s3n")
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
@@ -57,19 +55,6 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	}
 	s := &store{bucket: bucket, client: client}
 	return &Source{objects.New(s, conns, root), s}, nil
-}
-
-func parseURL(raw string) (bucket, root string, err error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return "", "", err
-	case u.Scheme != "s3" && u.Scheme != "s3a" && u.Scheme != "s3n" || u.Host == "":
-		return "", "", fmt.Errorf("%q is not of the form s3://bucket/prefix", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source must be of the form s3://bucket/prefix: set keys in access_key_id and secret_access_key")
-	}
-	return u.Host, u.Path, nil
 }
 
 // Location implements source.Located. The endpoint is that of the options, the environment or the SDK's shared files. Names of

@@ -77,7 +77,6 @@ func Run(t *testing.T, s Store) {
 		{"Ends", testEnds},
 		{"Faults", testFaults},
 		{"CutListing", testCutListing},
-		{"FaultsThatPass", testFaultsThatPass},
 		{"Silence", testSilence},
 		{"ServerGone", testServerGone},
 		{"CancelInSilence", testCancelInSilence},

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sequins/source"
-	"sequins/source/objects"
 )
 
 // testMany lists more than fits on a page, of versions and of MapFiles.
@@ -124,7 +124,7 @@ func testEnds(t *testing.T, s Store) {
 			if _, err := io.CopyN(io.Discard, f, after); err != nil {
 				t.Fatal(err)
 			}
-			within(t, objects.DefaultTimeout/2, name, func() {
+			within(t, 10*time.Second, name, func() {
 				end(cancel, f)
 				_, err = io.Copy(io.Discard, f)
 				f.Close()
