@@ -152,7 +152,7 @@ func (m *markers) relative(dir, entry string) string {
 		return dir + entry
 	}
 	p := entryPath(entry)
-	if rel, ok := m.checker.inside(p); ok {
+	if rel, ok := m.inside(p); ok {
 		return rel
 	}
 	return dir + path.Base(p)
@@ -165,7 +165,7 @@ func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents,
 		if set.removed[name] {
 			continue
 		}
-		ok, err := m.checker.exists(ctx, name)
+		ok, err := m.exists(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents,
 	if err := m.checkNested(c, committedPrefix+"*"); err != nil {
 		return err
 	}
-	clear(m.checker.listed) // these are the files listed by _SUCCESS
+	clear(m.listed) // these are the files listed by _SUCCESS
 	l.keep(set.counts)
 	return nil
 }

@@ -35,7 +35,19 @@ type markers struct {
 	src         Source
 	db, version string
 	budget      int64 // remaining bytes to read
-	checker     *checker
+
+	have   map[string]bool   // existing files
+	listed map[string]bool   // existing files that a marker lists
+	under  map[string]string // by directory, its first listed file
+}
+
+func newMarkers(src Source, db, version string, files []File) *markers {
+	m := &markers{src: src, db: db, version: version, budget: maxMarkers,
+		have: make(map[string]bool, len(files)), listed: map[string]bool{}, under: map[string]string{}}
+	for _, f := range files {
+		m.have[f.Name] = true
+	}
+	return m
 }
 
 // read reads a marker. ok is false if it does not exist any more.
@@ -67,25 +79,23 @@ func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, e
 
 // success applies _SUCCESS.
 func (m *markers) success(ctx context.Context, c *Contents, l *Listing) error {
-	for _, marker := range c.Hidden {
-		if marker.Name != SuccessFile {
-			continue
-		}
-		b, ok, err := m.read(ctx, marker)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			l.Incomplete = SuccessFile + " has just been removed"
-			return nil
-		}
-		var mf manifest
-		if mf, l.Incomplete = parseManifest(b); l.Incomplete != "" {
-			return nil
-		}
-		return m.applyManifest(ctx, mf, c, l)
+	i := c.index(SuccessFile)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	b, ok, err := m.read(ctx, c.Hidden[i])
+	if err != nil {
+		return err
+	}
+	if !ok {
+		l.Incomplete = SuccessFile + " has just been removed"
+		return nil
+	}
+	var mf manifest
+	if mf, l.Incomplete = parseManifest(b); l.Incomplete != "" {
+		return nil
+	}
+	return m.applyManifest(ctx, mf, c, l)
 }
 
 // manifest is the list of files in _SUCCESS, in the format of Hadoop's
@@ -162,7 +172,7 @@ func committed(metrics, ioStatistics json.RawMessage) (n float64, known bool) {
 // applyManifest checks that the listed files exist, and removes unlisted ones if
 // the list is complete.
 func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l *Listing) error {
-	missing, err := m.checker.missing(ctx, mf.files)
+	missing, err := m.missing(ctx, mf.files)
 	if err != nil {
 		return err
 	}
@@ -173,7 +183,7 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 	if err := m.checkNested(c, SuccessFile); err != nil {
 		return err
 	}
-	listed := func(f File) bool { return m.checker.listed[f.Name] }
+	listed := func(f File) bool { return m.listed[f.Name] }
 	if mf.whole && slices.ContainsFunc(l.Files, listed) {
 		l.keep(listed)
 		l.listed = true
@@ -184,7 +194,7 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 // blocks checks that the blocks that BlocksFile lists are there as a whole. Package finished checks everything else of it, and
 // reports a damaged one.
 func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
-	i := slices.IndexFunc(c.Hidden, func(marker Marker) bool { return marker.Name == BlocksFile })
+	i := c.index(BlocksFile)
 	if i < 0 {
 		return nil
 	}
@@ -228,7 +238,7 @@ func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
 // listed.
 func (m *markers) checkNested(c *Contents, marker string) error {
 	for _, dir := range c.Dirs {
-		if nested := m.checker.under[dir]; nested != "" {
+		if nested := m.under[dir]; nested != "" {
 			return fmt.Errorf("%s: %w: %s lists %s, and files in directories are not read", m.src.Path(m.db, m.version), ErrLayout, marker, nested)
 		}
 	}
@@ -248,44 +258,28 @@ func (l *Listing) keep(want func(File) bool) {
 	l.Files = kept
 }
 
-// checker checks that the files listed by a marker exist.
-type checker struct {
-	*markers
-	have   map[string]bool   // existing files
-	listed map[string]bool   // existing files that are listed
-	under  map[string]string // by directory, its first listed file
-}
-
-func newChecker(m *markers, files []File) *checker {
-	c := &checker{markers: m, have: make(map[string]bool, len(files)), listed: map[string]bool{}, under: map[string]string{}}
-	for _, f := range files {
-		c.have[f.Name] = true
-	}
-	return c
-}
-
 // missing returns the first listed file that does not exist. An entry is the path
 // that the job wrote, usually an absolute URI, and counts if it is below the
 // version's directory. If no entry is, the directory was written elsewhere and
 // then moved, and files are matched by the last elements of their paths.
-func (c *checker) missing(ctx context.Context, list []string) (string, error) {
+func (m *markers) missing(ctx context.Context, list []string) (string, error) {
 	moved := true
 	paths := make([]string, len(list))
 	for i, entry := range list {
 		paths[i] = entryPath(entry)
-		if _, ok := c.inside(paths[i]); ok {
+		if _, ok := m.inside(paths[i]); ok {
 			moved = false
 		}
 	}
 	for _, p := range paths {
 		var ok bool
 		var err error
-		if rel, inside := c.inside(p); inside {
-			ok, err = c.exists(ctx, rel)
+		if rel, inside := m.inside(p); inside {
+			ok, err = m.exists(ctx, rel)
 		} else {
 			ok = true
 			if moved {
-				ok, err = c.endExists(ctx, p)
+				ok, err = m.endExists(ctx, p)
 			}
 		}
 		if err != nil {
@@ -307,8 +301,8 @@ func entryPath(entry string) string {
 }
 
 // inside returns the part of p below the version's directory.
-func (c *checker) inside(p string) (string, bool) {
-	dir := "/" + c.db + "/" + c.version + "/"
+func (m *markers) inside(p string) (string, bool) {
+	dir := "/" + m.db + "/" + m.version + "/"
 	i := strings.LastIndex(p, dir)
 	if i < 0 {
 		return "", false
@@ -324,15 +318,15 @@ const (
 	lookups  = 4
 )
 
-func (c *checker) endExists(ctx context.Context, p string) (bool, error) {
+func (m *markers) endExists(ctx context.Context, p string) (bool, error) {
 	ends := endsOf(p)
 	for _, end := range slices.Backward(ends) { // day=1/part-0 rather than part-0
-		if c.have[end] {
-			return c.exists(ctx, end)
+		if m.have[end] {
+			return m.exists(ctx, end)
 		}
 	}
 	for _, end := range ends[:min(lookups, len(ends))] {
-		if ok, err := c.exists(ctx, end); ok || err != nil {
+		if ok, err := m.exists(ctx, end); ok || err != nil {
 			return ok, err
 		}
 	}
@@ -355,28 +349,28 @@ func endsOf(p string) (ends []string) {
 
 // exists reports whether a file exists: a data file, or another such as a
 // MapFile's index.
-func (c *checker) exists(ctx context.Context, name string) (bool, error) {
-	if c.have[name] {
-		c.note(name)
+func (m *markers) exists(ctx context.Context, name string) (bool, error) {
+	if m.have[name] {
+		m.note(name)
 		return true, nil
 	}
 	if !ValidFile(name) {
 		return false, nil
 	}
-	ok, err := Exists(ctx, c.src, c.db, c.version, name)
+	ok, err := Exists(ctx, m.src, m.db, m.version, name)
 	if ok {
-		c.have[name] = true
-		c.note(name)
+		m.have[name] = true
+		m.note(name)
 	}
 	return ok, err
 }
 
 // note records a listed file that exists.
-func (c *checker) note(name string) {
-	c.listed[name] = true
+func (m *markers) note(name string) {
+	m.listed[name] = true
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if c.under[dir] == "" {
-			c.under[dir] = name
+		if m.under[dir] == "" {
+			m.under[dir] = name
 		}
 	}
 }

@@ -20,11 +20,3 @@ func Wait(ctx context.Context, l *rate.Limiter, n int64) error {
 	}
 	return nil
 }
-
-// Limited returns the limit of l in bytes per second, and whether there is one.
-func Limited(l *rate.Limiter) (bytesPerSecond float64, limited bool) {
-	if l == nil || l.Limit() == rate.Inf {
-		return 0, false
-	}
-	return float64(l.Limit()), true
-}

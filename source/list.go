@@ -107,8 +107,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		l.Incomplete = "there is " + SuccessFile + ", and no data file yet: the first upload may still be running"
 		return l, nil
 	}
-	m := markers{src: src, db: db, version: version, budget: maxMarkers}
-	m.checker = newChecker(&m, c.Files)
+	m := newMarkers(src, db, version, c.Files)
 	if err := m.blocks(ctx, &c, &l); err != nil || l.Incomplete != "" {
 		return l, err
 	}
@@ -153,8 +152,11 @@ func (c *Contents) unfinished() bool {
 }
 
 // has reports whether there is a marker of this name.
-func (c *Contents) has(name string) bool {
-	return slices.ContainsFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
+func (c *Contents) has(name string) bool { return c.index(name) >= 0 }
+
+// index returns the index of a marker in Hidden, or -1.
+func (c *Contents) index(name string) int {
+	return slices.IndexFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
 }
 
 // checkDirs refuses directories that probably contain data.

@@ -2,8 +2,6 @@ package source
 
 import (
 	"encoding/hex"
-	"fmt"
-	"path"
 	"strings"
 )
 
@@ -32,26 +30,11 @@ func partitionPath(name string) (dirs, rest string) {
 	return name[:end], name[end:]
 }
 
-// Dirs counts the directories of a version that a source has listed.
-type Dirs int
-
-// Enter reports whether the content of a directory belongs to the version. Its name is relative to the version's
-// directory, and Enter was true for the directories above it. The error is for too many.
-func (n *Dirs) Enter(name string) (bool, error) {
-	if strings.Count(name, "/") >= MaxPartitionDepth || !IsPartition(path.Base(name)) {
-		return false, nil
-	}
-	if *n++; *n > maxPartitionDirs {
-		return false, Fault(fmt.Errorf("%w: more than %d directories of a partitioned table", ErrLayout, maxPartitionDirs))
-	}
-	return true, nil
-}
-
 // AddHidden adds a hidden entry. Of a directory, only the name is kept.
 func (c *Contents) AddHidden(f File, dir bool) {
 	if dir {
 		f = File{Name: f.Name}
-		c.AddTableEntry(f.Name + "/")
+		c.addTableEntry(f.Name + "/")
 	}
 	c.Hidden = append(c.Hidden, Marker{File: f, Dir: dir})
 }
@@ -83,7 +66,7 @@ func (k *Keys) Add(f File) {
 		k.mapFiles[partition+dir] = true
 	default:
 		k.dirs[partition+dir] = true
-		k.c.AddTableEntry(f.Name)
+		k.c.addTableEntry(f.Name)
 	}
 }
 

@@ -59,7 +59,7 @@ type Contents struct {
 	Dirs []string
 	// Table is an entry by which a table format owns the version, or a directory
 	// of a partitioned table in it; "" if there is none. Its name is relative to the
-	// version's directory. AddHidden and AddTableEntry set it.
+	// version's directory. AddHidden, Keys and Walk set it.
 	Table string
 	// Renamed is when a directory, or a link, was last changed, by the clock of File.Written:
 	// files that are moved with their directory, or linked, keep their times.

@@ -38,10 +38,6 @@ const hiveDir = `(base_\d{7}|(delete_)?delta_\d{7}_\d{7})(_\d{4})?(_v\d{7,})?`
 // tableDirs matches the names of the directories that tableFormats look into.
 var tableDirs = regexp.MustCompile(`^(metadata|snapshot|` + hiveDir + `)$`)
 
-// MayBeTable reports whether the files in a directory of this name, which is not
-// hidden, can show that it belongs to a table: see Contents.AddTableEntry.
-func MayBeTable(name string) bool { return tableDirs.MatchString(path.Base(name)) }
-
 // tableOf returns the format of the table that an entry belongs to; "" if it belongs to none.
 func tableOf(entry string) string {
 	for _, f := range tableFormats {
@@ -60,10 +56,10 @@ func tableError(dir, entry string) error {
 		dir, ErrLayout, entry, tableOf(entry))
 }
 
-// AddTableEntry sets Table if an entry of the version, or of a directory of a
+// addTableEntry sets Table if an entry of the version, or of a directory of a
 // partitioned table in it, shows that a table format owns that directory. A
 // directory ends in a slash.
-func (c *Contents) AddTableEntry(name string) {
+func (c *Contents) addTableEntry(name string) {
 	if _, entry := partitionPath(name); c.Table == "" && tableOf(entry) != "" {
 		c.Table = name
 	}
@@ -93,7 +89,7 @@ func findTable(ctx context.Context, src Source, dir string, dirs []string) (entr
 			return name + "/", nil
 		case name == "metadata", name == "snapshot":
 			candidates = append(candidates, name)
-		case MayBeTable(name) && looks < maxHiveLooks:
+		case tableDirs.MatchString(name) && looks < maxHiveLooks:
 			candidates = append(candidates, name)
 			looks++
 		}

@@ -3,7 +3,6 @@ package source
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -87,7 +86,7 @@ func (c *Contents) quiet() time.Duration {
 
 // marked reports whether there are files and _SUCCESS, and no file is newer, by a clock that no copy sets back.
 func (c *Contents) marked() bool {
-	i := slices.IndexFunc(c.Hidden, func(m Marker) bool { return m.Name == SuccessFile })
+	i := c.index(SuccessFile)
 	if i < 0 || len(c.Files) == 0 {
 		return false
 	}
@@ -96,17 +95,14 @@ func (c *Contents) marked() bool {
 }
 
 // fingerprint is equal for listings with the same files, markers, hidden files and directories, by name, size, time and mark.
-func (c *Contents) fingerprint() [sha256.Size]byte {
-	return c.hash(func(f File) string { return fmt.Sprintf("%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.Mark) })
-}
-
-func (c *Contents) hash(describe func(File) string) (sum [sha256.Size]byte) {
+func (c *Contents) fingerprint() (sum [sha256.Size]byte) {
 	h := sha256.New()
+	add := func(f File) { fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.Mark) } //nolint:errcheck // never fails
 	for _, f := range c.Files {
-		io.WriteString(h, describe(f)) //nolint:errcheck // never fails
+		add(f)
 	}
 	for _, m := range c.Hidden {
-		io.WriteString(h, describe(m.File)) //nolint:errcheck // never fails
+		add(m.File)
 	}
 	fmt.Fprintf(h, "%q", c.Dirs) //nolint:errcheck // never fails
 	h.Sum(sum[:0])

@@ -1,9 +1,8 @@
 package source
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +14,14 @@ import (
 // Writer is a Source in which a small hidden file of a database's directory can be replaced. A name that is not hidden is
 // an error, so that no data of a job can be overwritten.
 type Writer interface {
-	// ReadSmall returns the content of a file of at most limit bytes, and a tag of that content for WriteSmall. The error
-	// wraps fs.ErrNotExist if there is no such file.
-	ReadSmall(ctx context.Context, db, name string, limit int) (data []byte, tag string, err error)
-
-	// WriteSmall replaces the file atomically if its content still has that tag; with an empty tag, the file must not
-	// exist. Otherwise the error wraps ErrChanged, and nothing is written. Of several concurrent calls with the same tag
-	// and different data, one succeeds. After any other error, the file has the old content or the new one.
-	WriteSmall(ctx context.Context, db, name string, data []byte, tag string) error
+	// WriteSmall replaces the file atomically if its content is still old; nil means that the file must not exist. Otherwise
+	// the error wraps ErrChanged, and nothing is written. Of several concurrent calls with the same old content and different
+	// data, one succeeds. After any other error, the file has the old content or the new one.
+	WriteSmall(ctx context.Context, db, name string, data, old []byte) error
 }
+
+// maxSmall limits the file that WriteSmall compares, in bytes.
+const maxSmall = 1 << 20
 
 // CheckHidden returns an error unless name is a hidden file of a database's directory, or of the source's directory if
 // db is empty.
@@ -34,24 +32,46 @@ func CheckHidden(db, name string) error {
 	return nil
 }
 
-// ReadTagged implements Writer.ReadSmall for a source whose tags are those of Tag.
-func ReadTagged(ctx context.Context, src Source, db, name string, limit int) (data []byte, tag string, err error) {
+// VersionPath returns the path of a version's directory relative to the source's.
+func VersionPath(db, version string) (string, error) {
+	if !names.ValidDatabase(db) || !names.Valid(version) {
+		return "", fs.ErrNotExist
+	}
+	return db + "/" + version, nil
+}
+
+// FilePath returns the path of a file that Open opens, relative to the source's directory. It checks the offset, too.
+func FilePath(db, version, name string, o ReadOptions) (file string, err error) {
+	file = db + "/" + name
+	if version != "" || CheckHidden(db, name) != nil {
+		file, err = VersionPath(db, version)
+		file += "/" + name
+	}
+	if err == nil && (!ValidFile(name) || o.Offset < 0) {
+		err = fs.ErrInvalid
+	}
+	return file, err
+}
+
+// ReadSmall returns the content of a hidden file of a database's directory. The error wraps fs.ErrNotExist if there is
+// none.
+func ReadSmall(ctx context.Context, src Source, db, name string, limit int) ([]byte, error) {
 	if err := CheckHidden(db, name); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	r, err := src.Open(ctx, db, "", File{Name: name}, ReadOptions{})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	data, err = ReadAtMost(r, limit)
+	data, err := readAtMost(r, limit)
 	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, "", fmt.Errorf("%s in %s: %w", name, src.Path(db, ""), err)
+		return nil, fmt.Errorf("%s in %s: %w", name, src.Path(db, ""), err)
 	}
-	return data, Tag(data), nil
+	return data, nil
 }
 
-// ReadAtMost reads r to its end. More than limit bytes are an error.
-func ReadAtMost(r io.Reader, limit int) ([]byte, error) {
+// readAtMost reads r to its end. More than limit bytes are an error.
+func readAtMost(r io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(data) > limit {
 		err = fmt.Errorf("more than %d bytes", limit)
@@ -59,23 +79,22 @@ func ReadAtMost(r io.Reader, limit int) ([]byte, error) {
 	return data, err
 }
 
-// Tag returns a tag of a content. It is not empty.
-func Tag(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+// CheckSmall returns an error that wraps ErrChanged if the content of a hidden file of a database's directory is not old; see
+// Writer.
+func CheckSmall(ctx context.Context, src Source, db, name string, old []byte) error {
+	now, err := ReadSmall(ctx, src, db, name, maxSmall)
+	if errors.Is(err, fs.ErrNotExist) {
+		now, err = nil, nil
+	}
+	if err == nil && ((now == nil) != (old == nil) || !bytes.Equal(now, old)) {
+		err = fmt.Errorf("%w since it was read: somebody else has written it", ErrChanged)
+	}
+	return err
 }
 
-// CheckTag returns an error that wraps ErrChanged if a file does not have the tag, or, with an empty tag, exists. now and err
-// are the result of reading it.
-func CheckTag(now string, err error, tag string) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		now = ""
-	case err != nil:
-		return err
-	}
-	if now != tag {
-		return fmt.Errorf("%w since it was read: somebody else has written it", ErrChanged)
-	}
-	return nil
+// IsSmall reports whether data is the content of a hidden file of a database's directory: the answer to a request that has
+// written it may have been lost.
+func IsSmall(ctx context.Context, src Source, db, name string, data []byte) bool {
+	now, err := ReadSmall(ctx, src, db, name, len(data))
+	return err == nil && bytes.Equal(now, data)
 }

@@ -187,12 +187,12 @@ func (p *pinning) change(edit func() error) error {
 	if !ok {
 		return fmt.Errorf("%s: this kind of source cannot be written", p.src.Path(p.db, pin.FileName))
 	}
-	data, tag, err := w.ReadSmall(p.ctx, p.db, pin.FileName, pin.MaxSize)
+	old, err := source.ReadSmall(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explainPin(p.src, err)
 	}
 	path := p.src.Path(p.db, pin.FileName)
-	if p.file, err = pin.Parse(data); err != nil {
+	if p.file, err = pin.Parse(old); err != nil {
 		return fmt.Errorf("%s: %w: correct or remove the file", path, err)
 	}
 	if err := edit(); err != nil {
@@ -200,10 +200,11 @@ func (p *pinning) change(edit func() error) error {
 	}
 	p.file.By = whoAmI()
 	p.file.Explain(p.decided, p.reason)
-	if data, err = p.file.Encode(); err != nil {
+	data, err := p.file.Encode()
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, tag); err != nil {
+	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, old); err != nil {
 		return explainPin(p.src, err)
 	}
 	if _, err := fmt.Fprintf(p.out, "%s:\n%s", path, data); err != nil {
@@ -408,12 +409,12 @@ func refresh(ctx context.Context, src source.Source, now time.Time) error {
 	if !ok {
 		return fmt.Errorf("%s: this kind of source cannot be written", src.Path("", discovery.RefreshFile))
 	}
-	_, tag, err := w.ReadSmall(ctx, "", discovery.RefreshFile, maxRefreshFile)
+	old, err := source.ReadSmall(ctx, src, "", discovery.RefreshFile, maxRefreshFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explainPin(src, err)
 	}
 	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
-	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), tag)
+	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), old)
 	if errors.Is(err, source.ErrChanged) {
 		return nil
 	}

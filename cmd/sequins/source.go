@@ -21,23 +21,19 @@ import (
 	"sequins/source/s3"
 )
 
-// retries is how often a request to an object store is repeated before a load fails, which is tried again later.
-const retries = 3
-
 // openSource returns the configured source, without accessing it. It reads the files of its secrets.
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
 		if err = c.ReadSecrets("s3"); err == nil {
 			src, err = s3.New(ctx, s3.Options{URL: c.Source, Region: c.S3.Region, AccessKeyID: c.S3.AccessKeyID, SecretAccessKey: c.S3.SecretAccessKey,
-				Endpoint: c.S3.Endpoint, PathStyle: c.S3.PathStyle, MaxRetries: retries})
+				Endpoint: c.S3.Endpoint, PathStyle: c.S3.PathStyle})
 		}
 	case scheme == "gs": // its credentials are those of the environment
-		src, err = gcs.New(gcs.Options{URL: c.Source, MaxRetries: retries})
+		src, err = gcs.New(gcs.Options{URL: c.Source})
 	case slices.Contains(azure.Schemes, scheme):
 		if err = c.ReadSecrets("azure"); err == nil {
-			src, err = azure.New(azure.Options{URL: c.Source, AccountKey: c.Azure.AccountKey, SASToken: c.Azure.SASToken, Endpoint: c.Azure.Endpoint,
-				MaxRetries: retries})
+			src, err = azure.New(azure.Options{URL: c.Source, AccountKey: c.Azure.AccountKey, SASToken: c.Azure.SASToken, Endpoint: c.Azure.Endpoint})
 		}
 	case scheme == "hdfs":
 		src, err = hdfs.New(hdfs.Options{URL: c.Source, ConfigDir: c.HDFS.ConfigDir, Principal: c.HDFS.Principal, Keytab: c.HDFS.Keytab})

@@ -27,20 +27,16 @@ func TestNew(t *testing.T) {
 	clearEnvironment(t)
 	const secret = "aHVudGVyMg=="
 	for want, o := range map[string]azure.Options{
-		"not of the form":                {URL: "abfss:///x"},
-		"abfss://container@account":      {URL: "s3://x/y"},
-		"must be of the form abfss://c":  {URL: "abfss://c:" + secret + "@a.dfs.core.windows.net/x"},
-		"set sas_token":                  {URL: "abfss://c@a.dfs.core.windows.net/x?sig=" + secret},
-		"does not name the account":      {URL: "abfss://c/x"},
-		"set at most one":                {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, SASToken: secret},
-		"not an http":                    {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "localhost:10000"},
-		"credentials: decode":            {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: "!" + secret},
-		"endpoint: it is not an http":    {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://h/?sig=" + secret},
-		"URL without user":               {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://u:" + secret + "@h:1x"},
-		"endpoint and connection_string": {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;AccountKey=" + secret, Endpoint: "http://h"},
-		`for the account "b"`:            {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=b;AccountKey=" + secret},
-		`for the account "c"`:            {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "BlobEndpoint=https://c.blob.core.windows.net/;SharedAccessSignature=sig=" + secret},
-		"credentials: ":                  {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;" + secret},
+		"not of the form":               {URL: "abfss:///x"},
+		"abfss://container@account":     {URL: "s3://x/y"},
+		"must be of the form abfss://c": {URL: "abfss://c:" + secret + "@a.dfs.core.windows.net/x"},
+		"set sas_token":                 {URL: "abfss://c@a.dfs.core.windows.net/x?sig=" + secret},
+		"does not name the account":     {URL: "abfss://c/x"},
+		"set at most one":               {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, SASToken: secret},
+		"not an http":                   {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "localhost:10000"},
+		"credentials: decode":           {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: "!" + secret},
+		"endpoint: it is not an http":   {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://h/?sig=" + secret},
+		"URL without user":              {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://u:" + secret + "@h:1x"},
 	} {
 		if _, err := azure.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
@@ -55,19 +51,35 @@ func TestNew(t *testing.T) {
 			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
 		}
 	}
+	for want, connection := range map[string]string{
+		"neither AccountName nor BlobEndpoint": "AccountKey=" + secret,
+		"nor SharedAccessSignature":            "AccountName=a;" + secret,
+		"an http":                              "BlobEndpoint=" + secret + ";SharedAccessSignature=x",
+	} {
+		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
+		if _, err := azure.New(azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x"}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%v, want %q and no secret", err, want)
+		}
+	}
 	for _, endpoint := range []string{"https://a-secondary.blob.core.windows.net", "https://A.dfs.core.windows.net/", "http://127.0.0.1:10000/b", "https://blobs.example.com"} {
-		open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "BlobEndpoint=" + endpoint + ";SharedAccessSignature=sig=" + secret})
+		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature=sig="+secret)
+		if who, err := open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x"}).Identity(t.Context()); err != nil || who != "a SAS token, from AZURE_STORAGE_CONNECTION_STRING" {
+			t.Errorf("%s: %s, %v", endpoint, who, err)
+		}
 	}
 	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=https://b.blob.core.windows.net;SharedAccessSignature=sig="+secret) // not for this account
 	open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"})
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=b;AccountKey="+secret)
+	open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"})
 	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
+	t.Setenv("AZURE_STORAGE_ACCOUNT", "a")
 	for url, want := range map[string]string{
 		"abfss://c@a.dfs.core.windows.net":           "abfss://c@a.dfs.core.windows.net/db/1",
 		"wasbs://c@a.blob.core.windows.net/x/":       "wasbs://c@a.blob.core.windows.net/x/db/1",
 		"abfs://c@a.dfs.core.chinacloudapi.cn//x/./": "abfs://c@a.dfs.core.chinacloudapi.cn/x/db/1",
 		"ABFSS://c/x": "abfss://c/x/db/1",
 	} {
-		if got := open(t, azure.Options{URL: url, Account: "a", AccountKey: secret}).Path("db", "1"); got != want {
+		if got := open(t, azure.Options{URL: url, AccountKey: secret}).Path("db", "1"); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
 		}
 	}
@@ -92,11 +104,6 @@ func TestWhiteSpace(t *testing.T) {
 		"AZURE_STORAGE_CONNECTION_STRING": func(string) azure.Options { o := o; o.Endpoint = ""; return o },
 		"key":                             func(end string) azure.Options { o := o; o.AccountKey = key + end; return o },
 		"SAS":                             func(end string) azure.Options { o := o; o.SASToken = "sig=hunter2" + end; return o },
-		"connection": func(end string) azure.Options {
-			o := o
-			o.ConnectionString, o.Endpoint = connection+server.URL+end, ""
-			return o
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := func(end string) {
@@ -126,12 +133,13 @@ func TestWhiteSpace(t *testing.T) {
 func TestSecretOfURL(t *testing.T) {
 	clearEnvironment(t)
 	o := options("http://127.0.0.1:1/devstoreaccount1", "p")
-	o.AccountKey, o.SASToken, o.MaxRetries = "", "sv=1&sig=hunter2", 0
+	o.AccountKey, o.SASToken, o.MaxRetries = "", "sv=1&sig=hunter2", -1
 	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 	for _, endpoint := range []string{"http://u:hunter2@h:1x/", "http://h/%zz", "http://127.0.0.1:1/?sig=hunter2"} {
-		src, err := azure.New(azure.Options{URL: o.URL, ConnectionString: "BlobEndpoint=" + endpoint + ";SharedAccessSignature=sv=1&sig=hunter2%2f"})
+		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature=sv=1&sig=hunter2%2f")
+		src, err := azure.New(azure.Options{URL: o.URL})
 		if err == nil {
 			_, err = source.Databases(t.Context(), src)
 			src.Close()
@@ -141,3 +149,4 @@ func TestSecretOfURL(t *testing.T) {
 		}
 	}
 }
+

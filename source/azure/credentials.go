@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,38 +23,56 @@ import (
 
 // secrets are the credentials of an account.
 type secrets struct {
-	connection, key, sas string
-	from                 string // for messages
+	key, sas          string
+	from              string // for messages
+	account, endpoint string // of a connection string
 }
 
 // find returns the secrets of the options, or those of the environment if they are for this account.
 func (p *place) find(o *Options) (secrets, error) {
-	given := secrets{connection: strings.TrimSpace(o.ConnectionString), key: strings.TrimSpace(o.AccountKey), sas: sasToken(o.SASToken), from: "the configuration"}
-	if given.count() > 1 {
-		return secrets{}, errors.New("connection_string, account_key and sas_token: set at most one")
+	s := secrets{key: strings.TrimSpace(o.AccountKey), sas: sasToken(o.SASToken), from: "the configuration"}
+	if s.key != "" && s.sas != "" {
+		return s, errors.New("account_key and sas_token: set at most one")
 	}
-	if given.connection != "" && o.Endpoint != "" {
-		return secrets{}, errors.New("endpoint and connection_string, which has the endpoint: set one of them")
+	if s.key != "" || s.sas != "" {
+		return s, s.check()
 	}
-	if given.count() == 1 {
-		return given, p.matches(given.connection)
-	}
-	if connection := variable("AZURE_STORAGE_CONNECTION_STRING"); connection != "" && p.matches(connection) == nil {
-		if o.Endpoint != "" {
-			return secrets{}, errors.New("endpoint and AZURE_STORAGE_CONNECTION_STRING, which has the endpoint: set one of them")
+	if connection := variable("AZURE_STORAGE_CONNECTION_STRING"); connection != "" {
+		s, err := parseConnection(connection)
+		of := cmp.Or(accountOf(s.endpoint), s.account)
+		if err != nil || p.account == "" || of == "" || of == p.account {
+			return s, err
 		}
-		return secrets{connection: connection, from: "AZURE_STORAGE_CONNECTION_STRING"}, nil
 	}
 	if account := variable("AZURE_STORAGE_ACCOUNT"); account != "" && account != p.account {
 		return secrets{}, nil
 	}
-	if key := variable("AZURE_STORAGE_KEY"); key != "" {
-		return secrets{key: key, from: "AZURE_STORAGE_KEY"}, nil
+	if s = (secrets{key: variable("AZURE_STORAGE_KEY"), from: "AZURE_STORAGE_KEY"}); s.key == "" {
+		s = secrets{sas: sasToken(variable("AZURE_STORAGE_SAS_TOKEN")), from: "AZURE_STORAGE_SAS_TOKEN"}
 	}
-	if sas := variable("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
-		return secrets{sas: sasToken(sas), from: "AZURE_STORAGE_SAS_TOKEN"}, nil
+	return s, s.check()
+}
+
+// parseConnection parses a connection string. Errors do not contain it.
+func parseConnection(text string) (secrets, error) {
+	settings := make(map[string]string)
+	for setting := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(setting, "=")
+		settings[name] = value
 	}
-	return secrets{}, nil
+	s := secrets{from: "AZURE_STORAGE_CONNECTION_STRING", account: settings["AccountName"], endpoint: settings["BlobEndpoint"]}
+	if s.key = settings["AccountKey"]; s.key == "" || s.account == "" {
+		s.key, s.sas = "", sasToken(settings["SharedAccessSignature"])
+	}
+	switch {
+	case s.endpoint == "" && s.account == "":
+		return s, fmt.Errorf("%s has neither AccountName nor BlobEndpoint", s.from)
+	case s.key == "" && s.sas == "":
+		return s, fmt.Errorf("%s has neither AccountName with AccountKey nor SharedAccessSignature", s.from)
+	case s.endpoint == "":
+		s.endpoint = cmp.Or(settings["DefaultEndpointsProtocol"], "https") + "://" + s.account + ".blob." + cmp.Or(settings["EndpointSuffix"], "core.windows.net")
+	}
+	return s, s.check()
 }
 
 // variable returns a variable of the environment. Those of Kubernetes Secrets often end with a newline.
@@ -64,47 +83,8 @@ func sasToken(s string) string { return strings.TrimPrefix(strings.TrimSpace(s),
 
 // check returns an error, without the secret, if a secret has characters that none has. They would make URLs that are not valid.
 func (s *secrets) check() error {
-	for _, secret := range []struct{ name, value string }{{"the connection string", s.connection}, {"the key", s.key}, {"the SAS token", s.sas}} {
-		if strings.ContainsFunc(secret.value, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
-			return fmt.Errorf("%s, from %s, has white space or control characters in it", secret.name, s.from)
-		}
-	}
-	return nil
-}
-
-// hidden returns the texts that no error may have.
-func (s *secrets) hidden() []string {
-	all := []string{s.connection, s.key, s.sas}
-	for setting := range strings.SplitSeq(s.connection, ";") {
-		if name, value, _ := strings.Cut(setting, "="); name == "AccountKey" || name == "SharedAccessSignature" {
-			all = append(all, value)
-		}
-	}
-	return all
-}
-
-func (s *secrets) count() (n int) {
-	for _, secret := range []string{s.connection, s.key, s.sas} {
-		if secret != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// matches returns an error if a connection string is for another account.
-func (p *place) matches(connection string) error {
-	for setting := range strings.SplitSeq(connection, ";") {
-		name, value, _ := strings.Cut(setting, "=")
-		switch {
-		case strings.EqualFold(name, "BlobEndpoint"):
-			value = accountOf(value)
-		case !strings.EqualFold(name, "AccountName"):
-			continue
-		}
-		if p.account != "" && value != "" && value != p.account {
-			return fmt.Errorf("connection_string is for the account %q, and the source is in %q", value, p.account)
-		}
+	if strings.ContainsFunc(s.key+s.sas+s.account+s.endpoint, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		return fmt.Errorf("%s has white space or control characters in it", s.from)
 	}
 	return nil
 }
@@ -123,32 +103,34 @@ func accountOf(endpoint string) string {
 }
 
 // open makes the client of the container.
-func (s *store) open(o *Options) error {
+func (s *store) open(o *Options, conns *objects.Connections) error {
 	found, err := s.find(o)
 	if err != nil {
-		return err
-	}
-	if err := found.check(); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
-	s.hidden = found.hidden()
-	options := s.clientOptions(o.MaxRetries)
+	if err := s.locate(o, &found); err != nil {
+		return err
+	}
+	s.hidden = []string{found.key, found.sas}
+	options := container.ClientOptions{ClientOptions: conns.Client().Pipeline(conns.Options)}
 	target := s.endpoint + "/" + s.container
 	switch {
-	case found.connection != "":
-		s.asks = "with a connection string, from " + found.from
-		s.client, err = container.NewClientFromConnectionString(found.connection, s.container, &container.ClientOptions{ClientOptions: options})
 	case found.key != "":
 		s.asks = fmt.Sprintf("with a key of the account %s, from %s", s.account, found.from)
 		var key *blob.SharedKeyCredential
-		if key, err = blob.NewSharedKeyCredential(s.account, found.key); err == nil {
-			s.client, err = container.NewClientWithSharedKeyCredential(target, key, &container.ClientOptions{ClientOptions: options})
+		if key, err = blob.NewSharedKeyCredential(cmp.Or(found.account, s.account), found.key); err == nil {
+			s.client, err = container.NewClientWithSharedKeyCredential(target, key, &options)
 		}
 	case found.sas != "":
 		s.asks = "with a SAS token, from " + found.from
-		s.client, err = container.NewClientWithNoCredential(target+"?"+found.sas, &container.ClientOptions{ClientOptions: options})
+		s.client, err = container.NewClientWithNoCredential(target+"?"+found.sas, &options)
 	default:
-		err = s.openIdentity(target, options)
+		identity := &identity{options: options.ClientOptions}
+		if err = identity.renew(); err == nil {
+			s.asks = "with " + identity.who
+			options.PerCallPolicies = append(options.PerCallPolicies, repeatRefused{identity})
+			s.client, err = container.NewClient(target, identity, &options)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("credentials: %w", s.redact(err))
@@ -159,75 +141,39 @@ func (s *store) open(o *Options) error {
 // redact returns an error without secrets and URLs that a library may have put into it.
 func (s *store) redact(err error) error { return objects.Redact(err, s.hidden...) }
 
-// openIdentity makes the client with an identity of Entra.
-func (s *store) openIdentity(target string, options azcore.ClientOptions) error {
-	identity := &identity{options: options}
-	s.asks = "with " + identity.describe()
-	if err := identity.renew(); err != nil {
-		return err
-	}
-	options.PerCallPolicies = append(options.PerCallPolicies, repeatRefused{identity})
-	client, err := container.NewClient(target, identity, &container.ClientOptions{ClientOptions: options})
-	s.client = client
-	return err
-}
-
 // identity is the credential that the environment describes. It can be made anew, because a credential of the SDK keeps a
 // token that a server refuses until it expires.
 type identity struct {
 	options azcore.ClientOptions
+	who     string // for messages
 
 	mu      sync.Mutex
 	current azcore.TokenCredential
 }
 
-// kindOf returns which kind of identity the environment describes.
-func kindOf() string {
-	switch {
-	case variable("AZURE_CLIENT_SECRET") != "" || os.Getenv("AZURE_CLIENT_CERTIFICATE_PATH") != "":
-		return "client"
-	case os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "":
-		return "workload"
-	}
-	return "managed"
-}
-
-func (i *identity) describe() string {
-	id := variable("AZURE_CLIENT_ID")
-	switch {
-	case kindOf() == "client":
-		return "the client " + id + " of Entra, from the environment"
-	case kindOf() == "workload":
-		return fmt.Sprintf("the workload identity %s, from %s", id, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
-	case id != "":
-		return "the managed identity " + id
-	}
-	return "the managed identity of this machine"
-}
-
 // renew makes the credential anew.
 func (i *identity) renew() (err error) {
-	var made azcore.TokenCredential
-	instances := os.Getenv("AZURE_AUTHORITY_HOST") != "" // which is trusted; public instances may be out of reach
-	switch kindOf() {
-	case "client":
-		made, err = i.client(instances)
-	case "workload":
-		made, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances})
-	default:
-		o := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: i.options}
-		if id := variable("AZURE_CLIENT_ID"); id != "" {
-			o.ID = azidentity.ClientID(id)
-		}
-		made, err = azidentity.NewManagedIdentityCredential(o)
-	}
-	if err != nil {
-		return err
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.current = made
-	return nil
+	id, file := variable("AZURE_CLIENT_ID"), os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
+	instances := os.Getenv("AZURE_AUTHORITY_HOST") != "" // which is trusted; public instances may be out of reach
+	switch {
+	case variable("AZURE_CLIENT_SECRET") != "" || os.Getenv("AZURE_CLIENT_CERTIFICATE_PATH") != "":
+		i.who = "the client " + id + " of Entra, from the environment"
+		i.current, err = i.client(instances)
+	case file != "":
+		i.who = fmt.Sprintf("the workload identity %s, from %s", id, file)
+		i.current, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances})
+	default:
+		i.who = "the managed identity of this machine"
+		o := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: i.options}
+		if id != "" {
+			i.who = "the managed identity " + id
+			o.ID = azidentity.ClientID(id)
+		}
+		i.current, err = azidentity.NewManagedIdentityCredential(o)
+	}
+	return err
 }
 
 // client returns the credential of an application. A secret is read here, because the SDK sends a newline at its end, too.

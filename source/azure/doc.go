@@ -12,12 +12,11 @@
 //
 // # Faults
 //
-// The SDK repeats a request with a temporary error up to MaxRetries times, after growing random pauses. A request that is
-// refused with 401 is repeated once with a new token.
+// A request that is refused with 401 is repeated once with a new token.
 //
 // # Credentials
 //
-// In this order: a connection string, a key of the account or a SAS token of the options, those of the environment if they are
+// In this order: a key of the account or a SAS token of the options, those of the environment or a connection string if they are
 // for this account, and an identity of Microsoft Entra: a client secret or certificate, a workload identity, or the managed
 // identity of the machine. Which one is chosen follows from what is set, not from what succeeds. The Azure CLI is not asked:
 // its tokens are those of a person, and it would run as a child of load processes, under their limits.

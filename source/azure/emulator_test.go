@@ -53,7 +53,7 @@ func TestObjects(t *testing.T) {
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")
-			of.URL, of.Timeout, of.MaxRetries = "abfss://"+o.Bucket+"@"+clouds.Account+".dfs.core.windows.net/"+o.Prefix, o.Timeout, o.MaxRetries
+			of.URL, of.Options = "abfss://"+o.Bucket+"@"+clouds.Account+".dfs.core.windows.net/"+o.Prefix, o.Options
 			return azure.New(of)
 		},
 	})
@@ -105,9 +105,12 @@ func TestCredentials(t *testing.T) {
 	find("key", with(named, func(o *azure.Options) { o.AccountKey = clouds.AccountKey }))
 	find("SAS", with(named, func(o *azure.Options) { o.SASToken = token }))
 	find("SAS with ?", with(named, func(o *azure.Options) { o.SASToken = "?" + token }))
-	find("connection string", with(named, func(o *azure.Options) { o.ConnectionString, o.Endpoint = connection, "" }))
-	find("connection string alone", with(short, func(o *azure.Options) { o.ConnectionString, o.Endpoint = connection, "" }))
-	find("account of its own", with(short, func(o *azure.Options) { o.Account, o.AccountKey = clouds.Account, clouds.AccountKey }))
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
+	find("connection string", with(named, func(o *azure.Options) { o.Endpoint = "" }))
+	find("connection string alone", with(short, func(o *azure.Options) { o.Endpoint = "" }))
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+server.Endpoint()+";SharedAccessSignature="+token)
+	find("connection string with a SAS token", with(short, func(o *azure.Options) { o.Endpoint = "" }))
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
 
 	t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", token)
@@ -132,7 +135,7 @@ func TestOtherAccount(t *testing.T) {
 	t.Setenv("IDENTITY_ENDPOINT", "http://127.0.0.1:1/token")
 	t.Setenv("IDENTITY_HEADER", "x")
 	o := options(server.Endpoint(), "")
-	o.AccountKey, o.MaxRetries = "", 0
+	o.AccountKey, o.MaxRetries = "", -1
 	_, err := source.Databases(t.Context(), open(t, o))
 	if err == nil || strings.Contains(err.Error(), "AZURE_STORAGE_KEY") {
 		t.Errorf("%v, want an error of the managed identity", err)

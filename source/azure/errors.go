@@ -30,21 +30,13 @@ var codes = map[string]error{
 	"UnauthorizedBlobOverwrite": fs.ErrPermission,
 }
 
-// statuses maps the statuses of other codes.
-var statuses = map[int]error{
-	http.StatusUnauthorized:                 fs.ErrPermission,
-	http.StatusForbidden:                    fs.ErrPermission,
-	http.StatusPreconditionFailed:           source.ErrChanged,
-	http.StatusRequestedRangeNotSatisfiable: objects.ErrRange,
-}
-
 // explain converts an error of the SDK into a short one with the server's message, and without secrets.
 func (s *store) explain(err error) error { return s.redact(s.shorten(err)) }
 
 func (s *store) shorten(err error) error {
 	var noToken *azidentity.AuthenticationFailedError
 	if errors.As(err, &noToken) {
-		return fmt.Errorf("%w: no token (%s; requested %s)", fs.ErrPermission, oneLine(err.Error()), s.asks)
+		return objects.Explain(fs.ErrPermission, "no token: "+objects.OneLine(err.Error()), s.asks)
 	}
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
@@ -52,16 +44,9 @@ func (s *store) shorten(err error) error {
 	}
 	meaning, known := codes[answer.ErrorCode]
 	if !known {
-		meaning = statuses[answer.StatusCode]
+		meaning = objects.Meaning(answer.StatusCode)
 	}
-	said := describe(answer)
-	switch {
-	case errors.Is(meaning, fs.ErrPermission):
-		return fmt.Errorf("%w (%s; requested %s)", meaning, said, s.asks)
-	case meaning != nil:
-		return fmt.Errorf("%w (%s)", meaning, said)
-	}
-	return errors.New(said)
+	return objects.Explain(meaning, describe(answer), s.asks)
 }
 
 // describe returns the code and the message of an answer.
@@ -81,14 +66,5 @@ func describe(e *azcore.ResponseError) string {
 		return said
 	}
 	first, _, _ := strings.Cut(body.Message, "\n") // the others are ids of the request
-	return said + ": " + oneLine(first)
-}
-
-// oneLine returns the beginning of a text as one line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > 500 {
-		text = text[:500] + "…"
-	}
-	return strings.ToValidUTF8(text, "�")
+	return said + ": " + objects.OneLine(first)
 }

@@ -43,7 +43,7 @@ func TestHostileListings(t *testing.T) {
 			_, _ = io.WriteString(w, test.page)
 		}))
 		o := options(server.URL+"/devstoreaccount1", "p")
-		o.MaxRetries = 0
+		o.MaxRetries = -1
 		c, err := open(t, o).Contents(t.Context(), "db", "1")
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), ".dfs.core.windows.net/p/db/1/") {
 			t.Errorf("%s: %v, %v, want %q", name, c, err, test.want)
@@ -94,7 +94,7 @@ func TestEndlessAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	o := options(server.URL+"/devstoreaccount1", "p")
-	o.MaxRetries = 0
+	o.MaxRetries = -1
 	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
 		t.Errorf("%v", err)
 	}

@@ -114,7 +114,7 @@ func list(t *testing.T, src *azure.Source) error {
 }
 
 func identityOptions(c *cloud) azure.Options {
-	return azure.Options{URL: "abfss://bucket@account.dfs.core.windows.net/", Endpoint: c.URL, MaxRetries: 1}
+	return azure.Options{URL: "abfss://bucket@account.dfs.core.windows.net/", Endpoint: c.URL}
 }
 
 // TestIdentities uses each kind of identity, and gets a new token when one is refused or has expired.

@@ -10,7 +10,7 @@ import (
 // options are for a prefix of a server's bucket.
 func options(endpoint, prefix string) azure.Options {
 	return azure.Options{
-		URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/" + prefix, Endpoint: endpoint, AccountKey: clouds.AccountKey, MaxRetries: 3,
+		URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/" + prefix, Endpoint: endpoint, AccountKey: clouds.AccountKey,
 	}
 }
 

@@ -6,14 +6,12 @@ import (
 	"crypto/md5"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -23,14 +21,8 @@ import (
 	"sequins/source/objects"
 )
 
-const (
-	// firstPause and maxPause are the maximum pauses after the first failure and after later ones.
-	firstPause = 200 * time.Millisecond
-	maxPause   = 10 * time.Second
-
-	// maxSummed is the largest range of which Azure computes an MD5, in bytes.
-	maxSummed = 4 << 20
-)
+// maxSummed is the largest range of which Azure computes an MD5, in bytes.
+const maxSummed = 4 << 20
 
 // folderMark is the key of the metadata of a directory, in lower case.
 const folderMark = "hdi_isfolder"
@@ -39,29 +31,8 @@ const folderMark = "hdi_isfolder"
 type store struct {
 	place
 	client *container.Client
-	conns  *objects.Connections
 	asks   string   // the credentials, for messages
 	hidden []string // secrets that no error may have
-}
-
-var _ objects.Directories = (*store)(nil)
-
-// clientOptions returns the options of all clients of the SDK.
-func (s *store) clientOptions(retries int) azcore.ClientOptions {
-	if retries == 0 {
-		retries = -1 // 0 means the default
-	}
-	return azcore.ClientOptions{
-		Transport: s.conns.Client(),
-		Retry:     policy.RetryOptions{MaxRetries: int32(min(retries, 1<<30)), RetryDelay: firstPause, MaxRetryDelay: maxPause},
-		Telemetry: policy.TelemetryOptions{ApplicationID: "sequins"},
-	}
-}
-
-// Close closes the connections.
-func (s *store) Close() error {
-	s.conns.Close()
-	return nil
 }
 
 // List returns a page of a listing. The metadata tell directories from files.
@@ -72,46 +43,51 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	if token != "" {
 		marker = &token
 	}
+	var items []*container.BlobItem
+	listed := false
 	if deep {
-		page, err := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
-		if err != nil {
-			return p, s.explain(err)
+		page, perr := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
+		err, p.Next, p.Now = perr, deref(page.NextMarker), deref(page.Date)
+		if listed = page.Segment != nil; listed {
+			items = page.Segment.BlobItems
 		}
-		p.Next, p.Now = deref(page.NextMarker), deref(page.Date)
-		if page.Segment == nil {
-			return p, errors.New("the server sent no listing")
+	} else {
+		page, perr := s.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
+		err, p.Next, p.Now = perr, deref(page.NextMarker), deref(page.Date)
+		if listed = page.Segment != nil; listed {
+			items = page.Segment.BlobItems
+			for _, dir := range page.Segment.BlobPrefixes {
+				p.Dirs = append(p.Dirs, deref(dir.Name))
+			}
 		}
-		err = addItems(&p, page.Segment.BlobItems)
-		return p, err
 	}
-	page, err := s.client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: &prefix, Marker: marker, Include: include, ResponseFormat: xml}).NextPage(ctx)
 	if err != nil {
 		return p, s.explain(err)
 	}
-	p.Next, p.Now = deref(page.NextMarker), deref(page.Date)
-	if page.Segment == nil {
+	if !listed {
 		return p, errors.New("the server sent no listing")
 	}
-	for _, dir := range page.Segment.BlobPrefixes {
-		p.Dirs = append(p.Dirs, deref(dir.Name))
-	}
-	return p, addItems(&p, page.Segment.BlobItems)
-}
-
-// addItems adds the blobs of a page.
-func addItems(p *objects.Page, items []*container.BlobItem) error {
 	p.More = p.Next != ""
 	for _, item := range items {
 		name, about := deref(item.Name), item.Properties
 		if about == nil || about.ContentLength == nil || about.LastModified == nil || about.ETag == nil {
-			return fmt.Errorf("the server listed %q without its size, time or ETag", name)
+			return p, fmt.Errorf("the server listed %q without its size, time or ETag", name)
 		}
 		p.Objects = append(p.Objects, objects.Object{
 			Key: name, Size: *about.ContentLength, Modified: *about.LastModified, Written: *about.LastModified, ID: string(*about.ETag),
 			Dir: isFolder(item.Metadata) || deref(about.ResourceType) == "directory",
 		})
 	}
-	return nil
+	if dir := strings.TrimSuffix(prefix, "/"); dir != "" && !p.More && len(p.Objects)+len(p.Dirs) == 0 {
+		about, err := s.client.NewBlobClient(dir).GetProperties(ctx, nil)
+		switch err = s.explain(err); {
+		case err == nil && isFolder(about.Metadata):
+			p.Objects = []objects.Object{{Key: prefix, Dir: true}}
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // isFolder reports whether metadata are those of a directory. Their keys are in lower case or not.
@@ -129,15 +105,6 @@ func deref[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
-}
-
-// IsDir reports whether a blob stands for a directory.
-func (s *store) IsDir(ctx context.Context, key string) (bool, error) {
-	about, err := s.client.NewBlobClient(key).GetProperties(ctx, nil)
-	if err = s.explain(err); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return isFolder(about.Metadata), err
 }
 
 // conditions returns the condition that a blob has an id.
@@ -209,13 +176,6 @@ func (s *store) Put(ctx context.Context, key string, data []byte, id string) err
 		any := azcore.ETagAny
 		o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &any}}
 	}
-	_, err := s.client.NewBlockBlobClient(key).Upload(ctx, readSeekCloser(data), o)
+	_, err := s.client.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), o)
 	return s.explain(err)
 }
-
-// readSeekCloser returns data as the SDK wants them.
-func readSeekCloser(data []byte) io.ReadSeekCloser { return nopCloser{bytes.NewReader(data)} }
-
-type nopCloser struct{ io.ReadSeeker }
-
-func (nopCloser) Close() error { return nil }

@@ -1,15 +1,14 @@
 package gcs
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"strings"
-	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"sequins/source"
 	"sequins/source/objects"
@@ -18,36 +17,15 @@ import (
 // emulatorVariable is the variable of the environment with the address of an emulator, as Google's clients know it.
 const emulatorVariable = "STORAGE_EMULATOR_HOST"
 
-// defaultEndpoint is the server of Google.
-const defaultEndpoint = "https://storage.googleapis.com"
+// googleServer is the URL of Google's server.
+const googleServer = "https://storage.googleapis.com"
 
 // Options configures a Source.
 type Options struct {
 	// URL is gs://bucket/prefix. The prefix may be empty.
 	URL string
 
-	// CredentialsFile is a JSON file with credentials, as in GOOGLE_APPLICATION_CREDENTIALS. If it is empty, application
-	// default credentials are used.
-	CredentialsFile string
-
-	// Endpoint is the http:// or https:// URL of another server. If it is empty, it is STORAGE_EMULATOR_HOST of the
-	// environment, where no credentials are sent, or Google's.
-	Endpoint string
-
-	// Anonymous omits credentials.
-	Anonymous bool
-
-	// MaxRetries is the number of consecutive retries of a request. Negative means 0.
-	MaxRetries int
-
-	// Timeout bounds the wait for a silent server. 0 means objects.DefaultTimeout.
-	Timeout time.Duration
-
-	// Memory bounds the read-ahead of all readers, see objects.Options.
-	Memory int64
-
-	// Dial connects to servers. nil means a net.Dialer with Timeout.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	objects.Options
 }
 
 // Source is a prefix of a bucket.
@@ -58,9 +36,46 @@ type Source struct {
 
 var _ source.Checksummer = (*Source)(nil)
 
+// New returns the source described by o. It does not connect, and reads no credentials. To the server of
+// STORAGE_EMULATOR_HOST, requests are sent without credentials.
+func New(o Options) (*Source, error) {
+	host := strings.TrimSpace(os.Getenv(emulatorVariable))
+	if host == "" {
+		return newSource(o, googleServer, true)
+	}
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	return newSource(o, host, false)
+}
+
+// newSource returns a source on a server, with application default credentials or without.
+func newSource(o Options, server string, credentials bool) (*Source, error) {
+	bucket, root, err := objects.ParseURL(o.URL, "GOOGLE_APPLICATION_CREDENTIALS for credentials", "gs")
+	if err != nil {
+		return nil, fmt.Errorf("gs: %w", err)
+	}
+	endpoint, err := objects.ParseEndpoint(server)
+	if err != nil {
+		return nil, fmt.Errorf("gs: %w", err)
+	}
+	conns := objects.NewConnections(o.Options)
+	client := conns.Client()
+	s := &store{bucket: bucket, endpoint: endpoint.Scheme + "://" + endpoint.Host}
+	var policies runtime.PipelineOptions
+	if credentials {
+		s.tokens = newTokens(client)
+		policies.PerRetry = []policy.Policy{s.tokens}
+	}
+	options := client.Pipeline(conns.Options)
+	options.Telemetry.Disabled = true
+	s.pipeline = runtime.NewPipeline("", "", policies, &options)
+	return &Source{objects.New(s, conns, root), s}, nil
+}
+
 // Identity implements source.Identified. It gets a token.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	tokens := s.store.client.tokens
+	tokens := s.store.tokens
 	if tokens == nil {
 		return "nobody: requests have no credentials", nil
 	}
@@ -70,81 +85,22 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	return tokens.describe(), nil
 }
 
-// New returns the source described by o. It does not connect, and reads no credentials.
-func New(o Options) (*Source, error) {
-	bucket, root, err := parseURL(o.URL)
-	if err != nil {
-		return nil, fmt.Errorf("gs: %w", err)
-	}
-	endpoint, emulator, err := o.endpoint()
-	if err != nil {
-		return nil, fmt.Errorf("gs: %w", err)
-	}
-	o.MaxRetries = max(0, o.MaxRetries)
-	conns := objects.NewConnections(o.Timeout, o.Dial)
-	s := &store{
-		bucket: bucket, conns: conns,
-		client: client{http: conns.Client(), endpoint: endpoint, maxRetries: o.MaxRetries},
-	}
-	if !o.Anonymous && !emulator {
-		s.client.tokens = newTokens(s.client.http, o.CredentialsFile)
-	}
-	return &Source{objects.New(s, objects.Options{Root: root, MaxRetries: o.MaxRetries, Memory: o.Memory}), s}, nil
-}
-
-// endpoint returns the scheme and host of the server, and reports whether it is that of STORAGE_EMULATOR_HOST.
-func (o *Options) endpoint() (endpoint string, emulator bool, err error) {
-	if host := strings.TrimSpace(os.Getenv(emulatorVariable)); o.Endpoint == "" && host != "" {
-		endpoint, err = parseEndpoint(emulatorURL(host))
-		return endpoint, true, err
-	}
-	endpoint, err = parseEndpoint(cmp.Or(o.Endpoint, defaultEndpoint))
-	return endpoint, false, err
-}
-
-func parseURL(raw string) (bucket, root string, err error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return "", "", err
-	case u.Scheme != "gs" || u.Host == "":
-		return "", "", fmt.Errorf("%q is not of the form gs://bucket/prefix", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source must be of the form gs://bucket/prefix: set GOOGLE_APPLICATION_CREDENTIALS for credentials")
-	}
-	return u.Host, u.Path, nil
-}
-
-// emulatorURL returns the URL of STORAGE_EMULATOR_HOST, which may lack the scheme.
-func emulatorURL(host string) string {
-	if strings.Contains(host, "://") {
-		return host
-	}
-	return "http://" + host
-}
-
-// parseEndpoint returns the scheme and the host of a URL.
-func parseEndpoint(raw string) (string, error) {
-	u, err := objects.ParseEndpoint(raw)
-	if err != nil {
-		return "", err
-	}
-	return u.Scheme + "://" + u.Host, nil
-}
-
 // Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has
 // none. It takes a request.
 func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {
-	key, err := s.Key(ctx, db, version, file)
+	key, err := s.Key(ctx, db, version, file, source.ReadOptions{})
 	if err != nil {
 		return "", err
 	}
-	md5, err := s.store.md5(ctx, key, file.Mark)
+	var r resource
+	if _, err = s.store.getJSON(ctx, key, url.Values{"fields": {"generation,md5Hash"}}, &r); err == nil && r.Generation != file.Mark {
+		err = fmt.Errorf("%w: listed as generation %s, now %s", source.ErrChanged, file.Mark, r.Generation)
+	}
 	if err != nil {
 		return "", fmt.Errorf("the checksum of %s: %w", s.store.URL(key), err)
 	}
-	if md5 == "" {
+	if r.MD5 == "" {
 		return "", nil
 	}
-	return "md5 " + md5, nil
+	return "md5 " + r.MD5, nil
 }

@@ -20,22 +20,21 @@ import (
 
 func TestNew(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", "")
-	for want, o := range map[string]gcs.Options{
-		"not of the form":     {URL: "gs:///x"},
-		"gs://bucket/prefix":  {URL: "s3://x/y"},
-		"must be of the form": {URL: "gs://key:secret@b/x"},
-		"is not an http":      {URL: "gs://b/x", Endpoint: "localhost:9000"},
-		"endpoint: it is not": {URL: "gs://b/x", Endpoint: "ftp://h"},
-		"without user":        {URL: "gs://b/x", Endpoint: "http://u:secret@h"},
-		"password and query":  {URL: "gs://b/x", Endpoint: "http://h?secret@"},
-	} {
-		if _, err := gcs.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
-			t.Errorf("%+v: %v, want %q", o, err, want)
+	for want, url := range map[string]string{"not of the form": "gs:///x", "gs://bucket/prefix": "s3://x/y", "must be of the form": "gs://key:secret@b/x"} {
+		if _, err := gcs.New(gcs.Options{URL: url}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 	}
 	for url, want := range map[string]string{"gs://b": "gs://b/db/1", "gs://my_b.x/y/": "gs://my_b.x/y/db/1", "gs://b//x/./z": "gs://b/x/z/db/1"} {
-		if got := open(t, gcs.Options{URL: url}).Path("db", "1"); got != want {
-			t.Errorf("%s: %s, want %s", url, got, want)
+		src, err := gcs.New(gcs.Options{URL: url})
+		if err != nil || src.Path("db", "1") != want {
+			t.Errorf("%s: %v, want %s", url, err, want)
+		}
+	}
+	for _, host := range []string{"ftp://h", "http://u:secret@h", "http://h?secret@"} {
+		t.Setenv("STORAGE_EMULATOR_HOST", host)
+		if _, err := gcs.New(gcs.Options{URL: "gs://b/x"}); err == nil || !strings.Contains(err.Error(), "endpoint: it is not an http") || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%s: %v", host, err)
 		}
 	}
 }
@@ -60,7 +59,7 @@ func TestPages(t *testing.T) {
 		}
 		return false
 	}
-	src := open(t, options(s.URL, "p"))
+	src := open(t, at(s.URL, "p"))
 	c, err := src.Contents(t.Context(), "db", "1")
 	if err != nil || len(c.Files) != len(want) || len(c.Dirs) > 0 {
 		t.Errorf("%d files, want %d: %v", len(c.Files), len(want), err)
@@ -82,14 +81,14 @@ func TestHostileListings(t *testing.T) {
 		"negative":            {item("p/db/1/x", "-1"), `with -1 bytes`},
 		"no number":           {item("p/db/1/x", "1e3"), `with "1e3" bytes`},
 		"too large":           {item("p/db/1/x", "99999999999999999999"), `bytes`},
-		"no generation":       {`{"items": [{"name": "p/db/1/x", "size": "1", "timeCreated": "2026-01-31T10:00:00Z"}]}`, "without its generation"},
-		"no time":             {`{"items": [{"name": "p/db/1/x", "size": "1", "generation": "1"}]}`, "without its generation or time"},
+		"no generation":       {`{"items": [{"name": "p/db/1/x", "size": "1", "timeCreated": "2026-01-31T10:00:00Z"}]}`, "without what identifies it"},
+		"no time":             {`{"items": [{"name": "p/db/1/x", "size": "1", "generation": "1"}]}`, "without what identifies it, or its time"},
 		"no JSON":             {`<p>Welcome`, "no JSON"},
 		"not an object":       {`[1]`, "no JSON"},
 		"deep":                {strings.Repeat("[", 100_000), "no JSON"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.page) }))
-		c, err := open(t, options(server.URL, "p")).Contents(t.Context(), "db", "1")
+		c, err := open(t, at(server.URL, "p")).Contents(t.Context(), "db", "1")
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "gs://bucket/p/db/1/") {
 			t.Errorf("%s: %v, %v, want %q", name, c, err, test.want)
 		}
@@ -103,7 +102,7 @@ func TestDots(t *testing.T) {
 	for _, key := range []string{"p/db/1/part-0", "p/db/1/../2/part-0", "p/db/1/day=1/../../../part-0", "p/db/1//part-0", "p/db/1/day=1//part-0", "p/../x/y"} {
 		s.put(key, []byte("x"))
 	}
-	src := open(t, options(s.URL, "p"))
+	src := open(t, at(s.URL, "p"))
 	c, err := src.Contents(t.Context(), "db", "1")
 	if err != nil || len(c.Files) != 1 || c.Files[0].Name != "part-0" {
 		t.Errorf("%+v, %v", c, err)
@@ -130,7 +129,7 @@ func TestEndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if _, err := source.Databases(t.Context(), open(t, options(server.URL, "p"))); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
+	if _, err := source.Databases(t.Context(), open(t, at(server.URL, "p"))); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
 		t.Errorf("%v", err)
 	}
 }
@@ -144,7 +143,7 @@ func TestConditions(t *testing.T) {
 	} {
 		s := newServer(t)
 		s.put("db/1/file", make([]byte, 4<<20))
-		src := open(t, options(s.URL, ""))
+		src := open(t, at(s.URL, ""))
 		listed, err := src.Contents(t.Context(), "db", "1")
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +174,7 @@ func TestConditions(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	s := clouds.StartGCS(t)
 	sums := map[string]string{}
-	src := open(t, options(s.Endpoint(), ""))
+	src := open(t, at(s.Endpoint(), ""))
 	for version, text := range map[string]string{"1": "same", "2": "same", "3": "else"} {
 		s.Put(t, "db/"+version+"/file", []byte(text))
 		c, err := src.Contents(t.Context(), "db", version)
@@ -205,7 +204,7 @@ func TestRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	}
-	if _, err := source.Databases(t.Context(), open(t, options(s.URL, ""))); err != nil || time.Since(first) < time.Second {
+	if _, err := source.Databases(t.Context(), open(t, at(s.URL, ""))); err != nil || time.Since(first) < time.Second {
 		t.Errorf("%v after %v", err, time.Since(first))
 	}
 }
@@ -221,7 +220,7 @@ func TestStoredEncoding(t *testing.T) {
 		}
 		return false
 	}
-	if b, err := read(t, open(t, options(s.URL, ""))); err != nil || string(b) != "stored" {
+	if b, err := read(t, open(t, at(s.URL, ""))); err != nil || string(b) != "stored" {
 		t.Errorf("%q, %v", b, err)
 	}
 }

@@ -13,15 +13,23 @@ import (
 	"sequins/test/clouds"
 )
 
-// options are for a prefix of a server's bucket.
-func options(endpoint, prefix string) gcs.Options {
-	return gcs.Options{URL: "gs://" + clouds.Bucket + "/" + prefix, Endpoint: endpoint, Anonymous: true, MaxRetries: 3}
+// options are for a source in a prefix of a server's bucket, with application default credentials or without.
+type options struct {
+	endpoint, bucket, prefix string
+	credentials              bool
+	gcs.Options
+}
+
+// at returns the options of a prefix of a server's bucket.
+func at(endpoint, prefix string) options {
+	return options{endpoint: endpoint, bucket: clouds.Bucket, prefix: prefix}
 }
 
 // open makes a source and closes it when the test ends.
-func open(t testing.TB, o gcs.Options) *gcs.Source {
+func open(t testing.TB, o options) *gcs.Source {
 	t.Helper()
-	src, err := gcs.New(o)
+	o.URL = "gs://" + o.bucket + "/" + o.prefix
+	src, err := gcs.NewAt(o.Options, o.endpoint, o.credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +44,7 @@ type place struct {
 }
 
 func (p place) Source(t *testing.T) source.Source {
-	return open(t, options(p.server.Endpoint(), p.prefix))
+	return open(t, at(p.server.Endpoint(), p.prefix))
 }
 
 func (p place) Put(t *testing.T, name string, data []byte) {
@@ -62,9 +70,7 @@ func TestObjects(t *testing.T) {
 		Bucket: clouds.Bucket, URL: "gs://%s/", Sums: objectstest.SumsOfObjects,
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartGCS(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
-			of := options(o.Endpoint, "")
-			of.URL, of.Timeout, of.MaxRetries = "gs://"+o.Bucket+"/"+o.Prefix, o.Timeout, o.MaxRetries
-			return gcs.New(of)
+			return gcs.NewAt(gcs.Options{URL: "gs://" + o.Bucket + "/" + o.Prefix, Options: o.Options}, o.Endpoint, false)
 		},
 	})
 }

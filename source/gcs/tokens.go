@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 	"golang.org/x/sync/singleflight"
@@ -19,12 +21,8 @@ import (
 // scope is what tokens are for: reading and writing objects.
 const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 
-// maxCredentials bounds a file of credentials, in bytes.
-const maxCredentials = 1 << 20
-
 // tokens are the access tokens of requests. The library keeps a token until it expires.
 type tokens struct {
-	file   string       // of credentials; empty for application default credentials
 	http   *http.Client // for requests for tokens
 	flight singleflight.Group
 
@@ -34,8 +32,35 @@ type tokens struct {
 	token  string             // the last one
 }
 
-func newTokens(c *objects.Client, file string) *tokens {
-	return &tokens{file: file, http: c.HTTP(), from: "credentials that were not found"}
+func newTokens(c *objects.Client) *tokens {
+	return &tokens{http: c.HTTP(), from: "credentials that were not found"}
+}
+
+// permanent is an error that another attempt would meet again.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// NonRetriable makes the pipeline not repeat the request.
+func (p permanent) NonRetriable() {}
+
+// Do implements policy.Policy: a request has a token, and is repeated once with a new one if it is refused with 401.
+func (t *tokens) Do(req *policy.Request) (*http.Response, error) {
+	for repeated := false; ; repeated = true {
+		token, err := t.get(req.Raw().Context())
+		if err != nil {
+			return nil, err
+		}
+		req.Raw().Header.Set("Authorization", "Bearer "+token)
+		resp, err := req.Next()
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || repeated {
+			return resp, err
+		}
+		t.refused(token)
+		if err := errors.Join(resp.Body.Close(), req.RewindBody()); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // get returns a token. Requests for tokens have no context, so a call does not wait for one beyond its own.
@@ -104,59 +129,19 @@ func (t *tokens) describe() string {
 // find finds the credentials. The context of requests for tokens is that of the process.
 func (t *tokens) find() (oauth2.TokenSource, string, error) {
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, t.http)
-	if t.file == "" {
-		found, err := google.FindDefaultCredentials(ctx, scope)
-		if err != nil {
-			return nil, "", fmt.Errorf("%w; set GOOGLE_APPLICATION_CREDENTIALS", err)
-		}
-		return found.TokenSource, describe(found.JSON, defaultPlace()), nil
+	file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")
+	found, err := google.FindDefaultCredentials(ctx, scope)
+	switch {
+	case err != nil && file == "":
+		return nil, "", fmt.Errorf("%w; set GOOGLE_APPLICATION_CREDENTIALS", err)
+	case err != nil:
+		return nil, "", fmt.Errorf("%s: %w", file, err)
 	}
-	doc, err := readFile(t.file)
-	if err != nil {
-		return nil, "", err
-	}
-	found, err := parse(ctx, t.file, doc)
-	if err != nil {
-		return nil, "", err
-	}
-	return found.TokenSource, describe(doc, t.file), nil
+	return found.TokenSource, owner(found.JSON, cmp.Or(file, "gcloud's application default credentials")), nil
 }
 
-func parse(ctx context.Context, file string, doc []byte) (*google.Credentials, error) {
-	var head struct {
-		Type google.CredentialsType `json:"type"`
-	}
-	if err := json.Unmarshal(doc, &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	found, err := google.CredentialsFromJSONWithType(ctx, doc, head.Type, scope)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return found, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxCredentials {
-		return nil, fmt.Errorf("%s has %d bytes, which is too large for credentials", path, info.Size())
-	}
-	return os.ReadFile(path)
-}
-
-// defaultPlace returns where application default credentials of a file are from.
-func defaultPlace() string {
-	if file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
-		return file
-	}
-	return "gcloud's application default credentials"
-}
-
-// describe returns whose credentials a file has.
-func describe(doc []byte, place string) string {
+// owner returns whose credentials a file has.
+func owner(doc []byte, place string) string {
 	var told struct {
 		Type  string `json:"type"`
 		Email string `json:"client_email"`

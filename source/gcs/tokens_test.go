@@ -26,8 +26,9 @@ func TestRefusedToken(t *testing.T) {
 		return strings.Repeat("t", issued), 3600, http.StatusOK
 	})
 	s.setToken("t")
-	o := options(s.URL, "")
-	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL)
+	o := at(s.URL, "")
+	o.credentials = true
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL))
 	src := open(t, o)
 	if b, err := read(t, src); err != nil || len(b) != 3<<20 {
 		t.Fatalf("%d bytes, %v", len(b), err)
@@ -44,7 +45,7 @@ func TestRefusedToken(t *testing.T) {
 	}
 	s.setToken("another's")
 	_, err := source.Databases(t.Context(), src)
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), o.CredentialsFile) || strings.Contains(err.Error(), "ttt") {
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")) || strings.Contains(err.Error(), "ttt") {
 		t.Errorf("%v, want fs.ErrPermission with the place of the credentials and no token", err)
 	}
 }
@@ -59,8 +60,9 @@ func TestExpiredToken(t *testing.T) {
 		return "token", 1, http.StatusOK // which is less than the library keeps a token before it expires
 	})
 	s.setToken("token")
-	o := options(s.URL, "")
-	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL)
+	o := at(s.URL, "")
+	o.credentials = true
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL))
 	src := open(t, o)
 	for range 3 {
 		if _, err := source.Databases(t.Context(), src); err != nil {
@@ -84,8 +86,9 @@ func TestNoToken(t *testing.T) {
 		return "token", 3600, status
 	})
 	s.setToken("token")
-	o := options(s.URL, "")
-	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(dir, "credentials.json"), tokens.URL)
+	o := at(s.URL, "")
+	o.credentials = true
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(dir, "credentials.json"), tokens.URL))
 	if dbs, err := source.Databases(t.Context(), open(t, o)); err != nil || len(dbs) != 1 {
 		t.Errorf("%v, %v", dbs, err)
 	}
@@ -93,14 +96,15 @@ func TestNoToken(t *testing.T) {
 	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), "no token") {
 		t.Errorf("%v", err)
 	}
-	for name, text := range map[string]string{"none": "", "no JSON": "x", "no type": "{}", "too large": strings.Repeat("x", 2<<20)} {
-		o.CredentialsFile = filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+	for name, text := range map[string]string{"none": "", "no JSON": "x", "no type": "{}"} {
+		file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 		if text != "" {
-			if err := os.WriteFile(o.CredentialsFile, []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), o.CredentialsFile) {
+		if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -123,8 +127,9 @@ func TestSecretOfCredentials(t *testing.T) {
 		if err := errors.Join(err, os.WriteFile(file, doc, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		o := options(s.URL, "")
-		o.Anonymous, o.CredentialsFile, o.MaxRetries = false, file, 0
+		o := at(s.URL, "")
+		o.credentials, o.MaxRetries = true, -1
+		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 		src := open(t, o)
 		_, err = source.Databases(t.Context(), src)
 		if _, ierr := src.Identity(t.Context()); err == nil || ierr == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error()+ierr.Error(), "hunter2") {
@@ -153,7 +158,8 @@ func TestEnvironment(t *testing.T) {
 		}
 	}))
 	defer metadata.Close()
-	o := gcs.Options{URL: "gs://bucket/", Endpoint: s.URL}
+	o := at(s.URL, "")
+	o.credentials = true
 	find := func(want string) {
 		t.Helper()
 		s.setToken(want)
@@ -171,6 +177,13 @@ func TestEnvironment(t *testing.T) {
 	issued = "workload"
 	find("workload")
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://")+"\n")
-	o.Endpoint = ""
-	find("")
+	s.setToken("")
+	src, err := gcs.New(gcs.Options{URL: "gs://bucket/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
+		t.Errorf("%v, %v", dbs, err)
+	}
 }

@@ -34,7 +34,7 @@ func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
 	case !strings.EqualFold(u.Scheme, "hdfs") || u.Opaque != "":
 		return place{}, fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
 	case u.User != nil:
-		return place{}, fmt.Errorf("%s contains a user: use the option User instead", u.Redacted())
+		return place{}, fmt.Errorf("%s contains a user: set HADOOP_USER_NAME instead", u.Redacted())
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return place{}, fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
 	}

@@ -51,7 +51,7 @@ func TestBandwidth(t *testing.T) {
 			c := &cluster{nodes: map[string]func(net.Conn){"a:1": f.namenode(), "d0:1": datanode{}.serve(f)}}
 			// 1.05: checksums, headers and responses of namenodes are extra.
 			count := &counter{limit: 1.05 * limit, slack: 1.05 * (burst + readers*dataBuffer), begun: time.Now()}
-			s, err := New(Options{URL: "hdfs://a:1/data", User: "me", Timeout: time.Hour, RetryFor: time.Hour,
+			s, err := New(Options{URL: "hdfs://a:1/data", Timeout: time.Hour, RetryFor: time.Hour,
 				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 					conn, err := c.Dial(ctx, network, address)
 					return counted{conn, count}, err

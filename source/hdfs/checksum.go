@@ -9,7 +9,6 @@ import (
 	"path"
 
 	lib "github.com/colinmarc/hdfs/v2"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"sequins/source"
 )
@@ -20,13 +19,10 @@ var _ source.Checksummer = (*Source)(nil)
 // files in encryption zones, erasure-coded files, and connections with SASL. Each CRC is of 512 bytes, so that a change within 512 bytes
 // is missed once in 2^32 times, and one of several such chunks never in practice.
 func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {
-	dir, err := s.versionDir("checksum", db, version)
+	p, err := source.FilePath(db, version, file.Name, source.ReadOptions{})
+	p = path.Join(s.root, p)
 	if err != nil {
-		return "", err
-	}
-	p := path.Join(dir, file.Name)
-	if !source.ValidFile(file.Name) {
-		return "", &fs.PathError{Op: "checksum", Path: s.display(p), Err: fs.ErrInvalid}
+		return "", &fs.PathError{Op: "checksum", Path: s.display(p), Err: err}
 	}
 	if file.Size == 0 {
 		return "empty", nil
@@ -88,11 +84,9 @@ const (
 
 // add checks an answer, without its length.
 func (b *blockSums) add(answer []byte) error {
-	status, ok := varint(answer, fieldOpStatus)
-	if !ok || status != 0 {
-		return errNoChecksum
-	}
-	if sum := embedded(embedded(answer, fieldChecksum), fieldBlockChecksum); len(sum) != md5Size {
+	status, _ := protoField(answer, fieldOpStatus)
+	_, sums := protoField(answer, fieldChecksum)
+	if _, sum := protoField(sums, fieldBlockChecksum); status != 0 || len(sum) != md5Size {
 		return errNoChecksum
 	}
 	b.n++
@@ -100,40 +94,3 @@ func (b *blockSums) add(answer []byte) error {
 }
 
 var errNoChecksum = errors.New("the datanode has no checksum of the block")
-
-// varint returns the value of a field of a message.
-func varint(message []byte, field protowire.Number) (v uint64, ok bool) {
-	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
-		if num == field && typ == protowire.VarintType {
-			v, _ = protowire.ConsumeVarint(value)
-			ok = true
-		}
-	})
-	return v, ok
-}
-
-// embedded returns the bytes of a field of a message; nil if there is none.
-func embedded(message []byte, field protowire.Number) (b []byte) {
-	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
-		if num == field && typ == protowire.BytesType {
-			b, _ = protowire.ConsumeBytes(value)
-		}
-	})
-	return b
-}
-
-// eachField calls f for the fields of a message, up to the first that is malformed.
-func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte)) {
-	for len(message) > 0 {
-		num, typ, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return
-		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(num, typ, message); n < 0 {
-			return
-		}
-		f(num, typ, message[:n])
-		message = message[n:]
-	}
-}

@@ -2,6 +2,7 @@ package hdfs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -40,6 +41,7 @@ type conn struct {
 	net.Conn
 	ctx     context.Context
 	timeout time.Duration
+	patient bool        // each read restarts the timeout
 	stop    func() bool // stops watching ctx
 }
 
@@ -56,6 +58,11 @@ func (c *conn) moveDeadline() error {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
+	if c.patient {
+		if err := c.moveDeadline(); err != nil {
+			return 0, c.cause(err)
+		}
+	}
 	n, err := c.Conn.Read(p)
 	return n, c.cause(err)
 }
@@ -164,48 +171,47 @@ const (
 )
 
 // parseRefusal parses the beginning of a response without its length, and reports
-// whether it is an error.
+// whether it is an error. Of the message, only the first line is not a Java stack
+// trace.
 func parseRefusal(frame []byte) (r refusal, ok bool) {
-	length, n := protowire.ConsumeVarint(frame)
-	if n < 0 {
-		return r, false
-	}
-	for b := frame[n:][:min(length, uint64(len(frame)-n))]; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return r, ok
-		}
-		b = b[n:]
-		if typ == protowire.BytesType && num == fieldMessage {
-			r.message = firstLine(b)
-		}
-		value := protowire.ConsumeFieldValue(num, typ, b)
-		if value < 0 {
-			return r, ok // truncated within the message
-		}
-		switch {
-		case num == fieldStatus && typ == protowire.VarintType:
-			status, _ := protowire.ConsumeVarint(b)
-			ok = status != 0
-		case num == fieldException && typ == protowire.BytesType:
-			class, _ := protowire.ConsumeBytes(b)
-			r.class = printable(class)
-		}
-		b = b[value:]
-	}
-	return r, ok
+	header := truncatedBytes(frame)
+	status, _ := protoField(header, fieldStatus)
+	_, class := protoField(header, fieldException)
+	_, message := protoField(header, fieldMessage)
+	line, _, _ := bytes.Cut(message, []byte("\n"))
+	return refusal{printable(class), printable(line)}, status != 0
 }
 
-// firstLine returns the first line of a field of bytes, which may be truncated.
-// The other lines are a Java stack trace.
-func firstLine(field []byte) string {
-	length, n := protowire.ConsumeVarint(field)
-	if n < 0 {
-		return ""
+// protoField returns the value of a field of a message, which may be truncated: a
+// number or bytes.
+func protoField(message []byte, want protowire.Number) (number uint64, text []byte) {
+	for len(message) > 0 {
+		num, typ, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			break
+		}
+		message = message[n:]
+		switch {
+		case num == want && typ == protowire.VarintType:
+			number, _ = protowire.ConsumeVarint(message)
+		case num == want && typ == protowire.BytesType:
+			text = truncatedBytes(message)
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, message); n < 0 {
+			break
+		}
+		message = message[n:]
 	}
-	text := field[n:][:min(length, uint64(len(field)-n))]
-	line, _, _ := strings.Cut(string(text), "\n")
-	return printable([]byte(line))
+	return number, text
+}
+
+// truncatedBytes returns bytes after their length, or as many as there are.
+func truncatedBytes(b []byte) []byte {
+	length, n := protowire.ConsumeVarint(b)
+	if n < 0 {
+		return nil
+	}
+	return b[n:][:min(length, uint64(len(b)-n))]
 }
 
 func printable(b []byte) string {
@@ -228,17 +234,8 @@ type datanodeConn struct {
 }
 
 func newDatanodeConn(c *conn) *datanodeConn {
-	return &datanodeConn{conn: c, r: bufio.NewReaderSize(patient{c}, dataBuffer)}
-}
-
-// patient restarts the deadline with each read.
-type patient struct{ c *conn }
-
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.c.moveDeadline(); err != nil {
-		return 0, p.c.cause(err)
-	}
-	return p.c.Read(b)
+	c.patient = true
+	return &datanodeConn{conn: c, r: bufio.NewReaderSize(c, dataBuffer)}
 }
 
 func (c *datanodeConn) Read(p []byte) (int, error) {

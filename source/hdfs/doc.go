@@ -24,21 +24,10 @@
 // one checksum's chunk at a time, it returns bytes that failed the check, or that
 // a lost connection left unchecked; so it is asked for less (readSize).
 //
-// # Kerberos and protection
+// # Kerberos
 //
 // With a principal and a keytab, or with the credential cache of kinit, sessions
-// authenticate by Kerberos, and calls to namenodes are signed or encrypted as the
-// namenodes require (hadoop.rpc.protection). Tickets are requested before they
-// are needed, and renewed (kerberos.go).
-//
-// Supported values of dfs.data.transfer.protection are authentication, and
-// privacy if the datanodes have dfs.encrypt.data.transfer.cipher.suites set to
-// AES/CTR/NoPadding; the same holds for dfs.encrypt.data.transfer. Integrity, and
-// privacy with the older ciphers (3des, rc4), are not supported.
-//
-// # Limits
-//
-// Erasure-coded files, files in encryption zones, and symbolic links are not
-// supported and give an error. From a configuration directory, core-site.xml and
-// hdfs-site.xml are read, without ${variables}.
+// authenticate by Kerberos. Tickets are requested before they are needed, and
+// renewed (kerberos.go). What of Hadoop's protection and of its files is not
+// supported gives an error that says so.
 package hdfs

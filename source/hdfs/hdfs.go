@@ -3,7 +3,6 @@ package hdfs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -22,8 +21,8 @@ import (
 // Defaults of Options. A namenode may be silent for half a minute during garbage
 // collection: a call times out once and then retries.
 const (
-	DefaultTimeout  = 20 * time.Second
-	DefaultRetryFor = time.Minute
+	defaultTimeout  = 20 * time.Second
+	defaultRetryFor = time.Minute
 )
 
 // Options configures a Source.
@@ -37,34 +36,17 @@ type Options struct {
 	// is $HADOOP_CONF_DIR; if that is not set, there is no configuration.
 	ConfigDir string
 
-	// User is the user without Kerberos. If empty, it is $HADOOP_USER_NAME or the
-	// user of this process.
-	User string
-
 	// Principal (name@REALM, or name/_HOST@REALM for one per host) and Keytab,
-	// the path of its keys, enable Kerberos. So does CredentialCache, the path of
-	// a cache that is kept valid externally, and so does the configuration, with
-	// the cache $KRB5CCNAME or /tmp/krb5cc_<uid>.
-	Principal, Keytab, CredentialCache string
+	// the path of its keys, enable Kerberos. So does the configuration, with the
+	// cache $KRB5CCNAME or /tmp/krb5cc_<uid>, which is kept valid externally.
+	Principal, Keytab string
 
-	// Krb5Conf is the path of the Kerberos configuration. If empty, it is
-	// $KRB5_CONFIG or /etc/krb5.conf.
-	Krb5Conf string
-
-	// NamenodePrincipal is nn/_HOST@REALM or similar. If empty, it is
-	// dfs.namenode.kerberos.principal.
-	NamenodePrincipal string
-
-	// Protection is authentication or privacy. If empty, it is
-	// dfs.data.transfer.protection; see the package comment.
-	Protection string
-
-	// Timeout bounds the wait for a silent server. 0 means DefaultTimeout.
+	// Timeout bounds the wait for a silent server. 0 means 20 seconds.
 	Timeout time.Duration
 
 	// RetryFor bounds the retries of a call, and of a reader after a failure.
 	// Reading less than 256 KiB in this time is a failure. 0 means
-	// DefaultRetryFor.
+	// a minute.
 	RetryFor time.Duration
 
 	// Dial connects to namenodes and datanodes. nil means a net.Dialer with
@@ -110,16 +92,13 @@ func newSource(o Options) (*Source, error) {
 	s := &Source{
 		name: place.name, root: place.root, namenodes: &namenodes{order: place.namenodes},
 		library:  lib.ClientOptionsFromConf(conf),
-		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
-		retryFor: cmp.Or(o.RetryFor, DefaultRetryFor),
+		timeout:  cmp.Or(o.Timeout, defaultTimeout),
+		retryFor: cmp.Or(o.RetryFor, defaultRetryFor),
 	}
 	if s.dial = o.Dial; s.dial == nil {
 		s.dial = (&net.Dialer{Timeout: s.timeout}).DialContext
 	}
-	if s.timeout < 0 || s.retryFor < 0 {
-		return nil, errors.New("a negative time limit")
-	}
-	if err := s.protect(o.Protection, conf); err != nil {
+	if err := s.protect(conf); err != nil {
 		return nil, err
 	}
 	return s, s.authenticate(o)
@@ -146,13 +125,12 @@ func readConf(dir string) (hadoopconf.HadoopConf, error) {
 // protect sets the minimum protection of data transfers: a datanode may require
 // more. If the configuration allows several, the library would use the strongest,
 // which the datanode need not prefer.
-func (s *Source) protect(wanted string, conf hadoopconf.HadoopConf) error {
+func (s *Source) protect(conf hadoopconf.HadoopConf) error {
 	const allowed = "dfs.data.transfer.protection"
 	p := &s.library.DataTransferProtection
 	if *p != "" && conf["dfs.encrypt.data.transfer"] != "true" && slices.Contains(list(conf[allowed]), lib.DataTransferProtectionAuthentication) {
 		*p = lib.DataTransferProtectionAuthentication
 	}
-	*p = cmp.Or(wanted, *p)
 	switch *p {
 	case "", lib.DataTransferProtectionAuthentication, lib.DataTransferProtectionPrivacy:
 		return nil
@@ -163,29 +141,25 @@ func (s *Source) protect(wanted string, conf hadoopconf.HadoopConf) error {
 // protections lists the supported values, for errors.
 const protections = "authentication works, and privacy with the cipher suite AES/CTR/NoPadding"
 
-// authenticate sets the user or Kerberos.
+// authenticate sets the user, which is $HADOOP_USER_NAME or that of this process, or Kerberos.
 func (s *Source) authenticate(o Options) (err error) {
-	if o.Keytab != "" || o.CredentialCache != "" || o.Principal != "" || s.library.KerberosClient != nil {
+	if o.Keytab != "" || o.Principal != "" || s.library.KerberosClient != nil {
 		s.library.KerberosClient = nil // set per session by kerberos
-		s.kerberos, err = newKerberos(o, cmp.Or(o.NamenodePrincipal, s.library.KerberosServicePrincipleName))
+		s.kerberos, err = newKerberos(o, s.library.KerberosServicePrincipleName)
 		if err == nil {
 			s.library.KerberosServicePrincipleName = s.kerberos.namenode
 		}
 		return err
 	}
-	s.library.User, err = userName(o.User)
-	return err
-}
-
-func userName(wanted string) (string, error) {
-	if name := cmp.Or(wanted, os.Getenv("HADOOP_USER_NAME")); name != "" {
-		return name, nil
+	if s.library.User = os.Getenv("HADOOP_USER_NAME"); s.library.User != "" {
+		return nil
 	}
 	u, err := user.Current()
 	if err != nil {
-		return "", fmt.Errorf("no user is configured, and the user of this process is unknown: %w", err)
+		return fmt.Errorf("HADOOP_USER_NAME is not set, and the user of this process is unknown: %w", err)
 	}
-	return u.Username, nil
+	s.library.User = u.Username
+	return nil
 }
 
 // Close stops background work, which is keeping Kerberos tickets valid. Open
@@ -195,6 +169,18 @@ func (s *Source) Close() error {
 		s.kerberos.close()
 	}
 	return nil
+}
+
+// Identity implements source.Identified.
+func (s *Source) Identity(context.Context) (string, error) {
+	switch k := s.kerberos; {
+	case k == nil:
+		return "user " + s.library.User + ", without Kerberos", nil
+	case k.keytab != "":
+		return "Kerberos principal " + k.principal + " with the keytab " + k.keytab, nil
+	default:
+		return "the Kerberos credential cache " + k.cache, nil
+	}
 }
 
 // Path returns a version's directory as a URL.

@@ -82,7 +82,7 @@ func TestURLs(t *testing.T) {
 		{"hdfs://host/data", "/nowhere", "", "", "/nowhere has no core-site.xml"},
 	}
 	for _, tt := range tests {
-		s, err := New(Options{URL: tt.url, ConfigDir: tt.dir, User: "me"})
+		s, err := New(Options{URL: tt.url, ConfigDir: tt.dir})
 		if tt.err != "" {
 			wantError(t, err, nil, "hdfs: ", tt.err)
 			continue
@@ -108,9 +108,6 @@ func TestConfigurationFromTheEnvironment(t *testing.T) {
 	if n := len(s.namenodes.addresses()); n != 2 || s.library.User != "somebody" {
 		t.Errorf("%d namenodes for %q", n, s.library.User)
 	}
-	if s, err = New(Options{URL: "hdfs://prod/", User: "me"}); err != nil || s.library.User != "me" {
-		t.Errorf("%v: not the user of the options", err)
-	}
 	if err := os.WriteFile(filepath.Join(os.Getenv("HADOOP_CONF_DIR"), "hdfs-site.xml"), []byte("<configuration>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -127,25 +124,18 @@ func TestThisUser(t *testing.T) {
 }
 
 func TestProtection(t *testing.T) {
-	tests := []struct {
-		conf, encrypt, wanted string
-		want, err             string
-	}{
-		{"", "", "", "", ""},
-		{"", "", "privacy", "privacy", ""},
-		{"authentication", "", "", "authentication", ""},
-		{"privacy", "", "", "privacy", ""},
-		{"privacy,authentication", "", "", "authentication", ""},
-		{"authentication , integrity,privacy", "", "", "authentication", ""},
-		{"authentication", "true", "", "privacy", ""},
-		{"authentication", "", "privacy", "privacy", ""},
-		{"integrity", "", "authentication", "authentication", ""},
-		{"integrity", "", "", "", `"integrity" is not supported`},
-		{"", "", "secrecy", "", `"secrecy" is not supported`},
+	tests := []struct{ conf, encrypt, want, err string }{
+		{"", "", "", ""},
+		{"authentication", "", "authentication", ""},
+		{"privacy", "", "privacy", ""},
+		{"privacy,authentication", "", "authentication", ""},
+		{"authentication , integrity,privacy", "", "authentication", ""},
+		{"authentication", "true", "privacy", ""},
+		{"integrity", "", "", `"integrity" is not supported`},
 	}
 	for _, tt := range tests {
 		dir := configure(t, map[string]string{"dfs.data.transfer.protection": tt.conf, "dfs.encrypt.data.transfer": tt.encrypt})
-		s, err := New(Options{URL: "hdfs://host/", ConfigDir: dir, User: "me", Protection: tt.wanted})
+		s, err := New(Options{URL: "hdfs://host/", ConfigDir: dir})
 		if tt.err != "" {
 			wantError(t, err, nil, tt.err, "AES/CTR/NoPadding")
 		} else if err != nil || s.library.DataTransferProtection != tt.want {
@@ -154,10 +144,3 @@ func TestProtection(t *testing.T) {
 	}
 }
 
-func TestNegativeLimits(t *testing.T) {
-	for _, o := range []Options{{Timeout: -1}, {RetryFor: -1}} {
-		o.URL, o.User = "hdfs://host/", "me"
-		_, err := New(o)
-		wantError(t, err, nil, "negative")
-	}
-}

@@ -47,16 +47,14 @@ func newKerberos(o Options, namenode string) (*kerberos, error) {
 	k := &kerberos{
 		principal: o.Principal,
 		keytab:    o.Keytab,
-		conf:      cmp.Or(o.Krb5Conf, os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf"),
+		conf:      cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf"),
 		asking:    make(chan struct{}, 1),
 	}
 	k.namenode, _, _ = strings.Cut(namenode, "@")
 	switch {
 	case k.namenode == "":
 		return nil, errors.New("Kerberos requires the principal of the namenodes: set " +
-			"dfs.namenode.kerberos.principal in the configuration directory, or an option")
-	case o.Keytab != "" && o.CredentialCache != "":
-		return nil, errors.New("both a keytab and a credential cache are configured")
+			"dfs.namenode.kerberos.principal in the configuration directory")
 	case o.Keytab != "" && o.Principal == "":
 		return nil, fmt.Errorf("the keytab %s requires a principal", o.Keytab)
 	case o.Keytab != "":
@@ -65,7 +63,7 @@ func newKerberos(o Options, namenode string) (*kerberos, error) {
 		return nil, fmt.Errorf("the principal %s requires a keytab; a credential cache has its own principal", o.Principal)
 	}
 	var err error
-	k.cache, err = cachePath(cmp.Or(o.CredentialCache, os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())))
+	k.cache, err = cachePath(cmp.Or(os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())))
 	return k, err
 }
 

@@ -18,28 +18,28 @@ import (
 )
 
 func TestKerberosOptions(t *testing.T) {
-	t.Setenv("KRB5CCNAME", "FILE:/of/kinit")
+	unnamed := configure(t, map[string]string{"hadoop.security.authentication": "simple"})
+	named := configure(t, map[string]string{"dfs.namenode.kerberos.principal": "nn/_HOST@REALM"})
 	kerberised := configure(t, map[string]string{"hadoop.security.authentication": "Kerberos", "dfs.namenode.kerberos.principal": "nn/_HOST@REALM"})
 	tests := []struct {
-		name   string
-		o      Options
-		keytab string
-		cache  string
-		err    string
+		name, variable string // KRB5CCNAME
+		o              Options
+		keytab         string
+		cache          string
+		err            string
 	}{
-		{"a keytab", Options{Principal: "p", Keytab: "k", NamenodePrincipal: "nn/_HOST@REALM"}, "k", "", ""},
-		{"a cache", Options{CredentialCache: "/c", NamenodePrincipal: "nn/_HOST"}, "", "/c", ""},
-		{"a typed cache", Options{CredentialCache: "FILE:c", NamenodePrincipal: "nn/_HOST"}, "", "c", ""},
-		{"the configuration", Options{ConfigDir: kerberised}, "", "/of/kinit", ""},
-		{"the configuration and a keytab", Options{ConfigDir: kerberised, Principal: "p", Keytab: "k"}, "k", "", ""},
-		{"a cache in the kernel", Options{CredentialCache: "KEYRING:x", NamenodePrincipal: "nn/_HOST"}, "", "", "KEYRING:x is not a file"},
-		{"no namenode", Options{Principal: "p", Keytab: "k"}, "", "", "dfs.namenode.kerberos.principal"},
-		{"no principal", Options{Keytab: "/k", NamenodePrincipal: "nn/_HOST"}, "", "", "keytab /k requires a principal"},
-		{"no keytab", Options{Principal: "p", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p requires a keytab"},
-		{"no keytab, and a cache", Options{Principal: "p", CredentialCache: "c", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p requires a keytab"},
-		{"both", Options{Principal: "p", Keytab: "k", CredentialCache: "c", NamenodePrincipal: "nn/_HOST"}, "", "", "both"},
+		{"a keytab", "/c", Options{ConfigDir: named, Principal: "p", Keytab: "k"}, "k", "", ""},
+		{"a cache", "/c", Options{ConfigDir: kerberised}, "", "/c", ""},
+		{"a typed cache", "FILE:c", Options{ConfigDir: kerberised}, "", "c", ""},
+		{"the cache of this user", "", Options{ConfigDir: kerberised}, "", fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid()), ""},
+		{"the configuration and a keytab", "/c", Options{ConfigDir: kerberised, Principal: "p", Keytab: "k"}, "k", "", ""},
+		{"a cache in the kernel", "KEYRING:x", Options{ConfigDir: kerberised}, "", "", "KEYRING:x is not a file"},
+		{"no namenode", "", Options{ConfigDir: unnamed, Principal: "p", Keytab: "k"}, "", "", "dfs.namenode.kerberos.principal"},
+		{"no principal", "", Options{ConfigDir: named, Keytab: "/k"}, "", "", "keytab /k requires a principal"},
+		{"no keytab", "/c", Options{ConfigDir: named, Principal: "p"}, "", "", "principal p requires a keytab"},
 	}
 	for _, tt := range tests {
+		t.Setenv("KRB5CCNAME", tt.variable)
 		tt.o.URL = "hdfs://host/"
 		s, err := New(tt.o)
 		if tt.err != "" {
@@ -77,7 +77,9 @@ func realm(t *testing.T, kdc string) Options {
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{URL: "hdfs://127.0.0.1:1/", Principal: "me/_HOST", Keytab: filepath.Join(dir, "keytab"), NamenodePrincipal: "nn/_HOST", Krb5Conf: conf}
+	t.Setenv("KRB5_CONFIG", conf)
+	o := Options{URL: "hdfs://127.0.0.1:1/", Principal: "me/_HOST", Keytab: filepath.Join(dir, "keytab"),
+		ConfigDir: configure(t, map[string]string{"hadoop.security.authentication": "kerberos", "dfs.namenode.kerberos.principal": "nn/_HOST"})}
 	writeKeytab(t, o.Keytab)
 	return o
 }
@@ -135,12 +137,15 @@ func TestSilentKDC(t *testing.T) {
 // What is wrong with a configuration is said, and is nothing about the data.
 func TestKerberosFiles(t *testing.T) {
 	for what, spoil := range map[string]func(o *Options){
-		"no such file or directory":      func(o *Options) { o.Keytab += "x" },
-		"krb5.conf":                      func(o *Options) { o.Krb5Conf += "x" },
-		"keytab":                         func(o *Options) { _ = os.WriteFile(o.Keytab, []byte("no keytab at all"), 0o600) },
-		"the credential cache /dev/null": func(o *Options) { o.Principal, o.Keytab, o.CredentialCache = "", "", "/dev/null" },
-		"me/_HOST with the keytab":       func(o *Options) { _ = os.Truncate(o.Keytab, 20) },
-		"communication error with KDC":   func(*Options) {},
+		"no such file or directory": func(o *Options) { o.Keytab += "x" },
+		"krb5.conf":                 func(*Options) { t.Setenv("KRB5_CONFIG", os.Getenv("KRB5_CONFIG")+"x") },
+		"keytab":                    func(o *Options) { _ = os.WriteFile(o.Keytab, []byte("no keytab at all"), 0o600) },
+		"the credential cache /dev/null": func(o *Options) {
+			t.Setenv("KRB5CCNAME", "/dev/null")
+			o.Principal, o.Keytab = "", ""
+		},
+		"me/_HOST with the keytab":     func(o *Options) { _ = os.Truncate(o.Keytab, 20) },
+		"communication error with KDC": func(*Options) {},
 	} {
 		o := realm(t, "127.0.0.1:1")
 		o.RetryFor = 200 * time.Millisecond

@@ -2,7 +2,6 @@ package hdfs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -11,7 +10,6 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -64,98 +62,53 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries,
 	return found, err
 }
 
-// Contents returns the contents of a version's directory. It fails if it cannot
-// stat a file, since the number of files is the number of partitions.
+// Contents returns the contents of a version's directory.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir("list", db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = path.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, &fs.PathError{Op: "list", Path: s.display(dir), Err: err}
 	}
 	err = s.call(ctx, "list", dir, func(client *lib.Client) (err error) {
-		l := lister{ctx: ctx, client: client, dir: dir}
-		if err = l.list(""); err == nil {
-			c = l.c
+		if c, err = source.Walk(ctx, versionTree{client, dir}); source.Lasting(err) {
+			err = final{err}
 		}
 		return err
 	})
-	c.Sort()
 	return c, err
 }
 
-// lister lists a version's directory and the directories of a partitioned table
-// below it, each with a call.
-type lister struct {
-	ctx    context.Context
+// versionTree is a version's directory. Each directory below it is a call.
+type versionTree struct {
 	client *lib.Client
 	dir    string
-	dirs   source.Dirs
-	c      source.Contents
 }
 
-// list lists a directory below the version's. sub is its name with a slash at the
-// end, or empty.
-func (l *lister) list(sub string) error {
-	if err := l.ctx.Err(); err != nil {
-		return err
+// ReadDir implements source.Tree.
+func (t versionTree) ReadDir(name string) ([]fs.DirEntry, error) {
+	infos, err := t.client.ReadDir(path.Join(t.dir, name))
+	entries := make([]fs.DirEntry, len(infos))
+	for i, info := range infos {
+		entries[i] = fs.FileInfoToDirEntry(info)
 	}
-	entries, err := l.client.ReadDir(path.Join(l.dir, sub))
+	return entries, err
+}
+
+// Describe implements source.Tree.
+func (t versionTree) Describe(name string, entry fs.DirEntry) (m source.Marker, err error) {
+	var info fs.FileInfo
+	if entry == nil {
+		info, err = t.client.Stat(path.Join(t.dir, name))
+	} else {
+		info, err = entry.Info()
+	}
 	if err != nil {
-		return err
+		return m, err
 	}
-	for _, info := range entries {
-		name := sub + info.Name()
-		switch {
-		case source.Hidden(info.Name()):
-			l.c.AddHidden(describe(name, info), info.IsDir())
-		case info.IsDir():
-			err = l.addDir(name)
-		default:
-			err = addFile(&l.c, name, info)
-		}
-		if err != nil {
-			return err
-		}
+	if !info.IsDir() && !source.Hidden(path.Base(name)) && status(info).GetFileType() != isFile {
+		return m, fmt.Errorf("%s: %w", name, errSymlink)
 	}
-	return nil
-}
-
-// addDir adds a directory: its files if it is one of a partitioned table, or the
-// data of a MapFile. A directory that has just been removed has no files.
-func (l *lister) addDir(name string) error {
-	if entered, err := l.dirs.Enter(name); err != nil {
-		return final{err}
-	} else if entered {
-		if err = l.list(name + "/"); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
-	}
-	data, err := l.client.Stat(path.Join(l.dir, name, "data"))
-	if err == nil && !data.IsDir() {
-		return addFile(&l.c, name+"/data", data)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	l.c.Dirs = append(l.c.Dirs, name)
-	if l.c.Table != "" || !source.MayBeTable(name) {
-		return nil
-	}
-	entries, err := l.client.ReadDir(path.Join(l.dir, name))
-	for _, e := range entries {
-		if !e.IsDir() {
-			l.c.AddTableEntry(name + "/" + e.Name())
-		}
-	}
-	return err
-}
-
-func addFile(c *source.Contents, name string, info fs.FileInfo) error {
-	if status(info).GetFileType() != isFile {
-		return final{fmt.Errorf("%s: %w", name, errSymlink)}
-	}
-	c.Files = append(c.Files, describe(name, info))
-	return nil
+	return source.Marker{File: describe(name, info), Dir: info.IsDir()}, nil
 }
 
 // isFile is HdfsFileStatusProto_IS_FILE, which the library does not export.
@@ -165,12 +118,4 @@ const isFile = 2
 func status(info fs.FileInfo) *lib.FileStatus {
 	s, _ := info.Sys().(*lib.FileStatus)
 	return s // its getters accept nil
-}
-
-func (s *Source) versionDir(op, db, version string) (string, error) {
-	dir := path.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", &fs.PathError{Op: op, Path: s.display(dir), Err: fs.ErrNotExist}
-	}
-	return dir, nil
 }

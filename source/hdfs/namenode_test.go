@@ -78,7 +78,7 @@ func (c *cluster) set(address string, serve func(net.Conn)) {
 // source returns one of the namenodes a:1 and b:2.
 func (c *cluster) source(t *testing.T) *Source {
 	t.Helper()
-	s, err := New(Options{URL: "hdfs://a:1/data", User: "me", Dial: c.Dial, Timeout: timeout, RetryFor: retryFor})
+	s, err := New(Options{URL: "hdfs://a:1/data", Dial: c.Dial, Timeout: timeout, RetryFor: retryFor})
 	if err != nil {
 		t.Fatal(err)
 	}

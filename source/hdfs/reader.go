@@ -100,16 +100,10 @@ type stream struct {
 
 // Open opens a file of a version for reading.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	dir, err := s.versionDir("open", db, version)
-	if version == "" && source.CheckHidden(db, file.Name) == nil {
-		dir, err = path.Join(s.root, db), nil
-	}
+	p, err := source.FilePath(db, version, file.Name, o)
+	p = path.Join(s.root, p)
 	if err != nil {
-		return nil, err
-	}
-	p := path.Join(dir, file.Name)
-	if !source.ValidFile(file.Name) || o.Offset < 0 {
-		return nil, &fs.PathError{Op: "open", Path: s.display(dir + "/" + file.Name), Err: fs.ErrInvalid}
+		return nil, &fs.PathError{Op: "open", Path: s.display(p), Err: err}
 	}
 	r := &reader{
 		source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset,
@@ -125,17 +119,11 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 }
 
 // open opens the first stream. It reads nothing yet.
-func (r *reader) open(limit time.Duration) error {
-	st, info, err := r.newStream(limit)
-	if err != nil {
+func (r *reader) open(limit time.Duration) (err error) {
+	if r.stream, err = r.newStream(limit); err != nil {
 		return err
 	}
-	if err := cmp.Or(readable(info), check(r.file, info)); err != nil {
-		st.close()
-		return err
-	}
-	r.file, r.stream = describe(r.file.Name, info), st
-	st.settle()
+	r.file = describe(r.file.Name, r.stream.file.Stat())
 	if r.offset >= r.file.Size {
 		r.stream.close()
 		r.stream, r.err = nil, io.EOF
@@ -143,21 +131,26 @@ func (r *reader) open(limit time.Duration) error {
 	return nil
 }
 
-func (r *reader) newStream(limit time.Duration) (*stream, fs.FileInfo, error) {
+// newStream opens the file and checks that it is the expected one.
+func (r *reader) newStream(limit time.Duration) (*stream, error) {
 	x, err := r.source.newSession(r.ctx, limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	st := &stream{session: x}
 	err = x.ask(func() (err error) {
 		st.file, err = x.client.Open(r.path)
 		return err
 	})
+	if err == nil {
+		err = cmp.Or(readable(st.file.Stat()), check(r.file, st.file.Stat()))
+	}
 	if err != nil {
 		st.close()
-		return nil, nil, err
+		return nil, err
 	}
-	return st, st.file.Stat(), nil
+	st.settle()
+	return st, nil
 }
 
 // run fills buffers until the file ends or reading fails permanently.
@@ -180,7 +173,10 @@ func (r *reader) fill(a *attempts) error {
 	r.stream = nil
 	if st == nil {
 		var err error
-		if st, err = r.reopen(a.begin()); err != nil {
+		if st, err = r.newStream(a.begin()); errors.Is(err, fs.ErrNotExist) {
+			err = final{fmt.Errorf("the file was deleted after it was opened: %w", fs.ErrNotExist)}
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -214,23 +210,6 @@ func (r *reader) fill(a *attempts) error {
 		}
 	}
 	return nil
-}
-
-// reopen opens the file again and checks that it is the same.
-func (r *reader) reopen(limit time.Duration) (*stream, error) {
-	st, info, err := r.newStream(limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, final{fmt.Errorf("the file was deleted after it was opened: %w", fs.ErrNotExist)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := check(r.file, info); err != nil {
-		st.close()
-		return nil, err
-	}
-	st.settle()
-	return st, nil
 }
 
 // buffer waits for a free buffer, and returns at most the rest of the file.

@@ -1,12 +1,12 @@
 package hdfs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,105 +18,70 @@ import (
 
 var _ source.Writer = (*Source)(nil)
 
-// maxSmall limits the file that WriteSmall compares, in bytes.
-const maxSmall = 1 << 20
-
-// ReadSmall reads a hidden file of a database's directory.
-func (s *Source) ReadSmall(ctx context.Context, db, name string, limit int) ([]byte, string, error) {
-	return source.ReadTagged(ctx, s, db, name, limit)
-}
-
 // WriteSmall replaces a hidden file of a database's directory. The new content is written to .<name>.new beside it, which
 // only one writer can create, and which its renaming removes: so it is also the lock. A writer that is killed leaves it
 // behind, and the error of later calls says so.
-func (s *Source) WriteSmall(ctx context.Context, db, name string, data []byte, tag string) error {
+func (s *Source) WriteSmall(ctx context.Context, db, name string, data, old []byte) error {
 	if err := source.CheckHidden(db, name); err != nil {
 		return err
 	}
+	to := path.Join(s.root, db, name)
 	x, err := s.newSession(ctx, s.retryFor)
 	if err == nil {
 		defer x.close()
-		w := &writer{session: x, ctx: ctx, db: db, name: name, path: path.Join(s.root, db, name), tag: tag}
-		w.temporary = path.Join(s.root, db, "."+name+".new")
-		err = w.write(data)
+		temporary := path.Join(s.root, db, "."+name+".new")
+		err = x.writeTemporary(temporary, data, func() error { return source.CheckSmall(ctx, s, db, name, old) })
+		if err == nil { // from here on, the temporary file may be another writer's: it is not removed
+			err = x.ask(func() error { return x.client.Rename(temporary, to) })
+			if err != nil && source.IsSmall(ctx, s, db, name, data) {
+				err = nil
+			}
+		}
 	}
 	if err != nil {
-		return &fs.PathError{Op: "write", Path: s.display(path.Join(s.root, db, name)), Err: err}
+		return &fs.PathError{Op: "write", Path: s.display(to), Err: err}
 	}
 	return nil
 }
 
-// writer is one call of WriteSmall.
-type writer struct {
-	*session
-	ctx             context.Context
-	db, name, tag   string
-	path, temporary string
-}
-
-func (w *writer) write(data []byte) error {
-	f, err := w.create()
-	if err != nil {
-		return err
-	}
-	if err = w.unchanged(); err == nil {
-		err = w.do(func() error { return w.fill(f, data) })
-	}
-	if err != nil {
-		_ = f.Close()
-		return errors.Join(err, w.do(func() error { return w.client.Remove(w.temporary) }))
-	}
-	// From here on, the temporary file may be another writer's: it is not removed.
-	err = w.ask(func() error { return w.client.Rename(w.temporary, w.path) })
-	if err == nil {
-		return nil
-	}
-	// The answer to a successful call may have been lost.
-	if present, _, rerr := w.source.ReadSmall(w.ctx, w.db, w.name, maxSmall); rerr == nil && bytes.Equal(present, data) {
-		return nil
-	}
-	return err
-}
-
-// create creates the temporary file.
-func (w *writer) create() (f *lib.FileWriter, err error) {
-	err = w.ask(func() (err error) {
-		f, err = w.client.Create(w.temporary)
+// writeTemporary creates and writes a file that must not exist. It removes the file again if allowed, which is called in
+// between, returns an error.
+func (x *session) writeTemporary(p string, data []byte, allowed func() error) error {
+	var f *lib.FileWriter
+	err := x.ask(func() (err error) {
+		f, err = x.client.Create(p)
 		return err
 	})
 	var e lib.Error
 	if errors.Is(err, fs.ErrExist) || errors.As(err, &e) && strings.HasSuffix(e.Exception(), ".AlreadyBeingCreatedException") {
-		return nil, fmt.Errorf("%w: somebody else is writing it; if nobody is, a writer was killed: remove %s", source.ErrChanged, w.source.display(w.temporary))
+		return fmt.Errorf("%w: somebody else is writing it; if nobody is, a writer was killed: remove %s", source.ErrChanged, x.source.display(p))
 	}
-	return f, err
-}
-
-// unchanged returns an error if the file does not have the tag.
-func (w *writer) unchanged() error {
-	_, now, err := w.source.ReadSmall(w.ctx, w.db, w.name, maxSmall)
-	return source.CheckTag(now, err, w.tag)
+	if err != nil {
+		return err
+	}
+	if err = allowed(); err == nil {
+		err = x.do(func() error { return fill(x.ctx, f, data) })
+	}
+	if err != nil {
+		_ = f.Close()
+		return errors.Join(err, x.do(func() error { return x.client.Remove(p) }))
+	}
+	return nil
 }
 
 // packet is the maximum size of a write in bytes: of a longer one, the library makes packets that datanodes reject.
 const packet = 1 << 16
 
-// fill writes and closes the temporary file.
-func (w *writer) fill(f *lib.FileWriter, data []byte) error {
-	for len(data) > 0 {
-		n := min(len(data), packet)
-		if _, err := f.Write(data[:n]); err != nil {
-			return err
-		}
-		data = data[n:]
-	}
-	return closeFile(w.session.ctx, f)
-}
-
 // closePause is the pause between two attempts to close a file.
 const closePause = 20 * time.Millisecond
 
-// closeFile closes a file when enough datanodes have reported to the namenode.
-func closeFile(ctx context.Context, f *lib.FileWriter) error {
+// fill writes a file, and closes it when enough datanodes have reported to the namenode.
+func fill(ctx context.Context, f *lib.FileWriter, data []byte) error {
+	for some := range slices.Chunk(data, packet) {
+		if _, err := f.Write(some); err != nil {
+			return err
+		}
+	}
 	err := f.Close()
 	for lib.IsErrReplicating(err) {
 		if err := sleep.For(ctx, closePause); err != nil {

@@ -25,10 +25,10 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/time/rate"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -69,6 +69,9 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
+// Identity implements source.Identified.
+func (s *Source) Identity(context.Context) (string, error) { return source.ProcessUser(), nil }
+
 // ReadDir returns the names in a directory.
 func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
 	p := filepath.Join(s.root, dir)
@@ -100,152 +103,86 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries,
 // Contents returns the contents of a version's directory. It fails if it cannot
 // stat a file, since the number of files is the number of partitions.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir(db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = filepath.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, &fs.PathError{Op: "list", Path: dir, Err: err}
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return c, err
 	}
-	entries, err := os.ReadDir(dir)
+	t := tree{dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
+	t.noteRenamed(info)
+	c, err = source.Walk(ctx, &t)
+	c.Renamed = t.renamed
+	return c, err
+}
+
+// tree is a version's directory.
+type tree struct {
+	dir     string
+	marks   *marks
+	timed   bool      // see hasChangeTimes
+	renamed time.Time // see source.Contents
+}
+
+// ReadDir implements source.Tree.
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	return os.ReadDir(filepath.Join(t.dir, name))
+}
+
+// Describe implements source.Tree. The content of a hidden entry is not looked at.
+func (t *tree) Describe(name string, entry fs.DirEntry) (source.Marker, error) {
+	p := filepath.Join(t.dir, name)
+	if entry != nil && source.Hidden(entry.Name()) {
+		info, err := os.Lstat(p)
+		if err != nil {
+			return source.Marker{}, err
+		}
+		return source.Marker{File: t.file(name, info), Dir: info.IsDir()}, nil
+	}
+	if entry != nil && entry.Type()&fs.ModeSymlink != 0 {
+		if info, err := entry.Info(); err == nil {
+			t.noteRenamed(info)
+		}
+	}
+	info, err := stat(p)
 	if err != nil {
-		return c, err
-	}
-	l := lister{ctx: ctx, dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
-	l.renamed(info)
-	if err := l.addAll("", entries); err != nil {
-		return source.Contents{}, err
-	}
-	l.c.Sort()
-	return l.c, nil
-}
-
-// lister lists a version's directory and the directories of a partitioned table below it.
-type lister struct {
-	ctx   context.Context
-	dir   string
-	marks *marks
-	timed bool // see hasChangeTimes
-	dirs  source.Dirs
-	c     source.Contents
-}
-
-// addAll adds the entries of a directory, whose name has a slash at the end, or is empty.
-func (l *lister) addAll(sub string, entries []fs.DirEntry) error {
-	for _, e := range entries {
-		if err := l.ctx.Err(); err != nil {
-			return err
-		}
-		if source.Hidden(e.Name()) {
-			if err := l.addHidden(sub + e.Name()); err != nil {
-				return err
-			}
-			continue
-		}
-		if e.Type()&fs.ModeSymlink != 0 {
-			if info, err := e.Info(); err == nil {
-				l.renamed(info)
-			}
-		}
-		if err := l.add(sub + e.Name()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// renamed notes the time of a directory or a link.
-func (l *lister) renamed(info fs.FileInfo) {
-	if at := changed(info); l.timed && at.After(l.c.Renamed) {
-		l.c.Renamed = at
-	}
-}
-
-// addHidden adds a hidden entry. Its content is not looked at, and it may be of any kind, or have just been removed.
-func (l *lister) addHidden(name string) error {
-	info, err := os.Lstat(filepath.Join(l.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	l.c.AddHidden(describe(name, info, l.timed), info.IsDir())
-	return nil
-}
-
-// describe returns what is known of a file without reading it.
-func describe(name string, info fs.FileInfo, timed bool) source.File {
-	f := source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}
-	if timed {
-		f.Written = changed(info)
-	}
-	return f
-}
-
-// add adds an entry. A MapFile is added as a file.
-func (l *lister) add(name string) error {
-	info, err := stat(filepath.Join(l.dir, name))
-	if err != nil {
-		return err
+		return source.Marker{}, err
 	}
 	if info.IsDir() {
-		l.renamed(info)
-		entered, err := l.enter(name)
-		if entered || err != nil {
-			return err
+		if entry != nil {
+			t.noteRenamed(info)
 		}
-		data, err := stat(filepath.Join(l.dir, name, "data"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && data.IsDir() {
-			return l.addDir(name)
-		}
-		if err != nil {
-			return err
-		}
-		name, info = name+"/data", data
+		return source.Marker{File: source.File{Name: name}, Dir: true}, nil
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
+		return source.Marker{}, &fs.PathError{Op: "list", Path: p, Err: errNotRegular}
 	}
-	mark, read, err := l.marks.of(filepath.Join(l.dir, name), info)
+	mark, read, err := t.marks.of(p, info)
 	if read != nil { // it may have been written meanwhile
 		info = read
 	}
-	f := describe(name, info, l.timed)
+	f := t.file(name, info)
 	f.Mark = mark
-	l.c.Files = append(l.c.Files, f)
-	return err
+	return source.Marker{File: f}, err
 }
 
-// enter lists a directory if it is one of a partitioned table. One that has just been removed has no files.
-func (l *lister) enter(name string) (entered bool, err error) {
-	if entered, err = l.dirs.Enter(name); !entered {
-		return entered, err
+// noteRenamed notes the time of a directory or a link.
+func (t *tree) noteRenamed(info fs.FileInfo) {
+	if at := changed(info); t.timed && at.After(t.renamed) {
+		t.renamed = at
 	}
-	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return true, err
-	}
-	return true, l.addAll(name+"/", entries)
 }
 
-// addDir adds a directory that is not a MapFile.
-func (l *lister) addDir(name string) error {
-	l.c.Dirs = append(l.c.Dirs, name)
-	if l.c.Table != "" || !source.MayBeTable(name) {
-		return nil
+// file returns what is known of a file without reading it.
+func (t *tree) file(name string, info fs.FileInfo) source.File {
+	f := source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}
+	if t.timed {
+		f.Written = changed(info)
 	}
-	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	for _, e := range entries {
-		if !e.IsDir() {
-			l.c.AddTableEntry(name + "/" + e.Name())
-		}
-	}
-	return err
+	return f
 }
 
 var (
@@ -265,72 +202,50 @@ func stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-func (s *Source) versionDir(db, version string) (string, error) {
-	dir := filepath.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
-	}
-	return dir, nil
-}
-
 // Open opens a file of a version for reading. The listed file is recognized by
 // size and modification time: many mounted file systems change inode numbers.
 func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	dir, err := s.versionDir(db, version)
-	if version == "" && source.CheckHidden(db, listed.Name) == nil {
-		dir, err = filepath.Join(s.root, db), nil
+	path, err := source.FilePath(db, version, listed.Name, o)
+	path = filepath.Join(s.root, path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	f, info, err := openRegular("open", path)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, filepath.FromSlash(listed.Name))
-	if !source.ValidFile(listed.Name) || o.Offset < 0 {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	var crcs *sums
+	if err = check(listed, "open", path, info); err == nil {
+		_, err = f.Seek(o.Offset, io.SeekStart)
 	}
-	return openFile(ctx, path, listed, o)
-}
-
-func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	info, err := stat(path) // before opening, which has side effects on some devices
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
-	}
-	// O_NONBLOCK: a pipe that has replaced the file must not block.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	var s *sums
-	if err = position(f, listed, o.Offset); err == nil && o.Offset == 0 {
-		s, err = openSums(path)
+	if err == nil && o.Offset == 0 {
+		crcs, err = openSums(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, listed: listed, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+	return &file{ctx: ctx, f: f, listed: listed, sums: crcs, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
-// position checks that the open file is the listed one, and seeks to the offset.
-func position(f *os.File, listed source.File, offset int64) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
+// openRegular opens a file and returns what it is. It does not wait for a pipe that has replaced the file, and does not open
+// devices, which has side effects on some.
+func openRegular(op, path string) (f *os.File, info fs.FileInfo, err error) {
+	if info, err = stat(path); err == nil && info.Mode().IsRegular() {
+		if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			info, err = f.Stat()
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "open", Path: f.Name(), Err: errNotRegular}
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: op, Path: path, Err: errNotRegular}
 	}
-	if err := check(listed, "open", f.Name(), info); err != nil {
-		return err
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
 	}
-	_, err = f.Seek(offset, io.SeekStart)
-	return err
+	return f, info, err
 }
 
 // check returns an error if info differs from the listed file.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -80,17 +79,11 @@ func (m *marks) of(path string, info fs.FileInfo) (mark string, read fs.FileInfo
 
 // readMark reads the ends of a file, and returns what it was afterwards.
 func readMark(path string) (mark string, info fs.FileInfo, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has replaced the file must not block
+	f, info, err := openRegular("list", path)
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if info, err = f.Stat(); err != nil {
-		return "", nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return "", nil, &fs.PathError{Op: "list", Path: path, Err: errNotRegular}
-	}
 	h, size := sha256.New(), info.Size()
 	for _, from := range []int64{0, max(endSize, size-endSize)} {
 		if _, err := io.Copy(h, io.NewSectionReader(f, from, min(endSize, max(0, size-from)))); err != nil {

@@ -15,18 +15,10 @@ import (
 
 var _ source.Writer = (*Source)(nil)
 
-// maxSmall limits the file that WriteSmall compares, in bytes.
-const maxSmall = 1 << 20
-
-// ReadSmall reads a hidden file of a database's directory.
-func (s *Source) ReadSmall(ctx context.Context, db, name string, limit int) ([]byte, string, error) {
-	return source.ReadTagged(ctx, s, db, name, limit)
-}
-
 // WriteSmall replaces a hidden file of a database's directory, and returns when it would survive a power loss. Writers
 // exclude each other by a lock on the directory. On a file system without such locks, such as NFS, two that write at the
 // same instant may both succeed.
-func (s *Source) WriteSmall(ctx context.Context, db, name string, data []byte, tag string) (err error) {
+func (s *Source) WriteSmall(ctx context.Context, db, name string, data, old []byte) (err error) {
 	if err := source.CheckHidden(db, name); err != nil {
 		return err
 	}
@@ -39,8 +31,7 @@ func (s *Source) WriteSmall(ctx context.Context, db, name string, data []byte, t
 		return &fs.PathError{Op: "lock", Path: dir.Name(), Err: err}
 	}
 	path := filepath.Join(dir.Name(), name)
-	_, now, err := s.ReadSmall(ctx, db, name, maxSmall)
-	if err := source.CheckTag(now, err, tag); err != nil {
+	if err := source.CheckSmall(ctx, s, db, name, old); err != nil {
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	if err := replace(path, data); err != nil {

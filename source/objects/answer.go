@@ -4,15 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"strconv"
 	"strings"
+
+	"sequins/source"
 )
 
-// MaxAnswer limits the answers of a store that are parsed, in bytes. A page of a listing has up to 5,000 names of up to 1 KiB.
-const MaxAnswer = 64 << 20
+// maxAnswer limits the answers of a store that are parsed, in bytes. A page of a listing has up to 5,000 names of up to 1 KiB.
+const maxAnswer = 64 << 20
 
-// LimitAnswer returns a body that fails after MaxAnswer bytes.
-func LimitAnswer(body io.ReadCloser) io.ReadCloser { return &limitedBody{body, MaxAnswer} }
+// LimitAnswer returns a body that fails after maxAnswer bytes.
+func LimitAnswer(body io.ReadCloser) io.ReadCloser { return &limitedBody{body, maxAnswer} }
 
 type limitedBody struct {
 	io.ReadCloser
@@ -21,11 +25,44 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("an answer of more than %d bytes", MaxAnswer)
+		return 0, errLong{}
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
+}
+
+// errLong is the error for an answer of more than maxAnswer bytes.
+type errLong struct{}
+
+func (errLong) Error() string { return fmt.Sprintf("an answer of more than %d bytes", maxAnswer) }
+
+// NonRetriable makes the pipeline of Azure's SDK not repeat the request.
+func (errLong) NonRetriable() {}
+
+// Meaning returns the error of an answer with an HTTP status whose code tells nothing more, and nil for others. A 404 can be a
+// proxy's.
+func Meaning(status int) error {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fs.ErrPermission
+	case http.StatusPreconditionFailed:
+		return source.ErrChanged
+	case http.StatusRequestedRangeNotSatisfiable:
+		return ErrRange
+	}
+	return nil
+}
+
+// Explain returns an error with a meaning, which may be nil, what the server said, and who asked, for one about permissions.
+func Explain(meaning error, said, who string) error {
+	switch {
+	case meaning == nil:
+		return errors.New(said)
+	case errors.Is(meaning, fs.ErrPermission):
+		return fmt.Errorf("%w (%s; requested %s)", meaning, said, who)
+	}
+	return fmt.Errorf("%w (%s)", meaning, said)
 }
 
 // Extent returns the offset of the first byte of an answer and the size of the object, by the answer's Content-Range. whole

@@ -4,6 +4,8 @@ import (
 	"io"
 	"testing"
 
+	"golang.org/x/sync/semaphore"
+
 	"sequins/source"
 )
 
@@ -11,7 +13,8 @@ import (
 // them in turns.
 func TestBudget(t *testing.T) {
 	const size = 6 << 20
-	s := New(inMemory{"db/1/file": make([]byte, size)}, Options{Memory: 8 << 20})
+	s := New(inMemory{"db/1/file": make([]byte, size)}, NewConnections(Options{}), "")
+	s.memory, s.budget = 8<<20, semaphore.NewWeighted(8<<20)
 	defer s.Close()
 	var readers []*reader
 	for range 12 {

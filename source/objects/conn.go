@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 const (
@@ -15,38 +17,78 @@ const (
 	idleConnections = 64
 	// idleTimeout is how long a connection stays open without a request.
 	idleTimeout = 90 * time.Second
+
+	// defaultTimeout is the default of Options.Timeout.
+	defaultTimeout = 20 * time.Second
+	// defaultRetries is the default of Options.MaxRetries. A load that fails is tried again later.
+	defaultRetries = 3
+
+	// firstPause and MaxPause are the maximum pauses after the first failure and after later ones.
+	firstPause = 200 * time.Millisecond
+	MaxPause   = 10 * time.Second
 )
 
-// Connections makes the connections of a store's client, and tracks them to close them: SDKs do not expose their idle ones.
-type Connections struct {
-	timeout time.Duration // maximum silence
-	connect func(ctx context.Context, network, address string) (net.Conn, error)
+// Options are those of the sources in all stores.
+type Options struct {
+	// MaxRetries is the number of consecutive retries of a request and of a broken stream. 0 means 3, and a negative number none.
+	MaxRetries int
 
-	mu     sync.Mutex
-	open   map[*conn]struct{}
-	closed bool // no new connections
+	// Timeout bounds the wait for a silent server. 0 means 20 seconds.
+	Timeout time.Duration
+
+	// Dial connects to servers. nil means a net.Dialer with Timeout.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// NewConnections returns connections that fail if the other side is silent for timeout, which is DefaultTimeout if it is 0. dial
-// connects; nil means a net.Dialer.
-func NewConnections(timeout time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *Connections {
-	if timeout <= 0 {
-		timeout = DefaultTimeout
+// Connections are how a store's client sends requests.
+type Connections struct {
+	Options // with defaults
+
+	mu         sync.Mutex
+	transports []*http.Transport
+}
+
+// NewConnections returns connections with these options.
+func NewConnections(o Options) *Connections {
+	if o.MaxRetries == 0 {
+		o.MaxRetries = defaultRetries
 	}
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: timeout}).DialContext
+	o.MaxRetries = max(0, o.MaxRetries)
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
 	}
-	return &Connections{timeout: timeout, connect: dial, open: map[*conn]struct{}{}}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: o.Timeout}).DialContext
+	}
+	return &Connections{Options: o}
 }
 
 // Configure makes a transport use these connections. It uses HTTP/1.1, since parallel parts over one connection would be no
 // faster.
 func (cs *Connections) Configure(t *http.Transport) {
-	t.DialContext = cs.dial
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := cs.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &conn{c, cs.Timeout}, nil
+	}
 	t.ForceAttemptHTTP2 = false
-	t.TLSHandshakeTimeout = cs.timeout
+	t.TLSHandshakeTimeout = cs.Timeout
 	t.MaxIdleConns = 2 * idleConnections
 	t.MaxIdleConnsPerHost = idleConnections
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.transports = append(cs.transports, t)
+}
+
+// Close closes the idle connections. The others are closed when their requests end, with their contexts.
+func (cs *Connections) Close() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, t := range cs.transports {
+		t.CloseIdleConnections()
+	}
 }
 
 // A Client sends requests over Connections, through the proxies of the environment.
@@ -59,73 +101,54 @@ func (cs *Connections) Client() *Client {
 	return &Client{http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
+// Pipeline returns the options of a pipeline of Azure's SDK, which repeats a request with a temporary error after growing
+// random pauses.
+func (c *Client) Pipeline(o Options) policy.ClientOptions {
+	retries := o.MaxRetries
+	if retries == 0 {
+		retries = -1 // 0 means the default
+	}
+	return policy.ClientOptions{
+		Transport: c,
+		Retry:     policy.RetryOptions{MaxRetries: int32(min(retries, 1<<30)), RetryDelay: firstPause, MaxRetryDelay: MaxPause},
+		Telemetry: policy.TelemetryOptions{ApplicationID: "sequins"},
+	}
+}
+
 // HTTP returns the client for libraries that need one.
 func (c *Client) HTTP() *http.Client { return &c.http }
 
-// Do sends a request. Errors do not contain its URL, which can have a secret. The body of an answer to a request without the
-// header Range has at most MaxAnswer bytes.
+// Do sends a request. Errors do not contain its URL, which can have a secret. The body of an answer that is parsed, as it is not
+// a range of an object, has at most maxAnswer bytes.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(r)
 	var told *url.Error
 	if errors.As(err, &told) {
 		return nil, told.Err
 	}
-	if err == nil && r.Header.Get("Range") == "" && r.Header.Get("X-Ms-Range") == "" {
+	if err == nil && resp.StatusCode != http.StatusPartialContent {
 		resp.Body = LimitAnswer(resp.Body)
 	}
 	return resp, err
-}
-
-func (cs *Connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := cs.connect(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	tracked := &conn{Conn: c, all: cs}
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.closed { // closed during the dial, perhaps for a call that has ended
-		return nil, errors.Join(net.ErrClosed, c.Close())
-	}
-	cs.open[tracked] = struct{}{}
-	return tracked, nil
-}
-
-// Close closes all connections. There are no new ones.
-func (cs *Connections) Close() {
-	cs.mu.Lock()
-	open := cs.open
-	cs.open, cs.closed = map[*conn]struct{}{}, true
-	cs.mu.Unlock()
-	for c := range open {
-		_ = c.Conn.Close() // only read from
-	}
 }
 
 // conn fails when the other side has been silent for too long. Each read and each
 // write restarts the timeout: an idle connection in the pool is being read from.
 type conn struct {
 	net.Conn
-	all *Connections
+	timeout time.Duration
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.all.timeout)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.SetDeadline(time.Now().Add(c.all.timeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
-}
-
-func (c *conn) Close() error {
-	c.all.mu.Lock()
-	delete(c.all.open, c)
-	c.all.mu.Unlock()
-	return c.Conn.Close()
 }

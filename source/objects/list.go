@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -51,25 +50,13 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 			return nil, s.fail(ctx, "list", prefix, err)
 		}
 		if !page.More {
-			return l, s.listed(ctx, dir, l)
+			slices.Sort(l.dirs)
+			l.dirs = slices.Compact(l.dirs)
+			return l, nil
 		}
 		token = page.Next
 	}
 	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
-}
-
-// listed completes a listing.
-func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
-	slices.Sort(l.dirs)
-	l.dirs = slices.Compact(l.dirs)
-	if d, ok := s.store.(Directories); ok && l.empty && dir != "" {
-		exists, err := d.IsDir(ctx, dir)
-		if err != nil {
-			return s.fail(ctx, "list", dir+"/", err)
-		}
-		l.empty = !exists
-	}
-	return nil
 }
 
 // add adds one page.
@@ -144,9 +131,10 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (e source.Entries, err
 
 // Contents returns the contents of a version, or of the target of its link.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
-	dir, err := s.versionDir(ctx, db, version)
+	dir, err := source.VersionPath(db, version)
+	dir = path.Join(s.root, dir)
 	if err != nil {
-		return c, err
+		return c, s.fail(ctx, "list", dir, err)
 	}
 	l, err := s.list(ctx, dir, false)
 	if err != nil {
@@ -168,7 +156,14 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 			return c, err
 		}
 	}
-	c = l.contents()
+	var keys source.Keys
+	for name, f := range l.objects {
+		if !isFolderMarker(name) {
+			keys.Add(f)
+		}
+	}
+	c = keys.Contents()
+	c.Whole, c.Now = true, l.now
 	for _, name := range hidden {
 		c.AddHidden(source.File{Name: name}, true)
 	}
@@ -176,29 +171,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	return c, nil
 }
 
-// contents classifies the objects of a listing.
-func (l *listing) contents() source.Contents {
-	var keys source.Keys
-	for name, f := range l.objects {
-		if !isFolderMarker(name) {
-			keys.Add(f)
-		}
-	}
-	c := keys.Contents()
-	c.Whole, c.Now = true, l.now
-	return c
-}
-
 // isFolderMarker reports whether an object stands for a directory, or is below one that is named so.
 func isFolderMarker(name string) bool {
 	return strings.HasSuffix(name, folderMarker) || strings.Contains(name, folderMarker+"/")
-}
-
-// versionDir returns the key prefix of a version, without a trailing slash.
-func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
-	dir := path.Join(s.root, db, version)
-	if !names.ValidDatabase(db) || !names.Valid(version) {
-		return "", s.fail(ctx, "list", dir, fs.ErrNotExist)
-	}
-	return dir, nil
 }

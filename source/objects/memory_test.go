@@ -51,5 +51,3 @@ func (m inMemory) Get(_ context.Context, key, id string, offset, n int64) (*Body
 }
 
 func (m inMemory) Put(context.Context, string, []byte, string) error { return fs.ErrPermission }
-
-func (m inMemory) Close() error { return nil }

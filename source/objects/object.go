@@ -16,14 +16,8 @@ import (
 	"sequins/source"
 )
 
-const (
-	// firstPause and maxPause are the maximum pauses after the first failure and after later ones.
-	firstPause = 200 * time.Millisecond
-	maxPause   = 10 * time.Second
-
-	// leastRequest is how many bytes are requested at least where larger requests bring nothing.
-	leastRequest = 64 << 10
-)
+// leastRequest is how many bytes are requested at least where larger requests bring nothing.
+const leastRequest = 64 << 10
 
 // object is the object of a key as it was listed or opened.
 type object struct {
@@ -53,26 +47,16 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 		return nil, err
 	}
 	o.id, o.size, o.modified, o.crc32c = cmp.Or(listed.Mark, body.ID), body.Size, body.Modified, body.CRC32C
-	err = same(listed, body)
-	switch {
-	case err != nil:
-	case body.Offset != offset && o.size > 0:
-		err = fmt.Errorf("requested offset %d, the server sent offset %d", offset, body.Offset)
-	case offset >= o.size:
+	if !listed.ModTime.IsZero() {
+		o.size = listed.Size
+	}
+	if err := o.check(body, offset); err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	if offset >= o.size {
 		return nil, body.Close()
-	default:
-		return body, nil
 	}
-	return nil, errors.Join(err, body.Close())
-}
-
-// same compares the object of a response with the listed one. One of the times may
-// have a higher precision.
-func same(listed source.File, now *Body) error {
-	if listed.ModTime.IsZero() || now.Size == listed.Size && (listed.Mark == "" || strong(now.ID) == strong(listed.Mark)) {
-		return nil
-	}
-	return fmt.Errorf("%w: listed as %s with %d bytes, now %s with %d", source.ErrChanged, listed.Mark, listed.Size, now.ID, now.Size)
+	return body, nil
 }
 
 // strong returns an ETag without quotes, and without the sign of a weak one: a proxy that compresses answers makes an ETag
@@ -104,13 +88,13 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 		if f := (final{}); errors.As(err, &f) || ctx.Err() != nil {
 			return err
 		}
-		if failed++; failed > o.source.maxRetries {
+		if failed++; failed > o.source.conns.MaxRetries {
 			return fmt.Errorf("at byte %d: %w", offset, err)
 		}
 		if n == 0 {
 			most = max(leastRequest, most/2)
 		}
-		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, maxPause)); err != nil {
+		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, MaxPause)); err != nil {
 			return err
 		}
 	}
@@ -147,14 +131,14 @@ func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body *Bod
 	return n, errors.Join(err, body.Close())
 }
 
-// check compares the object of a response with the opened one: a server may
+// check compares the object of a response with the listed or opened one: a server may
 // ignore the condition.
 func (o *object) check(body *Body, offset int64) error {
 	if strong(body.ID) != strong(o.id) || body.Size != o.size || !body.Modified.Equal(o.modified) {
-		return fmt.Errorf("%w: opened as %s, %d bytes of %v, now %s, %d bytes of %v",
+		return fmt.Errorf("%w: it was %s, %d bytes of %v, and is now %s, %d bytes of %v",
 			source.ErrChanged, o.id, o.size, o.modified, body.ID, body.Size, body.Modified)
 	}
-	if body.Offset != offset {
+	if body.Offset != offset && offset < o.size {
 		return fmt.Errorf("requested offset %d, the server sent offset %d", offset, body.Offset)
 	}
 	return nil

@@ -7,42 +7,22 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"sequins/source"
 )
 
-// DefaultTimeout is how long a server may be silent, if nothing else is configured.
-const DefaultTimeout = 20 * time.Second
-
-// DefaultMemory is the default of Options.Memory: four readers at full speed.
-const DefaultMemory = 4 * maxWindow
-
-// Options configures a Source.
-type Options struct {
-	// Root is the prefix of the source in the bucket.
-	Root string
-
-	// MaxRetries is the number of consecutive retries of a broken stream. Negative means 0.
-	MaxRetries int
-
-	// Memory bounds the read-ahead of all readers, in bytes, in addition to one part of at most 4 MiB per reader. 0 means
-	// DefaultMemory.
-	Memory int64
-}
-
 // Source is a prefix of a bucket.
 type Source struct {
 	store Store
+	conns *Connections
 	root  string // prefix without surrounding slashes
 
-	maxRetries int
-	memory     int64               // Options.Memory
-	budget     *semaphore.Weighted // limits memory
-	readers    atomic.Int64        // open readers
-	buffers    [classes]sync.Pool  // of *[]byte, by size of part
+	memory  int64               // bounds the read-ahead of all readers, in addition to one part per reader
+	budget  *semaphore.Weighted // limits memory
+	readers atomic.Int64        // open readers
+	buffers [classes]sync.Pool  // of *[]byte, by size of part
 
 	mu    sync.Mutex
 	links map[string]string // version's directory → directory to read, from the last Contents
@@ -53,38 +33,38 @@ var (
 	_ source.Writer = (*Source)(nil)
 )
 
-// New returns a source in a store, which Close closes.
-func New(store Store, o Options) *Source {
-	if o.Memory <= 0 {
-		o.Memory = DefaultMemory
-	}
+// New returns a source in a prefix of a store, which uses conns.
+func New(store Store, conns *Connections, root string) *Source {
+	const memory = 4 * maxWindow // four readers at full speed
 	return &Source{
-		store: store, root: strings.Trim(path.Clean("/"+o.Root), "/"), maxRetries: max(0, o.MaxRetries),
-		memory: o.Memory, budget: semaphore.NewWeighted(o.Memory), links: map[string]string{},
+		store: store, conns: conns, root: strings.Trim(path.Clean("/"+root), "/"),
+		memory: memory, budget: semaphore.NewWeighted(memory), links: map[string]string{},
 	}
 }
 
-// Close closes the connections. Pending and later calls and reads fail.
-func (s *Source) Close() error { return s.store.Close() }
+// Close closes idle connections.
+func (s *Source) Close() error {
+	s.conns.Close()
+	return nil
+}
 
 // Path returns the location of a version for messages: of a link, the link itself.
 func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
 
-// Key returns the key of a listed file.
-func (s *Source) Key(ctx context.Context, db, version string, file source.File) (string, error) {
-	dir, err := s.versionDir(ctx, db, version)
+// Key returns the key of a file for Open: of a linked version, that of its target.
+func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
+	key, err := source.FilePath(db, version, file.Name, o)
+	key = path.Join(s.root, key)
 	if err != nil {
-		return "", err
+		return "", s.fail(ctx, "open", key, err)
 	}
-	if !source.ValidFile(file.Name) {
-		return "", s.fail(ctx, "open", dir+"/"+file.Name, fs.ErrInvalid)
+	if version == "" {
+		return key, nil
 	}
-	if dir, err = s.resolve(ctx, dir); err != nil {
-		return "", err
-	}
-	return dir + "/" + file.Name, nil
+	dir, err := s.resolve(ctx, path.Join(s.root, db, version))
+	return dir + "/" + file.Name, err
 }
 
 // fail returns the error for a failed operation on a key.

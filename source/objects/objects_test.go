@@ -77,7 +77,7 @@ func TestSmallerRequests(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			test.store.inMemory = inMemory{"db/1/file": data}
-			s := New(test.store, Options{MaxRetries: 3})
+			s := New(test.store, NewConnections(Options{}), "")
 			f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func (s weak) Get(ctx context.Context, key, id string, offset, n int64) (*Body, 
 func TestWeakETags(t *testing.T) {
 	data := []byte(strings.Repeat("0123456789abcdef", 1<<18)) // several requests
 	for _, listed := range []bool{false, true} {
-		s := New(weak{inMemory{"db/1/file": data}, listed}, Options{MaxRetries: 3})
+		s := New(weak{inMemory{"db/1/file": data}, listed}, NewConnections(Options{}), "")
 		c, err := s.Contents(t.Context(), "db", "1")
 		if err != nil || len(c.Files) != 1 {
 			t.Fatal(c, err)
@@ -158,7 +158,7 @@ func (s nameless) List(ctx context.Context, prefix string, deep bool, token stri
 
 // TestObjectsWithoutID: what cannot be told from another object of its name and size is not read.
 func TestObjectsWithoutID(t *testing.T) {
-	s := New(nameless{inMemory{"db/1/file": []byte("x")}}, Options{})
+	s := New(nameless{inMemory{"db/1/file": []byte("x")}}, NewConnections(Options{}), "")
 	if c, err := s.Contents(t.Context(), "db", "1"); err == nil || !strings.Contains(err.Error(), "without what identifies it") {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -7,9 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"math/bits"
-	"path"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"sequins/source"
 )
@@ -65,15 +66,9 @@ type reader struct {
 // Open opens a file of a version, or of the target of its link, for reading. The
 // listed object is recognized by its id.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	if o.Offset < 0 {
-		return nil, s.fail(ctx, "open", path.Join(s.root, db, version, file.Name), fs.ErrInvalid)
-	}
-	key := path.Join(s.root, db, file.Name)
-	if version != "" || source.CheckHidden(db, file.Name) != nil {
-		var err error
-		if key, err = s.Key(ctx, db, version, file); err != nil {
-			return nil, err
-		}
+	key, err := s.Key(ctx, db, version, file, o)
+	if err != nil {
+		return nil, err
 	}
 	return s.openKey(ctx, key, file, o)
 }
@@ -116,8 +111,8 @@ func (r *reader) first(listed source.File) (*Body, error) {
 func (r *reader) window() int64 {
 	readers := max(1, r.source.readers.Load())
 	window := min(2*(r.pos-r.start), maxWindow, r.source.memory/readers)
-	if rate, limited := source.Limited(r.object.limit); limited {
-		window = min(window, int64(rate*aheadOfLimit.Seconds())/readers)
+	if l := r.object.limit; l != nil && l.Limit() != rate.Inf {
+		window = min(window, int64(float64(l.Limit())*aheadOfLimit.Seconds())/readers)
 	}
 	return max(minPart, window)
 }

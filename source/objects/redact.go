@@ -11,7 +11,7 @@ func Redact(err error, secrets ...string) error {
 	if err == nil {
 		return nil
 	}
-	text := RedactText(err.Error(), secrets...)
+	text := redactText(err.Error(), secrets...)
 	if text == err.Error() {
 		return err
 	}
@@ -36,8 +36,7 @@ var (
 	userOf    = regexp.MustCompile(`^([a-zA-Z]+://)[^/?#]*@`)
 )
 
-// RedactText is Redact for a text.
-func RedactText(text string, secrets ...string) string {
+func redactText(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "***")
@@ -59,4 +58,13 @@ func redactURL(u string) string {
 		u = u[:i] + end
 	}
 	return u
+}
+
+// OneLine returns the beginning of a text as one line.
+func OneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 500 {
+		text = text[:500] + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
 }

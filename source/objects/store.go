@@ -16,7 +16,8 @@ type Store interface {
 	URL(key string) string
 
 	// List returns the page of a listing that begins at a token, which is "" for the first page: the objects whose
-	// keys have a prefix. Unless deep is set, those with a slash after the prefix are replaced by Page.Dirs.
+	// keys have a prefix. Unless deep is set, those with a slash after the prefix are replaced by Page.Dirs. A directory
+	// without any key below it has an object of the name of the prefix.
 	List(ctx context.Context, prefix string, deep bool, token string) (Page, error)
 
 	// Get requests n bytes of an object from an offset, or the whole object if n is negative. With an id, only the object
@@ -26,15 +27,6 @@ type Store interface {
 	// Put writes a small object. It replaces only the object with that id or, with an empty id, no object; otherwise the
 	// error wraps source.ErrChanged.
 	Put(ctx context.Context, key string, data []byte, id string) error
-
-	// Close closes the connections. Pending and later calls fail.
-	Close() error
-}
-
-// Directories is a Store in which a directory can exist without any key below it.
-type Directories interface {
-	// IsDir reports whether there is a directory of this name.
-	IsDir(ctx context.Context, key string) (bool, error)
 }
 
 // ErrRange is wrapped by errors of Store.Get for an offset at or after the end of the object.

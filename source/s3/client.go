@@ -24,13 +24,8 @@ import (
 	"sequins/source/objects"
 )
 
-const (
-	// maxPause is the maximum pause between two attempts.
-	maxPause = 10 * time.Second
-
-	// instanceTimeout bounds the request for the region of the EC2 instance.
-	instanceTimeout = 5 * time.Second
-)
+// instanceTimeout bounds the request for the region of the EC2 instance.
+const instanceTimeout = 5 * time.Second
 
 // newClient returns a client. Settings that the options leave empty are resolved
 // by the SDK.
@@ -40,9 +35,10 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 		return nil, err
 	}
 	load := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(newHTTPClient(conns)),
+		// The SDK's client uses the proxies and certificates of the environment.
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(conns.Configure)),
 		config.WithLogger(logging.Nop{}),
-		config.WithRetryer(func() aws.Retryer { return newRetryer(o.MaxRetries) }),
+		config.WithRetryer(func() aws.Retryer { return newRetryer(conns.MaxRetries) }),
 	}
 	if o.AccessKeyID != "" {
 		load = append(load, config.WithCredentialsProvider(
@@ -50,10 +46,20 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 	} else if provider := trimmedVariables(); provider != nil {
 		load = append(load, config.WithCredentialsProvider(provider))
 	}
-	client, err := configuredClient(ctx, o, load)
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	conf, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
 		return nil, err
 	}
+	client := sdk.NewFromConfig(conf, func(c *sdk.Options) {
+		if o.Endpoint != "" {
+			c.BaseEndpoint = &o.Endpoint
+		}
+		c.UsePathStyle = o.PathStyle
+		c.DisableLogOutputChecksumValidationSkipped = true // ranges have no checksum
+	})
 	if client.Options().Region != "" {
 		return client, nil
 	}
@@ -62,25 +68,6 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 		return nil, err
 	}
 	return sdk.New(client.Options(), func(c *sdk.Options) { c.Region = region }), nil
-}
-
-// configuredClient returns a client with the endpoint and the region of the options, the environment and the SDK's shared files. It
-// sends no requests for them.
-func configuredClient(ctx context.Context, o Options, load []func(*config.LoadOptions) error) (*sdk.Client, error) {
-	if o.Region != "" {
-		load = append(load, config.WithRegion(o.Region))
-	}
-	conf, err := config.LoadDefaultConfig(ctx, load...)
-	if err != nil {
-		return nil, err
-	}
-	return sdk.NewFromConfig(conf, func(c *sdk.Options) {
-		if o.Endpoint != "" {
-			c.BaseEndpoint = &o.Endpoint
-		}
-		c.UsePathStyle = o.PathStyle
-		c.DisableLogOutputChecksumValidationSkipped = true // ranges have no checksum
-	}), nil
 }
 
 func checkOptions(o Options) error {
@@ -124,18 +111,12 @@ func findRegion(ctx context.Context, endpoint *string, load []func(*config.LoadO
 	return conf.Region, nil
 }
 
-// newHTTPClient returns the SDK's HTTP client, which uses the proxies and
-// certificates of the environment.
-func newHTTPClient(conns *objects.Connections) *awshttp.BuildableClient {
-	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(conns.Configure)
-}
-
 // newRetryer retries without the SDK's quota, which all requests share and which
 // a short outage would use up. Pauses limit the load.
 func newRetryer(retries int) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = retries + 1
-		o.MaxBackoff = maxPause
+		o.MaxBackoff = objects.MaxPause
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{retry.NoRetryCanceledError{}},
 			append(o.Retryables,

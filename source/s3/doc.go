@@ -1,10 +1,6 @@
 // Package s3 is the source in an S3 bucket or a compatible server: s3://<bucket>/<prefix>/<db>/<version>/<files>. It is the
 // API of S3 for package objects, which owns everything else. Objects are identified by their ETags.
 //
-// # Faults
-//
-// The SDK repeats a request with a temporary error up to MaxRetries times, after growing random pauses.
-//
 // # Credentials
 //
 // The access key comes from the options or from the SDK: environment, shared files and profiles, web identity, containers,

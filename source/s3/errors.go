@@ -29,13 +29,6 @@ var codes = map[string]error{
 	"ConditionalRequestConflict": source.ErrChanged, // two conditional writes at once
 }
 
-// statuses maps the statuses of other codes. A 404 only counts from an S3 server.
-var statuses = map[int]error{
-	http.StatusUnauthorized:       fs.ErrPermission,
-	http.StatusForbidden:          fs.ErrPermission,
-	http.StatusPreconditionFailed: source.ErrChanged,
-}
-
 // explain converts an error of the SDK into a short one with the server's
 // message, and without users, passwords and queries of URLs.
 func (s *store) explain(ctx context.Context, err error) error {
@@ -43,26 +36,29 @@ func (s *store) explain(ctx context.Context, err error) error {
 }
 
 func (s *store) shorten(ctx context.Context, err error) error {
+	status, region := response(err)
 	var api smithy.APIError
-	if !errors.As(err, &api) {
+	switch found := errors.As(err, &api); {
+	case status == http.StatusRequestedRangeNotSatisfiable: // maybe without a body
+		return objects.ErrRange
+	case !found:
 		return err
 	}
-	status, region := response(err)
 	meaning, known := codes[api.ErrorCode()]
 	if !known {
-		meaning = statuses[status]
+		meaning = objects.Meaning(status)
 	}
 	said := api.ErrorCode()
 	if m := api.ErrorMessage(); m != "" {
 		said += ": " + m
 	}
-	switch {
+	switch asked := s.client.Options().Region; {
 	case errors.Is(meaning, fs.ErrPermission):
-		return fmt.Errorf("%w (%s; requested %s)", meaning, said, s.whoAsks(ctx))
+		return objects.Explain(meaning, said, s.whoAsks(ctx))
 	case meaning != nil:
-		return fmt.Errorf("%w (%s)", meaning, said)
-	case region != "" && region != s.client.Options().Region:
-		return fmt.Errorf("the bucket is in region %s, but the request was sent to %s (%s)", region, s.client.Options().Region, said)
+		return objects.Explain(meaning, said, "")
+	case region != "" && region != asked:
+		return fmt.Errorf("the bucket is in region %s, but the request was sent to %s (%s)", region, asked, said)
 	}
 	return err
 }

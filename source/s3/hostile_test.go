@@ -38,7 +38,7 @@ func TestBadAnswers(t *testing.T) {
 	} {
 		server := httptest.NewServer(test.answer)
 		o := options(server.URL, "p")
-		o.MaxRetries = 0
+		o.MaxRetries = -1
 		dbs, err := source.Databases(t.Context(), open(t, o))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v, want %q", name, dbs, err, test.want)
@@ -136,7 +136,7 @@ func TestBadObjects(t *testing.T) {
 			w.Write(make([]byte, min(to, size-1)-from+1))
 		}))
 		o := options(server.URL, "p")
-		o.MaxRetries = 0
+		o.MaxRetries = -1
 		f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		n := 0
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 func options(endpoint, prefix string) s3.Options {
 	return s3.Options{
 		URL: "s3://" + gateway.Bucket + "/" + prefix, Region: gateway.Region, Endpoint: endpoint, PathStyle: true,
-		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey, MaxRetries: 3,
+		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey,
 	}
 }
 
@@ -62,7 +62,7 @@ func TestObjects(t *testing.T) {
 		Start: func(t testing.TB) objectstest.Server { return gateway.Start(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")
-			of.URL, of.Timeout, of.MaxRetries = "s3://"+o.Bucket+"/"+o.Prefix, o.Timeout, o.MaxRetries
+			of.URL, of.Options = "s3://"+o.Bucket+"/"+o.Prefix, o.Options
 			return s3.New(context.Background(), of)
 		},
 	})

@@ -2,17 +2,12 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"time"
 
+
+	"sequins/source"
 	"sequins/source/objects"
 )
-
-// DefaultMemory is the default of Options.Memory.
-const DefaultMemory = objects.DefaultMemory
 
 // Options configures a Source.
 type Options struct {
@@ -34,19 +29,7 @@ type Options struct {
 	// servers require, rather than into the host name.
 	PathStyle bool
 
-	// MaxRetries is the number of consecutive retries of a request. Negative
-	// means 0.
-	MaxRetries int
-
-	// Timeout bounds the wait for a silent server. 0 means objects.DefaultTimeout.
-	Timeout time.Duration
-
-	// Memory bounds the read-ahead of all readers, in bytes, in addition to one
-	// part of at most 4 MiB per reader. 0 means DefaultMemory.
-	Memory int64
-
-	// Dial connects to servers. nil means a net.Dialer with Timeout.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	objects.Options
 }
 
 // Source is a prefix of a bucket.
@@ -55,30 +38,45 @@ type Source struct {
 	store *store
 }
 
+var _ source.Checksummer = (*Source)(nil)
+
 // New returns the source described by o. It does not connect, unless it has to
 // ask for the region.
 func New(ctx context.Context, o Options) (*Source, error) {
-	bucket, root, err := parseURL(o.URL)
+	bucket, root, err := objects.ParseURL(o.URL, "keys in access_key_id and secret_access_key", "s3", "s3a", "s3n")
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	o.MaxRetries = max(0, o.MaxRetries)
-	s := &store{bucket: bucket, conns: objects.NewConnections(o.Timeout, o.Dial)}
-	if s.client, err = newClient(ctx, o, s.conns); err != nil {
+	conns := objects.NewConnections(o.Options)
+	client, err := newClient(ctx, o, conns)
+	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	return &Source{objects.New(s, objects.Options{Root: root, MaxRetries: o.MaxRetries, Memory: o.Memory}), s}, nil
+	s := &store{bucket: bucket, client: client}
+	return &Source{objects.New(s, conns, root), s}, nil
 }
 
-func parseURL(raw string) (bucket, root string, err error) {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return "", "", err
-	case u.Scheme != "s3" && u.Scheme != "s3a" && u.Scheme != "s3n" || u.Host == "":
-		return "", "", fmt.Errorf("%q is not of the form s3://bucket/prefix", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source must be of the form s3://bucket/prefix: set keys in access_key_id and secret_access_key")
+// Identity implements source.Identified. It shows the end of the id of the access key.
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	o := s.store.client.Options()
+	if o.Credentials == nil {
+		return "nobody: there are no credentials", nil
 	}
-	return u.Host, u.Path, nil
+	c, err := o.Credentials.Retrieve(ctx)
+	if err != nil {
+		return "", fmt.Errorf("s3: there are no credentials: %w", err)
+	}
+	const shown = 4
+	id := c.AccessKeyID
+	if len(id) > shown {
+		id = "…" + id[len(id)-shown:]
+	}
+	return fmt.Sprintf("access key %s, from %s, in region %s", id, c.Source, o.Region), nil
+}
+
+// Checksum returns the ETag of a listed object. It is a hash of the content, of the parts that the object was uploaded in, or, with some
+// encryption, of the encrypted content: an object with another content has another ETag, and one with the same content may have another
+// one as well.
+func (s *Source) Checksum(_ context.Context, _, _ string, file source.File) (string, error) {
+	return "etag " + file.Mark, nil
 }

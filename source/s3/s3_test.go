@@ -178,3 +178,4 @@ func TestControlCharacters(t *testing.T) {
 		t.Error(err)
 	}
 }
+

@@ -1,12 +1,10 @@
 package s3_test
 
 import (
-	"fmt"
 	"io"
 	"testing"
 
 	"sequins/source"
-	"sequins/source/s3"
 	"sequins/test/gateway"
 )
 
@@ -15,23 +13,17 @@ func BenchmarkRead(b *testing.B) {
 	g := gateway.Start(b)
 	const size = 256 << 20
 	g.Put(b, "db/1/file", random(size))
-	for _, memory := range []int64{1 << 18, s3.DefaultMemory} {
-		b.Run(fmt.Sprint("memory=", memory>>10, "KiB"), func(b *testing.B) {
-			o := options(g.Endpoint(), "")
-			o.Memory = memory
-			src := open(b, o)
-			b.SetBytes(size)
-			for b.Loop() {
-				f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if n, err := io.Copy(io.Discard, f); n != size || err != nil {
-					b.Fatal(n, err)
-				}
-				f.Close()
-			}
-		})
+	src := open(b, options(g.Endpoint(), ""))
+	b.SetBytes(size)
+	for b.Loop() {
+		f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, f); n != size || err != nil {
+			b.Fatal(n, err)
+		}
+		f.Close()
 	}
 }
 

@@ -23,17 +23,10 @@ import (
 type store struct {
 	bucket string
 	client *sdk.Client
-	conns  *objects.Connections
 }
 
 // URL returns the URL of a key.
 func (s *store) URL(key string) string { return "s3://" + s.bucket + "/" + key }
-
-// Close closes the connections.
-func (s *store) Close() error {
-	s.conns.Close()
-	return nil
-}
 
 // List returns a page of a listing. Keys may contain control characters, which XML cannot: without encoding, one such key
 // would break the whole listing.
@@ -106,28 +99,20 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		in.IfMatch = &id
 	}
 	out, err := s.client.GetObject(ctx, in)
-	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
-		return nil, objects.ErrRange
-	}
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
 	b := &objects.Body{ReadCloser: out.Body, ID: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
-	if b.Offset, b.Size, err = extent(out); err != nil {
-		return nil, errors.Join(err, out.Body.Close())
-	}
-	return b, nil
-}
-
-// extent returns the offset of a response's first byte, and the size of the
-// object.
-func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
-	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	length := int64(-1)
 	if out.ContentLength != nil {
 		length = *out.ContentLength
 	}
-	return objects.Extent(ok && raw.StatusCode == http.StatusOK, aws.ToString(out.ContentRange), length)
+	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
+	whole := ok && raw.StatusCode == http.StatusOK
+	if b.Offset, b.Size, err = objects.Extent(whole, aws.ToString(out.ContentRange), length); err != nil {
+		return nil, errors.Join(err, out.Body.Close())
+	}
+	return b, nil
 }
 
 // Put writes an object. A server that does not implement conditional requests gets a plain one: then, of two that write at

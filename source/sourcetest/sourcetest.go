@@ -1,5 +1,5 @@
 // Package sourcetest is the conformance suite of source.Source. Run runs it on an
-// empty Place for each test.
+// empty Place for each test. What package source makes of a listing is tested there.
 package sourcetest
 
 import (
@@ -61,15 +61,7 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"Cancel", testCancel},
 		{"CancelWhileReading", testCancelWhileReading},
 		{"Concurrent", testConcurrent},
-		{"Complete", testComplete},
-		{"Layouts", testLayouts},
-		{"Tables", testTables},
-		{"TableAtRoot", testTableAtRoot},
-		{"NotTables", testNotTables},
-		{"Remarks", testRemarks},
 		{"Partitions", testPartitions},
-		{"OddMarkers", testOddMarkers},
-		{"Path", testPath},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, newPlace(t)) })
@@ -408,66 +400,6 @@ func testConcurrent(t *testing.T, p Place) {
 	wg.Wait()
 }
 
-func testComplete(t *testing.T, p Place) {
-	p.Put(t, "db/1/part-00000", []byte("x"))
-	src := p.Source(t)
-	check := func(require, want bool, because string, left ...string) {
-		t.Helper()
-		l, err := source.List(t.Context(), src, "db", "1", require)
-		if err != nil || (l.Incomplete == "") != want || !strings.Contains(l.Incomplete, because) {
-			t.Errorf("incomplete: %q %v, want complete %v because %q", l.Incomplete, err, want, because)
-		}
-		if want {
-			equal(t, "left out", l.LeftOut, left)
-		}
-	}
-	check(false, true, "")
-	check(true, false, "no _SUCCESS")
-	p.Put(t, "db/1/_SUCCESS", nil)
-	check(true, true, "")
-	p.Put(t, "db/1/_SUCCESS", []byte(`{"filenames": ["x://host/db/1/part-00000", "x://host/db/1/part-00001"]}`))
-	check(true, false, "part-00001")
-	p.Put(t, "db/1/part-00001", []byte("x"))
-	check(true, true, "")
-	p.Put(t, "db/1/part-00002", []byte("x"))
-	check(true, true, "", "part-00002")
-	p.Put(t, "db/1/_started_7", nil)
-	check(true, false, "_started_7")
-	p.Put(t, "db/1/_committed_7", []byte(`{"added": ["part-00000", "part-00001", "part-00003"], "removed": ["part-00002"]}`))
-	check(true, false, "part-00003")
-	p.Put(t, "db/1/_committed_7", []byte(`{"added": ["part-00000", "part-00001"], "removed": ["part-00002"]}`))
-	check(true, true, "", "part-00002")
-	p.Put(t, "db/1/_temporary/0/part-00003", []byte("x"))
-	check(true, false, "_temporary")
-}
-
-// testLayouts: unsupported layouts are refused with a reason.
-func testLayouts(t *testing.T, p Place) {
-	for what, version := range map[string]struct {
-		files []string
-		says  string
-	}{
-		"only directories":  {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
-		"too deep":          {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
-		"other directories": {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
-	} {
-		db := strings.ReplaceAll(what, " ", "-")
-		for _, name := range version.files {
-			p.Put(t, db+"/1/"+name, []byte("x"))
-		}
-		src := p.Source(t)
-		l, err := source.List(t.Context(), src, db, "1", false)
-		if version.says == "" {
-			equal(t, what, l.LeftOut, []string{"logs/", "metadata/"})
-			if err != nil {
-				t.Errorf("%s: %v", what, err)
-			}
-		} else if !errors.Is(err, source.ErrLayout) || !strings.Contains(err.Error(), version.says) || !strings.Contains(err.Error(), src.Path(db, "1")) {
-			t.Errorf("%s: %v, want %q", what, err, version.says)
-		}
-	}
-}
-
 // testPartitions: files in directories of a partitioned table are data, in the order of their full names.
 func testPartitions(t *testing.T, p Place) {
 	want := []string{
@@ -508,63 +440,5 @@ func testPartitions(t *testing.T, p Place) {
 	p.Put(t, "db/1/day=4/city=x/_temporary/0/part-0", []byte("not data"))
 	if now := must(source.List(t.Context(), src, "db", "1", true))(t); !strings.Contains(now.Incomplete, "day=4/city=x/_temporary") {
 		t.Errorf("a job is writing a directory: incomplete: %q", now.Incomplete)
-	}
-	testPartitionMarkers(t, p)
-}
-
-// testPartitionMarkers: lists of files name those in directories, and commits apply to their own directory.
-func testPartitionMarkers(t *testing.T, p Place) {
-	for _, name := range []string{"part-0", "day=1/part-0", "day=1/part-1", "day=2/part-0"} {
-		p.Put(t, "m/1/"+name, []byte("x"))
-	}
-	src := p.Source(t)
-	check := func(want string, left ...string) {
-		t.Helper()
-		l := must(source.List(t.Context(), src, "m", "1", false))(t)
-		if want != "" || l.Incomplete != "" {
-			if want == "" || !strings.Contains(l.Incomplete, want) {
-				t.Errorf("incomplete: %q, want %q", l.Incomplete, want)
-			}
-			return
-		}
-		equal(t, "left out", l.LeftOut, left)
-	}
-	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/x/m/1/day=1/part-0", "s3a://b/x/m/1/day=2/part-0"]}`))
-	check("", "day=1/part-1", "part-0")
-	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/tmp/day=1/part-0", "s3a://b/tmp/day=2/part-0"]}`))
-	check("", "day=1/part-1", "part-0")
-	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/x/m/1/day=3/part-0"]}`))
-	check("day=3/part-0")
-	p.Put(t, "m/1/_SUCCESS", nil)
-	check("")
-	p.Put(t, "m/1/day=1/_started_7", nil)
-	check("day=1/_started_7")
-	p.Put(t, "m/1/day=1/_committed_7", []byte(`{"added": ["part-1"], "removed": []}`))
-	check("", "day=1/part-0")
-	p.Put(t, "m/1/_committed_7", []byte(`{"added": ["day=2/part-0"], "removed": ["day=1/part-1"]}`))
-	check("", "day=1/part-1", "part-0", "day=1/part-0")
-	p.Put(t, "m/1/day=2/_committed_8", []byte(`{"added": ["part-0"`))
-	check("day=2/_committed_8 is truncated")
-}
-
-// testOddMarkers: a marker that is a directory is an error of its version only.
-func testOddMarkers(t *testing.T, p Place) {
-	p.Put(t, "db/1/part-00000", []byte("x"))
-	p.Put(t, "db/1/_SUCCESS/x", []byte("x"))
-	p.Put(t, "db/2/part-00000", []byte("x"))
-	p.Put(t, "db/2/_SUCCESS", nil)
-	p.Put(t, "db/3/part-00000", []byte("x"))
-	src, ctx := p.Source(t), t.Context()
-	equal(t, "versions", must(source.Versions(ctx, src, "db"))(t), []string{"1", "2", "3"})
-	if l, err := source.List(ctx, src, "db", "1", false); err == nil || !strings.Contains(err.Error(), "_SUCCESS") || !strings.Contains(err.Error(), "directory") {
-		t.Errorf("_SUCCESS is a directory: %+v, %v", l, err)
-	}
-	equal(t, "with _SUCCESS", must(source.FindSuccess(ctx, src, "db", []string{"1", "2", "3"}))(t), "2")
-	equal(t, "without _SUCCESS", must(source.FindSuccess(ctx, src, "db", []string{"1", "3"}))(t), "")
-}
-
-func testPath(t *testing.T, p Place) {
-	if got := p.Source(t).Path("db", "1"); !strings.HasSuffix(got, "db/1") && !strings.HasSuffix(got, "db/1/") {
-		t.Errorf("Path = %q, want it to end with db/1", got)
 	}
 }

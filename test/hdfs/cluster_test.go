@@ -73,12 +73,15 @@ func init() {
 	if superuser == "" {
 		superuser = "root"
 	}
+	if err := os.Setenv("HADOOP_USER_NAME", superuser); err != nil {
+		panic(err)
+	}
 }
 
 // open makes a source of a directory, with short limits.
 func (c *cluster) open(t testing.TB, root string, change func(*hdfs.Options)) *hdfs.Source {
 	t.Helper()
-	o := hdfs.Options{URL: "hdfs://" + c.namenode + root, User: superuser, Timeout: 5 * time.Second, RetryFor: 30 * time.Second}
+	o := hdfs.Options{URL: "hdfs://" + c.namenode + root, Timeout: 5 * time.Second, RetryFor: 30 * time.Second}
 	if change != nil {
 		change(&o)
 	}

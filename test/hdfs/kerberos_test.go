@@ -47,7 +47,8 @@ func startRealm(t *testing.T, options string) realm {
 // open makes a source that has the right keytab, unless it is changed.
 func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 	t.Helper()
-	o := hdfs.Options{URL: k.url, ConfigDir: k.conf, Krb5Conf: k.kdc["krb5conf"], Principal: k.kdc["principal"], Keytab: k.kdc["keytab"],
+	t.Setenv("KRB5_CONFIG", k.kdc["krb5conf"])
+	o := hdfs.Options{URL: k.url, ConfigDir: k.conf, Principal: k.kdc["principal"], Keytab: k.kdc["keytab"],
 		Timeout: 5 * time.Second, RetryFor: 10 * time.Second}
 	if change != nil {
 		change(&o)
@@ -58,6 +59,25 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// with returns a copy of the configuration with another value of a property.
+func (k realm) with(t *testing.T, name, value string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(k.conf)); err != nil {
+		t.Fatal(err)
+	}
+	site := filepath.Join(dir, "hdfs-site.xml")
+	b, err := os.ReadFile(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	property := fmt.Sprintf("<property><name>%s</name><value>%s</value></property></configuration>", name, value)
+	if err := os.WriteFile(site, []byte(strings.Replace(string(b), "</configuration>", property, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // configure describes a node that reads the jobs' output.
@@ -85,7 +105,8 @@ func TestKerberos(t *testing.T) {
 	t.Run("credential cache", func(t *testing.T) {
 		cache := filepath.Join(t.TempDir(), "cache")
 		k.kinit(t, cache)
-		wantJob(t, k.open(t, func(o *hdfs.Options) { o.Principal, o.Keytab, o.CredentialCache = "", "", cache }))
+		t.Setenv("KRB5CCNAME", cache)
+		wantJob(t, k.open(t, func(o *hdfs.Options) { o.Principal, o.Keytab = "", "" }))
 	})
 	t.Run("a node with a keytab", func(t *testing.T) {
 		process.Start(t, k.configure(t, k.kdc["keytab"])).WaitCurrent(t, "db", "1")
@@ -105,8 +126,8 @@ func TestKerberos(t *testing.T) {
 			[]string{"Kerberos refuses " + k.kdc["principal"] + " with the keytab /", "PREAUTH_FAILED"}},
 		"no such principal": {func(o *hdfs.Options) { o.Principal = "nobody" },
 			[]string{"Kerberos refuses nobody with the keytab " + k.kdc["keytab"], "KDC_ERR_C_PRINCIPAL_UNKNOWN"}},
-		"no such service": {func(o *hdfs.Options) { o.NamenodePrincipal = "nn/_HOST" }, []string{"nn/localhost", "KDC_ERR_S_PRINCIPAL_UNKNOWN"}},
-		"no Kerberos": {func(o *hdfs.Options) { o.Principal, o.Keytab, o.ConfigDir, o.User = "", "", "", "me" },
+		"no such service": {func(o *hdfs.Options) { o.ConfigDir = k.with(t, "dfs.namenode.kerberos.principal", "nn/_HOST") }, []string{"nn/localhost", "KDC_ERR_S_PRINCIPAL_UNKNOWN"}},
+		"no Kerberos": {func(o *hdfs.Options) { o.Principal, o.Keytab, o.ConfigDir = "", "", "" },
 			[]string{"SIMPLE authentication is not enabled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +165,7 @@ func TestKerberos(t *testing.T) {
 		wantJob(t, s)
 	})
 	t.Run("more protection than there is", func(t *testing.T) {
-		f, err := k.open(t, func(o *hdfs.Options) { o.Protection = "privacy" }).Open(t.Context(), "db", "1", source.File{Name: "part-r-00000"}, source.ReadOptions{})
+		f, err := k.open(t, func(o *hdfs.Options) { o.ConfigDir = k.with(t, "dfs.data.transfer.protection", "privacy") }).Open(t.Context(), "db", "1", source.File{Name: "part-r-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ func testErrors(t *testing.T, c *cluster) {
 	if err := c.writer.Chmod(d.root+"/secret", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := c.open(t, d.root, func(o *hdfs.Options) { o.User = "stranger" })
+	t.Setenv("HADOOP_USER_NAME", "stranger")
+	s := c.open(t, d.root, nil)
 	_, err := source.Versions(t.Context(), s, "secret")
 	says(t, err, "list hdfs://"+c.namenode+d.root+"/secret", "user=stranger", "access=READ_EXECUTE")
 	if !errors.Is(err, fs.ErrPermission) {

@@ -11,6 +11,7 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/source/objects"
 	"sequins/source/s3"
 	"sequins/store"
 	"sequins/test/gateway"
@@ -34,7 +35,7 @@ func TestBandwidth(t *testing.T) {
 	counter := gateway.NewCounter(t)
 	bucket, err := s3.New(t.Context(), s3.Options{
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: g.Endpoint(), PathStyle: true,
-		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey, Dial: counter.Dial,
+		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey, Options: objects.Options{Dial: counter.Dial},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -198,7 +198,7 @@ func testRedirects(t *testing.T, s Store) {
 			return true
 		}, nil)
 		o := s.options(endpoint, "")
-		o.MaxRetries = 0
+		o.MaxRetries = -1
 		if dbs, err := source.Databases(t.Context(), s.open(t, o)); err == nil {
 			t.Errorf("%d: %v", status, dbs)
 		}

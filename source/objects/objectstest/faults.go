@@ -13,22 +13,44 @@ import (
 	"sequins/source"
 )
 
-// testFaults reads through faults that a reader has to survive.
+// testFaults begins faults in the middle of a read: some that a reader has to survive, and others that end before the
+// attempts do.
 func testFaults(t *testing.T, s Store) {
-	for name, toxics := range map[string][]string{
-		"latency":        {`{"type": "latency", "attributes": {"latency": 100, "jitter": 50}}`},
-		"slices":         {`{"type": "slicer", "attributes": {"average_size": 1000, "size_variation": 500, "delay": 10}}`},
-		"bandwidth":      {`{"type": "bandwidth", "attributes": {"rate": 4000}}`},
-		"cut connection": {`{"type": "limit_data", "attributes": {"bytes": 200000}}`}, // each, before a part is over
+	for name, test := range map[string]struct {
+		toxic  string
+		passes bool
+	}{
+		"latency":        {`{"type": "latency", "attributes": {"latency": 100, "jitter": 50}}`, false},
+		"slices":         {`{"type": "slicer", "attributes": {"average_size": 1000, "size_variation": 500, "delay": 10}}`, false},
+		"bandwidth":      {`{"type": "bandwidth", "attributes": {"rate": 4000}}`, false},
+		"cut connection": {`{"type": "limit_data", "attributes": {"bytes": 200000}}`, false}, // each, before a part is over
+		"silence":        {`{"type": "timeout", "attributes": {"timeout": 0}}`, true},
+		"deaf server":    {`{"type": "timeout", "stream": "upstream", "attributes": {"timeout": 0}}`, true},
+		"resets":         {`{"type": "reset_peer", "attributes": {"timeout": 0}}`, true},
+		"late resets":    {`{"type": "reset_peer", "attributes": {"timeout": 100}}`, true},
+		"short answer":   {`{"type": "limit_data", "attributes": {"bytes": 100}}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, data, o := s.faulty(t, 3<<20)
+			p, data, o := s.faulty(t, 6<<20)
 			o.MaxRetries = 8
-			for _, toxic := range toxics {
-				p.Treat(t, toxic)
+			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			readAll(t.Context(), t, s.open(t, o), data)
+			defer f.Close()
+			head := make([]byte, 1<<20)
+			if _, err := io.ReadFull(f, head); err != nil {
+				t.Fatal(err)
+			}
+			p.Treat(t, test.toxic)
+			if test.passes {
+				time.AfterFunc(3*o.Timeout, func() { p.Heal(t) })
+			}
+			rest, err := io.ReadAll(f)
+			if err != nil || string(head)+string(rest) != string(data) {
+				t.Errorf("%d bytes after it, %v", len(rest), err)
+			}
 		})
 	}
 }
@@ -48,39 +70,6 @@ func testCutListing(t *testing.T, s Store) {
 	c, err := src.Contents(t.Context(), "db", "1")
 	if err != nil || len(c.Files) != len(keys) {
 		t.Errorf("%d files, %v, want %d", len(c.Files), err, len(keys))
-	}
-}
-
-// testFaultsThatPass begins in the middle of a read, and end before the
-// attempts do.
-func testFaultsThatPass(t *testing.T, s Store) {
-	for name, toxic := range map[string]string{
-		"silence":      `{"type": "timeout", "attributes": {"timeout": 0}}`,
-		"deaf server":  `{"type": "timeout", "stream": "upstream", "attributes": {"timeout": 0}}`,
-		"resets":       `{"type": "reset_peer", "attributes": {"timeout": 0}}`,
-		"late resets":  `{"type": "reset_peer", "attributes": {"timeout": 100}}`,
-		"short answer": `{"type": "limit_data", "attributes": {"bytes": 100}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, data, o := s.faulty(t, 8<<20)
-			o.MaxRetries = 8
-			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			head := make([]byte, 1<<20)
-			if _, err := io.ReadFull(f, head); err != nil {
-				t.Fatal(err)
-			}
-			p.Treat(t, toxic)
-			time.AfterFunc(3*o.Timeout, func() { p.Heal(t) })
-			rest, err := io.ReadAll(f)
-			if err != nil || string(head)+string(rest) != string(data) {
-				t.Errorf("%d bytes after it, %v", len(rest), err)
-			}
-		})
 	}
 }
 
@@ -107,31 +96,6 @@ func testSilence(t *testing.T, s Store) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want that a deadline was exceeded", err)
 		}
-	}
-}
-
-// testHalfOpen stops the server's process, so that connections stay open without
-// answers, and continues it.
-func testHalfOpen(t *testing.T, s Store) {
-	server := s.Start(t)
-	data := random(8 << 20)
-	server.Put(t, "db/1/file", data)
-	o := s.options(server.Endpoint(), "")
-	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
-	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	head := make([]byte, 1<<20)
-	if _, err := io.ReadFull(f, head); err != nil {
-		t.Fatal(err)
-	}
-	server.Freeze(t)
-	time.AfterFunc(3*o.Timeout, func() { server.Thaw(t) })
-	rest, err := io.ReadAll(f)
-	if err != nil || string(head)+string(rest) != string(data) {
-		t.Errorf("%d bytes after it, %v", len(rest), err)
 	}
 }
 

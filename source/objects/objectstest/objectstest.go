@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/source"
+	"sequins/source/objects"
 	"sequins/test/gateway"
 )
 
@@ -26,9 +27,8 @@ type Server interface {
 	Put(t testing.TB, key string, data []byte)
 	// Remove removes an object.
 	Remove(t testing.TB, key string)
-	// Freeze stops the process: connections stay open, and nothing answers. Thaw continues it.
+	// Freeze stops the process: connections stay open, and nothing answers.
 	Freeze(t testing.TB)
-	Thaw(t testing.TB)
 	// Kill kills it.
 	Kill()
 }
@@ -36,8 +36,7 @@ type Server interface {
 // Options are those of a source that tests vary.
 type Options struct {
 	Endpoint, Bucket, Prefix string
-	Timeout                  time.Duration // 0 means the default
-	MaxRetries               int
+	objects.Options
 }
 
 // Store makes servers and sources of one kind.
@@ -72,16 +71,13 @@ func Run(t *testing.T, s Store) {
 		name string
 		run  func(*testing.T, Store)
 	}{
-		{"Links", testLinks},
 		{"Many", testMany},
 		{"NotThere", testNotThere},
 		{"ChangedWhileReading", testChangedWhileReading},
 		{"Ends", testEnds},
 		{"Faults", testFaults},
 		{"CutListing", testCutListing},
-		{"FaultsThatPass", testFaultsThatPass},
 		{"Silence", testSilence},
-		{"HalfOpen", testHalfOpen},
 		{"ServerGone", testServerGone},
 		{"CancelInSilence", testCancelInSilence},
 		{"TemporaryAnswers", testTemporaryAnswers},
@@ -96,7 +92,7 @@ func Run(t *testing.T, s Store) {
 
 // options are for a prefix of the bucket.
 func (s Store) options(endpoint, prefix string) Options {
-	return Options{Endpoint: endpoint, Bucket: s.Bucket, Prefix: prefix, MaxRetries: 3}
+	return Options{Endpoint: endpoint, Bucket: s.Bucket, Prefix: prefix}
 }
 
 // open makes a source and closes it when the test ends.

@@ -2,12 +2,23 @@ package local
 
 import (
 	"io/fs"
+	"os"
 	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// Errors are ignored: the advice only affects the page cache.
+
+func adviseSequential(f *os.File) {
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL)
+}
+
+func adviseDontNeed(f *os.File, offset, length int64) {
+	_ = unix.Fadvise(int(f.Fd()), offset, length, unix.FADV_DONTNEED)
+}
 
 // timed are the file systems of local disks: there the change time of a file is by the clock of this machine, and no program sets it.
 // Over a network it is by another clock, and with FUSE it is what a program says.

@@ -4,8 +4,13 @@ package local
 
 import (
 	"io/fs"
+	"os"
 	"time"
 )
+
+func adviseSequential(*os.File) {}
+
+func adviseDontNeed(*os.File, int64, int64) {}
 
 func hasChangeTimes(string) bool { return false }
 

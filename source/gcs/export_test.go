@@ -1,0 +1,6 @@
+package gcs
+
+// NewAt returns a source on a server, with application default credentials or without.
+func NewAt(o Options, server string, credentials bool) (*Source, error) {
+	return newSource(o, server, credentials)
+}
