@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 type record struct{ key, value []byte }

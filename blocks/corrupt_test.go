@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
 	"sequins/blocks/internal/index"
+	"sequins/test/blocktest"
 )
 
 // small returns a block with several pages and a large value, and its records.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // failingAt is a file whose reads fail while err is set.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // TestTruncated cuts off a block that is mapped and was read whole, at many places. What it answers then is the value,

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 	"sequins/test/expect"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // sameAsPage holds findRecord to the answer of the page, which checks every step by itself.

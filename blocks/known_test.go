@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 	"sequins/test/expect"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // TestScrubLeavesMemoryAsItWas drops a block from memory, scrubs it, and finds it dropped.

@@ -12,9 +12,9 @@ import (
 	"sequins/blocks"
 	"sequins/input/sequencefile"
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/faultfs"
 )
 
 // The disk fills up: the load fails with ENOSPC, its temporary files go, what

@@ -20,7 +20,7 @@ import (
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/source/objects"
-	"sequins/source/sourcetest"
+	"sequins/test/sourcetest"
 )
 
 // TestLayouts runs on a source with directories and on one without: package source lists each kind in its own way.

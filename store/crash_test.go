@@ -14,8 +14,8 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // storeOp is something done to a store like that of filled, and the states of the store, as

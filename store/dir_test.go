@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // TestGone: a load that has not heard that its version was removed or planned anew cannot put a

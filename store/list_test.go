@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 var someListed = []Listed{

@@ -19,8 +19,8 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // someState has a value in every field.

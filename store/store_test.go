@@ -18,8 +18,8 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 const testHash = "0123456789abcdef"

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // tree lists the files, and the empty directories, below dir.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sequins/test/expect"
-	"sequins/zk/zktest"
+	"sequins/test/zktest"
 )
 
 // A peer that is not a ZooKeeper server gives an error that says so, and the session keeps retrying.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/zk/zktest"
+	"sequins/test/zktest"
 )
 
 // A server that is none, whatever it answers, is asked at a bounded rate, and the session can be closed.

@@ -13,8 +13,8 @@ import (
 	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
+	"sequins/test/zktest"
 	"sequins/zk/internal/wire"
-	"sequins/zk/zktest"
 )
 
 // expire ends the ZooKeeper session of s as if it had timed out.

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // damageRuns sorts like sortSome, and alters the one run that is made first, before it is read.

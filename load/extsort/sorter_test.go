@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/internal/fsys"
-	"sequins/internal/fsys/faultfs"
 	"sequins/test/expect"
+	"sequins/test/faultfs"
 )
 
 // smallSorter is a sorter with so little memory that few records make it write runs and merge them

@@ -149,4 +149,3 @@ func TestSecretOfURL(t *testing.T) {
 		}
 	}
 }
-

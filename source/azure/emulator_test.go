@@ -14,9 +14,9 @@ import (
 
 	"sequins/source"
 	"sequins/source/azure"
-	"sequins/source/objects/objectstest"
-	"sequins/source/sourcetest"
 	"sequins/test/clouds"
+	"sequins/test/objectstest"
+	"sequins/test/sourcetest"
 )
 
 // place is a prefix of a bucket.

@@ -8,9 +8,9 @@ import (
 
 	"sequins/source"
 	"sequins/source/gcs"
-	"sequins/source/objects/objectstest"
-	"sequins/source/sourcetest"
 	"sequins/test/clouds"
+	"sequins/test/objectstest"
+	"sequins/test/sourcetest"
 )
 
 // options are for a source in a prefix of a server's bucket, with application default credentials or without.

@@ -143,4 +143,3 @@ func TestProtection(t *testing.T) {
 		}
 	}
 }
-

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/source"
-	"sequins/source/sourcetest"
 	"sequins/test/expect"
+	"sequins/test/sourcetest"
 )
 
 // dir is a place under a directory of the test's.

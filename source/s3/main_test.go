@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"sequins/source"
-	"sequins/source/objects/objectstest"
 	"sequins/source/s3"
-	"sequins/source/sourcetest"
 	"sequins/test/gateway"
+	"sequins/test/objectstest"
+	"sequins/test/sourcetest"
 )
 
 // options are for a prefix of a gateway's bucket.

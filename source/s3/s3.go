@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-
 	"sequins/source"
 	"sequins/source/objects"
 )

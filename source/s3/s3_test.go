@@ -178,4 +178,3 @@ func TestControlCharacters(t *testing.T) {
 		t.Error(err)
 	}
 }
-

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sequins/test/process"
-	"sequins/zk/zktest"
+	"sequins/test/zktest"
 )
 
 // TestHostileZooKeeper puts servers that are none in ZooKeeper's place, one after the other. No process ends, nobody who

@@ -5,7 +5,7 @@ package hdfs
 import (
 	"testing"
 
-	"sequins/source/sourcetest"
+	"sequins/test/sourcetest"
 )
 
 // One cluster for all that needs nothing special: three datanodes, each block on two of them.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 	"sequins/test/expect"
 )
 

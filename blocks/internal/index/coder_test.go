@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // TestCoderKeepsOrder holds the codes of fences and of what lies between them to their order.

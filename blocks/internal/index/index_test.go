@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/blocks/internal/blocktest"
+	"sequins/test/blocktest"
 )
 
 // indexOf is the index of pages that each begin with every thirtieth of some keys.

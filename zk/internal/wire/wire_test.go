@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/test/zktest"
 	"sequins/zk/internal/wire"
-	"sequins/zk/zktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
