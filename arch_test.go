@@ -92,6 +92,7 @@ var layers = []layer{
 	{"test/harness", nil},
 	{"test/blocktest", []string{"test/expect"}},
 	{"test/contents", []string{"internal/content"}},
+	{"test/sparkeylog", []string{"input/sparkey"}},
 	{"test/expect", nil},
 	{"test/noise", nil},
 	{"test/ports", nil},

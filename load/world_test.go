@@ -16,11 +16,11 @@ import (
 
 	"sequins/blocks"
 	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
 	"sequins/internal/fsys"
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/sparkeylog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,7 +126,7 @@ func sparkeyLog(t testing.TB, records []rec) []byte {
 	t.Helper()
 	f := check(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	defer f.Close()
-	w := check(sparkey.NewWriter(f, sparkey.WriterOptions{}))(t)
+	w := check(sparkeylog.NewWriter(f, sparkeylog.WriterOptions{}))(t)
 	for _, r := range records {
 		var err error
 		if r.deleted {

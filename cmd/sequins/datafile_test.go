@@ -11,6 +11,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
 	"sequins/test/expect"
+	"sequins/test/sparkeylog"
 )
 
 // dataRecord is one record of a file.
@@ -48,7 +49,7 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 		expect.NoError(t, err)
 		add, end = w.Append, w.Close
 	default:
-		w, err := sparkey.NewWriter(f, sparkey.WriterOptions{Compression: sparkey.Snappy})
+		w, err := sparkeylog.NewWriter(f, sparkeylog.WriterOptions{Compression: sparkey.Snappy})
 		expect.NoError(t, err)
 		add, end = w.Put, func() error { return errors.Join(w.Delete([]byte("empty")), w.Close()) }
 	}

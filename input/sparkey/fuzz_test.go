@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sequins/input/sparkey"
+	"sequins/test/sparkeylog"
 )
 
 func FuzzReader(f *testing.F) {
@@ -39,7 +40,7 @@ func FuzzRoundTrip(f *testing.F) {
 				want = append(want, e)
 			}
 		}
-		o := sparkey.WriterOptions{Compression: sparkey.Compression(compression % 3), BlockSize: max(10, int(blockSize))}
+		o := sparkeylog.WriterOptions{Compression: sparkey.Compression(compression % 3), BlockSize: max(10, int(blockSize))}
 		got, err := read(bytes.NewReader(write(t, o, want)))
 		if err != nil {
 			t.Fatal(err)

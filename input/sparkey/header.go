@@ -72,15 +72,6 @@ func parseHeader(b *[headerSize]byte) Header {
 	}
 }
 
-func (h *Header) append(b []byte) []byte {
-	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
-	b = u32(u32(u32(u32(b, Magic), h.Major), h.Minor), h.FileID)
-	b = u64(u64(u64(b, h.Puts), h.Deletes), h.DataEnd)
-	b = u64(u64(u64(b, h.MaxKeyLen), h.MaxValueLen), h.DeleteSize)
-	b = u32(u32(b, uint32(h.Compression)), h.BlockSize)
-	return u32(u64(b, h.PutSize), h.MaxEntriesPerBlock)
-}
-
 // supported returns an ErrUnsupported for a log of a later Sparkey.
 func (h *Header) supported() error {
 	if h.Major != majorVersion || h.Minor > minorVersion {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/input/sparkey"
+	"sequins/test/sparkeylog"
 )
 
 // An entry is one put or delete, with bytes of its own.
@@ -39,10 +40,10 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-func write(t testing.TB, o sparkey.WriterOptions, entries []entry) []byte {
+func write(t testing.TB, o sparkeylog.WriterOptions, entries []entry) []byte {
 	t.Helper()
 	var f file
-	w, err := sparkey.NewWriter(&f, o)
+	w, err := sparkeylog.NewWriter(&f, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func entries(n, size int) []entry {
 }
 
 // options is every compression with blocks smaller and larger than an entry.
-var options = map[string]sparkey.WriterOptions{
+var options = map[string]sparkeylog.WriterOptions{
 	"none":        {FileID: 7},
 	"snappy-10":   {Compression: sparkey.Snappy, BlockSize: 10},
 	"snappy-100":  {Compression: sparkey.Snappy, BlockSize: 100},

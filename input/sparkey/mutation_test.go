@@ -15,6 +15,7 @@ import (
 
 	"sequins/input/sparkey"
 	"sequins/test/mutate"
+	"sequins/test/sparkeylog"
 )
 
 // TestMutations damages logs: reading ends with an error of the package, or with counts that match the header. There
@@ -52,7 +53,7 @@ func TestExpandingValues(t *testing.T) {
 		size int
 		good bool
 	}{{sparkey.MaxExpanded + 1, false}, {sparkey.MaxExpanded - 100, true}} {
-		log := write(t, sparkey.WriterOptions{Compression: sparkey.Zstd, BlockSize: 1 << 20}, []entry{{key: []byte("k"), value: make([]byte, test.size)}})
+		log := write(t, sparkeylog.WriterOptions{Compression: sparkey.Zstd, BlockSize: 1 << 20}, []entry{{key: []byte("k"), value: make([]byte, test.size)}})
 		runtime.GC()
 		before := allocated()
 		rd, err := sparkey.NewReader(bytes.NewReader(log), "test.spl")

@@ -16,6 +16,7 @@ import (
 
 	"sequins/input/sparkey"
 	"sequins/test/harness"
+	"sequins/test/sparkeylog"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -109,7 +110,7 @@ func checkFixture(t *testing.T, f harness.Fixture, name string) {
 }
 
 func TestOffsets(t *testing.T) {
-	log := write(t, sparkey.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), deleted: true}, {key: []byte("g")}})
+	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), deleted: true}, {key: []byte("g")}})
 	r, err := sparkey.NewReader(bytes.NewReader(log), "test.spl")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestOffsets(t *testing.T) {
 // The writers in C and Java differ in what they do with the delete of a key that is longer than every key put before: the one writes it,
 // although the header's longest key is that of the puts, and the other, as ours does, leaves it out.
 func TestDeleteOfALongerKey(t *testing.T) {
-	log := write(t, sparkey.WriterOptions{}, []entry{{key: []byte("ab")}, {key: []byte("abc"), deleted: true}})
+	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab")}, {key: []byte("abc"), deleted: true}})
 	got, err := read(bytes.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +234,7 @@ func TestHeaders(t *testing.T) {
 		for i := range 100 {
 			all = append(all, entry{key: fmt.Appendf(nil, "k%d", i), value: []byte("value")})
 		}
-		log := write(t, sparkey.WriterOptions{Compression: sparkey.Snappy, BlockSize: 64}, all)
+		log := write(t, sparkeylog.WriterOptions{Compression: sparkey.Snappy, BlockSize: 64}, all)
 		c.change(log)
 		if _, err := read(bytes.NewReader(log)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
@@ -294,7 +295,7 @@ func TestReaderErrors(t *testing.T) {
 }
 
 func TestCorruptErrorSaysWhere(t *testing.T) {
-	log := write(t, sparkey.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), value: []byte("g")}})
+	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), value: []byte("g")}})
 	log[84+7] = 0x7f // the second key is longer than the longest
 	_, err := read(bytes.NewReader(log))
 	var c *sparkey.CorruptError

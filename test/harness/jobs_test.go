@@ -17,6 +17,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
 	"sequins/shard"
+	"sequins/test/sparkeylog"
 )
 
 // A real job runs, and its output is read back: every record once, unchanged, in its partition.
@@ -132,7 +133,7 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 func TestSparkeyReadsOurLogs(t *testing.T) {
 	h := Start(t)
 	dir := t.TempDir()
-	for name, o := range map[string]sparkey.WriterOptions{
+	for name, o := range map[string]sparkeylog.WriterOptions{
 		"none":         {},
 		"snappy-small": {Compression: sparkey.Snappy, BlockSize: 40},
 		"snappy":       {Compression: sparkey.Snappy},
@@ -152,9 +153,9 @@ func TestSparkeyReadsOurLogs(t *testing.T) {
 }
 
 // writeLog writes records, and after some of them deletes the first half of their key.
-func writeLog(t *testing.T, f *os.File, o sparkey.WriterOptions) *sum {
+func writeLog(t *testing.T, f *os.File, o sparkeylog.WriterOptions) *sum {
 	t.Helper()
-	w, err := sparkey.NewWriter(f, o)
+	w, err := sparkeylog.NewWriter(f, o)
 	if err != nil {
 		t.Fatal(err)
 	}

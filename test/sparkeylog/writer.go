@@ -1,4 +1,5 @@
-package sparkey
+// Package sparkeylog writes Sparkey logs for tests of their reader, as Sparkey's own writers do.
+package sparkeylog
 
 import (
 	"bufio"
@@ -9,12 +10,19 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"sequins/input/sparkey"
+)
+
+const (
+	headerSize   = 84 // bytes
+	minBlockSize = 10 // bytes: a block has room for the two lengths of an entry
 )
 
 // WriterOptions are the choices a log is written with. The zero value is an uncompressed log.
 type WriterOptions struct {
-	Compression Compression
-	BlockSize   int    // bytes before compression, 10 to MaxBlockSize; 4096 if 0. Without meaning if nothing is compressed.
+	Compression sparkey.Compression
+	BlockSize   int    // bytes before compression, 10 to [sparkey.MaxBlockSize]; 4096 if 0. Without meaning if nothing is compressed.
 	FileID      uint32 // Sparkey takes a random number; it matters to its index only
 }
 
@@ -22,7 +30,7 @@ type WriterOptions struct {
 type Writer struct {
 	w   io.WriteSeeker
 	out *bufio.Writer
-	h   Header
+	h   sparkey.Header
 
 	encode  func(dst, src []byte) []byte // nil without compression
 	pending []byte                       // entries of the block at hand
@@ -35,13 +43,13 @@ var errClosed = errors.New("sparkey: the writer is closed")
 
 // NewWriter begins a log at w's present position, which must be the start of an empty file.
 func NewWriter(w io.WriteSeeker, o WriterOptions) (*Writer, error) {
-	h := Header{Major: majorVersion, Minor: minorVersion, FileID: o.FileID, DataEnd: headerSize, Compression: o.Compression}
-	if o.Compression != None {
+	h := sparkey.Header{Major: 1, FileID: o.FileID, DataEnd: headerSize, Compression: o.Compression}
+	if o.Compression != sparkey.None {
 		if o.BlockSize == 0 {
 			o.BlockSize = 4096
 		}
-		if o.BlockSize < minBlockSize || o.BlockSize > MaxBlockSize {
-			return nil, fmt.Errorf("sparkey: a block size of %d, not %d to %d", o.BlockSize, minBlockSize, MaxBlockSize)
+		if o.BlockSize < minBlockSize || o.BlockSize > sparkey.MaxBlockSize {
+			return nil, fmt.Errorf("sparkey: a block size of %d, not %d to %d", o.BlockSize, minBlockSize, sparkey.MaxBlockSize)
 		}
 		h.BlockSize = uint32(o.BlockSize)
 	}
@@ -50,17 +58,17 @@ func NewWriter(w io.WriteSeeker, o WriterOptions) (*Writer, error) {
 		return nil, err
 	}
 	wr := &Writer{w: w, out: bufio.NewWriter(w), h: h, encode: encode}
-	_, err = wr.out.Write(h.append(nil))
+	_, err = wr.out.Write(header(&h))
 	return wr, err
 }
 
-func newEncoder(c Compression) (func(dst, src []byte) []byte, error) {
+func newEncoder(c sparkey.Compression) (func(dst, src []byte) []byte, error) {
 	switch c {
-	case None:
+	case sparkey.None:
 		return nil, nil
-	case Snappy:
+	case sparkey.Snappy:
 		return func(dst, src []byte) []byte { return snappy.Encode(dst[:cap(dst)], src) }, nil
-	case Zstd:
+	case sparkey.Zstd:
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 		if err != nil {
 			return nil, err
@@ -167,11 +175,21 @@ func (w *Writer) Close() error {
 		_, w.err = w.w.Seek(0, io.SeekStart)
 	}
 	if w.err == nil {
-		_, w.err = w.w.Write(w.h.append(nil))
+		_, w.err = w.w.Write(header(&w.h))
 	}
 	if w.err != nil {
 		return w.err
 	}
 	w.err = errClosed
 	return nil
+}
+
+// header returns the first bytes of a log.
+func header(h *sparkey.Header) (b []byte) {
+	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
+	b = u32(u32(u32(u32(b, sparkey.Magic), h.Major), h.Minor), h.FileID)
+	b = u64(u64(u64(b, h.Puts), h.Deletes), h.DataEnd)
+	b = u64(u64(u64(b, h.MaxKeyLen), h.MaxValueLen), h.DeleteSize)
+	b = u32(u32(b, uint32(h.Compression)), h.BlockSize)
+	return u32(u64(b, h.PutSize), h.MaxEntriesPerBlock)
 }
