@@ -216,16 +216,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 			err = errors.Join(err, opened.Close(), s.given.Close())
 		}
 	}()
-	o := node.Options{
-		SourceName: c.Source, Loads: loadLauncher(&c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
-		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(c), Keys: s.describeKeys,
-	}
-	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), s.settings
-	o.Reads.MaxBatchBytes, o.Reads.CacheBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), int64(c.Cache.Bytes), config.MaxScans()
-	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
-		o.Redis.Idle = -1 // no limit
-	}
-	o.Debug.Pprof, o.Debug.Reload = c.Debug.Pprof, func() ([]string, error) { return s.reload() }
+	o := s.options(&c, log)
 	if c.Datadog.URL != "" {
 		agent, err := o.Metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
 		if err != nil {
@@ -239,17 +230,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if src, ok := o.Source.(io.Closer); ok {
 		s.given = append(s.given, src)
 	}
-	for _, l := range []struct {
-		key, address string
-		to           *net.Listener
-	}{{"bind", c.Bind, &o.Listener}, {"debug.bind", c.Debug.Bind, &o.DebugListener}, {"redis.bind", c.Redis.Bind, &o.RedisListener}} {
-		if l.address == "" {
-			continue
-		}
-		if *l.to, err = listen(l.key, l.address); err != nil {
-			return nil, err
-		}
-		opened = append(opened, *l.to)
+	if err := listenAll(&c, &o, &opened); err != nil {
+		return nil, err
 	}
 	s.address = o.Listener.Addr().String()
 	if c.Debug.RequestLogEnable {
@@ -288,6 +270,38 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	}
 	s.node, err = node.New(o)
 	return s, err
+}
+
+// listenAll binds the addresses of the configuration.
+func listenAll(c *config.Config, o *node.Options, opened *closers) (err error) {
+	for _, l := range []struct {
+		key, address string
+		to           *net.Listener
+	}{{"bind", c.Bind, &o.Listener}, {"debug.bind", c.Debug.Bind, &o.DebugListener}, {"redis.bind", c.Redis.Bind, &o.RedisListener}} {
+		if l.address == "" {
+			continue
+		}
+		if *l.to, err = listen(l.key, l.address); err != nil {
+			return err
+		}
+		*opened = append(*opened, *l.to)
+	}
+	return nil
+}
+
+// options returns the options of the node that need no resources.
+func (s *serving) options(c *config.Config, log *slog.Logger) node.Options {
+	o := node.Options{
+		SourceName: c.Source, Loads: loadLauncher(c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
+		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(*c), Keys: s.describeKeys,
+	}
+	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), s.settings
+	o.Reads.MaxBatchBytes, o.Reads.CacheBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), int64(c.Cache.Bytes), config.MaxScans()
+	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
+		o.Redis.Idle = -1 // no limit
+	}
+	o.Debug.Pprof, o.Debug.Reload = c.Debug.Pprof, func() ([]string, error) { return s.reload() }
+	return o
 }
 
 // target returns where events are sent, nil for nowhere.
