@@ -23,8 +23,8 @@ func (b *background) work(f func() message) {
 	b.working.Go(func() { b.send(f()) })
 }
 
-// tellAfter processes a message after a while.
-func (b *background) tellAfter(wait time.Duration, m message) {
+// sendAfter processes a message after a while.
+func (b *background) sendAfter(wait time.Duration, m message) {
 	b.work(func() message {
 		b.pause(wait)
 		return m

@@ -90,7 +90,7 @@ func (d *db) run(ctx context.Context, listed bool) {
 	close(d.followed.begun)
 	d.keeper.advertise(ctx)
 	if d.facts.Waiting {
-		d.bg.tellAfter(wholeTimeout, d.waited)
+		d.bg.sendAfter(wholeTimeout, d.waited)
 	}
 	if listed {
 		d.lister.startListing(false)
@@ -239,7 +239,7 @@ func (d *db) note() {
 		}
 	}
 	if before.Deciding() && !d.facts.Deciding() {
-		d.bg.tellAfter(0, d.keeper.lookAtAll)
+		d.bg.sendAfter(0, d.keeper.lookAtAll)
 	}
 	d.loads.retryLater(before)
 	d.noteServed(before)

@@ -65,13 +65,13 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	j.report(l)
 	switch {
 	case v.MayServe() && !before.MayServe() && j.db.node.admitted.Load():
-		l.tell()
+		l.advertiseOpen()
 	case !v.MayServe() && before.MayServe():
 		l.Withdraw()
 	}
 	if v.State == gate.Held && before.State != gate.Held { // older versions may be needed that have not been listed
 		j.db.lister.startListing(true)
-		j.db.bg.tellAfter(0, j.db.keeper.lookAtAll)
+		j.db.bg.sendAfter(0, j.db.keeper.lookAtAll)
 	}
 	if v.Skipped != "" && before.Skipped == "" {
 		j.db.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
@@ -121,7 +121,7 @@ func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 		j.db.memory.keepVerdict(l.content(), v)
 	case v.Waits && l.judged.waitUntil.IsZero():
 		l.judged.waitUntil = time.Now().Add(gate.MaxWait)
-		j.db.bg.tellAfter(gate.MaxWait, j.db.keeper.lookAtAll)
+		j.db.bg.sendAfter(gate.MaxWait, j.db.keeper.lookAtAll)
 	}
 }
 

@@ -164,7 +164,7 @@ func (k *keeper) insert(l *live) {
 	l.v.SetDivision()
 	k.live[l.in()] = l
 	if k.db.node.admitted.Load() {
-		l.tell()
+		l.advertiseOpen()
 	}
 }
 
@@ -175,8 +175,8 @@ func (l *live) Advertise(partition int) {
 	}
 }
 
-// tell advertises the open partitions of a version.
-func (l *live) tell() {
+// advertiseOpen advertises the open partitions of a version.
+func (l *live) advertiseOpen() {
 	for p, open := range l.open {
 		if open {
 			l.Advertise(p)
@@ -296,7 +296,7 @@ func (k *keeper) advertise(ctx context.Context) {
 		return
 	}
 	for _, l := range k.live {
-		l.tell()
+		l.advertiseOpen()
 	}
 	k.db.publish()
 }
