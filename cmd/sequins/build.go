@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"runtime/debug"
@@ -176,7 +177,7 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 	m, err = build.Run(ctx, job, &p)
 	stop()
 	<-stopped
-	if err != nil && ctx.Err() != nil { // an interrupt after the end changes nothing
+	if err != nil && ctx.Err() != nil && !errors.As(err, new(*fs.PathError)) { // what could not be removed is said
 		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
 	return m, p.Snapshot().LeftOut, err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"sequins/input/finished"
+	"sequins/load/build"
+	"sequins/source/local"
 	"sequins/test/expect"
 )
 
@@ -138,6 +142,19 @@ func TestBuildInterrupted(t *testing.T) {
 	case r.code == exitOK && len(left) == 1: // it was faster
 	default:
 		t.Errorf("code %d, left %v, %s", r.code, left, r.stderr)
+	}
+}
+
+// An interrupt does not hide an error of a file: nothing may have been removed.
+func TestBuildInterruptedAfterAFailure(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, "")
+	src, err := local.New(filepath.Dir(file))
+	expect.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := runBuild(ctx, io.Discard, build.Job{From: build.Place{Source: src, DB: "db", Version: "1"}, To: file + "/db/1"}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Error(err)
 	}
 }
 

@@ -36,11 +36,12 @@ written or connected to. The source, the local store and the addresses are not
 checked.
 
 With --deep, what the configuration refers to is tried, too, as the user and
-from the place where sequins will run: the source (a byte of a file is read),
-secrets, the local store, the addresses, certificates, ZooKeeper and the other
-nodes, and the receivers of events, spans and metrics. Each check has a line
-with the error of the thing itself, and 15 seconds. A file is made in the local
-store, and znodes in a transaction that removes them; nothing is left behind.
+from the place where sequins will run: the files, all of which must be here, the
+source (a load of the newest version of each database is planned), the local
+store, the addresses, ZooKeeper, and the receivers of events, spans and metrics.
+Each check has a line with the error of the thing itself, and 15 seconds. A file
+is made in the local store, and znodes in a transaction that removes them;
+nothing is left behind.
 
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,

@@ -147,7 +147,8 @@ const (
 
 // checkSource plans a load of the newest version of each database.
 func (d deep) checkSource(ctx context.Context) (string, error) {
-	src, err := openSource(ctx, d.c)
+	c := *d.c // which gets the secrets, while other checks run
+	src, err := openSource(ctx, &c)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +165,7 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("its databases cannot be listed%s: %w", as, err)
 	case len(dbs) == 0:
-		return "", warned("%s has no databases%s: is it the right place, and mounted?", d.c.Source, as)
+		return "", warned("%s has no databases%s: is it the right place, and mounted?", c.Source, as)
 	}
 	planning, cancel := context.WithTimeout(ctx, checkTime-3*time.Second)
 	defer cancel()
@@ -174,7 +175,7 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	group.SetLimit(planners)
 	for i, db := range planned {
 		group.Go(func() error {
-			errs[i] = planNewest(planning, src, d.c, db)
+			errs[i] = planNewest(planning, src, &c, db)
 			return nil
 		})
 	}

@@ -60,6 +60,22 @@ func TestDeepCheck(t *testing.T) {
 	}
 }
 
+// Checks run at the same time, so that none may change the configuration.
+func TestDeepChecksLeaveTheConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	writeFile(t, file, "c2VjcmV0")
+	c := config.Default()
+	c.Source, c.Files = "abfss://c@a.dfs.core.windows.net/", map[string]string{"azure.account_key": file}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, check := range (deep{&c}).checks()[:2] { // files and source
+		_, _ = check.run(ended)
+	}
+	if c.Azure.AccountKey != "" {
+		t.Error("a secret was read into the configuration")
+	}
+}
+
 // The newest version of each database is planned, with the fields that are configured for it.
 func TestDeepFields(t *testing.T) {
 	conf := base(t)

@@ -375,12 +375,19 @@ const leastEncoded = 1 << 10
 
 // reloadable returns the part of the configuration that a running node can apply.
 func reloadable(c config.Config) node.Reloadable {
+	of := func(name string) node.DB {
+		db := c.ForDB(name)
+		windows, _ := turns.ParseWindows(db.LoadWindow) // it is valid
+		return node.DB{Load: loadOptions(&c, name), AutoSuccess: db.RequireSuccessFile == config.RequireAuto, KeepVersions: db.KeepVersions,
+			Gate: rules(db.Gate), Turn: turns.Terms{Priority: db.LoadPriority, Windows: windows}, ContentType: db.ContentType}
+	}
+	others, dbs := of(""), make(map[string]node.DB) // made once: they are asked for by requests, and zones are read from the disk
 	r := node.Reloadable{
 		DB: func(name string) node.DB {
-			db := c.ForDB(name)
-			windows, _ := turns.ParseWindows(db.LoadWindow) // it is valid
-			return node.DB{Load: loadOptions(&c, name), AutoSuccess: db.RequireSuccessFile == config.RequireAuto, KeepVersions: db.KeepVersions,
-				Gate: rules(db.Gate), Turn: turns.Terms{Priority: db.LoadPriority, Windows: windows}, ContentType: db.ContentType}
+			if db, ok := dbs[name]; ok {
+				return db
+			}
+			return others
 		},
 		RefreshPeriod:        c.RefreshPeriod,
 		Settle:               c.Settle,
@@ -397,7 +404,7 @@ func reloadable(c config.Config) node.Reloadable {
 		TraceSample:          c.Tracing.Sample,
 	}
 	for name, db := range c.DB {
-		r.Delivery.CachingOf[name] = db.CacheControl
+		dbs[name], r.Delivery.CachingOf[name] = of(name), db.CacheControl
 	}
 	if !c.Load.CheckDisk {
 		r.MinFreeDisk = -1 // the disk is not looked at
