@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,6 +126,12 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	isRange := r.Header.Get("Range")+r.Header.Get("X-Ms-Range") != "" && err == nil && resp.StatusCode == http.StatusPartialContent
 	if err == nil && !isRange {
 		resp.Body = LimitAnswer(resp.Body)
+	}
+	const most = int(MaxPause / time.Second)
+	if err == nil { // the SDK does not repeat a request for which it would have to wait longer
+		if s, _ := strconv.Atoi(resp.Header.Get("Retry-After")); s > most {
+			resp.Header.Set("Retry-After", strconv.Itoa(most))
+		}
 	}
 	return resp, err
 }

@@ -57,3 +57,29 @@ func TestOneLine(t *testing.T) {
 		t.Errorf("%d bytes allocated", after.TotalAlloc-before.TotalAlloc)
 	}
 }
+
+// A server that asks for a long pause gets the longest one, and then the request again.
+func TestLongPause(t *testing.T) {
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", asked)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	conns := NewConnections(Options{})
+	t.Cleanup(func() { conns.Close(); server.Close() })
+	for ask, want := range map[string]string{"30": "10", "10": "10", "2": "2", "": "", "soon": "soon"} {
+		asked = ask
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := conns.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.Header.Get("Retry-After"); got != want {
+			t.Errorf("%q: %q, want %q", ask, got, want)
+		}
+		resp.Body.Close()
+	}
+}
