@@ -10,7 +10,7 @@ import (
 )
 
 // Page answers a request of another node for records or for their number, from local partitions alone. After Found, the
-// answer is complete; it is valid until Release. The request for a large value is answered with DoLarge.
+// answer is complete; it is valid until Release. The request for a large value is answered with Do.
 func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outcome) {
 	if o := r.openAny(q); o != Found { // a comparison reads versions that are withheld, too
 		return nil, o

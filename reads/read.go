@@ -167,15 +167,9 @@ func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 }
 
 // Do looks the key up. The result is valid until Release.
-func (r *Read) Do(q *Query) Outcome { return r.find(q, r.open(q)) }
-
-// DoLarge is Do for a large value of a page, also of a version that is withheld: see Page.
-func (r *Read) DoLarge(q *Query) Outcome { return r.find(q, r.openAny(q)) }
-
-// find looks the key up in the version that has been opened with an outcome.
-func (r *Read) find(q *Query, opened Outcome) Outcome {
-	if opened != Found {
-		return opened
+func (r *Read) Do(q *Query) Outcome {
+	if o := r.open(q); o != Found {
+		return o
 	}
 	if !q.fromPeer() && r.laps == nil {
 		r.observe(q.Key)

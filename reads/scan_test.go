@@ -88,7 +88,7 @@ func (m *scanMesh) answer(ctx context.Context, addr string, q *proxy.Query) (int
 	var o reads.Outcome
 	if key, ok := p.Key(); ok {
 		rq.Key = key
-		if o = r.DoLarge(rq); o == reads.Found {
+		if o = r.Do(rq); o == reads.Found {
 			if body, err = io.ReadAll(r.Body()); err != nil {
 				o = reads.Unreadable
 			}

@@ -77,7 +77,7 @@ func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) (prep
 func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) (prepared bool) {
 	if key, ok := p.Key(); ok {
 		r.query.Key = key
-		r.prepare(r.DoLarge(&r.query))
+		r.prepare(r.Do(&r.query))
 		return true
 	}
 	body, o := r.Page(req.Context(), &r.query, p)

@@ -73,7 +73,6 @@ func addContent(t *testing.T, set *version.Set, c content.Content, f version.Fol
 			t.Fatal(err)
 		}
 	}
-	v.Withhold(c.Name == "2") // as by a gate
 	set.Prepare(v)
 	t.Cleanup(func() {
 		if v := set.Remove(c.Input); v != nil {
@@ -139,7 +138,7 @@ func answerPeer(ctx context.Context, rd *reads.Reader, q *reads.Query, page *rea
 		return slices.Clone(body), o
 	}
 	q.Key = key
-	if o := r.DoLarge(q); o != reads.Found {
+	if o := r.Do(q); o != reads.Found {
 		return nil, o
 	}
 	body, err := io.ReadAll(r.Body())
