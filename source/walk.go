@@ -38,9 +38,6 @@ type walker struct {
 
 // add adds the entries of a directory: the version's, or one of a partitioned table.
 func (w *walker) add(dir string) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
 	entries, err := w.tree.ReadDir(dir)
 	if dir != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil // it has just been removed
@@ -49,6 +46,9 @@ func (w *walker) add(dir string) error {
 		return err
 	}
 	for _, e := range entries {
+		if err := w.ctx.Err(); err != nil { // a description can take long: marks of local files are read
+			return err
+		}
 		m, err := w.tree.Describe(path.Join(dir, e.Name()), e)
 		switch hidden := Hidden(e.Name()); {
 		case hidden && errors.Is(err, fs.ErrNotExist):

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -44,8 +45,7 @@ type Options struct {
 type Connections struct {
 	Options // with defaults
 
-	mu         sync.Mutex
-	transports []*http.Transport
+	open sync.Map // of *conn: the client of an SDK does not say which connections it has
 }
 
 // NewConnections returns connections with these options.
@@ -71,23 +71,20 @@ func (cs *Connections) Configure(t *http.Transport) {
 		if err != nil {
 			return nil, err
 		}
-		return &conn{c, cs.Timeout}, nil
+		tracked := &conn{c, cs}
+		cs.open.Store(tracked, nil)
+		return tracked, nil
 	}
 	t.ForceAttemptHTTP2 = false
 	t.TLSHandshakeTimeout = cs.Timeout
 	t.MaxIdleConns = 2 * idleConnections
 	t.MaxIdleConnsPerHost = idleConnections
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	cs.transports = append(cs.transports, t)
 }
 
-// Close closes the idle connections. The others are closed when their requests end, with their contexts.
+// Close closes the connections that are open. Pending calls and reads fail.
 func (cs *Connections) Close() {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for _, t := range cs.transports {
-		t.CloseIdleConnections()
+	for c := range cs.open.Range {
+		_ = c.(*conn).Close() // only read from
 	}
 }
 
@@ -126,8 +123,15 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if errors.As(err, &told) {
 		return nil, told.Err
 	}
-	if err == nil && resp.StatusCode != http.StatusPartialContent {
+	isRange := r.Header.Get("Range")+r.Header.Get("X-Ms-Range") != "" && err == nil && resp.StatusCode == http.StatusPartialContent
+	if err == nil && !isRange {
 		resp.Body = LimitAnswer(resp.Body)
+	}
+	const most = int(MaxPause / time.Second)
+	if err == nil { // the SDK does not repeat a request for which it would have to wait longer
+		if s, _ := strconv.Atoi(resp.Header.Get("Retry-After")); s > most {
+			resp.Header.Set("Retry-After", strconv.Itoa(most))
+		}
 	}
 	return resp, err
 }
@@ -136,19 +140,24 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 // write restarts the timeout: an idle connection in the pool is being read from.
 type conn struct {
 	net.Conn
-	timeout time.Duration
+	all *Connections
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(c.all.Timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.SetDeadline(time.Now().Add(c.timeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(c.all.Timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
+}
+
+func (c *conn) Close() error {
+	c.all.open.Delete(c)
+	return c.Conn.Close()
 }

@@ -42,7 +42,7 @@ func New(store Store, conns *Connections, root string) *Source {
 	}
 }
 
-// Close closes idle connections.
+// Close closes the connections. Pending calls and reads fail.
 func (s *Source) Close() error {
 	s.conns.Close()
 	return nil

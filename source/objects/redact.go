@@ -62,7 +62,7 @@ func redactURL(u string) string {
 
 // OneLine returns the beginning of a text as one line.
 func OneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(text[:min(len(text), 4<<10)]), " ")
 	if len(text) > 500 {
 		text = text[:500] + "…"
 	}
