@@ -180,7 +180,7 @@ func TestTLS(t *testing.T) {
 	for end := time.Now().Add(2 * followPeriod); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
 		eventuallyOK(t, c, base)
 	}
-	s.waitFor("the certificates have changed and are not good")
+	s.waitFor(`files have changed and are not good; the old ones stay" files="the certificates"`)
 	if r := sequins(t, "status", "--ca", a.file("ca.pem"), base); r.code != exitUnhealthy || !strings.Contains(r.stdout, "The new certificates are not in use: tls.certificate: ") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
 	}

@@ -133,7 +133,7 @@ func (f *followed) reload(asked bool) error {
 		return nil
 	}
 	if former := f.setFault(err.Error()); asked || err.Error() != former {
-		f.log.Error(f.what+" have changed and are not good; the old ones stay", "error", err)
+		f.log.Error("files have changed and are not good; the old ones stay", "files", f.what, "error", err)
 	}
 	return err
 }

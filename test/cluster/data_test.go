@@ -68,10 +68,13 @@ func (d dataset) value(key, version string) (string, bool) {
 	return version + d.tag + "/" + key + valueEnd + strings.Repeat("x", d.pad), true
 }
 
-// versionOf returns the version that a value tells.
+// versionOf returns the version that a value tells: what is before the tag of its content.
 func (d dataset) versionOf(value string) string {
 	version, _, _ := strings.Cut(value, "/")
-	return strings.TrimSuffix(version, d.tag)
+	if i := strings.LastIndexByte(version, '-'); i > 0 && d.tag != "" {
+		return version[:i]
+	}
+	return version
 }
 
 // sorted are the keys of a version in byte order.

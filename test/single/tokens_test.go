@@ -97,7 +97,7 @@ func TestTokens(t *testing.T) {
 	t.Run("one that is not good is not", func(t *testing.T) {
 		replace(ops + "web " + nextToken + " users and words\n")
 		n.WaitFor(t, "it is complained of", func() bool {
-			return strings.Contains(n.Log(), "level=ERROR msg=\"the tokens have changed and are not good; the old ones stay\" error=\""+file+":2: want:")
+			return strings.Contains(n.Log(), "level=ERROR msg=\"files have changed and are not good; the old ones stay\" files=\"the tokens\" error=\""+file+":2: want:")
 		})
 		replace("")
 		n.WaitFor(t, "the error about the empty file", func() bool { return strings.Contains(n.Log(), file+": no token in the file") })
