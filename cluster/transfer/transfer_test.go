@@ -334,7 +334,7 @@ func TestSlowTaker(t *testing.T) {
 	if code := get().StatusCode; code != http.StatusTooManyRequests {
 		t.Errorf("a third one at a time: %d", code)
 	}
-	expect.Eventually(t, "the taker is cut off", func() bool { return strings.Contains(n.log.String(), "was not sent completely") })
+	expect.Eventually(t, "both takers are cut off", func() bool { return strings.Count(n.log.String(), "was not sent completely") == 2 })
 	if got, err := io.Copy(io.Discard, slow.Body); err == nil {
 		t.Errorf("all %d of %d bytes", got, len(data))
 	}
