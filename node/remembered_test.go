@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,16 +239,31 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// TestAttemptsAreRemembered: a restart does not shorten the pauses after many failed attempts.
+// TestAttemptsAreRemembered: a restart does not shorten the pauses after many failed attempts, and one that fails then is not repeated at once.
 func TestAttemptsAreRemembered(t *testing.T) {
 	d := newFixture(t).db("fruit", Reloadable{})
 	defer d.bg.stop()
 	in := content.Input{Name: "1", Hash: strings.Repeat("a", 16)}
-	d.memory.state.Failures = []store.Failure{{Input: in, Kind: "source", Reason: "x", Attempts: 9, Next: time.Now().Add(4 * time.Minute), By: d.memory.failsBy()}}
+	before := store.Failure{Input: in, Kind: "source", Reason: "x", Attempts: 9, Next: time.Now().Add(4 * time.Minute), By: d.memory.failsBy()}
+	d.memory.state.Failures = []store.Failure{before}
 	d.facts.Source, d.facts.Listed = version.Known, []content.Input{in}
 	d.memory.failAgain()
 	d.note()
 	if r := d.records[in].retries; r.failed != 9 || time.Until(r.next) < 2*time.Minute {
 		t.Errorf("it has failed %d times, and is tried again in %v", r.failed, time.Until(r.next))
+	}
+	if kind := d.memory.state.Failures[0].Kind; kind != "source" {
+		t.Errorf("remembered is a failure of kind %q", kind)
+	}
+	served := content.Input{Name: "2", Hash: strings.Repeat("b", 16)} // which does not fail again without an attempt
+	before.Input, before.Next = served, time.Now().Add(-time.Minute)
+	d.memory.state.Failures = append(d.memory.state.Failures, before)
+	d.facts.Add(served).Work = version.Loading
+	d.note()
+	d.records[served].err = errors.New("connection refused")
+	d.facts.Loaded(served, failureOf(d.records[served].err), false)
+	d.note()
+	if r := d.records[served].retries; time.Until(r.next) < minBackoff/4 {
+		t.Errorf("after an attempt of this process it is tried again in %v", time.Until(r.next))
 	}
 }

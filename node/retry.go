@@ -86,15 +86,14 @@ func (lo *loads) planRetry(old, v version.Entry) {
 		r.failed = 0
 	}
 	r.failed++
-	i := slices.IndexFunc(lo.db.memory.state.Failures, func(before store.Failure) bool { return before.Input == v.Input && r.last.IsZero() })
+	outcome, wait := load.Outcome(f.err), sleep.Backoff(r.failed, first, limit)
+	i := slices.IndexFunc(lo.db.memory.state.Failures, func(before store.Failure) bool { return before.Input == v.Input && r.last.IsZero() && f.err == nil })
 	if i >= 0 { // it has failed before the restart, and not in this process
-		r.failed = max(r.failed, lo.db.memory.state.Failures[i].Attempts)
+		before := lo.db.memory.state.Failures[i]
+		r.failed, outcome = max(r.failed, before.Attempts), before.Kind
+		wait = max(0, min(sleep.Backoff(r.failed, first, limit), time.Until(before.Next)))
 	}
-	wait := sleep.Backoff(r.failed, first, limit)
-	if i >= 0 {
-		wait = max(0, min(wait, time.Until(lo.db.memory.state.Failures[i].Next)))
-	}
-	r.last, r.outcome, r.next = time.Now(), load.Outcome(f.err), time.Now().Add(wait)
+	r.last, r.outcome, r.next = time.Now(), outcome, time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug

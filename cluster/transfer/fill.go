@@ -108,7 +108,7 @@ type filling struct {
 	todo    []int // not loaded by this node, not here yet
 	copying map[int]bool
 	copied  int
-	crowded time.Time // since when it copies nothing because no place is free; zero: that is not so
+	waiting bool // for a place for the next copy
 
 	// The fields below are as of the last look.
 	heldBy map[int][]string // nodes that have a partition
@@ -168,7 +168,8 @@ func (f *filling) stop() {
 		f.working.Wait()
 		close(f.events)
 	}()
-	for range f.events { // dropped
+	for e := range f.events {
+		e() // maybe a place, which it gives back
 	}
 }
 
@@ -219,10 +220,39 @@ func (f *filling) isFinished() bool {
 // isLoadDue reports whether this node has to load more than it has.
 func (f *filling) isLoadDue() bool { return f.job.Load != nil && !f.loads && f.left > 0 }
 
-// copy begins copies of partitions that other nodes have.
+// copy waits for a place for a copy, if there is one to begin. Versions get places in the order in which they began to wait.
 func (f *filling) copy() {
-	if f.isLoadDue() {
+	if f.waiting || f.next() == nil {
 		return
+	}
+	f.waiting = true
+	f.do(func() func() {
+		ctx, cancel := context.WithTimeout(f.ctx, f.times.most)
+		defer cancel()
+		err := f.t.take.places.Acquire(ctx, 1)
+		return func() {
+			f.waiting = false
+			s := f.next()
+			switch {
+			case err != nil:
+				f.alone = f.alone || f.ctx.Err() == nil && len(f.copying) == 0
+			case s == nil:
+				f.t.take.places.Release(1)
+			default:
+				f.copying[s.partition] = true
+				f.do(func() func() {
+					err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+					return func() { f.fetched(*s, err) }
+				})
+			}
+		}
+	})
+}
+
+// next returns what is to be copied next; nil if that is nothing.
+func (f *filling) next() *spot {
+	if f.isLoadDue() || f.ctx.Err() != nil {
+		return nil
 	}
 	now := time.Now()
 	for _, p := range f.todo {
@@ -230,24 +260,11 @@ func (f *filling) copy() {
 			continue
 		}
 		from := slices.DeleteFunc(f.givers(p), func(addr string) bool { return now.Before(f.peer(addr).resting) })
-		if len(from) == 0 {
-			continue
+		if len(from) > 0 {
+			return &spot{from[rand.IntN(len(from))], p}
 		}
-		if !f.t.take.places.TryAcquire(1) {
-			if len(f.copying) == 0 && f.crowded.IsZero() { // other versions have them
-				f.crowded = now
-			}
-			f.alone = !f.crowded.IsZero() && now.Sub(f.crowded) > f.times.most
-			return
-		}
-		f.crowded = time.Time{}
-		s := spot{from[rand.IntN(len(from))], p}
-		f.copying[p] = true
-		f.do(func() func() {
-			err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, p, f.job.Partitioner})
-			return func() { f.fetched(s, err) }
-		})
 	}
+	return nil
 }
 
 // fetched processes the end of a copy. A fault is logged when it begins, and when the node is not asked any more.

@@ -68,6 +68,7 @@ type peer struct {
 	old      bool // of upstream's kind, which give no blocks
 	down     bool
 	starting bool
+	slow     time.Duration // how long it takes to answer
 	given    []int
 }
 
@@ -106,6 +107,7 @@ func (p *peer) report() []byte {
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(p.slow)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch q := r.URL.Query(); {
@@ -250,7 +252,7 @@ func (c *cluster) source(mine []int) error {
 	return nil
 }
 
-// fill fills the version, and returns how many eight were published by copies.
+// fill fills the version, and returns how many partitions were published by copies.
 func (c *cluster) fill(load func([]int) error) (copied int, err error) {
 	err = c.run.Fill(c.t.Context(), transfer.Job{Dir: c.dir, Partitioner: shard.String, Want: all, Load: load, Published: func() { copied++ }})
 	return copied, err
@@ -296,7 +298,7 @@ func TestHeldElsewhere(t *testing.T) {
 	}
 }
 
-// Nodes that advertise eight without a report, as those that have lost ZooKeeper, give their blocks, too, those of upstream's kind none.
+// Nodes that advertise partitions without a report, as those that have lost ZooKeeper, give their blocks, too, those of upstream's kind none.
 func TestAdvertised(t *testing.T) {
 	for old := range 2 {
 		c := newCluster(t, 1, long)
@@ -449,6 +451,28 @@ func TestCrowded(t *testing.T) {
 	if _, err := c.fill(c.source); err != nil || len(c.loaded) != eight {
 		t.Errorf("%v, %v loaded", err, c.loaded)
 	}
+}
+
+// A version with many blocks does not keep its places while another one waits for them.
+func TestPlacesAreShared(t *testing.T) {
+	large := newCluster(t, 1, long)
+	large.peers[0].hold(all...)
+	large.peers[0].slow = 50 * time.Millisecond
+	small := newCluster(t, 1, long)
+	small.peers[0].hold(0)
+	small.run = transfer.NewRun(large.copies, "other", small, slog.New(slog.DiscardHandler))
+	small.run.Hurry(long, long, 3*time.Second)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := large.fill(large.source)
+		ended <- err
+	}()
+	time.Sleep(poll)
+	err := small.run.Fill(t.Context(), transfer.Job{Dir: small.dir, Partitioner: shard.String, Want: []int{0}, Load: small.source, Published: func() {}})
+	if here, cerr := large.dir.Complete(); err != nil || cerr != nil || len(here) > eight/2+1 {
+		t.Errorf("%v, %v: the small version waits for %d blocks of the large one", err, cerr, len(here))
+	}
+	expect.NoError(t, <-ended)
 }
 
 // The error of a load is that of Fill, and what has been copied stays.
