@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -358,5 +359,31 @@ func TestClose(t *testing.T) {
 	}
 	if files := taker.files(t); len(files) > 0 {
 		t.Errorf("left: %q", files)
+	}
+}
+
+// However much a node answers, little memory is taken for it.
+func TestLargeAnswers(t *testing.T) {
+	taker, c := newNode(t, transfer.Options{}, nil), manifest.Content()
+	const most = 67 << 20 // bytes
+	for name, a := range map[string]struct{ before, element, after string }{
+		"numbers":  {`{"x":[`, `0`, `]}`},
+		"files":    {`{"Files":[`, `{}`, `]}`},
+		"a string": {`{"version":"`, `xxxxxxx`, `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(a.before + strings.Repeat(a.element+",", most/(len(a.element)+1)) + a.element + a.after)
+			addr := fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", content.Header: c.Code()}, body: body})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := taker.Manifest(t.Context(), []string{addr}, "db", c)
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 8*most {
+				t.Errorf("%d MB were allocated for an answer of %d MB", took>>20, len(body)>>20)
+			}
+			if err == nil {
+				t.Error("no error")
+			}
+		})
 	}
 }
