@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -45,7 +46,8 @@ type Options struct {
 type Connections struct {
 	Options // with defaults
 
-	open sync.Map // of *conn: the client of an SDK does not say which connections it has
+	open   sync.Map // of *conn: the client of an SDK does not say which connections it has
+	closed atomic.Bool
 }
 
 // NewConnections returns connections with these options.
@@ -73,6 +75,9 @@ func (cs *Connections) Configure(t *http.Transport) {
 		}
 		tracked := &conn{c, cs}
 		cs.open.Store(tracked, nil)
+		if cs.closed.Load() { // during the dial, perhaps for a call that has ended
+			return nil, errors.Join(net.ErrClosed, tracked.Close())
+		}
 		return tracked, nil
 	}
 	t.ForceAttemptHTTP2 = false
@@ -81,8 +86,9 @@ func (cs *Connections) Configure(t *http.Transport) {
 	t.MaxIdleConnsPerHost = idleConnections
 }
 
-// Close closes the connections that are open. Pending calls and reads fail.
+// Close closes the connections that are open, and there are no new ones. Pending calls and reads fail.
 func (cs *Connections) Close() {
+	cs.closed.Store(true)
 	for c := range cs.open.Range {
 		_ = c.(*conn).Close() // only read from
 	}
