@@ -47,7 +47,7 @@ var layers = []layer{
 	{"reads/internal/hotkeys", nil},
 	{"reads/internal/merge", nil},
 	{"server/auth", []string{"internal/names"}},
-	{"node/events", []string{"observe/metrics", "observe/status", "internal/sleep"}},
+	{"node/events", []string{"observe/metrics", "observe/status", "internal/sleep", "internal/wire"}},
 	{"cluster", []string{"version", "zk", "shard", "internal/fsys", "internal/content"}},
 	{"cluster/transfer", []string{"version/gate", "version", "shard", "store", "blocks", "observe/metrics", "internal/fsys", "internal/parallel", "internal/content", "internal/wire"}},
 	{"version/gate", []string{"version", "blocks", "observe/status", "internal/human", "internal/content"}},
@@ -116,7 +116,7 @@ var layers = []layer{
 	{"source/s3", []string{"source", "source/objects"}},
 	{"source/gcs", []string{"source", "source/objects"}},
 	{"source/azure", []string{"source", "source/objects"}},
-	{"source/objects", []string{"source", "internal/sleep", "internal/names"}},
+	{"source/objects", []string{"source", "internal/sleep", "internal/names", "internal/wire"}},
 	{"source", []string{"internal/names"}},
 	{"input/sequencefile", []string{"internal/bzip2", "internal/inflate", "internal/zstdframe"}},
 	{"input/sparkey", []string{"internal/zstdframe"}},
@@ -136,7 +136,7 @@ var layers = []layer{
 	{"internal/accept", []string{"internal/limitlog"}},
 	{"internal/collect", nil},
 	{"internal/conns", []string{"internal/limitlog"}},
-	{"internal/content", []string{"internal/names", "internal/wire"}},
+	{"internal/content", []string{"internal/names"}},
 	{"internal/term", []string{"internal/human"}},
 	{"internal/human", nil},
 	{"internal/http1", nil},
@@ -263,6 +263,8 @@ type pkg struct {
 	doc     bool     // it has a package comment
 	skips   []string // where its tests skip themselves
 	starts  []string // where it or its tests start goroutines
+	lines   int      // of its files other than tests
+	long    []string // its functions with more than maxFunction lines, other than tests
 }
 
 // violations lists the differences between the tree and the plan.
@@ -380,6 +382,13 @@ func (p *pkg) add(file string) error {
 		return nil
 	}
 	p.imports = append(p.imports, imports...)
+	p.lines += files.File(f.Pos()).LineCount()
+	for _, d := range f.Decls {
+		n := files.Position(d.End()).Line - files.Position(d.Pos()).Line + 1
+		if fn, ok := d.(*ast.FuncDecl); ok && n > maxFunction {
+			p.long = append(p.long, fmt.Sprintf("%s: %s has %d lines", file, fn.Name.Name, n))
+		}
+	}
 	p.doc = p.doc || f.Doc != nil && len(f.Doc.List) > 0
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,37 +34,12 @@ var large = map[string]int{"cmd/sequins": 7450, "node": 4550, "server": 4150}
 
 // TestSizes holds functions and packages to their limits.
 func TestSizes(t *testing.T) {
-	sizes := make(map[string]int)
-	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for name, p := range parseTree(t) {
+		for _, function := range p.long {
+			t.Errorf("%s; the limit is %d", function, maxFunction)
 		}
-		if entry.IsDir() && file != "." && isElsewhere(file, entry.Name()) {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
-		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		for _, d := range f.Decls {
-			from, to := files.Position(d.Pos()).Line, files.Position(d.End()).Line
-			if fn, ok := d.(*ast.FuncDecl); ok && to-from >= maxFunction {
-				t.Errorf("%s: %s has %d lines; the limit is %d", file, fn.Name.Name, to-from+1, maxFunction)
-			}
-		}
-		sizes[filepath.ToSlash(filepath.Dir(file))] += files.File(f.Pos()).LineCount()
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, lines := range sizes {
-		if limit := max(maxPackage, large[name]); lines > limit || large[name] > lines+200 {
-			t.Errorf("%s has %d lines; the limit is %d", name, lines, limit)
+		if limit := max(maxPackage, large[name]); p.lines > limit || large[name] > p.lines+200 {
+			t.Errorf("%s has %d lines; the limit is %d", name, p.lines, limit)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // copies and which it loads from the source (Run).
 //
 // The requests are for nodes only. Those that are about a content name the version in the parameter proxy, and the content in the header field
-// content.Header, which the answer repeats. GET /<db>?blocks asks for the manifest of a content. GET /<db>?block=N sends the file of a block, and what
+// wire.Content, which the answer repeats. GET /<db>?blocks asks for the manifest of a content. GET /<db>?block=N sends the file of a block, and what
 // it was made from, also of a content that is not advertised, such as one that a gate holds. GET /?proxy=serving asks for the contents that a node
 // serves, of all dbs. Nodes of upstream's kind answer with another media type, which is the same as having nothing.
 //

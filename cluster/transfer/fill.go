@@ -249,7 +249,7 @@ func (f *filling) copy() {
 	})
 }
 
-// next returns what is to be copied next; nil if that is nothing.
+// next returns the block to copy next; nil if there is none.
 func (f *filling) next() *spot {
 	if f.isLoadDue() || f.ctx.Err() != nil {
 		return nil

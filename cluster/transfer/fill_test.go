@@ -18,7 +18,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/cluster/transfer"
-	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/test/contents"
@@ -141,7 +141,7 @@ func (p *peer) give(w http.ResponseWriter, partition int) {
 	}
 	p.given = append(p.given, partition)
 	w.Header().Set("Content-Type", "application/vnd.sequins.block")
-	w.Header().Set(content.Header, p.code)
+	w.Header().Set(wire.Content, p.code)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, err := w.Write(data)
 	expect.NoError(p.t, err)

@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/store"
 	"sequins/version"
 )
@@ -27,9 +28,9 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 	if err != nil {
 		return http.StatusBadRequest, "the query cannot be parsed"
 	}
-	c, err := content.Parse(values.Get("proxy"), req.Header.Get(content.Header))
+	c, err := content.Parse(values.Get("proxy"), req.Header.Get(wire.Content))
 	if err != nil {
-		return http.StatusBadRequest, content.Header + ": " + err.Error()
+		return http.StatusBadRequest, wire.Content + ": " + err.Error()
 	}
 	if values.Has("blocks") {
 		if dir := t.dir(db, c); dir != nil {
@@ -60,7 +61,7 @@ func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) 
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if code != "" {
-		w.Header().Set(content.Header, code)
+		w.Header().Set(wire.Content, code)
 	}
 	_, _ = w.Write(data) // the server notices that the client has gone
 	return http.StatusOK, ""
@@ -100,7 +101,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	defer context.AfterFunc(t.ending, cancel)()
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
-	w.Header().Set(content.Header, h.Content().Code())
+	w.Header().Set(wire.Content, h.Content().Code())
 	if dir := t.dir(db, h.Content()); dir != nil {
 		if made, known := dir.Made(p); known {
 			data, _ := json.Marshal(made) // strings and numbers can be encoded

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/store"
 )
 
@@ -22,7 +23,7 @@ func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != mediaType || resp.Header.Get(content.Header) != code {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != mediaType || resp.Header.Get(wire.Content) != code {
 		return fmt.Errorf("%w: it answers with %s", errElsewhere, resp.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))

@@ -15,6 +15,7 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/store"
 	"sequins/test/contents"
 	"sequins/test/expect"
@@ -112,7 +113,7 @@ func TestManifest(t *testing.T) {
 		change(&m)
 		data, err := m.MarshalJSON()
 		expect.NoError(t, err)
-		return fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", content.Header: c.Code()},
+		return fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", wire.Content: c.Code()},
 			body: data})
 	}
 	bad := map[string]string{
@@ -151,11 +152,11 @@ func TestContentOfRequests(t *testing.T) {
 	for code, want := range map[string]int{c.Code(): 200, "": 400, "x": 400, c.Hash: 400, c.Code() + "0": 400, contents.Of("1", "other files").Code(): 404} {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+n.addr+"/db?block=1&proxy=1", nil)
 		expect.NoError(t, err)
-		req.Header.Set(content.Header, code)
+		req.Header.Set(wire.Content, code)
 		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 		expect.NoError(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != want || want == 200 && resp.Header.Get(content.Header) != code {
+		if resp.StatusCode != want || want == 200 && resp.Header.Get(wire.Content) != code {
 			t.Errorf("%q: %d %q, want %d", code, resp.StatusCode, resp.Header, want)
 		}
 	}

@@ -43,7 +43,7 @@ func (t *Transfer) get(ctx context.Context, addr, target, code string) (*http.Re
 		req.Header.Set(wire.Secret, t.o.Secret)
 	}
 	if code != "" {
-		req.Header.Set(content.Header, code)
+		req.Header.Set(wire.Content, code)
 	}
 	return t.client.Do(req)
 }
@@ -134,8 +134,8 @@ func accepts(resp *http.Response, code string) error {
 	switch {
 	case resp.Header.Get("Content-Type") != blockType:
 		return errElsewhere // a node of upstream's kind
-	case resp.Header.Get(content.Header) != code:
-		return fmt.Errorf("%w: it is of content %.100q, and not %q", errRefused, resp.Header.Get(content.Header), code)
+	case resp.Header.Get(wire.Content) != code:
+		return fmt.Errorf("%w: it is of content %.100q, and not %q", errRefused, resp.Header.Get(wire.Content), code)
 	case resp.ContentLength <= 0:
 		return fmt.Errorf("%w: its length is not known", errRefused)
 	}

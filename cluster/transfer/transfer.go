@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/store"
 	"sequins/version"
@@ -44,7 +45,7 @@ type Options struct {
 	Set func(db []byte) *version.Set
 	// Store has the manifests, and what blocks were made from.
 	Store *store.Store
-	// Serving returns the contents that this node serves, by db, for other nodes; nil is none.
+	// Serving returns the contents that this node serves, by db, for other nodes; nil returns none.
 	Serving func() map[string]content.Content
 	// Fits returns an error if the disk has no room for a block of some bytes; nil always has room.
 	Fits func(bytes int64) error
@@ -87,8 +88,7 @@ func New(o Options) *Transfer {
 	t := &Transfer{o: o, give: newLane(), take: newLane(), leastRate: defaultRate, patience: defaultPatience, scheme: "http", client: &http.Client{
 		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: defaultPatience,
 			MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
-		// Do not send the credential of the cluster elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: wire.NoRedirects,
 	}}
 	if o.TLS != nil {
 		t.scheme = "https"

@@ -21,7 +21,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/cluster/transfer"
-	"sequins/internal/content"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/store"
@@ -234,8 +234,8 @@ func TestFaults(t *testing.T) {
 	good := block(t, 1, partitions, 1, 3000)
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/3] ^= 4
-	header := map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: code}
-	other := map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: "0123"}
+	header := map[string]string{"Content-Type": "application/vnd.sequins.block", wire.Content: code}
+	other := map[string]string{"Content-Type": "application/vnd.sequins.block", wire.Content: "0123"}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	dribble := func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(time.Millisecond)
@@ -291,7 +291,7 @@ func TestMadeOfBadNodes(t *testing.T) {
 	for i, made := range []string{"", "x", "[]", `{"partition":1}`, fmt.Sprintf(`{"partition":0,"hash":%q,"outline":%q}`, hash, outline),
 		fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash+"0", outline), fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash, outline)} {
 		addr := fake(t, answer{code: 200, body: block(t, 1, partitions, 1, 100),
-			header: map[string]string{"Content-Type": "application/vnd.sequins.block", content.Header: manifest.Content().Code(), "X-Sequins-Made": made}})
+			header: map[string]string{"Content-Type": "application/vnd.sequins.block", wire.Content: manifest.Content().Code(), "X-Sequins-Made": made}})
 		expect.NoError(t, n.fetch(t, addr, 1))
 		if _, recorded := n.dir.Made(1); recorded != (i == 6) {
 			t.Errorf("%q: recorded: %v", made, recorded)
@@ -325,7 +325,7 @@ func TestSlowTaker(t *testing.T) {
 	get := func() *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+n.addr+"/db?block=0&proxy=1", nil)
 		expect.NoError(t, err)
-		req.Header.Set(content.Header, manifest.Content().Code())
+		req.Header.Set(wire.Content, manifest.Content().Code())
 		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 		expect.NoError(t, err)
 		t.Cleanup(func() { resp.Body.Close() })
@@ -373,7 +373,7 @@ func TestLargeAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(a.before + strings.Repeat(a.element+",", most/(len(a.element)+1)) + a.element + a.after)
-			addr := fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", content.Header: c.Code()}, body: body})
+			addr := fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", wire.Content: c.Code()}, body: body})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := taker.Manifest(t.Context(), []string{addr}, "db", c)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"sequins/internal/names"
-	"sequins/internal/wire"
 )
 
 // An Input is what a version is made from. Inputs are compared for equality; only their names have an order.
@@ -23,9 +22,6 @@ type Content struct {
 	Input
 	Division string `json:"division"` // a hash of the format, the number of partitions, the partitioner and the alignment; see Sum
 }
-
-// Header is wire.Content.
-const Header = wire.Content
 
 // Digits is the length of a hash. It need not withstand anybody who looks for two inputs of one hash: whoever can write one of them can write
 // the other.

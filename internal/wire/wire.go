@@ -5,6 +5,7 @@ package wire
 import (
 	"encoding/binary"
 	"io"
+	"net/http"
 )
 
 // Header fields.
@@ -90,3 +91,7 @@ type Partitions struct {
 	// for partitions that no known node holds.
 	Replicas [][]int `json:"replicas"`
 }
+
+// NoRedirects is the CheckRedirect of clients whose requests have secrets, or must go where they are configured to: it returns the
+// redirect as the answer, because those who may name other servers are not those that answer.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

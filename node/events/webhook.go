@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sequins/internal/sleep"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 )
@@ -73,9 +74,7 @@ func startWebhook(o Options) *webhook {
 	transport.MaxConnsPerHost = 1
 	w := &webhook{
 		client: &http.Client{
-			Transport: transport, Timeout: attemptTimeout,
-			// A redirect would make a GET of the request, or send it where nobody has configured it.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: transport, Timeout: attemptTimeout, CheckRedirect: wire.NoRedirects,
 		},
 		userAgent: "sequins/" + o.Build, log: o.Logger, metrics: o.Metrics,
 		changed: make(chan struct{}, 1), queue: make(chan status.Event, maxQueue), closing: make(chan struct{}), ended: make(chan struct{}),

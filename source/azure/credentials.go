@@ -112,7 +112,7 @@ func (s *store) open(o *Options, conns *objects.Connections) error {
 		return err
 	}
 	s.hidden = []string{found.key, found.sas}
-	options := container.ClientOptions{ClientOptions: conns.Client().Pipeline(conns.Options)}
+	options := container.ClientOptions{ClientOptions: conns.Client().Pipeline()}
 	target := s.endpoint + "/" + s.container
 	switch {
 	case found.key != "":

@@ -67,7 +67,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 		s.tokens = newTokens(client)
 		policies.PerRetry = []policy.Policy{s.tokens}
 	}
-	options := client.Pipeline(conns.Options)
+	options := client.Pipeline()
 	options.Telemetry.Disabled = true
 	s.pipeline = runtime.NewPipeline("", "", policies, &options)
 	return &Source{objects.New(s, conns, root), s}, nil

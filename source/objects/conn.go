@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"sequins/internal/wire"
 )
 
 const (
@@ -95,19 +97,22 @@ func (cs *Connections) Close() {
 }
 
 // A Client sends requests over Connections, through the proxies of the environment.
-type Client struct{ http http.Client }
+type Client struct {
+	http    http.Client
+	retries int
+}
 
-// Client returns a client. It follows no redirects: those who may name other servers are not those that answer.
+// Client returns a client, which follows no redirects.
 func (cs *Connections) Client() *Client {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: idleTimeout, DisableCompression: true}
 	cs.Configure(t)
-	return &Client{http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &Client{http.Client{Transport: t, CheckRedirect: wire.NoRedirects}, cs.MaxRetries}
 }
 
 // Pipeline returns the options of a pipeline of Azure's SDK, which repeats a request with a temporary error after growing
 // random pauses.
-func (c *Client) Pipeline(o Options) policy.ClientOptions {
-	retries := o.MaxRetries
+func (c *Client) Pipeline() policy.ClientOptions {
+	retries := c.retries
 	if retries == 0 {
 		retries = -1 // 0 means the default
 	}
