@@ -11,6 +11,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -33,7 +34,7 @@ var Runbook = sync.OnceValues(func() ([]byte, error) {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(linkNames{}, 1))))
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(namedParts{}, 1))))
 	doc := markdown.Parser().Parse(text.NewReader(docs.Runbook))
 	var body, page bytes.Buffer
 	if err := markdown.Renderer().Render(&body, docs.Runbook, doc); err != nil {
@@ -59,26 +60,43 @@ func headings(doc ast.Node) (all []heading) {
 	return all
 }
 
-// linkNames renders links to other sections as links, and those to other pages as their names.
-type linkNames struct{}
+// namedParts renders links to other sections as links, links to other pages as the names of the pages, and gives each table the name of
+// its section, for screen readers.
+type namedParts struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (linkNames) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindLink, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		link, ok := n.(*ast.Link)
-		if !ok {
-			return ast.WalkStop, fmt.Errorf("a link is a %T", n)
-		}
-		to := string(link.Destination)
-		var err error
-		switch inside := strings.HasPrefix(to, "#"); {
-		case inside && entering:
-			_, err = fmt.Fprintf(w, `<a href="%s">`, util.EscapeHTML(link.Destination))
-		case inside:
-			_, err = w.WriteString("</a>")
-		case !entering:
-			_, err = fmt.Fprintf(w, ` <span class="dim">(docs/%s)</span>`, util.EscapeHTML(link.Destination))
-		}
+func (namedParts) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindLink, renderLink)
+	r.Register(tables.KindTable, renderTable)
+}
+
+func renderLink(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	link, ok := n.(*ast.Link)
+	if !ok {
+		return ast.WalkStop, fmt.Errorf("a link is a %T", n)
+	}
+	to := string(link.Destination)
+	var err error
+	switch inside := strings.HasPrefix(to, "#"); {
+	case inside && entering:
+		_, err = fmt.Fprintf(w, `<a href="%s">`, util.EscapeHTML(link.Destination))
+	case inside:
+		_, err = w.WriteString("</a>")
+	case !entering:
+		_, err = fmt.Fprintf(w, ` <span class="dim">(docs/%s)</span>`, util.EscapeHTML(link.Destination))
+	}
+	return ast.WalkContinue, err
+}
+
+func renderTable(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		_, err := w.WriteString("</table>\n")
 		return ast.WalkContinue, err
-	})
+	}
+	section := n
+	for section.Kind() != ast.KindHeading && section.PreviousSibling() != nil {
+		section = section.PreviousSibling()
+	}
+	_, err := fmt.Fprintf(w, "<table aria-label=\"%s\">\n", util.EscapeHTML(section.Lines().Value(source)))
+	return ast.WalkContinue, err
 }

@@ -237,7 +237,7 @@ func TestRoomIsNoticed(t *testing.T) {
 // is loaded beside it, and the version is loaded when there is room.
 func TestMinFreeDisk(t *testing.T) {
 	t.Parallel()
-	const size, reserve = 192 << 20, 64 << 20
+	const size, reserve = 48 << 20, 16 << 20
 	source, c := newNode(t)
 	mountTmpfs(t, c.Store, fmt.Sprint(size))
 	c.Sections = fmt.Sprintf("[load]\nmin_free_disk = \"%dMiB\"\n[storage]\ncompression = \"none\"\n[log]\nlevel = \"debug\"\n", reserve>>20)
@@ -264,14 +264,14 @@ func TestMinFreeDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := filepath.Join(dir, "part-r-00000")
-	writeCompressed(t, small, 300<<20)
+	writeCompressed(t, small, 75<<20)
 	if info, err := os.Stat(small); err != nil || info.Size() > 1<<20 {
 		t.Fatalf("the file: %v, %v", info, err)
 	}
 	if err := os.Rename(dir, filepath.Join(source, "db", "2")); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, waitError(t, n, "db", "2"), "the load has been ended after it had written", "64.0 MiB for load.min_free_disk", "no space left on device")
+	wantText(t, waitError(t, n, "db", "2"), "the load has been ended after it had written", "16.0 MiB for load.min_free_disk", "no space left on device")
 	writeVersion(t, source, "other", "1", 2, 100, numbered("1"))
 	n.WaitCurrent(t, "other", "1")
 	n.WaitFor(t, "it was tried again", func() bool { return strings.Count(n.Log(), "version failed again") > 1 })
