@@ -51,7 +51,7 @@ var sabotages = []sabotage{
 }
 
 // TestSabotage shows that the checker finds what it is there to find: programs that
-// are broken on purpose go through one upgrade, in which one node stays behind, and a change of its files.
+// are broken on purpose go through one upgrade and a change of its files, in both of which one node stays behind.
 func TestSabotage(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -114,10 +114,10 @@ func (s sabotage) build(t testing.TB) string {
 	return binary
 }
 
-// waitReplaced waits until each member answers the first key from a content of a version. A broken program may have others wrong.
-func (c *cluster) waitReplaced(t testing.TB, d dataset, version string) {
+// waitReplaced waits until each of some members answers the first key from a content of a version. A broken program may have others wrong.
+func (c *cluster) waitReplaced(t testing.TB, members []*member, d dataset, version string) {
 	t.Helper()
-	for _, m := range c.members {
+	for _, m := range members {
 		m.node.WaitFor(t, m.name+" has switched", func() bool {
 			r, err := m.node.TryGet("/" + db + "/" + d.key(0))
 			return err == nil && d.holds(d.key(0), r)
@@ -125,7 +125,7 @@ func (c *cluster) waitReplaced(t testing.TB, d dataset, version string) {
 	}
 }
 
-// upgradeWith takes a cluster of a program through an upgrade of which one node
+// upgradeWith takes a cluster of a program through an upgrade and a change of files of which one node
 // does not hear for a while, and returns what its clients had to complain of.
 func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation {
 	t.Helper()
@@ -138,11 +138,11 @@ func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation 
 	c.waitWhole(t, z.look(t), versionName(1))
 	r := record(t, c, 2, versionName(1), versionName(1)+c.data.tag)
 	r.publishContent(versionName(1), c.data)
-	late := c.members[2]
+	prompt, late := c.members[:2], c.members[2]
 	late.link.refuse()
 	r.publishContent(versionName(2), c.data)
 	c.publish(t, versionName(2))
-	for _, m := range c.members[:2] {
+	for _, m := range prompt {
 		m.node.WaitCurrent(t, db, versionName(2))
 	}
 	if v := late.current(t); v != versionName(1) {
@@ -150,11 +150,17 @@ func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation 
 	}
 	late.link.allow(t)
 	c.waitServed(t, versionName(2))
+	late.link.refuse()
 	replaced := c.data.tagged("-y")
 	r.publishContent(versionName(2), replaced)
 	replaced.rewrite(t, c.source, versionName(2))
 	c.refresh(t)
-	c.waitReplaced(t, replaced, versionName(2))
+	c.waitReplaced(t, prompt, replaced, versionName(2))
+	if key := c.data.key(0); !c.data.holds(key, late.node.Get(t, "/"+db+"/"+key)) {
+		t.Errorf("%s has switched: this shows nothing", late.name)
+	}
+	late.link.allow(t)
+	c.waitReplaced(t, c.members, replaced, versionName(2))
 	found := r.finish()
 	slices.SortFunc(found, func(a, b checker.Violation) int { return strings.Compare(a.Rule, b.Rule) })
 	return found

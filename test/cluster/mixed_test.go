@@ -70,7 +70,7 @@ func (n *mixer) playAll() {
 	newest := versionName(n.version)
 	n.c.refresh(n.t)
 	data := n.c.data.ofTag(n.tags[newest])
-	within(n.t, convergence, "all members serve what the source has", func() { n.c.waitReplaced(n.t, data, newest) })
+	within(n.t, convergence, "all members serve what the source has", func() { n.c.waitReplaced(n.t, n.c.members, data, newest) })
 	n.c.waitContent(n.t, n.c.members, data, newest) // every key, which takes its time beside the clients
 }
 
