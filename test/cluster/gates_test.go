@@ -56,7 +56,7 @@ func TestNodeWithoutGateJoins(t *testing.T) {
 			}
 			odd.node.WaitFor(t, "the node without a gate has loaded it", func() bool { return len(odd.holds(t, bad)) >= c.data.partitions/4 })
 			if replication == 4 {
-				odd.node.WaitCurrent(t, db, bad)
+				odd.node.WaitFor(t, "a client has an answer of it", func() bool { return clients.last(odd) == bad })
 			} else if got := odd.current(t); got != good {
 				t.Errorf("the node without a gate serves %s", got)
 			}

@@ -119,6 +119,16 @@ func (d dataset) holds(key string, a *process.Response) bool {
 	return there && a.Code == 200 && string(a.Body) == want || !there && a.Code == 404
 }
 
+// last is the version of the last answer of a member, "" before the first.
+func (w *watchers) last(m *member) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if seen := w.seen[m.name]; len(seen) > 0 {
+		return seen[len(seen)-1]
+	}
+	return ""
+}
+
 // finish ends the clients. Each must have seen all of some versions in their order, and nothing else.
 func (w *watchers) finish(t testing.TB, want []string) {
 	t.Helper()
