@@ -114,8 +114,8 @@ func New(o Options) (*Node, error) {
 		o.Server.OtherConns = n.redis.Connections
 	}
 	o.Server.Diff = diff.New(n.reads).Serve
-	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.contents, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
-		Secret: o.Server.PeerSecret, Metrics: o.Metrics.Transfer, Logger: o.Logger})
+	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.contents, Store: o.Store, Fits: o.Loads.Fits, Nodes: o.Server.Nodes,
+		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()

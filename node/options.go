@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/load"
 	"sequins/load/loadproc"
 	"sequins/node/events"
@@ -171,6 +172,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
 	o.Server.Name, o.Server.Build = o.Name, o.Build
+	if o.Server.Nodes == nil {
+		o.Server.Nodes = wire.NewClient(nil, o.Server.PeerSecret)
+	}
 	o.Reads.PeerSecret, o.Reads.Name = o.Server.PeerSecret, o.Name
 	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger
 	return o, nil

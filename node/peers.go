@@ -102,8 +102,7 @@ func (n *Node) compareSettings(ctx context.Context) {
 	if n.o.Server.Peers == nil || n.o.Server.Settings == nil {
 		return
 	}
-	peers := peerstatus.New(n.o.Server.Peers, n.o.Server.PeerTLS, n.o.Server.PeerSecret)
-	defer peers.Close()
+	peers := peerstatus.New(n.o.Server.Peers, n.o.Server.Nodes)
 	for wait := firstSettings; ; wait = settingsPeriod {
 		timer := time.NewTimer(wait)
 		select {

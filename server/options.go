@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/server/auth"
@@ -52,10 +52,9 @@ type Options struct {
 	Blocks func(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string)
 	// Serving answers a request of another node for what this one serves of each db; it may be nil.
 	Serving func(w http.ResponseWriter)
-	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
-	// to them.
-	Peers   func() []status.Peer
-	PeerTLS *tls.Config
+	// Peers returns the other nodes of the cluster, for the status; nil on a single node. Nodes, which is required, asks them.
+	Peers func() []status.Peer
+	Nodes *wire.Client
 	// PeerSecret is the secret of the cluster; "" if none is configured. With a secret, ?proxy= is answered
 	// only for requests that carry it.
 	PeerSecret string

@@ -73,7 +73,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	}
 	s.requests.New = func() any { return &request{Read: rd.NewRead(), s: s} }
 	if o.Peers != nil {
-		s.peers = peerstatus.New(o.Peers, o.PeerTLS, o.PeerSecret)
+		s.peers = peerstatus.New(o.Peers, o.Nodes)
 	}
 	s.ownStatus, s.clusterStatus = &snapshot{take: s.status}, &snapshot{take: s.cluster}
 	s.opts.Metrics.SetState(s.state)
@@ -107,9 +107,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	defer s.cancel()
-	if s.peers != nil {
-		defer s.peers.Close()
-	}
+	defer s.opts.Nodes.Close()
 	s.open.Close()
 	s.open.Hurry()
 	s.http.SetKeepAlivesEnabled(false) // closes idle connections of http

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/observe/tracing"
@@ -50,7 +50,6 @@ type testOptions struct {
 	ShowKeys         bool
 	Proxy            reads.Proxy
 	Peers            func() []status.Peer
-	PeerTLS          *tls.Config
 	PeerSecret       string
 	Tokens           *auth.Tokens
 	Delivery         Delivery
@@ -75,7 +74,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 	})
 	return New(c, rd, Options{
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
-		Peers: o.Peers, PeerTLS: o.PeerTLS, PeerSecret: o.PeerSecret, Tokens: o.Tokens, Delivery: o.Delivery, Metrics: o.Metrics, Logger: o.Logger,
+		Peers: o.Peers, Nodes: wire.NewClient(nil, o.PeerSecret), PeerSecret: o.PeerSecret, Tokens: o.Tokens, Delivery: o.Delivery, Metrics: o.Metrics, Logger: o.Logger,
 	})
 }
 

@@ -1,20 +1,26 @@
 package version
 
 import (
+	"os"
+	"regexp"
 	"slices"
 
 	"sequins/internal/content"
 )
 
-// successors are the transitions of what people see.
-var successors = map[Status][]Status{
-	Available: {Building, Prepared, Active, Error, Removing},
-	Building:  {Prepared, Error, Removing},
-	Prepared:  {Active, Error, Removing},
-	Active:    {Removing, Prepared, Error},
-	Removing:  {Available, Building, Prepared},
-	Error:     {Prepared, Active, Removing},
-}
+// successors are the transitions that the package comment lists.
+var successors = func() map[Status][]Status {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		panic(err)
+	}
+	all := map[Status][]Status{}
+	for _, m := range regexp.MustCompile(`(?m)^//\t([A-Z]+) → ([A-Z]+) `).FindAllSubmatch(doc, -1) {
+		from, to := slices.Index(statusNames[:], string(m[1])), slices.Index(statusNames[:], string(m[2]))
+		all[Status(from)] = append(all[Status(from)], Status(to))
+	}
+	return all
+}()
 
 // workSuccessors and removalSuccessors are the transitions listed at Work and Removal. One event can end a work and begin the
 // next one, and can take a removal by two or three steps.
@@ -52,6 +58,7 @@ func (w *world) checkStates(before, after state, e event) {
 		if found && was != is && !slices.Contains(successors[was], is) {
 			w.fatalf("%v: %v → %v is not a legal step", v.Input, was, is)
 		}
+		w.steps[[2]Status{was, is}] = true
 	}
 	w.checkDropped(before, after)
 	if after.Source == Gone || before.Current == after.Current {

@@ -56,7 +56,7 @@ func (w *world) killed(now *world) *world {
 // yet. If nothing of it can be read, a node that runs keeps it until its load has ended, and one that starts looks for another.
 // A version of the source that is being removed is found on the disk by a node that starts, and is not removed if it is needed then.
 // While the pin does not allow what is served, the version that is ready first is served next: that is left to chance. So is a rollback
-// that cannot be recorded: a restart goes back from it.
+// that cannot be recorded: a restart goes back from it. And so is what is found when it is opened.
 func (w *world) survives() bool {
 	if !w.pin.Allows(w.recorded.Name) {
 		return false
@@ -67,7 +67,8 @@ func (w *world) survives() bool {
 		}
 	}
 	_, loading := w.loads[w.recorded]
-	undecided := w.state.Current.Name == "" && w.state.Before() == w.recorded && !loading
+	v, _ := w.state.Entry(w.recorded)
+	undecided := w.state.Current.Name == "" && w.state.Before() == w.recorded && !loading && v.Work != Opening
 	return w.recorded.Name != "" && (undecided || w.state.Current == w.recorded && w.readable(w.recorded))
 }
 

@@ -40,7 +40,14 @@ func (w *world) start() {
 	if taken := w.anyInput(); taken.Name > w.served.Name && w.rnd.IntN(3) == 0 {
 		w.taken = taken
 	}
-	w.feed(Start{Local: w.disk.sorted(), Served: w.served, Likely: w.likely, Taken: w.taken, Pin: w.pin, Keep: w.keep})
+	var failures []failed
+	for _, v := range append(slices.Clone(w.source), w.disk.sorted()...) {
+		if w.rnd.IntN(8) == 0 {
+			failures = append(failures, failed{v, "it failed before the restart", w.broken[v]})
+			w.refused[v] = true
+		}
+	}
+	w.feed(Start{Local: w.disk.sorted(), Served: w.served, Likely: w.likely, Taken: w.taken, Pin: w.pin, Keep: w.keep, Failures: failures})
 	switch w.rnd.IntN(4) {
 	case 0: // the source is being listed for a while
 	case 1:
@@ -139,9 +146,10 @@ func walks(full int) int {
 
 func TestRandomWalks(t *testing.T) {
 	all := walks(1000)
-	finished := 0
+	finished, steps := 0, map[[2]Status]bool{}
 	for seed := range all {
 		w := newWorld(t, uint64(seed))
+		w.steps = steps
 		w.start()
 		for range 150 {
 			w.step(seed%2 == 0)
@@ -158,5 +166,12 @@ func TestRandomWalks(t *testing.T) {
 	}
 	if finished < all {
 		t.Errorf("only %d activations in %d walks", finished, all)
+	}
+	for from, to := range successors {
+		for _, to := range to {
+			if !steps[[2]Status{from, to}] && !testing.Short() {
+				t.Errorf("no walk has gone from %v to %v", from, to)
+			}
+		}
 	}
 }

@@ -53,10 +53,11 @@ type world struct {
 	pin      pin.File
 	pinned   bool // pin has changed
 	keep     int
-	gated    bool          // some versions are bad
-	served   content.Input // version that was active before the restart at the start of the walk
-	likely   bool          // it is not known whether it was
-	taken    content.Input // what other nodes served then
+	gated    bool               // some versions are bad
+	served   content.Input      // version that was active before the restart at the start of the walk
+	steps    map[[2]Status]bool // that versions have taken
+	likely   bool               // it is not known whether it was
+	taken    content.Input      // what other nodes served then
 
 	kill func() // is called after each action
 }
@@ -70,7 +71,7 @@ type transition struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: flags{}, bad: flags{}, disk: flags{}, loads: flags{}, planned: flags{},
-		live: flags{}, held: flags{}, remote: flags{}, refused: flags{}, lingers: flags{}, closing: flags{}, kill: func() {}}
+		live: flags{}, held: flags{}, remote: flags{}, refused: flags{}, lingers: flags{}, closing: flags{}, kill: func() {}, steps: map[[2]Status]bool{}}
 	w.solo = w.rnd.IntN(2) == 0
 	w.keep = w.rnd.IntN(4)
 	w.gated = seed%3 == 0

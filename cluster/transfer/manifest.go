@@ -18,7 +18,7 @@ const maxManifest = 68 << 20
 
 // ask asks a node something, about a content unless code is "", and decodes the answer of at most limit bytes.
 func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string, limit int64, decode func([]byte) error) error {
-	resp, err := t.get(ctx, addr, target, code)
+	resp, err := t.o.Nodes.Get(ctx, addr, target, code)
 	if err != nil {
 		return err
 	}

@@ -33,21 +33,6 @@ var (
 // maxText limits what is read of the reason of a refusal, in bytes.
 const maxText = 200
 
-// get sends a request for a path with a query, about a content unless code is "". The caller closes the body.
-func (t *Transfer) get(ctx context.Context, addr, target, code string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.scheme+"://"+addr+target, nil)
-	if err != nil {
-		return nil, err
-	}
-	if t.o.Secret != "" {
-		req.Header.Set(wire.Secret, t.o.Secret)
-	}
-	if code != "" {
-		req.Header.Set(wire.Content, code)
-	}
-	return t.client.Do(req)
-}
-
 // about returns the target of a request for a content of a db.
 func about(db string, c content.Content, query string) string {
 	return "/" + url.PathEscape(db) + "?" + query + "&proxy=" + url.QueryEscape(c.Name)
@@ -73,7 +58,7 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
 			t.o.Metrics.Ended(m.DB, err == nil)
 		}
 	}()
-	resp, err := t.get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.partition)), m.Content().Code())
+	resp, err := t.o.Nodes.Get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.partition)), m.Content().Code())
 	if err != nil {
 		return err
 	}

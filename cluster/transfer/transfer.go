@@ -3,10 +3,7 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"log/slog"
-	"net"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -28,8 +25,6 @@ const (
 	// madeHeader is the header field of a block with a store.Made as JSON, if that is known.
 	madeHeader = "X-Sequins-Made"
 
-	// dialTimeout limits the time to connect to another node.
-	dialTimeout = 3 * time.Second
 	// streams is how many blocks are given at a time, and how many are received.
 	streams = 2
 	// burst is how many bytes may pass at once, whatever the bandwidth. Blocks are read in pieces of at most this size.
@@ -49,22 +44,18 @@ type Options struct {
 	Serving func() map[string]content.Content
 	// Fits returns an error if the disk has no room for a block of some bytes; nil always has room.
 	Fits func(bytes int64) error
-	// TLS enables TLS to other nodes, and Secret is the secret of the cluster, or "".
-	TLS    *tls.Config
-	Secret string
+	// Nodes asks other nodes.
+	Nodes *wire.Client
 	// Metrics counts copies.
 	Metrics metrics.Transfer
 	// Logger receives a line for each block that is not sent completely; nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines but those of idle
-// connections, which Close ends.
+// Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines.
 type Transfer struct {
 	o          Options
 	give, take lane
-	client     *http.Client
-	scheme     string
 	leastRate  float64
 	patience   time.Duration
 	// ending is canceled by Close.
@@ -85,14 +76,7 @@ func newLane() lane {
 // New returns a Transfer without a limit of the bandwidth. The caller must close it.
 func New(o Options) *Transfer {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	t := &Transfer{o: o, give: newLane(), take: newLane(), leastRate: defaultRate, patience: defaultPatience, scheme: "http", client: &http.Client{
-		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: defaultPatience,
-			MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
-		CheckRedirect: wire.NoRedirects,
-	}}
-	if o.TLS != nil {
-		t.scheme = "https"
-	}
+	t := &Transfer{o: o, give: newLane(), take: newLane(), leastRate: defaultRate, patience: defaultPatience}
 	t.ending, t.end = context.WithCancel(context.Background())
 	return t
 }
@@ -107,11 +91,8 @@ func (t *Transfer) SetBandwidth(bytes float64) {
 	t.take.rate.SetLimit(limit)
 }
 
-// Close ends the copies that are given, and closes idle connections. Requests that arrive later get 503.
-func (t *Transfer) Close() {
-	t.end()
-	t.client.CloseIdleConnections()
-}
+// Close ends the copies that are given. Requests that arrive later get 503.
+func (t *Transfer) Close() { t.end() }
 
 // A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place
 // for long. Bytes that were fast earn no more than the patience, so that a stall is noticed as soon after many bytes as at the start.

@@ -104,6 +104,7 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	}
 	o.Store = s
 	o.Logger = slog.New(slog.NewTextHandler(n.log, nil))
+	o.Nodes = wire.NewClient(nil, "")
 	n.Transfer = transfer.New(o)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {

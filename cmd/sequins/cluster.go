@@ -12,6 +12,7 @@ import (
 
 	"sequins/cluster"
 	"sequins/config"
+	"sequins/internal/wire"
 	"sequins/node"
 	"sequins/observe/status"
 	"sequins/proxy"
@@ -45,15 +46,16 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		return fmt.Errorf("zk: %w", err)
 	}
 	*given = append(*given, session)
+	var secure *tls.Config
 	if keys != nil {
-		o.Server.PeerTLS = keys.client()
+		secure = keys.client()
 	}
 	client := proxy.New(proxy.Options{
-		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: o.Server.PeerTLS, Metrics: o.Metrics.Proxy, Logger: o.Logger,
+		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
 	*given = append(*given, closing(client.Close))
 	o.Reads.Proxy = client
-	o.Server.PeerSecret = s.Secret
+	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{

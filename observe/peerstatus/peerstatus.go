@@ -5,7 +5,6 @@ package peerstatus
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,23 +36,15 @@ const (
 // Client fetches the status of the other nodes. It is safe for concurrent use.
 type Client struct {
 	peers   func() []status.Peer
-	via     *http.Transport
-	scheme  string
+	nodes   *wire.Client
 	timeout time.Duration // for all nodes together
-	secret  string        // sent to the nodes; may be ""
 
 	decoding sync.Mutex // held while a status is decoded, which takes several times its size in memory
 }
 
-// New returns a client for the nodes that peers returns. secure enables TLS to them; secret is the secret of the cluster, which is sent to
-// them, or "". The caller must close it.
-func New(peers func() []status.Peer, secure *tls.Config, secret string) *Client {
-	c := &Client{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, via: &http.Transport{
-		TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: wire.MaxHeader}}
-	if secure != nil {
-		c.scheme = "https"
-	}
-	return c
+// New returns a client that asks the nodes that peers returns.
+func New(peers func() []status.Peer, nodes *wire.Client) *Client {
+	return &Client{peers: peers, nodes: nodes, timeout: statusTimeout}
 }
 
 // ration is what the nodes may still say together.
@@ -122,15 +113,7 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *r
 }
 
 func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *status.Status) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy="+part, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Accept", "application/json")
-	if c.secret != "" {
-		req.Header.Set(wire.Secret, c.secret)
-	}
-	resp, err := c.via.RoundTrip(req) // follows no redirect: the secret is for this node
+	resp, err := c.nodes.Get(ctx, addr, "/?proxy="+part, "")
 	if err != nil {
 		return err
 	}
@@ -184,6 +167,3 @@ func (r *rationed) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Close closes idle connections.
-func (c *Client) Close() { c.via.CloseIdleConnections() }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/wire"
 	"sequins/observe/status"
 	"sequins/shard"
 )
@@ -51,10 +52,8 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	defer endless.Close()
 	silent := endless.Listener.Addr().String()
 	peers, reasons[silent] = append(peers, status.Peer{Addr: silent}), "deadline"
-	client := New(func() []status.Peer { return peers }, nil, "")
-	defer client.Close()
+	client := New(func() []status.Peer { return peers }, wire.NewClient(nil, ""))
 	client.timeout = 10 * time.Second // the machine may be slow
-	client.via.ResponseHeaderTimeout = 0
 	st := status.Status{Node: "me:1", DBs: map[string]status.DB{"db": {Versions: map[string]status.Version{
 		"1": {NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{"me:1": {Partitions: []int{0}, Current: true, State: status.Active}}},
 	}}}}
@@ -80,8 +79,7 @@ func TestStatusOfHostilePeers(t *testing.T) {
 // All nodes together have a share of elements.
 func TestElementsAreBounded(t *testing.T) {
 	body := []byte(`{"warnings":["` + strings.Repeat(`","`, maxElements) + `"]}`)
-	client, left := New(nil, nil, ""), newRation()
-	defer client.Close()
+	client, left := New(nil, nil), newRation()
 	for i := range maxAllElements/maxElements + 1 {
 		var st status.Status
 		err := client.decode(t.Context(), body, left, &st)
