@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,9 +15,9 @@ import (
 // listName is the file in the directory of a content that lists what is known of its blocks. Its body is
 //
 //	[{"partition":0,"size":2345,"mod_time":1767225600000000,"records":20,"footer":305419896,"raw_bytes":5000,"max_value":300,
-//	  "hash":"…","outline":"…","content":"…","of":20},…]
+//	  "made":"…","of":20},…]
 //
-// where mod_time is in microseconds, footer is the checksum in the block's footer, and the last four members are those of a Made. It is a cache that
+// where mod_time is in microseconds, footer is the checksum in the block's footer, and the last two members are a Made: its Hash, Outline and Content, and its Records. It is a cache that
 // saves work of starts and loads: a file that is missing or damaged lists nothing. So it is not synced.
 const listName = "BLOCKS.json"
 
@@ -153,6 +154,7 @@ func decodeList(data []byte, partitions int) (entries []listEntry) {
 	if err != nil {
 		return nil
 	}
+	entries = make([]listEntry, 0, min(bytes.Count(body, []byte("{")), partitions))
 	r := knownjson.NewReader(body)
 	for before := "["; r.OK && string(r.Rest) != "]"; before = "," {
 		r.Literal(before)
@@ -161,13 +163,13 @@ func decodeList(data []byte, partitions int) (entries []listEntry) {
 		footer := r.Number(`,"footer":`)
 		e.Footer = uint32(footer)
 		e.RawBytes, e.MaxValue = r.Number(`,"raw_bytes":`), r.Number(`,"max_value":`)
-		e.made = Made{Partition: e.partition, Hash: string(r.Text(`,"hash":`)), Outline: string(r.Text(`,"outline":`)),
-			Content: string(r.Text(`,"content":`)), Records: r.Number(`,"of":`)}
-		if e.made.Hash == "" {
-			e.made = Made{}
+		made, of := string(r.Text(`,"made":`)), r.Number(`,"of":`)
+		if len(made) >= hashDigits+outlineDigits {
+			hash, rest := made[:hashDigits], made[hashDigits:]
+			e.made = Made{Partition: e.partition, Hash: hash, Outline: rest[:outlineDigits], Content: rest[outlineDigits:], Records: of}
 		}
 		r.Literal("}")
-		if !r.OK || e.partition >= partitions || footer > math.MaxUint32 || e.made != (Made{}) && !e.made.Valid() {
+		if !r.OK || e.partition >= partitions || footer > math.MaxUint32 {
 			return nil
 		}
 		entries = append(entries, e)
@@ -190,7 +192,7 @@ func encodeList(entries []listEntry) ([]byte, error) {
 		}
 		body = fmt.Appendf(body, `{"partition":%d,"size":%d,"mod_time":%d,"records":%d,"footer":%d,"raw_bytes":%d,"max_value":%d,`, p, e.Size, e.ModTime,
 			e.Records, e.Footer, e.RawBytes, e.MaxValue)
-		body = fmt.Appendf(body, `"hash":"%s","outline":"%s","content":"%s","of":%d}`, e.made.Hash, e.made.Outline, e.made.Content, e.made.Records)
+		body = fmt.Appendf(body, `"made":"%s%s%s","of":%d}`, e.made.Hash, e.made.Outline, e.made.Content, e.made.Records)
 	}
 	return listFile.seal(append(body, ']'))
 }

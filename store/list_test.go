@@ -107,7 +107,7 @@ func TestListFlippedBits(t *testing.T) {
 
 // TestListOutOfRange: a list with numbers that cannot be is none.
 func TestListOutOfRange(t *testing.T) {
-	const rest = `,"raw_bytes":0,"max_value":0,"hash":"","outline":"","content":"","of":0}]`
+	const rest = `,"raw_bytes":0,"max_value":0,"made":"","of":0}]`
 	for _, list := range []string{
 		`[{"partition":2,"size":1,"mod_time":1,"records":1,"footer":1` + rest,
 		`[{"partition":0,"size":1,"mod_time":1,"records":1,"footer":4294967296` + rest,
@@ -188,7 +188,7 @@ func TestRecordIsWrittenSeldom(t *testing.T) {
 	}
 }
 
-// Whatever is in the file, what is taken from it is valid, and is written as it is read.
+// Whatever is in the file, what is taken from it is written as it is read.
 func FuzzList(f *testing.F) {
 	entries := make([]listEntry, 3)
 	entries[0].Listed = someListed[0]
@@ -201,11 +201,6 @@ func FuzzList(f *testing.F) {
 		entries := make([]listEntry, 100)
 		for _, e := range decodeList(data, len(entries)) {
 			entries[e.partition] = e
-		}
-		for _, e := range entries {
-			if m := e.made; m.Hash != "" && !m.Valid() {
-				t.Errorf("%+v", m)
-			}
 		}
 		again, err := encodeList(entries)
 		expect.NoError(t, err)

@@ -5,8 +5,10 @@ package knownjson
 import (
 	"bytes"
 	"encoding/base64"
-	"strconv"
 )
+
+// maxDigits is how many digits an int64 has room for.
+const maxDigits = 18
 
 // Reader reads JSON in a straight line. Once something is not as expected, OK stays false and nothing more is read.
 type Reader struct {
@@ -24,19 +26,17 @@ func (r *Reader) Literal(s string) {
 	}
 }
 
-// Number reads a name and its value, a number of up to 18 digits.
+// Number reads a name and its value, a number of up to maxDigits digits.
 func (r *Reader) Number(name string) (v int64) {
 	r.Literal(name)
 	n := 0
-	for n < len(r.Rest) && '0' <= r.Rest[n] && r.Rest[n] <= '9' {
-		n++
+	for ; n < len(r.Rest) && '0' <= r.Rest[n] && r.Rest[n] <= '9' && n <= maxDigits; n++ {
+		v = 10*v + int64(r.Rest[n]-'0')
 	}
-	if n == 0 || n > 18 || n > 1 && r.Rest[0] == '0' {
+	if n == 0 || n > maxDigits || n > 1 && r.Rest[0] == '0' {
 		r.OK = false
 		return 0
 	}
-	v, err := strconv.ParseInt(string(r.Rest[:n]), 10, 0)
-	r.OK = r.OK && err == nil
 	r.Rest = r.Rest[n:]
 	return v
 }
