@@ -155,6 +155,7 @@ func TestProblems(t *testing.T) {
 		"negative settle":          {"source = \"/d\"\nsettle = \"-1s\"", "sequins.conf:2: settle: must be at least 0s"},
 		"no replication":           {"source = \"/d\"\n[sharding]\nreplication = 0", "sequins.conf:3: sharding.replication: must be at least 1, not 0"},
 		"no minimum":               {"source = \"/d\"\n[sharding]\nmin_replication = 0", "sequins.conf:3: sharding.min_replication: must be at least 1, not 0"},
+		"one port":                 {"source = \"/d\"\n[redis]\nbind = \"10.0.0.1:9599\"", "sequins.conf:3: redis.bind: \"10.0.0.1:9599\" has the port of bind, \"0.0.0.0:9599\""},
 		"minimum over all":         {"source = \"/d\"\n[sharding]\nmin_replication = 3", "sequins.conf:3: sharding.min_replication: 3 is more than sharding.replication, 2"},
 		"negative convergence":     {"source = \"/d\"\n[sharding]\ntime_to_converge = \"-1s\"", "sequins.conf:3: sharding.time_to_converge: must be at least 0s"},
 		"no proxy timeout":         {"source = \"/d\"\n[sharding]\nproxy_timeout = 0", "sequins.conf:3: sharding.proxy_timeout: must be at least 1ns, not 0s"},

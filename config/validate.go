@@ -39,6 +39,7 @@ func (c *Config) check() (problems, warnings []*Problem) {
 	if s := c.Sharding; s.Replication >= 1 && s.MinReplication > s.Replication {
 		k.problem("sharding.min_replication", "%d is more than sharding.replication, %d", s.MinReplication, s.Replication)
 	}
+	k.addresses(c)
 	k.store(c)
 	k.memory(c)
 	k.credentials(c)
@@ -83,6 +84,25 @@ func (c *Config) localSource() (string, bool) {
 		return "", false
 	}
 	return u.Path, true
+}
+
+// addresses checks that no two listeners have the same port.
+func (k *checker) addresses(c *Config) {
+	listeners := []struct{ key, address string }{{"bind", c.Bind}, {"redis.bind", c.Redis.Bind}, {"debug.bind", c.Debug.Bind}}
+	for i, a := range listeners {
+		host, port, _ := net.SplitHostPort(a.address)
+		for _, b := range listeners[:i] {
+			other, samePort, _ := net.SplitHostPort(b.address)
+			if port != "" && port != "0" && port == samePort && (host == other || isWildcard(host) || isWildcard(other)) {
+				k.problem(a.key, "%q has the port of %s, %q", a.address, b.key, b.address)
+			}
+		}
+	}
+}
+
+func isWildcard(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.IsUnspecified()
 }
 
 // storeData is the subdirectory of the local store in which the node deletes files.

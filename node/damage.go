@@ -17,7 +17,7 @@ import (
 const maxReturn = 5 * time.Second
 
 // damaged has a damaged block loaded again: at once the first time, otherwise after a retry, so that a faulty disk does not cause constant reads
-// from the source. A version that is being removed is loaded again only if it is needed after all.
+// from the source. A version that is being removed is loaded again only if it is needed after all, and one that is kept before a rollback to it.
 func (k *keeper) damaged(in content.Input, partition int) {
 	v, _ := k.db.facts.Entry(in)
 	if k.live[in] == nil || v.Removal > version.Lingering {

@@ -70,7 +70,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	d := &db{
 		node: n, name: name, log: n.log.With("db", name), set: version.NewSet(name), records: make(map[content.Input]*record),
 		followed: followed{begun: make(chan struct{}), refresh: make(chan struct{}, 1), unlisted: make(chan struct{}, 1),
-			gone: make(chan struct{}, 1), survey: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
+			gone: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
 		bg: background{messages: make(chan message), stopped: make(chan struct{})},
 	}
 	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
@@ -159,7 +159,7 @@ func (d *db) next() {
 	case <-d.followed.reloaded:
 		d.loads.retryAll()
 		d.lister.checkIfDue()
-	case <-d.followed.survey:
+	case <-d.followed.lookAgain:
 		d.memory.keepAbsence()
 		d.judge.followRules()
 		for in, l := range d.keeper.live {

@@ -91,12 +91,12 @@ func (n *Node) follow(ctx context.Context) {
 		case <-n.applied:
 			f.full = n.nextRefresh()
 			for _, d := range n.dbs {
-				wake(d.followed.survey)   // the rules of gates may have changed
-				wake(d.followed.reloaded) // and what makes loads fail
+				wake(d.followed.lookAgain) // the rules of gates may have changed
+				wake(d.followed.reloaded)  // and what makes loads fail
 			}
 		case <-n.o.Cluster.Changes():
 			for _, d := range n.dbs {
-				wake(d.followed.survey)
+				wake(d.followed.lookAgain)
 			}
 		case <-n.health.Failed():
 			f.retryLater()
@@ -113,12 +113,12 @@ type followed struct {
 	atStart bool // it was in the source or on disk when the node started
 	leaving bool // it is being removed
 
-	begun    chan struct{} // closed when the versions on disk are open
-	refresh  chan struct{} // list the versions
-	unlisted chan struct{} // the first listing of the source failed or did not contain the db
-	gone     chan struct{} // the db is to be removed
-	survey   chan struct{} // the cluster has changed
-	reloaded chan struct{} // the configuration was applied again
+	begun     chan struct{} // closed when the versions on disk are open
+	refresh   chan struct{} // list the versions
+	unlisted  chan struct{} // the first listing of the source failed or did not contain the db
+	gone      chan struct{} // the db is to be removed
+	lookAgain chan struct{} // the cluster has changed
+	reloaded  chan struct{} // the configuration was applied again
 }
 
 // A follower is the state of follow.
@@ -267,7 +267,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 			f.remove(d)
 			continue
 		}
-		wake(d.followed.survey) // which writes since when
+		wake(d.followed.lookAgain) // which writes since when
 	}
 	f.node.publish()
 }
@@ -275,7 +275,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 // present records that the source lists a db.
 func (n *Node) present(d *db) {
 	if n.health.Present(d.name, d.log) {
-		wake(d.followed.survey) // which writes that
+		wake(d.followed.lookAgain) // which writes that
 	}
 }
 

@@ -167,7 +167,7 @@ func TestRollbackOfAnotherSource(t *testing.T) {
 			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
 	}))
 	defer node.Close()
-	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK} {
+	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK, "file://" + source: exitOK} {
 		t.Setenv("SEQUINS_SOURCE", configured)
 		r := sequins(t, "rollback", "words", "--server", node.URL)
 		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and the configuration here has the source "+other) {

@@ -34,6 +34,16 @@ func (f *waitFlags) register(cmd *cobra.Command) {
 	f.registerNode(cmd, "which is needed for --wait")
 }
 
+// plainSource returns a source as it is spelled without need.
+func plainSource(source string) string {
+	for alias, plain := range map[string]string{"file://": "", "s3a://": "s3://", "s3n://": "s3://"} {
+		if rest, found := strings.CutPrefix(source, alias); found {
+			source = plain + rest
+		}
+	}
+	return strings.TrimRight(source, "/")
+}
+
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
 // of another cluster.
 func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
@@ -44,7 +54,7 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if strings.TrimRight(st.Source, "/") != strings.TrimRight(c.Source, "/") {
+	if plainSource(st.Source) != plainSource(c.Source) {
 		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.Source, c.Source)
 	}
 	return nil
