@@ -395,7 +395,7 @@ func testOldZnodes(t *testing.T, server string) {
 	lose()
 	b, _ := f.node("b")
 	f.join(b)
-	versions := b.o.Session.Watch(zk.DatabaseDir("db"), false)
+	versions := b.o.Session.Watch(zk.PartitionsDir+"/db", false)
 	defer versions.Stop()
 	names := func() string {
 		var names []string

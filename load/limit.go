@@ -7,13 +7,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// NewBandwidth returns a limiter for Options.Bandwidth, of bytesPerSecond for all loads that share it.
-// Its burst is 50 ms worth of bytes, between 4 KiB and 1 MiB.
-func NewBandwidth(bytesPerSecond float64) *rate.Limiter {
-	burst := min(max(int(min(bytesPerSecond/20, 1<<20)), 4<<10), 1<<20)
-	return rate.NewLimiter(rate.Limit(bytesPerSecond), burst)
-}
-
 // pacePeriod is the longest sleep of a throttled load.
 const pacePeriod = 50 * time.Millisecond
 

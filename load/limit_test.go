@@ -69,22 +69,16 @@ func TestBandwidth(t *testing.T) {
 	}
 	for _, bytesPerSecond := range []float64{50_000, 1e6, 1e7} {
 		want := time.Duration(float64(size) / bytesPerSecond * float64(time.Second))
+		limiter := func() *rate.Limiter {
+			return rate.NewLimiter(rate.Limit(bytesPerSecond), max(4<<10, int(bytesPerSecond/20)))
+		}
 		for _, partitioner := range []string{"hadoop", "string"} {
-			opts := Options{Partitioner: partitioner, Bandwidth: NewBandwidth(bytesPerSecond), Workers: 4}
+			opts := Options{Partitioner: partitioner, Bandwidth: limiter(), Workers: 4}
 			within(t, timed(t, w, opts, 1), want)
 		}
 		// Three loads share it.
-		opts := Options{Partitioner: "hadoop", Bandwidth: NewBandwidth(bytesPerSecond)}
+		opts := Options{Partitioner: "hadoop", Bandwidth: limiter()}
 		within(t, timed(t, w, opts, 3), 3*want)
-	}
-}
-
-func TestNewBandwidth(t *testing.T) {
-	for bytesPerSecond, burst := range map[float64]int{1: 4 << 10, 1e6: 50_000, 1e9: 1 << 20, 1e30: 1 << 20, math.Inf(1): 1 << 20} {
-		l := NewBandwidth(bytesPerSecond)
-		if l.Burst() != burst || l.Limit() != rate.Limit(bytesPerSecond) {
-			t.Errorf("%v bytes a second: burst %d, limit %v", bytesPerSecond, l.Burst(), l.Limit())
-		}
 	}
 }
 

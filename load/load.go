@@ -39,7 +39,7 @@ type Options struct {
 	Throttle time.Duration
 
 	// Bandwidth limits the bytes per second that are read from the source. Loads may share a limiter.
-	// nil means no limit. See NewBandwidth.
+	// nil means no limit.
 	Bandwidth *rate.Limiter `json:"-"`
 
 	// RequireSuccess makes Plan treat a version without _SUCCESS as incomplete.

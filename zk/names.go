@@ -32,9 +32,6 @@ func RouterPath(shardID, addr string) string { return RoutersDir + "/" + shardID
 // ShardIDPath returns the path by which a node claims an automatically chosen shard id.
 func ShardIDPath(shardID string) string { return ShardIDsDir + "/" + shardID }
 
-// DatabaseDir returns the directory of a database, with one directory for each version.
-func DatabaseDir(db string) string { return PartitionsDir + "/" + db }
-
 // VersionDir returns the directory of a version's partitions.
 func VersionDir(db, version string) string { return PartitionsDir + "/" + db + "/" + version }
 

@@ -10,7 +10,6 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		NodePath("1", "host:9599"):                            "nodes/1@host:9599",
 		RouterPath("r", "[::1]:9599"):                         "routers/r@[::1]:9599",
-		DatabaseDir("db"):                                     "partitions/db",
 		VersionDir("db", "2026"):                              "partitions/db/2026",
 		PartitionPath("db", "2026", 7, "host:9599"):           "partitions/db/2026/00007@host:9599",
 		PartitionPath("db", "2026", 123456, "10.0.0.1:65535"): "partitions/db/2026/123456@10.0.0.1:65535",

@@ -179,7 +179,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 			want[p] = "x"
 			b.Prune(VersionDir("db", "1"))
 			b.Prune(VersionDir("db", "2"))
-			b.Prune(DatabaseDir("db"))
+			b.Prune(PartitionsDir + "/db")
 			b.Prune(PartitionsDir)
 		}
 		flush(t, a)

@@ -18,11 +18,6 @@ const (
 	BZip2Codec     = "org.apache.hadoop.io.compress.BZip2Codec"
 )
 
-// Codecs returns the class names of all codecs.
-func Codecs() []string {
-	return []string{DefaultCodec, DeflateCodec, GzipCodec, SnappyCodec, Lz4Codec, ZStandardCodec, BZip2Codec}
-}
-
 // decoder decompresses one buffer after another, in pieces.
 type decoder interface {
 	// Reset starts on src, which must not change while it is decompressed. Reset(nil) releases the previous src.

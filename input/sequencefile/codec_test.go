@@ -317,3 +317,8 @@ func newBzip2Encoder() (encoder, error) {
 type bzip2Writer struct{ *bzip2.Writer }
 
 func (w bzip2Writer) Reset(out io.Writer) { _ = w.Writer.Reset(out) } // which never fails
+
+// Codecs returns the class names of all codecs.
+func Codecs() []string {
+	return []string{DefaultCodec, DeflateCodec, GzipCodec, SnappyCodec, Lz4Codec, ZStandardCodec, BZip2Codec}
+}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"sequins/load"
 	"sequins/source/hdfs"
 	"sequins/store"
@@ -29,7 +31,7 @@ func testBandwidth(t *testing.T, c *cluster) {
 	}
 	counter := gateway.NewCounter(t)
 	src := d.open(t, d.root, func(o *hdfs.Options) { o.Dial = counter.Dial })
-	limiter := load.NewBandwidth(limit)
+	limiter := rate.NewLimiter(limit, limit/20)
 	var loads sync.WaitGroup
 	start := time.Now()
 	for db := range dbs {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/local"
@@ -45,7 +47,7 @@ func TestBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limiter := load.NewBandwidth(limit)
+	limiter := rate.NewLimiter(limit, limit/20)
 	var onDisk load.Progress
 	var loads sync.WaitGroup
 	start := time.Now()
