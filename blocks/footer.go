@@ -23,8 +23,7 @@ type Properties struct {
 	Compression string `json:"compression"`
 	BlockSize   int    `json:"block_size"`
 	ContentHash string `json:"content_hash"` // XXH64 of the CRC-32C of all payloads before packing, hex
-	// MaxValue is the size of the largest value, in bytes. It is 0 in blocks of older releases.
-	MaxValue int64 `json:"max_value,omitempty"`
+	MaxValue    int64  `json:"max_value"`    // the size of the largest value, in bytes
 }
 
 func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }
@@ -37,7 +36,7 @@ func parseProperties(b []byte) (Properties, error) {
 			return p, fmt.Errorf("properties: %w", err)
 		}
 	}
-	if p.Records < 0 || p.Pages < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
+	if min(p.Records, p.RawBytes, p.MaxValue, int64(p.Pages)) < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
 		return p, errors.New("properties: impossible counts")
 	}
 	return p, nil
@@ -92,8 +91,8 @@ func parseFooter(b []byte, size int64) (footer, error) {
 	if crc != crc32.Checksum(b[:footerSize-len(magic)-4], castagnoli) {
 		return f, errors.New("footer: checksum mismatch")
 	}
-	if version < minFormatVersion || version > formatVersion {
-		return f, fmt.Errorf("format version %d: this build reads %d to %d", version, minFormatVersion, formatVersion)
+	if version != formatVersion {
+		return f, fmt.Errorf("format version %d: this build reads %d", version, formatVersion)
 	}
 	end := f.index.offset
 	for _, s := range f.sections() {

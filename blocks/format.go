@@ -21,11 +21,7 @@ import "sequins/blocks/internal/index"
 //	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
 //	          propertiesCRC:u32 version:u32 footerCRC:u32 magic:u8[8]
 const (
-	// formatVersion history:
-	//
-	//	1  first version
-	formatVersion    = 1
-	minFormatVersion = 1 // the oldest version that this reader reads
+	formatVersion = 1
 
 	magic = "sqnblck\n"
 

@@ -16,8 +16,6 @@ func parseWritten(b []byte) (p Properties, ok bool) {
 	p.Compression = string(r.Text(`,"compression":`))
 	p.BlockSize = int(r.Number(`,"block_size":`))
 	p.ContentHash = string(r.Text(`,"content_hash":`))
-	if string(r.Rest) != "}" { // older releases do not write it
-		p.MaxValue = r.Number(`,"max_value":`)
-	}
+	p.MaxValue = r.Number(`,"max_value":`)
 	return p, r.OK && string(r.Rest) == "}"
 }

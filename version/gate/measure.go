@@ -28,9 +28,9 @@ const (
 
 // Figures are those of one block, or of all blocks of a content.
 type Figures struct {
-	Records int64 `json:"records"`
-	Bytes   int64 `json:"bytes"`   // of keys and values
-	Largest int64 `json:"largest"` // the size of the largest value, in bytes
+	Records int64
+	Bytes   int64 // of keys and values
+	Largest int64 // the size of the largest value on this node, in bytes; 0 in reports: each node judges its own blocks
 }
 
 // Sample is the result of looking keys of the content that is served up in another one.

@@ -76,8 +76,8 @@ func (r Report) Has(partition int) bool {
 	return found
 }
 
-// Encode returns the report as a line of JSON, followed by four unsigned varints (see encoding/binary) for each partition: its number, less that of
-// the one before and 1, its records, its bytes, and the size of its largest value.
+// Encode returns the report as a line of JSON, followed by three unsigned varints (see encoding/binary) for each partition: its number, less that of
+// the one before and 1, its records, and its bytes.
 func (r Report) Encode() ([]byte, error) {
 	r.Finding.Reason = cut(r.Finding.Reason)
 	data, err := json.Marshal(r)
@@ -87,7 +87,7 @@ func (r Report) Encode() ([]byte, error) {
 	data = append(data, '\n')
 	next := 0
 	for _, b := range r.Blocks {
-		for _, n := range []int64{int64(b.Partition - next), b.Records, b.Bytes, b.Largest} {
+		for _, n := range []int64{int64(b.Partition - next), b.Records, b.Bytes} {
 			data = binary.AppendUvarint(data, uint64(n))
 		}
 		next = b.Partition + 1
@@ -135,19 +135,19 @@ func cut(reason string) string {
 func parseBlocks(rest []byte) (all []Block, err error) {
 	next := uint64(0)
 	for len(rest) > 0 {
-		var four [4]uint64
-		for i := range four {
+		var three [3]uint64
+		for i := range three {
 			n, size := binary.Uvarint(rest)
 			if size <= 0 || n > maxFigure {
 				return nil, errors.New("figures that cannot be read")
 			}
-			four[i], rest = n, rest[size:]
+			three[i], rest = n, rest[size:]
 		}
-		p := next + four[0]
+		p := next + three[0]
 		if p >= maxPartitions {
 			return nil, fmt.Errorf("figures of partition %d", p)
 		}
-		all = append(all, Block{int(p), Figures{int64(four[1]), int64(four[2]), int64(four[3])}})
+		all = append(all, Block{int(p), Figures{Records: int64(three[1]), Bytes: int64(three[2])}})
 		next = p + 1
 	}
 	return all, nil

@@ -13,7 +13,7 @@ import (
 // blocksOf returns so many partitions with gaps, with figures of usual sizes.
 func blocksOf(n int) (all []gate.Block) {
 	for p := range n {
-		all = append(all, gate.Block{Partition: p * 3, Figures: gate.Figures{Records: 1 << 27, Bytes: 1 << 35, Largest: 1 << 20}})
+		all = append(all, gate.Block{Partition: p * 3, Figures: gate.Figures{Records: 1 << 27, Bytes: 1 << 35}})
 	}
 	return all
 }
@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 	for _, r := range []gate.Report{
 		{Finding: gate.Finding{State: gate.Passed}},
 		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Serves: true, Loading: true,
-			Sample: gate.Sample{Keys: 10, Missing: 3}, Blocks: []gate.Block{{0, gate.Figures{1, 2, 3}}, {1, gate.Figures{}}, {4000, gate.Figures{1 << 41, 1 << 40, 1 << 31}}}},
+			Sample: gate.Sample{Keys: 10, Missing: 3}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
 	} {
 		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)
@@ -86,18 +86,18 @@ func TestParseReportErrors(t *testing.T) {
 		`{"finding":{"state":"held"},"sample":{"keys":-1}}`:                "impossible sample",
 		`{"finding":{"state":"held"},"served":{"Name":"1"}}`:               "a content that is none",
 		`{"finding":{"state":"held","against":{"Name":"1","Hash":"../"}}}`: "a content that is none",
-		good + uvarints(0, 1, 1):                                           "cannot be read",
-		good + uvarints(0, 1, 1, 1<<43):                                    "cannot be read",
-		good + uvarints(0, 1, 1, 1) + "\xff":                               "cannot be read",
-		good + uvarints(1<<31, 0, 0, 0):                                    "figures of partition",
-		good + uvarints(1<<31-1, 0, 0, 0, 0, 0, 0, 0):                      "figures of partition",
-		`"` + strings.Repeat("x", gate.MaxReport) + `"`:                    "more than the limit",
+		good + uvarints(0, 1):                           "cannot be read",
+		good + uvarints(0, 1, 1<<43):                    "cannot be read",
+		good + uvarints(0, 1, 1) + "\xff":               "cannot be read",
+		good + uvarints(1<<31, 0, 0):                    "figures of partition",
+		good + uvarints(1<<31-1, 0, 0, 0, 0, 0):         "figures of partition",
+		`"` + strings.Repeat("x", gate.MaxReport) + `"`: "more than the limit",
 	} {
 		if _, err := gate.ParseReport([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := gate.ParseReport([]byte(good + uvarints(0, 1, 1, 1))); err != nil {
+	if _, err := gate.ParseReport([]byte(good + uvarints(0, 1, 1))); err != nil {
 		t.Error(err)
 	}
 }
@@ -128,10 +128,10 @@ func TestParser(t *testing.T) {
 func TestSum(t *testing.T) {
 	own := &gate.Measures{Figures: []*gate.Figures{{Records: 1, Bytes: 10, Largest: 5}, nil, nil, nil}}
 	block := func(p int, records int64) gate.Block {
-		return gate.Block{Partition: p, Figures: gate.Figures{Records: records, Bytes: 10 * records, Largest: records}}
+		return gate.Block{Partition: p, Figures: gate.Figures{Records: records, Bytes: 10 * records}}
 	}
 	reports := map[string]gate.Report{"a": {Blocks: []gate.Block{block(0, 1), block(1, 20), block(1<<31-1, 7)}}, "b": {Blocks: []gate.Block{block(1, 20), block(3, 300)}}}
-	if got, unknown := gate.Sum(4, own, reports); got != (gate.Figures{Records: 321, Bytes: 3210, Largest: 300}) || !reflect.DeepEqual(unknown, []int{2}) {
+	if got, unknown := gate.Sum(4, own, reports); got != (gate.Figures{Records: 321, Bytes: 3210, Largest: 5}) || !reflect.DeepEqual(unknown, []int{2}) {
 		t.Errorf("%+v, %v", got, unknown)
 	}
 	if got, unknown := gate.Sum(0, nil, reports); got != (gate.Figures{}) || unknown != nil {
@@ -147,7 +147,7 @@ func TestSum(t *testing.T) {
 func FuzzParseReport(f *testing.F) {
 	f.Add(encode(f, gate.Report{Rules: shrink.Fingerprint(), Finding: gate.Finding{State: gate.Pending}, Served: of("20"), Sample: gate.Sample{Keys: 9, Missing: 1}, Blocks: blocksOf(3)}))
 	f.Add(encode(f, gate.Report{Finding: gate.Finding{State: gate.Held, Rules: shrink.Fingerprint(), Against: of("2"), Vetoed: true}}))
-	f.Add([]byte(`{"finding":{"state":"held","reason":"\u0000\ud800"}}` + "\n\x01\x02\x03\x04"))
+	f.Add([]byte(`{"finding":{"state":"held","reason":"\u0000\ud800"}}` + "\n\x01\x02\x03"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := gate.ParseReport(data)
 		if err != nil {
@@ -156,7 +156,7 @@ func FuzzParseReport(f *testing.F) {
 		last := -1
 		const most = 1 << 42
 		for _, b := range r.Blocks {
-			if b.Partition <= last || min(b.Records, b.Bytes, b.Largest) < 0 || max(b.Records, b.Bytes, b.Largest) > most {
+			if b.Partition <= last || min(b.Records, b.Bytes) < 0 || max(b.Records, b.Bytes) > most {
 				t.Fatalf("%+v", b)
 			}
 			last = b.Partition
