@@ -82,7 +82,7 @@ func (ls *lister) question(check bool) discovery.Question {
 	}
 	for _, v := range s.Entries {
 		failed := v.Failure.Reason != ""
-		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held}
+		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held || v.Stalled}
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
 		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.db.loads.isPart(v.Input) {
 			if status := s.Status(v); status != version.Available && status != version.Removing || failed {

@@ -40,6 +40,7 @@ type live struct {
 	returning timer
 
 	retirement timer // set while it is retired
+	stall      timer // set while it is complete here and waits for other nodes
 
 	judged judged // by the gate
 
@@ -118,8 +119,22 @@ func (k *keeper) see(l *live) {
 	case version.IsReadable(l.Following, held):
 		coverage = version.Partial
 	}
-	k.db.facts.See(l.in(), coverage, complete && !refuted, verdicts[verdict.State])
+	in := l.in()
+	k.db.facts.See(in, coverage, complete && !refuted, verdicts[verdict.State])
+	switch waits := complete && (coverage < version.Replicated || verdict.State == gate.Pending); {
+	case !waits:
+		l.stall.stop()
+	case l.stall.due.IsZero():
+		l.stall.set(&k.db.bg, time.Now().Add(stallTimeout), func() {
+			k.db.facts.Stall(in)
+			k.db.lister.startListing(true) // older versions may be needed that have not been listed
+			k.look(in)
+		})
+	}
 }
+
+// stallTimeout is how long a version that is complete here waits for other nodes before an older one is loaded, too, if nothing is served.
+const stallTimeout = time.Minute
 
 var verdicts = map[gate.State]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
 

@@ -124,6 +124,7 @@ func (k *keeper) linger() time.Duration {
 func (k *keeper) startClosing(in content.Input) {
 	v := k.db.set.Remove(in)
 	k.live[in].retirement.stop()
+	k.live[in].stall.stop()
 	k.live[in].Withdraw()
 	delete(k.live, in)
 	k.closeLater(v, func() { k.db.bg.send(func() { k.closed(in) }) })

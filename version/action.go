@@ -80,7 +80,7 @@ func (f *Facts) do(a Action) {
 	case Retire:
 		v.Removal = Lingering
 	case Revive:
-		v.Removal, v.Coverage, v.Complete, v.Verdict, v.Failure = Staying, Empty, false, Unjudged, Failure{}
+		v.Removal, v.Coverage, v.Complete, v.Verdict, v.Failure, v.Stalled = Staying, Empty, false, Unjudged, Failure{}, false
 	case Close:
 		v.Removal = Closing
 	case Delete:
@@ -118,8 +118,15 @@ func (f *Facts) Planned(in content.Input, changed bool) (enters bool) {
 // See records how much of a version in the set is there, and the verdict on it.
 func (f *Facts) See(in content.Input, coverage Coverage, complete bool, verdict Verdict) {
 	if v := f.entry(in); v != nil {
-		v.Coverage, v.Complete, v.Verdict = coverage, complete, verdict
+		v.Coverage, v.Complete, v.Verdict, v.Stalled = coverage, complete, verdict, v.Stalled && complete
 		v.recover()
+	}
+}
+
+// Stall records that a version has waited for other nodes for long enough.
+func (f *Facts) Stall(in content.Input) {
+	if v := f.entry(in); v != nil && v.Complete && v.Removal == Staying && f.Floor().Name == "" {
+		v.Stalled = true
 	}
 }
 

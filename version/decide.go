@@ -234,7 +234,8 @@ func (f *Facts) takes() bool {
 
 // wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor is held, if it is newer than
 // the current one, and those newer ones that are retried, or held: of the held ones only the newest, and none beside others when the disk is full, so
-// that held versions do not keep others from being loaded. What other nodes serve comes before all of them.
+// that held versions do not keep others from being loaded. Behind a stalled one an older one is wanted, too. What other nodes serve comes before all of
+// them.
 func (d *decision) wanted() []content.Input {
 	if d.takes() {
 		return []content.Input{d.Taken}
@@ -250,7 +251,7 @@ func (d *decision) wanted() []content.Input {
 			continue
 		}
 		wanted = append(wanted, in)
-		if v.Removal != Staying || v.Failure.Reason == "" && !held { // what is revived has not failed any more
+		if v.Removal != Staying || v.Failure.Reason == "" && !held && !v.Stalled { // what is revived has not failed any more
 			break
 		}
 	}

@@ -90,6 +90,7 @@ type (
 		Partition int
 	}
 	Retry    struct{ Input content.Input }
+	Waits    struct{ Input content.Input } // it has waited for other nodes for long
 	IsIdle   struct{ Input content.Input }
 	IsClosed struct{ Input content.Input }
 	Deleted  struct {
@@ -140,6 +141,8 @@ func (e Listed) tell(s *state) {
 	s.failAgain()
 	s.failures = nil
 }
+
+func (e Waits) tell(s *state) { s.Stall(e.Input) }
 
 func (Unlisted) tell(s *state) {
 	if s.Source == Unasked {

@@ -74,6 +74,9 @@ type Entry struct {
 	Local bool
 	// Former: it was active, and another version has replaced it.
 	Former bool
+	// Stalled: it is complete here and has waited for other nodes for long, while nothing was served that the pin allows. They may have
+	// failed to load it, or hold it, and be waiting for this node to load an older one.
+	Stalled bool
 }
 
 // Work is the background work on a version. Each work begins with an action (Open, Load) and ends with Opened or Loaded.

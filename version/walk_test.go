@@ -124,6 +124,9 @@ func (w *world) endOne() bool {
 
 // step lets something happen.
 func (w *world) step(pins bool) {
+	if all := w.live.sorted(); len(all) > 0 && w.rnd.IntN(10) == 0 {
+		w.feed(Waits{all[w.rnd.IntN(len(all))]})
+	}
 	if w.rnd.IntN(5) == 0 {
 		w.sourceChanges()
 		if pins && w.rnd.IntN(4) == 0 {

@@ -203,7 +203,13 @@ func planNewest(ctx context.Context, src source.Source, c *config.Config, db str
 		return err
 	}
 	version, o := versions[len(versions)-1], loadOptions(c, db)
-	o.Partitioner = shard.String.String()
+	built, err := source.Exists(ctx, src, db, version, source.BlocksFile)
+	if err != nil {
+		return err
+	}
+	if !built { // finished blocks are cut by a partitioner, and must agree with the configured one
+		o.Partitioner = shard.String.String()
+	}
 	plan, err := load.New(src, nil, nil, o).Plan(ctx, db, version)
 	if errors.Is(err, load.ErrIncomplete) {
 		return nil

@@ -76,6 +76,19 @@ func TestDeepChecksLeaveTheConfiguration(t *testing.T) {
 	}
 }
 
+// Finished blocks that a node loads are good, whatever they are cut by.
+func TestDeepCheckOfFinishedBlocks(t *testing.T) {
+	conf := base(t)
+	source, _, _ := strings.Cut(strings.TrimPrefix(conf, "source = \""), "\"")
+	versions, err := filepath.Glob(filepath.Join(source, "*", "[0-9]*"))
+	expect.NoError(t, err)
+	to := filepath.Join(filepath.Dir(versions[0]), "9999")
+	sequins(t, "build", "--partitioner", "hadoop", versions[0], to).wants(t, exitOK)
+	if lines, r := deepLines(t, conf); r.code != exitOK {
+		t.Errorf("%q", lines["source"])
+	}
+}
+
 // The newest version of each database is planned, with the fields that are configured for it.
 func TestDeepFields(t *testing.T) {
 	conf := base(t)
