@@ -36,12 +36,7 @@ func (f *waitFlags) register(cmd *cobra.Command) {
 
 // plainSource returns a source as it is spelled without need.
 func plainSource(source string) string {
-	for alias, plain := range map[string]string{"file://": "", "s3a://": "s3://", "s3n://": "s3://"} {
-		if rest, found := strings.CutPrefix(source, alias); found {
-			source = plain + rest
-		}
-	}
-	return strings.TrimRight(source, "/")
+	return strings.TrimRight(strings.NewReplacer("file://", "", "s3a://", "s3://", "s3n://", "s3://").Replace(source), "/")
 }
 
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
