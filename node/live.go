@@ -126,8 +126,9 @@ func (k *keeper) see(l *live) {
 		l.stall.stop()
 	case l.stall.due.IsZero():
 		l.stall.set(&k.db.bg, time.Now().Add(stallTimeout), func() {
-			k.db.facts.Stall(in)
-			k.db.lister.startListing(true) // older versions may be needed that have not been listed
+			if k.db.facts.Stall(in) { // older versions may be needed that have not been listed
+				k.db.lister.startListing(true)
+			}
 			k.look(in)
 		})
 	}

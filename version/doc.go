@@ -4,7 +4,8 @@
 // The db's goroutine in package node keeps the Facts: what the source lists, what is on the disk, what other nodes hold and serve, what runs, and
 // what it remembers over a restart. After each change of them it asks Decide, a pure function without clock, disk or network, what has to be done,
 // keeps the facts that Decide returns, and carries out each Action. What comes of an action is a fact again. So a process that is
-// killed decides afterwards as before, and facts on which a decision has been carried out lead to no other one: tables and random walks test both. docs/design/DECISION.md says why.
+// killed decides afterwards as before, and facts on which a decision has been carried out lead to no other one: tables and random walks test both.
+// docs/design/DECISION.md says why.
 //
 // The life of a version, as Facts.Status tells it; in brackets what Decide orders. A version that is only listed has no status. The random walks take
 // each of these steps, and no other one:
@@ -29,8 +30,8 @@
 //	REMOVING → PREPARED   wanted again before it was closed: [revive]
 //	REMOVING → BUILDING   wanted again after that: [load]
 //
-// A removal goes Staying, Lingering until it has been idle, Idle [close], Closing until the last reference is released, Closed [delete], Deleting, forgotten;
-// what is not in the set begins at Closed or Deleting. After a restart, and for a pinned rollback, a version becomes active that is less than
+// A removal goes Staying, Lingering until it has been idle, Idle [close], Closing until the last reference is released, Closed [delete], Deleting,
+// forgotten; what is not in the set begins at Closed or Deleting. After a restart, and for a pinned rollback, a version becomes active that is less than
 // Replicated: Decide's mustServe and mayReturn say when.
 //
 // Status is derived from what is kept in Entry: Coverage, Failure, Removal, and Work, which is what is being done. The Verdict stands beside it. The status

@@ -60,7 +60,7 @@ type Question struct {
 type State struct {
 	Failed  bool // it has failed to load
 	Loading bool // it is in Known and being loaded
-	Held    bool // a gate holds it: it is no alternative to others
+	Held    bool // a gate holds it, or it is stalled: it is no alternative to others
 	Settled bool // it was accepted before, and need not settle again
 }
 
