@@ -3,7 +3,7 @@
 # the tests that failed have said last.
 { said = said $0 "\n" }
 /^=== (RUN|CONT|NAME) / { test = $3 }
-/^ +[a-z0-9_]+_test\.go:[0-9]+: / { last[test] = last[test] substr($0, 1, 300) "\n"; if (length(last[test]) > 1500) last[test] = substr(last[test], length(last[test]) - 1499) }
+/^ +[a-z0-9_]+_test\.go:[0-9]+: / { last[test] = last[test] substr($0, 1, 300) "\n"; if (length(last[test]) > 3000) last[test] = substr(last[test], length(last[test]) - 2999) }
 /^ *--- FAIL: / { failed = failed $3 ":\n" last[$3] }
 /^ *--- SKIP/ { skipped = skipped $0 "\n" }
 /^(ok|\?) +\t/ { print; said = ""; fflush() }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,9 @@ func TestReloadOfLogs(t *testing.T) {
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`"changed":\["log.level","debug.request_log_sample"\]`)
 	s.waitFor(`"keys":\["log.format"\]`)
+	s.await("/", "the key that needs a restart", func(_ *http.Response, body string) bool {
+		return strings.Contains(body, "log.format")
+	})
 	s.signal(syscall.SIGTERM)
 	s.wait()
 	if said := s.said(); strings.Contains(said[len(said)-1], "shut down") {

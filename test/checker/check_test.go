@@ -235,8 +235,8 @@ func TestSave(t *testing.T) {
 	var h History
 	h.Note(Event{Kind: Down, Node: "n"})
 	h.Note(Event{Kind: Up, Node: "n"})
-	h.Add([]Read{read(1, "v1")})
-	h.Add([]Read{read(2, "v1").with(lost)})
+	h.Add(read(1, "v1"))
+	h.Add(read(2, "v1").with(lost))
 	if h.Events[0].At > h.Events[1].At || h.Now() < h.Events[1].At {
 		t.Errorf("time runs backwards: %+v", h.Events)
 	}

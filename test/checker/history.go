@@ -174,8 +174,8 @@ func (h *History) Note(e Event) {
 	h.Events = append(h.Events, e)
 }
 
-// Add adds the reads of a client that has finished.
-func (h *History) Add(reads []Read) {
+// Add adds reads that have ended.
+func (h *History) Add(reads ...Read) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.Reads = append(h.Reads, reads...)

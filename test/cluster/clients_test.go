@@ -30,6 +30,7 @@ type recording struct {
 	last sync.Map // of each member's name, the last checker.Read that it answered from its current version
 
 	mu       sync.Mutex
+	seen     summary
 	contents map[string][]dataset // that versions have had, in any order; nil: each has that of the cluster's data
 }
 
@@ -112,14 +113,23 @@ func takeValue(a *process.Response, read *checker.Read) error {
 func (r *recording) ask(m *member, number int, pace time.Duration, next func() request) {
 	client := process.NewClient(m.addr())
 	defer client.Close()
-	var reads []checker.Read
 	for !r.stop.Load() {
 		q := next()
 		q.read.Client = number
-		reads = append(reads, r.send(client, m.name, q))
-		wait(reads[len(reads)-1], pace)
+		read := r.send(client, m.name, q)
+		r.add(read)
+		wait(read, pace)
 	}
-	r.Add(reads)
+}
+
+// add adds reads to the history.
+func (r *recording) add(reads ...checker.Read) {
+	r.Add(reads...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, read := range reads {
+		r.seen.count(read)
+	}
 }
 
 // wait waits after a read for pace, or for twice what the read took.
@@ -239,10 +249,14 @@ const rangeScale = 32
 // convergence is how long after the last fault members may be behind.
 const convergence = 30 * time.Second
 
-// judge finishes a recording and fails the test for each violation of the rules. Then it saves the
-// history under the name.
+// judge finishes a recording when each kind of answer has come, and fails the test for each violation of the rules.
+// Then it saves the history under the name.
 func (r *recording) judge(t testing.TB, name string) {
 	t.Helper()
+	defer r.stop.Store(true)
+	if !t.Failed() {
+		r.awaitAll(t)
+	}
 	found := r.finish()
 	for i, v := range found {
 		if i == 20 {
@@ -258,5 +272,4 @@ func (r *recording) judge(t testing.TB, name string) {
 		}
 		t.Logf("the history is in %s", path)
 	}
-	r.describe(t)
 }

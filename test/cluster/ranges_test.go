@@ -21,7 +21,6 @@ const rangePace = 20 * time.Millisecond
 
 // ranges reads ranges at random, each page from any of the members, and counts. It waits between two pages.
 func (o *roamer) ranges(between time.Duration) {
-	defer func() { o.r.Add(o.reads) }()
 	for !o.r.stop.Load() {
 		b := o.r.c.data.anyRange()
 		if rand.IntN(3) == 0 {

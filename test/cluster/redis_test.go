@@ -28,7 +28,6 @@ const redisSession = "Redis"
 func (r *recording) askRedis(m *member, number int) {
 	c := &redisClient{addr: net.JoinHostPort(m.host.ip, redisPort)}
 	defer c.close()
-	var reads []checker.Read
 	session := fmt.Sprintf("%s %s %d", redisSession, m.name, number)
 	for !r.stop.Load() {
 		some := make([]checker.Read, 1+rand.IntN(8))
@@ -39,12 +38,11 @@ func (r *recording) askRedis(m *member, number int) {
 		r.pipeline(c, some)
 		for _, read := range some {
 			if read.Code != 200 && read.Code != 404 || read.Version != "" { // an answer of nulls is of an unknown version
-				reads = append(reads, read)
+				r.add(read)
 			}
 		}
 		wait(some[0], 3*slowPace)
 	}
-	r.Add(reads)
 }
 
 // anyRedis asks for a key or several at random.

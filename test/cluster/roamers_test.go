@@ -20,7 +20,6 @@ type roamer struct {
 	r       *recording
 	number  int
 	members []*member
-	reads   []checker.Read
 }
 
 // roam lets sessions begin, n of each kind. They do not ask members that are added later.
@@ -51,14 +50,13 @@ func (o *roamer) send(q request) checker.Read {
 	defer client.Close()
 	q.read.Client = o.number
 	read := o.r.send(client, m.name, q)
-	o.reads = append(o.reads, read)
+	o.r.add(read)
 	wait(read, slowPace)
 	return read
 }
 
 // session asks for the newest version that it has seen, or a later one.
 func (o *roamer) session() {
-	defer func() { o.r.Add(o.reads) }()
 	newest := ""
 	for !o.r.stop.Load() {
 		q := o.any()
@@ -72,7 +70,6 @@ func (o *roamer) session() {
 
 // pinned requests the version that one member serves, by name, for a number of times or until it is gone.
 func (o *roamer) pinned(times int) {
-	defer func() { o.r.Add(o.reads) }()
 	version := ""
 	for n := 0; !o.r.stop.Load(); n++ {
 		q := o.any()

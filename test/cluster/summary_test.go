@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sequins/test/checker"
+	"sequins/test/process"
 )
 
 // A summary is the number of answers of each kind.
@@ -54,16 +55,15 @@ func (s *summary) count(read checker.Read) {
 	}
 }
 
-// describe logs how much was asked, and fails the test if some kind of answer
-// never came.
-func (r *recording) describe(t testing.TB) {
+// awaitAll waits until each kind of answer has come, and logs how much was asked.
+func (r *recording) awaitAll(t testing.TB) {
 	t.Helper()
 	var s summary
-	for _, read := range r.Reads {
-		s.count(read)
-	}
-	t.Logf("%d reads: %+v", len(r.Reads), s)
-	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact, s.ranges, s.pages, s.counts, s.redis) == 0 {
-		t.Error("this shows too little")
-	}
+	defer func() { t.Logf("answers: %+v", s) }()
+	process.Eventually(t, "each kind of answer", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		s = r.seen
+		return min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact, s.ranges, s.pages, s.counts, s.redis) > 0
+	})
 }
