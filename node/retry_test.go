@@ -79,7 +79,7 @@ func TestRetriesOfDamage(t *testing.T) {
 			return f.log.count("load started") - before
 		}
 		failed := func() (all int) {
-			for _, e := range recorder.Last(1000) {
+			for _, e := range recorder.Last("") {
 				if e.Kind == status.EventFailed {
 					all++
 				}

@@ -261,15 +261,7 @@ func (n *Node) MayExist(db []byte) bool {
 const wholeTimeout = 10 * time.Second
 
 // Events implements server.Catalog.
-func (n *Node) Events(db string) []status.Event {
-	if db == "" {
-		return n.o.Events.Last(shownEvents)
-	}
-	return n.o.Events.OfDB(db)
-}
-
-// shownEvents is the number of events of the node in its status.
-const shownEvents = 50
+func (n *Node) Events(db string) []status.Event { return n.o.Events.Last(db) }
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {

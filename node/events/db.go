@@ -20,18 +20,9 @@ type DB struct {
 // that the first event is visible as an increase.
 func (r *Recorder) DB(name string, log *slog.Logger) *DB {
 	if r != nil {
-		r.metrics.DB(name)
+		r.o.Metrics.DB(name)
 	}
 	return &DB{recorder: r, name: name, log: log}
-}
-
-// Forget drops the history of a removed database. The last events of the node stay.
-func (d *DB) Forget() {
-	if r := d.recorder; r != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.dbs, d.name)
-	}
 }
 
 // changedInPlace is why there is another content of a version that was found before.

@@ -38,23 +38,17 @@ type Options struct {
 // Recorder records the events of a node. It is safe for concurrent use. A nil *Recorder has no history, and its DBs
 // only log.
 type Recorder struct {
-	node    string
+	o       Options
 	boot    string // random, common to the ids of the events of this process
-	metrics metrics.Events
 	webhook *webhook
 
 	mu   sync.Mutex
-	seq  int64          // of the last event
-	last []status.Event // of the node, the newest last
-	dbs  map[string][]status.Event
+	seq  int64                     // of the last event
+	last map[string][]status.Event // by db, and of the node by ""; the newest last
 }
 
-// The lengths of the histories, in events: of the node, and of each db, of which the last ones are kept however much
-// happens to others. An event takes some hundred bytes, and its reason.
-const (
-	nodeHistory = 1000
-	dbHistory   = 50
-)
+// history is the number of events that are kept, of the node and of each db, however much happens to others.
+const history = 50
 
 // New returns a Recorder, which the caller must close.
 func New(o Options) *Recorder {
@@ -63,10 +57,7 @@ func New(o Options) *Recorder {
 	}
 	boot := make([]byte, 8)
 	_, _ = rand.Read(boot) // it never returns an error
-	return &Recorder{
-		node: o.Node, boot: hex.EncodeToString(boot), metrics: o.Metrics,
-		dbs: make(map[string][]status.Event), webhook: startWebhook(o),
-	}
+	return &Recorder{o: o, boot: hex.EncodeToString(boot), last: make(map[string][]status.Event), webhook: startWebhook(o)}
 }
 
 // SetTarget changes where events are sent. With nil, the events in the queue are dropped.
@@ -80,7 +71,13 @@ func (r *Recorder) SetTarget(t *Target) {
 
 // Close waits up to two seconds until the events in the queue are sent, once each, and drops the others.
 func (r *Recorder) Close() error {
-	r.webhook.close()
+	w := r.webhook
+	close(w.closing)
+	timeout := time.AfterFunc(closeTimeout, w.cancel)
+	defer timeout.Stop()
+	<-w.ended
+	w.cancel()
+	w.client.CloseIdleConnections()
 	return nil
 }
 
@@ -93,46 +90,29 @@ func (r *Recorder) record(db, name string, kind status.EventKind, reason string)
 		return
 	}
 	e := status.Event{
-		Node: r.node, DB: db, Version: name, Kind: kind, Reason: oneLine(reason),
+		Node: r.o.Node, DB: db, Version: name, Kind: kind, Reason: oneLine(reason),
 		Time: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	r.metrics.Count(db, kind)
+	r.o.Metrics.Count(db, kind)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
 	e.ID = fmt.Sprintf("%s-%d", r.boot, r.seq)
-	r.last, r.dbs[db] = appendLast(r.last, nodeHistory, e), appendLast(r.dbs[db], dbHistory, e)
+	for _, of := range []string{"", db} {
+		last := append(r.last[of], e)
+		r.last[of] = last[max(0, len(last)-history):]
+	}
 	r.webhook.send(e) // under the lock, so that the order is that of the ids
 }
 
-// appendLast appends an event, and drops the first if there are more than limit.
-func appendLast(to []status.Event, limit int, e status.Event) []status.Event {
-	to = append(to, e)
-	return to[max(0, len(to)-limit):]
-}
-
-// Last returns the last events of the node, at most n and 1,000, the newest first.
-func (r *Recorder) Last(n int) []status.Event {
+// Last returns the last 50 events of a db, or of the node if db is "", the newest first.
+func (r *Recorder) Last(db string) []status.Event {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return newestFirst(r.last[max(0, len(r.last)-n):])
-}
-
-// OfDB returns the last 50 events of a db, the newest first.
-func (r *Recorder) OfDB(db string) []status.Event {
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return newestFirst(r.dbs[db])
-}
-
-func newestFirst(list []status.Event) []status.Event {
-	list = slices.Clone(list)
+	list := slices.Clone(r.last[db])
 	slices.Reverse(list)
 	return list
 }

@@ -76,7 +76,7 @@ level=INFO msg="version removed" db=words version=2
 	}
 	var got []string
 	ids := map[string]bool{}
-	for _, e := range r.OfDB("words") {
+	for _, e := range r.Last("words") {
 		got, ids[e.ID] = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.Version, e.Reason)), true
 		if e.Node != "n1:9599" || e.DB != "words" || time.Since(e.Time).Abs() > time.Hour || e.Time.Location() != time.UTC {
 			t.Errorf("event %+v", e)
@@ -108,7 +108,7 @@ func TestChangedInPlace(t *testing.T) {
 	d.Active("1", "1", time.Second)
 	d.Removed("1", true)
 	for i, kind := range []status.EventKind{status.EventRemoved, status.EventActive, status.EventFound} {
-		if e := r.OfDB("db")[i]; e.Kind != kind || e.Version != "1" || !strings.Contains(e.Reason, "files in the source") || strings.Contains(e.Reason, "instead of") {
+		if e := r.Last("db")[i]; e.Kind != kind || e.Version != "1" || !strings.Contains(e.Reason, "files in the source") || strings.Contains(e.Reason, "instead of") {
 			t.Errorf("%+v, want %s", e, kind)
 		}
 	}
@@ -129,18 +129,13 @@ func TestHistoryIsBounded(t *testing.T) {
 		n           int
 		first, last string
 	}{
-		"rare":     {r.OfDB("rare"), 50, "r59", "r10"},
-		"busy":     {r.OfDB("busy"), 50, "b1499", "b1450"},
-		"last":     {r.Last(10), 10, "b1499", "b1490"},
-		"too many": {r.Last(5000), 1000, "b1499", "b500"},
+		"rare": {r.Last("rare"), 50, "r59", "r10"},
+		"busy": {r.Last("busy"), 50, "b1499", "b1450"},
+		"node": {r.Last(""), 50, "b1499", "b1450"},
 	} {
 		if n := len(test.got); n != test.n || test.got[0].Version != test.first || test.got[n-1].Version != test.last {
 			t.Errorf("%s: %d events from %+v to %+v, want %d", name, n, test.got[0], test.got[n-1], test.n)
 		}
-	}
-	rare.Forget()
-	if of := r.OfDB("rare"); of != nil || len(r.Last(1000)) != 1000 {
-		t.Errorf("%d events of a removed db, %d of the node", len(of), len(r.Last(1000)))
 	}
 }
 
@@ -163,7 +158,7 @@ func TestLongReasons(t *testing.T) {
 	db := r.DB("words", quiet)
 	for _, reason := range []string{strings.Repeat("x", 1<<20), strings.Repeat("é", 1000), strings.Repeat("\xff", 5000), strings.Repeat("\n", 1<<16), "a\r\nb"} {
 		db.Failed("1", "ERROR", reason, "")
-		e := r.Last(1)[0]
+		e := r.Last("words")[0]
 		if len(e.Reason) > 1000 || !utf8.ValidString(e.Reason) || strings.ContainsAny(e.Reason, "\r\n") {
 			t.Errorf("%.10q: %d bytes: %q", reason, len(e.Reason), e.Reason)
 		}
@@ -176,8 +171,7 @@ func TestNilRecorder(t *testing.T) {
 	var r *events.Recorder
 	db := r.DB("words", slog.New(slog.NewTextHandler(&log, nil)))
 	tellAll(db)
-	db.Forget()
-	if n := strings.Count(log.String(), "\n"); n != 9 || r.Last(1) != nil || r.OfDB("words") != nil {
+	if n := strings.Count(log.String(), "\n"); n != 9 || r.Last("") != nil || r.Last("words") != nil {
 		t.Errorf("%d lines:\n%s", n, &log)
 	}
 }

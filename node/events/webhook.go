@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 
 	"sequins/internal/sleep"
 	"sequins/internal/wire"
-	"sequins/observe/metrics"
 	"sequins/observe/status"
 )
 
@@ -34,7 +32,7 @@ const (
 	maxRetryAfter = 5 * time.Minute
 	// maxAge is the age after which an event is not retried.
 	maxAge = time.Hour
-	// closeTimeout limits how long close waits.
+	// closeTimeout limits how long Recorder.Close waits.
 	closeTimeout = 2 * time.Second
 	// maxAnswer limits what is read of an answer, in bytes, so that its connection can be used again.
 	maxAnswer = 4 << 10
@@ -48,17 +46,15 @@ var (
 
 // webhook sends events to a URL, one after another.
 type webhook struct {
-	client    *http.Client
-	userAgent string
-	log       *slog.Logger
-	metrics   metrics.Events
+	o      Options // with the first target
+	client *http.Client
 
 	ctx      context.Context // of requests
 	cancel   context.CancelFunc
 	target   atomic.Pointer[Target] // nil: nothing is sent
 	changed  chan struct{}          // target was set
 	queue    chan status.Event
-	closing  chan struct{} // closed by close
+	closing  chan struct{} // closed by Recorder.Close
 	ended    chan struct{} // closed when run has ended
 	dropping atomic.Bool   // an event was dropped since the last success, which was logged
 
@@ -73,10 +69,7 @@ func startWebhook(o Options) *webhook {
 	transport.MaxResponseHeaderBytes = 64 << 10
 	transport.MaxConnsPerHost = 1
 	w := &webhook{
-		client: &http.Client{
-			Transport: transport, Timeout: attemptTimeout, CheckRedirect: wire.NoRedirects,
-		},
-		userAgent: "sequins/" + o.Build, log: o.Logger, metrics: o.Metrics,
+		o: o, client: &http.Client{Transport: transport, Timeout: attemptTimeout, CheckRedirect: wire.NoRedirects},
 		changed: make(chan struct{}, 1), queue: make(chan status.Event, maxQueue), closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.target.Store(o.Target)
@@ -102,23 +95,13 @@ func (w *webhook) send(e status.Event) {
 
 // drop counts events that are not sent, and logs the first since the last success.
 func (w *webhook) drop(n int, reason error) {
-	w.metrics.Dropped(n)
+	w.o.Metrics.Dropped(n)
 	if !w.dropping.Swap(true) {
-		w.log.Warn("events are dropped that the webhook has not received", "error", reason)
+		w.o.Logger.Warn("events are dropped that the webhook has not received", "error", reason)
 	}
 }
 
-// close ends run, after an attempt for each event in the queue if there is time.
-func (w *webhook) close() {
-	close(w.closing)
-	timeout := time.AfterFunc(closeTimeout, w.cancel)
-	defer timeout.Stop()
-	<-w.ended
-	w.cancel()
-	w.client.CloseIdleConnections()
-}
-
-// run sends events until close.
+// run sends events until Recorder.Close. Then there is one more attempt for each event in the queue.
 func (w *webhook) run() {
 	defer close(w.ended)
 	for {
@@ -126,8 +109,8 @@ func (w *webhook) run() {
 		case e := <-w.queue:
 			if !w.deliver(e) {
 				n := 1 + len(w.queue)
-				w.metrics.Dropped(n)
-				w.log.Warn("events are dropped at the shutdown that the webhook has not received", "events", n)
+				w.o.Metrics.Dropped(n)
+				w.o.Logger.Warn("events are dropped at the shutdown that the webhook has not received", "events", n)
 				return
 			}
 		case <-w.closing:
@@ -153,7 +136,7 @@ func (w *webhook) deliver(e status.Event) bool {
 		switch {
 		case err == nil:
 			if w.failures > 0 {
-				w.log.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
+				w.o.Logger.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
 			}
 			w.failures = 0
 			w.dropping.Store(false)
@@ -161,7 +144,7 @@ func (w *webhook) deliver(e status.Event) bool {
 		case !final:
 			if w.failures++; w.failures == 1 {
 				w.failingSince = time.Now()
-				w.log.Warn("the webhook does not accept events; they are sent later", "error", err)
+				w.o.Logger.Warn("the webhook does not accept events; they are sent later", "error", err)
 			}
 		}
 		old := time.Since(e.Time) > maxAge
@@ -216,7 +199,7 @@ func (w *webhook) post(t Target, e status.Event) error {
 		return withoutURL(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", w.userAgent)
+	req.Header.Set("User-Agent", "sequins/"+w.o.Build)
 	if t.Secret != "" {
 		req.Header.Set(SignatureHeader, Sign(t.Secret, time.Now(), body))
 	}
@@ -229,7 +212,11 @@ func (w *webhook) post(t Target, e status.Event) error {
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	return newRefusal(resp)
+	refused := &refusal{status: resp.StatusCode}
+	if s, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
+		refused.retryAfter = time.Duration(s) * time.Second
+	}
+	return refused
 }
 
 // withoutURL returns an error without the URL of the request, which may contain a password.
@@ -245,14 +232,6 @@ func withoutURL(err error) error {
 type refusal struct {
 	status     int
 	retryAfter time.Duration
-}
-
-func newRefusal(resp *http.Response) *refusal {
-	r := &refusal{status: resp.StatusCode}
-	if s, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
-		r.retryAfter = time.Duration(s) * time.Second
-	}
-	return r
 }
 
 // final reports whether the receiver refuses this event, rather than all events at this time.

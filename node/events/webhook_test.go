@@ -339,8 +339,8 @@ func TestSetTarget(t *testing.T) {
 		s.db.Found("3", false)
 		time.Sleep(10 * time.Minute)
 		s.wantDropped(t, 1)
-		if len(s.Last(10)) != 3 {
-			t.Errorf("history %v", s.Last(10))
+		if len(s.Last("")) != 3 {
+			t.Errorf("history %v", s.Last(""))
 		}
 		s.end(t, 0)
 	})
