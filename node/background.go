@@ -15,7 +15,6 @@ type background struct {
 	messages chan message
 	working  sync.WaitGroup
 	closing  sync.WaitGroup // versions waiting for their readers
-	stopped  chan struct{}  // closed when messages are no longer received
 }
 
 // work runs f on a goroutine that stop waits for, and processes the message that f returns.
@@ -71,28 +70,16 @@ func (b *background) pause(wait time.Duration) bool {
 	return sleep.For(b.ctx, wait) == nil
 }
 
-// send sends a message to the db, unless it has stopped.
+// send sends a message to the db, unless it is stopped.
 func (b *background) send(m message) {
 	select {
 	case b.messages <- m:
-	case <-b.stopped:
+	case <-b.ctx.Done():
 	}
 }
 
-// stop ends all background work.
+// stop ends all background work, and drops its messages.
 func (b *background) stop() {
 	b.cancel()
-	done := make(chan struct{})
-	go func() {
-		b.working.Wait()
-		close(done)
-	}()
-	for {
-		select {
-		case <-b.messages: // dropped
-		case <-done:
-			close(b.stopped)
-			return
-		}
-	}
+	b.working.Wait()
 }

@@ -23,7 +23,23 @@ func (k *keeper) damaged(in content.Input, partition int) {
 	if k.live[in] == nil || v.Removal > version.Lingering {
 		return
 	}
-	k.setAside(in, partition)
+	l := k.live[in]
+	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
+	if err == nil {
+		err = dir.SetAside(partition)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the next load finds it again, and ends with the partition missing
+		k.db.log.Error("a damaged block cannot be set aside", "version", in.Name, "partition", partition, "error", err)
+	} else {
+		l.open[partition] = false
+	}
+	l.v.SetDamaged(partition)
+	l.damaged[partition] = false
+	k.withdrawDamaged(l)
+	if running := k.db.loads.running[in]; running != nil {
+		running.outdated = true // another load follows
+	}
+	k.see(l)
 	switch r := k.db.records[in]; {
 	case v.Removal != version.Staying:
 	case slices.Contains(r.reloaded, partition):
@@ -32,29 +48,6 @@ func (k *keeper) damaged(in content.Input, partition int) {
 		r.reloaded = append(r.reloaded, partition)
 	}
 	k.db.decide()
-}
-
-// setAside marks a block for replacement by the next load. If the file cannot be moved, that load finds
-// it again, and ends with the partition missing. A load that runs is followed by another one.
-func (k *keeper) setAside(in content.Input, partition int) {
-	l := k.live[in]
-	log := k.db.log.With("version", in.Name, "partition", partition)
-	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
-	if err == nil {
-		err = dir.SetAside(partition)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Error("a damaged block cannot be set aside", "error", err)
-	} else {
-		l.forget(partition)
-	}
-	l.v.SetDamaged(partition)
-	l.damaged[partition] = false
-	k.withdrawDamaged(l)
-	if running := k.db.loads.running[in]; running != nil {
-		running.outdated = true
-	}
-	k.see(l)
 }
 
 // withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and other nodes do not give up

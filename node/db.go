@@ -71,7 +71,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		node: n, name: name, log: n.log.With("db", name), set: version.NewSet(name), records: make(map[content.Input]*record),
 		followed: followed{begun: make(chan struct{}), refresh: make(chan struct{}, 1), unlisted: make(chan struct{}, 1),
 			gone: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
-		bg: background{messages: make(chan message), stopped: make(chan struct{})},
+		bg: background{messages: make(chan message)},
 	}
 	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
 	d.loads.running, d.loads.supersets = make(map[content.Input]*loading), make(map[content.Input]store.Manifest)
@@ -84,13 +84,24 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 }
 
 // run follows the database until ctx, which newDB was also given, ends or nothing is left of the
-// database. Versions may still be open then, see close.
-func (d *db) run(ctx context.Context, listed bool) {
-	d.begin()
+// database. Versions may still be open then, see close. listed reports whether the source lists it, and serving is what other nodes
+// serve; nil asks them.
+func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string]content.Content) {
+	d.begin(serving)
 	close(d.followed.begun)
-	d.keeper.advertise(ctx)
+	select {
+	case <-d.node.serving:
+		for _, l := range d.keeper.live {
+			l.advertiseOpen()
+		}
+	case <-ctx.Done():
+	}
+	d.publish()
 	if d.facts.Waiting {
-		d.bg.sendAfter(wholeTimeout, d.waited)
+		d.bg.sendAfter(wholeTimeout, func() {
+			d.facts.Waiting = false // other nodes have had time to advertise what they hold
+			d.decide()
+		})
 	}
 	if listed {
 		d.lister.startListing(false)
@@ -120,7 +131,7 @@ func (d *db) loadOptions() load.Options {
 }
 
 // begin opens the versions on disk, and what other nodes serve.
-func (d *db) begin() {
+func (d *db) begin(serving map[string]map[string]content.Content) {
 	defer d.publish()
 	local, err := d.node.o.Store.Contents(d.name)
 	if err != nil {
@@ -129,17 +140,14 @@ func (d *db) begin() {
 	d.judge.rules = d.options().Gate
 	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
 	former := d.memory.remember(local)
-	d.take(d.node.servedElsewhere(d.bg.ctx, d.name))
+	if serving == nil {
+		serving = d.node.askServing(d.bg.ctx)
+	}
+	d.take(serving)
 	d.facts.Start(local, former)
 	d.memory.failAgain()
 	d.decide()
 	d.restored = true
-}
-
-// waited records that other nodes have had time to advertise what they hold.
-func (d *db) waited() {
-	d.facts.Waiting = false
-	d.decide()
 }
 
 // next processes one event.
@@ -312,7 +320,8 @@ func (d *db) carryOut(a version.Action) {
 	case version.Retire:
 		d.keeper.retire(a.Input)
 	case version.Revive:
-		d.keeper.revive(a.Input)
+		d.set.Revive(a.Input)
+		d.keeper.live[a.Input].retirement.stop()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sequins/internal/collect"
+	"sequins/internal/content"
+	"sequins/internal/names"
 	"sequins/version/discovery"
 )
 
@@ -38,8 +40,7 @@ func (n *Node) start(ctx context.Context) error {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
 	defer collect.Later()()
-	elsewhere := n.askServing(ctx)
-	n.elsewhere.Store(&elsewhere)
+	n.elsewhere = n.askServing(ctx)
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
@@ -62,7 +63,8 @@ func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
 	}
 }
 
-// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed.
+// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve
+// of it is taken from elsewhere, or asked for.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.followed.atStart = !n.looked.Load()
@@ -70,17 +72,15 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 		n.present(d)
 	}
 	n.dbs[name] = d
-	n.following.Go(func() { d.run(ctx, listed) })
+	serving := n.elsewhere
+	n.following.Go(func() { d.run(ctx, listed, serving) })
 }
 
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (n *Node) follow(ctx context.Context) {
 	f := follower{node: n, found: make(chan databases)}
 	f.look(ctx, true)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
-		timer.Reset(f.wait())
 		select {
 		case <-ctx.Done():
 			return
@@ -102,7 +102,7 @@ func (n *Node) follow(ctx context.Context) {
 			f.retryLater()
 		case <-n.refresh:
 			f.look(ctx, true)
-		case <-timer.C:
+		case <-time.After(f.wait()):
 			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
 		}
 	}
@@ -138,8 +138,8 @@ type follower struct {
 type databases struct {
 	names   []string
 	err     error
-	adopted []string // dbs that only other nodes serve, while the source cannot be listed
-	full    bool     // see look
+	serving map[string]map[string]content.Content // what other nodes serve, if the source cannot be listed and blocks are copied from them
+	full    bool                                  // see look
 }
 
 // nextRefresh returns the time of the next refresh; zero if there is none without a request.
@@ -192,8 +192,8 @@ func (f *follower) look(ctx context.Context, full bool) {
 	}
 	f.node.following.Go(func() {
 		found := databases{full: full}
-		if found.names, found.err = f.node.databases(ctx, timeout, served); found.err != nil {
-			found.adopted = f.node.adopt(ctx)
+		if found.names, found.err = f.node.databases(ctx, timeout, served); found.err != nil && f.node.taker() != nil {
+			found.serving = f.node.askServing(ctx)
 		}
 		select {
 		case f.found <- found:
@@ -208,12 +208,17 @@ func (f *follower) take(ctx context.Context, found databases) {
 	if found.err == nil {
 		f.update(ctx, found)
 		f.node.listed.Store(true)
-		f.node.elsewhere.Store(nil) // it was read at the start
+		f.node.elsewhere = nil
 	} else {
-		for _, name := range found.adopted {
-			if f.node.dbs[name] == nil {
-				f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
-				f.node.add(ctx, name, false)
+		if found.serving != nil {
+			f.node.elsewhere = found.serving
+		}
+		for _, serves := range found.serving {
+			for name := range serves {
+				if f.node.dbs[name] == nil && names.Valid(name) {
+					f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
+					f.node.add(ctx, name, false)
+				}
 			}
 		}
 		f.node.publish()
@@ -307,11 +312,6 @@ func (f *follower) forget(d *db) {
 	f.node.health.Forget(d.name)
 	if err := f.node.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
-	}
-	for _, d := range f.node.dbs {
-		if d.followed.leaving {
-			return
-		}
 	}
 	if f.missed {
 		f.missed = false

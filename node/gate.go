@@ -50,7 +50,10 @@ func (j *judge) waitAnew() {
 func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	before, c := l.judged.verdict, l.content()
 	if c == j.servedContent() && j.db.memory.state.Totals == nil {
-		j.learnTotals(l)
+		if t := j.totals(l); t != nil { // they are known from now on
+			j.db.memory.state.Totals = t
+			j.db.memory.saveSoon()
+		}
 	}
 	v := gate.Verdict{State: gate.Passed}
 	served, totals := j.compared(c)
@@ -58,7 +61,9 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 		f := j.factsOf(l, held, served, totals)
 		v = gate.Judge(f)
 		j.keepVerdict(l, v)
-		j.measureAgain(l, f)
+		if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(held, j.rules, f.Sampled) {
+			j.measure(l, f.Sampled)
+		}
 	}
 	l.judged.verdict = v
 	l.v.Withhold(!v.MayServe())
@@ -125,13 +130,6 @@ func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 	}
 }
 
-// measureAgain begins to measure a version that is not being loaded, unless its measures are current.
-func (j *judge) measureAgain(l *live, f gate.Facts) {
-	if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(f.Held, j.rules, f.Sampled) {
-		j.measure(l, f.Sampled)
-	}
-}
-
 // compared returns what a content is compared with, and its totals, nil if they are not known: what is served or, if it is not known what was served
 // before a restart, the newest older content of which all figures are known.
 func (j *judge) compared(c content.Content) (served content.Content, totals *store.Totals) {
@@ -174,14 +172,6 @@ func (j *judge) totals(l *live) *store.Totals {
 		return nil
 	}
 	return &store.Totals{Records: t.Records, Bytes: t.Bytes}
-}
-
-// learnTotals adds the totals of the version that is served to the memory as soon as they are known.
-func (j *judge) learnTotals(l *live) {
-	if t := j.totals(l); t != nil {
-		j.db.memory.state.Totals = t
-		j.db.memory.saveSoon()
-	}
 }
 
 // report publishes what this node reports of a version, if that has changed.

@@ -144,7 +144,6 @@ func (ls *lister) listed(l listing) {
 		same = same && d.allowed().Equal(d.facts.Pin)
 	}
 	ls.takeListing(l)
-	ls.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		if first || !l.again {
@@ -198,23 +197,24 @@ func (ls *lister) unreadable() {
 		ls.db.facts.Source = version.Away
 		ls.db.decide()
 	}
-	ls.db.endPin()
-}
-
-// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not count against the db.
-func (ls *lister) countFailure(err error) {
-	switch {
-	case err == nil:
-		ls.unlistable = 0
-	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
-		ls.unlistable = passingAttempts
-	case !ls.db.node.health.RootFailing():
-		ls.unlistable++
+	if now := ls.db.allowed(); !now.Equal(ls.db.facts.Pin) {
+		ls.db.followPin(ls.db.pin)
+		ls.db.facts.Pin = now
+		ls.db.decide()
+		ls.db.keeper.lookAtAll() // which the pin may have excused
 	}
 }
 
 // takeListing stores the result of a listing, and schedules another one if a version needs it.
 func (ls *lister) takeListing(l listing) {
+	switch {
+	case l.err == nil:
+		ls.unlistable = 0
+	case errors.Is(l.err, fs.ErrPermission), source.Lasting(l.err):
+		ls.unlistable = passingAttempts
+	case !ls.db.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
+		ls.unlistable++
+	}
 	if l.err != nil {
 		return
 	}
@@ -273,18 +273,16 @@ func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery
 	options := ls.db.loadOptions()
 	found, err := discovery.Finder{
 		Source: ls.db.node.o.Source, DB: ls.db.name, Log: ls.db.log, Settle: ls.db.node.reloadable.Load().Settle,
-		Require: options.RequireSuccess, Auto: ls.db.options().AutoSuccess, Input: options.Input, Begun: ls.hasBegunBefore,
+		Require: options.RequireSuccess, Auto: ls.db.options().AutoSuccess, Input: options.Input,
+		Begun: func(in content.Input) bool { // maybe before a restart: the version was complete then, and has not changed
+			_, err := ls.db.node.o.Store.Dir(ls.db.name, in)
+			return err == nil
+		},
 	}.Find(ctx, q)
 	if found.Marked {
 		ls.db.marked.Store(true)
 	}
 	return found, err
-}
-
-// hasBegunBefore reports whether a load of an input has begun, maybe before a restart. The version was complete then, and has not changed.
-func (ls *lister) hasBegunBefore(in content.Input) bool {
-	_, err := ls.db.node.o.Store.Dir(ls.db.name, in)
-	return err == nil
 }
 
 // tried reports whether all versions of a db have failed, none exists, or they cannot be listed and

@@ -85,13 +85,6 @@ func (l *live) known() *gate.Measures {
 	return &m
 }
 
-// forget makes the next openBlocks open the block of a partition again.
-func (l *live) forget(partition int) {
-	if 0 <= partition && partition < len(l.open) {
-		l.open[partition] = false
-	}
-}
-
 // size returns the records and bytes of the open blocks.
 func (l *live) size() (records, bytes int64) {
 	for p, f := range l.figures {
@@ -251,7 +244,15 @@ func (k *keeper) openBlocks(l *live) (opened bool) {
 			r.Err = l.put(p, r.Block, list[p])
 		}
 		if r.Err != nil {
-			k.unopened(dir, name, p, r.Err)
+			log := k.db.log.With("version", name, "partition", p)
+			log.Error("a block cannot be opened", "error", r.Err)
+			if !blocks.IsDamage(r.Err) {
+				continue
+			}
+			k.db.node.o.Metrics.Server.ChecksumFailure(k.db.name)
+			if err := dir.SetAside(p); err != nil { // so that it is loaded again
+				log.Error("a damaged block cannot be set aside", "error", err)
+			}
 			continue
 		}
 		opened = true
@@ -276,19 +277,6 @@ func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
 	return nil
 }
 
-// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded again.
-func (k *keeper) unopened(dir *store.Dir, name string, p int, err error) {
-	log := k.db.log.With("version", name, "partition", p)
-	log.Error("a block cannot be opened", "error", err)
-	if !blocks.IsDamage(err) {
-		return
-	}
-	k.db.node.o.Metrics.Server.ChecksumFailure(k.db.name)
-	if err := dir.SetAside(p); err != nil {
-		log.Error("a damaged block cannot be set aside", "error", err)
-	}
-}
-
 // listBlocks stores what is known of the blocks of a version, so that the next start need not open the small ones, nor the next load make them again.
 func (k *keeper) listBlocks(l *live) {
 	if !l.unlisted {
@@ -302,19 +290,6 @@ func (k *keeper) listBlocks(l *live) {
 	if err != nil {
 		k.db.log.Warn("the next start has to open every block", "version", l.in().Name, "error", err)
 	}
-}
-
-// advertise publishes the open versions to the cluster as soon as requests for keys are admitted.
-func (k *keeper) advertise(ctx context.Context) {
-	select {
-	case <-k.db.node.serving:
-	case <-ctx.Done():
-		return
-	}
-	for _, l := range k.live {
-		l.advertiseOpen()
-	}
-	k.db.publish()
 }
 
 // openServed tries again to open the version that was served before the restart, because other nodes may

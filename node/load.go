@@ -65,15 +65,6 @@ type loading struct {
 // snapshot returns the progress of the load.
 func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
-// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when it was ordered.
-func (l *loading) outcome() load.Snapshot {
-	s := l.snapshot()
-	if s.Started.IsZero() {
-		s.Started = l.ordered
-	}
-	return s
-}
-
 func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
@@ -139,8 +130,15 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
-	if err := lo.copyKnown(ctx, in, l); !errors.Is(err, transfer.ErrLeft) {
-		return err
+	if l.known == nil {
+		l.known = lo.manifestElsewhere(ctx, l.following, in)
+	}
+	// If the source may lack the version, what is missing of it is copied from other nodes that have it; otherwise blocks that have not changed are
+	// linked first, which needs the source.
+	if l.copies && l.known != nil && n.taker() != nil && version.OnAnyNode(l.following, l.known.Partitions) {
+		if err := lo.loadPlanned(ctx, in, l, *l.known, nil); !errors.Is(err, transfer.ErrLeft) {
+			return err
+		}
 	}
 	return lo.loadProving(ctx, in, l)
 }
@@ -149,18 +147,6 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 func (lo *loads) setStage(l *loading, stage int32) {
 	l.stage.Store(stage)
 	lo.db.bg.send(func() {})
-}
-
-// copyKnown takes the manifest of a version from other nodes, if it is not known. If the source may lack the version, what is missing of it is copied
-// from other nodes that have it; otherwise blocks that have not changed are linked first, which needs the source.
-func (lo *loads) copyKnown(ctx context.Context, in content.Input, l *loading) error {
-	if l.known == nil {
-		l.known = lo.manifestElsewhere(ctx, l.following, in)
-	}
-	if !l.copies || l.known == nil || lo.db.node.taker() == nil || !version.OnAnyNode(l.following, l.known.Partitions) {
-		return transfer.ErrLeft
-	}
-	return lo.loadPlanned(ctx, in, l, *l.known, nil)
 }
 
 // loadProving loads a version by one division after another until no record refutes the partitioner. Other nodes see the next division as soon as
@@ -184,9 +170,16 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 	}
 }
 
-// loadOnce plans a version and loads the missing partitions of this node. It returns the plan.
+// loadOnce plans a version, as configured unless its manifest is known, and loads the missing partitions of this node. It returns the plan.
 func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (m store.Manifest, err error) {
-	process, err := lo.startProcess(ctx, in, l, refuted)
+	n, o := lo.db.node, lo.db.loadOptions()
+	if l.workers > 0 {
+		o.Workers = l.workers
+	}
+	if l.known != nil {
+		o = o.PlannedBy(*l.known)
+	}
+	process, err := n.o.Loads.Start(ctx, loadproc.Job{DB: lo.db.name, Input: in, Options: o, Refuted: refuted, MemoryLimit: n.reloadable.Load().LoadMemoryLimit})
 	if err != nil {
 		return m, err
 	}
@@ -209,18 +202,6 @@ func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, ref
 		}
 	}
 	return m, lo.loadPlanned(ctx, in, l, m, process)
-}
-
-// startProcess starts the process of a load, which plans the version as configured, unless its manifest is known.
-func (lo *loads) startProcess(ctx context.Context, in content.Input, l *loading, refuted []shard.Partitioner) (*loadproc.Process, error) {
-	n, o := lo.db.node, lo.db.loadOptions()
-	if l.workers > 0 {
-		o.Workers = l.workers
-	}
-	if l.known != nil {
-		o = o.PlannedBy(*l.known)
-	}
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: lo.db.name, Input: in, Options: o, Refuted: refuted, MemoryLimit: n.reloadable.Load().LoadMemoryLimit})
 }
 
 // takeSuperset takes the manifest of a content that other nodes serve, and of whose files the source has a part, which l loads. The version is listed as
@@ -258,18 +239,23 @@ func (lo *loads) isPart(in content.Input) bool {
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
 func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
 	m.Created = time.Time{} // set by the store
-	answer := make(chan goAhead, 1)
-	lo.db.bg.send(func() { answer <- lo.goAhead(in, m) })
+	var room loadproc.Room
+	var err error
+	answered := make(chan struct{})
+	lo.db.bg.send(func() {
+		room, err = lo.goAhead(in, m)
+		close(answered)
+	})
 	select {
-	case a := <-answer:
-		if a.err != nil {
-			return a.err
-		}
-		l.want = a.room.Want
-		return lo.loadBlocks(ctx, process, m, l, a.room)
+	case <-answered:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err != nil {
+		return err
+	}
+	l.want = room.Want
+	return lo.loadBlocks(ctx, process, m, l, room)
 }
 
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
@@ -374,37 +360,35 @@ func (lo *loads) enter(in content.Input, m store.Manifest) error {
 	return nil
 }
 
-// goAhead contains the partitions to load and what is known of the room for them, or the reason why the load must stop.
-type goAhead struct {
-	room loadproc.Room
-	err  error
-}
-
-// goAhead returns whether a load may continue with its manifest.
-func (lo *loads) goAhead(in content.Input, m store.Manifest) goAhead {
+// goAhead returns the partitions to load and what is known of the room for them. The error is why the load must not continue with its manifest.
+func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, error) {
 	if err := lo.enter(in, m); err != nil {
-		return goAhead{err: err}
+		return loadproc.Room{}, err
 	}
 	l := lo.db.keeper.live[in]
 	switch {
 	case l == nil:
-		return goAhead{err: context.Canceled} // superseded meanwhile
+		return loadproc.Room{}, context.Canceled // superseded meanwhile
 	case l.content() != m.Content():
-		return goAhead{err: fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", in.Name, lo.db.name,
-			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)}
+		return loadproc.Room{}, fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", in.Name, lo.db.name,
+			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)
 	}
 	lo.db.judge.report(l) // that it is being loaded
 	lo.lookForDivisions(in)
-	return goAhead{room: lo.room(l, l.Owned(l.v.Held()))}
+	return lo.room(l, l.Owned(l.v.Held())), nil
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
 func (lo *loads) reportLoaded(in content.Input, l *loading) {
-	if !l.reported {
-		l.reported = true
-		outcome, now := l.outcome(), time.Now()
-		lo.db.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
+	if l.reported {
+		return
 	}
+	l.reported = true
+	outcome, now := l.snapshot(), time.Now()
+	if outcome.Started.IsZero() { // no file was read, because all blocks came from other nodes
+		outcome.Started = l.ordered
+	}
+	lo.db.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
 }
 
 // ended records the end of a load. It opens the published blocks, whatever the result of the load.

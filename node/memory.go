@@ -96,8 +96,9 @@ func (mem *memory) failAgain() {
 	}
 }
 
-// take takes what other nodes serve into the facts.
-func (d *db) take(c content.Content) {
+// take takes what most other nodes serve of the database (transfer.Latest) into the facts; nothing if none serves it, or none has answered.
+func (d *db) take(serving map[string]map[string]content.Content) {
+	c, _ := transfer.Latest(serving, d.name)
 	if c.Name == "" || c.Input == d.facts.Taken {
 		return
 	}
@@ -107,17 +108,6 @@ func (d *db) take(c content.Content) {
 	}
 }
 
-// servedElsewhere returns what most other nodes serve of a database (transfer.Latest); zero if none serves it, or none answers.
-func (n *Node) servedElsewhere(ctx context.Context, db string) content.Content {
-	serving := n.elsewhere.Load()
-	if serving == nil {
-		asked := n.askServing(ctx)
-		serving = &asked
-	}
-	latest, _ := transfer.Latest(*serving, db)
-	return latest
-}
-
 // servingTimeout limits how long other nodes are asked what they serve.
 const servingTimeout = 3 * time.Second
 
@@ -125,7 +115,7 @@ const servingTimeout = 3 * time.Second
 func (n *Node) askServing(ctx context.Context) map[string]map[string]content.Content {
 	addrs := n.peers()
 	if len(addrs) == 0 {
-		return nil
+		return map[string]map[string]content.Content{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
 	defer cancel()
@@ -145,8 +135,15 @@ func (n *Node) contents() map[string]content.Content {
 
 // recordSwitch writes the memory before a switch. It reports whether the switch may follow.
 func (mem *memory) recordSwitch(a version.Action) bool {
-	before := mem.state
-	mem.rememberSwitch(mem.db.keeper.live[a.Input])
+	before, l := mem.state, mem.db.keeper.live[a.Input]
+	if old, served := before.Served, l.content(); old != served {
+		if old.Name != "" {
+			former := slices.DeleteFunc(slices.Clone(before.Former), func(c content.Content) bool { return c == old || c == served })
+			former = append(former, old)
+			mem.state.Former = former[max(0, len(former)-store.MaxFormer):]
+		}
+		mem.state.Served, mem.state.Totals = served, mem.db.judge.totals(l)
+	}
 	err := mem.save()
 	switch {
 	case err == nil:
@@ -159,19 +156,6 @@ func (mem *memory) recordSwitch(a version.Action) bool {
 	}
 	mem.state = before
 	return false
-}
-
-// rememberSwitch changes the memory for a switch to a version.
-func (mem *memory) rememberSwitch(l *live) {
-	served := l.content()
-	if old := mem.state.Served; old != served && old.Name != "" {
-		former := slices.DeleteFunc(slices.Clone(mem.state.Former), func(c content.Content) bool { return c == old || c == served })
-		former = append(former, old)
-		mem.state.Former = former[max(0, len(former)-store.MaxFormer):]
-	}
-	if mem.state.Served != served {
-		mem.state.Served, mem.state.Totals = served, mem.db.judge.totals(l)
-	}
 }
 
 // mayStay reports whether all of the current version can be read, here or from other nodes.
@@ -309,16 +293,6 @@ func (d *db) followPin(f pin.File) {
 	if text != d.memory.state.Pin {
 		d.memory.state.Pin = text
 		d.memory.saveSoon()
-	}
-}
-
-// endPin ends a pin whose time is over although the source cannot be listed.
-func (d *db) endPin() {
-	if now := d.allowed(); !now.Equal(d.facts.Pin) {
-		d.followPin(d.pin)
-		d.facts.Pin = now
-		d.decide()
-		d.keeper.lookAtAll() // which the pin may have excused
 	}
 }
 

@@ -44,10 +44,7 @@ type Node struct {
 
 	transfer *transfer.Transfer
 
-	reloadable atomic.Pointer[Reloadable]
-	// elsewhere is what other nodes served when they were asked last, at the start or as the source could not be listed; nil once it has been.
-	elsewhere atomic.Pointer[map[string]map[string]content.Content]
-
+	reloadable  atomic.Pointer[Reloadable]
 	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
@@ -78,8 +75,10 @@ type Node struct {
 	applied chan struct{} // Apply was called
 	left    chan *db      // dbs whose goroutine has ended
 
-	// dbs are all dbs, including those being removed. They belong to start, and then to follow.
-	dbs map[string]*db
+	// dbs are all dbs, including those being removed. elsewhere is what other nodes served when they were asked last, at the start or as the
+	// source could not be listed; nil once it has been. Both belong to start, and then to follow.
+	dbs       map[string]*db
+	elsewhere map[string]map[string]content.Content
 }
 
 var (

@@ -4,12 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"time"
 
 	"sequins/cluster/transfer"
-	"sequins/internal/content"
-	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/observe/peerstatus"
 	"sequins/observe/status"
@@ -59,35 +56,14 @@ func (n *Node) followServing(ctx context.Context) {
 		}
 		serving := n.askServing(ctx)
 		for _, d := range idle {
-			latest, _ := transfer.Latest(serving, d.name)
-			d.bg.send(func() { d.takeLatest(latest) })
+			d.bg.send(func() {
+				if d.facts.Current.Name == "" {
+					d.take(serving)
+					d.decide()
+				}
+			})
 		}
 	}
-}
-
-// takeLatest takes what most other nodes serve, if nothing is served here.
-func (d *db) takeLatest(c content.Content) {
-	if d.facts.Current.Name == "" {
-		d.take(c)
-		d.decide()
-	}
-}
-
-// adopt returns the databases that only other nodes serve, which this node then takes from them (see begin).
-func (n *Node) adopt(ctx context.Context) []string {
-	if n.taker() == nil {
-		return nil
-	}
-	elsewhere, known, adopted := n.askServing(ctx), *n.catalog.Load(), make(map[string]bool)
-	n.elsewhere.Store(&elsewhere)
-	for _, serves := range elsewhere {
-		for db := range serves {
-			if known[db] == nil && names.Valid(db) {
-				adopted[db] = true
-			}
-		}
-	}
-	return slices.Collect(maps.Keys(adopted))
 }
 
 const (
@@ -104,31 +80,22 @@ func (n *Node) compareSettings(ctx context.Context) {
 	}
 	peers := peerstatus.New(n.o.Server.Peers, n.o.Server.Nodes)
 	for wait := firstSettings; ; wait = settingsPeriod {
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-n.resettled:
-			timer.Stop()
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
-		n.compareOnce(ctx, peers)
+		all := peers.Settings(ctx) // of nodes that do not answer, they are unknown, and no difference
+		if ctx.Err() != nil {
+			return
+		}
+		own := maps.Clone(n.o.Server.Settings())
+		own[status.SettingBuild] = n.o.Build
+		all[n.o.Name] = own
+		now := status.Compare(all)
+		n.logDifferences(n.differences.Swap(&now), now)
 	}
-}
-
-// compareOnce compares the settings with those of the nodes that answer. Those of a node that does not are unknown, and no difference.
-func (n *Node) compareOnce(ctx context.Context, peers *peerstatus.Client) {
-	all := peers.Settings(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	own := maps.Clone(n.o.Server.Settings())
-	own[status.SettingBuild] = n.o.Build
-	all[n.o.Name] = own
-	now := status.Compare(all)
-	before := n.differences.Swap(&now)
-	n.logDifferences(before, now)
 }
 
 // logDifferences logs each difference once, again when it changes, and when it is resolved.

@@ -43,12 +43,7 @@ func (k *keeper) releaseSurplus(in content.Input) {
 		k.db.log.Info("partitions given up: other nodes have taken them over", "version", in.Name, "partitions", fresh,
 			"readable_for", k.linger())
 	}
-	k.dropReleased(l, now)
-}
-
-// dropReleased deletes the blocks of partitions whose time is over, and sets a timer for the next ones.
-func (k *keeper) dropReleased(l *live, now time.Time) {
-	next := time.Duration(-1)
+	next := time.Duration(-1) // until the time of the first of the others is over
 	for _, p := range slices.Sorted(maps.Keys(l.released)) {
 		if left := l.released[p].Add(k.linger()).Sub(now); left <= 0 {
 			k.drop(l, p)
@@ -60,8 +55,8 @@ func (k *keeper) dropReleased(l *live, now time.Time) {
 		return
 	}
 	l.release.set(&k.db.bg, now.Add(next), func() {
-		if k.live[l.in()] == l {
-			k.releaseSurplus(l.in())
+		if k.live[in] == l {
+			k.releaseSurplus(in)
 		}
 	})
 }
@@ -92,28 +87,19 @@ const (
 func (k *keeper) retire(in content.Input) {
 	k.db.set.Retire(in)
 	l, began := k.live[in], time.Now()
+	lingers := time.Duration(maxLingers)
+	if k.db.node.o.Server.PeerSecret != "" {
+		lingers = maxLingersOfSecret
+	}
 	wait := func(ctx context.Context) {
 		for wait := k.linger(); wait > 0 && sleep.For(ctx, wait) == nil; {
-			wait = min(k.linger()-l.v.Idle(), k.maxLinger()-time.Since(began))
+			wait = min(k.linger()-l.v.Idle(), lingers*k.linger()-time.Since(began))
 		}
 	}
 	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() {
 		k.db.facts.HasIdled(in)
 		k.db.decide()
 	})
-}
-
-// revive ends the retirement of a version.
-func (k *keeper) revive(in content.Input) {
-	k.db.set.Revive(in)
-	k.live[in].retirement.stop()
-}
-
-func (k *keeper) maxLinger() time.Duration {
-	if k.db.node.o.Server.PeerSecret == "" {
-		return maxLingers * k.linger()
-	}
-	return maxLingersOfSecret * k.linger()
 }
 
 func (k *keeper) linger() time.Duration {
@@ -127,13 +113,12 @@ func (k *keeper) startClosing(in content.Input) {
 	k.live[in].stall.stop()
 	k.live[in].Withdraw()
 	delete(k.live, in)
-	k.closeLater(v, func() { k.db.bg.send(func() { k.closed(in) }) })
-}
-
-// closed records that the last reader of a version that is removed has released it.
-func (k *keeper) closed(in content.Input) {
-	k.db.facts.HasClosed(in)
-	k.db.decide()
+	k.closeLater(v, func() {
+		k.db.bg.send(func() {
+			k.db.facts.HasClosed(in)
+			k.db.decide()
+		})
+	})
 }
 
 // closeLater closes a version that is not in the set, and then calls done. Readers may take as long as

@@ -17,15 +17,13 @@ const turnPeriod = 10 * time.Second
 // one, so that this node can switch to it together with them, and read it from them.
 func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) error {
 	lo.setStage(l, waitingForTurn)
-	timer := time.NewTimer(turnPeriod)
-	defer timer.Stop()
 	for period := turnPeriod; ; period = min(2*period, maxBackoff) {
 		select {
 		case <-l.turn.Granted():
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(period):
 		}
 		if l.known == nil && l.following.Replicas(0) > 0 {
 			if m := lo.manifestElsewhere(ctx, l.following, in); m != nil {
@@ -38,7 +36,6 @@ func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) 
 			}
 		}
 		lo.setStage(l, waitingForTurn) // other nodes may have what hasBegun looks for
-		timer.Reset(period)
 	}
 }
 

@@ -265,8 +265,18 @@ func (n *Node) Events(db string) []status.Event { return n.o.Events.Last(db) }
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {
-	if db != "" && n.admitted.Load() {
-		return readyFor((*n.catalog.Load())[db], db)
+	if db == "" || !n.admitted.Load() {
+		return unready(n.waits(), time.Now())
 	}
-	return unready(n.waits(), time.Now())
+	d := (*n.catalog.Load())[db]
+	if d == nil {
+		return false, "there is no database " + db
+	}
+	v := d.view.Load()
+	if v.facts.Current.Name != "" {
+		return true, ""
+	}
+	w, _ := d.loadWait(v)
+	w.Blocks = true
+	return unready([]status.Wait{w}, time.Now())
 }

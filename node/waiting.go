@@ -20,12 +20,26 @@ const maxWaits = 100
 // waits returns what the node waits for, what keeps it from being ready first.
 func (n *Node) waits() []status.Wait {
 	if !n.admitted.Load() {
-		return []status.Wait{n.startWait()}
+		w, joining := status.Wait{}, false
+		if n.o.Joining != nil {
+			w, joining = n.o.Joining()
+		}
+		if !joining {
+			w = status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started)}
+		}
+		w.Blocks = true
+		return []status.Wait{w}
 	}
 	looked, listed := n.looked.Load(), n.listed.Load() // before the catalog, which they describe
 	dbs := *n.catalog.Load()
 	var all []status.Wait
-	if w, waits := n.sourceWait(looked, listed || len(dbs) > 0); waits {
+	r := n.health.Report()
+	switch w := (status.Wait{For: status.WaitForSource, Since: seconds(n.admission)}); {
+	case !looked:
+		w.What, w.Blocks = "the source to be listed for the first time: "+n.o.SourceName, true
+		all = append(all, w)
+	case r.Err != nil: // which keeps a node from being ready that knows no databases, from the source or elsewhere
+		w.What, w.Since, w.Blocks = fmt.Sprintf("the source, which cannot be read: %v", r.Err), seconds(r.Since), !listed && len(dbs) == 0
 		all = append(all, w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(dbs)) {
@@ -33,32 +47,6 @@ func (n *Node) waits() []status.Wait {
 	}
 	all = slices.Concat(status.Blocking(all), slices.DeleteFunc(all, func(w status.Wait) bool { return w.Blocks }))
 	return all[:min(len(all), maxWaits)]
-}
-
-// startWait returns what a node waits for that does not answer requests for keys yet.
-func (n *Node) startWait() status.Wait {
-	if n.o.Joining != nil {
-		if w, joining := n.o.Joining(); joining {
-			w.Blocks = true
-			return w
-		}
-	}
-	return status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started), Blocks: true}
-}
-
-// sourceWait returns whether the node waits for the source. known reports whether it knows databases, from the source or elsewhere.
-func (n *Node) sourceWait(looked, known bool) (w status.Wait, waits bool) {
-	r := n.health.Report()
-	w = status.Wait{For: status.WaitForSource, Since: seconds(n.admission)}
-	switch {
-	case !looked:
-		w.What, w.Blocks = "the source to be listed for the first time: "+n.o.SourceName, true
-	case r.Err != nil:
-		w.What, w.Since, w.Blocks = fmt.Sprintf("the source, which cannot be read: %v", r.Err), seconds(r.Since), !known
-	default:
-		return w, false
-	}
-	return w, true
 }
 
 // waits returns what a db waits for.
@@ -148,17 +136,4 @@ func unready(all []status.Wait, now time.Time) (ok bool, reason string) {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return false, "it waits for " + strings.Join(lines, "; ")
-}
-
-// readyFor reports whether one db is served.
-func readyFor(d *db, name string) (ok bool, reason string) {
-	switch {
-	case d == nil:
-		return false, fmt.Sprintf("there is no database %s", name)
-	case d.view.Load().facts.Current.Name == "":
-		w, _ := d.loadWait(d.view.Load())
-		w.Blocks = true
-		return unready([]status.Wait{w}, time.Now())
-	}
-	return true, ""
 }

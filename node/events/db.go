@@ -85,19 +85,15 @@ func (d *DB) RolledBack(name, from, reason string) {
 // Failed records that an attempt to load a version has failed. state is the state of the version, before the reason of the last
 // failure of the same files: the same reason again is no event.
 func (d *DB) Failed(name string, state any, reason, before string) {
-	if sameReason(reason, before) {
+	if figures.ReplaceAllString(reason, "0") == figures.ReplaceAllString(before, "0") {
 		d.log.Debug("version failed again", "version", name, "state", state, "error", reason)
 		return
 	}
 	d.event(slog.LevelError, "version failed", name, status.EventFailed, reason, "state", state, "error", reason)
 }
 
-// sameReason reports whether two errors differ in nothing but numbers and units, as the free space of a disk does and the names of temporary
-// files.
-func sameReason(a, b string) bool {
-	return figures.ReplaceAllString(a, "0") == figures.ReplaceAllString(b, "0")
-}
-
+// figures are numbers with their units, such as the free space of a disk, or in the names of temporary files. Errors that differ in nothing else
+// have the same reason.
 var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)*( [KMGT]?i?B)?`)
 
 // Removed records that a version is no longer on this node, or, if changed, only one content of it.
