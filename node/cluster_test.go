@@ -216,6 +216,9 @@ func (f testFollowing) Report(data []byte) {
 	if f.divisions[f.v] == "" {
 		panic("reported without a division")
 	}
+	if f.reports[f.v] == string(data) {
+		return
+	}
 	f.reports[f.v] = string(data)
 	for _, other := range f.watchers {
 		wake(other.changes)

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -24,7 +23,6 @@ type judged struct {
 	measuring  bool           // they are being read
 	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
 	parser     gate.Parser    // of the reports of other nodes
-	reported   []byte         // the last report
 	unreported bool           // it was logged that there is none
 }
 
@@ -174,7 +172,7 @@ func (j *judge) totals(l *live) *store.Totals {
 	return &store.Totals{Records: t.Records, Bytes: t.Bytes}
 }
 
-// report publishes what this node reports of a version, if that has changed.
+// report publishes what this node reports of a version.
 func (j *judge) report(l *live) {
 	if j.db.node.o.Cluster.Changes() == nil {
 		return // there are no other nodes
@@ -191,8 +189,7 @@ func (j *judge) report(l *live) {
 	case err != nil && !l.judged.unreported:
 		l.judged.unreported = true
 		j.db.log.Error("what this node holds of a version cannot be reported to other nodes", "version", l.in().Name, "error", err)
-	case err == nil && !bytes.Equal(data, l.judged.reported):
-		l.judged.reported = data
+	case err == nil:
 		l.Report(data)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"sequins/internal/accept"
 	"sequins/internal/content"
 	"sequins/node/turns"
-	"sequins/node/upkeep"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
 	"sequins/reads"
@@ -29,6 +27,9 @@ import (
 	"sequins/version"
 	"sequins/version/discovery"
 )
+
+// shutdownTimeout is how long requests in flight may take after the listeners are closed.
+const shutdownTimeout = 30 * time.Second
 
 // releaseTimeout is how long the last readers may take to release their versions after all connections are closed.
 const releaseTimeout = 5 * time.Second
@@ -143,7 +144,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follow(work) })
-		n.keeper().Run(work, &n.following)
+		upkeep{n}.start(work)
 		n.following.Go(func() { n.compareSettings(work) })
 		n.following.Go(func() { n.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
@@ -221,7 +222,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.following.Wait()
 	<-delayed
 
-	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	errs := []error{n.shutdownServers(ctx)}
 	n.reads.Stop()
@@ -248,23 +249,6 @@ func (n *Node) Set(db []byte) *version.Set {
 		return d.set
 	}
 	return nil
-}
-
-// keeper returns what takes care of the blocks.
-func (n *Node) keeper() upkeep.Keeper {
-	return upkeep.Keeper{Sets: n.sets, MeasureDisk: n.o.Metrics.Process.MeasureDisk,
-		ScrubPeriod: n.o.ScrubPeriod, Logger: n.log}
-}
-
-// sets returns the versions of each database in the catalog.
-func (n *Node) sets() iter.Seq[*version.Set] {
-	return func(yield func(*version.Set) bool) {
-		for _, d := range *n.catalog.Load() {
-			if !yield(d.set) {
-				return
-			}
-		}
-	}
 }
 
 // publish replaces the catalog by one without dbs that are being removed.
@@ -332,7 +316,6 @@ func wake(ch chan struct{}) {
 // newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.
 func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
-	o.Read, o.Write = n.o.Server.Timeouts.Read, n.o.Server.Timeouts.Write
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }

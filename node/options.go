@@ -25,9 +25,6 @@ import (
 	"sequins/version/gate"
 )
 
-// defaultParallelLoads is the default of Options.MaxParallelLoads.
-const defaultParallelLoads = 10
-
 // Options are the settings of a Node. Source, Store, Loads and Listener are required.
 type Options struct {
 	Source source.Source
@@ -70,8 +67,6 @@ type Options struct {
 	Replication, MinReplication int
 	// ShutdownDelay is how long requests are served after the end of Run's context, while /readyz fails; then the listener is closed.
 	ShutdownDelay time.Duration
-	// ShutdownTimeout is how long requests in flight may take after that; 0 means 30s.
-	ShutdownTimeout time.Duration
 
 	// ScrubPeriod is the interval of reading every block, to find damage before a request does; 0 disables it.
 	ScrubPeriod time.Duration
@@ -163,8 +158,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New()
 	}
-	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, defaultParallelLoads)
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
+	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, 10)
 	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
 	if o.Loads.Free == nil {
 		o.Loads.Free = o.Metrics.Process.FreeDisk

@@ -230,7 +230,7 @@ func decode(t *testing.T, o Object, into any) {
 // checkTimes checks that a pod serves until it gets no more requests, and is not killed before its last answer.
 func (r *rendering) checkTimes(t *testing.T, c config.Config) {
 	t.Helper()
-	const requestsInFlight = 30 * time.Second // what node.Options.ShutdownTimeout stands for
+	const requestsInFlight = 30 * time.Second // node.shutdownTimeout
 	noticed := time.Duration(r.c.ReadinessProbe.PeriodSeconds*r.c.ReadinessProbe.FailureThreshold) * time.Second
 	grace := time.Duration(r.pod.TerminationGracePeriodSeconds) * time.Second
 	if c.ShutdownDelay <= noticed || grace < c.ShutdownDelay+requestsInFlight+10*time.Second {
