@@ -60,17 +60,14 @@ func (k *keeper) withdrawDamaged(l *live) {
 			l.Withdraw(p)
 		case !held && withdrawn && l.returning.due.IsZero():
 			at := time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
-			l.returning.set(&k.db.bg, at, func() { k.returnDamaged(l) })
-		}
-	}
-}
-
-// returnDamaged advertises damaged partitions again that no other node holds.
-func (k *keeper) returnDamaged(l *live) {
-	for p, withdrawn := range l.damaged {
-		if withdrawn && l.Replicas(p) == 0 && k.live[l.in()] == l {
-			l.damaged[p] = false
-			l.Advertise(p)
+			l.returning.set(&k.db.bg, at, func() {
+				for p, withdrawn := range l.damaged {
+					if withdrawn && l.Replicas(p) == 0 && k.live[l.in()] == l {
+						l.damaged[p] = false
+						l.Advertise(p)
+					}
+				}
+			})
 		}
 	}
 }

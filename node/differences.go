@@ -63,11 +63,11 @@ func (ls *lister) reportWrong(before, now discovery.Listing) {
 }
 
 // divergence describes a current version whose files have changed; "" if they have not.
-func (d *db) divergence(shown *view, v *versionView) string {
-	text := v.differs
-	for _, other := range shown.versions {
+func (v *view) divergence(of *versionView) string {
+	text := of.differs
+	for _, other := range v.versions {
 		switch {
-		case text == "" || other.Name != v.Name || other.Input == v.Input:
+		case text == "" || other.Name != of.Name || other.Input == of.Input:
 		case other.Failure.Reason != "":
 			text += "; that has failed: " + other.Failure.Reason
 		case other.Verdict == version.Held:
@@ -77,26 +77,22 @@ func (d *db) divergence(shown *view, v *versionView) string {
 	return text
 }
 
-// divergences describes all active versions whose files have changed, and those with something wrong.
-func (n *Node) divergences() (problems []string) {
-	for _, d := range *n.catalog.Load() {
-		shown := d.view.Load()
-		for i := range shown.versions {
-			switch v := &shown.versions[i]; {
-			case v.differs != "":
-				problems = append(problems, d.divergence(shown, v))
-			case v.wrong != "":
-				problems = append(problems, v.wrong)
-			case v.verdict.Skipped != "":
-				problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", d.name, v.Name, v.verdict.Skipped))
-			case len(v.verdict.Otherwise) > 0:
-				problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
-					strings.Join(v.verdict.Otherwise, ", "), d.name))
-			}
+// problems describes the active versions of db whose files have changed, and those with something wrong.
+func (v *view) problems(db string) (problems []string) {
+	for i := range v.versions {
+		switch of := &v.versions[i]; {
+		case of.differs != "":
+			problems = append(problems, v.divergence(of))
+		case of.wrong != "":
+			problems = append(problems, of.wrong)
+		case of.verdict.Skipped != "":
+			problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", db, of.Name, of.verdict.Skipped))
+		case len(of.verdict.Otherwise) > 0:
+			problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
+				strings.Join(of.verdict.Otherwise, ", "), db))
 		}
 	}
-	slices.Sort(problems)
-	return slices.Compact(problems)
+	return problems
 }
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,

@@ -185,15 +185,20 @@ func (f *follower) look(ctx context.Context, full bool) {
 		return
 	}
 	f.looking = true
-	full = full || f.node.health.RootFailing() // the refresh that failed is repeated
-	timeout, served := listTimeout, f.node.served()
-	if !f.node.looked.Load() {
+	n, served, timeout := f.node, f.node.served(), listTimeout
+	full = full || n.health.RootFailing() // the refresh that failed is repeated
+	if !n.looked.Load() {
 		timeout = startTimeout
 	}
-	f.node.following.Go(func() {
-		found := databases{full: full}
-		if found.names, found.err = f.node.databases(ctx, timeout, served); found.err != nil && f.node.taker() != nil {
-			found.serving = f.node.askServing(ctx)
+	n.following.Go(func() {
+		listing, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		all, err := discovery.Databases(listing, n.o.Source, n.o.SourceName, served)
+		found := databases{names: all.Names, err: err, full: full}
+		if err == nil {
+			n.health.Read("", all.Remarks(""), n.log)
+		} else if n.sourceFailed(listing, "", err); n.taker() != nil {
+			found.serving = n.askServing(ctx)
 		}
 		select {
 		case f.found <- found:
@@ -260,19 +265,22 @@ func (f *follower) update(ctx context.Context, found databases) {
 			continue
 		}
 		wake(d.followed.unlisted)
-		if !sure && !d.followed.leaving {
+		switch v := d.view.Load(); {
+		case d.followed.leaving: // its removal is retried
+		case !sure:
 			f.node.health.Unsure(name, timeout, d.log)
 			continue
-		}
-		if !d.followed.leaving && d.isEmpty() {
-			d.followed.leaving = true
+		case v.isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		}
-		if d.followed.leaving || f.node.health.Missing(name, d.view.Load().absent, timeout, d.log) {
-			f.remove(d)
+		case f.node.health.Missing(name, v.absent, timeout, d.log):
+			d.log.Warn("database removed: it has been absent from the source for long enough")
+		default:
+			wake(d.followed.lookAgain) // which writes since when
 			continue
 		}
-		wake(d.followed.lookAgain) // which writes since when
+		d.followed.leaving = true
+		f.node.health.OK(name)
+		wake(d.followed.gone)
 	}
 	f.node.publish()
 }
@@ -285,24 +293,13 @@ func (n *Node) present(d *db) {
 }
 
 // isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
-func (d *db) isEmpty() bool {
-	v := d.view.Load()
+func (v *view) isEmpty() bool {
 	for _, version := range v.versions {
 		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() > waitingForTurn {
 			return false
 		}
 	}
 	return (v.read() || v.tried) && !v.served()
-}
-
-// remove starts or retries the removal of a db that is not in the source any more.
-func (f *follower) remove(d *db) {
-	if !d.followed.leaving {
-		d.followed.leaving = true
-		d.log.Warn("database removed: it has been absent from the source for long enough")
-	}
-	f.node.health.OK(d.name)
-	wake(d.followed.gone)
 }
 
 // forget removes the state of a db whose removal is complete.
@@ -333,19 +330,6 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	case news:
 		n.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
 	}
-}
-
-// databases lists the databases of the source.
-func (n *Node) databases(ctx context.Context, timeout time.Duration, served []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	found, err := discovery.Databases(ctx, n.o.Source, n.o.SourceName, served)
-	if err != nil {
-		n.sourceFailed(ctx, "", err)
-		return nil, err
-	}
-	n.health.Read("", found.Remarks(""), n.log)
-	return found.Names, nil
 }
 
 // served returns the dbs that are served, or were before a restart, without those being removed.

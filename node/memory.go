@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -106,20 +105,6 @@ func (d *db) take(serving map[string]map[string]content.Content) {
 	if c.Name > d.facts.Before().Name {
 		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", c.Name)
 	}
-}
-
-// servingTimeout limits how long other nodes are asked what they serve.
-const servingTimeout = 3 * time.Second
-
-// askServing asks the other nodes what they serve, by their addresses and the names of databases.
-func (n *Node) askServing(ctx context.Context) map[string]map[string]content.Content {
-	addrs := n.peers()
-	if len(addrs) == 0 {
-		return map[string]map[string]content.Content{}
-	}
-	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
-	defer cancel()
-	return n.transfer.Serving(ctx, addrs)
 }
 
 // contents returns what this node serves of each database, or served before its restart, for other nodes.

@@ -37,12 +37,10 @@ type Options struct {
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
-	// Membership adds the state of the cluster as a whole to a status; it may be nil. Joining returns what Cluster.Join waits for, and
-	// whether it has not ended yet; it may be nil, too.
-	Membership func(*status.Status)
-	// Keys adds the state of the certificate and the tokens to a status; it may be nil.
-	Keys    func(*status.Status)
+	// Joining returns what Cluster.Join waits for, and whether it has not ended yet; it may be nil.
 	Joining func() (w status.Wait, joining bool)
+	// Describe add to a status what the node does not know: the cluster as a whole, the certificate and the tokens.
+	Describe []func(*status.Status)
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sequins/cluster/transfer"
+	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/observe/peerstatus"
 	"sequins/observe/status"
@@ -20,15 +21,20 @@ func (n *Node) taker() *transfer.Transfer {
 	return n.transfer
 }
 
-// peers returns the addresses of the other nodes.
-func (n *Node) peers() (addrs []string) {
-	if n.o.Server.Peers == nil {
-		return nil
+// servingTimeout limits how long other nodes are asked what they serve.
+const servingTimeout = 3 * time.Second
+
+// askServing asks the other nodes what they serve, by their addresses and the names of databases.
+func (n *Node) askServing(ctx context.Context) map[string]map[string]content.Content {
+	var addrs []string
+	if n.o.Server.Peers != nil {
+		for _, p := range n.o.Server.Peers() {
+			addrs = append(addrs, p.Addr)
+		}
 	}
-	for _, p := range n.o.Server.Peers() {
-		addrs = append(addrs, p.Addr)
-	}
-	return addrs
+	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
+	defer cancel()
+	return n.transfer.Serving(ctx, addrs)
 }
 
 // The pauses between questions what other nodes serve of a database of which this node serves nothing.

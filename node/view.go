@@ -95,25 +95,25 @@ func (n *Node) Status() status.Status {
 	if differences := n.differences.Load(); differences != nil {
 		s.Differences = *differences
 	}
-	if n.o.Keys != nil {
-		n.o.Keys(&s)
+	for _, describe := range n.o.Describe {
+		describe(&s)
 	}
-	if n.o.Membership != nil {
-		n.o.Membership(&s)
-	}
+	var problems []string // of the versions
 	for name, d := range *n.catalog.Load() {
-		db := d.status()
+		v := d.view.Load()
+		problems = append(problems, v.problems(name)...)
+		db := d.status(v)
 		if f, failing := r.DBs[name]; failing {
 			db.Error = fmt.Sprintf("its versions cannot be listed since %s: %v", f.Since.UTC().Format(time.RFC3339), f.Err)
 		}
 		s.DBs[name] = db
 	}
-	s.Problems = slices.Concat(s.Problems, n.divergences())
+	slices.Sort(problems)
+	s.Problems = slices.Concat(s.Problems, slices.Compact(problems))
 	return s
 }
 
-func (d *db) status() status.DB {
-	v := d.view.Load()
+func (d *db) status(v *view) status.DB {
 	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
 	n := d.node
 	for i, vv := range v.versions { // those of one name in the order in which they were found: the status shows the current one, or else the last
@@ -126,25 +126,18 @@ func (d *db) status() status.DB {
 			Nodes:             map[string]status.OnNode{n.o.Name: d.nodeStatus(v, &v.versions[i])},
 		}
 		if vv.live != nil {
-			vs.NumPartitions = vv.live.Info().Partitions
-			vs.Replicas = replicas(vv.live)
+			held, following := vv.live.Held(), vv.live.Info().Following
+			vs.NumPartitions, vs.Replicas = len(held), make([]int, len(held))
+			for p, here := range held {
+				vs.Replicas[p] = following.Replicas(p)
+				if here {
+					vs.Replicas[p]++
+				}
+			}
 		}
 		s.Versions[vv.Name] = vs
 	}
 	return s
-}
-
-// replicas returns the number of nodes that hold each partition of a version.
-func replicas(v *version.Version) []int {
-	held, following := v.Held(), v.Info().Following
-	all := make([]int, len(held))
-	for p, here := range held {
-		all[p] = following.Replicas(p)
-		if here {
-			all[p]++
-		}
-	}
-	return all
 }
 
 // problem returns why a db has nothing to serve; "" if it may have soon.
@@ -170,7 +163,7 @@ func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
 	if f.Unrecorded && v.Coverage == version.Replicated && v.Verdict == version.Passed && v.Name > f.Current.Name {
 		unrecorded = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
 	}
-	s.Error = cmp.Or(d.divergence(shown, v), v.Failure.Reason, unrecorded, v.wrong)
+	s.Error = cmp.Or(shown.divergence(v), v.Failure.Reason, unrecorded, v.wrong)
 	if v.live != nil {
 		info := v.live.Info()
 		s.Content = info.Code()

@@ -73,7 +73,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	}
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
-	o.Membership = func(st *status.Status) { describe(st, s, members) }
+	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
 	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
 	return nil
 }

@@ -293,7 +293,7 @@ func listenAll(c *config.Config, o *node.Options, opened *closers) (err error) {
 func (s *serving) options(c *config.Config, log *slog.Logger) node.Options {
 	o := node.Options{
 		SourceName: c.Source, Loads: loadLauncher(c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
-		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(*c), Keys: s.describeKeys,
+		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(*c), Describe: []func(*status.Status){s.describeKeys},
 	}
 	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), s.settings
 	o.Reads.MaxBatchBytes, o.Reads.CacheBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), int64(c.Cache.Bytes), config.MaxScans()
