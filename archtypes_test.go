@@ -19,7 +19,7 @@ const (
 
 // wide are the types that have more, and how many fields and methods: they must not grow.
 var wide = map[string]struct{ fields, methods int }{
-	"node.Node":    {33, 43}, // the process: its servers, listeners and goroutines, and what the status asks it
+	"node.Node":    {33, 35}, // the process: its servers, listeners and goroutines, and what the status asks it
 	"node.Options": {42, 3},  // with what can be reloaded
 }
 
@@ -30,7 +30,7 @@ const (
 )
 
 // large are the packages that have more lines, and how many: they must not grow.
-var large = map[string]int{"cmd/sequins": 7450, "node": 4550, "server": 4150}
+var large = map[string]int{"cmd/sequins": 7450, "node": 4450, "server": 4150}
 
 // TestSizes holds functions and packages to their limits.
 func TestSizes(t *testing.T) {

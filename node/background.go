@@ -25,7 +25,7 @@ func (b *background) work(f func() message) {
 // sendAfter processes a message after a while.
 func (b *background) sendAfter(wait time.Duration, m message) {
 	b.work(func() message {
-		b.pause(wait)
+		_ = sleep.For(b.ctx, wait)
 		return m
 	})
 }
@@ -63,11 +63,6 @@ func (t *timer) stop() {
 		t.cancel()
 	}
 	*t = timer{}
-}
-
-// pause waits, in background work. It returns false if the db is stopped first.
-func (b *background) pause(wait time.Duration) bool {
-	return sleep.For(b.ctx, wait) == nil
 }
 
 // send sends a message to the db, unless it is stopped.

@@ -176,7 +176,13 @@ func (d *db) next() {
 			d.loads.lookForDivisions(in)
 			d.keeper.releaseSurplus(in)
 		}
-		d.keeper.openServed()
+		if before := d.facts.Before(); before.Name != "" && d.keeper.live[before] == nil {
+			// Other nodes may hold what was served before the restart. Without its manifest in the store, a refresh opens it.
+			if _, err := d.node.o.Store.Dir(d.name, before); err == nil {
+				d.facts.OpenAgain(before)
+				d.decide()
+			}
+		}
 		d.keeper.logLost()
 		if d.facts.Unrecorded && !d.memory.mayStay() {
 			d.memory.switchAgain()

@@ -52,6 +52,10 @@ var errUnknownSuperset = errors.New("other nodes hold another content of the ver
 // supersetElsewhere returns the manifest of a content that other nodes serve and that has all files of a plan, and more; nil if there is none. The
 // error is errUnknownSuperset if the nodes that hold another content do not answer.
 func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, plan store.Manifest) (*store.Manifest, error) {
+	files := make([]source.File, len(plan.Files))
+	for i, f := range plan.Files {
+		files[i] = source.File{Name: f.Name, Size: f.Size, Mark: f.Mark}
+	}
 	var unknown error
 	for c, addrs := range f.Elsewhere() {
 		if c.Input == plan.Content().Input {
@@ -71,20 +75,11 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 		m := lo.askManifest(ctx, addrs, c)
 		if m == nil {
 			unknown = errUnknownSuperset
-		} else if load.Differing(*m, sourceFiles(plan)).Subset() {
+		} else if load.Differing(*m, files).Subset() {
 			return m, nil
 		}
 	}
 	return nil, unknown
-}
-
-// sourceFiles returns the files of a manifest.
-func sourceFiles(m store.Manifest) []source.File {
-	files := make([]source.File, len(m.Files))
-	for i, f := range m.Files {
-		files[i] = source.File{Name: f.Name, Size: f.Size, Mark: f.Mark}
-	}
-	return files
 }
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once.

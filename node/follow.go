@@ -44,23 +44,19 @@ func (n *Node) start(ctx context.Context) error {
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
-	n.awaitBegun(ctx, time.After(startTimeout))
-	n.publish()
-	return nil
-}
-
-// awaitBegun waits until the versions on disk are open. If some of them cannot be read within that time, the others are served meanwhile.
-func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
+	late := time.After(startTimeout)
 	for _, d := range n.dbs {
 		select {
 		case <-d.followed.begun:
+			continue
 		case <-ctx.Done():
-			return
 		case <-late:
 			n.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
-			return
 		}
+		break
 	}
+	n.publish()
+	return nil
 }
 
 // add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve

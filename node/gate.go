@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/sleep"
 	"sequins/store"
 	"sequins/version/gate"
 )
@@ -210,7 +211,7 @@ func (j *judge) measure(l *live, against content.Content) {
 			other.Release()
 		}
 		if err != nil {
-			j.db.bg.pause(measureRetry)
+			_ = sleep.For(j.db.bg.ctx, measureRetry)
 		}
 		return func() { j.measured(l, m, err) }
 	})

@@ -237,15 +237,12 @@ func (ls *lister) takeListing(l listing) {
 	if !scheduled {
 		ls.relooks++
 	}
-	ls.relook.set(&ls.db.bg, l.Next, ls.lookAgain)
-}
-
-// lookAgain begins a listing that was scheduled.
-func (ls *lister) lookAgain() {
-	if ls.db.facts.Source != version.Gone {
-		ls.relisting = true
-		ls.startListing(true)
-	}
+	ls.relook.set(&ls.db.bg, l.Next, func() {
+		if ls.db.facts.Source != version.Gone {
+			ls.relisting = true
+			ls.startListing(true)
+		}
+	})
 }
 
 // ask lists the newest versions. The timeout includes the wait for a slot, which limits how long all databases together wait for a hanging source.

@@ -292,19 +292,6 @@ func (k *keeper) listBlocks(l *live) {
 	}
 }
 
-// openServed tries again to open the version that was served before the restart, because other nodes may
-// hold it now. It needs the manifest in the store; otherwise a refresh opens the version.
-func (k *keeper) openServed() {
-	before := k.db.facts.Before()
-	if before.Name == "" || k.live[before] != nil {
-		return
-	}
-	if _, err := k.db.node.o.Store.Dir(k.db.name, before); err == nil {
-		k.db.facts.OpenAgain(before)
-		k.db.decide()
-	}
-}
-
 // look takes what there is of a version into the facts, and decides.
 func (k *keeper) look(in content.Input) {
 	if l := k.live[in]; l != nil {

@@ -272,7 +272,17 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	}
 	in, missing := m.Content().Input, room.Missing()
 	published := func() { lo.db.bg.send(func() { lo.published(in) }) }
-	news := lo.newsOf(in, l, published)
+	logged := time.Now()
+	news := func(n loadproc.News) {
+		l.progress.Store(&n.Snapshot)
+		if len(n.Published) > 0 {
+			published()
+		}
+		if time.Since(logged) >= progressPeriod && !n.Snapshot.Started.IsZero() {
+			logged = time.Now()
+			lo.db.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
+		}
+	}
 	l.stage.Store(copying)
 	if process != nil {
 		if err := process.Link(dir, l.want, news); err != nil {
@@ -319,21 +329,6 @@ func (lo *loads) claim(process *loadproc.Process, m store.Manifest, dir *store.D
 		err = errors.Join(err, lo.db.node.o.Store.Remove(lo.db.name, m.Content().Input))
 	}
 	return err
-}
-
-// newsOf returns a function that passes the news of a load on, and calls published.
-func (lo *loads) newsOf(in content.Input, l *loading, published func()) func(loadproc.News) {
-	logged := time.Now()
-	return func(n loadproc.News) {
-		l.progress.Store(&n.Snapshot)
-		if len(n.Published) > 0 {
-			published()
-		}
-		if time.Since(logged) >= progressPeriod && !n.Snapshot.Started.IsZero() {
-			logged = time.Now()
-			lo.db.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
-		}
-	}
 }
 
 // published makes partitions readable that a load has published.

@@ -87,13 +87,13 @@ const (
 func (k *keeper) retire(in content.Input) {
 	k.db.set.Retire(in)
 	l, began := k.live[in], time.Now()
-	lingers := time.Duration(maxLingers)
+	lingers := maxLingers
 	if k.db.node.o.Server.PeerSecret != "" {
 		lingers = maxLingersOfSecret
 	}
 	wait := func(ctx context.Context) {
 		for wait := k.linger(); wait > 0 && sleep.For(ctx, wait) == nil; {
-			wait = min(k.linger()-l.v.Idle(), lingers*k.linger()-time.Since(began))
+			wait = min(k.linger()-l.v.Idle(), time.Duration(lingers)*k.linger()-time.Since(began))
 		}
 	}
 	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() {

@@ -3,13 +3,11 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
-	"sequins/internal/human"
 	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/load/loadproc"
@@ -30,11 +28,6 @@ type retries struct {
 	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last one failed for lack of them.
 	needs int64
 	short bool
-}
-
-// String describes when the next attempt follows.
-func (r *retries) String() string {
-	return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
 }
 
 // lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if both failures are the same fault,

@@ -211,7 +211,8 @@ func (d *db) detail(shown *view, v *versionView) string {
 	case v.Removal != version.Staying:
 		return "being deleted"
 	case v.Failure.Waits && v.known.retries.failed > 0:
-		return v.known.retries.String()
+		r := &v.known.retries
+		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
 	case v.loading != nil:
 		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
 	case v.status == version.Available:
