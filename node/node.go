@@ -119,7 +119,7 @@ func New(o Options) (*Node, error) {
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
-	o.Metrics.Process.SetRefused(n.accepted.Refused)
+	o.Metrics.Server.SetLacking(n.accepted.Refused)
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
 		o.Debug.Refresh, o.Debug.Probed = n.Refresh, n.server
@@ -323,9 +323,9 @@ func (n *Node) newRedis() *resp.Server {
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	s.Hold()
-	n.o.Metrics.Server.SetRedis(func() metrics.RedisState {
+	n.o.Metrics.Server.SetRedis(func() metrics.Connections {
 		conns, handshakes := s.Refused()
-		return metrics.RedisState{Connections: s.Connections(), Refused: conns, BadHandshakes: handshakes}
+		return metrics.Connections{Open: s.Connections(), Refused: conns, BadHandshakes: handshakes}
 	})
 	return s
 }

@@ -32,7 +32,7 @@ type Metrics struct {
 	Events Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
-	// Process measures the disk, and reports what the process lacks.
+	// Process measures the disk.
 	Process *Process
 	// Statsd sends to an agent; nil without SendTo.
 	Statsd *Statsd
@@ -46,7 +46,7 @@ type Metrics struct {
 func New() *Metrics {
 	m := &Metrics{Proxy: new(Proxy), Process: new(Process), registry: prometheus.NewRegistry()}
 	m.Server, m.Load, m.Transfer, m.Events = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents()
-	m.registry.MustRegister(m.Server, m.Proxy, m.Process,
+	m.registry.MustRegister(m.Server, m.Proxy,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

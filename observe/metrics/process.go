@@ -3,16 +3,13 @@ package metrics
 import (
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 )
 
-// Process measures the disk, and reports what the process lacks. It implements
-// prometheus.Collector and is safe for concurrent use.
+// Process measures the disk. It is safe for concurrent use.
 type Process struct {
-	store   atomic.Pointer[string]
-	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk could not be read
-	lacking atomic.Pointer[func() int64]
+	store atomic.Pointer[string]
+	disk  atomic.Pointer[Disk] // nil: there is no store, or its disk could not be read
 }
 
 // SetStore sets the directory of the local store and measures its disk.
@@ -53,24 +50,4 @@ func (p *Process) MeasureDisk() {
 // inBytes returns blocks·size, clamped: a file system may report any numbers.
 func inBytes(blocks, size float64) int64 {
 	return int64(max(0, min(blocks*size, 1<<62)))
-}
-
-// SetRefused sets the function that returns the number of connections that were refused for want of a file descriptor.
-func (p *Process) SetRefused(connections func() int64) { p.lacking.Store(&connections) }
-
-var (
-	ofProcess families
-
-	lackingDescriptor = ofProcess.counter("sequins_connections_without_descriptor_total",
-		"Connections refused because the process had no file descriptor left.")
-)
-
-// Describe implements prometheus.Collector.
-func (p *Process) Describe(ch chan<- *prometheus.Desc) { ofProcess.describe(ch) }
-
-// Collect implements prometheus.Collector.
-func (p *Process) Collect(ch chan<- prometheus.Metric) {
-	if refused := p.lacking.Load(); refused != nil {
-		lackingDescriptor.emit(ch, float64((*refused)()))
-	}
 }

@@ -54,27 +54,18 @@ func (p *Proxy) Opened() {
 // Closed reports the end of a connection to a peer.
 func (p *Proxy) Closed() { p.open.Add(-1) }
 
-var (
-	ofProxy families
-
-	proxyAttempts = ofProxy.counter("sequins_proxy_attempts_total",
-		"Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome")
-	proxyInFlight   = ofProxy.gauge("sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress.")
-	peerConnsOpened = ofProxy.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes.")
-	peerConns       = ofProxy.gauge("sequins_proxy_connections", "Open connections to other nodes.")
-)
-
-// Describe implements prometheus.Collector.
-func (p *Proxy) Describe(ch chan<- *prometheus.Desc) { ofProxy.describe(ch) }
+// Describe implements prometheus.Collector, as that of Server does.
+func (p *Proxy) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
-	for stage, label := range proxyStages {
+	for stage, name := range proxyStages {
 		for o, outcome := range outcomeLabels {
-			proxyAttempts.emit(ch, float64(p.attempts[stage][o].Load()), label, outcome)
+			counter(ch, "sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage and outcome.",
+				float64(p.attempts[stage][o].Load()), label{"stage", name}, label{"outcome", outcome})
 		}
 	}
-	proxyInFlight.emit(ch, float64(p.inFlight.Load()))
-	peerConnsOpened.emit(ch, float64(p.opened.Load()))
-	peerConns.emit(ch, float64(p.open.Load()))
+	gauge(ch, "sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress.", float64(p.inFlight.Load()))
+	counter(ch, "sequins_proxy_connections_opened_total", "Connections opened to other nodes.", float64(p.opened.Load()))
+	gauge(ch, "sequins_proxy_connections", "Open connections to other nodes.", float64(p.open.Load()))
 }

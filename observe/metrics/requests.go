@@ -153,21 +153,21 @@ func (r *Requests) totals() (t totals) {
 // any reports whether there was a request.
 func (t *totals) any() bool { return t.codes != [len(codes) + 1]uint64{} }
 
-// gauge is an integer gauge in stripes.
-type gauge struct{ stripes []paddedInt }
+// inFlight is the number of requests in progress, in stripes.
+type inFlight struct{ stripes []paddedInt }
 
 type paddedInt struct {
 	n atomic.Int64
 	_ [56]byte
 }
 
-func newGauge() gauge { return gauge{make([]paddedInt, Stripes)} }
+func newInFlight() inFlight { return inFlight{make([]paddedInt, Stripes)} }
 
-func (g gauge) add(stripe uint32, n int64) {
+func (g inFlight) add(stripe uint32, n int64) {
 	g.stripes[stripe&uint32(len(g.stripes)-1)].n.Add(n)
 }
 
-func (g gauge) value() (n int64) {
+func (g inFlight) value() (n int64) {
 	for i := range g.stripes {
 		n += g.stripes[i].n.Load()
 	}

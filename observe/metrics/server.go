@@ -31,10 +31,11 @@ type Server struct {
 	// Unknown counts requests for keys of unknown dbs, all under the db "".
 	Unknown *Keys
 
-	inFlight  gauge
+	inFlight  inFlight
 	checksums *vector
 	state     atomic.Pointer[func() State]
-	redis     atomic.Pointer[func() RedisState]
+	redis     atomic.Pointer[func() Connections]
+	lacking   atomic.Pointer[func() int64]
 
 	second atomic.Pointer[totals] // clients' requests in the last whole second; see Sample
 
@@ -42,22 +43,19 @@ type Server struct {
 	dbs map[string]*Keys // dbs that were not forgotten
 }
 
-// State is the state of the server that a scrape reports: see SetState.
-type State struct {
-	// Connections is the number of open client connections.
-	Connections int
+// Connections are those of the clients of a server.
+type Connections struct {
+	Open int
 	// Refused counts connections refused because of the limit, BadHandshakes
 	// failed TLS handshakes.
 	Refused, BadHandshakes int64
-	// Status is the status of the node.
-	Status status.Status
 }
 
-// RedisState is the state of the server of the Redis protocol.
-type RedisState struct {
-	// Connections, Refused and BadHandshakes are as in State.
-	Connections            int
-	Refused, BadHandshakes int64
+// State is the state of the server that a scrape reports: see SetState.
+type State struct {
+	Connections
+	// Status is the status of the node.
+	Status status.Status
 }
 
 func (m *Metrics) newServer() *Server {
@@ -66,7 +64,7 @@ func (m *Metrics) newServer() *Server {
 		Health:    newRequests(RouteHealth, ""),
 		Invalid:   newRequests(RouteInvalid, ""),
 		Unknown:   newKeys(""),
-		inFlight:  newGauge(),
+		inFlight:  newInFlight(),
 		dbs:       make(map[string]*Keys),
 		checksums: m.counter("sequins_checksum_failures_total", "Blocks found damaged by a request, by the scrub, or when they were opened.", "db"),
 	}
@@ -107,8 +105,11 @@ func (s *Server) ChecksumFailure(db string) { s.checksums.add(1, db) }
 // once per scrape and must not block.
 func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 
-// SetRedis sets the function that returns the state of the server of the Redis protocol at a scrape. It must not block.
-func (s *Server) SetRedis(f func() RedisState) { s.redis.Store(&f) }
+// SetRedis sets the function that returns the connections of the Redis protocol at a scrape. It must not block.
+func (s *Server) SetRedis(f func() Connections) { s.redis.Store(&f) }
+
+// SetLacking sets the function that returns the number of connections that were refused for want of a file descriptor.
+func (s *Server) SetLacking(f func() int64) { s.lacking.Store(&f) }
 
 // keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
@@ -119,80 +120,8 @@ func (s *Server) keys() map[string]*Keys {
 	return all
 }
 
-var (
-	ofServer families
-
-	requestsTotal = ofServer.counter("sequins_requests_total",
-		"Requests answered, by route, db (empty if unknown) and status code.", "route", "db", "code")
-	requestDuration = ofServer.gauge("sequins_request_duration_seconds",
-		"Time from the end of the request header until the answer is ready; for large values, until the last byte is sent.", "route", "db")
-	responseBytes = ofServer.counter("sequins_response_bytes_total",
-		"Bytes in the bodies of answers, by route and db.", "route", "db")
-	cacheHitsTotal = ofServer.counter("sequins_cache_hits_total",
-		"Keys of partitions on other nodes that were answered from the cache.", "db")
-	cacheMissesTotal = ofServer.counter("sequins_cache_misses_total",
-		"Keys of partitions on other nodes that were not in the cache.", "db")
-	blockReads = ofServer.counter("sequins_block_reads_total",
-		"Pages read from block files to answer requests.", "db")
-	requestsInFlight = ofServer.gauge("sequins_requests_in_flight",
-		"Requests in progress.")
-	openConns = ofServer.gauge("sequins_connections",
-		"Open connections from clients.")
-	openRedisConns = ofServer.gauge("sequins_redis_connections",
-		"Open connections from clients of the Redis protocol.")
-	refusedConns = ofServer.counter("sequins_refused_connections_total",
-		"Connections refused because max_connections were open.")
-	failedHandshakes = ofServer.counter("sequins_tls_handshakes_failed_total",
-		"Failed TLS handshakes with clients and other nodes.")
-	nodeReady = ofServer.gauge("sequins_ready",
-		"1 if the node should get requests, as /readyz says, else 0.")
-	waitingFor = ofServer.gauge("sequins_waiting",
-		"What the node waits for, by kind: zookeeper, nodes, disk, source or load.", "for")
-	sourceErrorSince = ofServer.gauge("sequins_source_unreachable_since_timestamp_seconds",
-		"Since when the databases of the source cannot be listed, in Unix time; 0 while they can.")
-	lastRefresh = ofServer.gauge("sequins_last_refresh_timestamp_seconds",
-		"When the source was last listed, in Unix time; 0 if never.")
-	storedBytes = ofServer.gauge("sequins_store_blocks_bytes",
-		"Bytes of the blocks in use in the local store, of all versions.")
-	versionsByState = ofServer.gauge("sequins_versions",
-		"Versions known to the node, by state.", "db", "state")
-	versionInfo = ofServer.gauge("sequins_version_info",
-		"1, with the name of the current version.", "db", "version")
-	missingPartitions = ofServer.gauge("sequins_version_partitions_missing",
-		"Partitions of the current version that no node holds, as far as this node knows.", "db")
-	versionDiverged = ofServer.gauge("sequins_version_diverged",
-		"1 if the source has other files of the current version than it was loaded from, until this node has loaded it again.", "db")
-	underreplicatedPartitions = ofServer.gauge("sequins_version_partitions_underreplicated",
-		"Partitions of the current version that some nodes hold, but fewer than replication.", "db")
-	activeSince = ofServer.gauge("sequins_version_active_timestamp_seconds",
-		"When the current version became active, in Unix time.", "db")
-	lastModified = ofServer.gauge("sequins_version_last_modified_timestamp_seconds",
-		"When the newest file of the current version was written in the source, in Unix time.", "db")
-	versionRecords = ofServer.gauge("sequins_version_records",
-		"Records of the current version on this node.", "db")
-	versionBytes = ofServer.gauge("sequins_version_bytes",
-		"Bytes on disk of the current version on this node.", "db")
-
-	buildInfo  = ofServer.gauge("sequins_build_info", "1, with the versions of sequins and of Go.", "version", "goversion")
-	configGood = ofServer.gauge("sequins_config_last_reload_successful",
-		"1 if the last read of the configuration, at the start or at SIGHUP, and of the tokens, succeeded; else 0, and the previous ones are in use.")
-	certificateExpiry = ofServer.gauge("sequins_certificate_expiry_timestamp_seconds", "When the certificate of the node expires, in Unix time.")
-	storeFree         = ofServer.gauge("sequins_store_free_bytes", "Free bytes of the local store's file system that sequins may use.")
-
-	zooKeeperConnected = ofServer.gauge("sequins_zookeeper_connected", "1 if the node has a session with ZooKeeper, else 0.")
-	zooKeeperSessions  = ofServer.counter("sequins_zookeeper_sessions_total",
-		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.")
-	zooKeeperZnodes = ofServer.gauge("sequins_zookeeper_znodes",
-		"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", "state")
-	clusterNodes = ofServer.gauge("sequins_cluster_nodes",
-		"Nodes that hold data, including this one and without routers, as seen by this node.")
-	clusterProblems = ofServer.gauge("sequins_cluster_problems",
-		"Settings of other nodes that differ from those of this node, so that they divide the data differently.")
-	clusterDifferences = ofServer.gauge("sequins_cluster_differences", "Settings that the nodes should have alike, and have not.")
-)
-
-// Describe implements prometheus.Collector.
-func (s *Server) Describe(ch chan<- *prometheus.Desc) { ofServer.describe(ch) }
+// Describe implements prometheus.Collector. It describes nothing in advance: each metric is described where its value is read, see gauge.
+func (s *Server) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
@@ -212,16 +141,22 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 			continue
 		}
 		if hits, misses := k.CacheCounts(); hits+misses > 0 {
-			cacheHitsTotal.emit(ch, float64(hits), db)
-			cacheMissesTotal.emit(ch, float64(misses), db)
+			counter(ch, "sequins_cache_hits_total",
+				"Keys of partitions on other nodes that were answered from the cache.", float64(hits), label{"db", db})
+			counter(ch, "sequins_cache_misses_total",
+				"Keys of partitions on other nodes that were not in the cache.", float64(misses), label{"db", db})
 		}
-		blockReads.emit(ch, float64(reads), db)
+		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
-	requestsInFlight.emit(ch, float64(s.inFlight.value()))
-	var redis RedisState
+	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.inFlight.value()))
+	if f := s.lacking.Load(); f != nil {
+		counter(ch, "sequins_connections_without_descriptor_total",
+			"Connections refused because the process had no file descriptor left.", float64((*f)()))
+	}
+	var redis Connections
 	if f := s.redis.Load(); f != nil {
 		redis = (*f)()
-		openRedisConns.emit(ch, float64(redis.Connections))
+		gauge(ch, "sequins_redis_connections", "Open connections from clients of the Redis protocol.", float64(redis.Open))
 	}
 	if f := s.state.Load(); f != nil {
 		st := (*f)()
@@ -233,31 +168,38 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 	for i, n := range t.codes {
 		if n > 0 {
-			requestsTotal.emit(ch, float64(n), r.route, r.db, codeLabel(i))
+			counter(ch, "sequins_requests_total", "Requests answered, by route, db (empty if unknown) and status code.",
+				float64(n), label{"route", r.route}, label{"db", r.db}, label{"code", codeLabel(i)})
 		}
 	}
-	responseBytes.emit(ch, float64(t.bytes), r.route, r.db)
-	ch <- histogram(requestDuration.desc, &t.buckets, float64(t.nanos)/1e9, r.exemplars.Load(), r.route, r.db)
+	of := []label{{"route", r.route}, {"db", r.db}}
+	counter(ch, "sequins_response_bytes_total", "Bytes in the bodies of answers, by route and db.", float64(t.bytes), of...)
+	desc, values := describe("sequins_request_duration_seconds",
+		"Time from the end of the request header until the answer is ready; for large values, until the last byte is sent.", of)
+	ch <- histogram(desc, &t.buckets, float64(t.nanos)/1e9, r.exemplars.Load(), values...)
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {
-	openConns.emit(ch, float64(st.Connections))
-	refusedConns.emit(ch, float64(st.Refused))
-	failedHandshakes.emit(ch, float64(st.BadHandshakes))
+	gauge(ch, "sequins_connections", "Open connections from clients.", float64(st.Open))
+	counter(ch, "sequins_refused_connections_total", "Connections refused because max_connections were open.", float64(st.Refused))
+	counter(ch, "sequins_tls_handshakes_failed_total", "Failed TLS handshakes with clients and other nodes.", float64(st.BadHandshakes))
 	s := &st.Status
-	buildInfo.emit(ch, 1, s.Build, runtime.Version())
-	configGood.emit(ch, flag(s.ReloadError == "" && s.TokensError == ""))
+	gauge(ch, "sequins_build_info", "1, with the versions of sequins and of Go.", 1, label{"version", s.Build}, label{"goversion", runtime.Version()})
+	gauge(ch, "sequins_config_last_reload_successful",
+		"1 if the last read of the configuration, at the start or at SIGHUP, and of the tokens, succeeded; else 0, and the previous ones are in use.",
+		flag(s.ReloadError == "" && s.TokensError == ""))
 	if !s.Certificate.Expires.IsZero() {
-		certificateExpiry.emit(ch, unixTime(s.Certificate.Expires))
+		gauge(ch, "sequins_certificate_expiry_timestamp_seconds", "When the certificate of the node expires, in Unix time.", unixTime(s.Certificate.Expires))
 	}
 	if s.Disk.Bytes > 0 {
-		storeFree.emit(ch, float64(s.Disk.Free))
+		gauge(ch, "sequins_store_free_bytes", "Free bytes of the local store's file system that sequins may use.", float64(s.Disk.Free))
 	}
 	collectCluster(ch, s)
 	collectWaiting(ch, s)
-	sourceErrorSince.emit(ch, unixTime(s.SourceErrorSince))
-	lastRefresh.emit(ch, unixTime(s.RefreshedAt))
-	storedBytes.emit(ch, float64(s.Stored()))
+	gauge(ch, "sequins_source_unreachable_since_timestamp_seconds",
+		"Since when the databases of the source cannot be listed, in Unix time; 0 while they can.", unixTime(s.SourceErrorSince))
+	gauge(ch, "sequins_last_refresh_timestamp_seconds", "When the source was last listed, in Unix time; 0 if never.", unixTime(s.RefreshedAt))
+	gauge(ch, "sequins_store_blocks_bytes", "Bytes of the blocks in use in the local store, of all versions.", float64(s.Stored()))
 	for name, db := range s.DBs {
 		collectDB(ch, name, db, s.Node)
 	}
@@ -269,18 +211,25 @@ func collectCluster(ch chan<- prometheus.Metric, s *status.Status) {
 	if z == nil {
 		return
 	}
-	zooKeeperConnected.emit(ch, flag(z.Connected))
-	zooKeeperSessions.emit(ch, float64(max(0, z.Sessions)))
-	zooKeeperZnodes.emit(ch, float64(z.Published), "published")
-	zooKeeperZnodes.emit(ch, float64(z.Pending), "pending")
-	clusterNodes.emit(ch, float64(z.Nodes))
-	clusterProblems.emit(ch, float64(z.Problems))
-	clusterDifferences.emit(ch, float64(len(status.Faults(s.Differences))))
+	gauge(ch, "sequins_zookeeper_connected", "1 if the node has a session with ZooKeeper, else 0.", flag(z.Connected))
+	counter(ch, "sequins_zookeeper_sessions_total",
+		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.", float64(max(0, z.Sessions)))
+	for state, n := range map[string]int{"published": z.Published, "pending": z.Pending} {
+		gauge(ch, "sequins_zookeeper_znodes",
+			"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", float64(n), label{"state", state})
+	}
+	gauge(ch, "sequins_cluster_nodes",
+		"Nodes that hold data, including this one and without routers, as seen by this node.", float64(z.Nodes))
+	gauge(ch, "sequins_cluster_problems",
+		"Settings of other nodes that differ from those of this node, so that they divide the data differently.", float64(z.Problems))
+	gauge(ch, "sequins_cluster_differences",
+		"Settings that the nodes should have alike, and have not.", float64(len(status.Faults(s.Differences))))
 }
 
 // collectWaiting reports what a node waits for, and whether that keeps it from being ready.
 func collectWaiting(ch chan<- prometheus.Metric, s *status.Status) {
-	nodeReady.emit(ch, flag(!s.Draining && len(status.Blocking(s.Waiting)) == 0))
+	gauge(ch, "sequins_ready", "1 if the node should get requests, as /readyz says, else 0.",
+		flag(!s.Draining && len(status.Blocking(s.Waiting)) == 0))
 	for _, kind := range status.WaitKinds {
 		n := 0
 		for _, w := range s.Waiting {
@@ -288,12 +237,13 @@ func collectWaiting(ch chan<- prometheus.Metric, s *status.Status) {
 				n++
 			}
 		}
-		waitingFor.emit(ch, float64(n), string(kind))
+		gauge(ch, "sequins_waiting", "What the node waits for, by kind: zookeeper, nodes, disk, source or load.", float64(n), label{"for", string(kind)})
 	}
 }
 
 // collectDB reports the versions of a db on a node.
 func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node string) {
+	of := label{"db", name}
 	states := make(map[status.State]int)
 	for _, v := range db.Versions {
 		if n, here := v.Nodes[node]; here {
@@ -301,7 +251,7 @@ func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node stri
 		}
 	}
 	for state, n := range states {
-		versionsByState.emit(ch, float64(n), name, string(state))
+		gauge(ch, "sequins_versions", "Versions known to the node, by state.", float64(n), of, label{"state", string(state)})
 	}
 	current := db.Current(node)
 	if current == "" {
@@ -309,12 +259,16 @@ func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node stri
 	}
 	v := db.Versions[current]
 	n := v.Nodes[node]
-	versionInfo.emit(ch, 1, name, current)
-	missingPartitions.emit(ch, float64(v.MissingPartitions), name)
-	versionDiverged.emit(ch, flag(n.Diverged), name)
-	underreplicatedPartitions.emit(ch, float64(v.UnderreplicatedPartitions), name)
-	activeSince.emit(ch, unixTime(n.ActiveAt), name)
-	lastModified.emit(ch, unixTime(n.LastModified), name)
-	versionRecords.emit(ch, float64(n.Records), name)
-	versionBytes.emit(ch, float64(n.Bytes), name)
+	gauge(ch, "sequins_version_info", "1, with the name of the current version.", 1, of, label{"version", current})
+	gauge(ch, "sequins_version_partitions_missing",
+		"Partitions of the current version that no node holds, as far as this node knows.", float64(v.MissingPartitions), of)
+	gauge(ch, "sequins_version_diverged",
+		"1 if the source has other files of the current version than it was loaded from, until this node has loaded it again.", flag(n.Diverged), of)
+	gauge(ch, "sequins_version_partitions_underreplicated",
+		"Partitions of the current version that some nodes hold, but fewer than replication.", float64(v.UnderreplicatedPartitions), of)
+	gauge(ch, "sequins_version_active_timestamp_seconds", "When the current version became active, in Unix time.", unixTime(n.ActiveAt), of)
+	gauge(ch, "sequins_version_last_modified_timestamp_seconds",
+		"When the newest file of the current version was written in the source, in Unix time.", unixTime(n.LastModified), of)
+	gauge(ch, "sequins_version_records", "Records of the current version on this node.", float64(n.Records), of)
+	gauge(ch, "sequins_version_bytes", "Bytes on disk of the current version on this node.", float64(n.Bytes), of)
 }

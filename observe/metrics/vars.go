@@ -85,7 +85,7 @@ func (s *Server) Vars() Vars {
 	}
 	if f := s.state.Load(); f != nil {
 		st := (*f)()
-		v.Connections, v.DiskUsed = st.Connections, st.Status.Stored()
+		v.Connections, v.DiskUsed = st.Open, st.Status.Stored()
 	}
 	return v
 }

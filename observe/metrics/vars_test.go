@@ -109,7 +109,7 @@ func TestVarsAreNamedAsEver(t *testing.T) {
 	m := New()
 	m.Server.SetState(func() State {
 		return State{
-			Connections: 1,
+			Connections: Connections{Open: 1},
 			Status:      status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{"1": {Nodes: map[string]status.OnNode{"n": {Bytes: 7}}}}}}},
 		}
 	})

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,36 +70,34 @@ func (m *Metrics) Forget(db string) {
 	}
 }
 
-// families are the metrics that a collector reads or computes at each scrape.
-type families []*family
+// label is the name of a label, and its value.
+type label struct{ name, value string }
 
-type family struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-}
+// descriptions are those of the metrics that a collector reads at each scrape: a *prometheus.Desc by name.
+var descriptions sync.Map
 
-func (f *families) gauge(name, help string, labels ...string) *family {
-	return f.family(prometheus.GaugeValue, name, help, labels)
-}
-
-func (f *families) counter(name, help string, labels ...string) *family {
-	return f.family(prometheus.CounterValue, name, help, labels)
-}
-
-func (f *families) family(kind prometheus.ValueType, name, help string, labels []string) *family {
-	one := &family{prometheus.NewDesc(name, help, labels, nil), kind}
-	*f = append(*f, one)
-	return one
-}
-
-func (f families) describe(ch chan<- *prometheus.Desc) {
-	for _, one := range f {
-		ch <- one.desc
+// describe returns the description of a metric, and the values of its labels.
+func describe(name, help string, labels []label) (desc *prometheus.Desc, values []string) {
+	names := make([]string, len(labels))
+	values = make([]string, len(labels))
+	for i, l := range labels {
+		names[i], values[i] = l.name, l.value
 	}
+	known, ok := descriptions.Load(name)
+	if !ok {
+		known, _ = descriptions.LoadOrStore(name, prometheus.NewDesc(name, help, names, nil))
+	}
+	return known.(*prometheus.Desc), values
 }
 
-func (f *family) emit(ch chan<- prometheus.Metric, value float64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+func gauge(ch chan<- prometheus.Metric, name, help string, value float64, labels ...label) {
+	desc, values := describe(name, help, labels)
+	ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, values...)
+}
+
+func counter(ch chan<- prometheus.Metric, name, help string, value float64, labels ...label) {
+	desc, values := describe(name, help, labels)
+	ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, values...)
 }
 
 func flag(set bool) float64 {
