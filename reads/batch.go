@@ -13,7 +13,8 @@ import (
 // batch is the state of DoBatch. Its slices keep their capacity.
 type batch struct {
 	keys    [][]byte
-	order   []uint64 // partition<<32 | index in keys, ascending
+	order   []uint64        // partition<<32 | index in keys, ascending
+	here    []partitionKeys // of partitions on this node
 	scratch blocks.BatchScratch
 	some    [][]byte        // keys of one partition
 	results []blocks.Result // of them
@@ -111,42 +112,34 @@ func (b *batch) sort(h *version.Handle) {
 	}
 }
 
-// partitions calls f for each partition that has keys.
-func (b *batch) partitions(f func(partitionKeys) Outcome) Outcome {
-	for rest := b.order; len(rest) > 0; {
-		partition, n := rest[0]>>32, 1
-		for n < len(rest) && rest[n]>>32 == partition {
-			n++
-		}
-		if o := f(partitionKeys{int(partition), rest[:n]}); o != Found {
-			return o
-		}
-		rest = rest[n:]
-	}
-	return Found
-}
-
 // local looks up the keys of partitions on this node, while other nodes are asked for the rest.
 func (b *batch) local(r *Read, remote *fetches) Outcome {
 	var elsewhere []partitionKeys
-	b.partitions(func(p partitionKeys) Outcome {
-		if !r.handle.Has(p.partition) {
+	b.here = b.here[:0]
+	for rest := b.order; len(rest) > 0; {
+		partition, n := int(rest[0]>>32), 1
+		for n < len(rest) && int(rest[n]>>32) == partition {
+			n++
+		}
+		p := partitionKeys{partition, rest[:n]}
+		if r.handle.Has(partition) {
+			b.here = append(b.here, p)
+		} else {
 			elsewhere = append(elsewhere, p)
 		}
-		return Found
-	})
+		rest = rest[n:]
+	}
 	if len(elsewhere) > 0 {
 		if o := b.away(r, remote, elsewhere, false); o != Found {
 			return o
 		}
 	}
-	return b.partitions(func(p partitionKeys) Outcome {
-		if len(elsewhere) > 0 && elsewhere[0].partition == p.partition {
-			elsewhere = elsewhere[1:]
-			return Found
+	for _, p := range b.here {
+		if o := b.lookUp(r, p); o != Found {
+			return o
 		}
-		return b.lookUp(r, p)
-	})
+	}
+	return Found
 }
 
 // lookUp looks up the keys of a partition in its local block, some at a time: GetBatch copies values without a limit.
@@ -272,28 +265,17 @@ func (b *batch) release() {
 
 // fetches are the requests of a batch to other nodes.
 type fetches struct {
-	running  sync.WaitGroup
-	mu       sync.Mutex
-	outcomes []Outcome
+	running sync.WaitGroup
+	outcome atomic.Uint32 // the first that is not Found
 }
 
-// start runs f on its own goroutine.
+// start runs fetch on its own goroutine.
 func (f *fetches) start(fetch func() Outcome) {
-	f.running.Go(func() {
-		o := fetch()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.outcomes = append(f.outcomes, o)
-	})
+	f.running.Go(func() { f.outcome.CompareAndSwap(uint32(Found), uint32(fetch())) })
 }
 
 // wait waits for all requests, and returns the first of their outcomes that is not Found.
 func (f *fetches) wait() Outcome {
 	f.running.Wait()
-	for _, o := range f.outcomes {
-		if o != Found {
-			return o
-		}
-	}
-	return Found
+	return Outcome(f.outcome.Load())
 }

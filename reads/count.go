@@ -14,8 +14,8 @@ const (
 	// many as the one before it, up to maxSlice: the less it counts, the sooner another node is asked.
 	firstSlice = 8 << 10
 	maxSlice   = 128 << 10
-	// recordsPerCheck is the number of records after which a local count looks whether it is still wanted.
-	recordsPerCheck = 4096
+	// localSlice is the number of records after which a local count looks whether it is still wanted.
+	localSlice = 32 << 10
 )
 
 // Count counts the records of a range; g.After, g.KeysOnly and g.Limit are not used. It returns Found, or the reason why
@@ -66,26 +66,35 @@ func (s *Scan) count() (total int64, o Outcome) {
 
 // countLocal counts the records of a block. If it fails in the middle, start is where other nodes go on; otherwise it is
 // nil.
-func (s *Scan) countLocal(partition int, b version.Block) (n int64, start []byte, o Outcome) {
+func (s *Scan) countLocal(partition int, b version.Block) (total int64, start []byte, o Outcome) {
 	if s.in.whole() {
 		return b.Properties().Records, nil, Found
 	}
-	it := b.IterWithin(s.in.start, s.in.end, s.span)
-	var last []byte
+	start = append([]byte{}, s.in.start...)
+	for s.ctx.Err() == nil {
+		n, next, err := s.countSlice(b, start, localSlice)
+		switch {
+		case err != nil:
+			s.report(partition, b, err)
+			return total, start, Found
+		case next == nil:
+			return total + n, nil, Found
+		}
+		total, start = total+n, append(start[:0], next...)
+	}
+	return 0, nil, GivenUp
+}
+
+// countSlice counts up to limit records of a block, from start on. next is the key behind them, nil if there are no more in the range.
+func (s *Scan) countSlice(b version.Block, start []byte, limit int64) (n int64, next []byte, err error) {
+	it := b.IterWithin(start, s.in.end, s.span)
 	for it.Next() {
-		last = append(last[:0], it.Key()...)
-		if n++; n%recordsPerCheck == 0 && s.ctx.Err() != nil {
-			return 0, nil, GivenUp
+		if n > 0 && n >= limit {
+			return n, it.Key(), nil
 		}
+		n++
 	}
-	if err := it.Err(); err != nil {
-		s.report(partition, b, err)
-		if n > 0 {
-			return n, successor(last), Found
-		}
-		return 0, append([]byte{}, s.in.start...), Found
-	}
-	return n, nil, Found
+	return n, nil, it.Err()
 }
 
 // countAway asks other nodes for the number of records of a partition from start on, in slices.
@@ -98,7 +107,14 @@ func (s *Scan) countAway(partition int, start []byte) (total int64, o Outcome) {
 	}
 	q := &PageRequest{kind: pageCount, partitions: []int{partition}, start: start, end: s.in.end, limit: firstSlice}
 	for {
-		a, peers, err := s.fetchCount(q)
+		peers, err := s.holdersOf(q.partitions, nil)
+		var a countAnswer
+		if err == nil {
+			_, err = s.fetch(s.query(q, peers, 1+int(q.limit/firstSlice)), nil, 8+maxBound, func(b []byte) (err error) {
+				a, err = parseCount(b, q)
+				return err
+			})
+		}
 		switch {
 		case err != nil && s.lost[partition]:
 			return 0, Unreadable
@@ -118,25 +134,6 @@ func (s *Scan) countAway(partition int, start []byte) (total int64, o Outcome) {
 type countAnswer struct {
 	n    int64
 	next []byte // nil if there are no more
-}
-
-func (s *Scan) fetchCount(q *PageRequest) (a countAnswer, peers []string, err error) {
-	if peers, err = s.holdersOf(q.partitions, nil); err != nil {
-		return a, nil, err
-	}
-	pq := s.query(q, peers, 1+int(q.limit/firstSlice))
-	for {
-		b, peer, err := s.fetchBytes(pq, nil, 8+maxBound)
-		if err == nil {
-			a, err = parseCount(b, q)
-		}
-		if err == nil || peer == "" {
-			return a, pq.Peers, err
-		}
-		if err := s.distrust(pq, peer, err); err != nil {
-			return a, peers, err
-		}
-	}
 }
 
 // parseCount checks an answer: its number, and that it makes progress.
@@ -172,22 +169,10 @@ func (r *Read) countPage(ctx context.Context, in interval, p *PageRequest) ([]by
 	if !r.reader.reserveScan(s, 2*maxSpan) {
 		return nil, Busy
 	}
-	return s.countSome(p.partitions[0], b, p.limit)
-}
-
-// countSome counts up to limit records of a block.
-func (s *Scan) countSome(partition int, b version.Block, limit int64) ([]byte, Outcome) {
-	it := b.IterWithin(s.in.start, s.in.end, s.span)
-	var n int64
-	for it.Next() {
-		if n > 0 && n >= limit {
-			return append(binary.BigEndian.AppendUint64(nil, uint64(n)), it.Key()...), Found
-		}
-		n++
-	}
-	if err := it.Err(); err != nil {
-		s.report(partition, b, err)
+	n, next, err := s.countSlice(b, in.start, p.limit)
+	if err != nil {
+		s.report(p.partitions[0], b, err)
 		return nil, Unreadable
 	}
-	return binary.BigEndian.AppendUint64(nil, uint64(n)), Found
+	return append(binary.BigEndian.AppendUint64(nil, uint64(n)), next...), Found
 }

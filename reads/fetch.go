@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -122,29 +123,44 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 	return Found
 }
 
-// fetchFrom requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again. The error
-// is the reason of Late and Unreachable.
+// fetch asks the nodes of q until take accepts an answer, whose body it closes or keeps. A node whose answer it does not accept is
+// removed from q.
+func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answer) error) error {
+	for {
+		a, err := r.reader.opts.Proxy.Fetch(ctx, q)
+		if err != nil {
+			return err
+		}
+		peer := a.Peer
+		if err = take(a); err == nil {
+			return nil
+		}
+		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", peer, "error", err)
+		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == peer })
+		if len(q.Peers) == 0 {
+			return fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
+		}
+	}
+}
+
+// fetchFrom requests the keys of a group from its nodes. The error is the reason of Late and Unreachable.
 func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outcome, error) {
 	body, n := b.request(g)
 	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
 		Scale: 1 + n/keysPerScale, Prompt: true, Fields: fields, Trace: r.trace}
-	for {
-		a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &q)
-		if err != nil {
-			return r.fetchError(q.Peers, err), err
+	var o Outcome
+	err := r.fetch(r.reader.ending, &q, func(a *proxy.Answer) (err error) {
+		defer a.Body.Close() //nolint:errcheck // it was only read from
+		var n int64
+		if o, n, err = b.receive(r, g, a); err != nil {
+			b.uncount(r, n)
 		}
-		o, n, err := b.receive(r, g, a)
-		a.Body.Close() //nolint:errcheck // it was only read from
-		if err == nil {
-			return o, nil
-		}
-		b.uncount(r, n)
-		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", a.Peer, "error", err)
-		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == a.Peer })
-		if len(q.Peers) == 0 {
-			return Unreachable, err
-		}
+		return err
+	})
+	if err != nil {
+		return r.fetchError(g.peers, err), err
 	}
+	return o, nil
 }
 
 // request returns the request for a group, and the number of its keys.

@@ -223,23 +223,17 @@ func (s *Scan) haveOthers(partitions []int, asked []string) bool {
 }
 
 // fetchPageFrom requests a page from one of some nodes, and from the others if its answer is not what it should be.
-func (s *Scan) fetchPageFrom(q *PageRequest, members map[int]bool, buf []byte, peers []string) (page, error) {
+func (s *Scan) fetchPageFrom(q *PageRequest, members map[int]bool, buf []byte, peers []string) (a page, err error) {
 	pq := s.query(q, peers, 1+len(q.partitions)/4+q.size>>16)
-	limit := q.size + maxRecord + maxPageEnd
-	for {
-		b, peer, err := s.fetchBytes(pq, buf, limit)
-		var a page
-		if err == nil {
-			a, err = s.parsePage(q, members, b)
-		}
-		if err == nil || peer == "" {
-			a.from, a.buf = pq.Peers, b
-			return a, err
-		}
-		if err = s.distrust(pq, peer, err); err != nil {
-			return page{from: peers}, err
-		}
+	buf, err = s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
+		a, err = s.parsePage(q, members, b)
+		return err
+	})
+	a.from, a.buf = pq.Peers, buf
+	if len(pq.Peers) == 0 {
+		a.from = peers
 	}
+	return a, err
 }
 
 // query returns a request to other nodes.
@@ -247,30 +241,18 @@ func (s *Scan) query(q *PageRequest, peers []string, scale int) *proxy.Query {
 	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: q.pageParameter(), Scale: scale, Prompt: q.kind != pageValue, Fields: s.fields, Trace: s.r.trace}
 }
 
-// distrust removes a node whose answer was wrong from a request. It returns an error if none is left.
-func (s *Scan) distrust(q *proxy.Query, peer string, err error) error {
-	s.r.reader.log.Error("reading a peer's answer", "db", s.r.db.name, "version", s.r.handle.Version(), "peer", peer, "error", err)
-	q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == peer })
-	if len(q.Peers) == 0 {
-		return fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
-	}
-	return nil
-}
-
-// fetchBytes requests an answer of up to limit bytes and reads it into buf, grown as needed. peer is empty if there was no
-// answer.
-func (s *Scan) fetchBytes(q *proxy.Query, buf []byte, limit int) (b []byte, peer string, err error) {
-	a, err := s.r.reader.opts.Proxy.Fetch(s.ctx, q)
-	if err != nil {
-		return buf, "", err
-	}
-	defer a.Body.Close() //nolint:errcheck // it was only read from
-	if a.Status != http.StatusOK || a.Length < 0 || a.Length > int64(limit) {
-		return buf, a.Peer, fmt.Errorf("%w: status %d, %d bytes", errPage, a.Status, a.Length)
-	}
-	b = slices.Grow(buf[:0], int(a.Length))[:a.Length]
-	if _, err := io.ReadFull(a.Body, b); err != nil {
-		return buf, a.Peer, err
-	}
-	return b, a.Peer, nil
+// fetch requests an answer of up to limit bytes that parse accepts, and reads it into buf, grown as needed.
+func (s *Scan) fetch(q *proxy.Query, buf []byte, limit int, parse func(b []byte) error) ([]byte, error) {
+	err := s.r.fetch(s.ctx, q, func(a *proxy.Answer) error {
+		defer a.Body.Close() //nolint:errcheck // it was only read from
+		if a.Status != http.StatusOK || a.Length < 0 || a.Length > int64(limit) {
+			return fmt.Errorf("%w: status %d, %d bytes", errPage, a.Status, a.Length)
+		}
+		buf = slices.Grow(buf[:0], int(a.Length))[:a.Length]
+		if _, err := io.ReadFull(a.Body, buf); err != nil {
+			return err
+		}
+		return parse(buf)
+	})
+	return buf, err
 }

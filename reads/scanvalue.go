@@ -96,30 +96,22 @@ func (v *scannedValue) fetch() error {
 	if err != nil {
 		return err
 	}
-	q := s.query(&PageRequest{kind: pageValue, start: v.key}, peers, 1)
-	for {
-		a, err := s.r.reader.opts.Proxy.Fetch(s.ctx, q)
-		if err != nil {
-			s.r.fetchError(q.Peers, err)
-			return err
-		}
-		err = v.accept(a)
-		if err == nil {
-			return nil
-		}
-		a.Body.Close() //nolint:errcheck // it was only read from
-		if err := s.distrust(q, a.Peer, err); err != nil {
-			return err
-		}
+	err = s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, start: v.key}, peers, 1), v.accept)
+	if err != nil {
+		s.r.fetchError(peers, err)
 	}
+	return err
 }
 
 // accept reads from an answer from now on.
-func (v *scannedValue) accept(a *proxy.Answer) error {
+func (v *scannedValue) accept(a *proxy.Answer) (err error) {
 	if a.Status != http.StatusOK || a.Length != v.off+v.left {
-		return fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, v.off+v.left)
+		err = fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, v.off+v.left)
+	} else {
+		_, err = io.CopyN(io.Discard, a.Body, v.off)
 	}
-	if _, err := io.CopyN(io.Discard, a.Body, v.off); err != nil {
+	if err != nil {
+		a.Body.Close() //nolint:errcheck // it was only read from
 		return err
 	}
 	v.body = a.Body

@@ -47,18 +47,11 @@ func (r *Read) summary(ctx context.Context, partition int) (sum summary, ok bool
 		return sum, false
 	}
 	q := s.query(&PageRequest{kind: pageSummary, partitions: []int{partition}}, peers, 1)
-	for {
-		b, peer, err := s.fetchBytes(q, nil, 16+maxHash)
-		if err == nil {
-			sum, err = parseSummary(b)
-		}
-		if err == nil {
-			return sum, true
-		}
-		if peer == "" || s.distrust(q, peer, err) != nil {
-			return sum, false
-		}
-	}
+	_, err = s.fetch(q, nil, 16+maxHash, func(b []byte) (err error) {
+		sum, err = parseSummary(b)
+		return err
+	})
+	return sum, err == nil
 }
 
 func parseSummary(b []byte) (summary, error) {
