@@ -118,7 +118,7 @@ func New(o Options) (*Node, error) {
 		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
-	n.server.Hold()
+	n.reads.Hold()
 	o.Metrics.Server.SetLacking(n.accepted.Refused)
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
@@ -166,10 +166,7 @@ func (n *Node) Run(ctx context.Context) error {
 
 // admit makes the server answer requests for keys, and lets loads begin.
 func (n *Node) admit() {
-	n.server.Admit()
-	if n.redis != nil {
-		n.redis.Admit()
-	}
+	n.reads.Admit()
 	n.admission = time.Now()
 	n.admitted.Store(true)
 	close(n.serving)
@@ -322,7 +319,6 @@ func (n *Node) newRedis() *resp.Server {
 	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
-	s.Hold()
 	n.o.Metrics.Server.SetRedis(func() metrics.Connections {
 		conns, handshakes := s.Refused()
 		return metrics.Connections{Open: s.Connections(), Refused: conns, BadHandshakes: handshakes}

@@ -84,6 +84,7 @@ type Reader struct {
 	running     sync.WaitGroup
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
+	holding     atomic.Bool  // see Hold
 
 	// ending is canceled by Stop; requests to other nodes end with it.
 	ending context.Context
@@ -128,6 +129,16 @@ func (rd *Reader) Stop() {
 	rd.stop()
 	rd.running.Wait()
 }
+
+// Hold makes the front ends refuse reads until Admit is called, so that a db that is not open yet does not appear
+// missing.
+func (rd *Reader) Hold() { rd.holding.Store(true) }
+
+// Admit ends Hold.
+func (rd *Reader) Admit() { rd.holding.Store(false) }
+
+// Holding reports whether reads are refused.
+func (rd *Reader) Holding() bool { return rd.holding.Load() }
 
 // BatchLimits returns Options.MaxBatchKeys and Options.MaxBatchBytes.
 func (rd *Reader) BatchLimits() (keys int, bytes int64) {

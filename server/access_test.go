@@ -174,14 +174,14 @@ func TestWithoutToken(t *testing.T) {
 			}
 		}
 	}
-	s.Hold()
+	s.reads.Hold()
 	if got := s.get(t, "/db/k"); got.status != 401 {
 		t.Errorf("while it starts: %+v", got)
 	}
 	if got := s.get(t, "/db/k", webToken); got.status != 503 {
 		t.Errorf("while it starts, with a token: %+v", got)
 	}
-	s.Admit()
+	s.reads.Admit()
 	c.remove("db")
 	if got := s.get(t, "/db/k", otherToken); got.status != 403 {
 		t.Errorf("a db that is gone: %+v", got)

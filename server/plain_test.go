@@ -168,7 +168,7 @@ func TestPlainAnswersAreTheSame(t *testing.T) {
 func TestAnsweredAsPlain(t *testing.T) {
 	all := compared(t)
 	all["holding"] = compared(t)["usual"]
-	all["holding"].Hold()
+	all["holding"].reads.Hold()
 	for _, test := range []struct {
 		server, target, headers string
 		want                    bool

@@ -67,9 +67,17 @@ func (r *request) arrived(a asked) {
 	r.Trace(a.traceparent, a.tracestate, r.internal)
 }
 
-// mayRead reports whether the client may read the db and the node is ready to. Otherwise it prepares the refusal.
+// mayRead reports whether the client may read the db, and the node knows what it serves. Otherwise it prepares the refusal.
 func (r *request) mayRead() bool {
-	return r.allowed() && !r.starting()
+	if !r.allowed() {
+		return false
+	}
+	if r.s.reads.Holding() {
+		r.add("Retry-After", retryAfter)
+		r.fail(http.StatusServiceUnavailable, "this node is starting")
+		return false
+	}
+	return true
 }
 
 // newQuery returns the query for the db of the request.
@@ -83,16 +91,6 @@ func (r *request) read(conditions []proxy.Field) reads.Outcome {
 	r.query.Key, r.query.Fields = r.target.key, conditions
 	r.query.Head = r.method == http.MethodHead || r.op == opExplain
 	return r.Do(&r.query)
-}
-
-// starting refuses reads before the node knows what it serves.
-func (r *request) starting() bool {
-	if !r.s.holding.Load() {
-		return false
-	}
-	r.add("Retry-After", retryAfter)
-	r.fail(http.StatusServiceUnavailable, "this node is starting")
-	return true
 }
 
 // failures are the answers for outcomes without a value.

@@ -49,7 +49,6 @@ type Server struct {
 	delivery   atomic.Pointer[delivery]
 	encoders   encoders.Pool
 	draining   atomic.Bool
-	holding    atomic.Bool
 	date       dateCache
 
 	requests sync.Pool // of *request
@@ -91,13 +90,6 @@ func (s *Server) Serve(ln net.Listener) error {
 
 // Connections returns the number of open connections.
 func (s *Server) Connections() int { return s.open.Count() }
-
-// Hold answers requests for keys with 503 until Admit is called, so that a db that is not open yet does not
-// appear missing. Status and health are served.
-func (s *Server) Hold() { s.holding.Store(true) }
-
-// Admit ends Hold.
-func (s *Server) Admit() { s.holding.Store(false) }
 
 // Drain makes /readyz fail and closes each connection after its next answer. Requests are still answered.
 func (s *Server) Drain() { s.draining.Store(true) }

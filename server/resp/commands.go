@@ -101,7 +101,7 @@ func (c *conn) execute(args [][]byte) {
 		text = wrongArity(string(name))
 	case known.flags&noAuth == 0 && !c.authenticated():
 		text = errNoAuth
-	case known.flags&loading == 0 && c.server.holding.Load():
+	case known.flags&loading == 0 && c.server.reads.Holding():
 		text = errStarting
 	case known.form != noForm:
 		c.addRead(known, args)

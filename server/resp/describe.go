@@ -46,7 +46,7 @@ func (c *conn) info([][]byte) {
 	s := c.server
 	_, port, _ := net.SplitHostPort(c.LocalAddr().String()) // it is an address
 	up, starting := time.Since(s.started), 0
-	if s.holding.Load() {
+	if s.reads.Holding() {
 		starting = 1 // for clients that wait until a server has loaded its data
 	}
 	lines := []string{

@@ -26,8 +26,7 @@ type Server struct {
 	started time.Time
 	rounds  sync.Pool // of *round
 
-	holding atomic.Bool
-	open    conns.Set[*conn]
+	open conns.Set[*conn]
 
 	cursors cursors
 	ids     atomic.Int64
@@ -95,13 +94,6 @@ func (s *Server) countRefused() {
 		m.Unknown.Redis.Done(0, 401, 0, 0)
 	}
 }
-
-// Hold answers commands that read with -LOADING until Admit is called, so that a db that is not open yet does not appear
-// missing.
-func (s *Server) Hold() { s.holding.Store(true) }
-
-// Admit ends Hold.
-func (s *Server) Admit() { s.holding.Store(false) }
 
 // Drain closes each connection after the answers to what it has received.
 func (s *Server) Drain() { s.open.Hurry() }

@@ -116,7 +116,7 @@ func TestTokens(t *testing.T) {
 // Before the node knows what it serves, reads are refused and connections made.
 func TestHold(t *testing.T) {
 	s := startNames(t, resp.Options{})
-	s.Hold()
+	s.reads.Hold()
 	c := s.dial(t)
 	for _, in := range []string{"GET names/key-1", "GET nodb/x", "PING", "MGET a/b c/d", "TYPE nodb/x"} {
 		if got := c.do(strings.Split(in, " ")...); got != "-LOADING this node is starting" {
@@ -126,7 +126,7 @@ func TestHold(t *testing.T) {
 	if got := c.do("INFO"); !strings.Contains(got, "loading:1") {
 		t.Error(got)
 	}
-	s.Admit()
+	s.reads.Admit()
 	if got := c.do("GET", "names/key-1"); got != "value-1" {
 		t.Error(got)
 	}
