@@ -122,13 +122,6 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	if outcome == Found {
 		e.Found, e.Size, e.ETag = true, max(0, r.Length), string(r.ETag)
 	}
-	r.explainPlace(e)
-	return e
-}
-
-// explainPlace adds the nodes that hold the partition and the place of the key in the local block.
-func (r *Read) explainPlace(e *Explanation) {
-	h := r.handle
 	if r.local {
 		e.Replicas = append(e.Replicas, r.reader.opts.Name)
 	}
@@ -136,4 +129,5 @@ func (r *Read) explainPlace(e *Explanation) {
 	if p, ok := h.Place(e.Partition, r.query.Key); ok {
 		e.Block = &BlockPlace{File: p.File, Page: p.Page, Pages: p.Pages, Offset: p.Offset, Length: p.Length, Compressed: p.Packed}
 	}
+	return e
 }

@@ -74,7 +74,12 @@ func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, 
 			return a, fmt.Errorf("%w: it ends early", errPage)
 		}
 		if binary.BigEndian.Uint32(rest) == endOfPage {
-			return a.finish(b, rest)
+			more := rest[wire.LengthSize]
+			if len(rest) != maxPageEnd || more > 1 || more == 1 && a.n == 0 {
+				return a, fmt.Errorf("%w: its end", errPage)
+			}
+			a.body, a.more = b[:len(b)-len(rest)], more == 1
+			return a, nil
 		}
 		key, after, err := checkRecord(rest, q.keysOnly)
 		if err != nil {
@@ -93,16 +98,6 @@ func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, 
 			return a, fmt.Errorf("%w: more than %d records", errPage, q.limit)
 		}
 	}
-}
-
-// finish checks the end of a page.
-func (a page) finish(b, end []byte) (page, error) {
-	more := end[wire.LengthSize]
-	if len(end) != maxPageEnd || more > 1 || more == 1 && a.n == 0 {
-		return a, fmt.Errorf("%w: its end", errPage)
-	}
-	a.body, a.more = b[:len(b)-len(end)], more == 1
-	return a, nil
 }
 
 // checkRecord checks the lengths of the first record of b, and returns its key and what follows it.

@@ -386,18 +386,13 @@ func (r *Read) Done(a tracing.Answer) time.Duration {
 		if id := r.trace.ID(); id != "" {
 			r.counts.Exemplar(id, d, r.start.Add(d))
 		}
-		r.endTrace(a)
+		a.Version, a.Partition = string(r.Version), r.partition // which are of what exists; the span has no part of the key
+		if r.db != nil {
+			a.DB = r.db.name
+		}
+		r.trace.End(a)
 	}
 	return d
-}
-
-// endTrace ends the span. It names db and version only if they exist, and contains no part of the key.
-func (r *Read) endTrace(a tracing.Answer) {
-	a.Version, a.Partition = string(r.Version), r.partition
-	if r.db != nil {
-		a.DB = r.db.name
-	}
-	r.trace.End(a)
 }
 
 // LetGo releases the version and the connection to a peer. Copied values can still be sent.

@@ -1,6 +1,11 @@
 package reads
 
-import "sequins/internal/http1"
+import (
+	"encoding/binary"
+	"encoding/hex"
+
+	"sequins/internal/http1"
+)
 
 // maxShown is the number of bytes of a key that are shown.
 const maxShown = 1 << 10
@@ -20,10 +25,7 @@ func AppendEscaped(b, s []byte) []byte { return http1.AppendEscaped(b, s, "-._~/
 
 // appendTag appends the ETag of a value with the given hash.
 func appendTag(b []byte, hash uint64) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '"')
-	for shift := 60; shift >= 0; shift -= 4 {
-		b = append(b, digits[hash>>shift&15])
-	}
-	return append(b, '"')
+	var bytes [8]byte
+	binary.BigEndian.PutUint64(bytes[:], hash)
+	return append(hex.AppendEncode(append(b, '"'), bytes[:]), '"')
 }

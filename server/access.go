@@ -3,9 +3,6 @@ package server
 import (
 	"crypto/subtle"
 	"net/http"
-	"time"
-
-	"sequins/server/statuspage"
 )
 
 // fromNode reports whether another node of the cluster sent the request. It decides for every route and both front ends: nodes, and nobody else,
@@ -102,11 +99,4 @@ func (r *request) countRefused() {
 		counts = r.s.opts.Metrics.Unknown.Of(len(r.target.proxy) > 0)
 	}
 	r.CountAs(counts)
-}
-
-// askForToken sends an empty page that asks the browser's user for a token. It does not reveal whether a db
-// exists.
-func (s *Server) askForToken(w http.ResponseWriter, only string) {
-	page, err := statuspage.RenderLogin(only, time.Now())
-	render(w, http.StatusUnauthorized, page, err)
 }

@@ -74,7 +74,7 @@ func (r *request) batchKeys(req *http.Request) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isBinary(req.Header.Get("Content-Type")) {
+	if media, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(media), wire.Bytes) {
 		return batchkeys.Parse(body, maxKeys)
 	}
 	return batchkeys.ParseJSON(body, maxKeys)
@@ -136,11 +136,6 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 		}
 	}
 	return keys, nil
-}
-
-func isBinary(contentType string) bool {
-	media, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(media), wire.Bytes)
 }
 
 // sendBatch sends the values in the format that the client accepts. They are copies, so that the version need not wait

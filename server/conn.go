@@ -109,9 +109,14 @@ func (c *conn) refusePlainHTTP() {
 		return
 	}
 	c.err = errPlainHTTP
-	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port speaks TLS: use https://\n"
-	if _, err := io.WriteString(first.Conn, answer); err == nil {
-		conns.CloseWrite(first.Conn) //nolint:errcheck // it is closed anyway
+	refuse(first.Conn, "this port speaks TLS: use https://")
+}
+
+// refuse answers a client that uses TLS, or does not, where it should not, or should.
+func refuse(nc net.Conn, line string) {
+	const header = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+	if _, err := io.WriteString(nc, header+line+"\n"); err == nil {
+		conns.CloseWrite(nc) //nolint:errcheck // it is closed anyway
 	}
 }
 
@@ -171,10 +176,7 @@ var errTLS = errors.New("the client speaks TLS, and this port does not")
 func (c *conn) refuseTLS() {
 	c.err, c.r, c.w = errTLS, 0, 0
 	c.server.open.FailedHandshake(c, c.err)
-	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port does not speak TLS: use http://\n"
-	if _, err := io.WriteString(c.Conn, answer); err == nil {
-		conns.CloseWrite(c.Conn) //nolint:errcheck // it is closed anyway
-	}
+	refuse(c.Conn, "this port does not speak TLS: use http://")
 }
 
 // skipEmptyLines drops line ends before a request line (RFC 9112, section 2.2).

@@ -5,6 +5,7 @@ import (
 
 	"sequins/internal/http1"
 	"sequins/internal/wire"
+	"sequins/server/internal/negotiate"
 )
 
 // Delivery are the settings of how answers are delivered to clients, which SetDelivery changes in a running server. The zero
@@ -154,5 +155,9 @@ func (r *request) addShared() {
 
 // encodes reports whether a plain request may have its answer in a content coding, so that net/http answers it.
 func (d *delivery) encodes(accepted []byte) bool {
-	return len(d.codings) > 0 && len(http1.Trim(accepted)) > 0 && codingOf(string(accepted), d) != ""
+	if len(d.codings) == 0 || len(http1.Trim(accepted)) == 0 {
+		return false
+	}
+	coding, _ := negotiate.Coding(string(accepted), d.codings...)
+	return coding != ""
 }

@@ -24,12 +24,6 @@ import (
 // Codings are the content codings that there are.
 var Codings = encoders.Codings
 
-// codingOf returns the coding that a client prefers, "" for none.
-func codingOf(accepted string, d *delivery) string {
-	coding, _ := negotiate.Coding(accepted, d.codings...)
-	return coding
-}
-
 // negotiate finds the coding for the answer to a request.
 func (w *writer) negotiate(req *http.Request) {
 	r, h := w.r, req.Header

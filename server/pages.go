@@ -21,9 +21,11 @@ import (
 func (r *request) servePage(w *writer) (prepared bool) {
 	s, m := r.s, r.s.opts.Metrics
 	if !r.allowed() {
+		// A browser gets an empty page that asks its user for a token. It does not reveal whether a db exists.
 		if r.text == needsToken && !r.target.route.isProbe() && r.target.route != routeAPI && r.prefersHTML() {
 			w.Header().Set("WWW-Authenticate", challenge)
-			s.askForToken(w, string(r.target.db))
+			page, err := statuspage.RenderLogin(string(r.target.db), time.Now())
+			render(w, http.StatusUnauthorized, page, err)
 			return false
 		}
 		return true
@@ -210,22 +212,13 @@ func (s *Server) withHotKeys(dbs map[string]status.DB, only string) map[string]s
 }
 
 // status returns the status of this node.
-func (s *Server) status() (st status.Status) {
-	st = s.own()
-	s.complete(&st)
-	return st
-}
+func (s *Server) status() status.Status { return s.statusWith(nil) }
 
 // cluster returns the status of this node merged with that of the other nodes.
-func (s *Server) cluster() (st status.Status) {
-	st = s.own()
-	st.Merge(s.peers.Ask(s.ending))
-	s.complete(&st)
-	return st
-}
+func (s *Server) cluster() status.Status { return s.statusWith(s.peers.Ask(s.ending)) }
 
-// own returns the catalog's status, which complete must be called on next.
-func (s *Server) own() status.Status {
+// statusWith returns the status of this node, merged with those of others unless they are nil.
+func (s *Server) statusWith(others []status.Answer) status.Status {
 	st := s.catalog.Status()
 	st.Draining = s.draining.Load()
 	if st.DBs == nil {
@@ -239,13 +232,12 @@ func (s *Server) own() status.Status {
 			st.DBs[name] = db
 		}
 	}
-	return st
-}
-
-// complete computes the derived fields of a status.
-func (s *Server) complete(st *status.Status) {
+	if others != nil {
+		st.Merge(others)
+	}
 	ready, reason := s.catalog.Ready("")
 	st.Complete(ready, oneLine(reason))
+	return st
 }
 
 // sendJSON answers with an object that must not be cached.

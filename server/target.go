@@ -88,7 +88,10 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 		return target{}, buf, err
 	}
 	if len(key) == 0 {
-		t.route = bareRoute(t.db, hasKey)
+		t.route = routeDB
+		if bare, ok := bareRoutes[string(t.db)]; ok && !hasKey {
+			t.route = bare
+		}
 	}
 	if !t.route.isProbe() {
 		if t.proxy, err = nameParameter(query, "proxy"); err != nil {
@@ -133,22 +136,8 @@ func splitTarget(uri []byte) (path, query []byte, err error) {
 	return path, query, nil
 }
 
-// bareRoute returns the route of a path without a key.
-func bareRoute(db []byte, trailingSlash bool) route {
-	switch {
-	case trailingSlash:
-		return routeDB
-	case len(db) == 0:
-		return routeNode
-	case string(db) == "healthz":
-		return routeHealth
-	case string(db) == "livez":
-		return routeLive
-	case string(db) == "readyz":
-		return routeReady
-	}
-	return routeDB
-}
+// bareRoutes are the routes of paths without a second slash that are not the status of a db.
+var bareRoutes = map[string]route{"": routeNode, "healthz": routeHealth, "livez": routeLive, "readyz": routeReady}
 
 // operation is what a request asks of its target. Of the parameters of a db, those of the lesser operation count.
 type operation uint8

@@ -72,7 +72,20 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 			next++
 		}
 	}
-	return traced.addTo(prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...))
+	h := prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...)
+	if traced == nil {
+		return h
+	}
+	var all []prometheus.Exemplar
+	for i := range traced {
+		if x := traced[i].Load(); x != nil {
+			all = append(all, *x)
+		}
+	}
+	if with, err := prometheus.NewMetricWithExemplars(h, all...); err == nil { // otherwise there is none yet, or one has a label that is too long
+		return with
+	}
+	return h
 }
 
 // exemplars has the last traced request of each classic bucket, and of the one above the last bound.
@@ -88,21 +101,4 @@ func (r *Requests) Exemplar(trace string, d time.Duration, at time.Time) {
 	}
 	i, _ := slices.BinarySearch(classicBounds[:], d)
 	all[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
-}
-
-// addTo adds the exemplars to the histogram of a scrape.
-func (e *exemplars) addTo(h prometheus.Metric) prometheus.Metric {
-	if e == nil {
-		return h
-	}
-	var all []prometheus.Exemplar
-	for i := range e {
-		if x := e[i].Load(); x != nil {
-			all = append(all, *x)
-		}
-	}
-	if with, err := prometheus.NewMetricWithExemplars(h, all...); err == nil { // otherwise there is none yet, or one has a label that is too long
-		return with
-	}
-	return h
 }

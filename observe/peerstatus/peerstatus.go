@@ -47,15 +47,8 @@ func New(peers func() []status.Peer, nodes *wire.Client) *Client {
 	return &Client{peers: peers, nodes: nodes, timeout: statusTimeout}
 }
 
-// ration is what the nodes may still say together.
-type ration struct{ bytes, elements atomic.Int64 }
-
-func newRation() *ration {
-	r := new(ration)
-	r.bytes.Store(maxAllStatus)
-	r.elements.Store(maxAllElements)
-	return r
-}
+// said is what the nodes have said together.
+type said struct{ bytes, elements atomic.Int64 }
 
 // Ask returns the answers of the other nodes: their status, or an error in one line.
 func (c *Client) Ask(ctx context.Context) []status.Answer { return c.askAll(ctx, "status") }
@@ -83,36 +76,35 @@ func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
 func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	peers, left := c.peers(), newRation()
+	peers, all := c.peers(), new(said)
 	answers := make([]status.Answer, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for i, p := range peers {
 		slots <- struct{}{}
-		all.Go(func() {
-			answers[i] = c.askOne(ctx, p, part, left)
+		running.Go(func() {
+			answers[i] = c.askOne(ctx, p, part, all)
 			<-slots
 		})
 	}
-	all.Wait()
+	running.Wait()
 	return answers
 }
 
-func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *ration) status.Answer {
+func (c *Client) askOne(ctx context.Context, p status.Peer, part string, all *said) status.Answer {
 	a := status.Answer{Peer: p}
-	if err := c.get(ctx, p.Addr, part, left, &a.Status); err != nil {
+	if err := c.get(ctx, p.Addr, part, all, &a.Status); err != nil {
 		var op *net.OpError // adds the address, which is known
 		if errors.As(err, &op) && op.Op == "dial" {
 			err = op.Err
 		}
 		a.Error = strings.Join(strings.Fields(err.Error()), " ")
 		a.Status = status.Status{}
-		return a
 	}
 	return a
 }
 
-func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *status.Status) error {
+func (c *Client) get(ctx context.Context, addr, part string, all *said, st *status.Status) error {
 	resp, err := c.nodes.Get(ctx, addr, "/?proxy="+part, "")
 	if err != nil {
 		return err
@@ -124,22 +116,22 @@ func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *s
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}
-	body, err := io.ReadAll(&rationed{Reader: io.LimitReader(resp.Body, maxStatus+1), left: &left.bytes})
+	body, err := io.ReadAll(&counted{Reader: io.LimitReader(resp.Body, maxStatus+1), all: all})
 	if err != nil {
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
-	return c.decode(ctx, body, left, st)
+	return c.decode(ctx, body, all, st)
 }
 
 // decode decodes the status of a node, unless it is too large.
-func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *status.Status) error {
+func (c *Client) decode(ctx context.Context, body []byte, all *said, st *status.Status) error {
 	elements := bytes.Count(body, []byte{','}) // also counts commas in strings
 	switch {
 	case len(body) > maxStatus:
 		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
 	case elements > maxElements:
 		return fmt.Errorf("its status has more than %d elements", maxElements)
-	case left.elements.Add(-int64(elements)) < 0:
+	case all.elements.Add(int64(elements)) > maxAllElements:
 		return fmt.Errorf("the nodes have said more than %d elements together", maxAllElements)
 	}
 	c.decoding.Lock()
@@ -153,16 +145,16 @@ func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *stat
 	return nil
 }
 
-// rationed is a Reader whose bytes count against a shared budget.
-type rationed struct {
+// counted is a Reader whose bytes count as said.
+type counted struct {
 	io.Reader
-	left *atomic.Int64
+	all *said
 }
 
 // Read implements io.Reader.
-func (r *rationed) Read(p []byte) (int, error) {
+func (r *counted) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if r.left.Add(-int64(n)) < 0 {
+	if r.all.bytes.Add(int64(n)) > maxAllStatus {
 		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxAllStatus>>20)
 	}
 	return n, err

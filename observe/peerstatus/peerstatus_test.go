@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,10 +78,10 @@ func TestStatusOfHostilePeers(t *testing.T) {
 // All nodes together have a share of elements.
 func TestElementsAreBounded(t *testing.T) {
 	body := []byte(`{"warnings":["` + strings.Repeat(`","`, maxElements) + `"]}`)
-	client, left := New(nil, nil), newRation()
+	client, all := New(nil, nil), new(said)
 	for i := range maxAllElements/maxElements + 1 {
 		var st status.Status
-		err := client.decode(t.Context(), body, left, &st)
+		err := client.decode(t.Context(), body, all, &st)
 		if want := i < maxAllElements/maxElements; (err == nil) != want {
 			t.Errorf("node %d: %v", i, err)
 		}
@@ -91,10 +90,10 @@ func TestElementsAreBounded(t *testing.T) {
 
 // All nodes together have a share of bytes.
 func TestSurveyIsBounded(t *testing.T) {
-	var left atomic.Int64
-	left.Store(10)
+	var all said
+	all.bytes.Store(maxAllStatus - 10)
 	for i, want := range []string{"", "more than 128 MiB"} {
-		_, err := io.ReadAll(&rationed{Reader: strings.NewReader("1234567"), left: &left})
+		_, err := io.ReadAll(&counted{Reader: strings.NewReader("1234567"), all: &all})
 		if fmt.Sprint(err) == "<nil>" != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("node %d: %v", i, err)
 		}

@@ -178,7 +178,12 @@ func (st *Status) ofSource() (all []Finding) {
 		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors",
 			health: st.serving() + ", but clients are refused: the process is out of file descriptors."})
 	}
-	all = append(all, st.ofPins()...)
+	for _, text := range st.Warnings {
+		if strings.HasPrefix(text, badPin) {
+			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin,
+				health: st.serving() + ", but a file _PIN cannot be read."})
+		}
+	}
 	if st.ReloadError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", oneLine(st.ReloadError)),
 			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed", health: st.serving() + ", but the last reload of the configuration has failed."})
@@ -212,17 +217,6 @@ func (st *Status) ofKeys(now time.Time) (all []Finding) {
 
 // badPin begins the warnings of a file _PIN that cannot be read.
 const badPin = "_PIN of "
-
-// ofPins returns which decisions of people are not known.
-func (st *Status) ofPins() (all []Finding) {
-	for _, text := range st.Warnings {
-		if strings.HasPrefix(text, badPin) {
-			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin,
-				health: st.serving() + ", but a file _PIN cannot be read."})
-		}
-	}
-	return all
-}
 
 // oneLine returns an error of several lines as one.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

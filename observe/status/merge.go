@@ -51,8 +51,16 @@ func (st *Status) Members() []Peer {
 func (st *Status) Lags() map[string][]string {
 	lags, members := make(map[string][]string), st.Members()
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
-		newest := st.DBs[name].newest()
-		if newest == nil || !newest.staying() {
+		versions := st.DBs[name].Versions
+		greatest := ""
+		for version := range versions {
+			greatest = max(greatest, version)
+		}
+		newest, staying := versions[greatest], false
+		for _, n := range newest.Nodes {
+			staying = staying || n.State != Removing
+		}
+		if !staying {
 			continue
 		}
 		for _, p := range members {
@@ -64,42 +72,10 @@ func (st *Status) Lags() map[string][]string {
 	return lags
 }
 
-// newest returns the version with the greatest name, nil if there is none.
-func (d DB) newest() *Version {
-	greatest := ""
-	for name := range d.Versions {
-		greatest = max(greatest, name)
-	}
-	if v, found := d.Versions[greatest]; found {
-		return &v
-	}
-	return nil
-}
-
-// staying reports whether a node has the version and is not removing it.
-func (v *Version) staying() bool {
-	for _, n := range v.Nodes {
-		if n.State != Removing {
-			return true
-		}
-	}
-	return false
-}
-
 // Answer is the status of one other node.
 type Answer struct {
 	Peer
 	Status Status
-}
-
-// describe copies what is said of the node itself.
-func (a *Answer) describe() {
-	if a.Error != "" {
-		return
-	}
-	self := a.Status.Self()
-	a.Build, a.StartedAt, a.Disk, a.Traffic = self.Build, self.StartedAt, self.Disk, self.Traffic
-	a.Level, a.Health, a.Waiting = self.Level, self.Health, self.Waiting
 }
 
 // Merge adds the status of other nodes to that of this one.
@@ -112,8 +88,12 @@ func (st *Status) Merge(answers []Answer) {
 		st.DBs[db] = ours
 	}
 	for _, a := range answers {
-		a.describe()
-		st.Peers[a.Addr] = a.Peer
+		p := a.Peer
+		if p.Error == "" {
+			p = a.Status.Self()
+			p.Addr, p.ShardID, p.Zone = a.Addr, a.ShardID, a.Zone
+		}
+		st.Peers[a.Addr] = p
 		for db, theirs := range a.Status.DBs {
 			if !names.ValidDatabase(db) {
 				continue // no node has it

@@ -131,7 +131,15 @@ func (c *Cache) Drop(readable func(version uint64) bool) {
 	if c == nil {
 		return
 	}
-	gone := c.forget(readable)
+	gone := make(map[uint64]bool)
+	c.mu.Lock()
+	for v := range c.versions {
+		if !readable(v) {
+			gone[v] = true
+			delete(c.versions, v)
+		}
+	}
+	c.mu.Unlock()
 	if len(gone) == 0 {
 		return
 	}
@@ -141,18 +149,4 @@ func (c *Cache) Drop(readable func(version uint64) bool) {
 		}
 	}
 	c.entries.CleanUp()
-}
-
-// forget forgets the versions that may have entries and are not readable, and returns them.
-func (c *Cache) forget(readable func(version uint64) bool) map[uint64]bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	gone := make(map[uint64]bool)
-	for v := range c.versions {
-		if !readable(v) {
-			gone[v] = true
-			delete(c.versions, v)
-		}
-	}
-	return gone
 }
