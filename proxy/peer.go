@@ -43,13 +43,17 @@ const (
 	// dialTime bounds opening a connection. It is independent of the request's timeout, so that a
 	// slow handshake is not repeated for every request.
 	dialTime = 5 * time.Second
+	// peerConns limits the connections to one peer that attempts use; further attempts wait for one
+	// until their race ends. peerStreams limits those that stream values of more than 64 KiB; beyond
+	// it, such a value is fetched from another peer.
+	peerConns, peerStreams = 512, 512
 )
 
 func newPeer(c *Client, addr string) *peer {
 	return &peer{
 		addr:  addr,
 		c:     c,
-		slots: make(chan struct{}, c.opts.MaxConnsPerPeer), streams: make(chan struct{}, c.opts.MaxStreamsPerPeer),
+		slots: make(chan struct{}, c.maxConns), streams: make(chan struct{}, c.maxStreams),
 		open: make(map[*conn]struct{}),
 	}
 }

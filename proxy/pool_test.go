@@ -152,8 +152,9 @@ func TestMaxConnsPerPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFake("a", after(10*time.Millisecond, says(answer(200, "a"))))
 		pipes := newPipes(p)
-		o, _ := quiet(Options{Timeout: raceTime, StageTimeout: stageTime, MaxConnsPerPeer: 3})
+		o, _ := quiet(Options{Timeout: raceTime, StageTimeout: stageTime})
 		c := newClient(o, pipes.dial)
+		c.maxConns = 3
 		for range 2 {
 			begun := time.Now()
 			var wg sync.WaitGroup
@@ -368,8 +369,9 @@ func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 		}
 		a, b := newFake("a", do), newFake("b", do)
 		pipes := newPipes(a, b)
-		o, l := quiet(Options{Timeout: raceTime, StageTimeout: stageTime, MaxConnsPerPeer: 2, MaxStreamsPerPeer: 3})
+		o, l := quiet(Options{Timeout: raceTime, StageTimeout: stageTime})
 		c := newClient(o, pipes.dial)
+		c.maxConns, c.maxStreams = 2, 3
 		q := query(a, b)
 		q.Path = []byte("/db/large")
 		var open []*Answer

@@ -33,12 +33,6 @@ type Options struct {
 	// TLS enables TLS to peers. Without a ServerName, a certificate must be valid for the host of
 	// the peer's address.
 	TLS *tls.Config
-	// MaxConnsPerPeer limits the connections to one peer that attempts use; further attempts wait
-	// for one until their race ends. 0 means 512.
-	MaxConnsPerPeer int
-	// MaxStreamsPerPeer limits the connections to one peer that stream values of more than 64 KiB.
-	// Beyond it, such a value is fetched from another peer. 0 means 512.
-	MaxStreamsPerPeer int
 	// Metrics counts attempts and connections; it may be nil.
 	Metrics *metrics.Proxy
 	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
@@ -51,12 +45,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.StageTimeout <= 0 {
 		o.StageTimeout = o.Timeout / 2
-	}
-	if o.MaxConnsPerPeer <= 0 {
-		o.MaxConnsPerPeer = 512
-	}
-	if o.MaxStreamsPerPeer <= 0 {
-		o.MaxStreamsPerPeer = 512
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Proxy
@@ -78,6 +66,8 @@ type Client struct {
 	tolerated time.Duration // a peer whose cost is higher is failing
 	began     time.Time
 
+	maxConns, maxStreams int // peerConns and peerStreams, or fewer in tests
+
 	ctx    context.Context // canceled by Close
 	cancel context.CancelFunc
 
@@ -93,7 +83,7 @@ func New(o Options) *Client { return newClient(o, nil) }
 // newClient is New with a custom dial function; nil dials TCP or TLS.
 func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn, error)) *Client {
 	o = o.withDefaults()
-	c := &Client{opts: o, metrics: o.Metrics, logger: o.Logger, dial: dial, began: time.Now()}
+	c := &Client{opts: o, metrics: o.Metrics, logger: o.Logger, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
 	if c.dial == nil {
 		c.dial = dialer(o.TLS)
 	}

@@ -173,7 +173,12 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 	if err != nil { // the block has been dropped since
 		return false, Found
 	}
-	n := sizeOf(b.results)
+	n := int64(0) // bytes of the values that were found
+	for i := range b.results {
+		if b.results[i].Found {
+			n += b.results[i].Value.Len()
+		}
+	}
 	if o := b.count(r, n); o != Found {
 		return true, o
 	}
@@ -227,16 +232,6 @@ func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 		copy(value, res.Value.Bytes())
 	}
 	r.Values[index] = value
-}
-
-// sizeOf returns the bytes of the values that were found.
-func sizeOf(results []blocks.Result) (n int64) {
-	for i := range results {
-		if results[i].Found {
-			n += results[i].Value.Len()
-		}
-	}
-	return n
 }
 
 // count counts n bytes of values.

@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"sequins/blocks"
 )
 
-// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer only once,
+// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer, also from the cache, only once,
 // from beginning to end. After an error of Read, Outcome is the reason.
 type Body struct {
 	// Outcome is Found, or why Read failed: Unreadable, Unreachable or TooSlow.
@@ -44,12 +45,13 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.tooSlow() {
 		return 0, b.fail(errTooSlow)
 	}
-	if b.r.cached {
-		return b.readCached(p)
-	}
 	var source io.Reader = b.r.answered
 	if b.r.answered == nil {
-		if b.section == nil {
+		switch {
+		case b.section != nil:
+		case b.r.cached:
+			b.section = io.NopCloser(bytes.NewReader(b.r.Bytes))
+		default:
 			b.section = b.value.Section(b.off, b.value.Len()-b.off)
 		}
 		source = b.section
@@ -60,15 +62,6 @@ func (b *Body) Read(p []byte) (int, error) {
 		err = b.fail(err)
 	}
 	return n, err
-}
-
-// readCached reads from an entry of the cache.
-func (b *Body) readCached(p []byte) (int, error) {
-	n := copy(p, b.r.Bytes[b.off:])
-	if b.off += int64(n); n == 0 && len(p) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
 }
 
 // Seek implements io.Seeker for a local value.

@@ -19,15 +19,6 @@ import (
 // dropPeriod is the interval at which entries of versions that are gone are removed.
 const dropPeriod = 10 * time.Second
 
-// openCache creates the cache, if this node has one.
-func (rd *Reader) openCache() {
-	if rd.opts.CacheBytes <= 0 || rd.opts.Proxy == nil {
-		return
-	}
-	rd.cache = cache.New(rd.opts.CacheBytes)
-	rd.running.Go(rd.dropLoop)
-}
-
 func (rd *Reader) dropLoop() {
 	t := time.NewTicker(dropPeriod)
 	defer t.Stop()

@@ -90,6 +90,3 @@ func ParsePageRequest(text []byte) (*PageRequest, error) {
 	}
 	return p, nil
 }
-
-// pageParameter returns the parameter for a request to other nodes.
-func (p *PageRequest) pageParameter() []byte { return append([]byte("page="), p.encode()...) }

@@ -120,7 +120,10 @@ func New(c Catalog, o Options) *Reader {
 	rd.SetContentType(o.ContentType)
 	rd.sketches.init()
 	rd.SetShowKeys(o.ShowKeys)
-	rd.openCache()
+	if o.CacheBytes > 0 && o.Proxy != nil {
+		rd.cache = cache.New(o.CacheBytes)
+		rd.running.Go(rd.dropLoop)
+	}
 	return rd
 }
 

@@ -238,7 +238,7 @@ func (s *Scan) fetchPageFrom(q *PageRequest, members map[int]bool, buf []byte, p
 
 // query returns a request to other nodes.
 func (s *Scan) query(q *PageRequest, peers []string, scale int) *proxy.Query {
-	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: q.pageParameter(), Scale: scale, Prompt: q.kind != pageValue, Fields: s.fields, Trace: s.r.trace}
+	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: s.fields, Trace: s.r.trace}
 }
 
 // fetch requests an answer of up to limit bytes that parse accepts, and reads it into buf, grown as needed.

@@ -36,7 +36,11 @@ func (r *request) allowed() bool {
 	}
 	var presented bool
 	r.grant, presented = tokens.Find(r.asked.authorization)
-	t, db := &r.target, readyDB(&r.target)
+	t := &r.target
+	var db []byte // of GET /readyz?db=NAME
+	if t.route == routeReady {
+		db, _ = nameParameter(t.query, "db") // readiness refuses a malformed one
+	}
 	switch {
 	case t.route.isProbe() && len(db) == 0, t.route == routeRunbook: // links of alerts have no token
 		return true
@@ -60,15 +64,6 @@ func (r *request) allowed() bool {
 
 // isRead reports whether the request is for values of a db, not for its status.
 func (r *request) isRead() bool { return r.op != opPage }
-
-// readyDB returns the db of GET /readyz?db=NAME, empty for other requests.
-func readyDB(t *target) []byte {
-	if t.route != routeReady {
-		return nil
-	}
-	db, _ := nameParameter(t.query, "db") // readiness refuses a malformed one
-	return db
-}
 
 // canViewPages reports whether the client may see status pages.
 func (r *request) canViewPages() bool {

@@ -31,7 +31,7 @@
 // GET /<db>?prefix= and its like (scan.go) stream ordered reads. GET /<db>?partitions (partitions.go) is the map from
 // keys to nodes, for clients that ask replicas directly.
 //
-// The pages (pages.go, page.go, status.go) are made from Catalog.Status.
+// The pages (pages.go, package statuspage) are made from Catalog.Status.
 //
 // Notes for clients: an empty key cannot be requested, because /<db>/ is the status of the db. Parameters
 // other than those above are ignored, except in ordered reads. A request for several ranges gets the whole value.

@@ -145,7 +145,11 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	}
 	key.html, key.peer = r.prefersHTML(), r.internal
 	r.vary |= varyAccept
-	answer := r.snapshot().answer(key, func(w http.ResponseWriter, st status.Status) {
+	of := s.clusterStatus
+	if s.peers == nil || r.internal {
+		of = s.ownStatus
+	}
+	answer := of.answer(key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
 			st.DBs = s.withHotKeys(st.DBs, key.db)
 			st.Events = s.catalog.Events("")
@@ -175,15 +179,6 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 // prefersHTML reports whether the client prefers a page to JSON.
 func (r *request) prefersHTML() bool {
 	return negotiate.Media(string(r.asked.accept), wire.JSON, "text/html") == "text/html"
-}
-
-// snapshot returns the status to answer from: that of the cluster, or of this node alone on a single node and for requests
-// of other nodes.
-func (r *request) snapshot() *snapshot {
-	if r.s.peers == nil || r.internal {
-		return r.s.ownStatus
-	}
-	return r.s.clusterStatus
 }
 
 // settings returns the part of the status that nodes compare with each other. Without dbs, it is of one size.

@@ -40,17 +40,6 @@ const (
 	apiPath     = "/-/openapi.yaml"
 )
 
-// ownRoute returns the route of one of these paths.
-func ownRoute(path []byte) (route, bool) {
-	switch string(path) {
-	case runbookPath:
-		return routeRunbook, true
-	case apiPath:
-		return routeAPI, true
-	}
-	return 0, false
-}
-
 // isProbe reports whether load balancers and monitoring request the route.
 func (r route) isProbe() bool { return r == routeHealth || r == routeLive || r == routeReady }
 
@@ -78,8 +67,12 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 		return target{}, buf, err
 	}
 	t := target{path: path, query: query}
-	if own, ok := ownRoute(path); ok {
-		t.route = own
+	switch string(path) {
+	case runbookPath:
+		t.route = routeRunbook
+		return t, buf, nil
+	case apiPath:
+		t.route = routeAPI
 		return t, buf, nil
 	}
 	db, key, hasKey := bytes.Cut(path[1:], slash)

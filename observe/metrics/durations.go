@@ -73,9 +73,6 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 		}
 	}
 	h := prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...)
-	if traced == nil {
-		return h
-	}
 	var all []prometheus.Exemplar
 	for i := range traced {
 		if x := traced[i].Load(); x != nil {
@@ -94,11 +91,6 @@ type exemplars [len(classicBounds) + 1]atomic.Pointer[prometheus.Exemplar]
 // Exemplar records a request whose trace is sampled, with the id of the trace in hex. Its duration is counted by Done. Requests that
 // are not traced do not come here.
 func (r *Requests) Exemplar(trace string, d time.Duration, at time.Time) {
-	all := r.exemplars.Load()
-	if all == nil {
-		r.exemplars.CompareAndSwap(nil, new(exemplars))
-		all = r.exemplars.Load()
-	}
 	i, _ := slices.BinarySearch(classicBounds[:], d)
-	all[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
+	r.exemplars[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
 }

@@ -61,7 +61,7 @@ var Stripes = func() uint32 {
 type Requests struct {
 	route, db string
 	stripes   []stripe
-	exemplars atomic.Pointer[exemplars] // nil before the first
+	exemplars exemplars
 }
 
 func newRequests(route, db string) *Requests {
@@ -77,7 +77,7 @@ type Keys struct {
 
 	cacheHits, cacheMiss atomic.Uint64
 
-	recent recent
+	older, newer atomic.Pointer[reading] // the last two that were remembered
 }
 
 func newKeys(db string) *Keys {

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"math"
-	"sync"
 	"time"
 
 	"sequins/observe/status"
@@ -19,12 +18,6 @@ type reading struct {
 	scans   totals
 }
 
-// recent are the last two readings that were remembered.
-type recent struct {
-	mu           sync.Mutex
-	older, newer *reading
-}
-
 // read reads the counters of clients' requests.
 func (k *Keys) read(now time.Time) *reading {
 	r := &reading{at: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
@@ -33,22 +26,18 @@ func (k *Keys) read(now time.Time) *reading {
 	return r
 }
 
-// remember remembers the counters.
+// remember remembers the counters. One goroutine calls it.
 func (k *Keys) remember(now time.Time) {
-	r := k.read(now)
-	k.recent.mu.Lock()
-	defer k.recent.mu.Unlock()
-	k.recent.older, k.recent.newer = k.recent.newer, r
+	k.older.Store(k.newer.Load())
+	k.newer.Store(k.read(now))
 }
 
 // since returns the oldest reading that is remembered, nil if there is none.
 func (k *Keys) since() *reading {
-	k.recent.mu.Lock()
-	defer k.recent.mu.Unlock()
-	if k.recent.older != nil {
-		return k.recent.older
+	if older := k.older.Load(); older != nil {
+		return older
 	}
-	return k.recent.newer
+	return k.newer.Load()
 }
 
 // FollowTraffic remembers the counters of all dbs periodically until ctx ends. Without it there is no Traffic.

@@ -21,45 +21,40 @@ type Handler struct{ reader *reads.Reader }
 // New returns a handler for the versions of a reader.
 func New(r *reads.Reader) Handler { return Handler{r} }
 
-// question is a parsed request.
-type question struct {
-	db, old, new string
-	list         bool // every key that differs
-}
-
-func parse(db, query string) (q question, err error) {
+// parse returns the names of the versions in a query, and whether every key that differs is asked for.
+func parse(query string) (before, after string, list bool, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return q, errors.New("the query cannot be parsed")
+		return "", "", false, errors.New("the query cannot be parsed")
 	}
-	old, now, ok := strings.Cut(names.FromQuery(values.Get("diff")), "..")
-	if !ok || !names.Valid(old) || !names.Valid(now) {
-		return q, errors.New("diff must be two names of versions, as in ?diff=2026-01-30..2026-01-31")
+	before, after, ok := strings.Cut(names.FromQuery(values.Get("diff")), "..")
+	if !ok || !names.Valid(before) || !names.Valid(after) {
+		return "", "", false, errors.New("diff must be two names of versions, as in ?diff=2026-01-30..2026-01-31")
 	}
-	return question{db: db, old: old, new: now, list: values.Has("list")}, nil
+	return before, after, values.Has("list"), nil
 }
 
 // Serve answers a request for a db with a query. lines reports whether the answer is lines of JSON. If code is not 200,
 // nothing was written, and text is the reason.
 func (h Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string) {
-	q, err := parse(db, query)
+	old, now, list, err := parse(query)
 	if err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
-	versions, missing, o := h.reader.Compare(ctx, q.db, q.old, q.new)
+	versions, missing, o := h.reader.Compare(ctx, db, old, now)
 	switch o {
 	case reads.Found:
 		defer versions.Close()
 	case reads.Busy:
 		return http.StatusServiceUnavailable, "too many ordered reads at the same time: try again"
 	case reads.NotHere:
-		return http.StatusNotFound, fmt.Sprintf("version %s of %s is not on this node", missing, q.db)
+		return http.StatusNotFound, fmt.Sprintf("version %s of %s is not on this node", missing, db)
 	default:
-		return http.StatusNotFound, "there is no database " + q.db
+		return http.StatusNotFound, "there is no database " + db
 	}
 	c := &comparison{
-		question: q, versions: versions, report: &Report{DB: q.db, Old: q.old, New: q.new, Partitions: []Row{}},
-		out: &answer{w: w, lines: lines || q.list},
+		versions: versions, list: list, report: &Report{DB: db, Old: old, New: now, Partitions: []Row{}},
+		out: &answer{w: w, lines: lines || list},
 	}
 	err = c.run(ctx)
 	switch {
@@ -76,8 +71,8 @@ func (h Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query str
 
 // comparison is a running comparison.
 type comparison struct {
-	question
 	versions *reads.Comparison
+	list     bool // every key that differs
 	report   *Report
 	out      *answer
 }

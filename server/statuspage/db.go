@@ -53,15 +53,13 @@ func (p *page) ofDB(st *status.Status, name string, now time.Time) {
 			view.Diff = (&url.URL{Path: "/" + name, RawQuery: url.Values{"diff": {current + ".." + version}}.Encode()}).String()
 		}
 		p.One.Versions = append(p.One.Versions, view)
-		if v.NumPartitions > 0 && (version == current || shownHolders(v.Nodes[st.Node].State)) {
+		s := v.Nodes[st.Node].State
+		if v.NumPartitions > 0 && (version == current || s == status.Building || s == status.Held) { // of others it does not matter
 			p.One.Holders = append(p.One.Holders, newHolders(version, &v, version == current || current == ""))
 		}
 	}
 	p.Tiles = dbTiles(db, st.Node, now)
 }
-
-// shownHolders reports whether it matters who holds the partitions of a version that is not served.
-func shownHolders(s status.State) bool { return s == status.Building || s == status.Held }
 
 // moving reports whether a db is likely to change within seconds.
 func moving(db status.DB) bool {

@@ -40,7 +40,7 @@ type key struct {
 	name    string
 }
 
-// Cache is a cache of keys. It is safe for concurrent use. A nil *Cache is empty.
+// Cache is a cache of keys. It is safe for concurrent use.
 type Cache struct {
 	entries *otter.Cache[key, *Entry]
 	limit   int64 // of the cost of an entry
@@ -78,16 +78,13 @@ func (e *Entry) size() int {
 
 // Get returns the entry of a key in a version, or nil.
 func (c *Cache) Get(version uint64, name []byte) *Entry {
-	if c == nil {
-		return nil
-	}
 	e, _ := c.entries.GetIfPresent(key{version, unsafe.String(unsafe.SliceData(name), len(name))}) // it does not keep the key
 	return e
 }
 
 // Put stores a copy of an entry, unless it is too large.
 func (c *Cache) Put(version uint64, name []byte, e Entry) {
-	if c == nil || cost(key{name: unsafe.String(unsafe.SliceData(name), len(name))}, &e) > c.limit {
+	if cost(key{name: unsafe.String(unsafe.SliceData(name), len(name))}, &e) > c.limit {
 		return
 	}
 	k, kept := clone(version, name, e)
@@ -118,19 +115,11 @@ func clone(version uint64, name []byte, e Entry) (key, *Entry) {
 }
 
 // Bytes returns the memory of the entries in bytes.
-func (c *Cache) Bytes() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.held.Load()
-}
+func (c *Cache) Bytes() int64 { return c.held.Load() }
 
 // Drop removes the entries of all versions for which readable returns false. They would not be found again, and without
 // Drop they would only leave as other entries displace them.
 func (c *Cache) Drop(readable func(version uint64) bool) {
-	if c == nil {
-		return
-	}
 	gone := make(map[uint64]bool)
 	c.mu.Lock()
 	for v := range c.versions {

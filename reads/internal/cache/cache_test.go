@@ -109,12 +109,6 @@ func TestWhatIsKept(t *testing.T) {
 	if e := c.Get(1, nil); e == nil || e.Value != nil {
 		t.Errorf("the absent empty key: %+v", e)
 	}
-	var none *cache.Cache
-	none.Put(1, key, cache.Entry{})
-	none.Drop(nil)
-	if none.Get(1, key) != nil || none.Bytes() != 0 {
-		t.Error("there is an entry in no cache")
-	}
 }
 
 // An entry that is put again takes the place of the first.
