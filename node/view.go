@@ -89,7 +89,7 @@ func (n *Node) Status() status.Status {
 		s.ExhaustedAt = seconds(at)
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
-		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
+		s.Disk = *disk
 	}
 	s.Waiting = n.waits()
 	if differences := n.differences.Load(); differences != nil {

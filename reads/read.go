@@ -97,7 +97,7 @@ type Result struct {
 // A Read is the state of one request at a time. It is reused, and its buffers keep their capacity.
 type Read struct {
 	Result
-	// Timed enables Lookup and Asking. Lookup is the time from the start to the result of the local block.
+	// Timed enables Lookup and Asking, which are for the request log. Lookup is the time from the start to the result of the local block.
 	// Asking is the time from there to the result of the peers, 0 if none was asked.
 	Timed          bool
 	Lookup, Asking time.Duration

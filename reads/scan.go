@@ -26,19 +26,17 @@ type Scan struct {
 	// limit is the number of records after which the scan ends, 0 for none. A peer's page request has one more, to know
 	// whether a record follows.
 	limit   int64
-	records int64
-	full    bool // ended at limit, before the end of the range
+	records int64 // that Next has moved to
+	full    bool  // ended at limit, before the end of the range
 
 	m       merge.Tree[source]
 	current *merge.Leaf[source] // with the current record; nil before the first
 	item    scanned
-	last    []byte // the key before the current one
-	begun   bool   // last is set
+	last    []byte // the key before the current one, if there are records
 	ended   bool
 	outcome Outcome
 
-	first    bool // no record has been given to the client
-	replaced int  // sources, see replace
+	replaced int // sources, see replace
 	lost     map[int]bool
 	span     int // of a local block's iterator, in bytes
 	pagers   int // opened so far
@@ -107,7 +105,7 @@ func (r *Read) newScan(ctx context.Context, in interval, keysOnly bool, limit in
 	if limit == maxLimit { // one more is asked for, and no version has as many
 		limit = 0
 	}
-	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, first: true, lost: map[int]bool{}}
+	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, lost: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.detach = context.AfterFunc(r.reader.ending, s.cancel)
 	s.path = AppendEscaped([]byte{'/'}, r.query.DB)
@@ -183,7 +181,7 @@ func (s *Scan) openAway(parts []partitionKeys, start []byte, avoid []string) Out
 	s.pagers += len(groups)
 	s.pageSize = min(max(pageBudget/2/s.pagers, minPage), maxPage)
 	for _, g := range groups {
-		if len(g.peers) == 0 && s.first {
+		if len(g.peers) == 0 && s.records == 0 {
 			return Unreachable
 		}
 	}
@@ -259,7 +257,7 @@ func (s *Scan) replace(src source) Outcome {
 		return o
 	}
 	start := s.in.start
-	if s.begun {
+	if s.records > 0 {
 		start = successor(s.last)
 	}
 	for _, partitions := range again {
@@ -293,7 +291,6 @@ func (s *Scan) Next() bool {
 		return false
 	}
 	s.records++
-	s.first = false
 	if !s.keys {
 		s.item = s.current.Source.value()
 	}
@@ -303,7 +300,7 @@ func (s *Scan) Next() bool {
 // advance moves to the record with the next key.
 func (s *Scan) advance() bool {
 	if s.current != nil {
-		s.last, s.begun = append(s.last[:0], s.current.Key...), true
+		s.last = append(s.last[:0], s.current.Key...)
 		i, n := s.m.First(), len(s.m.Leaves)
 		if s.step(i); len(s.m.Leaves) > n {
 			s.prime(n)
@@ -318,7 +315,7 @@ func (s *Scan) advance() bool {
 		s.ended = true
 		return false
 	}
-	if s.begun && bytes.Compare(s.current.Key, s.last) <= 0 {
+	if s.records > 0 && bytes.Compare(s.current.Key, s.last) <= 0 {
 		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Version(), "partitions", s.current.Source.partitions())
 		s.outcome = Unreadable
 		return false

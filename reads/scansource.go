@@ -118,7 +118,7 @@ func (p *pager) ask() {
 	if p.s.limit > 0 {
 		q.limit = p.s.limit + 1 - p.got
 	}
-	buf, first := p.spare, p.s.first && p.got == 0
+	buf, first := p.spare, p.s.records == 0 && p.got == 0
 	p.spare, p.pending = nil, true
 	p.s.running.Go(func() { p.answers <- p.fetchPage(q, buf, first) })
 }

@@ -175,13 +175,12 @@ func (r *request) sendBatch(w *writer) {
 type batchBuffer struct {
 	w      *writer
 	b      []byte
-	sent   bool          // a piece
 	waited time.Duration // for the client, while pieces were sent
 }
 
 var batchBuffers = sync.Pool{New: func() any { return &batchBuffer{b: make([]byte, 0, responseBuffer)} }}
 
-func (b *batchBuffer) reset(w *writer) { b.w, b.b, b.sent, b.waited = w, b.b[:0], false, 0 }
+func (b *batchBuffer) reset(w *writer) { b.w, b.b, b.waited = w, b.b[:0], 0 }
 
 // room sends what has been collected, if n more bytes would not fit.
 func (b *batchBuffer) room(n int) {
@@ -192,14 +191,13 @@ func (b *batchBuffer) room(n int) {
 
 // finish sends the rest. An answer of one piece has a length.
 func (b *batchBuffer) finish() {
-	if !b.sent {
+	if !b.w.r.sent {
 		b.w.Header().Set("Content-Length", strconv.Itoa(len(b.b)))
 	}
 	b.flush()
 }
 
 func (b *batchBuffer) flush() {
-	b.sent = true
 	b.write(b.b)
 	b.b = b.b[:0]
 }

@@ -23,7 +23,6 @@ type request struct {
 	op      operation
 	query   reads.Query
 	grant   *auth.Grant // the rights of the token; nil if there is no known token
-	logged  bool        // write a line to the request log
 	closing bool        // close the connection after the answer
 
 	delivery *delivery // of the server when the request began
@@ -55,8 +54,7 @@ var retryAfter = []byte("1")
 func (r *request) begin(c *conn, method string) {
 	r.conn, r.method, r.delivery = c, method, r.s.delivery.Load()
 	r.Begin(time.Now())
-	r.logged = r.s.log != nil && r.s.log.sampled()
-	r.Timed = r.logged
+	r.Timed = r.s.log != nil && r.s.log.sampled()
 	r.closing = r.s.draining.Load() || c != nil && c.crowded
 }
 
@@ -182,7 +180,7 @@ func (r *request) finish() time.Duration {
 		a.Route = routes[r.target.route]
 	}
 	d := r.Done(a)
-	if r.logged {
+	if r.Timed {
 		r.s.log.write(r, d)
 	}
 	return d

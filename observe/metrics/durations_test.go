@@ -59,7 +59,7 @@ func TestProcess(t *testing.T) {
 		t.Errorf("without a store: %+v", m.Process.Disk())
 	}
 	m.Process.SetStore(t.TempDir())
-	if d := m.Process.Disk(); d == nil || d.Size <= 0 || d.Free <= 0 {
+	if d := m.Process.Disk(); d == nil || d.Bytes <= 0 || d.Free <= 0 {
 		t.Errorf("the disk is %+v", d)
 	}
 	st := status.Status{Build: "v1.2.3"}

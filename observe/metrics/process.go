@@ -4,12 +4,14 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"sequins/observe/status"
 )
 
 // Process measures the disk. It is safe for concurrent use.
 type Process struct {
 	store atomic.Pointer[string]
-	disk  atomic.Pointer[Disk] // nil: there is no store, or its disk could not be read
+	disk  atomic.Pointer[status.Disk] // nil: there is no store, or its disk could not be read
 }
 
 // SetStore sets the directory of the local store and measures its disk.
@@ -18,13 +20,9 @@ func (p *Process) SetStore(dir string) {
 	p.MeasureDisk()
 }
 
-// Disk is the size of the local store's file system, in bytes. Free is what
-// sequins can still write.
-type Disk struct{ Size, Free int64 }
-
 // Disk returns the last measurement; nil if there is no store or its file system
 // could not be read. The result is read-only.
-func (p *Process) Disk() *Disk { return p.disk.Load() }
+func (p *Process) Disk() *status.Disk { return p.disk.Load() }
 
 // FreeDisk measures the disk again, and returns its free bytes. known is false if there is no store or its file system cannot be
 // read. It can block forever on a faulty disk.
@@ -44,7 +42,7 @@ func (p *Process) MeasureDisk() {
 		p.disk.Store(nil)
 		return
 	}
-	p.disk.Store(&Disk{Size: inBytes(float64(fs.Blocks), float64(fs.Bsize)), Free: inBytes(float64(fs.Bavail), float64(fs.Bsize))})
+	p.disk.Store(&status.Disk{Bytes: inBytes(float64(fs.Blocks), float64(fs.Bsize)), Free: inBytes(float64(fs.Bavail), float64(fs.Bsize))})
 }
 
 // inBytes returns blocks·size, clamped: a file system may report any numbers.

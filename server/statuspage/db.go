@@ -39,7 +39,7 @@ func (p *page) ofDB(st *status.Status, name string, now time.Time) {
 	p.Level, p.Headline, p.Runbook = db.Health(st.Node)
 	p.Title, p.Names, p.Events = titled(p.Level, name), []string{name}, events(db.Events, st)
 	for _, n := range dbNotes(db, st.Node) {
-		p.Findings = append(p.Findings, findingView{Level: n.Level, Text: n.Text})
+		p.Findings = append(p.Findings, status.Finding{Level: n.Level, Text: n.Text})
 	}
 	p.One = &dbView{Name: name}
 	for _, k := range db.HotKeys {

@@ -28,7 +28,8 @@ func newPage(st *status.Status, only string, now time.Time) page {
 	var findings []status.Finding
 	p.Headline, p.Runbook, findings = st.Overview()
 	for _, f := range findings[:min(len(findings), 20)] {
-		p.Findings = append(p.Findings, findingView{f.Level, f.Line(now), f.Runbook})
+		f.Text = f.Line(now)
+		p.Findings = append(p.Findings, f)
 	}
 	p.About = about(st, now)
 	p.Names = slices.Sorted(maps.Keys(st.DBs))

@@ -52,9 +52,9 @@ type page struct {
 
 	Title            string
 	Level, Headline  string
-	Said             string // the headline for those who listen, with the reason
-	Runbook          string // the section on the headline, "" if there is none
-	Findings         []findingView
+	Said             string           // the headline for those who listen, with the reason
+	Runbook          string           // the section on the headline, "" if there is none
+	Findings         []status.Finding // with lines as texts
 	About            []string
 	Node, Build, Now string
 	Refresh          bool // something is in progress
@@ -73,8 +73,6 @@ type page struct {
 
 // tile is a figure with its name.
 type tile struct{ Name, Value, Unit string }
-
-type findingView struct{ Level, Text, Runbook string } // Runbook may be ""
 
 type waitView struct{ Level, What, Since string }
 
