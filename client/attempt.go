@@ -9,68 +9,95 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sequins/internal/names"
 	"sequins/internal/wire"
 )
 
-// attempt is a request of a Client to one of the nodes.
+// attempt is the request of a call to one of the nodes.
 type attempt struct {
-	request // without its URL
-	node    *node
-	path    string // escaped, with its query
-	limit   int64  // of the body of the answer, in bytes
-	sent    func() // called when there is a connection for it; may be nil
-	began   func() // called when the node begins to answer; may be nil
+	*call
+	node  *node
+	due   time.Duration // after which it is late
+	sent  atomic.Int64  // when it had a connection, by the client's clock; notSent before
+	began chan struct{} // closed when the node begins to answer
+
+	// The result: an answer, or why there is none.
+	answer  *answer
+	failure *failure
+}
+
+const notSent = -1
+
+func (cl *call) newAttempt(n *node) *attempt {
+	a := &attempt{call: cl, node: n, due: cl.late.estimate(), began: make(chan struct{})}
+	a.sent.Store(notSent)
+	return a
+}
+
+// waited returns for how long the node has had the request. Time without a connection is not the node's.
+func (a *attempt) waited() time.Duration {
+	sent := a.sent.Load()
+	if sent == notSent {
+		return 0
+	}
+	return a.c.now() - time.Duration(sent)
+}
+
+// isAnswering reports whether the node has begun to answer.
+func (a *attempt) isAnswering() bool {
+	select {
+	case <-a.began:
+		return true
+	default:
+		return false
+	}
 }
 
 // reply is an answer as received.
 type reply struct {
-	status     int
-	version    string // "" if there is none or it is no valid name
-	media      string // its Content-Type
-	retryAfter time.Duration
-	body       []byte
+	*response
+	version string // "" if there is none or it is no valid name
+	data    []byte // the body
 }
 
 // maxText limits the body of answers other than 200, which are one line of text.
 const maxText = 1 << 10
 
-// try sends a request when a connection is free, and returns the complete answer. It gives up after AttemptTimeout without any
+// try sends the request when a connection is free, and returns the complete answer. It gives up after AttemptTimeout without any
 // bytes from the node.
-func (c *Client) try(ctx context.Context, a *attempt) (*reply, error) {
+func (a *attempt) try(ctx context.Context) (*reply, error) {
 	// A node answers GETs of keys faster on connections that have had no other requests.
-	via, slots := c.others, a.node.others
+	via, slots := a.c.others, a.node.others
 	if a.body == nil && !strings.Contains(a.path, "?") {
-		via, slots = c.gets, a.node.gets
+		via, slots = a.c.gets, a.node.gets
 	}
 	release, err := acquire(ctx, slots)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if a.sent != nil {
-		a.sent()
-	}
-	a.url = c.scheme + "://" + a.node.addr + a.path
-	resp, err := c.send(ctx, via, &a.request)
+	a.sent.Store(int64(a.c.now()))
+	sent := a.request
+	sent.url = a.c.scheme + "://" + a.node.addr + a.path
+	resp, err := a.c.send(ctx, via, &sent)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.body.Close() //nolint:errcheck // it was only read
-	if a.began != nil {
-		a.began()
-	}
-	got := &reply{status: resp.status, media: resp.header.Get("Content-Type"), retryAfter: retryAfter(resp.header)}
+	close(a.began)
+	a.late.observe(a.waited())
+	got := &reply{response: resp}
 	if v := resp.header.Get(wire.Version); names.Valid(v) {
 		got.version = v
 	}
 	if got.status != http.StatusOK {
-		got.body, _ = io.ReadAll(io.LimitReader(resp.body, maxText)) // a part of the text will do
+		got.data, _ = io.ReadAll(io.LimitReader(resp.body, maxText)) // a part of the text will do
 		return got, nil
 	}
-	got.body, err = readAll(resp.body, resp.length, a.limit)
+	got.data, err = readAll(resp.body, resp.length, a.limit)
 	return got, err
 }
 
@@ -114,8 +141,8 @@ const (
 )
 
 // retryAfter returns the seconds of Retry-After within these bounds.
-func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 31)
+func (a *reply) retryAfter() time.Duration {
+	seconds, err := strconv.ParseUint(a.header.Get("Retry-After"), 10, 31)
 	if err != nil {
 		return 2 * minRetry
 	}
@@ -124,7 +151,7 @@ func retryAfter(h http.Header) time.Duration {
 
 // refusal returns the error for an answer without a result.
 func (a *reply) refusal() error {
-	text, _, _ := strings.Cut(string(a.body), "\n")
+	text, _, _ := strings.Cut(string(a.data), "\n")
 	kind := fmt.Errorf("status %d: %.200q", a.status, text)
 	switch a.status {
 	case http.StatusNotFound:

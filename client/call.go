@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"sequins/internal/wire"
@@ -106,51 +105,16 @@ func (cl *call) wait(ctx context.Context, pause time.Duration) bool {
 type race struct {
 	*call
 	route    *route
-	results  chan result
-	running  []*runner
+	results  chan *attempt
+	running  []*attempt
 	failures []failure
-}
-
-// runner is one attempt of a race.
-type runner struct {
-	node  *node
-	late  time.Duration // after which it is late
-	sent  atomic.Int64  // when it had a connection, by the client's clock; notSent before
-	began chan struct{} // closed when the node begins to answer
-}
-
-const notSent = -1
-
-// waited returns for how long the node has had the request. Time without a connection is not the node's.
-func (run *runner) waited(now time.Duration) time.Duration {
-	sent := run.sent.Load()
-	if sent == notSent {
-		return 0
-	}
-	return now - time.Duration(sent)
-}
-
-// isAnswering reports whether the node has begun to answer.
-func (run *runner) isAnswering() bool {
-	select {
-	case <-run.began:
-		return true
-	default:
-		return false
-	}
-}
-
-type result struct {
-	*runner
-	answer  *answer
-	failure *failure
 }
 
 // round asks one node after the other until one answers, and a second one beside it if it is late.
 func (cl *call) round(ctx context.Context) (*answer, []failure) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &race{call: cl, route: cl.c.newRoute(cl.d, cl.preferred), results: make(chan result, 2)}
+	r := &race{call: cl, route: cl.c.newRoute(cl.d, cl.preferred), results: make(chan *attempt, 2)}
 	late := time.NewTimer(cl.late.estimate())
 	defer late.Stop()
 	r.start(ctx, false)
@@ -182,12 +146,11 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 	if n == nil {
 		return false
 	}
-	run := &runner{node: n, late: r.late.estimate(), began: make(chan struct{})}
-	run.sent.Store(notSent)
-	if !r.c.spawn(func() { r.results <- r.attempt(ctx, run) }) {
+	a := r.newAttempt(n)
+	if !r.c.spawn(func() { a.ask(ctx); r.results <- a }) {
 		return false
 	}
-	r.running = append(r.running, run)
+	r.running = append(r.running, a)
 	r.c.attempts.Add(1)
 	return true
 }
@@ -203,8 +166,8 @@ func (r *race) hedge(ctx context.Context) {
 }
 
 // take takes the result of an attempt, and reports whether it ends the race with an answer.
-func (r *race) take(got result) bool {
-	r.running = slices.DeleteFunc(r.running, func(run *runner) bool { return run == got.runner })
+func (r *race) take(got *attempt) bool {
+	r.running = slices.DeleteFunc(r.running, func(a *attempt) bool { return a == got })
 	if f := got.failure; f != nil {
 		r.failures = append(r.failures, *f)
 		if f.failing {
@@ -226,43 +189,31 @@ func (r *race) take(got result) bool {
 // overtaken counts the late ones of the running attempts against their nodes, because another attempt or the deadline of
 // the call was faster.
 func (r *race) overtaken() {
-	for _, run := range r.running {
-		waited := run.waited(r.c.now())
-		if waited < run.late {
+	for _, a := range r.running {
+		waited := a.waited()
+		if waited < a.due {
 			continue
 		}
-		if !run.isAnswering() {
+		if !a.isAnswering() {
 			r.late.observe(waited)
 		}
-		run.node.lost(r.c.now())
+		a.node.lost(r.c.now())
 	}
 }
 
-// attempt asks one node.
-func (r *race) attempt(ctx context.Context, run *runner) result {
-	a, err := r.c.try(ctx, &attempt{
-		request: r.request, node: run.node, path: r.path, limit: r.limit,
-		sent: func() { run.sent.Store(int64(r.c.now())) },
-		began: func() {
-			close(run.began)
-			r.late.observe(run.waited(r.c.now()))
-		},
-	})
+// ask asks the node. The node is not to blame for an attempt without an answer if the race has ended.
+func (a *attempt) ask(ctx context.Context) {
+	got, err := a.try(ctx)
 	if err != nil {
-		return result{runner: run, failure: r.failed(ctx, run.node, err)}
+		tooLarge := errors.Is(err, ErrTooLarge)
+		a.failure = &failure{node: a.node.addr, seed: a.node.seed, err: err, final: tooLarge, failing: !tooLarge && ctx.Err() == nil}
+		return
 	}
-	got, f := r.check(a)
-	if f != nil {
-		f.node, f.seed, f.status = run.node.addr, run.node.seed, a.status
+	if a.answer, a.failure = a.check(got); a.failure != nil {
+		f := a.failure
+		f.node, f.seed, f.status = a.node.addr, a.node.seed, got.status
 		f.final = f.final || f.seed && errors.Is(f.err, ErrNoDB)
 	}
-	return result{runner: run, answer: got, failure: f}
-}
-
-// failed returns the failure of an attempt without an answer. The node is not to blame if the race has ended.
-func (r *race) failed(ctx context.Context, n *node, err error) *failure {
-	tooLarge := errors.Is(err, ErrTooLarge)
-	return &failure{node: n.addr, seed: n.seed, err: err, final: tooLarge, failing: !tooLarge && ctx.Err() == nil}
 }
 
 // check returns the answer in a reply, or why there is none.
@@ -270,27 +221,27 @@ func (cl *call) check(a *reply) (*answer, *failure) {
 	behind := a.version != "" && a.version < cl.want.AtLeast
 	switch {
 	case behind && (a.status == http.StatusOK || a.status == http.StatusNotFound || a.status == http.StatusServiceUnavailable):
-		return nil, &failure{err: fmt.Errorf("%w: it serves %s", ErrBehind, a.version), temporary: true, wait: a.retryAfter}
+		return nil, &failure{err: fmt.Errorf("%w: it serves %s", ErrBehind, a.version), temporary: true, wait: a.retryAfter()}
 	case a.status == http.StatusOK && a.version == "":
 		return nil, &failure{err: errors.New("an answer without a version, which is not of sequins"), failing: true}
 	case a.status == http.StatusOK && cl.body != nil:
 		return cl.checkBatch(a)
 	case a.status == http.StatusOK:
-		return &answer{version: a.version, found: true, data: a.body}, nil
+		return &answer{version: a.version, found: true, data: a.data}, nil
 	case a.status == http.StatusNotFound && a.version != "" && cl.body == nil:
 		return &answer{version: a.version}, nil
 	case a.status == http.StatusServiceUnavailable:
-		return nil, &failure{err: a.refusal(), temporary: true, wait: a.retryAfter, failing: true}
+		return nil, &failure{err: a.refusal(), temporary: true, wait: a.retryAfter(), failing: true}
 	}
 	return nil, &failure{err: a.refusal(), final: a.status == http.StatusRequestEntityTooLarge}
 }
 
 // checkBatch returns the answer of a MultiGet.
 func (cl *call) checkBatch(a *reply) (*answer, *failure) {
-	if a.media != wire.Bytes {
-		return nil, &failure{err: fmt.Errorf("an answer of type %.100q", a.media), failing: true}
+	if media := a.header.Get("Content-Type"); media != wire.Bytes {
+		return nil, &failure{err: fmt.Errorf("an answer of type %.100q", media), failing: true}
 	}
-	values, err := decodeBatch(a.body, cl.keys, cl.c.opts.MaxValue)
+	values, err := decodeBatch(a.data, cl.keys, cl.c.opts.MaxValue)
 	if err != nil {
 		return nil, &failure{err: err, failing: !errors.Is(err, ErrTooLarge), final: errors.Is(err, ErrTooLarge)}
 	}

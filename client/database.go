@@ -85,7 +85,8 @@ func (d *database) fetch(ctx context.Context, next *route) bool {
 
 // fetchFrom requests the map from one node.
 func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
-	a, err := d.c.try(ctx, &attempt{node: n, path: "/" + d.name + "/?partitions", limit: maxMap})
+	of := &call{c: d.c, path: "/" + d.name + "/?partitions", limit: maxMap, late: newLateness(0)} // which nobody uses
+	a, err := of.newAttempt(n).try(ctx)
 	switch {
 	case errors.Is(err, errNoConnection):
 		return nil, err
@@ -95,7 +96,7 @@ func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) 
 	case a.status != 200:
 		return nil, a.refusal()
 	}
-	parsed, partitioner, err := parseMap(a.body, d.name, d.c.scheme, n.addr)
+	parsed, partitioner, err := parseMap(a.data, d.name, d.c.scheme, n.addr)
 	if err != nil {
 		return nil, err
 	}
