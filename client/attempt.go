@@ -74,11 +74,15 @@ func (a *attempt) try(ctx context.Context) (*reply, error) {
 	if a.body == nil && !strings.Contains(a.path, "?") {
 		via, slots = a.c.gets, a.node.gets
 	}
-	release, err := acquire(ctx, slots)
-	if err != nil {
-		return nil, err
+	if slots != nil { // otherwise Options.Transport has limits of its own
+		// The transport has the same limit; waiting there could not be told from waiting for the node.
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
+		}
 	}
-	defer release()
 	a.sent.Store(int64(a.c.now()))
 	sent := a.request
 	sent.url = a.c.scheme + "://" + a.node.addr + a.path
@@ -103,20 +107,6 @@ func (a *attempt) try(ctx context.Context) (*reply, error) {
 
 // errNoConnection is the error for a request that was not sent, because all connections to the node were in use.
 var errNoConnection = errors.New("all connections to the node are in use")
-
-// acquire waits until one of MaxConnsPerNode connections is free, which it is again after release. The transport has the same
-// limit; waiting there could not be told from waiting for the node.
-func acquire(ctx context.Context, slots chan struct{}) (release func(), err error) {
-	if slots == nil { // Options.Transport has limits of its own
-		return func() {}, nil
-	}
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
-	}
-}
 
 // readAll reads a body of at most limit bytes. length is what the header says, or -1. Memory grows with what arrives.
 func readAll(r io.Reader, length, limit int64) ([]byte, error) {

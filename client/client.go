@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,7 +77,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !validToken(o.Token) {
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("client: %w: Options.Token has characters that a header cannot have", ErrInvalid)
 	}
 	c := &Client{caller: newCaller(o.Token, o.AttemptTimeout), opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
@@ -92,16 +93,6 @@ func New(o Options) (*Client, error) {
 	c.late, c.lateBatch, c.budget = newLateness(o.AttemptTimeout/2), newLateness(o.AttemptTimeout/2), &budget{share: max(o.HedgeBudget, 0)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
-}
-
-// validToken reports whether a token can stand in a header field.
-func validToken(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // Close ends all calls with ErrClosed, waits for what runs in the background, and closes all connections. Later calls

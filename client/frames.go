@@ -106,7 +106,6 @@ type frames struct {
 	body  *body
 	in    *bufio.Reader
 	value io.LimitedReader // what is left of the current value
-	size  int64            // of the current value
 	err   error
 
 	finished bool // nothing follows
@@ -124,9 +123,6 @@ func (c *Node) frames(a *response) (*frames, error) {
 
 // Err returns why Next has ended; nil at the end of a complete answer.
 func (f *frames) Err() error { return f.err }
-
-// Size returns the size of the current value in bytes.
-func (f *frames) Size() int64 { return f.size }
 
 // Value returns the current value, until Next.
 func (f *frames) Value() io.Reader { return (*frameReader)(f) }
@@ -172,7 +168,7 @@ func (r *frameReader) WriteTo(w io.Writer) (n int64, err error) {
 }
 
 // begin begins a value of n bytes.
-func (f *frames) begin(n int64) { f.size, f.value = n, io.LimitedReader{R: f.in, N: n} }
+func (f *frames) begin(n int64) { f.value = io.LimitedReader{R: f.in, N: n} }
 
 // next passes over what is left of the value and returns the next length.
 func (f *frames) next() (length uint32, ok bool) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sequins/internal/names"
 	"sequins/internal/wire"
@@ -96,20 +97,6 @@ func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int
 		}
 	}
 	shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return mostFirst(order, held, 3)
-}
-
-// mostFirst moves the n of order that have the largest values to its beginning, and returns them.
-func mostFirst(order, values []int, n int) []int {
-	n = min(n, len(order))
-	for i := range n {
-		best := i
-		for j := i + 1; j < len(order); j++ {
-			if values[order[j]] > values[order[best]] {
-				best = j
-			}
-		}
-		order[i], order[best] = order[best], order[i]
-	}
-	return order[:n]
+	slices.SortStableFunc(order, func(a, b int) int { return held[b] - held[a] })
+	return order[:min(3, len(order))]
 }

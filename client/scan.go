@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"sequins/internal/wire"
@@ -103,8 +104,7 @@ func (s *Scan) end() {
 		return
 	}
 	if cursor, ok := s.read(nil, int(n)); ok {
-		// People paste it into a shell.
-		if !isBase64URL(cursor) {
+		if !base64URL.Match(cursor) { // people paste it into a shell
 			s.err = s.strange("sends a cursor that is not base64url")
 			return
 		}
@@ -113,15 +113,8 @@ func (s *Scan) end() {
 	}
 }
 
-// isBase64URL reports whether all bytes are of the alphabet of base64url.
-func isBase64URL(b []byte) bool {
-	for _, c := range b {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return true
-}
+// base64URL matches texts in the alphabet of base64url.
+var base64URL = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 // read reads n bytes into b or a larger slice.
 func (s *Scan) read(b []byte, n int) ([]byte, bool) {
@@ -157,11 +150,6 @@ func (c *Node) Count(ctx context.Context, db string, g Range, want Want) (n int6
 		return 0, "", err
 	}
 	defer a.body.Close() //nolint:errcheck // it is only read
-	return c.readCount(a)
-}
-
-// readCount reads the answer to a count.
-func (c *Node) readCount(a *response) (n int64, version string, err error) {
 	var said struct {
 		Version string `json:"version"`
 		Count   *int64 `json:"count"`
