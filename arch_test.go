@@ -30,7 +30,7 @@ var layers = []layer{
 		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "cmd/sequins/top", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term", "internal/wire"}},
 	{"client", []string{"observe/status", "shard", "internal/http1", "internal/names", "internal/term", "internal/wire"}},
 	{"cmd/sequins/top", []string{"observe/status", "internal/human", "internal/term"}},
-	{"config", []string{"node/turns", "internal/fsys", "internal/nearest"}},
+	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
 	{"node", []string{"server", "server/resp", "observe/peerstatus", "observe/status", "reads", "reads/diff", "version/discovery", "node/events", "version/gate", "version/pin", "cluster/transfer", "node/turns", "version", "load/loadproc", "load", "shard", "store", "blocks", "source", "observe/metrics", "observe/tracing", "internal/accept", "internal/collect", "internal/human", "internal/names", "internal/sleep", "internal/content", "internal/wire"}},
 	{"server", []string{"docs", "server/statuspage", "observe/peerstatus", "observe/status", "server/internal/batchkeys", "server/internal/encoders", "server/internal/negotiate", "reads", "server/auth", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/http1", "internal/limitlog", "internal/names", "internal/nearest", "internal/wire"}},

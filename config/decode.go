@@ -10,20 +10,23 @@ import (
 	"time"
 )
 
-// decoder walks the tree of a parsed file and a struct together. It sets the valid fields and collects
-// all problems.
+// decoder walks the tree of a parsed file and a struct together. It sets the valid fields, checks them (rules.go, validate.go), and
+// collects all problems.
 type decoder struct {
 	file     string
 	lines    map[string]int
 	flags    map[string]string // key → the flag or variable that set it
 	problems []*Problem
 	warnings []*Warning
+	reported map[string]bool   // the keys that could not be decoded, whose values are not checked
 	files    map[string]string // see Config.Files
 	dbs      any               // the [db.<name>] tables; nil if there are none
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
-	d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
+	if !d.reported[key] {
+		d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
+	}
 }
 
 func (d *decoder) warn(key, format string, args ...any) {
@@ -67,24 +70,6 @@ func spelled(path, key string) string {
 		return key
 	}
 	return strings.ToLower(key)
-}
-
-// check adds problems of values. A key that could not be decoded has its default value here, and was
-// reported.
-func (d *decoder) check(c *Config) {
-	reported := map[string]bool{}
-	for _, p := range d.problems {
-		reported[p.Key] = true
-	}
-	found, warned := c.check()
-	for _, p := range found {
-		if !reported[p.Key] {
-			d.problems = append(d.problems, d.at(p.Key, p.Reason))
-		}
-	}
-	for _, p := range warned {
-		d.warnings = append(d.warnings, d.at(p.Key, p.Reason))
-	}
 }
 
 // table sets the fields of a struct from a table.

@@ -10,58 +10,47 @@ import (
 	"time"
 )
 
-// checker collects problems and warnings, whose places the decoder knows.
-type checker struct{ problems, warnings []*Problem }
-
-func (k *checker) problem(key, format string, args ...any) {
-	k.problems = append(k.problems, &Problem{Key: key, Reason: fmt.Sprintf(format, args...)})
-}
-
-func (k *checker) warn(key, format string, args ...any) {
-	k.warnings = append(k.warnings, &Problem{Key: key, Reason: fmt.Sprintf(format, args...)})
-}
-
 // maxList limits the elements of an array or a table. Some are looked at for each request, or in each version.
 const maxList = 1000
 
 // field checks the value of a key by its tags.
-func (k *checker) field(f field) {
+func (d *decoder) field(f field) {
 	switch v := f.value.Interface().(type) {
 	case string:
-		k.text(f, f.key, v)
+		d.text(f, f.key, v)
 	case []string:
-		k.size(f, len(v))
+		d.size(f, len(v))
 		for i, element := range v {
-			k.text(f, f.key, element)
+			d.text(f, f.key, element)
 			if slices.Contains(v[:i], element) {
-				k.warn(f.key, "%q is there twice", element)
+				d.warn(f.key, "%q is there twice", element)
 			}
 		}
 	case map[string]string:
-		k.size(f, len(v))
+		d.size(f, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			k.text(f, join(f.key, name), v[name])
+			d.text(f, join(f.key, name), v[name])
 		}
 	case int, float64, Size, Rate, time.Duration:
-		k.limits(f)
-		k.likely(f)
+		d.limits(f)
+		d.likely(f)
 	}
 }
 
-func (k *checker) size(f field, elements int) {
+func (d *decoder) size(f field, elements int) {
 	if elements > maxList {
-		k.problem(f.key, "has %d entries, more than %d", elements, maxList)
+		d.problem(f.key, "has %d entries, more than %d", elements, maxList)
 	}
 }
 
 // text checks a text. An empty one is the same as none in most keys.
-func (k *checker) text(f field, key, v string) {
+func (d *decoder) text(f field, key, v string) {
 	_, inList := f.value.Interface().([]string)
 	if v == "" && !inList && f.tag.Get("required") == "" {
 		return
 	}
 	if err := f.checkText(v); err != nil {
-		k.problem(key, "%v", err)
+		d.problem(key, "%v", err)
 	}
 }
 
@@ -77,7 +66,7 @@ func (f field) checkText(v string) error {
 }
 
 // limits checks a number by the tags min, max and zero.
-func (k *checker) limits(f field) {
+func (d *decoder) limits(f field) {
 	v, least, most := f.number(), f.limit("min"), f.limit("max")
 	if v == 0 && f.tag.Get("zero") == "yes" || v >= least && v <= most {
 		return
@@ -87,10 +76,10 @@ func (k *checker) limits(f field) {
 		or = "0 or "
 	}
 	if f.tag.Get("max") == "" {
-		k.problem(f.key, "must be %sat least %s, not %v", or, f.tag.Get("min"), f.value)
+		d.problem(f.key, "must be %sat least %s, not %v", or, f.tag.Get("min"), f.value)
 		return
 	}
-	k.problem(f.key, "must be %sfrom %s to %s, not %v", or, f.tag.Get("min"), f.tag.Get("max"), f.value)
+	d.problem(f.key, "must be %sfrom %s to %s, not %v", or, f.tag.Get("min"), f.tag.Get("max"), f.value)
 }
 
 // likelyDuration is the range of durations, and likelyRate that of rates, that are likely to be meant.
@@ -100,10 +89,10 @@ const (
 )
 
 // likely warns of values that are valid and hardly meant, and of sizes for which there is no memory.
-func (k *checker) likely(f field) {
+func (d *decoder) likely(f field) {
 	v, shown := f.number(), f.value.Interface()
 	if memory := machineMemory(); f.tag.Get("fits") == "memory" && memory > 0 && v > float64(memory) {
-		k.warn(f.key, "%s is more than the %s of memory of this machine or its container", shown, memory)
+		d.warn(f.key, "%s is more than the %s of memory of this machine or its container", shown, memory)
 	}
 	meant := f.tag.Get("likely")
 	if meant == "" {
@@ -118,9 +107,9 @@ func (k *checker) likely(f field) {
 	switch {
 	case v <= 0: // 0 has a meaning of its own
 	case low != "" && v < f.parse(low):
-		k.warn(f.key, "%v is less than %s, which is hardly meant: is the unit right?", shown, low)
+		d.warn(f.key, "%v is less than %s, which is hardly meant: is the unit right?", shown, low)
 	case high != "" && v > f.parse(high):
-		k.warn(f.key, "%v is more than %s, which is hardly meant", shown, high)
+		d.warn(f.key, "%v is more than %s, which is hardly meant", shown, high)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestTags(t *testing.T) {
 	c := Default()
 	c.Source = "/d"
-	var k checker
+	var d decoder
 	for _, table := range []any{c, c.allDBs()} {
 		for f := range fieldsOf("", reflect.ValueOf(table)) {
 			low, high, _ := strings.Cut(f.tag.Get("likely"), "..")
@@ -23,11 +23,11 @@ func TestTags(t *testing.T) {
 			if name := f.tag.Get("form"); name != "" && forms[name] == nil {
 				t.Errorf("%s: there is no form %q", f.key, name)
 			}
-			k.field(f)
+			d.field(f)
 		}
 	}
-	if len(k.problems)+len(k.warnings) > 0 {
-		t.Errorf("%v, %v", k.problems, k.warnings)
+	if len(d.problems)+len(d.warnings) > 0 {
+		t.Errorf("%v, %v", d.problems, d.warnings)
 	}
 	if got := Words("log.level"); !slices.Equal(got, []string{"debug", "info", "warn", "error"}) || Words("bind") != nil || Words("db.<name>.partitioner") == nil {
 		t.Errorf("%q, %q", got, Words("bind"))
