@@ -36,42 +36,34 @@ func shout(key string) string { return strings.ToUpper(strings.ReplaceAll(key, "
 // services whose names begin with sequins.
 var notKeys = regexp.MustCompile(`^SEQUINS_(SERVER$|TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
 
-// environ is an environment.
-type environ map[string]string
-
-func newEnviron(list []string) environ {
-	e := make(environ, len(list))
-	for _, v := range list {
+// flagsOf returns the keys that variables of an environment set, retired ones, too, and the variables that are like those of keys. Empty
+// variables count as not set.
+func flagsOf(environ []string) (set []Flag, unknown []string) {
+	values, named := make(map[string]string), make(map[string]string)
+	for _, v := range environ {
 		if name, value, ok := strings.Cut(v, "="); ok {
-			e[name] = value
+			values[name] = value
 		}
 	}
-	return e
-}
-
-// flags returns the keys that variables set, retired ones, too, and the variables that are like those of keys. Empty variables count as not
-// set.
-func (e environ) flags() (set []Flag, unknown []string) {
-	keys := make(map[string]string)
 	for name := range retired {
-		keys[Variable(name)] = name
+		named[Variable(name)] = name
 	}
-	for _, k := range Keys() {
-		if !strings.HasPrefix(k.Name, "db.") {
-			keys[Variable(k.Name)] = k.Name
+	for _, k := range keys() {
+		if !strings.HasPrefix(k.key, "db.") {
+			named[Variable(k.key)] = k.key
 		}
-		if k.File {
-			keys[Variable(k.Name+fileSuffix)] = k.Name + fileSuffix
+		if k.hasFile() {
+			named[Variable(k.key+fileSuffix)] = k.key + fileSuffix
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(e)) {
-		switch key, known := keys[name]; {
-		case e[name] == "" || !strings.HasPrefix(name, variablePrefix):
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch key, known := named[name]; {
+		case values[name] == "" || !strings.HasPrefix(name, variablePrefix):
 		case known:
-			set = append(set, Flag{Name: name, Key: key, Value: e[name]})
+			set = append(set, Flag{Name: name, Key: key, Value: values[name]})
 		case strings.HasPrefix(name, variableDB):
 			if path := pathOfDB(name); path != nil {
-				set = append(set, Flag{Name: name, Value: e[name], path: path})
+				set = append(set, Flag{Name: name, Value: values[name], path: path})
 				continue
 			}
 			unknown = append(unknown, name)
@@ -89,8 +81,8 @@ func pathOfDB(variable string) []string {
 	if i <= 0 {
 		return nil
 	}
-	for _, k := range Keys() {
-		if key, ok := strings.CutPrefix(k.Name, "db.<name>."); ok && shout(key) == rest[i+2:] {
+	for _, k := range keys() {
+		if key, ok := strings.CutPrefix(k.key, "db.<name>."); ok && shout(key) == rest[i+2:] {
 			return append([]string{"db", rest[:i]}, strings.Split(key, ".")...)
 		}
 	}
@@ -100,9 +92,9 @@ func pathOfDB(variable string) []string {
 // unknownVariable is not a problem: the program that sets it may mean another one.
 func unknownVariable(name string) *Warning {
 	best, distance := "", 1<<30
-	for _, k := range Keys() {
-		if d := nearest.Distance(name[:min(len(name), 80)], Variable(k.Name)); d < distance {
-			best, distance = Variable(k.Name), d
+	for _, k := range keys() {
+		if d := nearest.Distance(name[:min(len(name), 80)], Variable(k.key)); d < distance {
+			best, distance = Variable(k.key), d
 		}
 	}
 	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + best}

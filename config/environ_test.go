@@ -103,13 +103,13 @@ func TestVariablesOfRetiredKeys(t *testing.T) {
 // Every key has a variable of its own, which sets it and is none of those that are ignored.
 func TestEveryKeyHasAVariable(t *testing.T) {
 	seen := make(map[string]string)
-	for _, k := range Keys() {
-		v := Variable(strings.Replace(k.Name, "<name>", "words", 1))
+	for _, k := range keys() {
+		v := Variable(strings.Replace(k.key, "<name>", "words", 1))
 		if other, found := seen[v]; found || notKeys.MatchString(v) {
-			t.Errorf("%s is of %s and %s, or ignored", v, k.Name, other)
+			t.Errorf("%s is of %s and %s, or ignored", v, k.key, other)
 		}
-		seen[v] = k.Name
-		set, unknown := newEnviron([]string{v + "=x"}).flags()
+		seen[v] = k.key
+		set, unknown := flagsOf([]string{v + "=x"})
 		if len(set) != 1 || len(unknown) != 0 {
 			t.Errorf("%s: %v, %v", v, set, unknown)
 		}
@@ -137,8 +137,8 @@ func TestEveryVariableIsRead(t *testing.T) {
 		}
 		environ = append(environ, Variable(s.Key)+"="+value)
 	}
-	if len(environ) != len(Keys()) {
-		t.Errorf("%d variables for %d keys", len(environ), len(Keys()))
+	if len(environ) != len(keys()) {
+		t.Errorf("%d variables for %d keys", len(environ), len(keys()))
 	}
 	got, warnings, err := fromEnvironment("", environ...)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(warnings) > 0 {

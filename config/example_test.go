@@ -78,13 +78,13 @@ func TestExampleHasEveryKeyWithProse(t *testing.T) {
 		if len(strings.Fields(e.prose)) < 3 {
 			t.Errorf("%s: no prose above it: %q", e.key, e.prose)
 		}
-		at := slices.IndexFunc(Keys(), func(k Key) bool { return k.Name == e.key })
-		if at >= 0 && strings.Contains(e.prose, "[SIGHUP]") != Keys()[at].Reloadable {
-			t.Errorf("%s: reloadable is %t, but the prose is %q", e.key, Keys()[at].Reloadable, e.prose)
+		at := slices.IndexFunc(keys(), func(k field) bool { return k.key == e.key })
+		if at >= 0 && strings.Contains(e.prose, "[SIGHUP]") != keys()[at].isReloadable() {
+			t.Errorf("%s: reloadable is %t, but the prose is %q", e.key, keys()[at].isReloadable(), e.prose)
 		}
 	}
-	for _, k := range Keys() {
-		known = append(known, k.Name)
+	for _, k := range keys() {
+		known = append(known, k.key)
 	}
 	slices.Sort(documented)
 	slices.Sort(known)

@@ -15,25 +15,25 @@ type field struct {
 
 // fieldsOf returns the keys of a table and of the tables in it, in the order of the struct. The databases are one of them: db.
 func fieldsOf(path string, table reflect.Value) iter.Seq[field] {
-	return func(yield func(field) bool) { walk(path, table, yield) }
-}
-
-func walk(path string, table reflect.Value, yield func(field) bool) bool {
-	for f, v := range table.Fields() {
-		name := f.Tag.Get("toml")
-		if name == "-" {
-			continue
-		}
-		key := join(path, name)
-		if v.Kind() == reflect.Struct {
-			if !walk(key, v, yield) {
-				return false
+	return func(yield func(field) bool) {
+		for f, v := range table.Fields() {
+			name := f.Tag.Get("toml")
+			key := join(path, name)
+			switch {
+			case name == "-":
+			case v.Kind() != reflect.Struct:
+				if !yield(field{key, f.Tag, v}) {
+					return
+				}
+			default:
+				for in := range fieldsOf(key, v) {
+					if !yield(in) {
+						return
+					}
+				}
 			}
-		} else if !yield(field{key, f.Tag, v}) {
-			return false
 		}
 	}
-	return true
 }
 
 // pairs returns the keys of two tables of the same type, beside each other.

@@ -9,49 +9,31 @@ import (
 	"sequins/internal/nearest"
 )
 
-// A Key is a key of the configuration file.
-type Key struct {
-	// Name is dotted. Keys of a database are named db.<name>.content_type and so on.
-	Name string
-	// Reloadable reports whether SIGHUP changes the key.
-	Reloadable bool
-	// Words are the valid values, nil if there are others.
-	Words []string
-	// File reports whether the value can also be in a file, which the key <name>_file names.
-	File bool
-
-	secret bool
-}
-
-// Keys returns every key in the order of the struct, without retired ones.
-func Keys() []Key {
-	var keys []Key
-	add := func(f field) { keys = append(keys, Key{f.key, f.isReloadable(), f.words(), f.hasFile(), f.isSecret()}) }
+// keys returns every key in the order of the struct, without retired ones. Keys of a database are named db.<name>.content_type and so on.
+var keys = sync.OnceValue(func() []field {
+	var all []field
 	for f := range fieldsOf("", reflect.ValueOf(Config{})) {
 		if f.key != "db" {
-			add(f)
+			all = append(all, f)
 		}
 	}
-	for f := range fieldsOf("db.<name>", reflect.ValueOf(DB{})) {
-		add(f)
-	}
-	return keys
-}
+	return slices.AppendSeq(all, fieldsOf("db.<name>", reflect.ValueOf(DB{})))
+})
 
-// byName has the keys by their names.
-var byName = sync.OnceValue(func() map[string]Key {
-	all := make(map[string]Key)
-	for _, k := range Keys() {
-		all[k.Name] = k
+// byName returns the keys by their names.
+var byName = sync.OnceValue(func() map[string]field {
+	all := make(map[string]field)
+	for _, k := range keys() {
+		all[k.key] = k
 	}
 	return all
 })
 
 // Words returns the valid words of a key, nil if it can have other values.
-func Words(key string) []string { return byName()[key].Words }
+func Words(key string) []string { return byName()[key].words() }
 
 // isSecret reports whether the value of a key is secret.
-func isSecret(key string) bool { return byName()[strings.ToLower(key)].secret }
+func isSecret(key string) bool { return byName()[strings.ToLower(key)].isSecret() }
 
 // nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
 // the same name in another table has distance 1 at most, because misplaced keys are common.
@@ -76,13 +58,13 @@ func nearestKey(key string) string {
 
 func keysAndTables() []string {
 	var names []string
-	for _, key := range Keys() {
-		if table, _, ok := strings.Cut(key.Name, "."); ok && !slices.Contains(names, table) {
+	for _, key := range keys() {
+		if table, _, ok := strings.Cut(key.key, "."); ok && !slices.Contains(names, table) {
 			names = append(names, table)
 		}
-		names = append(names, key.Name)
-		if key.File {
-			names = append(names, key.Name+fileSuffix)
+		names = append(names, key.key)
+		if key.hasFile() {
+			names = append(names, key.key+fileSuffix)
 		}
 	}
 	return names

@@ -58,9 +58,9 @@ func TestChangesAndReloaded(t *testing.T) {
 
 // fileKeys returns the keys whose value can be in a file.
 func fileKeys() (names []string) {
-	for _, k := range Keys() {
-		if k.File {
-			names = append(names, k.Name)
+	for _, k := range keys() {
+		if k.hasFile() {
+			names = append(names, k.key)
 		}
 	}
 	return names

@@ -94,7 +94,7 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 		return c, d, syntaxProblem(path, err)
 	}
 	d.lines = positions(doc)
-	variables, unknown := newEnviron(environ).flags()
+	variables, unknown := flagsOf(environ)
 	for _, name := range unknown {
 		d.warnings = append(d.warnings, unknownVariable(name))
 	}

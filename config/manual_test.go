@@ -29,10 +29,10 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := manual(string(raw))
-	for _, key := range Keys() {
-		name := key.Name[strings.LastIndexByte(key.Name, '.')+1:]
+	for _, key := range keys() {
+		name := key.key[strings.LastIndexByte(key.key, '.')+1:]
 		if !strings.Contains(want, "\n- `"+name+"` (") {
-			t.Errorf("%s is not in it", key.Name)
+			t.Errorf("%s is not in it", key.key)
 		}
 	}
 	if *update {

@@ -39,10 +39,10 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 
 // otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.
 func otherForm(key string) string {
-	if name, isFile := strings.CutSuffix(key, fileSuffix); isFile && byName()[name].File {
+	if name, isFile := strings.CutSuffix(key, fileSuffix); isFile && byName()[name].hasFile() {
 		return name
 	}
-	if byName()[key].File {
+	if byName()[key].hasFile() {
 		return key + fileSuffix
 	}
 	return ""

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -27,7 +26,7 @@ type Setting struct {
 // hidden is the value of secrets that are set.
 const hidden = "***"
 
-// Settings loads a configuration, see Load, and returns the values of all keys, in the order of Keys, and those that [db.<name>] sets.
+// Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
 	c, d, err := loadFile(path, os.Open, flags)
 	if err != nil {
@@ -79,11 +78,7 @@ func (d *decoder) from(key string) string {
 // shown returns a value as it is written in a file.
 func shown(v any) any {
 	switch v := v.(type) {
-	case time.Duration:
-		return v.String()
-	case Size:
-		return v.String()
-	case Rate:
+	case fmt.Stringer: // a duration, a size or a rate
 		return v.String()
 	case Require:
 		if v == RequireAuto {

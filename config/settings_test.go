@@ -81,7 +81,7 @@ func TestSettings(t *testing.T) {
 	if strings.Contains(document(all), "hunter2") {
 		t.Error("a secret is shown")
 	}
-	if n := len(Keys()); len(all) < n/2 {
+	if n := len(keys()); len(all) < n/2 {
 		t.Errorf("%d settings of %d keys", len(all), n)
 	}
 }
