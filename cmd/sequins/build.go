@@ -27,11 +27,10 @@ import (
 
 // buildFlags are the flags of the command build. An empty one was not given.
 type buildFlags struct {
-	config, db              string
-	partitioner, key, value string
-	compression, memory     string
-	blockSize               int
-	columns                 bool
+	fieldFlags
+	config, db                       string
+	partitioner, compression, memory string
+	blockSize                        int
 }
 
 func buildCommand() *cobra.Command {
@@ -80,9 +79,7 @@ func (f *buildFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the source of SRC")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
 	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
-	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
-	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
-	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
+	f.fieldFlags.register(flags)
 	flags.StringVar(&f.compression, "compression", "", "none, snappy, lz4 or zstd")
 	flags.IntVar(&f.blockSize, "block-size", 0, "size of a page before compression, in `bytes`")
 	flags.StringVar(&f.memory, "memory", "", "`size` of the memory for sorting, such as 256MiB")

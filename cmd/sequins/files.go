@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sequins/config"
 	"sequins/internal/fsys"
@@ -25,20 +26,28 @@ import (
 	"sequins/source"
 )
 
-// fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
-type fileFlags struct {
-	config, source, db string
-	key, value         string
-	columns            bool
+// fieldFlags are the flags that select fields of Avro and Parquet records.
+type fieldFlags struct {
+	key, value string
+	columns    bool
 }
 
-// register registers the flags. fields reports whether the command shows keys and values.
-func (f *fileFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.SortFlags = false
+func (f *fieldFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
+}
+
+// fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
+type fileFlags struct {
+	fieldFlags
+	config, source, db string
+}
+
+func (f *fileFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.fieldFlags.register(flags)
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, and the settings of its source")
 	flags.StringVar(&f.source, "source", "", "source of the data: a `directory` or URL")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
@@ -67,11 +76,17 @@ type files struct {
 	configs map[string]*config.Config
 }
 
-func (f *fileFlags) files(cmd *cobra.Command) (*files, error) {
+// files calls run with what opens files, and closes their sources.
+func (f *fileFlags) files(cmd *cobra.Command, run func(open *files) error) error {
 	if f.value != "" && f.key == "" {
-		return nil, usageError(errors.New("--value needs --key"))
+		return usageError(errors.New("--value needs --key"))
 	}
-	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
+	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}
+	err := run(open)
+	for _, src := range open.sources {
+		err = errors.Join(err, closeSource(src))
+	}
+	return err
 }
 
 // configured returns the source of --source, of --config, or of the configuration that a node would find, "" if there is
@@ -93,15 +108,6 @@ func (f *fileFlags) configured() string {
 		return ""
 	}
 	return full
-}
-
-// Close closes the sources.
-func (f *files) Close() error {
-	var errs []error
-	for _, src := range f.sources {
-		errs = append(errs, closeSource(src))
-	}
-	return errors.Join(errs...)
 }
 
 // dataFile is where a data file is: on this machine, or in a source.
@@ -247,11 +253,6 @@ func inVersion(name string) bool {
 	return len(dirs) <= source.MaxPartitionDepth && !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsPartition(dir) })
 }
 
-// errLocation is the error for a URL that is too short or has other names than a source.
-func errLocation(arg string) error {
-	return usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
-}
-
 // findRemote finds a file of a source.
 func (f *files) findRemote(arg string) (dataFile, error) {
 	l, known := inSource(f.source(), arg)
@@ -259,7 +260,7 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		l = guessVersion(arg)
 	}
 	if !l.valid() {
-		return dataFile{}, errLocation(arg)
+		return dataFile{}, usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
 	}
 	all, err := f.version(l)
 	if err != nil {
@@ -270,35 +271,41 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 			return d, nil
 		}
 	}
-	if _, err := f.findVersion(arg); err == nil {
-		return dataFile{}, &dirError{arg}
+	if dir := wholeVersion(arg); dir.valid() {
+		if _, err := f.version(dir); err == nil {
+			return dataFile{}, &dirError{arg}
+		}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
 }
 
-// instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
-// the error stays.
-func (f *files) instead(arg string, failed error) ([]dataFile, error) {
+// expand calls found for the file that an argument names, or for the data files of the version or below the local directory that it
+// names. For a local directory it calls manifest for each manifest of finished blocks, and failed for what cannot be looked at.
+// version is the version of a source whose directory is named, if it is one.
+func (f *files) expand(arg string, found func(dataFile), manifest func(path string), failed func(path string, err error)) (version *location, err error) {
+	if dir, ok := localDir(arg); ok {
+		return nil, f.walk(dir, found, manifest, failed)
+	}
+	d, err := f.find(arg)
+	if err == nil {
+		found(d)
+		return nil, nil
+	}
 	var dir *dirError
-	if !isRemote(arg) || !errors.As(failed, &dir) && codeOf(failed) != exitAbsent && codeOf(failed) != exitUsage {
-		return nil, failed
-	}
-	found, err := f.findVersion(arg)
-	if err != nil {
-		return nil, failed
-	}
-	return found, nil
-}
-
-// findVersion returns the files of the version whose directory a URL names, without those whose names show that they have
-// no records.
-func (f *files) findVersion(arg string) ([]dataFile, error) {
 	l := wholeVersion(arg)
-	if !l.valid() {
-		return nil, errLocation(arg)
+	if !isRemote(arg) || !l.valid() || !errors.As(err, &dir) && codeOf(err) != exitAbsent && codeOf(err) != exitUsage {
+		return nil, err
 	}
-	all, err := f.version(l)
-	return slices.DeleteFunc(all, func(d dataFile) bool { return withoutRecords(path.Base(d.name)) }), err
+	all, verr := f.version(l)
+	if verr != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		if !withoutRecords(path.Base(d.name)) {
+			found(d)
+		}
+	}
+	return &l, nil
 }
 
 // version returns the data files of a version in a source.
@@ -374,12 +381,17 @@ func (f *files) options(d dataFile) (dataOptions, error) {
 	return o, nil
 }
 
-// openNamed opens the file that an argument names.
-func (f *files) openNamed(arg string, keys bool) (d dataFile, file openData, err error) {
-	if d, err = f.find(arg); err == nil {
-		file, err = f.openFile(d, keys)
+// named calls run with the file that an argument names. keys reports whether the keys of its records are needed.
+func (f *files) named(arg string, keys bool, run func(d dataFile, file openData) error) error {
+	d, err := f.find(arg)
+	if err != nil {
+		return err
 	}
-	return d, file, err
+	file, err := f.openFile(d, keys)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(d, file), file.Close())
 }
 
 // openFile opens a file for its records. keys reports whether their keys are needed.

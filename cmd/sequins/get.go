@@ -57,7 +57,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 				return err
 			}
 			if f.node.server == "" && isFile(args[0]) {
-				return f.fromFile(cmd, args[0], key)
+				return f.file.files(cmd, func(open *files) error { return f.fromFile(cmd, open, args[0], key) })
 			}
 			f.node.config = f.file.config
 			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.fromNode(cmd, c, args[0], key) })
@@ -99,27 +99,34 @@ func parseKey(arg string, inHex bool) ([]byte, error) {
 
 // fromNode prints the value of a key on a node.
 func (f *getFlags) fromNode(cmd *cobra.Command, c *client.Node, db string, key []byte) error {
-	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0))
-	defer p.Stop()
-	v, err := c.Get(cmd.Context(), db, key, client.Want{AtLeast: f.atLeast})
-	if errors.Is(err, client.ErrNotFound) {
-		var no *client.NodeError
-		errors.As(err, &no)
-		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
-	}
-	if err != nil {
-		return err
-	}
-	defer v.Close() //nolint:errcheck // it is only read
+	return f.print(cmd, key, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0), func(w io.Writer, p *term.Progress) (r record, err error) {
+		v, err := c.Get(cmd.Context(), db, key, client.Want{AtLeast: f.atLeast})
+		if errors.Is(err, client.ErrNotFound) {
+			var no *client.NodeError
+			errors.As(err, &no)
+			return r, withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
+		}
+		if err != nil {
+			return r, err
+		}
+		defer v.Close() //nolint:errcheck // it is only read
+		_, err = io.Copy(&counted{w, p}, v)
+		return record{DB: db, Version: v.Version}, err
+	})
+}
+
+// print prints the value of a key that read writes, and in JSON where it is from.
+func (f *getFlags) print(cmd *cobra.Command, key []byte, p *term.Progress, read func(io.Writer, *term.Progress) (record, error)) error {
+	_, out := newOutput(cmd, p)
 	var value bytes.Buffer
 	if f.json {
 		out = &value
 	}
-	if _, err = io.Copy(&counted{out, p}, v); err != nil || !f.json {
+	r, err := read(out, p)
+	if p.Stop(); err != nil || !f.json {
 		return err
 	}
-	p.Stop()
-	return printJSON(cmd.OutOrStdout(), record{DB: db, Version: v.Version}.withKey(key).withValue(value.Bytes()))
+	return printJSON(cmd.OutOrStdout(), r.withKey(key).withValue(value.Bytes()))
 }
 
 // counted is a writer that shows its progress.
@@ -136,35 +143,16 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 // fromFile prints the value of a key in a file.
-func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err error) {
-	open, err := f.file.files(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, open.Close()) }()
-	d, file, err := open.openNamed(path, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size))
-	defer p.Stop()
-	var value bytes.Buffer
-	var w io.Writer = &value
-	if !f.json {
-		w = out
-	}
-	found, err := file.Get(key, w, p.Add)
-	p.Stop()
-	switch {
-	case err != nil:
-		return d.failed(err)
-	case !found:
-		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.path, term.Excerpt(key, int64(len(key)))))
-	case f.json:
-		return printJSON(cmd.OutOrStdout(), record{File: d.path}.withKey(key).withValue(value.Bytes()))
-	}
-	return nil
+func (f *getFlags) fromFile(cmd *cobra.Command, open *files, path string, key []byte) error {
+	return open.named(path, true, func(d dataFile, file openData) error {
+		return f.print(cmd, key, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size), func(w io.Writer, p *term.Progress) (record, error) {
+			found, err := file.Get(key, w, p.Add)
+			if err == nil && !found {
+				err = withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.path, term.Excerpt(key, int64(len(key)))))
+			}
+			return record{File: d.path}, d.failed(err)
+		})
+	})
 }
 
 // isFile reports whether an argument means a file, and not a database.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -43,7 +42,7 @@ source does not answer, and 6 if a file cannot be read.`,
 			if show < 0 {
 				return usageError(fmt.Errorf("--records must not be negative"))
 			}
-			return inspectAll(cmd, &f, args, show, asJSON)
+			return f.files(cmd, func(open *files) error { return inspectAll(cmd, open, args, show, asJSON) })
 		},
 	}
 	cmd.Flags().IntVar(&show, "records", 5, "number of records to show")
@@ -88,12 +87,7 @@ type sample struct {
 }
 
 // inspectAll inspects files and the files of versions.
-func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, asJSON bool) (err error) {
-	open, err := flags.files(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, open.Close()) }()
+func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON bool) (err error) {
 	out, failed := cmd.OutOrStdout(), []error(nil)
 	result := []*inspection{}
 	one := func(path string, inspect func(*inspection) error) {
@@ -108,7 +102,16 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 		}
 	}
 	for _, arg := range args {
-		found, err := open.expand(arg)
+		var found []dataFile
+		var errs []error
+		_, err := open.expand(arg, func(d dataFile) {
+			if !d.found || !withoutRecords(d.name) {
+				found = append(found, d)
+			}
+		}, func(string) {}, func(_ string, err error) { errs = append(errs, err) })
+		if err = errors.Join(append(errs, err)...); err == nil && len(found) == 0 {
+			err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
+		}
 		if err != nil {
 			one(arg, func(*inspection) error { return err })
 		}
@@ -123,24 +126,6 @@ func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, a
 		}
 	}
 	return errors.Join(append(failed, err)...)
-}
-
-// expand returns the file that an argument names, or the data files of the version whose directory it names. With an error, some of these may
-// have been found.
-func (f *files) expand(arg string) (found []dataFile, err error) {
-	if dir, ok := localDir(arg); ok {
-		werr := f.walk(dir, func(d dataFile) { found = append(found, d) }, func(string) {}, func(_ string, e error) { err = errors.Join(err, e) })
-		err = errors.Join(werr, err)
-	} else if d, ferr := f.find(arg); ferr == nil {
-		found = []dataFile{d}
-	} else {
-		found, err = f.instead(arg, ferr)
-	}
-	found = slices.DeleteFunc(found, func(d dataFile) bool { return d.found && withoutRecords(d.name) })
-	if err == nil && len(found) == 0 {
-		err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
-	}
-	return found, err
 }
 
 // inspect inspects a file.

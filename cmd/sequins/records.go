@@ -145,7 +145,7 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
   sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cat(cmd, &f, args[0], asJSON)
+			return f.files(cmd, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
@@ -153,35 +153,19 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 	return cmd
 }
 
-func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err error) {
-	open, err := flags.files(cmd)
-	if err != nil {
+func cat(cmd *cobra.Command, open *files, path string, asJSON bool) error {
+	return open.named(path, false, func(d dataFile, file openData) error {
+		progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
+		defer progress.Stop()
+		p := newRecordPrinter(out, asJSON)
+		o, _ := open.options(d) // it was opened with them
+		p.keyless = file.Kind().HasFields() && o.Fields.NoKey
+		err := d.failed(p.all(file, progress))
+		if progress.Stop(); err == nil && file.NullKeys() > 0 {
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, open.Close()) }()
-	d, file, err := open.openNamed(path, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
-	defer progress.Stop()
-	p := newRecordPrinter(out, asJSON)
-	p.keyless = file.Kind().HasFields() && !open.keyed(d)
-	if err := p.all(file, progress); err != nil {
-		return d.failed(err)
-	}
-	progress.Stop()
-	if n := file.NullKeys(); n > 0 {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", n)
-	}
-	return err
-}
-
-// keyed reports whether the records of a file have a key.
-func (f *files) keyed(d dataFile) bool {
-	o, err := f.options(d)
-	return err == nil && !o.Fields.NoKey
+	})
 }
 
 // all prints the records of a file.

@@ -45,7 +45,7 @@ answer.`,
   sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verify(cmd, &f, args, asJSON)
+			return f.files(cmd, func(open *files) error { return verify(cmd, open, args, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -80,27 +80,22 @@ type verifier struct {
 	failed      []error
 }
 
-func verify(cmd *cobra.Command, flags *fileFlags, args []string, asJSON bool) (err error) {
-	open, err := flags.files(cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, open.Close()) }()
+func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
 	for _, arg := range args {
-		if err := v.add(arg); err != nil {
+		failed := func(path string, err error) {
 			v.result.Files++
-			v.complain(arg, err)
+			v.complain(path, err)
+		}
+		version, err := v.expand(arg, func(d dataFile) { v.queue = append(v.queue, d) }, v.localManifest, failed)
+		if err == nil && version != nil {
+			err = v.remoteManifest(*version)
+		}
+		if err != nil {
+			failed(arg, err)
 		}
 	}
 	v.progress = term.NewProgress(v.report, "verifying", v.size())
-	v.all()
-	v.progress.Stop()
-	return v.conclude()
-}
-
-// all verifies everything that was found.
-func (v *verifier) all() {
 	for _, d := range v.queue {
 		if err := v.file(d); err != nil {
 			v.complain(d.path, err)
@@ -112,6 +107,8 @@ func (v *verifier) all() {
 			v.complain(m.path, err)
 		}
 	}
+	v.progress.Stop()
+	return v.conclude()
 }
 
 // conclude prints the result, and returns an error unless it is good.
@@ -145,27 +142,6 @@ func (v *verifier) code() int {
 		}
 	}
 	return codeOfAll(v.failed)
-}
-
-// add queues a named file, or the files of a named directory.
-func (v *verifier) add(arg string) error {
-	if dir, ok := localDir(arg); ok {
-		return v.walk(dir, func(d dataFile) { v.queue = append(v.queue, d) }, v.localManifest, func(path string, err error) {
-			v.result.Files++
-			v.complain(path, err)
-		})
-	}
-	d, err := v.find(arg)
-	if err == nil {
-		v.queue = append(v.queue, d)
-		return nil
-	}
-	found, err := v.instead(arg, err)
-	if err != nil {
-		return err
-	}
-	v.queue = append(v.queue, found...)
-	return v.remoteManifest(arg)
 }
 
 // size returns the size of all queued files, in bytes.
@@ -228,8 +204,7 @@ func (v *verifier) localManifest(path string) {
 }
 
 // remoteManifest queues the manifest of a version in a source, if there is one.
-func (v *verifier) remoteManifest(arg string) error {
-	l := wholeVersion(arg) // it was found
+func (v *verifier) remoteManifest(l location) error {
 	src, err := v.open(l.source)
 	if err != nil {
 		return err
