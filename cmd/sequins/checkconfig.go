@@ -275,14 +275,12 @@ func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return settingsJSON(out, settings)
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(settings)
 	}
-	return settingsTOML(out, settings)
-}
-
-// settingsTOML writes a file of TOML: the keys of the top level are first.
-func settingsTOML(out io.Writer, settings []config.Setting) error {
-	table := ""
+	table := "" // the keys of the top level are first
 	for _, s := range settings {
 		i := strings.LastIndexByte(s.Key, '.')
 		if name := s.Key[:max(i, 0)]; name != table {
@@ -296,11 +294,4 @@ func settingsTOML(out io.Writer, settings []config.Setting) error {
 		}
 	}
 	return nil
-}
-
-func settingsJSON(out io.Writer, settings []config.Setting) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(settings)
 }

@@ -45,7 +45,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if err != nil {
 		return fmt.Errorf("zk: %w", err)
 	}
-	*given = append(*given, session)
+	*given = append(*given, session.Close)
 	var secure *tls.Config
 	if keys != nil {
 		secure = keys.client()
@@ -53,7 +53,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	client := proxy.New(proxy.Options{
 		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
-	*given = append(*given, closing(client.Close))
+	*given = append(*given, func() error { client.Close(); return nil })
 	o.Reads.Proxy = client
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
 	o.Name = addr
@@ -137,14 +137,6 @@ func joiningWait(members *cluster.Cluster) (w status.Wait, joining bool) {
 		w.For = status.WaitForZooKeeper
 	}
 	return w, joining
-}
-
-// closing is an io.Closer that cannot fail.
-type closing func()
-
-func (f closing) Close() error {
-	f()
-	return nil
 }
 
 // advertisedAddress returns the address by which other nodes reach this one.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -65,29 +64,9 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 		return err
 	}
 	defer body.Close() //nolint:errcheck // it was only read
-	report, err := f.read(body, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.URL(), err)
-	}
-	if len(report.Unknown) > 0 {
-		return inResult{fmt.Errorf("%s were not compared: no node that answers has them: %s",
-			human.Plural(len(report.Unknown), "partition"), unknown(report.Unknown))}
-	}
-	return nil
-}
-
-// unknown names the partitions that were not compared.
-func unknown(partitions []int) string {
-	if partitions[0] < 0 {
-		return "all"
-	}
-	return human.Ranges(partitions)
-}
-
-// read prints an answer.
-func (f *diffFlags) read(body io.Reader, out, progress io.Writer) (*diff.Report, error) {
+	out := cmd.OutOrStdout()
 	w := bufio.NewWriter(out)
-	shown := term.NewCount(progress, "comparing", "partition", 0)
+	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition", 0)
 	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { shown.Set(int64(p.Done), int64(p.Of)) })
 	shown.Stop()
 	switch {
@@ -97,7 +76,17 @@ func (f *diffFlags) read(body io.Reader, out, progress io.Writer) (*diff.Report,
 	default:
 		err = printDiff(term.NewConsole(out).To(w), report)
 	}
-	return report, errors.Join(err, w.Flush())
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return fmt.Errorf("%s: %w", c.URL(), err)
+	}
+	if len(report.Unknown) == 0 {
+		return nil
+	}
+	which := "all"
+	if report.Unknown[0] >= 0 {
+		which = human.Ranges(report.Unknown)
+	}
+	return inResult{fmt.Errorf("%s were not compared: no node that answers has them: %s", human.Plural(len(report.Unknown), "partition"), which)}
 }
 
 // printDiff prints a report for people.

@@ -195,14 +195,14 @@ func noSubcommand(_ *cobra.Command, args []string) error {
 
 // nearestCommand returns the command that was meant by the first argument, "" if that is not known.
 func nearestCommand(cmd *cobra.Command, args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			names = append(names, sub.Name())
 		}
-	}
-	if len(args) == 0 {
-		return ""
 	}
 	return nearest.Of(args[0], names)
 }

@@ -203,24 +203,22 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 	}
 	defer b.Close() //nolint:errcheck // it is only read
 	m.want = client.Want{Version: b.Version}
+	value := func(w io.Writer) error {
+		_, err := io.Copy(w, b.Value())
+		return err
+	}
 	for i := 0; b.Next(); i++ {
-		if err := m.print(keys[i], b); err != nil {
+		m.keys++
+		m.progress.Add(1)
+		if b.Found() {
+			err = m.printer.record(keys[i], value)
+		} else {
+			m.absences++
+			err = m.printer.key(keys[i], record{Absent: true})
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return b.Err()
-}
-
-// print prints the value of a key.
-func (m *multiGet) print(key []byte, b *client.Values) error {
-	m.keys++
-	m.progress.Add(1)
-	if b.Found() {
-		return m.printer.record(key, func(w io.Writer) error {
-			_, err := io.Copy(w, b.Value())
-			return err
-		})
-	}
-	m.absences++
-	return m.printer.key(key, record{Absent: true})
 }

@@ -183,29 +183,24 @@ func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
 
 // change reads the file, edits it and writes it.
 func (p *pinning) change(edit func() error) error {
-	w, ok := p.src.(source.Writer)
-	if !ok {
-		return fmt.Errorf("%s: this kind of source cannot be written", p.src.Path(p.db, pin.FileName))
-	}
-	old, err := source.ReadSmall(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explainPin(p.src, err)
-	}
 	path := p.src.Path(p.db, pin.FileName)
-	if p.file, err = pin.Parse(old); err != nil {
-		return fmt.Errorf("%s: %w: correct or remove the file", path, err)
-	}
-	if err := edit(); err != nil {
-		return err
-	}
-	p.file.By = whoAmI()
-	p.file.Explain(p.decided, p.reason)
-	data, err := p.file.Encode()
+	var data []byte
+	err := rewrite(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize, func(old []byte) (_ []byte, err error) {
+		if p.file, err = pin.Parse(old); err != nil {
+			return nil, fmt.Errorf("%s: %w: correct or remove the file", path, err)
+		}
+		if err := edit(); err != nil {
+			return nil, err
+		}
+		p.file.By = whoAmI()
+		p.file.Explain(p.decided, p.reason)
+		if data, err = p.file.Encode(); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return data, nil
+	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, old); err != nil {
-		return explainPin(p.src, err)
+		return err
 	}
 	if _, err := fmt.Fprintf(p.out, "%s:\n%s", path, data); err != nil {
 		return err
@@ -217,9 +212,23 @@ func (p *pinning) change(edit func() error) error {
 	return nil
 }
 
-// explainPin adds to an error of the source what to do.
-func explainPin(src source.Source, err error) error {
+// rewrite replaces a small file of the source by what edit makes of its content. Errors of the source say what to do.
+func rewrite(ctx context.Context, src source.Source, db, name string, limit int, edit func(old []byte) ([]byte, error)) error {
+	w, ok := src.(source.Writer)
+	if !ok {
+		return fmt.Errorf("%s: this kind of source cannot be written", src.Path(db, name))
+	}
+	old, err := source.ReadSmall(ctx, src, db, name, limit)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		data, refused := edit(old)
+		if refused != nil {
+			return refused
+		}
+		err = w.WriteSmall(ctx, db, name, data, old)
+	}
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, source.ErrChanged):
 		return fmt.Errorf("%w: nothing was written; look at the file and try again", err)
 	case errors.Is(err, syscall.EROFS):
@@ -405,20 +414,13 @@ if it refuses.`,
 
 // refresh changes the content of RefreshFile. If somebody else does at the same time, that is enough.
 func refresh(ctx context.Context, src source.Source, now time.Time) error {
-	w, ok := src.(source.Writer)
-	if !ok {
-		return fmt.Errorf("%s: this kind of source cannot be written", src.Path("", discovery.RefreshFile))
-	}
-	old, err := source.ReadSmall(ctx, src, "", discovery.RefreshFile, maxRefreshFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explainPin(src, err)
-	}
-	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
-	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), old)
+	err := rewrite(ctx, src, "", discovery.RefreshFile, maxRefreshFile, func([]byte) ([]byte, error) {
+		return []byte(now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"), nil
+	})
 	if errors.Is(err, source.ErrChanged) {
 		return nil
 	}
-	return explainPin(src, err)
+	return err
 }
 
 // maxRefreshFile limits the file that is replaced, in bytes.

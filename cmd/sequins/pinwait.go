@@ -104,11 +104,8 @@ func (f *waitFlags) newest(ctx context.Context, db string) (string, error) {
 
 // servedBy returns the version of a db that each node of the cluster serves, "" for none.
 func servedBy(st *status.Status, db string) map[string]string {
-	nodes := map[string]string{st.Node: ""}
+	nodes := map[string]string{st.Node: st.DBs[db].Current(st.Node)}
 	for addr := range st.Peers {
-		nodes[addr] = ""
-	}
-	for addr := range nodes {
 		nodes[addr] = st.DBs[db].Current(addr)
 	}
 	return nodes

@@ -222,14 +222,12 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		if err != nil {
 			return nil, fmt.Errorf("datadog.url: %w", err)
 		}
-		s.given = append(s.given, agent)
+		s.given = append(s.given, agent.Close)
 	}
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
 	}
-	if src, ok := o.Source.(io.Closer); ok {
-		s.given = append(s.given, src)
-	}
+	s.given = append(s.given, func() error { return closeSource(o.Source) })
 	if err := listenAll(&c, &o, &opened); err != nil {
 		return nil, err
 	}
@@ -238,13 +236,13 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
 			return nil, err
 		}
-		s.given = append(s.given, s.requestLog)
+		s.given = append(s.given, s.requestLog.Close)
 		o.Server.RequestLog = s.requestLog
 	}
 	if o.Store, err = store.Open(c.LocalStore); err != nil {
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
-	opened = append(opened, o.Store)
+	opened = append(opened, o.Store.Close)
 	o.Metrics.Process.SetStore(c.LocalStore)
 	if s.keys, err = openKeyring(c.TLS, log); err != nil {
 		return nil, err
@@ -263,7 +261,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		return nil, err
 	}
 	s.events = events.New(events.Options{Node: cmp.Or(o.Name, "localhost"), Target: target(&c.Events), Build: o.Build, Metrics: o.Metrics.Events, Logger: log})
-	s.given = append(s.given, s.events)
+	s.given = append(s.given, s.events.Close)
 	o.Events = s.events
 	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
 		return nil, err
@@ -284,7 +282,7 @@ func listenAll(c *config.Config, o *node.Options, opened *closers) (err error) {
 		if *l.to, err = listen(l.key, l.address); err != nil {
 			return err
 		}
-		*opened = append(*opened, *l.to)
+		*opened = append(*opened, (*l.to).Close)
 	}
 	return nil
 }
@@ -346,13 +344,13 @@ func maxConnections(configured int) int {
 	return int(min(max(limit.Cur/2-min(limit.Cur/2, probes), limit.Cur/4), most))
 }
 
-// closers are resources to close if opening a later one fails.
-type closers []io.Closer
+// closers close resources, at the end or if opening a later one fails.
+type closers []func() error
 
 func (cs closers) Close() error {
 	var errs []error
 	for _, c := range cs {
-		errs = append(errs, c.Close())
+		errs = append(errs, c())
 	}
 	return errors.Join(errs...)
 }

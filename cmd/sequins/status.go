@@ -213,15 +213,9 @@ func printNodes(c term.Console, st *status.Status) error {
 }
 
 func addNode(t *term.Table, p status.Peer, name string) {
-	note, color := p.Error, term.Plain
-	switch {
-	case note != "":
-		note, color = "did not answer: "+note, term.Red
-	case p.Disk.Low:
-		note, color = "the disk is nearly full", term.Yellow
-	}
+	note, color := top.NodeNote(p, nil)
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
-	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), term.Clean(note)).Color(6, color)
+	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.

@@ -54,7 +54,7 @@ func openTracer(ctx context.Context, c *config.Config, o *node.Options, given *c
 	if err != nil {
 		return fmt.Errorf("tracing: %w", err)
 	}
-	*given = append(*given, to)
+	*given = append(*given, to.Close)
 	o.Tracer = tracing.New(to, o.Build)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -62,8 +61,6 @@ type sourceListing struct {
 	Databases []dbListing `json:"databases"`
 	// Ignored are files, and directories whose names cannot be those of databases.
 	Ignored []string `json:"ignored,omitempty"`
-
-	remarks []string
 }
 
 // dbListing is a database in a source.
@@ -73,8 +70,6 @@ type dbListing struct {
 	// Ignored are files, and directories whose names cannot be those of versions.
 	Ignored []string `json:"ignored,omitempty"`
 	Error   string   `json:"error,omitempty"`
-
-	remarks []string
 }
 
 // versionListing is a version in a source.
@@ -107,7 +102,10 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 			failed = inResult{failed}
 		}
 	} else {
-		err = printVersions(term.NewConsole(out), report, listing)
+		for _, remark := range l.remarks {
+			_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
+		}
+		err = printVersions(term.NewConsole(out), listing)
 	}
 	return errors.Join(err, failed)
 }
@@ -117,6 +115,7 @@ type lister struct {
 	src      source.Source
 	config   *config.Config
 	progress *term.Progress
+	remarks  []string // what is in the source beside databases and versions
 }
 
 // list lists databases. The error is of those that could not be listed; without a listing nothing could.
@@ -127,7 +126,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 		if err != nil {
 			return nil, l.failed(err)
 		}
-		dbs, listing.Ignored, listing.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
+		dbs, listing.Ignored, l.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
 	}
 	var failed []error
 	for _, db := range dbs {
@@ -161,7 +160,7 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 		d.Error = err.Error()
 		return d, l.failed(err)
 	}
-	d.Ignored, d.remarks = slices.Concat(in.Invalid, in.Files), in.Remarks(db)
+	d.Ignored, l.remarks = slices.Concat(in.Invalid, in.Files), append(l.remarks, in.Remarks(db)...)
 	found, failed, err := l.lookAll(ctx, db, in.Names)
 	if err != nil {
 		d.Error = err.Error()
@@ -229,12 +228,10 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 	return v, err
 }
 
-// printVersions prints a listing for people, and on report what else there is.
-func printVersions(c term.Console, report io.Writer, l *sourceListing) error {
+// printVersions prints a listing for people.
+func printVersions(c term.Console, l *sourceListing) error {
 	t := term.NewTable(c, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
-	printRemarks(report, l.remarks)
 	for _, d := range l.Databases {
-		printRemarks(report, d.remarks)
 		label := d.Database
 		if len(d.Versions) == 0 && d.Error == "" {
 			t.Row(label, "-", "-", "-", "-", "there are no versions")
@@ -246,13 +243,6 @@ func printVersions(c term.Console, report io.Writer, l *sourceListing) error {
 		}
 	}
 	return t.Flush()
-}
-
-// printRemarks prints what is in the source beside databases and versions. Errors of writing are ignored.
-func printRemarks(report io.Writer, remarks []string) {
-	for _, remark := range remarks {
-		_, _ = fmt.Fprintln(report, "note:", remark)
-	}
 }
 
 // verdict describes whether a version is complete.

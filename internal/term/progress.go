@@ -147,9 +147,7 @@ func (p *Progress) line(now time.Time) string {
 	took := now.Sub(p.begun)
 	text, amount := p.what, p.amount()
 	if p.total > 0 {
-		part := min(1, float64(p.done)/float64(p.total))
-		full := int(barWidth * part)
-		text = fmt.Sprintf("[%s%s] %.0f%% %s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part, text)
+		text = Bar(p.done, p.total) + " " + text
 	}
 	if amount != "" {
 		text += ": " + amount
@@ -161,6 +159,13 @@ func (p *Progress) line(now time.Time) string {
 		text += ", about " + human.Duration(time.Duration(float64(took)*float64(left)/float64(p.done))) + " left"
 	}
 	return text
+}
+
+// Bar draws which part of a total is done.
+func Bar(done, total int64) string {
+	part := min(1, max(0, float64(done)/float64(total)))
+	full := int(barWidth * part)
+	return fmt.Sprintf("[%s%s] %.0f%%", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part)
 }
 
 // amount describes how much is done.

@@ -2,7 +2,6 @@ package top
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -78,13 +77,9 @@ func (v *View) loads(width int, now time.Time) *section {
 	return s
 }
 
-const barWidth = 20
-
 // progress returns the bar of a load with its figures.
 func progress(p *status.Progress, now time.Time) string {
-	part := min(1, max(0, float64(p.BytesDone)/float64(p.Bytes)))
-	full := int(barWidth * part)
-	text := fmt.Sprintf("[%s%s] %.0f%%", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part)
+	text := term.Bar(p.BytesDone, p.Bytes)
 	if p.BytesPerSecond > 0 {
 		text += ", " + human.Size(int64(p.BytesPerSecond)) + " a second"
 	}
@@ -117,7 +112,7 @@ func (v *View) nodes(width int) *section {
 		if !here {
 			p = status.Peer{Disk: v.st.Disk, Traffic: v.st.Traffic}
 		}
-		note, color := nodeNote(p, lags[name])
+		note, color := NodeNote(p, lags[name])
 		free := "-"
 		if p.Disk.Bytes > 0 {
 			free = human.Size(p.Disk.Free)
@@ -128,8 +123,8 @@ func (v *View) nodes(width int) *section {
 	return s
 }
 
-// nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
-func nodeNote(p status.Peer, lags []string) (string, term.Color) {
+// NodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
+func NodeNote(p status.Peer, lags []string) (string, term.Color) {
 	if p.Error != "" {
 		return "did not answer: " + term.Clean(p.Error), term.Red
 	}
