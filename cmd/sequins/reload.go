@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +11,8 @@ import (
 	"sequins/config"
 )
 
-// A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on a goroutine of their own: what they read may
-// be on a file system that does not answer. Those that are requested while one runs are one reload, which follows it.
+// A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on the goroutine of run: what they read may be on
+// a file system that does not answer. Those that are requested while one runs are one reload, which follows it.
 type reloader struct {
 	path      string        // the file that the start has read, "" for none
 	searched  bool          // it was found on the search path
@@ -22,10 +23,11 @@ type reloader struct {
 	level     *slog.LevelVar
 	log       *slog.Logger
 
-	stopping <-chan struct{} // closed when the node shuts down: no reload begins any more, or is waited for
+	stopping context.Context // ends when the node shuts down: no reload begins any more, or is waited for
+	wake     chan struct{}   // has an element if next is not nil, and room for one
 
-	mu            sync.Mutex
-	current, next *reload // nil if there is none
+	mu   sync.Mutex
+	next *reload // that is requested and has not begun; nil if there is none
 }
 
 // A reload is one reading of the configuration.
@@ -48,13 +50,9 @@ var (
 func (r *reloader) request() *reload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current == nil {
-		r.current = &reload{ended: make(chan struct{})}
-		go r.work(r.current)
-		return r.current
-	}
 	if r.next == nil {
 		r.next = &reload{ended: make(chan struct{})}
+		r.wake <- struct{}{}
 	}
 	return r.next
 }
@@ -67,31 +65,25 @@ func (r *reloader) reload() (restart []string, err error) {
 	select {
 	case <-requested.ended:
 		return requested.restart, requested.err
+	case <-r.stopping.Done():
+		return nil, errReloadStopping
 	case <-hangs.C:
 		return nil, errReloadHangs
 	}
 }
 
-// work runs a reload and those that follow it.
-func (r *reloader) work(one *reload) {
-	for one != nil {
-		one.restart, one.err = r.once()
-		close(one.ended)
-		r.mu.Lock()
-		r.current, r.next = r.next, nil
-		one = r.current
-		r.mu.Unlock()
-	}
-}
-
-// wait waits for the reloads that run, at the end of the process. stopping must be closed.
-func (r *reloader) wait() {
-	r.mu.Lock()
-	running := []*reload{r.current, r.next}
-	r.mu.Unlock()
-	for _, one := range running {
-		if one != nil {
-			<-one.ended
+// run runs the reloads that are requested, until stopping ends.
+func (r *reloader) run() {
+	for r.stopping.Err() == nil {
+		select {
+		case <-r.stopping.Done():
+		case <-r.wake:
+			r.mu.Lock()
+			one := r.next
+			r.next = nil
+			r.mu.Unlock()
+			one.restart, one.err = r.once()
+			close(one.ended)
 		}
 	}
 }
@@ -101,7 +93,7 @@ func (r *reloader) wait() {
 // tokens are read again and the request log is reopened in both cases. The error says what stays as it was, and
 // restart which keys need one.
 func (r *reloader) once() (restart []string, err error) {
-	if r.isStopping() {
+	if r.stopping.Err() != nil {
 		return nil, errReloadStopping
 	}
 	r.systemd.reloading()
@@ -117,18 +109,9 @@ func (r *reloader) once() (restart []string, err error) {
 		case <-hangs.C:
 			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
 			r.serving.node.Reloaded(errReloadHangs)
-		case <-r.stopping:
+		case <-r.stopping.Done():
 			return nil, errReloadStopping
 		}
-	}
-}
-
-func (r *reloader) isStopping() bool {
-	select {
-	case <-r.stopping:
-		return true
-	default:
-		return false
 	}
 }
 

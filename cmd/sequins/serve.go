@@ -157,15 +157,17 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	defer stop()
 	r := &reloader{
 		path: path, searched: flags.config == "", overrides: overrides, running: c, serving: s, systemd: systemd,
-		level: level, log: log, stopping: stopping.Done(),
+		level: level, log: log, stopping: stopping, wake: make(chan struct{}, 1),
 	}
 	s.reload = r.reload
+	var reloading sync.WaitGroup
+	reloading.Go(r.run)
 	err = untilSignal(ctx, log, c.ShutdownDelay+endPatience, func() { r.request() }, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stop)()
 		return systemd.follow(ctx, base, s.run)
 	})
 	stop()
-	r.wait()
+	reloading.Wait()
 	return errors.Join(err, s.given.Close())
 }
 
