@@ -31,12 +31,23 @@ var forms = map[string]func(string) error{
 	"source":        checkSource,
 	"path":          checkPath,
 	"address":       checkAddress,
-	"endpoint":      checkEndpoint,
-	"collector":     checkCollector,
 	"origin":        checkOrigin,
 	"Cache-Control": checkCacheControl,
-	"cluster":       checkCluster,
 	"header":        checkHeader,
+	"endpoint": func(v string) error { // of an object store
+		return checkURL(v, "https://host:port", "credentials are set by keys of their own")
+	},
+	"collector": func(v string) error { // of OpenTelemetry
+		if strings.HasSuffix(strings.TrimRight(v, "/"), "/v1/traces") {
+			return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
+		}
+		return checkURL(v, "http://host:port", "what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+	},
+	"cluster": func(v string) error {
+		first, _, _ := strings.Cut(v, "/")
+		return cmp.Or(unless(clusterName.MatchString(v), "%q is not the name of a cluster: letters, digits, and . _ - / between them", v),
+			unless(first != "zookeeper", "%q is below /zookeeper, where ZooKeeper keeps its own znodes", v))
+	},
 	"host": func(v string) error { // by which other nodes reach this one
 		return cmp.Or(unless(isHost(v), "%q is neither a host name nor an IP address; the port is that of bind", v),
 			unless(!isEvery(v), "%q is no address that other nodes can connect to", v))
@@ -110,12 +121,6 @@ var (
 
 // azureForm is the form of a source in Azure.
 const azureForm = "container@account.dfs.core.windows.net/path"
-
-// isObjectStore reports whether a source is in an object store.
-func isObjectStore(source string) bool {
-	scheme, _, isURL := strings.Cut(source, "://")
-	return isURL && (slices.Contains(bucketSchemes, scheme) || slices.Contains(azureSchemes, scheme))
-}
 
 // checkSource checks the form of the source; the node checks whether it exists.
 func checkSource(v string) error {
@@ -191,19 +196,6 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.
 func isHost(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil || len(s) <= 254 && hostName.MatchString(s)
-}
-
-// checkEndpoint checks the URL of a server of an object store.
-func checkEndpoint(v string) error {
-	return checkURL(v, "https://host:port", "credentials are set by keys of their own")
-}
-
-// checkCollector checks the URL of an OpenTelemetry collector.
-func checkCollector(v string) error {
-	if strings.HasSuffix(strings.TrimRight(v, "/"), "/v1/traces") {
-		return fmt.Errorf("%q ends with /v1/traces, which is added to it", shownURL(v))
-	}
-	return checkURL(v, "http://host:port", "what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
 }
 
 // checkURL checks a URL of HTTP that has only a host, a port and a path. rest says where else the rest is set.
@@ -288,16 +280,6 @@ func checkCacheControl(v string) error {
 }
 
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
-
-func checkCluster(v string) error {
-	if !clusterName.MatchString(v) {
-		return fmt.Errorf("%q is not the name of a cluster: letters, digits, and . _ - / between them", v)
-	}
-	if first, _, _ := strings.Cut(v, "/"); first == "zookeeper" {
-		return fmt.Errorf("%q is below /zookeeper, where ZooKeeper keeps its own znodes", v)
-	}
-	return nil
-}
 
 // isShown reports whether a text consists of characters that can be part of a name in ZooKeeper and be printed.
 func isShown(s string) bool {

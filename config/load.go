@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -103,11 +104,19 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 		d.override(tree, flag)
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
-	trimSecrets(reflect.ValueOf(&c).Elem())
-	if d.checkFiles(&c); len(d.files) > 0 {
+	for f := range fieldsOf("", reflect.ValueOf(&c).Elem()) {
+		if f.isSecret() { // white space such as the newline at the end of a variable from a file
+			f.value.SetString(strings.TrimSpace(f.value.String()))
+		}
+		if d.files[f.key] != "" && f.value.String() != "" {
+			d.problem(f.key+fileSuffix, "is set, and so is %s", lastPart(f.key))
+		}
+	}
+	if len(d.files) > 0 {
 		c.Files = d.files
 	}
-	if d.from("settle") == fromDefault && isObjectStore(c.Source) {
+	scheme, _, _ := strings.Cut(c.Source, "://")
+	if d.from("settle") == fromDefault && slices.Contains(slices.Concat(bucketSchemes, azureSchemes), scheme) {
 		c.Settle = objectStoreSettle
 	}
 	d.databases(&c)

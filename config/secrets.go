@@ -28,15 +28,6 @@ func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool 
 	return true
 }
 
-// checkFiles reports keys that are given in both ways.
-func (d *decoder) checkFiles(c *Config) {
-	for f := range fieldsOf("", reflect.ValueOf(*c)) {
-		if d.files[f.key] != "" && f.value.String() != "" {
-			d.problem(f.key+fileSuffix, "is set, and so is %s", lastPart(f.key))
-		}
-	}
-}
-
 // asGiven returns the key that gives a secret, itself or the one of its file; "" if neither is set.
 func (c *Config) asGiven(key, value string) string {
 	switch {
@@ -82,13 +73,4 @@ func (f field) read(file string) (string, error) {
 		return "", fmt.Errorf("what is in %s %w", file, err)
 	}
 	return value, nil
-}
-
-// trimSecrets removes white space around secrets, such as the newline at the end of a variable from a file.
-func trimSecrets(table reflect.Value) {
-	for f := range fieldsOf("", table) {
-		if f.isSecret() {
-			f.value.SetString(strings.TrimSpace(f.value.String()))
-		}
-	}
 }

@@ -73,18 +73,6 @@ func (d *decoder) together(table, a string, aSet bool, b string, bSet bool) {
 	d.needs(table+"."+b, bSet, a, aSet)
 }
 
-// localSource returns the path of a source in the local file system, and whether it is one.
-func (c *Config) localSource() (string, bool) {
-	if !strings.Contains(c.Source, "://") {
-		return c.Source, true
-	}
-	u, err := url.Parse(c.Source)
-	if err != nil || u.Scheme != "file" {
-		return "", false
-	}
-	return u.Path, true
-}
-
 // addresses checks that no two listeners have the same port.
 func (d *decoder) addresses(c *Config) {
 	listeners := []struct{ key, address string }{{"bind", c.Bind}, {"redis.bind", c.Redis.Bind}, {"debug.bind", c.Debug.Bind}}
@@ -106,7 +94,10 @@ const storeData = "data"
 // must not be inside storeData. A source elsewhere in the local store, as in older files, is safe.
 func (d *decoder) store(c *Config) {
 	const key = "local_store"
-	source, local := c.localSource()
+	source, local := c.Source, !strings.Contains(c.Source, "://")
+	if u, err := url.Parse(c.Source); !local && err == nil && u.Scheme == "file" {
+		source, local = u.Path, true
+	}
 	switch data := filepath.Join(c.LocalStore, storeData); {
 	case filepath.Clean(c.LocalStore) == "/":
 		d.problem(key, "%q is the root of the file system", c.LocalStore)
