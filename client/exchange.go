@@ -146,7 +146,6 @@ type body struct {
 	explain func(error) error // may be nil
 }
 
-// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 && b.watch != nil {

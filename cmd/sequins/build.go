@@ -169,7 +169,19 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		showLoad(watching, report, &p)
+		shown := term.NewProgress(report, "building", 0)
+		defer shown.Stop()
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-watching.Done():
+				return
+			case <-tick.C:
+				now := p.Snapshot()
+				shown.Set(now.BytesDone, now.Bytes)
+			}
+		}
 	}()
 	m, err = build.Run(ctx, job, &p)
 	stop()
@@ -178,23 +190,6 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
 	return m, p.Snapshot().LeftOut, err
-}
-
-// showLoad shows the progress of a load until ctx is canceled.
-func showLoad(ctx context.Context, report io.Writer, p *load.Progress) {
-	shown := term.NewProgress(report, "building", 0)
-	defer shown.Stop()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			now := p.Snapshot()
-			shown.Set(now.BytesDone, now.Bytes)
-		}
-	}
 }
 
 // settings returns the configuration, with the flags as settings of the database. The source is only named for the check.

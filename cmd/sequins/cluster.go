@@ -41,6 +41,10 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if err != nil {
 		return err
 	}
+	id := s.ShardID
+	if id == config.ShardIDHost || id == "" && s.Role == "router" { // a router holds no partitions; other nodes choose one
+		id = host
+	}
 	session, err := zk.Connect(reached)
 	if err != nil {
 		return fmt.Errorf("zk: %w", err)
@@ -59,7 +63,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
-		Session: session, ShardID: shardID(s, host), ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
+		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
@@ -81,15 +85,6 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 // shardIDFile is the file in the local store that keeps a shard id chosen by the node. Stripe's sequins
 // uses the same name.
 const shardIDFile = "self_assigned_id"
-
-// shardID returns the configured shard id, or "" if the node chooses one.
-func shardID(s *config.Sharding, host string) string {
-	switch {
-	case s.ShardID == config.ShardIDHost, s.ShardID == "" && s.Role == "router": // a router holds no partitions
-		return host
-	}
-	return s.ShardID
-}
 
 // peers returns the other members as they appear in the status.
 func peers(members *cluster.Cluster, self string) []status.Peer {

@@ -374,9 +374,31 @@ func (s *scanned) Unloadable() string {
 func (s *scanned) Describe() []property {
 	switch r := s.Format().(type) {
 	case *sequencefile.Reader:
-		return describeSequenceFile(r.Header())
+		h := r.Header()
+		found := []property{
+			{"format version", strconv.Itoa(h.Version), nil},
+			{"key class", h.KeyClass, nil},
+			{"value class", h.ValueClass, nil},
+			{"compression", h.Compression.String(), nil},
+		}
+		if h.Codec != "" {
+			found = append(found, property{"codec", h.Codec, nil})
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
+			found = append(found, property{"metadata", name + " = ", []byte(h.Metadata[name])})
+		}
+		return found
 	case *sparkey.Reader:
-		return describeSparkey(r.Header())
+		h := r.Header()
+		found := []property{
+			{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
+			{"compression", h.Compression.String(), nil},
+		}
+		if h.Compression != sparkey.None {
+			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
+		}
+		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
+			property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
 	case *avro.Reader:
 		return append([]property{{"codec", r.Codec(), nil}}, s.describeFields(r.Fields(), r.Types())...)
 	case *parquet.Reader:
@@ -385,34 +407,6 @@ func (s *scanned) Describe() []property {
 		return append(found, s.describeFields(r.Fields(), r.Types())...)
 	}
 	return nil
-}
-
-func describeSequenceFile(h sequencefile.Header) []property {
-	found := []property{
-		{"format version", strconv.Itoa(h.Version), nil},
-		{"key class", h.KeyClass, nil},
-		{"value class", h.ValueClass, nil},
-		{"compression", h.Compression.String(), nil},
-	}
-	if h.Codec != "" {
-		found = append(found, property{"codec", h.Codec, nil})
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
-		found = append(found, property{"metadata", name + " = ", []byte(h.Metadata[name])})
-	}
-	return found
-}
-
-func describeSparkey(h sparkey.Header) []property {
-	found := []property{
-		{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
-		{"compression", h.Compression.String(), nil},
-	}
-	if h.Compression != sparkey.None {
-		found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
-	}
-	return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
-		property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
 }
 
 // maxDescribed limits the fields that are described.

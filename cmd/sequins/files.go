@@ -466,7 +466,16 @@ func localFile(path string, l location) (dataFile, error) {
 	}
 	return dataFile{
 		path: path, size: info.Size(), name: l.name, local: path,
-		open:     func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) },
+		open: func(offset int64) (io.ReadCloser, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := f.Seek(offset, io.SeekStart); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			return f, nil
+		},
 		siblings: func() ([]source.File, bool) { return localFiles(l.dir) },
 	}, nil
 }
@@ -474,7 +483,6 @@ func localFile(path string, l location) (dataFile, error) {
 // dirError is the error for a directory that is not that of a MapFile.
 type dirError struct{ path string }
 
-// Error implements error.
 func (e *dirError) Error() string {
 	return e.path + " is a directory, and not that of a MapFile: name a file in it"
 }
@@ -482,18 +490,6 @@ func (e *dirError) Error() string {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// openLocal opens a file at an offset.
-func openLocal(path string, offset int64) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 // localFiles returns the data files of a version, and whether they are known.

@@ -135,7 +135,6 @@ type counted struct {
 	p *term.Progress
 }
 
-// Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.p.Add(int64(n))

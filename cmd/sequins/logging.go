@@ -68,7 +68,6 @@ func (l *requestLog) open(flags int) error {
 	return closeFile(old)
 }
 
-// Write implements io.Writer.
 func (l *requestLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

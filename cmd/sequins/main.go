@@ -33,8 +33,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
-	if readerHasGone(err) {
-		return exitPipe
+	var failed *fs.PathError
+	if errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE) {
+		return exitPipe // nobody reads the output any more, as after "| head"
 	}
 	if err != nil {
 		tell(cmd, err)
@@ -44,12 +45,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // exitPipe is the exit code of a process that SIGPIPE ends, as it does here where that signal is not ignored.
 const exitPipe = 128 + int(syscall.SIGPIPE)
-
-// readerHasGone reports whether an error says that nobody reads the output any more, as after "| head".
-func readerHasGone(err error) bool {
-	var failed *fs.PathError
-	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE)
-}
 
 // tell prints the error that has ended a command, also as JSON for one with --json that has no other result.
 func tell(cmd *cobra.Command, err error) {

@@ -162,8 +162,7 @@ func TestNotifierEnvironment(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", "")
 	n := newNotifier(log)
-	n.reloading()
-	n.reloaded()
+	n.send("READY=1")
 	ran := false
 	if err := n.follow(t.Context(), "", func(context.Context) error { ran = true; return nil }); err != nil || !ran {
 		t.Errorf("without systemd: %v, %v", ran, err)

@@ -69,7 +69,6 @@ type afterProgress struct {
 	p *term.Progress
 }
 
-// Write implements io.Writer.
 func (w *afterProgress) Write(p []byte) (int, error) {
 	w.p.Stop()
 	return w.Writer.Write(p)

@@ -96,7 +96,7 @@ func (r *reloader) once() (restart []string, err error) {
 	if r.stopping.Err() != nil {
 		return nil, errReloadStopping
 	}
-	r.systemd.reloading()
+	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
 	read := make(chan rereading, 1)
 	go func() { read <- r.read() }() // nobody waits for it if it hangs when the process ends
 	hangs := time.NewTimer(reloadPatience)
@@ -104,7 +104,7 @@ func (r *reloader) once() (restart []string, err error) {
 	for {
 		select {
 		case got := <-read:
-			defer r.systemd.reloaded()
+			defer r.systemd.send("READY=1")
 			return r.apply(&got)
 		case <-hangs.C:
 			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)

@@ -126,7 +126,22 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 	}
 	defer s.Close() //nolint:errcheck // it is only read
 	out := newRecordPrinter(to, f.json)
-	n, err := f.records(s, out, p)
+	value := func(w io.Writer) error {
+		_, err := io.Copy(w, s.Value())
+		return err
+	}
+	var n int64
+	for ; err == nil && s.Next(); n++ {
+		p.Add(1)
+		if f.keysOnly {
+			err = out.key(s.Key(), record{})
+		} else {
+			err = out.record(s.Key(), value)
+		}
+	}
+	if err == nil && s.Err() != nil {
+		err = fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), s.Err())
+	}
 	if err == nil && f.json {
 		err = printJSON(out.out, struct {
 			Version string `json:"version"`
@@ -139,27 +154,4 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --after %s\n", s.Cursor())
 	}
 	return err
-}
-
-// records prints the records and returns their number.
-func (f *scanFlags) records(s *client.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
-	value := func(w io.Writer) error {
-		_, err := io.Copy(w, s.Value())
-		return err
-	}
-	for ; s.Next(); n++ {
-		p.Add(1)
-		if f.keysOnly {
-			err = out.key(s.Key(), record{})
-		} else {
-			err = out.record(s.Key(), value)
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-	if err := s.Err(); err != nil {
-		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), err)
-	}
-	return n, nil
 }

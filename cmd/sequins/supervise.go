@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -78,14 +77,6 @@ func newNotifier(log *slog.Logger) *notifier {
 	}
 	return n
 }
-
-// reloading reports that the configuration is being reloaded, with the current monotonic time.
-func (n *notifier) reloading() {
-	n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
-}
-
-// reloaded reports the end of a reload.
-func (n *notifier) reloaded() { n.send("READY=1") }
 
 // notifyTime is the timeout of a message. The socket buffers a few messages, and a reader that does not
 // read must not keep the process from exiting.

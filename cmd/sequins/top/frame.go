@@ -30,7 +30,10 @@ func (v *View) Frame(width, height int, now time.Time) []string {
 		rows := v.databases()
 		dbs := &section{want: 1 + max(1, len(rows))}
 		divide(append([]*section{dbs}, parts...), height-len(lines)-1)
-		v.scroll(rows, max(0, dbs.want-1))
+		i := v.indexOf(rows) // which is one of those that are shown
+		v.shown = max(0, dbs.want-1)
+		v.first = min(v.first, i, max(0, len(rows)-v.shown))
+		v.first = max(v.first, i-v.shown+1, 0)
 		v.drawDatabases(dbs, rows, width)
 		for _, s := range append([]*section{dbs}, parts...) {
 			if s.want > 0 {

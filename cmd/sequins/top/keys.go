@@ -41,7 +41,15 @@ func keys(in []byte, last bool) (all []Key, rest []byte) {
 		} else if utf8.FullRune(in) || last {
 			var r rune
 			r, n = utf8.DecodeRune(in)
-			k = keyOf(r)
+			switch r {
+			case '\n':
+				k = Enter
+			case 8:
+				k = Backspace
+			case utf8.RuneError:
+			default:
+				k = Key(r)
+			}
 		}
 		if n == 0 {
 			return all, in
@@ -50,18 +58,6 @@ func keys(in []byte, last bool) (all []Key, rest []byte) {
 		in = in[n:]
 	}
 	return all, nil
-}
-
-func keyOf(r rune) Key {
-	switch r {
-	case '\n':
-		return Enter
-	case 8:
-		return Backspace
-	case utf8.RuneError:
-		return Unknown
-	}
-	return Key(r)
 }
 
 // maxSequence limits a sequence, in bytes; longer ones end there.

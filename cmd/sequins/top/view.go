@@ -162,11 +162,3 @@ func (v *View) move(n int) {
 func (v *View) indexOf(rows []row) int {
 	return max(0, slices.IndexFunc(rows, func(r row) bool { return r.name == v.selected }))
 }
-
-// scroll makes the selected database one of the n that are shown.
-func (v *View) scroll(rows []row, n int) {
-	i := v.indexOf(rows)
-	v.shown = n
-	v.first = min(v.first, i, max(0, len(rows)-n))
-	v.first = max(v.first, i-n+1, 0)
-}
