@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/internal/wire"
 )
 
@@ -91,14 +92,7 @@ func (cl *call) wait(ctx context.Context, pause time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= pause {
 		return false
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return sleep.For(ctx, pause) == nil
 }
 
 // race is one round of attempts, of which at most two run at a time.

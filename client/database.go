@@ -72,8 +72,7 @@ func (d *database) fetch(ctx context.Context, next *route) bool {
 		if n == nil || ctx.Err() != nil {
 			return false
 		}
-		m, err := d.fetchFrom(ctx, n)
-		if err == nil {
+		if m, err := d.fetchFrom(ctx, n); err == nil {
 			n.answered()
 			d.current.Store(m)
 			d.c.forgetNodes()

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +53,7 @@ const maxSaved = 10
 func (b *budget) earn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.saved = math.Min(b.saved+b.share, maxSaved)
+	b.saved = min(b.saved+b.share, maxSaved)
 }
 
 // spend reports whether a request may be hedged, and counts it.

@@ -68,16 +68,12 @@ func (f *lineFinder) key(table string, parts unstable.Iterator) string {
 	for depth := 0; depth < deepest && parts.Next(); depth++ {
 		path = join(path, spelled(path, string(parts.Node().Data)))
 		if _, seen := f.lines[path]; !seen {
-			f.lines[path] = f.lineAt(int(parts.Node().Raw.Offset))
+			if at := int(parts.Node().Raw.Offset); at > f.offset && at <= len(f.doc) {
+				f.line += bytes.Count(f.doc[f.offset:at], []byte{'\n'})
+				f.offset = at
+			}
+			f.lines[path] = f.line
 		}
 	}
 	return path
-}
-
-func (f *lineFinder) lineAt(offset int) int {
-	if offset > f.offset && offset <= len(f.doc) {
-		f.line += bytes.Count(f.doc[f.offset:offset], []byte{'\n'})
-		f.offset = offset
-	}
-	return f.line
 }

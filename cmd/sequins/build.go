@@ -112,9 +112,17 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
 	}
 	job.Options.Throttle = 0
-	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap
-	if err := f.requireSuccess(ctx, c, &job, cmp.Or(f.db, dst.db)); err != nil {
-		return err
+	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3)      // as in a load process; sorting takes its memory outside of Go's heap
+	if c.ForDB(cmp.Or(f.db, dst.db)).RequireSuccessFile == config.RequireAuto { // _SUCCESS if another version has it, as on a node
+		versions, err := source.Versions(ctx, from, src.db)
+		if err != nil {
+			return err
+		}
+		found, err := source.FindSuccess(ctx, from, src.db, versions)
+		if err != nil {
+			return err
+		}
+		job.Options.RequireSuccess = found != ""
 	}
 	if err := waitSettled(ctx, report, c.Settle, job.From, job.Options.RequireSuccess); err != nil {
 		return err
@@ -217,20 +225,6 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, usageError(err)
 	}
 	return &c, nil
-}
-
-// requireSuccess requires _SUCCESS of SRC if the setting is auto and another version of its database has it, as on a node.
-func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *build.Job, db string) error {
-	if c.ForDB(db).RequireSuccessFile != config.RequireAuto {
-		return nil
-	}
-	versions, err := source.Versions(ctx, job.From.Source, job.From.DB)
-	if err != nil {
-		return err
-	}
-	found, err := source.FindSuccess(ctx, job.From.Source, job.From.DB, versions)
-	job.Options.RequireSuccess = found != ""
-	return err
 }
 
 // splitVersion takes an argument apart: <source>/<db>/<version>.

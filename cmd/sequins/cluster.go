@@ -78,7 +78,14 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
-	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
+	o.Joining = func() (w status.Wait, joining bool) { // what a node waits for that joins the cluster
+		j, joining := members.Joining()
+		w = status.Wait{For: status.WaitForNodes, What: j.For, Since: j.Since.UTC().Truncate(time.Second)}
+		if j.ZooKeeper {
+			w.For = status.WaitForZooKeeper
+		}
+		return w, joining
+	}
 	return nil
 }
 
@@ -122,16 +129,6 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 		}
 		st.Waiting = append(st.Waiting, status.Wait{For: status.WaitForZooKeeper, Since: st.ZooKeeper.Since, What: what})
 	}
-}
-
-// joiningWait returns what a node waits for that joins the cluster.
-func joiningWait(members *cluster.Cluster) (w status.Wait, joining bool) {
-	j, joining := members.Joining()
-	w = status.Wait{For: status.WaitForNodes, What: j.For, Since: j.Since.UTC().Truncate(time.Second)}
-	if j.ZooKeeper {
-		w.For = status.WaitForZooKeeper
-	}
-	return w, joining
 }
 
 // advertisedAddress returns the address by which other nodes reach this one.

@@ -66,7 +66,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	defer body.Close() //nolint:errcheck // it was only read
 	out := cmd.OutOrStdout()
 	w := bufio.NewWriter(out)
-	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition", 0)
+	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition")
 	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { shown.Set(int64(p.Done), int64(p.Of)) })
 	shown.Stop()
 	switch {

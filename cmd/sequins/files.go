@@ -314,7 +314,7 @@ func (f *files) version(l location) ([]dataFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := term.NewCount(f.report, "listing "+src.Path(l.db, l.version), "file", 0)
+	p := term.NewCount(f.report, "listing "+src.Path(l.db, l.version), "file")
 	c, err := src.Contents(f.ctx, l.db, l.version)
 	p.Stop()
 	if err != nil {

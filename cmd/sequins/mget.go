@@ -47,7 +47,7 @@ answer, and 6 if a value cannot be read.`,
 				return usageError(errors.New("--hex cannot be combined with --escaped"))
 			}
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
-				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
+				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key"))
 				defer p.Stop()
 				m := &multiGet{
 					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,

@@ -170,13 +170,13 @@ func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
 			return err
 		}
 	}
-	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+p.config.Source, "node", 0)
+	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+p.config.Source, "node")
 	p.out = &afterProgress{cmd.OutOrStdout(), p.progress}
 	err := p.change(edit)
 	if p.progress.Stop(); err != nil || !p.node.wait {
 		return err
 	}
-	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node", 0), cmd.OutOrStdout()
+	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"), cmd.OutOrStdout()
 	defer p.progress.Stop()
 	return p.await()
 }
@@ -402,7 +402,7 @@ if it refuses.`,
 		Example: `  sequins refresh --source /srv/sequins`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
-				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
+				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file")
 				defer p.Stop()
 				return refresh(cmd.Context(), src, time.Now())
 			})

@@ -100,7 +100,7 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 
 // printCount prints the number of records.
 func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record", 0)
+	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record")
 	n, version, err := c.Count(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	p.Stop()
 	switch {
@@ -118,7 +118,7 @@ func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g 
 
 // print prints the records.
 func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record", 0))
+	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record"))
 	defer p.Stop()
 	s, err := c.Scan(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	if err != nil {

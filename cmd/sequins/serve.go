@@ -57,38 +57,6 @@ func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags.StringVarP(&f.source, "source", "r", "", "source of the data: a `directory` or URL")
 }
 
-// path returns the configuration file to read, or "" if there is none and the flags or the environment name a source.
-func (f *serveFlags) path() (string, error) {
-	if f.config != "" {
-		return f.config, nil
-	}
-	path := config.Find(config.SearchPath)
-	if path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
-		return "", errNoConfig()
-	}
-	return path, nil
-}
-
-// overrides returns the keys that flags set. Relative paths are relative to the current directory.
-func (f *serveFlags) overrides() (given []config.Flag, err error) {
-	for _, flag := range []config.Flag{
-		{Name: "--source", Key: "source", Value: f.source},
-		{Name: "--bind", Key: "bind", Value: f.bind},
-		{Name: "--local-store", Key: "local_store", Value: f.localStore},
-		{Name: "--debug-bind", Key: "debug.bind", Value: f.debugBind},
-	} {
-		if flag.Key == "source" || flag.Key == "local_store" {
-			if flag.Value, err = absolute(flag.Value); err != nil {
-				return nil, err
-			}
-		}
-		if flag.Value != "" {
-			given = append(given, flag)
-		}
-	}
-	return given, nil
-}
-
 // absolute makes a path absolute. URLs and empty strings are unchanged.
 func absolute(path string) (string, error) {
 	if path == "" || strings.Contains(path, "://") {
@@ -97,13 +65,29 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// given returns the configuration file and the keys that flags set.
+// given returns the configuration file to read, "" if there is none and the flags or the environment name a source, and the keys that
+// flags set. Relative paths are relative to the current directory.
 func (f *serveFlags) given() (path string, overrides []config.Flag, err error) {
-	if path, err = f.path(); err != nil {
-		return "", nil, err
+	path = cmp.Or(f.config, config.Find(config.SearchPath))
+	if path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
+		return "", nil, errNoConfig()
 	}
-	overrides, err = f.overrides()
-	return path, overrides, err
+	for _, flag := range []config.Flag{
+		{Name: "--source", Key: "source", Value: f.source},
+		{Name: "--bind", Key: "bind", Value: f.bind},
+		{Name: "--local-store", Key: "local_store", Value: f.localStore},
+		{Name: "--debug-bind", Key: "debug.bind", Value: f.debugBind},
+	} {
+		if flag.Key == "source" || flag.Key == "local_store" {
+			if flag.Value, err = absolute(flag.Value); err != nil {
+				return "", nil, err
+			}
+		}
+		if flag.Value != "" {
+			overrides = append(overrides, flag)
+		}
+	}
+	return path, overrides, nil
 }
 
 // withSource calls run with the configuration and its source.

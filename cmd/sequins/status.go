@@ -60,7 +60,7 @@ var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
-	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer", 0)
+	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer")
 	st, raw, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
@@ -141,29 +141,23 @@ func printDBs(c term.Console, st *status.Status, now time.Time) error {
 	}
 	t := term.NewTable(c, "DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
-		addRows(t, st.DBs[name], name, st.Node, now)
+		d, label := st.DBs[name], term.Clean(name)
+		if len(d.Versions) == 0 {
+			t.Row(label, "-", "-", "-", "-", "-", "-", term.Clean(d.Error))
+		}
+		for _, version := range slices.Backward(slices.Sorted(maps.Keys(d.Versions))) { // the newest first
+			v := d.Versions[version]
+			n := v.Nodes[st.Node]
+			star := ""
+			if n.Current {
+				star = " *"
+			}
+			t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
+				number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, top.StateColors[n.State])
+			label = ""
+		}
 	}
 	return t.Flush()
-}
-
-// addRows adds a row for each version of a db, the newest first.
-func addRows(t *term.Table, d status.DB, name, node string, now time.Time) {
-	if len(d.Versions) == 0 {
-		t.Row(term.Clean(name), "-", "-", "-", "-", "-", "-", term.Clean(d.Error))
-		return
-	}
-	label := term.Clean(name)
-	for _, version := range slices.Backward(slices.Sorted(maps.Keys(d.Versions))) {
-		v := d.Versions[version]
-		n := v.Nodes[node]
-		star := ""
-		if n.Current {
-			star = " *"
-		}
-		t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
-			number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, top.StateColors[n.State])
-		label = ""
-	}
 }
 
 // note returns remarks about a version on a node.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/config"
@@ -92,9 +93,8 @@ type followed struct {
 	changed func() bool  // reports whether the files are other ones than those in use
 	read    func() error // reads the files and uses them, if they are good
 
-	turn  sync.Mutex // one reading at a time, which may hang
-	mu    sync.Mutex
-	fault string // why the files as they are now are not in use, "" if they are; it is logged only once
+	turn  sync.Mutex             // one reading at a time, which may hang
+	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are; it is logged only once
 }
 
 // followPeriod is the interval between looks at the files.
@@ -120,7 +120,7 @@ func (f *followed) look() {
 		_ = f.reload(false) // it has been logged
 		return
 	}
-	f.setFault("") // the former files may have been put back
+	f.fault.Store(nil) // the former files may have been put back
 }
 
 // reload reads the files again. An error is logged once, or each time if asked is true.
@@ -129,26 +129,20 @@ func (f *followed) reload(asked bool) error {
 	defer f.turn.Unlock()
 	err := f.read()
 	if err == nil {
-		f.setFault("")
+		f.fault.Store(nil)
 		return nil
 	}
-	if former := f.setFault(err.Error()); asked || err.Error() != former {
+	text := err.Error()
+	if former := f.fault.Swap(&text); asked || former == nil || *former != text {
 		f.log.Error("files have changed and are not good; the old ones stay", "files", f.what, "error", err)
 	}
 	return err
 }
 
-// setFault sets the fault and returns the former one.
-func (f *followed) setFault(fault string) (former string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	former, f.fault = f.fault, fault
-	return former
-}
-
 // problem returns why the files as they are now are not in use, "" if they are.
 func (f *followed) problem() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.fault
+	if fault := f.fault.Load(); fault != nil {
+		return *fault
+	}
+	return ""
 }

@@ -90,7 +90,7 @@ type versionListing struct {
 // listVersions lists the named databases, or all.
 func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) (err error) {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version", 0)}
+	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version")}
 	listing, failed := l.list(ctx, dbs)
 	l.progress.Stop()
 	if listing == nil {

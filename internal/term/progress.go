@@ -43,10 +43,8 @@ func NewProgress(out io.Writer, what string, total int64) *Progress {
 	return newProgress(out, what, "", total)
 }
 
-// NewCount is NewProgress for a number of things.
-func NewCount(out io.Writer, what, thing string, total int) *Progress {
-	return newProgress(out, what, thing, int64(total))
-}
+// NewCount is NewProgress for things, of a number that is not known yet.
+func NewCount(out io.Writer, what, thing string) *Progress { return newProgress(out, what, thing, 0) }
 
 func newProgress(out io.Writer, what, thing string, total int64) *Progress {
 	p := &Progress{out: out, what: what, thing: thing, total: total, begun: time.Now(), stop: make(chan struct{})}
