@@ -67,19 +67,17 @@ func loadWorkerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if code := loadproc.Main(openLoadSource); code != exitOK {
+			code := loadproc.Main(func(ctx context.Context, spec json.RawMessage) (source.Source, error) {
+				var c config.Config
+				if err := json.Unmarshal(spec, &c); err != nil {
+					return nil, err
+				}
+				return openSource(ctx, &c)
+			})
+			if code != exitOK {
 				return errors.New("the load process has failed")
 			}
 			return nil
 		},
 	}
-}
-
-// openLoadSource opens the source of a load process.
-func openLoadSource(ctx context.Context, spec json.RawMessage) (source.Source, error) {
-	var c config.Config
-	if err := json.Unmarshal(spec, &c); err != nil {
-		return nil, err
-	}
-	return openSource(ctx, &c)
 }

@@ -255,10 +255,8 @@ Keys: j, k and the arrows select a database, s sorts by the next column, r rever
 sequins status.`,
 		Example: `  sequins top
   sequins top node1.example.com:9599`,
-		Args: node.args(0, 0),
-		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, noCompletion
-		}),
+		Args:              node.args(0, 0),
+		ValidArgsFunction: node.completeAfterNode(cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node, _ []string) (err error) {
 				tty, err := terminal(cmd)

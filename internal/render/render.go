@@ -71,34 +71,26 @@ func AppendJSON(dst []byte, v any) []byte {
 		dst = base64.StdEncoding.AppendEncode(dst, v)
 		return append(dst, '"')
 	case List:
-		return appendList(dst, v)
+		dst = append(dst, '[')
+		for i, element := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendJSON(dst, element)
+		}
+		return append(dst, ']')
 	case Record:
-		return appendRecord(dst, v)
+		dst = append(dst, '{')
+		for i, f := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendName(dst, f.Name)
+			dst = AppendJSON(dst, f.Value)
+		}
+		return append(dst, '}')
 	}
 	panic("render: unsupported type of value")
-}
-
-func appendList(dst []byte, l List) []byte {
-	dst = append(dst, '[')
-	for i, v := range l {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendJSON(dst, v)
-	}
-	return append(dst, ']')
-}
-
-func appendRecord(dst []byte, r Record) []byte {
-	dst = append(dst, '{')
-	for i, f := range r {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendName(dst, f.Name)
-		dst = AppendJSON(dst, f.Value)
-	}
-	return append(dst, '}')
 }
 
 // appendFloat appends the shortest number that parses as f.

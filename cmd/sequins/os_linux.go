@@ -20,3 +20,12 @@ var unfitKinds = map[int64]string{
 func unfit(s *unix.Statfs_t) string {
 	return unfitKinds[int64(s.Type)] //nolint:unconvert // its type differs between architectures
 }
+
+// monotonicMicros returns CLOCK_MONOTONIC in microseconds.
+func monotonicMicros() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0 // cannot happen on Linux
+	}
+	return now.Nano() / 1000
+}
