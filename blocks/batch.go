@@ -110,7 +110,7 @@ func (r *Reader) prefetch(keys [][]byte, s *BatchScratch) {
 		if passes, err := r.passes(xxhash.Sum64(keys[i]), &s.single, true); err != nil || !passes {
 			continue
 		}
-		if !r.beginRead() {
+		if !r.beginRead(nil) {
 			return
 		}
 		l := r.index.Location(r.index.Find(rest))

@@ -174,8 +174,8 @@ func checkIteration(t *testing.T, r *Reader, records []record, rng *rand.Rand) {
 		if got := collect(t, r.Iter(a, b)); !slices.Equal(got, want) {
 			t.Fatalf("Iter(%.40q, %.40q): %d keys, want %d", a, b, len(got), len(want))
 		}
-		if got := collect(t, r.IterPrefix(a)); !slices.Equal(got, wantPrefix) {
-			t.Fatalf("IterPrefix(%.40q): %d keys, want %d", a, len(got), len(wantPrefix))
+		if got := collect(t, r.Iter(a, PrefixEnd(a))); !slices.Equal(got, wantPrefix) {
+			t.Fatalf("Iter of the prefix %.40q: %d keys, want %d", a, len(got), len(wantPrefix))
 		}
 	}
 }

@@ -26,8 +26,6 @@ type Properties struct {
 	MaxValue    int64  `json:"max_value"`    // the size of the largest value, in bytes
 }
 
-func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }
-
 func parseProperties(b []byte) (Properties, error) {
 	p, ok := parseWritten(b)
 	if !ok {

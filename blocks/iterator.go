@@ -2,7 +2,6 @@ package blocks
 
 import (
 	"bytes"
-	"errors"
 	"io"
 
 	"sequins/blocks/internal/index"
@@ -46,11 +45,6 @@ func (r *Reader) IterWithin(start, end []byte, size int) *Iterator {
 		it.seek(start)
 	}
 	return it
-}
-
-// IterPrefix walks over the keys that begin with prefix.
-func (r *Reader) IterPrefix(prefix []byte) *Iterator {
-	return r.Iter(prefix, PrefixEnd(prefix))
 }
 
 // PrefixEnd is the least key greater than all that begin with prefix; nil if there is none.
@@ -217,6 +211,3 @@ func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, erro
 	}
 	return b, err
 }
-
-// errOrderOnDisk is found by Verify alone: lookups do not depend on it for safety.
-var errOrderOnDisk = errors.New("keys out of order")

@@ -3,7 +3,6 @@ package blocks
 import (
 	"encoding/binary"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"sequins/blocks/internal/file"
@@ -21,7 +20,7 @@ type Known struct {
 // unopened is the state of a block that is known and has not been opened yet.
 type unopened struct {
 	known Known
-	turn  atomic.Pointer[chan struct{}] // closed when the goroutine that opens the block has ended; nil if there is none
+	turn  chan struct{} // holds one element while a goroutine opens the block
 }
 
 // OpenKnown is [Open] for a block of which something is known. If the file has the length and the time of modification
@@ -31,7 +30,7 @@ func OpenKnown(path string, k Known) (*Reader, error) {
 		return Open(path)
 	}
 	r := &Reader{name: path, size: k.Size}
-	r.unopened.Store(&unopened{known: k})
+	r.unopened.Store(&unopened{k, make(chan struct{}, 1)})
 	return r, nil
 }
 
@@ -62,49 +61,26 @@ func (r *Reader) checksum() uint32 {
 
 // EnsureOpen opens the block if OpenKnown has not. Errors are those of Open, or ErrBusy.
 func (r *Reader) EnsureOpen() error {
-	for {
-		u := r.unopened.Load()
-		if u == nil {
-			return nil
-		}
-		mine := make(chan struct{})
-		if u.turn.CompareAndSwap(nil, &mine) {
-			defer close(mine)
-			defer u.turn.Store(nil)
-			return r.openNow(u.known)
-		}
-		if turn := u.turn.Load(); turn != nil && !await(*turn) {
-			return ErrBusy
-		}
+	u := r.unopened.Load()
+	if u == nil {
+		return nil
 	}
-}
-
-// await waits until a channel is closed, as long as a read waits for its turn.
-func await(closed <-chan struct{}) bool {
-	patience := time.NewTimer(readPatience)
-	defer patience.Stop()
-	select {
-	case <-closed:
-		return true
-	case <-patience.C:
-		return false
+	if !take(u.turn, time.After(readPatience)) {
+		return ErrBusy
 	}
+	defer func() { <-u.turn }()
+	if r.unopened.Load() == nil {
+		return nil // another goroutine has opened it meanwhile
+	}
+	return r.openNow(u.known)
 }
 
 // openNow opens the block, which must be the one that is known. The file is opened by the first read, and so among the
 // reads of the disk that are counted.
 func (r *Reader) openNow(k Known) error {
-	if r.unopened.Load() == nil {
-		return nil // another goroutine has opened it between the two looks of EnsureOpen
-	}
-	r.file = file.OpenLater(r.name, r.size, k.ModTime)
-	r.at, r.reads = r.file, make(chan struct{}, maxBlockReads)
-	err := r.load()
+	err := r.open(file.OpenLater(r.name, r.size, k.ModTime))
 	if err == nil && (r.props.Records != k.Records || r.checksum() != k.Footer) {
 		err = r.corrupt(-1, r.size-footerSize, errors.New("the footer has changed since the block was last open"))
-	}
-	if err == nil {
-		err = r.settle()
 	}
 	if err != nil {
 		return errors.Join(err, r.file.Close())

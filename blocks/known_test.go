@@ -217,16 +217,13 @@ func TestKnownBusy(t *testing.T) {
 	path, k := knownBlock(t, numbered(40))
 	synctest.Test(t, func(t *testing.T) {
 		r := openKnown(t, path, k)
-		hanging := make(chan struct{})
-		r.unopened.Load().turn.Store(&hanging)
+		turn := r.unopened.Load().turn
+		turn <- struct{}{}
 		begun := time.Now()
 		if err := r.EnsureOpen(); !errors.Is(err, ErrBusy) || time.Since(begun) != readPatience {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		time.AfterFunc(readPatience/2, func() {
-			r.unopened.Load().turn.Store(nil)
-			close(hanging)
-		})
+		time.AfterFunc(readPatience/2, func() { <-turn })
 		if err := r.EnsureOpen(); err != nil {
 			t.Errorf("after the other goroutine: %v", err)
 		}

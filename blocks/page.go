@@ -183,68 +183,27 @@ func cutRecord(b []byte) (key, value []byte, err error) {
 
 // find looks a key up among the records whose fingerprint is that of hash.
 func (p page) find(key []byte, hash uint64) (value []byte, found bool, err error) {
-	for base := 0; base < p.n; base += 64 {
-		c := p.candidates(hash, base)
-		for ; c.any(); c.drop() {
-			k, v, err := p.record(c.first())
-			if err != nil {
-				return nil, false, err
-			}
-			if string(k) == string(key) {
-				return v, true, nil
-			}
+	fingerprints := p.payload[2 : 2+p.n]
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(fingerprints[i:], fingerprint(hash))
+		if n < 0 {
+			return nil, false, nil
+		}
+		i += n
+		k, v, err := p.record(i)
+		if err != nil {
+			return nil, false, err
+		}
+		if string(k) == string(key) {
+			return v, true, nil
 		}
 	}
-	return nil, false, nil
-}
-
-// candidates are those of up to 64 records that may be looked for: record base + 8·w + b is bit 8·b + 8 - words + w.
-type candidates struct {
-	mask uint64
-	base int // of the record of bit 0, less eight for each word that is missing
-}
-
-func (c candidates) any() bool { return c.mask != 0 }
-func (c candidates) first() int {
-	bit := bits.TrailingZeros64(c.mask)
-	return c.base + bit&7<<3 + bit>>3
-}
-func (c *candidates) drop() { c.mask &= c.mask - 1 }
-
-// candidates returns which of up to 64 records from base on have the fingerprint of hash. It compares
-// eight at a time, and all, so that no branch waits for the fingerprints to come from memory.
-func (p page) candidates(hash uint64, base int) candidates {
-	pattern := uint64(fingerprint(hash)) * lowBits
-	b := p.payload[2+base:]
-	n := min(p.n-base, 64)
-	mask, words := uint64(0), 1
-	for ; n > 8 && len(b) >= 16; n -= 8 {
-		mask = mask>>1 | zeroBytes(binary.LittleEndian.Uint64(b)^pattern)
-		b = b[8:]
-		words++
-	}
-	var last uint64
-	if len(b) >= 8 {
-		last = binary.LittleEndian.Uint64(b)
-	} else {
-		last = lastWord(b)
-	}
-	mask = mask>>1 | zeroBytes(last^pattern)&(^uint64(0)>>(64-8*n))
-	return candidates{mask, base + 8*words - 64}
 }
 
 const lowBits, highBits = 0x0101010101010101, 0x8080808080808080
 
 // zeroBytes marks the bytes of x that are zero by their high bits. A byte of 1 above one may be marked too.
 func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
-
-// lastWord loads fewer than eight bytes.
-func lastWord(b []byte) (w uint64) {
-	for i, c := range b {
-		w |= uint64(c) << (8 * i)
-	}
-	return w
-}
 
 // search returns the first record whose key is at least key.
 func (p page) search(key []byte) (int, error) {

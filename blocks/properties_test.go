@@ -11,7 +11,7 @@ import (
 func FuzzParseWritten(f *testing.F) {
 	p := Properties{Partition: 3, Partitions: 8, Records: 100, RawBytes: 1 << 40, Pages: 7, FirstKey: []byte("a"), LastKey: []byte{0, 255},
 		Compression: "snappy", BlockSize: 4096, ContentHash: "0123456789abcdef"}
-	b, err := p.encode()
+	b, err := json.Marshal(p)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -20,13 +20,13 @@ func FuzzParseWritten(f *testing.F) {
 	}
 	f.Add(b)
 	p.MaxValue = 77
-	b, _ = p.encode()
+	b, _ = json.Marshal(p)
 	if got, ok := parseWritten(b); !ok || got.MaxValue != 77 {
 		f.Fatalf("%s: %v, %+v", b, ok, got)
 	}
 	f.Add(b)
 	p.FirstKey, p.Compression = []byte{}, `"<`
-	b, _ = p.encode()
+	b, _ = json.Marshal(p)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, ok := parseWritten(b)

@@ -62,18 +62,19 @@ func Open(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: path, size: f.Size(), at: f, file: f, reads: make(chan struct{}, maxBlockReads)}
-	if err := r.load(); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	if err := r.settle(); err != nil {
+	r := &Reader{name: path, size: f.Size()}
+	if err := r.open(f); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-// settle decides how the pages will be read.
-func (r *Reader) settle() error {
+// open reads all of a block but its pages, and decides how these will be read.
+func (r *Reader) open(f *file.File) error {
+	r.at, r.file, r.reads = f, f, make(chan struct{}, maxBlockReads)
+	if err := r.load(); err != nil {
+		return err
+	}
 	if r.size <= maxSmall {
 		r.held = make(heldPages, r.props.Pages)
 		return r.file.Drop()

@@ -25,11 +25,11 @@ var (
 // with both, so that n is never more than the file holds.
 func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	buf = grow(buf[:0], n)[:n]
-	if !r.beginRead() {
+	if !r.beginRead(nil) {
 		if r.readCached(buf, off) {
 			return buf, nil
 		}
-		if !r.awaitRead() {
+		if !r.beginRead(time.After(readPatience)) {
 			return nil, ErrBusy
 		}
 	}
@@ -45,18 +45,32 @@ func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	return nil, err
 }
 
-// beginRead takes a place among the reads; false if there is none.
-func (r *Reader) beginRead() bool {
+// beginRead takes a place among the reads; see take.
+func (r *Reader) beginRead(patience <-chan time.Time) bool {
+	if !take(r.reads, patience) {
+		return false
+	}
+	if !take(reading, patience) {
+		<-r.reads
+		return false
+	}
+	return true
+}
+
+// take takes a place, and reports whether there is one, at the latest when patience ends. If that is nil, it does not wait.
+func take(places chan struct{}, patience <-chan time.Time) bool {
 	select {
-	case r.reads <- struct{}{}:
+	case places <- struct{}{}:
+		return true
 	default:
+	}
+	if patience == nil {
 		return false
 	}
 	select {
-	case reading <- struct{}{}:
+	case places <- struct{}{}:
 		return true
-	default:
-		<-r.reads
+	case <-patience:
 		return false
 	}
 }
@@ -66,29 +80,9 @@ func (r *Reader) readCached(buf []byte, off int64) bool {
 	if r.file == nil {
 		return false
 	}
-	select {
-	case caching <- struct{}{}:
-	default:
+	if !take(caching, nil) {
 		return false
 	}
 	defer func() { <-caching }()
 	return r.file.ReadCached(buf, off)
-}
-
-// awaitRead is beginRead that waits for a while.
-func (r *Reader) awaitRead() bool {
-	patience := time.NewTimer(readPatience)
-	defer patience.Stop()
-	select {
-	case r.reads <- struct{}{}:
-	case <-patience.C:
-		return false
-	}
-	select {
-	case reading <- struct{}{}:
-		return true
-	case <-patience.C:
-		<-r.reads
-		return false
-	}
 }

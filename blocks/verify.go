@@ -18,13 +18,7 @@ import (
 // by its fingerprint, the filter and the index, and that the properties are true. Damage is
 // ErrCorrupt, naming the first page that is bad.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.VerifyPaced(ctx, nil)
-}
-
-// VerifyPaced is Verify that calls wait, if it is not nil, before every read with its length in bytes. An
-// error of wait ends it.
-func (r *Reader) VerifyPaced(ctx context.Context, wait func(bytes int) error) error {
-	return r.verify(ctx, spanReader{pace: wait}, verifier{})
+	return r.verify(ctx, spanReader{}, verifier{})
 }
 
 // VerifyKeys is Verify that passes every key to check, which must not keep it. An error of check is damage, too.
@@ -182,7 +176,7 @@ func (v *verifier) content(payload []byte) {
 // key checks one key against its predecessor, the index and the filter.
 func (v *verifier) key(i int, key []byte, hash uint64) error {
 	if v.records > 0 && bytes.Compare(v.last, key) >= 0 {
-		return errOrderOnDisk
+		return errors.New("keys out of order")
 	}
 	if known, err := v.r.known(hash, &v.scratch); err != nil {
 		v.diskError = true

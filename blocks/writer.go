@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -23,24 +24,14 @@ type WriterOptions struct {
 	TempDir     string      // where hashes and separators wait for filter and index to be built; "" is that of the system
 }
 
-// stage is what a writer can be asked for next.
-type stage uint8
-
-const (
-	stageRecords  stage = iota // → stageFinished, stageFailed
-	stageFinished              // nothing follows
-	stageFailed                // nothing follows
-)
-
 // Writer writes one block. It is for one goroutine.
 //
 // Memory: 8 bytes for each page, at most 4 MiB of what separators differ in (more of it waits in TempDir), three
 // keys, 2 MiB waiting to be written, 1 MiB of waiting hashes, and a few hundred KiB more while the filter is built.
 type Writer struct {
-	w     io.Writer
-	opts  WriterOptions
-	stage stage
-	err   error
+	w    io.Writer
+	opts WriterOptions
+	err  error // of all further calls; nil before the block's end
 
 	pack   *compressor
 	page   pageBuilder
@@ -110,13 +101,12 @@ func (b *Writer) Add(key, value []byte) error { return b.add(key, value, false) 
 func (b *Writer) Put(key, value []byte) error { return b.add(key, value, true) }
 
 func (b *Writer) add(key, value []byte, replace bool) error {
-	if b.stage != stageRecords {
-		return b.failed("Add")
+	if b.err == nil {
+		if err := b.addRecord(key, value, replace); err != nil {
+			b.end(err)
+		}
 	}
-	if err := b.addRecord(key, value, replace); err != nil {
-		return b.fail(err)
-	}
-	return nil
+	return b.err
 }
 
 func (b *Writer) addRecord(key, value []byte, replace bool) error {
@@ -302,13 +292,14 @@ func (b *Writer) flush() error {
 
 // Finish writes what is left of the block. The properties are those that the reader will give.
 func (b *Writer) Finish() (Properties, error) {
-	if b.stage != stageRecords {
-		return Properties{}, b.failed("Finish")
+	if b.err != nil {
+		return Properties{}, b.err
 	}
 	if err := b.finish(); err != nil {
-		return Properties{}, b.fail(err)
+		b.end(err)
+		return Properties{}, err
 	}
-	b.stage = stageFinished
+	b.end(errEnded)
 	return b.props, nil
 }
 
@@ -333,7 +324,7 @@ func (b *Writer) finish() error {
 		return err
 	}
 	if err := b.section(&f.properties, func(write func([]byte) error) error {
-		p, err := b.props.encode()
+		p, err := json.Marshal(b.props)
 		if err != nil {
 			return err
 		}
@@ -343,15 +334,7 @@ func (b *Writer) finish() error {
 	}
 	b.out = f.appendTo(b.out)
 	_, err := b.w.Write(b.out)
-	b.release()
 	return err
-}
-
-// release gives back what the writer holds.
-func (b *Writer) release() {
-	b.filter.Close()
-	b.index.Close()
-	b.out = nil
 }
 
 // section writes one section and notes where it lies and its checksum.
@@ -367,21 +350,17 @@ func (b *Writer) section(s *section, body func(write func([]byte) error) error) 
 
 // Abort gives back what the writer holds, without finishing the block. After Finish it does nothing.
 func (b *Writer) Abort() {
-	b.release()
-	if b.stage == stageRecords {
-		b.stage = stageFailed
+	if b.err == nil {
+		b.end(errEnded)
 	}
 }
 
-func (b *Writer) fail(err error) error {
-	b.release()
-	b.stage, b.err = stageFailed, err
-	return err
-}
+// errEnded is the error of calls after Finish or Abort.
+var errEnded = fmt.Errorf("the block has ended: %w", ErrStage)
 
-func (b *Writer) failed(call string) error {
-	if b.err != nil {
-		return b.err
-	}
-	return fmt.Errorf("%s after the block's end: %w", call, ErrStage)
+// end gives back what the writer holds. err is that of all further calls.
+func (b *Writer) end(err error) {
+	b.filter.Close()
+	b.index.Close()
+	b.out, b.err = nil, err
 }

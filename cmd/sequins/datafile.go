@@ -221,7 +221,7 @@ func (b *block) Get(key []byte, w io.Writer, _ func(bytes int64)) (bool, error) 
 }
 
 func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
-	return b.r.Properties().Records, b.r.VerifyPaced(ctx, func(bytes int) error {
+	return b.r.Properties().Records, b.r.Scrub(ctx, func(bytes int) error {
 		read(int64(bytes))
 		return nil
 	})
