@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
@@ -26,10 +27,8 @@ var compressionNames = [...]string{None: "none", Snappy: "snappy", LZ4: "lz4", Z
 
 // ParseCompression returns the codec of a name as the configuration spells it.
 func ParseCompression(name string) (Compression, error) {
-	for c, n := range compressionNames {
-		if n == name {
-			return Compression(c), nil
-		}
+	if c := slices.Index(compressionNames[:], name); c >= 0 {
+		return Compression(c), nil
 	}
 	return None, fmt.Errorf("unknown compression %q: want none, snappy, lz4 or zstd", name)
 }

@@ -211,19 +211,18 @@ func (v *verifier) value(size int64) {
 // finish compares what was read with the properties.
 func (v *verifier) finish() error {
 	p := v.r.props
-	switch {
-	case v.contentOnly && hex.EncodeToString(v.hash.Sum(nil)) == p.ContentHash:
-		return nil
-	case v.contentOnly:
-		return v.r.corrupt(-1, v.r.footer.properties.offset, errors.New("properties: wrong content hash"))
-	case v.records != p.Records || v.rawBytes != p.RawBytes:
-		return v.r.corrupt(-1, v.r.footer.properties.offset, fmt.Errorf("properties: %d records of %d bytes, found %d of %d", p.Records, p.RawBytes, v.records, v.rawBytes))
-	case p.MaxValue != 0 && v.maxValue != p.MaxValue:
-		return v.r.corrupt(-1, v.r.footer.properties.offset, fmt.Errorf("properties: largest value of %d bytes, found %d", p.MaxValue, v.maxValue))
-	case !bytes.Equal(v.last, p.LastKey):
-		return v.r.corrupt(-1, v.r.footer.properties.offset, errors.New("properties: wrong last key"))
+	var wrong error
+	switch counted := !v.contentOnly; {
+	case counted && (v.records != p.Records || v.rawBytes != p.RawBytes):
+		wrong = fmt.Errorf("properties: %d records of %d bytes, found %d of %d", p.Records, p.RawBytes, v.records, v.rawBytes)
+	case counted && p.MaxValue != 0 && v.maxValue != p.MaxValue:
+		wrong = fmt.Errorf("properties: largest value of %d bytes, found %d", p.MaxValue, v.maxValue)
+	case counted && !bytes.Equal(v.last, p.LastKey):
+		wrong = errors.New("properties: wrong last key")
 	case hex.EncodeToString(v.hash.Sum(nil)) != p.ContentHash:
-		return v.r.corrupt(-1, v.r.footer.properties.offset, errors.New("properties: wrong content hash"))
+		wrong = errors.New("properties: wrong content hash")
+	default:
+		return nil
 	}
-	return nil
+	return v.r.corrupt(-1, v.r.footer.properties.offset, wrong)
 }

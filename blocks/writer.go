@@ -217,7 +217,7 @@ func (b *Writer) packPage(payload []byte) error {
 
 // pad appends n zeros.
 func (b *Writer) pad(n int) {
-	b.out = append(b.out, zeros[:n]...)
+	b.out = append(b.out, make([]byte, n)...)
 	b.offset += int64(n)
 }
 
@@ -237,8 +237,6 @@ const (
 	memoryPage = 4096
 	maxPadding = 512
 )
-
-var zeros [maxPadding]byte
 
 // padding keeps a page that fits into one page of memory from lying across two, where that costs
 // little: a lookup in it then touches one entry of the page tables and not two.

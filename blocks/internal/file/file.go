@@ -134,9 +134,13 @@ func (f *File) reopen() (*descriptor, error) {
 	if changed := (*ChangedError)(nil); !errors.As(err, &changed) {
 		return d, err
 	}
-	for _, aside := range setAside(f.path) {
-		if d, err := f.openAs(aside); err == nil {
-			return d, nil
+	dir, name := filepath.Split(f.path)
+	entries, _ := os.ReadDir(filepath.Clean(dir)) // without its directory the block has gone
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), name+CorruptSuffix) {
+			if d, err := f.openAs(filepath.Join(dir, e.Name())); err == nil {
+				return d, nil
+			}
 		}
 	}
 	return nil, err
@@ -145,17 +149,6 @@ func (f *File) reopen() (*descriptor, error) {
 // CorruptSuffix follows the name of a file that was set aside as damaged; the Unix time of that follows it. A [File] finds
 // the file under this name too.
 const CorruptSuffix = ".corrupt-"
-
-// setAside lists the names under which the block at path has been set aside.
-func setAside(path string) (names []string) {
-	entries, _ := os.ReadDir(filepath.Dir(path)) // without its directory the block has gone
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(path)+CorruptSuffix) {
-			names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
-		}
-	}
-	return names
-}
 
 // openAs opens the file at path, and checks that it ends like the file that was opened first.
 func (f *File) openAs(path string) (*descriptor, error) {
