@@ -119,36 +119,36 @@ func list(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// namenodes are the addresses of a source's namenodes, in the order in which they
-// are tried.
+// namenodes are the addresses of a source's namenodes, and which of them is tried
+// first. The others follow in a circle.
 type namenodes struct {
+	all []string
+
 	mu    sync.Mutex
-	order []string
+	first int
 }
 
+// addresses returns the addresses in the order in which they are tried.
 func (n *namenodes) addresses() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.order)
+	return slices.Concat(n.all[n.first:], n.all[:n.first])
 }
 
-// prefer moves an address to the front, after it has answered.
-func (n *namenodes) prefer(address string) { n.move(address, true) }
-
-// avoid moves an address to the end, after it has failed.
-func (n *namenodes) avoid(address string) { n.move(address, false) }
-
-func (n *namenodes) move(address string, first bool) {
+// prefer has an address tried first, after it has answered.
+func (n *namenodes) prefer(address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	i := slices.Index(n.order, address)
-	if i < 0 {
-		return
+	if i := slices.Index(n.all, address); i >= 0 {
+		n.first = i
 	}
-	rest := slices.Delete(slices.Clone(n.order), i, i+1)
-	if first {
-		n.order = append([]string{address}, rest...)
-	} else {
-		n.order = append(rest, address)
+}
+
+// avoid has the next address tried first if it was this one, which has failed.
+func (n *namenodes) avoid(address string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all[n.first] == address {
+		n.first = (n.first + 1) % len(n.all)
 	}
 }

@@ -90,7 +90,7 @@ func newSource(o Options) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		name: place.name, root: place.root, namenodes: &namenodes{order: place.namenodes},
+		name: place.name, root: place.root, namenodes: &namenodes{all: place.namenodes},
 		library:  lib.ClientOptionsFromConf(conf),
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		retryFor: cmp.Or(o.RetryFor, defaultRetryFor),
@@ -171,7 +171,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Identity implements source.Identified.
+// Identity implements source.Source.
 func (s *Source) Identity(context.Context) (string, error) {
 	switch k := s.kerberos; {
 	case k == nil:

@@ -24,7 +24,7 @@ func play(t *testing.T, size int, run func(t *testing.T, c *cluster, s *Source, 
 			c.nodes[fmt.Sprintf("d%d:1", i)] = d.serve(f)
 		}
 		s := c.source(t)
-		s.namenodes.order = []string{"a:1"}
+		s.namenodes.all = []string{"a:1"}
 		run(t, c, s, f)
 	})
 }

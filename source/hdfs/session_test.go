@@ -92,7 +92,7 @@ func TestCancelledWhileSilent(t *testing.T) {
 // A call that hangs does not affect other calls.
 func TestOneHangs(t *testing.T) {
 	inTime(t, map[string]func(net.Conn){"a:1": silent}, func(t *testing.T, c *cluster, s *Source) {
-		s.namenodes.order = []string{"a:1"}
+		s.namenodes.all = []string{"a:1"}
 		ctx, cancel := context.WithCancel(t.Context())
 		hung := make(chan error)
 		go func() {
@@ -200,7 +200,7 @@ func TestWhatNamenodesSay(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inTime(t, map[string]func(net.Conn){"a:1": tt.serve}, func(t *testing.T, c *cluster, s *Source) {
-				s.namenodes.order = []string{"a:1"}
+				s.namenodes.all = []string{"a:1"}
 				_, err := source.Databases(t.Context(), s)
 				wantError(t, err, tt.class, append(tt.says, "list hdfs://a:1/data: ")...)
 				if n := len(c.dialled()); tt.final != (n == 1) {
