@@ -85,8 +85,3 @@ func (b *Bounded) Open(ctx context.Context, db, version string, file File, o Rea
 		return io.NopCloser(bytes.NewReader(data)), nil
 	})
 }
-
-// Exists implements [Finder]. It reads no data.
-func (b *Bounded) Exists(ctx context.Context, db, version, name string) (bool, error) {
-	return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
-}

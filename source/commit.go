@@ -113,8 +113,8 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 		return marker.Name + " has just been removed", nil
 	}
 	var commit struct {
-		Added   *[]string `json:"added"`
-		Removed *[]string `json:"removed"`
+		Added   []string `json:"added"`
+		Removed []string `json:"removed"`
 	}
 	err = json.Unmarshal(b, &commit)
 	switch {
@@ -128,19 +128,15 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	if !strings.HasPrefix(marker.Name, set.dir+vacuumPrefix) {
 		set.ids[strings.TrimPrefix(marker.Name, set.dir+committedPrefix)] = true
 	}
-	if commit.Added != nil {
-		for _, entry := range *commit.Added {
-			name := m.relative(set.dir, entry)
-			if !set.added[name] {
-				set.added[name] = true
-				set.order = append(set.order, name)
-			}
+	for _, entry := range commit.Added {
+		name := m.relative(set.dir, entry)
+		if !set.added[name] {
+			set.added[name] = true
+			set.order = append(set.order, name)
 		}
 	}
-	if commit.Removed != nil {
-		for _, entry := range *commit.Removed {
-			set.removed[m.relative(set.dir, entry)] = true
-		}
+	for _, entry := range commit.Removed {
+		set.removed[m.relative(set.dir, entry)] = true
 	}
 	return "", nil
 }

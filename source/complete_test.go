@@ -19,6 +19,13 @@ type memory map[string]string
 func (m memory) ReadDir(context.Context, string) (source.Entries, error) {
 	return source.Entries{}, nil
 }
+
+func (m memory) WriteSmall(context.Context, string, string, []byte, []byte) error {
+	return fs.ErrPermission
+}
+
+func (m memory) Identity(context.Context) (string, error) { return "nobody", nil }
+
 func (m memory) Path(db, version string) string { return "/" + db + "/" + version }
 
 func (m memory) Contents(context.Context, string, string) (source.Contents, error) {

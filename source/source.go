@@ -1,6 +1,6 @@
 // Package source owns the interface to stored data: a tree of databases, versions
 // and files that jobs write and sequins reads, and of the small file _PIN that its
-// commands write (Writer). Its subpackages implement it for a local directory, HDFS,
+// commands write. Its subpackages implement it for a local directory, HDFS,
 // S3, Google Cloud Storage and Azure.
 //
 // A version passes through in three steps. The node lists databases and versions;
@@ -136,8 +136,19 @@ type Source interface {
 	// directory. Reads fail soon after ctx is cancelled.
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
+	// WriteSmall replaces a hidden file of a database's directory, or of the source's if db is empty, if its content is
+	// still old; nil means that the file must not exist. Otherwise the error wraps ErrChanged, and nothing is written. Of
+	// several concurrent calls with the same old content and different data, one succeeds. After any other error, the file
+	// has the old content or the new one. A name that is not hidden is an error, so that no data of a job can be
+	// overwritten.
+	WriteSmall(ctx context.Context, db, name string, data, old []byte) error
+
 	// Path returns the location of a version for messages.
 	Path(db, version string) string
+
+	// Identity describes as whom the source is read, without showing a secret: a user, a principal, or a part of the id
+	// of a key and where it is from.
+	Identity(ctx context.Context) (string, error)
 }
 
 // A Checksummer is a Source that knows checksums of files without reading them.
@@ -149,19 +160,11 @@ type Checksummer interface {
 	Checksum(ctx context.Context, db, version string, file File) (string, error)
 }
 
-// A Finder is a Source that finds out whether a file is there without opening it
-// to be read.
-type Finder interface {
-	// Exists reports whether there is a file of this name under a version's
-	// directory, which Contents need not have returned.
-	Exists(ctx context.Context, db, version, name string) (bool, error)
-}
-
-// Exists asks src whether a file is there; see Finder. Of a source that is no Finder
-// the file is opened, and nothing of it is read.
+// Exists reports whether there is a file of this name under a version's directory,
+// which Contents need not have returned. Nothing of it is read.
 func Exists(ctx context.Context, src Source, db, version, name string) (bool, error) {
-	if f, ok := src.(Finder); ok {
-		return f.Exists(ctx, db, version, name)
+	if b, ok := src.(*Bounded); ok {
+		return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
 	}
 	f, err := src.Open(ctx, db, version, File{Name: name}, ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {

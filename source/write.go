@@ -11,15 +11,6 @@ import (
 	"sequins/internal/names"
 )
 
-// Writer is a Source in which a small hidden file of a database's directory can be replaced. A name that is not hidden is
-// an error, so that no data of a job can be overwritten.
-type Writer interface {
-	// WriteSmall replaces the file atomically if its content is still old; nil means that the file must not exist. Otherwise
-	// the error wraps ErrChanged, and nothing is written. Of several concurrent calls with the same old content and different
-	// data, one succeeds. After any other error, the file has the old content or the new one.
-	WriteSmall(ctx context.Context, db, name string, data, old []byte) error
-}
-
 // maxSmall limits the file that WriteSmall compares, in bytes.
 const maxSmall = 1 << 20
 
@@ -63,24 +54,18 @@ func ReadSmall(ctx context.Context, src Source, db, name string, limit int) ([]b
 	if err != nil {
 		return nil, err
 	}
-	data, err := readAtMost(r, limit)
+	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(data) > limit {
+		err = fmt.Errorf("more than %d bytes", limit)
+	}
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", name, src.Path(db, ""), err)
 	}
 	return data, nil
 }
 
-// readAtMost reads r to its end. More than limit bytes are an error.
-func readAtMost(r io.Reader, limit int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err == nil && len(data) > limit {
-		err = fmt.Errorf("more than %d bytes", limit)
-	}
-	return data, err
-}
-
 // CheckSmall returns an error that wraps ErrChanged if the content of a hidden file of a database's directory is not old; see
-// Writer.
+// Source.WriteSmall.
 func CheckSmall(ctx context.Context, src Source, db, name string, old []byte) error {
 	now, err := ReadSmall(ctx, src, db, name, maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {

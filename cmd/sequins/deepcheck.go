@@ -153,13 +153,11 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = closeSource(src) }() // it was only read
-	as, err := source.Identity(ctx, src)
+	as, err := src.Identity(ctx)
 	if err != nil {
 		return "", err
 	}
-	if as != "" {
-		as = ", as " + as
-	}
+	as = ", as " + as
 	dbs, err := source.Databases(ctx, src)
 	switch {
 	case err != nil:

@@ -214,17 +214,13 @@ func (p *pinning) change(edit func() error) error {
 
 // rewrite replaces a small file of the source by what edit makes of its content. Errors of the source say what to do.
 func rewrite(ctx context.Context, src source.Source, db, name string, limit int, edit func(old []byte) ([]byte, error)) error {
-	w, ok := src.(source.Writer)
-	if !ok {
-		return fmt.Errorf("%s: this kind of source cannot be written", src.Path(db, name))
-	}
 	old, err := source.ReadSmall(ctx, src, db, name, limit)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		data, refused := edit(old)
 		if refused != nil {
 			return refused
 		}
-		err = w.WriteSmall(ctx, db, name, data, old)
+		err = src.WriteSmall(ctx, db, name, data, old)
 	}
 	switch {
 	case err == nil:

@@ -30,14 +30,8 @@ type Options struct {
 	objects.Options
 }
 
-// Source is a path in a container.
-type Source struct {
-	*objects.Source
-	store *store
-}
-
 // New returns the source described by o. It does not connect.
-func New(o Options) (*Source, error) {
+func New(o Options) (*objects.Source, error) {
 	p, path, err := parseURL(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("azure: %w", err)
@@ -47,12 +41,12 @@ func New(o Options) (*Source, error) {
 	if err := s.open(&o, conns); err != nil {
 		return nil, fmt.Errorf("azure: %w", err)
 	}
-	return &Source{objects.New(s, conns, path), s}, nil
+	return objects.New(s, conns, path), nil
 }
 
-// Identity implements source.Identified. Whether the server accepts the credentials is not known before a request.
-func (s *Source) Identity(context.Context) (string, error) {
-	return strings.TrimPrefix(s.store.asks, "with "), nil
+// Identity implements objects.Store. Whether the server accepts the credentials is not known before a request.
+func (s *store) Identity(context.Context) (string, error) {
+	return strings.TrimPrefix(s.asks, "with "), nil
 }
 
 // place is a container.

@@ -128,7 +128,7 @@ func (s *store) open(o *Options, conns *objects.Connections) error {
 		identity := &identity{options: options.ClientOptions}
 		if err = identity.renew(); err == nil {
 			s.asks = "with " + identity.who
-			options.PerCallPolicies = append(options.PerCallPolicies, repeatRefused{identity})
+			options.PerCallPolicies = append(options.PerCallPolicies, objects.RepeatRefused(identity.refused))
 			s.client, err = container.NewClient(target, identity, &options)
 		}
 	}
@@ -197,17 +197,5 @@ func (i *identity) GetToken(ctx context.Context, o policy.TokenRequestOptions) (
 	return current.GetToken(ctx, o)
 }
 
-// repeatRefused repeats a request once that was refused with 401, with a new token.
-type repeatRefused struct{ *identity }
-
-// Do implements policy.Policy.
-func (p repeatRefused) Do(req *policy.Request) (*http.Response, error) {
-	resp, err := req.Next()
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
-		return resp, err
-	}
-	if err := errors.Join(p.renew(), resp.Body.Close(), req.RewindBody()); err != nil {
-		return nil, err
-	}
-	return req.Next()
-}
+// refused makes the credential anew after a request was refused.
+func (i *identity) refused(http.Header) error { return i.renew() }

@@ -104,7 +104,7 @@ func reply(w http.ResponseWriter, v any) {
 }
 
 // list lists the databases of an account whose credentials are in the environment.
-func list(t *testing.T, src *azure.Source) error {
+func list(t *testing.T, src source.Source) error {
 	t.Helper()
 	dbs, err := source.Databases(t.Context(), src)
 	if err == nil && len(dbs) != 1 {

@@ -3,6 +3,7 @@ package azure_test
 import (
 	"testing"
 
+	"sequins/source"
 	"sequins/source/azure"
 	"sequins/test/clouds"
 )
@@ -15,7 +16,7 @@ func options(endpoint, prefix string) azure.Options {
 }
 
 // open makes a source and closes it when the test ends.
-func open(t testing.TB, o azure.Options) *azure.Source {
+func open(t testing.TB, o azure.Options) source.Source {
 	t.Helper()
 	src, err := azure.New(o)
 	if err != nil {

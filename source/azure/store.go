@@ -129,10 +129,6 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	if err != nil {
 		return nil, s.missing(ctx, key, id, s.explain(err))
 	}
-	length := int64(-1)
-	if out.ContentLength != nil {
-		length = *out.ContentLength
-	}
 	b := &objects.Body{ReadCloser: out.Body, ID: string(deref(out.ETag)), Modified: deref(out.LastModified)}
 	if n >= 0 && out.ContentRange != nil && len(out.ContentMD5) == md5.Size {
 		b.Check = func(all []byte) bool {
@@ -140,7 +136,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 			return bytes.Equal(sum[:], out.ContentMD5)
 		}
 	}
-	b.Offset, b.Size, err = objects.Extent(out.ContentRange == nil, deref(out.ContentRange), length)
+	b.Offset, b.Size, err = objects.Extent(out.ContentRange == nil, deref(out.ContentRange), out.ContentLength)
 	if isFolder(out.Metadata) && err == nil {
 		err = errFolder
 	}

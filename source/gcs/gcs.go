@@ -65,7 +65,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	var policies runtime.PipelineOptions
 	if credentials {
 		s.tokens = newTokens(client)
-		policies.PerRetry = []policy.Policy{s.tokens}
+		policies.PerRetry = []policy.Policy{objects.RepeatRefused(s.tokens.refused), s.tokens}
 	}
 	options := client.Pipeline()
 	options.Telemetry.Disabled = true
@@ -73,16 +73,15 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	return &Source{objects.New(s, conns, root), s}, nil
 }
 
-// Identity implements source.Identified. It gets a token.
-func (s *Source) Identity(ctx context.Context) (string, error) {
-	tokens := s.store.tokens
-	if tokens == nil {
+// Identity implements objects.Store. It gets a token.
+func (s *store) Identity(ctx context.Context) (string, error) {
+	if s.tokens == nil {
 		return "nobody: requests have no credentials", nil
 	}
-	if _, err := tokens.get(ctx); err != nil {
+	if _, err := s.tokens.get(ctx); err != nil {
 		return "", fmt.Errorf("gs: %w", err)
 	}
-	return tokens.describe(), nil
+	return s.tokens.describe(), nil
 }
 
 // Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has

@@ -166,7 +166,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		return nil, err
 	}
 	b := &objects.Body{ReadCloser: resp.Body, ID: resp.Header.Get("X-Goog-Generation"), CRC32C: hashOf(resp.Header)}
-	b.Offset, b.Size, err = objects.Extent(resp.StatusCode == http.StatusOK, resp.Header.Get("Content-Range"), resp.ContentLength)
+	b.Offset, b.Size, err = objects.Extent(resp.StatusCode == http.StatusOK, resp.Header.Get("Content-Range"), &resp.ContentLength)
 	if err == nil && id != "" && b.ID != id {
 		err = fmt.Errorf("%w: generation %s was requested, and the server sent %q", source.ErrChanged, id, b.ID)
 	}

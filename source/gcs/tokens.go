@@ -36,32 +36,17 @@ func newTokens(c *objects.Client) *tokens {
 	return &tokens{http: c.HTTP(), from: "credentials that were not found"}
 }
 
-// permanent is an error that another attempt would meet again.
-type permanent struct{ error }
-
-func (p permanent) Unwrap() error { return p.error }
-
-// NonRetriable makes the pipeline not repeat the request.
-func (p permanent) NonRetriable() {}
-
-// Do implements policy.Policy: a request has a token, and is repeated once with a new one if it is refused with 401.
+// Do implements policy.Policy: a request has a token.
 func (t *tokens) Do(req *policy.Request) (*http.Response, error) {
-	for repeated := false; ; repeated = true {
-		token, err := t.get(req.Raw().Context())
-		if err != nil {
-			return nil, err
-		}
-		req.Raw().Header.Set("Authorization", "Bearer "+token)
-		resp, err := req.Next()
-		if err != nil || resp.StatusCode != http.StatusUnauthorized || repeated {
-			return resp, err
-		}
-		t.refused(token)
-		if err := errors.Join(resp.Body.Close(), req.RewindBody()); err != nil {
-			return nil, err
-		}
+	token, err := t.get(req.Raw().Context())
+	if err != nil {
+		return nil, err
 	}
+	req.Raw().Header.Set("Authorization", bearer+token)
+	return req.Next()
 }
+
+const bearer = "Bearer "
 
 // get returns a token. Requests for tokens have no context, so a call does not wait for one beyond its own.
 func (t *tokens) get(ctx context.Context) (string, error) {
@@ -82,7 +67,7 @@ func (t *tokens) fetch() (string, error) {
 	if source == nil {
 		var err error
 		if source, from, err = t.find(); err != nil {
-			return "", permanent{objects.Redact(fmt.Errorf("credentials: %w", err))}
+			return "", objects.Permanent(objects.Redact(fmt.Errorf("credentials: %w", err)))
 		}
 	}
 	token, err := source.Token()
@@ -103,21 +88,22 @@ func (t *tokens) known() (oauth2.TokenSource, string) {
 
 // explainToken returns the error of a request for a token. A refused one is permanent. URLs of credentials can have secrets.
 func explainToken(from string, err error) error {
-	err = objects.Redact(err)
+	err = fmt.Errorf("no token for %s: %w", from, objects.Redact(err))
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests {
-		return permanent{fmt.Errorf("no token for %s: %w", from, err)}
+		return objects.Permanent(err)
 	}
-	return fmt.Errorf("no token for %s: %w", from, err)
+	return err
 }
 
 // refused forgets the credentials if their token was refused, so that they are read again.
-func (t *tokens) refused(token string) {
+func (t *tokens) refused(h http.Header) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.token == token {
+	if h.Get("Authorization") == bearer+t.token {
 		t.source = nil
 	}
+	return nil
 }
 
 // describe returns where the credentials are from.

@@ -16,8 +16,6 @@ import (
 	"sequins/source"
 )
 
-var _ source.Writer = (*Source)(nil)
-
 // WriteSmall replaces a hidden file of a database's directory. The new content is written to .<name>.new beside it, which
 // only one writer can create, and which its renaming removes: so it is also the lock. A writer that is killed leaves it
 // behind, and the error of later calls says so.

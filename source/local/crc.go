@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"sequins/source"
@@ -25,8 +26,7 @@ import (
 //
 // It verifies a file that is read from its start.
 type sums struct {
-	path  string // of the .crc file
-	f     *os.File
+	f     *os.File // the .crc file
 	in    *bufio.Reader
 	chunk int64
 	crc   uint32 // of the current chunk so far
@@ -48,7 +48,7 @@ func openSums(file string) (*sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sums{path: path, f: f, in: bufio.NewReader(f)}
+	s := &sums{f: f, in: bufio.NewReader(f)}
 	var header [8]byte
 	if _, err = io.ReadFull(s.in, header[:]); err == nil && string(header[:4]) == "crc\x00" {
 		s.chunk = int64(int32(binary.BigEndian.Uint32(header[4:])))
@@ -108,7 +108,8 @@ func (s *sums) end() error {
 }
 
 func (s *sums) failed(offset int64, why string) error {
-	file := filepath.Join(filepath.Dir(s.path), filepath.Base(s.path)[1:len(filepath.Base(s.path))-len(".crc")])
+	dir, name := filepath.Split(s.f.Name())
+	file := filepath.Join(dir, strings.TrimSuffix(name[1:], ".crc"))
 	return fmt.Errorf("%s: offset %d: %w: %s %s; if the file was replaced without Hadoop, remove the checksum file",
-		file, offset, source.ErrCorrupt, s.path, why)
+		file, offset, source.ErrCorrupt, s.f.Name(), why)
 }

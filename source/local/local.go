@@ -69,7 +69,7 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
-// Identity implements source.Identified.
+// Identity implements source.Source.
 func (s *Source) Identity(context.Context) (string, error) { return source.ProcessUser(), nil }
 
 // ReadDir returns the names in a directory.

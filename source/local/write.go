@@ -13,8 +13,6 @@ import (
 	"sequins/source"
 )
 
-var _ source.Writer = (*Source)(nil)
-
 // WriteSmall replaces a hidden file of a database's directory, and returns when it would survive a power loss. Writers
 // exclude each other by a lock on the directory. On a file system without such locks, such as NFS, two that write at the
 // same instant may both succeed.

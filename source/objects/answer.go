@@ -25,7 +25,7 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errLong{}
+		return 0, errLong
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -33,12 +33,17 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 }
 
 // errLong is the error for an answer of more than maxAnswer bytes.
-type errLong struct{}
+var errLong = Permanent(fmt.Errorf("an answer of more than %d bytes", maxAnswer))
 
-func (errLong) Error() string { return fmt.Sprintf("an answer of more than %d bytes", maxAnswer) }
+// Permanent returns an error that another attempt would meet again.
+func Permanent(err error) error { return permanent{err} }
+
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
 
 // NonRetriable makes the pipeline of Azure's SDK not repeat the request.
-func (errLong) NonRetriable() {}
+func (permanent) NonRetriable() {}
 
 // Meaning returns the error of an answer with an HTTP status whose code tells nothing more, and nil for others. A 404 can be a
 // proxy's.
@@ -68,12 +73,12 @@ func Explain(meaning error, said, who string) error {
 // Extent returns the offset of the first byte of an answer and the size of the object, by the answer's Content-Range. whole
 // reports whether its status is 200: then it is the whole object, because that is empty or the server does not support
 // ranges.
-func Extent(whole bool, contentRange string, contentLength int64) (from, size int64, err error) {
+func Extent(whole bool, contentRange string, contentLength *int64) (from, size int64, err error) {
 	if contentRange == "" && whole {
-		if contentLength < 0 {
+		if contentLength == nil || *contentLength < 0 {
 			return 0, 0, errors.New("the server sent an object without its length")
 		}
-		return 0, contentLength, nil
+		return 0, *contentLength, nil
 	}
 	// RFC 9110, 14.4: bytes 0-99/1234
 	rest, isBytes := strings.CutPrefix(contentRange, "bytes ")

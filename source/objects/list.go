@@ -79,16 +79,14 @@ func (l *listing) add(prefix string, deep bool, page *Page) error {
 			return fmt.Errorf("the server listed %q with %d bytes", o.Key, o.Size)
 		}
 		l.empty = false
-		isFile := name != "" && !strings.HasSuffix(name, "/") && !o.Dir
-		if isFile && (o.ID == "" || o.Modified.IsZero()) {
-			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
-		}
 		switch {
-		case name == "" || strings.HasSuffix(name, "/"): // keys with a trailing slash are directories
-		case !o.Dir:
-			l.objects[name] = o.file(name)
-		case !deep:
+		case name == "" || strings.HasSuffix(name, "/") || o.Dir && deep: // keys with a trailing slash are directories
+		case o.Dir:
 			l.dirs = append(l.dirs, name)
+		case o.ID == "" || o.Modified.IsZero():
+			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
+		default:
+			l.objects[name] = source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID}
 		}
 	}
 	if len(l.objects)+len(l.dirs) > maxKeys {

@@ -77,7 +77,13 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 	most := len(b)
 	for failed := 0; len(b) > 0; {
 		some := b[:min(len(b), most)]
-		n, err := o.fillOnce(ctx, some, offset, body)
+		if body == nil {
+			var err error
+			if body, err = o.request(ctx, offset, int64(len(some))); err != nil {
+				return err
+			}
+		}
+		n, err := body.fill(some, offset)
 		b, offset, body = b[n:], offset+int64(n), nil
 		if n > 0 {
 			failed = 0
@@ -85,7 +91,7 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 		if n == len(some) {
 			continue
 		}
-		if f := (final{}); errors.As(err, &f) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		if failed++; failed > o.source.conns.MaxRetries {
@@ -101,21 +107,24 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 	return nil
 }
 
-// fillOnce reads from one response, and returns the number of bytes. If the response has a checksum, those are all of b or
-// none. A failed request was already retried and is permanent.
-func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body *Body) (int, error) {
-	if body == nil {
-		if err := source.Wait(ctx, o.limit, int64(len(b))); err != nil {
-			return 0, final{err}
-		}
-		var err error
-		if body, err = o.source.store.Get(ctx, o.key, condition(o.id), offset, int64(len(b))); err != nil {
-			return 0, final{o.gone(err)}
-		}
-		if err := o.check(body, offset); err != nil {
-			return 0, final{errors.Join(err, body.Close())}
-		}
+// request requests n bytes of the opened object from offset. A failed request was already retried and is permanent.
+func (o *object) request(ctx context.Context, offset, n int64) (*Body, error) {
+	if err := source.Wait(ctx, o.limit, n); err != nil {
+		return nil, err
 	}
+	body, err := o.source.store.Get(ctx, o.key, condition(o.id), offset, n)
+	if err != nil {
+		return nil, o.gone(err)
+	}
+	if err := o.check(body, offset); err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	return body, nil
+}
+
+// fill reads from one response, whose bytes begin at offset, and returns the number of bytes. If the response has a
+// checksum, those are all of b or none.
+func (body *Body) fill(b []byte, offset int64) (int, error) {
 	n, err := io.ReadFull(body, b)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -155,8 +164,3 @@ func (o *object) gone(err error) error {
 	}
 	return err
 }
-
-// final is a permanent error: a retry would not help.
-type final struct{ error }
-
-func (f final) Unwrap() error { return f.error }

@@ -28,11 +28,6 @@ type Source struct {
 	links map[string]string // version's directory → directory to read, from the last Contents
 }
 
-var (
-	_ source.Source = (*Source)(nil)
-	_ source.Writer = (*Source)(nil)
-)
-
 // New returns a source in a prefix of a store, which uses conns.
 func New(store Store, conns *Connections, root string) *Source {
 	const memory = 4 * maxWindow // four readers at full speed
@@ -52,6 +47,9 @@ func (s *Source) Close() error {
 func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
+
+// Identity describes the credentials of the store.
+func (s *Source) Identity(ctx context.Context) (string, error) { return s.store.Identity(ctx) }
 
 // Key returns the key of a file for Open: of a linked version, that of its target.
 func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {

@@ -36,7 +36,7 @@ func TestExtent(t *testing.T) {
 		{false, "items 0-4/5", 5, 0, 0, false},
 		{false, "bytes 0-4/99999999999999999999", 5, 0, 0, false},
 	} {
-		from, size, err := Extent(test.whole, test.said, test.length)
+		from, size, err := Extent(test.whole, test.said, &test.length)
 		if from != test.from || size != test.size || (err == nil) != test.ok {
 			t.Errorf("%+v: %d, %d, %v", test, from, size, err)
 		}

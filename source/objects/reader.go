@@ -81,7 +81,15 @@ func (s *Source) openKey(ctx context.Context, key string, listed source.File, o 
 		start: o.Offset, pos: o.Offset, next: o.Offset,
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	body, err := r.first(listed)
+	n := int64(minPart)
+	if !listed.ModTime.IsZero() {
+		n = max(1, min(n, listed.Size-r.start))
+	}
+	var body *Body
+	err := source.Wait(r.ctx, r.object.limit, n)
+	if err == nil {
+		body, err = r.object.open(r.ctx, listed, r.start, n)
+	}
 	if err != nil {
 		err = s.fail(ctx, "open", key, err)
 		r.cancel()
@@ -92,18 +100,6 @@ func (s *Source) openKey(ctx context.Context, key string, listed source.File, o 
 		r.begin(min(minPart, r.object.size-r.start), false, body)
 	}
 	return r, nil
-}
-
-// first requests the first part.
-func (r *reader) first(listed source.File) (*Body, error) {
-	n := int64(minPart)
-	if !listed.ModTime.IsZero() {
-		n = max(1, min(n, listed.Size-r.start))
-	}
-	if err := source.Wait(r.ctx, r.object.limit, n); err != nil {
-		return nil, err
-	}
-	return r.object.open(r.ctx, listed, r.start, n)
 }
 
 // window returns the maximum read-ahead: twice what has been returned so far,

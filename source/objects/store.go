@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"time"
-
-	"sequins/source"
 )
 
 // Store is a bucket of an object store. Its methods may be called concurrently, and retry what fails temporarily. Errors wrap
@@ -27,6 +25,9 @@ type Store interface {
 	// Put writes a small object. It replaces only the object with that id or, with an empty id, no object; otherwise the
 	// error wraps source.ErrChanged.
 	Put(ctx context.Context, key string, data []byte, id string) error
+
+	// Identity describes the credentials; see source.Source.
+	Identity(ctx context.Context) (string, error)
 }
 
 // ErrRange is wrapped by errors of Store.Get for an offset at or after the end of the object.
@@ -64,9 +65,4 @@ type Body struct {
 	Check func(all []byte) bool
 	// CRC32C is the checksum (Castagnoli) of the whole object, nil if it is not known.
 	CRC32C *uint32
-}
-
-// file returns the file of an object by its name relative to a directory.
-func (o *Object) file(name string) source.File {
-	return source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID}
 }

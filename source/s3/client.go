@@ -31,8 +31,13 @@ const instanceTimeout = 5 * time.Second
 // by the SDK.
 func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk.Client, error) {
 	o.AccessKeyID, o.SecretAccessKey = strings.TrimSpace(o.AccessKeyID), strings.TrimSpace(o.SecretAccessKey)
-	if err := checkOptions(o); err != nil {
-		return nil, err
+	if (o.AccessKeyID == "") != (o.SecretAccessKey == "") {
+		return nil, errors.New("access_key_id and secret_access_key: set both or neither")
+	}
+	if o.Endpoint != "" {
+		if _, err := objects.ParseEndpoint(o.Endpoint); err != nil {
+			return nil, err
+		}
 	}
 	load := []func(*config.LoadOptions) error{
 		// The SDK's client uses the proxies and certificates of the environment.
@@ -68,17 +73,6 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 		return nil, err
 	}
 	return sdk.New(client.Options(), func(c *sdk.Options) { c.Region = region }), nil
-}
-
-func checkOptions(o Options) error {
-	if (o.AccessKeyID == "") != (o.SecretAccessKey == "") {
-		return errors.New("access_key_id and secret_access_key: set both or neither")
-	}
-	if o.Endpoint == "" {
-		return nil
-	}
-	_, err := objects.ParseEndpoint(o.Endpoint)
-	return err
 }
 
 // trimmedVariables returns the access key of the environment if there is white space around it, such as the newline at the end of

@@ -32,10 +32,7 @@ type Options struct {
 }
 
 // Source is a prefix of a bucket.
-type Source struct {
-	*objects.Source
-	store *store
-}
+type Source struct{ *objects.Source }
 
 var _ source.Checksummer = (*Source)(nil)
 
@@ -51,13 +48,12 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	s := &store{bucket: bucket, client: client}
-	return &Source{objects.New(s, conns, root), s}, nil
+	return &Source{objects.New(&store{bucket: bucket, client: client}, conns, root)}, nil
 }
 
-// Identity implements source.Identified. It shows the end of the id of the access key.
-func (s *Source) Identity(ctx context.Context) (string, error) {
-	o := s.store.client.Options()
+// Identity implements objects.Store. It shows the end of the id of the access key.
+func (s *store) Identity(ctx context.Context) (string, error) {
+	o := s.client.Options()
 	if o.Credentials == nil {
 		return "nobody: there are no credentials", nil
 	}

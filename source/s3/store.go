@@ -103,13 +103,9 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		return nil, s.explain(ctx, err)
 	}
 	b := &objects.Body{ReadCloser: out.Body, ID: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
-	length := int64(-1)
-	if out.ContentLength != nil {
-		length = *out.ContentLength
-	}
 	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	whole := ok && raw.StatusCode == http.StatusOK
-	if b.Offset, b.Size, err = objects.Extent(whole, aws.ToString(out.ContentRange), length); err != nil {
+	if b.Offset, b.Size, err = objects.Extent(whole, aws.ToString(out.ContentRange), out.ContentLength); err != nil {
 		return nil, errors.Join(err, out.Body.Close())
 	}
 	return b, nil
