@@ -13,16 +13,8 @@ func (r *Reader) CopyTo(w io.Writer, wait func(bytes int) error) error {
 		return err
 	}
 	spans := spanReader{pace: wait, scrub: true}
-	var buf []byte
-	for off := int64(0); off < r.size; off += copySpan {
-		b, err := spans.read(r, buf, off, int(min(copySpan, r.size-off)))
-		if err != nil {
-			return r.broken(-1, off, err)
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-		buf = b
-	}
-	return nil
+	return spans.each(r, 0, r.size, copySpan, func(b []byte) error {
+		_, err := w.Write(b)
+		return err
+	})
 }

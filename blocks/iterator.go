@@ -18,7 +18,8 @@ type Iterator struct {
 	want    int // length of the next span
 	most    int // which want grows up to
 	spans   spanReader
-	next    int // the next page
+	next    int    // the next page
+	payload []byte // of the current page
 	page    page
 	record  int
 	scratch Scratch
@@ -148,9 +149,8 @@ func (it *Iterator) load() bool {
 		it.err = it.r.broken(it.next-1, l.Offset(), err)
 		return false
 	}
-	payload, err := it.r.unpackPage(it.next-1, stored, &it.scratch)
-	if err == nil {
-		err = it.parse(payload)
+	if it.payload, err = it.r.unpackPage(it.next-1, stored, &it.scratch); err == nil {
+		err = it.parse()
 	}
 	if err != nil {
 		it.fail(err)
@@ -158,13 +158,12 @@ func (it *Iterator) load() bool {
 	return err == nil
 }
 
-func (it *Iterator) parse(payload []byte) error {
-	var err error
-	if !isLarge(payload) {
-		it.page, err = parsePage(payload)
+func (it *Iterator) parse() (err error) {
+	if !isLarge(it.payload) {
+		it.page, err = parsePage(it.payload)
 		return err
 	}
-	it.key, it.value.large, err = it.r.parseLarge(payload)
+	it.key, it.value.large, err = it.r.parseLarge(it.payload)
 	return err
 }
 
@@ -210,4 +209,19 @@ func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, erro
 		err = r.file.Forget(off, int64(n))
 	}
 	return b, err
+}
+
+// each passes the part of the file between two offsets to f, in pieces.
+func (s *spanReader) each(r *Reader, from, to, piece int64, f func(b []byte) error) error {
+	var buf []byte
+	for off := from; off < to; off += piece {
+		var err error
+		if buf, err = s.read(r, buf, off, int(min(piece, to-off))); err != nil {
+			return r.broken(-1, off, err)
+		}
+		if err := f(buf); err != nil {
+			return err
+		}
+	}
+	return nil
 }

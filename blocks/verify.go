@@ -70,18 +70,17 @@ func (r *Reader) verify(ctx context.Context, spans spanReader, v verifier) error
 
 // sections reads what is behind the pages once more, as a reader that is in use has last done when it was opened.
 func (v *verifier) sections(spans spanReader) error {
-	var buf []byte
 	for _, s := range v.r.footer.sections() {
-		crc := uint32(0)
-		for at := int64(0); at < s.length; at += maxSpan {
-			b, err := spans.read(v.r, buf, s.offset+at, int(min(maxSpan, s.length-at)))
-			if err != nil {
-				return v.r.broken(-1, s.offset+at, err)
-			}
-			buf, crc = b, crc32.Update(crc, castagnoli, b)
+		var now section
+		err := spans.each(v.r, s.offset, s.offset+s.length, maxSpan, func(b []byte) error {
+			now.update(b)
+			return nil
+		})
+		if err == nil && now.crc != s.crc {
+			err = v.r.corrupt(-1, s.offset, errChecksum)
 		}
-		if crc != s.crc {
-			return v.r.corrupt(-1, s.offset, errChecksum)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -107,7 +106,7 @@ func (v *verifier) page(i int) error {
 		return v.large(i)
 	}
 	p := v.it.page
-	v.content(v.payload())
+	v.content(v.it.payload)
 	if v.contentOnly {
 		return nil
 	}
@@ -128,23 +127,9 @@ func (v *verifier) page(i int) error {
 	return nil
 }
 
-// payload is what the iterator's page was cut from.
-func (v *verifier) payload() []byte {
-	l := v.r.index.Location(v.it.next - 1)
-	start := l.Offset() - v.it.spanAt
-	stored := v.it.span[start : start+int64(l.Length())]
-	if codec, n, _ := storedCodec(stored); codec != None {
-		return v.it.scratch.raw[:n]
-	}
-	return stored[:len(stored)-trailerSize]
-}
-
 func (v *verifier) large(i int) error {
-	payload := bytes.Clone(v.payload())
-	key, _, err := v.r.parseLarge(payload)
-	if err != nil {
-		return err
-	}
+	key := v.it.key
+	v.content(v.it.payload[:2+4+len(key)+8+8]) // what follows depends on the codec
 	if !v.contentOnly {
 		if err := v.key(i, key, xxhash.Sum64(key)); err != nil {
 			return err
@@ -164,7 +149,6 @@ func (v *verifier) large(i int) error {
 		return errors.New("large value: wrong hash")
 	}
 	v.value(n)
-	v.content(payload[:2+4+len(key)+8+8])
 	return nil
 }
 
