@@ -70,41 +70,35 @@ type logicalType struct {
 	scale, precision int64
 	unit             int // of the field in TimeUnit; 0 if none is set
 	utc              bool
-	width            int64
+	width            int8
 	signed           bool
 }
 
-// logical reads the struct of a logical type's member.
-func (r *thriftReader) logical(t *logicalType) {
+// logicalType reads a LogicalType, of which one member is set.
+func (r *thriftReader) logicalType(t *logicalType) {
 	r.fields(func(id int, kind byte) bool {
-		switch t.id {
-		case logicalDecimal:
-			if id == 2 {
-				return r.number(kind, &t.precision)
-			}
-			return id == 1 && r.number(kind, &t.scale)
-		case logicalTime, logicalTimestamp:
-			if id == 1 {
-				return boolean(kind, &t.utc)
-			}
-			if id != 2 || kind != thriftStruct {
-				return false
-			}
-			r.fields(func(id int, _ byte) bool {
-				t.unit = id
-				return false
-			})
-			return true
-		case logicalInteger:
-			if id == 2 {
-				return boolean(kind, &t.signed)
-			}
-			if id != 1 || kind != thriftByte {
-				return false
-			}
-			t.width = int64(int8(r.byte()))
-			return true
+		t.id = id
+		if kind != thriftStruct {
+			return false
 		}
+		switch id {
+		case logicalDecimal:
+			r.read(field{1, &t.scale}, field{2, &t.precision})
+		case logicalTime, logicalTimestamp:
+			r.read(field{1, &t.utc}, field{2, structure(func() { r.timeUnit(t) })})
+		case logicalInteger:
+			r.read(field{1, &t.width}, field{2, &t.signed})
+		default:
+			r.read()
+		}
+		return true
+	})
+}
+
+// timeUnit reads a TimeUnit, of which one member is set.
+func (r *thriftReader) timeUnit(t *logicalType) {
+	r.fields(func(id int, _ byte) bool {
+		t.unit = id
 		return false
 	})
 }
@@ -136,7 +130,7 @@ func (t logicalType) bits() int64 {
 		}
 		return 32
 	case logicalInteger:
-		return t.width
+		return int64(t.width)
 	}
 	return 0
 }

@@ -56,6 +56,9 @@ type rowGroup struct {
 	offset int64
 }
 
+// fieldType is the field of SchemaElement that has the physical type.
+const fieldType = 1
+
 var errFooter = errors.New("the footer is malformed")
 
 // parseFooter reads a FileMetaData. What it allocates is bounded by the constants above and by a small
@@ -63,28 +66,17 @@ var errFooter = errors.New("the footer is malformed")
 func parseFooter(b []byte) (f footer, err error) {
 	r := thriftReader{b: b}
 	var version int64
-	seen := r.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1:
-			return r.number(kind, &version)
-		case id == 2 && kind == thriftList:
-			r.structs(maxFields, "fields in the schema", func() { f.fields = append(f.fields, r.schemaElement()) })
-		case id == 3:
-			return r.number(kind, &f.rows)
-		case id == 4 && kind == thriftList:
-			r.structs(maxGroups, "row groups", func() { f.groups = append(f.groups, r.raw()) })
-		case id == 5 && kind == thriftList:
-			r.structs(maxNotes, "pairs of key and value", func() { r.keyValue(f.spark.set) })
-		case id == 6 && kind == thriftBinary:
-			f.alwaysCompressed = bytes.HasPrefix(r.binary(), []byte("parquet-cpp version 1."))
-		case id == 8 && kind == thriftStruct:
-			f.encrypted = true
-			r.skip(kind, maxThriftDepth)
-		default:
-			return false
-		}
-		return true
-	})
+	var creator []byte
+	seen := r.read(
+		field{1, &version},
+		field{2, structs{maxFields, "fields in the schema", func() { f.fields = append(f.fields, r.schemaElement()) }}},
+		field{3, &f.rows},
+		field{4, structs{maxGroups, "row groups", func() { f.groups = append(f.groups, r.raw()) }}},
+		field{5, structs{maxNotes, "pairs of key and value", func() { r.keyValue(&f.spark) }}},
+		field{6, &creator},
+		field{8, r.present(&f.encrypted)},
+	)
+	f.alwaysCompressed = bytes.HasPrefix(creator, []byte("parquet-cpp version 1."))
 	r.require(seen, "the file", 1, 2, 3, 4)
 	if len(r.b) > 0 && !f.encrypted { // behind an encrypted footer is its signature
 		r.fail(fmt.Errorf("%d bytes are left behind it", len(r.b)))
@@ -98,69 +90,45 @@ func parseFooter(b []byte) (f footer, err error) {
 	return f, nil
 }
 
+// present sets found if there is a struct, whatever its fields.
+func (r *thriftReader) present(found *bool) structure {
+	return func() {
+		*found = true
+		r.read()
+	}
+}
+
 // keyValue reads a KeyValue.
-func (r *thriftReader) keyValue(set func(key, value string)) {
-	var pair [2][]byte
-	r.fields(func(id int, kind byte) bool {
-		if (id != 1 && id != 2) || kind != thriftBinary {
-			return false
-		}
-		pair[id-1] = r.binary()
-		return true
-	})
-	if len(pair[0])+len(pair[1]) < 200 { // longer ones are not for set
-		set(string(pair[0]), string(pair[1]))
+func (r *thriftReader) keyValue(m *sparkMetadata) {
+	var key, value []byte
+	r.read(field{1, &key}, field{2, &value})
+	if len(key)+len(value) < 200 { // longer ones are not Spark's
+		m.set(string(key), string(value))
 	}
 }
 
 func (r *thriftReader) schemaElement() (e schemaElement) {
 	var scale, precision int64
-	converted, typed := int64(-1), false
-	seen := r.fields(func(id int, kind byte) bool {
-		switch id {
-		case 1:
-			typed = r.number(kind, &e.physical)
-			return typed
-		case 2:
-			return r.number(kind, &e.length)
-		case 3:
-			return r.number(kind, &e.repetition)
-		case 4:
-			if kind != thriftBinary {
-				return false
-			}
-			name := r.binary()
-			if len(name) > maxName {
-				r.fail(errThrift)
-				return true
-			}
-			e.name = string(name)
-			return true
-		case 5:
-			return r.number(kind, &e.children)
-		case 6:
-			return r.number(kind, &converted)
-		case 7:
-			return r.number(kind, &scale)
-		case 8:
-			return r.number(kind, &precision)
-		case 10:
-			if kind != thriftStruct {
-				return false
-			}
-			r.fields(func(id int, kind byte) bool {
-				e.logical.id = id
-				if kind == thriftStruct {
-					r.logical(&e.logical)
-				}
-				return kind == thriftStruct
-			})
-			return true
-		}
-		return false
-	})
+	var name []byte
+	converted := int64(-1)
+	seen := r.read(
+		field{fieldType, &e.physical},
+		field{2, &e.length},
+		field{3, &e.repetition},
+		field{4, &name},
+		field{5, &e.children},
+		field{6, &converted},
+		field{7, &scale},
+		field{8, &precision},
+		field{10, structure(func() { r.logicalType(&e.logical) })},
+	)
+	if len(name) > maxName {
+		r.fail(errThrift)
+		return e
+	}
+	e.name = string(name)
 	r.require(seen, "a field of the schema", 4)
-	e.leaf = typed && e.children == 0 // some writers give the root a type
+	e.leaf = seen&(1<<fieldType) != 0 && e.children == 0 // some writers give the root a type
 	e.logical = e.logical.orConverted(converted, scale, precision)
 	return e
 }
@@ -168,20 +136,12 @@ func (r *thriftReader) schemaElement() (e schemaElement) {
 // parseRowGroup reads a RowGroup, which must have the given number of columns.
 func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 	r := thriftReader{b: b}
-	seen := r.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftList:
-			g.chunks = make([]chunk, 0, min(columns, len(r.b)))
-			r.structs(columns, "", func() { g.chunks = append(g.chunks, r.chunk()) })
-		case id == 3:
-			return r.number(kind, &g.rows)
-		case id == 5:
-			return r.number(kind, &g.offset)
-		default:
-			return false
-		}
-		return true
-	})
+	g.chunks = make([]chunk, 0, min(columns, len(b)))
+	seen := r.read(
+		field{1, structs{columns, "", func() { g.chunks = append(g.chunks, r.chunk()) }}},
+		field{3, &g.rows},
+		field{5, &g.offset},
+	)
 	r.require(seen, "a row group", 1, 3)
 	switch {
 	case r.err != nil:
@@ -195,41 +155,16 @@ func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 }
 
 func (r *thriftReader) chunk() (c chunk) {
-	r.fields(func(id int, kind byte) bool {
-		switch {
-		case id == 1 && kind == thriftBinary:
-			c.elsewhere = len(r.binary()) > 0
-		case id == 3 && kind == thriftStruct:
+	var path []byte
+	r.read(
+		field{1, &path},
+		field{3, structure(func() {
 			c.set = true
-			r.columnMetaData(&c)
-		case id == 8 && kind == thriftStruct:
-			c.encrypted = true
-			r.skip(kind, maxThriftDepth)
-		default:
-			return false
-		}
-		return true
-	})
+			seen := r.read(field{1, &c.physical}, field{4, &c.codec}, field{5, &c.values}, field{7, &c.compressed}, field{9, &c.dataAt}, field{11, &c.dictionary})
+			r.require(seen, "a column", 1, 4, 5, 7, 9)
+		})},
+		field{8, r.present(&c.encrypted)},
+	)
+	c.elsewhere = len(path) > 0
 	return c
-}
-
-func (r *thriftReader) columnMetaData(c *chunk) {
-	seen := r.fields(func(id int, kind byte) bool {
-		switch id {
-		case 1:
-			return r.number(kind, &c.physical)
-		case 4:
-			return r.number(kind, &c.codec)
-		case 5:
-			return r.number(kind, &c.values)
-		case 7:
-			return r.number(kind, &c.compressed)
-		case 9:
-			return r.number(kind, &c.dataAt)
-		case 11:
-			return r.number(kind, &c.dictionary)
-		}
-		return false
-	})
-	r.require(seen, "a column", 1, 4, 5, 7, 9)
 }

@@ -27,102 +27,38 @@ type pageHeader struct {
 
 func (h *pageHeader) isData() bool { return h.kind == pageData || h.kind == pageDataV2 }
 
-// The fields of PageHeader.
-const (
-	fieldKind         = 1
-	fieldUncompressed = 2
-	fieldCompressed   = 3
-	fieldCRC          = 4
-	fieldData         = 5
-	fieldDictionary   = 7
-	fieldDataV2       = 8
-)
+// fieldCRC is the field of PageHeader that has the checksum.
+const fieldCRC = 4
 
 // parsePageHeader parses the header at the beginning of b; errCutOff if b does not contain all of it.
 func parsePageHeader(b []byte) (h pageHeader, err error) {
 	r := thriftReader{b: b}
-	r.fields(func(id int, kind byte) bool {
-		switch id {
-		case fieldKind:
-			return r.number(kind, &h.kind)
-		case fieldUncompressed:
-			return r.number(kind, &h.uncompressed)
-		case fieldCompressed:
-			return r.number(kind, &h.compressed)
-		case fieldCRC:
-			var n int64
-			h.hasCRC = r.number(kind, &n)
-			h.crc = uint32(n)
-			return h.hasCRC
-		}
-		if kind != thriftStruct {
-			return false
-		}
-		switch id {
-		case fieldData:
-			h.header = pageData
-			h.data(&r)
-		case fieldDictionary:
-			h.header = pageDictionary
-			h.dictionary(&r)
-		case fieldDataV2:
-			h.header = pageDataV2
-			h.dataV2(&r)
-		default:
-			return false
-		}
+	var crc int64
+	compressed := true
+	begin := func(kind int64) {
+		h.header = kind
 		h.headers++
-		return true
-	})
+	}
+	seen := r.read(
+		field{1, &h.kind},
+		field{2, &h.uncompressed},
+		field{3, &h.compressed},
+		field{fieldCRC, &crc},
+		field{5, structure(func() {
+			begin(pageData)
+			r.read(field{1, &h.values}, field{2, &h.encoding}, field{3, &h.defLevels}, field{4, &h.repLevels})
+		})},
+		field{7, structure(func() {
+			begin(pageDictionary)
+			r.read(field{1, &h.values}, field{2, &h.encoding})
+		})},
+		field{8, structure(func() {
+			begin(pageDataV2)
+			r.read(field{1, &h.values}, field{4, &h.encoding}, field{5, &h.defSize}, field{6, &h.repSize}, field{7, &compressed})
+		})},
+	)
+	h.crc, h.hasCRC = uint32(crc), seen&(1<<fieldCRC) != 0
+	h.valuesUncompressed = !compressed
 	h.size = int64(len(b) - len(r.b))
 	return h, r.err
-}
-
-func (h *pageHeader) data(r *thriftReader) {
-	r.fields(func(id int, kind byte) bool {
-		switch id {
-		case 1:
-			return r.number(kind, &h.values)
-		case 2:
-			return r.number(kind, &h.encoding)
-		case 3:
-			return r.number(kind, &h.defLevels)
-		case 4:
-			return r.number(kind, &h.repLevels)
-		}
-		return false
-	})
-}
-
-func (h *pageHeader) dictionary(r *thriftReader) {
-	r.fields(func(id int, kind byte) bool {
-		switch id {
-		case 1:
-			return r.number(kind, &h.values)
-		case 2:
-			return r.number(kind, &h.encoding)
-		}
-		return false
-	})
-}
-
-func (h *pageHeader) dataV2(r *thriftReader) {
-	r.fields(func(id int, kind byte) bool {
-		switch id {
-		case 1:
-			return r.number(kind, &h.values)
-		case 4:
-			return r.number(kind, &h.encoding)
-		case 5:
-			return r.number(kind, &h.defSize)
-		case 6:
-			return r.number(kind, &h.repSize)
-		case 7:
-			var compressed bool
-			ok := boolean(kind, &compressed)
-			h.valuesUncompressed = ok && !compressed
-			return ok
-		}
-		return false
-	})
 }

@@ -72,7 +72,7 @@ func timestamp(unit time.Duration, utc bool) func(int64) any {
 }
 
 // sized renders integers with a width. Those without a sign lie in signed ones of the same bits.
-func sized(width int64, isSigned bool) (name string, show func(int64) any) {
+func sized(width int8, isSigned bool) (name string, show func(int64) any) {
 	switch {
 	case width <= 0 || width > 64:
 		return "", signed

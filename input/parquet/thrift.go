@@ -32,37 +32,33 @@ var (
 )
 
 // A thriftReader reads Thrift's compact protocol
-// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md) from a slice, without
-// allocating. Counts and lengths are compared with the bytes that are left. It keeps its first error:
-// errCutOff where b ends too early, errThrift for everything else.
+// (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md) from a slice.
+// Counts and lengths are compared with the bytes that are left. It keeps its first error: errCutOff where b ends too
+// early, errThrift for everything else.
 type thriftReader struct {
 	b   []byte
 	err error
 }
 
-// fields reads a struct. take reads a field's value and returns true, or returns false to have it skipped. seen has a
-// bit for each field with an id of less than 64 that was read.
-func (r *thriftReader) fields(take func(id int, kind byte) bool) (seen uint64) {
+// fields reads a struct. take reads a field's value and returns true, or returns false to have it skipped.
+func (r *thriftReader) fields(take func(id int, kind byte) bool) {
 	id := 0
 	for {
 		head := r.byte()
 		kind := head & 0xf
 		if r.err != nil || kind == thriftStop {
-			return seen
+			return
 		}
 		if delta := int(head >> 4); delta != 0 {
 			id += delta
 		} else {
 			id = int(int16(r.zigzag()))
 		}
-		switch {
-		case !take(id, kind):
+		if !take(id, kind) {
 			r.skip(kind, maxThriftDepth)
-		case 0 <= id && id < 64:
-			seen |= 1 << id
 		}
 		if r.err != nil {
-			return seen
+			return
 		}
 	}
 }
@@ -77,20 +73,86 @@ func (r *thriftReader) require(seen uint64, what string, ids ...int) {
 	}
 }
 
-// structs reads a list of structs and calls read for each of them, until there is an error.
-func (r *thriftReader) structs(most int, what string, read func()) {
+// A field is a field of a struct that is read, and where to: an *int64, *int8, *bool or *[]byte, a structure or structs.
+type field struct {
+	id int
+	to any
+}
+
+// A structure reads the fields of a struct.
+type structure func()
+
+// structs are a list of structs. read is called for each, until there is an error; what names them in an error.
+type structs struct {
+	most int
+	what string
+	read func()
+}
+
+// read reads the given fields of a struct and skips the others. seen has a bit for the id of each that was read. It is an
+// error to have one of them twice, which no writer does: lists would add up.
+func (r *thriftReader) read(wanted ...field) (seen uint64) {
+	r.fields(func(id int, kind byte) bool {
+		for i := range wanted {
+			if wanted[i].id != id {
+				continue
+			}
+			if !r.value(kind, wanted[i].to) {
+				return false
+			}
+			if seen&(1<<id) != 0 {
+				r.fail(errThrift)
+			}
+			seen |= 1 << id
+			return true
+		}
+		return false
+	})
+	return seen
+}
+
+// value reads a field, and reports whether it is of the wanted type.
+func (r *thriftReader) value(kind byte, to any) (ok bool) {
+	switch to := to.(type) {
+	case *int64:
+		return r.number(kind, to)
+	case *int8:
+		if ok = kind == thriftByte; ok {
+			*to = int8(r.byte())
+		}
+	case *bool: // the type is the value
+		if ok = kind == thriftTrue || kind == thriftFalse; ok {
+			*to = kind == thriftTrue
+		}
+	case *[]byte:
+		if ok = kind == thriftBinary; ok {
+			*to = r.binary()
+		}
+	case structure:
+		if ok = kind == thriftStruct; ok {
+			to()
+		}
+	case structs:
+		if ok = kind == thriftList; ok {
+			r.list(to)
+		}
+	}
+	return ok
+}
+
+func (r *thriftReader) list(l structs) {
 	n, kind := r.listHead()
 	if n == 0 {
 		return
 	}
 	switch {
-	case kind != thriftStruct, what == "" && n > uint64(most):
+	case kind != thriftStruct, l.what == "" && n > uint64(l.most):
 		r.fail(errThrift)
-	case n > uint64(most):
-		r.fail(unsupported("there are %d %s, and up to %d are read", n, what, most))
+	case n > uint64(l.most):
+		r.fail(unsupported("there are %d %s, and up to %d are read", n, l.what, l.most))
 	}
 	for ; n > 0 && r.err == nil; n-- {
-		read()
+		l.read()
 	}
 }
 
@@ -224,10 +286,4 @@ func (r *thriftReader) number(kind byte, to *int64) bool {
 	}
 	*to = n
 	return true
-}
-
-// boolean sets a boolean, which is encoded in its type, and reports whether the field is one.
-func boolean(kind byte, to *bool) bool {
-	*to = kind == thriftTrue
-	return kind == thriftTrue || kind == thriftFalse
 }

@@ -78,27 +78,27 @@ func (p testPage) bytes() []byte {
 		h.uncompressed = int64(len(p.body))
 	}
 	var w thriftWriter
-	w.number(fieldKind, thriftI32, h.kind)
-	w.number(fieldUncompressed, thriftI32, h.uncompressed)
-	w.number(fieldCompressed, thriftI32, h.compressed)
+	w.number(1, thriftI32, h.kind)
+	w.number(2, thriftI32, h.uncompressed)
+	w.number(3, thriftI32, h.compressed)
 	if h.hasCRC {
 		w.number(fieldCRC, thriftI32, int64(int32(crc32.ChecksumIEEE(p.body)^h.crc)))
 	}
 	switch h.kind {
 	case pageData:
-		w.structure(fieldData, func() {
+		w.structure(5, func() {
 			w.number(1, thriftI32, h.values)
 			w.number(2, thriftI32, h.encoding)
 			w.number(3, thriftI32, encodingRLE+h.defLevels)
 			w.number(4, thriftI32, encodingRLE)
 		})
 	case pageDictionary:
-		w.structure(fieldDictionary, func() {
+		w.structure(7, func() {
 			w.number(1, thriftI32, h.values)
 			w.number(2, thriftI32, h.encoding)
 		})
 	case pageDataV2:
-		w.structure(fieldDataV2, func() {
+		w.structure(8, func() {
 			w.number(1, thriftI32, h.values)
 			w.number(2, thriftI32, 0)
 			w.number(3, thriftI32, h.values)
