@@ -1,9 +1,11 @@
 package parquet
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"strings"
 	"unsafe"
 )
@@ -66,7 +68,9 @@ func (s *shared) room(b []byte, n int64) ([]byte, error) {
 type pager struct {
 	shared *shared
 	leaf   *node
-	stream stream
+	in     *bufio.Reader
+	at     int64 // offset of the next byte
+	last   int64 // where in ends
 	chunk  chunk
 	end    int64 // of the chunk
 	left   int64 // values of the chunk
@@ -88,7 +92,7 @@ func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
 	if err := s.hold(pagerCost(buffer)); err != nil {
 		return nil, err
 	}
-	return &pager{shared: s, leaf: leaf, stream: stream{r: s.in, buffer: make([]byte, buffer)}}, nil
+	return &pager{shared: s, leaf: leaf, in: bufio.NewReaderSize(nil, buffer)}, nil
 }
 
 // start begins a chunk.
@@ -109,7 +113,8 @@ func (p *pager) start(c chunk) error {
 		return fmt.Errorf("it would have %d bytes at %d of %d", c.compressed, start, size)
 	}
 	p.chunk, p.left, p.end = c, c.values, start+c.compressed
-	p.stream.seek(start, min(p.end+missingHeader, size))
+	p.at, p.last = start, min(p.end+missingHeader, size)
+	p.in.Reset(io.NewSectionReader(p.shared.in, p.at, p.last-p.at))
 	p.shared.held -= p.dictionaryCost
 	p.dictionary, p.dictionaryCost = nil, 0
 	return nil
@@ -121,17 +126,19 @@ func (p *pager) finish() error {
 	if p.left > 0 {
 		return errLong
 	}
-	for p.chunk.values > 0 && p.stream.at() < p.end {
+	for p.chunk.values > 0 && p.at < p.end {
 		h, err := p.header()
 		switch {
 		case p.shared.in.err != nil:
 			return err
-		case err != nil || h.headers != 1 || h.header != h.kind || h.compressed < 0 || h.compressed > p.end-p.stream.at():
+		case err != nil || h.headers != 1 || h.header != h.kind || h.compressed < 0 || h.compressed > p.end-p.at:
 			return nil //nolint:nilerr // these are other bytes
 		case h.isData() && h.values > 0:
 			return errLong
 		}
-		p.stream.skip(h.compressed)
+		if err := p.skip(h.compressed); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -139,7 +146,7 @@ func (p *pager) finish() error {
 // next reads until there is a data page with values; the page has none after the last.
 func (p *pager) next() (page, error) {
 	for p.left > 0 {
-		at := p.stream.at()
+		at := p.at
 		d, err := p.read()
 		if err != nil {
 			return page{}, fmt.Errorf("the page at %d: %w", at, err)
@@ -173,14 +180,13 @@ func (p *pager) read() (page, error) {
 		}
 		return p.dataPage(h, p.data)
 	}
-	p.stream.skip(h.compressed)
-	return page{}, nil
+	return page{}, p.skip(h.compressed)
 }
 
 // header reads the header of the next page. Most are short.
 func (p *pager) header() (pageHeader, error) {
 	for n := int64(firstHeader); ; n = min(n*8, maxPageHeader) {
-		b, err := p.stream.peek(int(n))
+		b, err := p.peek(min(n, p.last-p.at))
 		if err != nil {
 			return pageHeader{}, err
 		}
@@ -189,10 +195,34 @@ func (p *pager) header() (pageHeader, error) {
 			continue
 		}
 		if err == nil {
-			p.stream.skip(h.size)
+			err = p.skip(h.size)
 		}
 		return h, err
 	}
+}
+
+// peek returns the next n bytes, valid until the next call. What the buffer has no room for is in memory of its own.
+func (p *pager) peek(n int64) (b []byte, err error) {
+	if n <= int64(p.in.Size()) {
+		b, err = p.in.Peek(int(n))
+		return b, cut(err)
+	}
+	b = make([]byte, n)
+	return b, p.shared.in.readFull(b, p.at)
+}
+
+// skip passes over n bytes.
+func (p *pager) skip(n int64) error {
+	p.at += n
+	_, err := p.in.Discard(int(n))
+	return cut(err)
+}
+
+// fill fills b.
+func (p *pager) fill(b []byte) error {
+	p.at += int64(len(b))
+	_, err := io.ReadFull(p.in, b)
+	return cut(err)
 }
 
 func (p *pager) check(h pageHeader) error {
@@ -205,8 +235,8 @@ func (p *pager) check(h pageHeader) error {
 	switch {
 	case known && (h.headers != 1 || h.header != h.kind):
 		return errThrift
-	case h.compressed < 0 || h.compressed > p.stream.left():
-		return fmt.Errorf("it would have %d bytes, and its column has %d more", h.compressed, p.stream.left())
+	case h.compressed < 0 || h.compressed > p.last-p.at:
+		return fmt.Errorf("it would have %d bytes, and its column has %d more", h.compressed, p.last-p.at)
 	case h.compressed > maxPage || h.uncompressed > maxPage:
 		return fmt.Errorf("it would have %d bytes, %d unpacked: there can be %d", h.compressed, h.uncompressed, maxPage)
 	case h.uncompressed < 0 || h.values < 0 || h.values > values:
@@ -223,7 +253,7 @@ func (p *pager) unpack(h pageHeader, dst []byte) error {
 		if h.compressed != h.uncompressed {
 			return errSize
 		}
-		if err := p.stream.read(dst); err != nil {
+		if err := p.fill(dst); err != nil {
 			return err
 		}
 		return h.checksum(dst)
@@ -233,7 +263,7 @@ func (p *pager) unpack(h pageHeader, dst []byte) error {
 		return err
 	}
 	p.shared.packed = packed
-	if err := p.stream.read(packed); err != nil {
+	if err := p.fill(packed); err != nil {
 		return err
 	}
 	if err := h.checksum(packed); err != nil {

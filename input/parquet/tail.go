@@ -60,8 +60,16 @@ func (t *tail) readFull(p []byte, off int64) error {
 	if n == len(p) {
 		return nil
 	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	if err == nil {
+		err = io.EOF
+	}
+	return cut(err)
+}
+
+// cut makes the end of the file, where there must be more, io.ErrUnexpectedEOF.
+func cut(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
 	}
 	return err
 }
