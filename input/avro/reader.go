@@ -18,6 +18,9 @@ const (
 	MaxValue = 256 << 20
 )
 
+// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format.
+var ErrCorrupt = errors.New("corrupt Avro file")
+
 // Reader reads the records of a file in order.
 type Reader struct {
 	name      string
@@ -177,7 +180,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// failed returns the error of the underlying reader if there is one, otherwise a CorruptError.
+// failed returns the error of the underlying reader if there is one, otherwise an ErrCorrupt.
 func (r *Reader) failed(err error) error {
 	if r.in.err != nil {
 		return fmt.Errorf("%s: %w", r.name, r.in.err)
@@ -185,8 +188,13 @@ func (r *Reader) failed(err error) error {
 	return r.corrupt(err)
 }
 
-func (r *Reader) corrupt(err error) error {
-	return &CorruptError{Name: r.name, Offset: r.in.n, Record: r.record, Reason: err.Error()}
+// corrupt returns an ErrCorrupt with the current record and how far the file has been read.
+func (r *Reader) corrupt(reason error) error {
+	at := "in the header"
+	if r.record >= 0 {
+		at = fmt.Sprintf("in record %d", r.record)
+	}
+	return fmt.Errorf("%s: %s, by offset %d: %w: %s", r.name, at, r.in.n, ErrCorrupt, reason.Error())
 }
 
 // counter counts the bytes read, and keeps the reader's error unless it is io.EOF.

@@ -52,8 +52,7 @@
 //
 // Everything that the format lets a reader check: the header, every length against its bounds and against what is
 // there, sync markers, the checksums of codecs that have them (zlib, gzip, bzip2, zstd if written), that the counts and
-// lengths in a block agree with its contents, that nothing is left over. All damage is a *CorruptError, for which
-// errors.Is(err, ErrCorrupt) holds. What cannot be seen from the inside is a flipped bit in an uncompressed value, and a
+// lengths in a block agree with its contents, that nothing is left over. All damage is ErrCorrupt. What cannot be seen from the inside is a flipped bit in an uncompressed value, and a
 // file cut off exactly between two records (or two blocks): the format has no end mark. Whoever knows how long the file
 // should be has to compare it with what was read.
 //

@@ -9,6 +9,14 @@ import (
 // maxRecord bounds a key and its value together, in bytes: what Java can hold in one array.
 const maxRecord = 1<<31 - 1 - 8
 
+// ErrCorrupt is matched (errors.Is) by every error that means that the bytes of a file are not a SequenceFile that this
+// package can read: damaged, truncated, or of an unsupported format, version or codec. Errors of the underlying
+// io.Reader never match it.
+var ErrCorrupt = errors.New("corrupt SequenceFile")
+
+// errTruncated is the reason if expected bytes are missing.
+var errTruncated = io.ErrUnexpectedEOF
+
 var errClosed = errors.New("sequencefile: reader is closed")
 
 // Reader reads a SequenceFile from its start to its end. It is not safe for concurrent use.
@@ -29,7 +37,7 @@ type Reader struct {
 }
 
 // NewReader reads the header from r and returns a Reader for the records that follow. The name is for error messages.
-// It returns a *CorruptError if r does not give a SequenceFile's header, or the wrapped error of r. It reads ahead, so
+// It returns an ErrCorrupt if r does not give a SequenceFile's header, or the wrapped error of r. It reads ahead, so
 // how far r has been read is undefined.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	sr := &Reader{in: input{r: r}, name: name}
@@ -78,7 +86,7 @@ func (r *Reader) Key() []byte { return r.key }
 // Value returns the value of the record that Scan has read, on the same terms as Key.
 func (r *Reader) Value() []byte { return r.value }
 
-// Err returns why Scan returned false: nil at the end of an undamaged file, a *CorruptError, or the wrapped error of
+// Err returns why Scan returned false: nil at the end of an undamaged file, an ErrCorrupt, or the wrapped error of
 // the underlying reader.
 func (r *Reader) Err() error {
 	if r.err == io.EOF {
@@ -103,9 +111,9 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// corrupt returns the error for damage at a file offset.
+// corrupt returns an ErrCorrupt for the record, block or header field at a file offset.
 func (r *Reader) corrupt(offset int64, reason string) error {
-	return &CorruptError{Name: r.name, Offset: offset, Reason: reason}
+	return fmt.Errorf("%s: %w at offset %d: %s", r.name, ErrCorrupt, offset, reason)
 }
 
 // ended returns the error for a file that ends too early or could not be read. where describes the position.

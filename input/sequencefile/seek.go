@@ -14,8 +14,8 @@ const maxSearch = 4 << 20
 // the file. r gives the file from that offset on, and h is the file's header, as Header returns it. Where there is no
 // sync marker within 4 MiB, the Reader has no records.
 //
-// The bytes of a sync marker can stand in a key or value too. Then what is read is not what was written, so a
-// *CorruptError of this Reader does not prove that the file is damaged, nor its absence that the records are right.
+// The bytes of a sync marker can stand in a key or value too. Then what is read is not what was written, so an
+// ErrCorrupt of this Reader does not prove that the file is damaged, nor its absence that the records are right.
 // An error of r is returned wrapped, as by Err.
 func NewReaderAt(r io.Reader, h Header, offset int64, name string) (*Reader, error) {
 	sr := &Reader{in: input{r: r, base: offset}, name: name, header: h}

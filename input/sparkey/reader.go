@@ -14,6 +14,13 @@ const (
 	entryBuffer = 256 << 10 // of entries, at first; it grows to the longest entry
 )
 
+var (
+	// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format.
+	ErrCorrupt = errors.New("corrupt Sparkey log")
+	// ErrUnsupported is matched (errors.Is) by errors about a version or compression of a later Sparkey.
+	ErrUnsupported = errors.New("unsupported Sparkey log")
+)
+
 // A Reader reads the entries of one log in the order in which they were written. It is not safe for concurrent use.
 //
 // The entries that are yet to be scanned lie in buf[pos:end]. Uncompressed logs are read straight into it, and of compressed ones it takes
@@ -362,6 +369,7 @@ func (r *Reader) cut(err error) error {
 	return err
 }
 
+// corrupt returns an ErrCorrupt with the offset of the entry, or of the block that it lies in.
 func (r *Reader) corrupt(format string, args ...any) error {
-	return &CorruptError{Name: r.name, Offset: r.offset, Reason: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("%s: at offset %d: %w: %s", r.name, r.offset, ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -298,8 +298,7 @@ func TestCorruptErrorSaysWhere(t *testing.T) {
 	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), value: []byte("g")}})
 	log[84+7] = 0x7f // the second key is longer than the longest
 	_, err := read(bytes.NewReader(log))
-	var c *sparkey.CorruptError
-	if !errors.As(err, &c) || c.Name != "test.spl" || c.Offset != 84+7 {
+	if err == nil || !strings.HasPrefix(err.Error(), "test.spl: at offset 91: corrupt Sparkey log: ") {
 		t.Fatalf("%v", err)
 	}
 }
