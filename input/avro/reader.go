@@ -32,9 +32,8 @@ type Reader struct {
 	valuePath []string // nil is the whole record
 	record    int64    // number of the current one; -1 before the first
 	row       row
-	noBytes   int // number of consecutive records without any bytes
-	err       error
-	done      bool
+	noBytes   int   // number of consecutive records without any bytes
+	err       error // io.EOF at the end
 }
 
 // NewReader reads the header of a file and looks up the fields in paths. name is used in errors. Errors wrap ErrCorrupt
@@ -100,30 +99,18 @@ func (r *Reader) Types() []string {
 
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
-	t := r.root.record()
-	if t == nil {
+	if r.root.record() == nil {
 		return fmt.Sprintf("the file is of type %s, not of records", r.root.kind)
 	}
-	names := make([]string, len(t.fields))
-	for i, f := range t.fields {
-		names[i] = f.name
-	}
-	return render.FieldNames(names)
+	return render.FieldNames(r.Fields())
 }
 
 // Scan reads the next record. It returns false at the end and after an error; see Err.
 func (r *Reader) Scan() bool {
-	if r.done {
-		return false
+	if r.err == nil {
+		r.err = r.next()
 	}
-	r.err = r.next()
-	if r.err != nil {
-		r.done = true
-	}
-	if r.err == io.EOF {
-		r.err = nil
-	}
-	return !r.done
+	return r.err == nil
 }
 
 // Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
@@ -131,7 +118,7 @@ func (r *Reader) Resume() bool {
 	if !errors.Is(r.err, render.ErrNullKey) {
 		return false
 	}
-	r.done, r.err = false, nil
+	r.err = nil
 	return true
 }
 
@@ -168,14 +155,19 @@ func (r *Reader) Key() []byte { return r.row.key }
 func (r *Reader) Value() []byte { return r.row.value }
 
 // Err returns why Scan ended, or nil at the end of a complete file.
-func (r *Reader) Err() error { return r.err }
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
 
 // Offset returns how far the file has been read, which is at or after the current record.
 func (r *Reader) Offset() int64 { return r.in.n }
 
 // Close releases buffers and decoders. It does not close the underlying reader.
 func (r *Reader) Close() error {
-	r.done = true
+	r.err = cmp.Or(r.err, io.EOF)
 	r.row, r.file = row{}, container{}
 	return nil
 }

@@ -96,7 +96,7 @@ func (r *row) visit(t *typ, key, value place, depth int) {
 			r.visit(f.typ, key.below(f.name), value.below(f.name), depth+1)
 		}
 	default: // another branch of a union, which has no such field
-		r.body(t, nil, nil, depth)
+		r.body(t, depth)
 	}
 }
 
@@ -105,29 +105,22 @@ func (r *row) takeKey(v any) {
 }
 
 // skip reads an unwanted value.
-func (r *row) skip(t *typ, depth int) { r.body(r.enter(t, depth), nil, nil, depth) }
+func (r *row) skip(t *typ, depth int) { r.body(r.enter(t, depth), depth) }
 
-// body reads a value that is no union. Where there are functions, they are called in place of reading the fields, and
-// elements.
-func (r *row) body(t *typ, element func(), entry func(), depth int) {
+// body reads an unwanted value that is no union.
+func (r *row) body(t *typ, depth int) {
 	switch t.kind {
 	case "record":
 		for _, f := range t.fields {
 			r.skip(f.typ, depth+1)
 		}
 	case "array":
-		if element == nil {
-			element = func() { r.skip(t.item, depth+1) }
-		}
-		r.blocks(element)
+		r.blocks(func() { r.skip(t.item, depth+1) })
 	case "map":
-		if entry == nil {
-			entry = func() {
-				r.discard(r.length())
-				r.skip(t.item, depth+1)
-			}
-		}
-		r.blocks(entry)
+		r.blocks(func() {
+			r.discard(r.length())
+			r.skip(t.item, depth+1)
+		})
 	case "string", "bytes":
 		r.discard(r.length())
 	case "int":

@@ -143,24 +143,13 @@ func (t logicalType) isDecimal() bool {
 // decimal returns the name of a decimal, for people.
 func (t logicalType) decimal() string { return fmt.Sprintf("decimal(%d, %d)", t.precision, t.scale) }
 
-// unitName returns the unit of a time or timestamp, for people.
-func (t logicalType) unitName() string {
+// timeUnit returns the unit of a time or timestamp, and its name for people.
+func (t logicalType) timeUnit() (unit time.Duration, name string) {
 	switch t.unit {
 	case unitMicros:
-		return "micros"
+		return time.Microsecond, "micros"
 	case unitNanos:
-		return "nanos"
+		return time.Nanosecond, "nanos"
 	}
-	return "millis"
-}
-
-// duration returns the unit of a time or timestamp.
-func (t logicalType) duration() time.Duration {
-	switch t.unit {
-	case unitMicros:
-		return time.Microsecond
-	case unitNanos:
-		return time.Nanosecond
-	}
-	return time.Millisecond
+	return time.Millisecond, "millis"
 }

@@ -42,13 +42,6 @@ func (r row) field(n *node) (any, error) {
 	if int(v.def) < n.def {
 		return nil, r.skip(n)
 	}
-	switch n.kind {
-	case list:
-		e, itself := n.element()
-		return r.elements(n.children[0], e, itself)
-	case dict:
-		return r.entries(n.children[0])
-	}
 	return r.present(n)
 }
 

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sequins/internal/render"
 )
 
 // Spark before 3.0, and later versions that are set to LEGACY, write days before 1582-10-15 by the Julian calendar and
@@ -63,25 +65,22 @@ func (m *sparkMetadata) calendar() (c calendar) {
 	return c
 }
 
-// date returns what renders days since 1970.
-func (c *calendar) date() func(int64) any {
-	if !c.julian {
-		return date
+// date renders days since 1970.
+func (c *calendar) date(n int64) any {
+	if c.julian {
+		n = gregorian(n)
 	}
-	return func(n int64) any { return date(gregorian(n)) }
+	return render.Date(n)
 }
 
-// timestamp returns what renders timestamps. Those that are no instants are never converted.
-func (c *calendar) timestamp(unit time.Duration, utc bool) func(int64) any {
-	show := timestamp(unit, utc)
-	if !c.julian || !utc {
-		return show
-	}
-	perSecond := int64(time.Second / unit)
-	return func(n int64) any {
+// timestamp renders a timestamp. One that is no instant is never converted.
+func (c *calendar) timestamp(n int64, unit time.Duration, utc bool) any {
+	if c.julian && utc {
+		perSecond := int64(time.Second / unit)
 		seconds, rest := divide(n, perSecond)
-		return show(c.instant(seconds)*perSecond + rest)
+		n = c.instant(seconds)*perSecond + rest
 	}
+	return render.Timestamp(n, unit, utc)
 }
 
 // instant converts seconds since 1970.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/internal/render"
 )
 
 // The expected instants are those that Spark 3.5.6 reads in files written with datetimeRebaseModeInWrite=LEGACY.
@@ -52,7 +54,7 @@ func TestGregorian(t *testing.T) {
 		-141427: "1582-10-15", -141428: "1582-10-04", -719164: "0001-01-01", -354220: "1000-03-01", -354221: "1000-03-01", -354222: "1000-02-28",
 		0: "1970-01-01",
 	} {
-		if got := date(gregorian(days)); got != want {
+		if got := render.Date(gregorian(days)); got != want {
 			t.Errorf("%d: %s, want %s", days, got, want)
 		}
 	}

@@ -44,15 +44,17 @@ func integer(f *schemaElement, c *calendar) (name string, show func(int64) any) 
 			return t.decimal(), func(n int64) any { return render.Decimal(big.NewInt(n), int(t.scale)) }
 		}
 	case logicalDate:
-		return "date", c.date()
+		return "date", c.date
 	case logicalTime:
-		return "time(" + t.unitName() + ")", timeOfDay(t.duration())
+		unit, name := t.timeUnit()
+		return "time(" + name + ")", func(n int64) any { return render.TimeOfDay(n, unit) }
 	case logicalTimestamp:
+		unit, name := t.timeUnit()
 		zone := "local"
 		if t.utc {
 			zone = "utc"
 		}
-		return "timestamp(" + t.unitName() + ", " + zone + ")", c.timestamp(t.duration(), t.utc)
+		return "timestamp(" + name + ", " + zone + ")", func(n int64) any { return c.timestamp(n, unit, t.utc) }
 	case logicalInteger:
 		return sized(t.width, t.signed)
 	}
@@ -60,16 +62,6 @@ func integer(f *schemaElement, c *calendar) (name string, show func(int64) any) 
 }
 
 func signed(n int64) any { return n }
-
-func date(n int64) any { return render.Date(n) }
-
-func timeOfDay(unit time.Duration) func(int64) any {
-	return func(n int64) any { return render.TimeOfDay(n, unit) }
-}
-
-func timestamp(unit time.Duration, utc bool) func(int64) any {
-	return func(n int64) any { return render.Timestamp(n, unit, utc) }
-}
 
 // sized renders integers with a width. Those without a sign lie in signed ones of the same bits.
 func sized(width int8, isSigned bool) (name string, show func(int64) any) {

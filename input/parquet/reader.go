@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +25,7 @@ type Reader struct {
 	columns    row
 	record     int64 // number of the current row; -1 before the first
 	key, value []byte
-	err        error
-	done       bool
+	err        error // io.EOF at the end
 }
 
 // The sizes of reads: a total for all columns, with a minimum and a maximum for each.
@@ -88,7 +88,7 @@ func (r *Reader) open(n *node) error {
 
 // resolve looks up paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
-	key, value, err := paths.Find(r.root, r.fieldNames)
+	key, value, err := paths.Find(r.root, func() string { return render.FieldNames(r.Fields()) })
 	if err != nil {
 		return err
 	}
@@ -124,28 +124,12 @@ func (r *Reader) Types() []string {
 // Groups returns the number of row groups.
 func (r *Reader) Groups() int { return len(r.footer.groups) }
 
-// fieldNames describes the available fields.
-func (r *Reader) fieldNames() string {
-	names := make([]string, len(r.root.children))
-	for i, n := range r.root.children {
-		names[i] = n.name
-	}
-	return render.FieldNames(names)
-}
-
 // Scan reads the next row. It returns false at the end and after an error; see Err.
 func (r *Reader) Scan() bool {
-	if r.done {
-		return false
+	if r.err == nil {
+		r.err = r.next()
 	}
-	r.err = r.next()
-	if r.err != nil {
-		r.done = true
-	}
-	if r.err == io.EOF {
-		r.err = nil
-	}
-	return !r.done
+	return r.err == nil
 }
 
 // Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
@@ -153,7 +137,7 @@ func (r *Reader) Resume() bool {
 	if !errors.Is(r.err, render.ErrNullKey) {
 		return false
 	}
-	r.done, r.err = false, nil
+	r.err = nil
 	return true
 }
 
@@ -271,7 +255,12 @@ func (r *Reader) Key() []byte { return r.key }
 func (r *Reader) Value() []byte { return r.value }
 
 // Err returns why Scan ended, or nil at the end of a complete file.
-func (r *Reader) Err() error { return r.err }
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
 
 // Offset returns the offset of the current row group; 0 if the file does not contain it.
 func (r *Reader) Offset() int64 { return r.offset }
@@ -281,7 +270,7 @@ func (r *Reader) Rows() (read, all int64) { return r.record + 1, r.footer.rows }
 
 // Close ends reading. It does not close the underlying reader.
 func (r *Reader) Close() error {
-	r.done = true
+	r.err = cmp.Or(r.err, io.EOF)
 	return nil
 }
 

@@ -14,7 +14,7 @@ func TestZonesAreNotTheMachines(t *testing.T) {
 	const role = "SEQUINS_TEST_ZONE"
 	m := sparkMetadata{version: "2.4.8", zone: "Europe/Amsterdam"}
 	c := m.calendar()
-	value := c.timestamp(time.Millisecond, true)(-3e12)
+	value := c.timestamp(-3e12, time.Millisecond, true)
 	if os.Getenv(role) != "" {
 		t.Logf("value=%v", value)
 		return
@@ -63,7 +63,7 @@ func TestZonesOfSpark(t *testing.T) {
 	} {
 		m := sparkMetadata{version: "3.5.6", legacy: true, zone: tt.zone}
 		c := m.calendar()
-		if got := c.timestamp(time.Microsecond, true)(tt.seconds * 1e6); got != tt.want {
+		if got := c.timestamp(tt.seconds*1e6, time.Microsecond, true); got != tt.want {
 			t.Errorf("%d in %s: %v, want %s", tt.seconds, tt.zone, got, tt.want)
 		}
 	}
