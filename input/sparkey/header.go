@@ -61,7 +61,7 @@ type Header struct {
 	MaxEntriesPerBlock uint32 // not used: writers disagree on it for uncompressed logs
 }
 
-func parseHeader(b *[headerSize]byte) Header {
+func parseHeader(b []byte) Header {
 	u32, u64 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
 	return Header{
 		Major: u32(b[4:]), Minor: u32(b[8:]), FileID: u32(b[12:]),

@@ -2,16 +2,18 @@ package sparkey
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 const (
 	inputBuffer = 64 << 10  // of the underlying reader
 	entryBuffer = 256 << 10 // of entries, at first; it grows to the longest entry
+
+	maxBlockLength = 5 // bytes of the length of a block
 )
 
 var (
@@ -37,7 +39,8 @@ type Reader struct {
 
 	decode     func(dst []byte, src []byte, limit int) ([]byte, error) // appends one block to dst; nil without compression
 	release    func()
-	compressed []byte
+	compressed bytes.Buffer
+	body       io.LimitedReader // of a block
 
 	key, value []byte
 	deleted    bool
@@ -66,31 +69,25 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 }
 
 func (r *Reader) readHeader() error {
-	var b [headerSize]byte
-	n, err := io.ReadFull(r.in, b[:])
-	if n >= 4 && binary.LittleEndian.Uint32(b[:]) != Magic {
+	b, err := r.in.Peek(headerSize)
+	if len(b) >= 4 && binary.LittleEndian.Uint32(b) != Magic {
 		return r.corrupt("it does not begin as a Sparkey log does")
 	}
-	if isEOF(err) || errors.Is(err, io.ErrUnexpectedEOF) && r.ended() {
-		return r.corrupt("it ends in the header, after %d bytes", n)
+	if isEOF(err) {
+		return r.corrupt("it ends in the header, after %d bytes", len(b))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: header: %w", r.name, err)
 	}
-	r.h = parseHeader(&b)
+	r.h = parseHeader(b)
 	if err := r.h.supported(); err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	if flaw := r.h.flaw(); flaw != "" {
 		return r.corrupt("header: %s", flaw)
 	}
-	return nil
-}
-
-// ended tells a file that has ended from a reader that failed with io.ErrUnexpectedEOF, as a cut connection does.
-func (r *Reader) ended() bool {
-	_, err := r.in.ReadByte()
-	return isEOF(err)
+	_, err = r.in.Discard(headerSize)
+	return err
 }
 
 // isEOF reports the end of a file, which is io.EOF itself: an error that wraps it is some failure.
@@ -128,7 +125,7 @@ func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.buf, r.compressed = nil, nil, nil, nil
+	r.key, r.value, r.buf, r.compressed = nil, nil, nil, bytes.Buffer{}
 	return nil
 }
 
@@ -296,7 +293,7 @@ func (r *Reader) readBlock() error {
 	if err := r.readCompressed(size); err != nil {
 		return err
 	}
-	out, err := r.decode(r.buf[:r.end], r.compressed, int(r.h.BlockSize))
+	out, err := r.decode(r.buf[:r.end], r.compressed.Bytes(), int(r.h.BlockSize))
 	if err != nil {
 		r.offset = r.block
 		return r.corrupt("block of %d bytes: %v", size, err)
@@ -309,43 +306,35 @@ func (r *Reader) readBlock() error {
 // blockLength reads the compressed length that a block begins with.
 func (r *Reader) blockLength() (int, error) {
 	r.offset = r.block
-	var v uint64
-	for shift := 0; shift < 35; shift += 7 {
-		if r.left == 0 {
-			return 0, r.corrupt("it ends in the length of a block")
-		}
-		b, err := r.in.ReadByte()
-		if err != nil {
-			return 0, r.truncated(err)
-		}
-		r.left--
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			if v > r.left || v > uint64(maxCompressed(int(r.h.BlockSize))) {
-				return 0, r.corrupt("a block of %d compressed bytes, %d are left", v, r.left)
-			}
-			return int(v), nil
-		}
+	head, err := r.in.Peek(int(min(r.left, maxBlockLength)))
+	v, n := binary.Uvarint(head)
+	switch {
+	case n == 0 && err != nil:
+		r.left -= uint64(len(head))
+		return 0, r.truncated(err)
+	case n == 0 && len(head) < maxBlockLength:
+		return 0, r.corrupt("it ends in the length of a block")
+	case n == 0:
+		return 0, r.corrupt("the length of a block has more than 32 bits")
 	}
-	return 0, r.corrupt("the length of a block has more than 32 bits")
+	r.left -= uint64(n)
+	if v > r.left || v > uint64(maxCompressed(int(r.h.BlockSize))) {
+		return 0, r.corrupt("a block of %d compressed bytes, %d are left", v, r.left)
+	}
+	_, err = r.in.Discard(n)
+	return int(v), err
 }
 
+// readCompressed reads a block of size bytes. Its memory grows by what comes.
 func (r *Reader) readCompressed(size int) error {
-	r.compressed = r.compressed[:0]
-	for len(r.compressed) < size {
-		have := len(r.compressed)
-		step := min(size-have, max(have, inputBuffer))
-		r.compressed = slices.Grow(r.compressed, step)[:have+step]
-		n, err := io.ReadFull(r.in, r.compressed[have:])
-		r.left -= uint64(n)
-		if err != nil {
-			if errors.Is(err, io.ErrUnexpectedEOF) && r.ended() {
-				err = io.EOF
-			}
-			return r.truncated(err)
-		}
+	r.compressed.Reset()
+	r.body = io.LimitedReader{R: r.in, N: int64(size)}
+	n, err := r.compressed.ReadFrom(&r.body)
+	r.left -= uint64(n)
+	if err == nil && n < int64(size) {
+		err = io.EOF
 	}
-	return nil
+	return r.truncated(err)
 }
 
 // truncated makes the end of the file, where there must be more, an ErrCorrupt; other errors are the underlying reader's.
