@@ -3,7 +3,6 @@ package sequencefile
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 )
 
 // block is the current block of a BLOCK-compressed file.
@@ -93,7 +92,7 @@ func (r *Reader) nextBlock() bool {
 	in := &r.in
 	r.offset = in.offset()
 	if !in.fill(4) {
-		return r.endOfBlocks()
+		return r.endOfFile("within the sync marker of a block")
 	}
 	if int32(binary.BigEndian.Uint32(in.buf[in.pos:])) != syncEscape {
 		return r.fail(r.corrupt(r.offset, "a block does not begin with a sync marker"))
@@ -112,14 +111,6 @@ func (r *Reader) finishBlock() bool {
 	r.in.pos += b.size
 	b.size = 0
 	return true
-}
-
-// endOfBlocks ends the scan if too few bytes for another block are left.
-func (r *Reader) endOfBlocks() bool {
-	if r.in.len() == 0 && r.in.err == io.EOF {
-		return r.fail(io.EOF)
-	}
-	return r.fail(r.ended(r.offset, "within the sync marker of a block"))
 }
 
 // readBlock reads the block whose sync marker has just been read, and starts its columns.

@@ -36,11 +36,8 @@ func grow(dst []byte, n int) []byte {
 	return slices.Grow(dst, max(n, len(dst)))
 }
 
-// encoder compresses one buffer after another.
-type encoder interface {
-	// encode appends src to dst, compressed and framed like Hadoop.
-	encode(dst, src []byte) ([]byte, error)
-}
+// An encoder appends src to dst, compressed and framed like Hadoop.
+type encoder func(dst, src []byte) ([]byte, error)
 
 // codec creates columns and encoders, and pools unused columns.
 type codec struct {

@@ -134,40 +134,35 @@ func lz4Chunk(dst, src []byte, limit int) ([]byte, error) {
 	}
 }
 
-// blockEncoder is an encoder for Hadoop's blocks of chunks: one block, of as many chunks as its size needs.
-type blockEncoder struct {
-	maxInput int // bytes before compression in a chunk, so that it fits into Hadoop's buffer after it
-	chunk    func(dst, src []byte) ([]byte, error)
-}
-
 // hadoopBuffer is the default size of the buffers that Hadoop reads and writes chunks with.
 const hadoopBuffer = 256 << 10
 
 func newSnappyEncoder() (encoder, error) {
-	return &blockEncoder{maxInput: hadoopBuffer - hadoopBuffer/6 - 32, chunk: appendSnappy}, nil
+	return blockEncoder(hadoopBuffer-hadoopBuffer/6-32, appendSnappy), nil
 }
 
 func newLz4Encoder() (encoder, error) {
 	c := new(lz4.Compressor)
-	return &blockEncoder{maxInput: hadoopBuffer - hadoopBuffer/255 - 16, chunk: func(dst, src []byte) ([]byte, error) {
-		return appendLz4(c, dst, src)
-	}}, nil
+	return blockEncoder(hadoopBuffer-hadoopBuffer/255-16, func(dst, src []byte) ([]byte, error) { return appendLz4(c, dst, src) }), nil
 }
 
-func (e *blockEncoder) encode(dst, src []byte) ([]byte, error) {
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(src)))
-	for len(src) > 0 {
-		n := min(len(src), e.maxInput)
-		head := len(dst)
-		dst = append(dst, 0, 0, 0, 0)
-		var err error
-		if dst, err = e.chunk(dst, src[:n]); err != nil {
-			return dst, err
+// blockEncoder returns an encoder for Hadoop's blocks of chunks: one block, of as many chunks as its size needs. A chunk has
+// up to maxInput bytes before compression, so that it fits into Hadoop's buffer after it.
+func blockEncoder(maxInput int, chunk encoder) encoder {
+	return func(dst, src []byte) (_ []byte, err error) {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(src)))
+		for len(src) > 0 {
+			n := min(len(src), maxInput)
+			head := len(dst)
+			dst = append(dst, 0, 0, 0, 0)
+			if dst, err = chunk(dst, src[:n]); err != nil {
+				return dst, err
+			}
+			binary.BigEndian.PutUint32(dst[head:], uint32(len(dst)-head-4))
+			src = src[n:]
 		}
-		binary.BigEndian.PutUint32(dst[head:], uint32(len(dst)-head-4))
-		src = src[n:]
+		return dst, nil
 	}
-	return dst, nil
 }
 
 func appendSnappy(dst, src []byte) ([]byte, error) {

@@ -159,33 +159,21 @@ func gzipTrailer(src []byte, sum, size uint32) ([]byte, error) {
 	return src[8:], nil
 }
 
-// streamEncoder is an encoder for zlib, gzip and bzip2.
-type streamEncoder struct {
-	out appender
-	z   interface {
-		io.WriteCloser
-		Reset(w io.Writer)
+func newZlibEncoder() (encoder, error) { return streamEncoder(zlib.NewWriter(nil)), nil }
+func newGzipEncoder() (encoder, error) { return streamEncoder(gzip.NewWriter(nil)), nil }
+
+// streamEncoder returns an encoder that writes a stream with z.
+func streamEncoder(z interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}) encoder {
+	return func(dst, src []byte) ([]byte, error) {
+		out := bytes.NewBuffer(dst)
+		z.Reset(out)
+		if _, err := z.Write(src); err != nil {
+			return dst, err
+		}
+		err := z.Close()
+		return out.Bytes(), err
 	}
-}
-
-func newZlibEncoder() (encoder, error) { return &streamEncoder{z: zlib.NewWriter(nil)}, nil }
-func newGzipEncoder() (encoder, error) { return &streamEncoder{z: gzip.NewWriter(nil)}, nil }
-
-func (e *streamEncoder) encode(dst, src []byte) ([]byte, error) {
-	e.out.b = dst
-	e.z.Reset(&e.out)
-	if _, err := e.z.Write(src); err != nil {
-		return dst, err
-	}
-	err := e.z.Close()
-	dst, e.out.b = e.out.b, nil
-	return dst, err
-}
-
-// appender is an io.Writer that appends.
-type appender struct{ b []byte }
-
-func (a *appender) Write(p []byte) (int, error) {
-	a.b = append(a.b, p...)
-	return len(p), nil
 }

@@ -39,7 +39,7 @@ func encodeAll(t testing.TB, codec string, src []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := e.encode(nil, src)
+	out, err := e(nil, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func init() { codecs[BZip2Codec].newEncoder = newBzip2Encoder }
 
 func newBzip2Encoder() (encoder, error) {
 	z, err := bzip2.NewWriter(nil, nil)
-	return &streamEncoder{z: bzip2Writer{z}}, err
+	return streamEncoder(bzip2Writer{z}), err
 }
 
 // bzip2Writer makes a bzip2.Writer like those of package compress.

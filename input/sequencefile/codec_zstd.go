@@ -101,16 +101,10 @@ func (d *zstdDecoder) moreStream(dst []byte) ([]byte, error) {
 	return dst, noEOF(err)
 }
 
-// zstdEncoder is an encoder for zstd, one frame each time.
-type zstdEncoder struct{ z *zstd.Encoder }
-
+// newZstdEncoder returns an encoder for zstd, one frame each time.
 func newZstdEncoder() (encoder, error) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-	return zstdEncoder{z}, err
-}
-
-func (e zstdEncoder) encode(dst, src []byte) ([]byte, error) {
-	return e.z.EncodeAll(src, dst), nil
+	return func(dst, src []byte) ([]byte, error) { return z.EncodeAll(src, dst), nil }, err
 }
 
 // noEOF returns errTruncated for an end of input within a stream, and other errors unchanged.

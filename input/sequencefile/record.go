@@ -42,7 +42,7 @@ func (r *Reader) scanRecordSlowly() bool {
 	for {
 		r.offset = in.offset()
 		if !in.fill(recordHead) && in.len() < 4 {
-			return r.endOfRecords()
+			return r.endOfFile("within the length of a record")
 		}
 		length := int(int32(binary.BigEndian.Uint32(in.buf[in.pos:in.end])))
 		if length == syncEscape {
@@ -104,10 +104,10 @@ func (r *Reader) takeSync() bool {
 	return true
 }
 
-// endOfRecords ends the scan if too few bytes for another record are left.
-func (r *Reader) endOfRecords() bool {
+// endOfFile ends the scan if too few bytes for another record or block are left. where is for those that are.
+func (r *Reader) endOfFile(where string) bool {
 	if r.in.len() == 0 && r.in.err == io.EOF {
 		return r.fail(io.EOF)
 	}
-	return r.fail(r.ended(r.offset, "within the length of a record"))
+	return r.fail(r.ended(r.offset, where))
 }

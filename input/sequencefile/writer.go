@@ -1,6 +1,7 @@
 package sequencefile
 
 import (
+	"cmp"
 	"crypto/md5"
 	"crypto/rand"
 	"encoding/binary"
@@ -71,14 +72,14 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 		w: w,
 		header: Header{
 			Version:     versionMetadata,
-			KeyClass:    orDefault(opts.KeyClass, BytesWritable),
-			ValueClass:  orDefault(opts.ValueClass, BytesWritable),
+			KeyClass:    cmp.Or(opts.KeyClass, BytesWritable),
+			ValueClass:  cmp.Or(opts.ValueClass, BytesWritable),
 			Compression: opts.Compression,
 			Codec:       opts.Codec,
 			Metadata:    maps.Clone(opts.Metadata),
 		},
-		syncInterval: orDefault(opts.SyncInterval, DefaultSyncInterval),
-		blockSize:    orDefault(opts.BlockSize, DefaultBlockSize),
+		syncInterval: cmp.Or(opts.SyncInterval, DefaultSyncInterval),
+		blockSize:    cmp.Or(opts.BlockSize, DefaultBlockSize),
 	}
 	sw.keys, sw.values = wrappingOf(sw.header.KeyClass), wrappingOf(sw.header.ValueClass)
 	if err := sw.setCodec(); err != nil {
@@ -97,14 +98,6 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	return sw, nil
 }
 
-func orDefault[T comparable](v, d T) T {
-	var zero T
-	if v == zero {
-		return d
-	}
-	return v
-}
-
 // setCodec checks compression and codec, and makes the encoder.
 func (w *Writer) setCodec() (err error) {
 	h := &w.header
@@ -118,7 +111,7 @@ func (w *Writer) setCodec() (err error) {
 	default:
 		return fmt.Errorf("sequencefile: no such compression: %v", h.Compression)
 	}
-	h.Codec = orDefault(h.Codec, DefaultCodec)
+	h.Codec = cmp.Or(h.Codec, DefaultCodec)
 	c := codecs[h.Codec]
 	if c == nil || c.newEncoder == nil {
 		return fmt.Errorf("sequencefile: codec %q is not supported", h.Codec)
@@ -173,7 +166,7 @@ func (w *Writer) appendRecord(key, value []byte) (err error) {
 	keyLength := len(w.buf) - head - recordHead
 	if w.header.Compression == Record {
 		w.value = w.values.wrap(w.value[:0], value)
-		w.buf, err = w.encoder.encode(w.buf, w.value)
+		w.buf, err = w.encoder(w.buf, w.value)
 	} else {
 		w.buf = w.values.wrap(w.buf, value)
 	}
@@ -193,22 +186,6 @@ func (w *Writer) appendSync() {
 	w.buf = append(w.buf, 0xff, 0xff, 0xff, 0xff)
 	w.buf = append(w.buf, w.header.Sync[:]...)
 	w.lastSync = w.position()
-}
-
-// Sync ends the block that is being filled, or writes a sync marker if there was a record since the last, and writes
-// everything to the underlying writer.
-func (w *Writer) Sync() error {
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.header.Compression == Block:
-		if err := w.endBlock(); err != nil {
-			return err
-		}
-	case w.position() != w.lastSync:
-		w.appendSync()
-	}
-	return w.flush(0)
 }
 
 // Close writes everything to the underlying writer, which it does not close. The Writer cannot be used any more; a

@@ -42,7 +42,7 @@ func (w *Writer) endBlock() error {
 
 // appendColumn appends the compressed column behind its size.
 func (w *Writer) appendColumn(column []byte) (err error) {
-	if w.value, err = w.encoder.encode(w.value[:0], column); err != nil {
+	if w.value, err = w.encoder(w.value[:0], column); err != nil {
 		return err
 	}
 	if len(w.value) > maxRecord {

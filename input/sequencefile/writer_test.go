@@ -46,30 +46,6 @@ func TestSyncInterval(t *testing.T) {
 	}
 }
 
-// TestWriterSync checks that everything is written by then, and nothing twice.
-func TestWriterSync(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
-		var out bytes.Buffer
-		w, err := NewWriter(&out, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Append([]byte("k"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Sync(); err != nil {
-			t.Fatal(err)
-		}
-		n := out.Len()
-		if got, err := readFile(out.Bytes()); len(got) != 1 || err != nil {
-			t.Fatalf("%d records, error %v", len(got), err)
-		}
-		if err := errors.Join(w.Sync(), w.Sync(), w.Close()); err != nil || out.Len() != n {
-			t.Fatalf("%d bytes more without a record, error %v", out.Len()-n, err)
-		}
-	})
-}
-
 func TestWriterOrder(t *testing.T) {
 	w, err := NewWriter(io.Discard, WriterOptions{})
 	if err != nil {
@@ -78,7 +54,7 @@ func TestWriterOrder(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, err := range map[string]error{"Append": w.Append(nil, nil), "Sync": w.Sync(), "Close": w.Close()} {
+	for name, err := range map[string]error{"Append": w.Append(nil, nil), "Close": w.Close()} {
 		if !errors.Is(err, errWriterClosed) {
 			t.Errorf("%s after Close: %v", name, err)
 		}
@@ -113,7 +89,7 @@ func TestWriteErrors(t *testing.T) {
 			w, err := NewWriter(&limitedWriter{limit, full}, opts)
 			for _, r := range smallRecords() {
 				if err == nil {
-					err = errors.Join(w.Append(r.key, r.value), w.Sync())
+					err = appendAlone(w, r)
 				}
 			}
 			if !errors.Is(err, full) {
