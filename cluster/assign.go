@@ -12,20 +12,17 @@ type assignment struct {
 	owners  [][]string // shard ids by partition
 	owned   []int      // by this node, ascending
 	members uint64     // signature of the membership that it was made for
-	holders [][]string // shard ids that held each partition then
 	made    time.Time
 }
 
-// Owned implements version.Following. Nodes that assign partitions to the same
-// members get the same result, whatever other nodes held at the time: see
-// shard.Balanced.
-func (f *following) Owned(held []bool) []int {
+// Owned implements version.Following. Nodes that assign partitions to the same members get the same result.
+func (f *following) Owned(partitions int) []int {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.assignment != nil && len(f.assignment.owners) == len(held) {
+	if f.assignment != nil && len(f.assignment.owners) == partitions {
 		return f.assignment.owned
 	}
-	return f.assign(f.c.members.Load(), held).owned
+	return f.assign(f.c.members.Load(), partitions).owned
 }
 
 // Owners implements version.Following.
@@ -49,30 +46,11 @@ func (f *following) Owners() (byPartition [][]string, self string) {
 	return byPartition, f.c.o.Addr
 }
 
-// holders returns the shard ids that hold each partition: those that advertise
-// it, and this node's where held is true.
-func (f *following) holders(held []bool) [][]string {
-	ms := f.c.members.Load()
-	all := make([][]string, len(held))
-	for p := range all {
-		for _, addr := range f.replicas(p) {
-			if id, known := ms.shardOf[addr]; known {
-				all[p] = append(all[p], id)
-			}
-		}
-		if held[p] {
-			all[p] = append(all[p], f.c.ShardID())
-		}
-	}
-	return all
-}
-
-// assign assigns the partitions to members. c.mu is held.
-func (f *following) assign(ms *membership, held []bool) *assignment {
-	c, holders := f.c, f.holders(held)
-	s := c.o.Settings
-	a := &assignment{members: ms.signature, made: time.Now(), holders: holders,
-		owners: shard.Assign(s.Assignment, ms.shards(), len(held), s.Replication, f.db, holders)}
+// assign assigns the partitions to members.
+func (f *following) assign(ms *membership, partitions int) *assignment {
+	c, s := f.c, f.c.o.Settings
+	a := &assignment{members: ms.signature, made: time.Now(),
+		owners: shard.Assign(s.Assignment, ms.shards(), partitions, s.Replication, f.db)}
 	if c.o.Router {
 		return a
 	}
@@ -133,12 +111,8 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 		return
 	}
 	old := f.assignment
-	f.assignment = f.assign(ms, f.heldHere())
-	if f.assignment.members == old.members && slices.EqualFunc(f.assignment.owners, old.owners, slices.Equal) {
-		f.assignment.made = old.made // Surplus need not wait again
-	} else {
-		f.history.lackingSince, f.history.stable = time.Time{}, false
-	}
+	f.assignment = f.assign(ms, len(old.owners))
+	f.history.stable = false
 	if !slices.Equal(old.owned, f.assignment.owned) {
 		f.c.log.Info("partitions assigned again", "db", f.db, "version", f.version, "nodes", len(ms.all),
 			"partitions", len(f.assignment.owned), "before", len(old.owned))
@@ -146,40 +120,14 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	}
 }
 
-// heldHere reports for each assigned partition whether this node holds it. c.mu is held.
-func (f *following) heldHere() []bool {
-	held := make([]bool, len(f.assignment.owners))
-	for p := range held {
-		held[p] = f.held[p]
-	}
-	return held
-}
-
-// outdated reports whether partitions should be assigned again: because there are too few reachable
-// replicas for a switch, or because members have differed or replicas have been missing for
-// HealAfter.
-//
-// Without enough replicas, who holds them matters, too: nodes that start together
-// with blocks that were assigned among other members learn only later what the others
-// hold. When all know the same, they assign partitions alike, and each partition
-// has an owner.
+// outdated reports whether partitions should be assigned again: because the members have changed, and there are too few
+// reachable replicas for a switch, or the members have stayed the same for HealAfter since.
 func (f *following) outdated(ms *membership, now time.Time) bool {
-	others, healAfter := f.assignment.members != ms.signature, f.c.o.HealAfter
-	if !f.history.sufficed && f.short() {
-		return others || !slices.EqualFunc(f.assignment.holders, f.holders(f.heldHere()), slices.Equal)
-	}
-	if healAfter <= 0 {
+	if f.assignment.members == ms.signature {
 		return false
 	}
-	if !f.below(func(p int) int { return len(f.assignment.owners[p]) }) { // as configured
-		f.history.lackingSince = time.Time{}
-	} else if f.history.lackingSince.IsZero() {
-		f.history.lackingSince = now
-	}
-	if others {
-		return now.Sub(ms.since) >= healAfter
-	}
-	return !f.history.lackingSince.IsZero() && now.Sub(f.history.lackingSince) >= healAfter
+	healAfter := f.c.o.HealAfter
+	return !f.history.sufficed && f.short() || healAfter > 0 && now.Sub(ms.since) >= healAfter
 }
 
 // Switched implements version.Following.
@@ -200,17 +148,12 @@ func (f *following) assess() {
 
 // short reports whether a partition has too few replicas for a switch. c.mu is held.
 func (f *following) short() bool {
-	return f.below(func(int) int { return f.c.o.MinReplication })
-}
-
-// below reports whether an assigned partition has fewer replicas than enough returns for it. c.mu is held.
-func (f *following) below(enough func(partition int) int) bool {
 	for p := range f.assignment.owners {
 		n := f.Replicas(p)
 		if f.advertised[p] {
 			n++
 		}
-		if n < enough(p) {
+		if n < f.c.o.MinReplication {
 			return true
 		}
 	}

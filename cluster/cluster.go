@@ -33,8 +33,7 @@ type Options struct {
 	Converge time.Duration
 	MinNodes int
 	// HealAfter is how long the members may differ from those that partitions
-	// were assigned to, or partitions may lack replicas, before they are assigned
-	// again; 0 disables it.
+	// were assigned to before they are assigned again; 0 disables it.
 	HealAfter time.Duration
 	// Logger receives one line for each significant event; nil means
 	// slog.Default().

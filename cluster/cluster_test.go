@@ -111,14 +111,14 @@ type holder struct {
 
 func hold(c *Cluster, partitions int) *holder {
 	h := &holder{c, c.Follow(context.Background(), "db", input("1", "x")), make([]bool, partitions)}
-	h.SetDivision(x.Division, h.held)
+	h.SetDivision(x.Division, len(h.held))
 	return h
 }
 
 // serve lets a node advertise partitions of an input by the division of x.
 func serve(c *Cluster, in content.Input, partitions ...int) version.Following {
 	f := c.Follow(context.Background(), "db", in)
-	f.SetDivision(x.Division, make([]bool, slices.Max(partitions)+1))
+	f.SetDivision(x.Division, slices.Max(partitions)+1)
 	for _, p := range partitions {
 		f.Advertise(p)
 	}
@@ -127,7 +127,7 @@ func serve(c *Cluster, in content.Input, partitions ...int) version.Following {
 
 // load loads the owned partitions and drops the surplus.
 func (h *holder) load() {
-	for _, p := range h.Owned(h.held) {
+	for _, p := range h.Owned(len(h.held)) {
 		if !h.held[p] {
 			h.held[p] = true
 			h.Advertise(p)
@@ -205,7 +205,7 @@ func testDivide(t *testing.T, server string) {
 	f.join(a, b, c)
 	hs := []*holder{hold(a, 7), hold(b, 7), hold(c, 7)}
 	for i, want := range [][]int{{0, 1, 3, 4, 6}, {0, 2, 3, 5, 6}, {1, 2, 4, 5}} {
-		if diff := cmp.Diff(want, hs[i].Owned(hs[i].held)); diff != "" {
+		if diff := cmp.Diff(want, hs[i].Owned(len(hs[i].held))); diff != "" {
 			t.Errorf("node %d: %s", i, diff)
 		}
 	}
@@ -319,7 +319,7 @@ func testNoHealing(t *testing.T, server string) {
 		}
 	}
 	// The next version is assigned to the remaining members.
-	if got := a.Follow(t.Context(), "db", input("2", "x")).Owned(make([]bool, 6)); len(got) != 6 {
+	if got := a.Follow(t.Context(), "db", input("2", "x")).Owned(6); len(got) != 6 {
 		t.Errorf("of another version a has to hold %v", got)
 	}
 }
@@ -373,7 +373,7 @@ func testRouter(t *testing.T, server string) {
 	r, _ := f.node("router")
 	f.join(r)
 	ha, hr := hold(a, 4), hold(r, 4)
-	if got := hr.Owned(hr.held); len(got) != 0 {
+	if got := hr.Owned(len(hr.held)); len(got) != 0 {
 		t.Errorf("a router has to hold %v", got)
 	}
 	ha.load()

@@ -18,8 +18,8 @@
 // Queries (Owned, Peers, Replicas, Elsewhere, Reports, Missing, Surplus) change nothing. State changes with SetDivision,
 // Advertise, Withdraw, Switched, Report and Stop, with changes of znodes, and with time (keepAssigned).
 //
-// Partitions are assigned again in two cases: when the members, or who holds what, have changed and replicas needed for a
-// switch are missing, so that a node lost before the switch does not block the others; and, with HealAfter, when the
-// members have differed for that long, so that lost replicas are replaced and new nodes take their share. A node keeps
-// partitions that it no longer owns until their new owners hold them.
+// The assignment depends on the members alone. Partitions are assigned again in two cases: when the members have changed
+// and replicas needed for a switch are missing, so that a node lost before the switch does not block the others; and, with
+// HealAfter, when the members have differed for that long, so that lost replicas are replaced and new nodes take their
+// share. A node keeps partitions that it no longer owns until their new owners hold them.
 package cluster

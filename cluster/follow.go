@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,17 +20,15 @@ type following struct {
 	content    content.Content // without a division until SetDivision
 	stopped    bool
 	advertised map[int]bool
-	held       map[int]bool // partitions that this node holds, advertised or not yet
-	assignment *assignment  // nil until SetDivision
-	history    history      // of its replicas
+	assignment *assignment // nil until SetDivision
+	history    history     // of its replicas
 }
 
 // A history is what has been seen of the replicas of a content since its division is known. It may be lost.
 type history struct {
-	switched     bool      // this node has switched to the content
-	sufficed     bool      // all partitions had enough replicas at some time since then
-	stable       bool      // the assignment has been stable for Converge
-	lackingSince time.Time // when replicas were first found missing; zero if none are
+	switched bool // this node has switched to the content
+	sufficed bool // all partitions had enough replicas at some time since then
+	stable   bool // the assignment has been stable for Converge
 }
 
 // Follow implements version.Cluster.
@@ -54,7 +51,7 @@ func (c *Cluster) follow(db string, in content.Input) *following {
 	w := c.watch(key{db, in.Name})
 	f := w.inputs[in]
 	if f == nil {
-		f = &following{watched: w, content: content.Content{Input: in}, advertised: make(map[int]bool), held: make(map[int]bool)}
+		f = &following{watched: w, content: content.Content{Input: in}, advertised: make(map[int]bool)}
 		f.view.Store(new(view))
 		f.updateView()
 		w.inputs[in] = f
@@ -66,7 +63,7 @@ func (c *Cluster) follow(db string, in content.Input) *following {
 func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
 
 // SetDivision implements version.Following.
-func (f *following) SetDivision(division string, held []bool) {
+func (f *following) SetDivision(division string, partitions int) {
 	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,13 +79,8 @@ func (f *following) SetDivision(division string, held []bool) {
 		f.updateView()
 		f.assignment, f.history = nil, history{}
 	}
-	for p, here := range held {
-		if here {
-			f.held[p] = true
-		}
-	}
-	if f.assignment == nil || len(f.assignment.owners) != len(held) {
-		f.assignment = f.assign(c.members.Load(), held)
+	if f.assignment == nil || len(f.assignment.owners) != partitions {
+		f.assignment = f.assign(c.members.Load(), partitions)
 	}
 	f.assess()
 	if other {
@@ -134,7 +126,7 @@ func (f *following) Advertise(partition int) {
 	if f.ended() || f.content.Division == "" {
 		return
 	}
-	f.advertised[partition], f.held[partition] = true, true
+	f.advertised[partition] = true
 	f.publish(partition)
 }
 
@@ -164,14 +156,12 @@ func (f *following) Withdraw(partitions ...int) {
 
 // unpublish is Withdraw with c.mu held.
 func (f *following) unpublish(partitions ...int) {
-	named := func(p int, _ bool) bool { return len(partitions) == 0 || slices.Contains(partitions, p) }
 	for p := range f.advertised {
-		if named(p, true) {
+		if len(partitions) == 0 || slices.Contains(partitions, p) {
 			delete(f.advertised, p)
 			f.publish(p)
 		}
 	}
-	maps.DeleteFunc(f.held, named)
 }
 
 // Report implements version.Following.

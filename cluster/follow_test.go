@@ -22,7 +22,7 @@ func alone(t *testing.T) *Cluster {
 // A node that has changed to another content is not a peer, unlike one that has lost ZooKeeper.
 func TestOtherContentIsNotVanished(t *testing.T) {
 	f := alone(t).follow("db", x.Input)
-	f.SetDivision(x.Division, make([]bool, 1))
+	f.SetDivision(x.Division, 1)
 	for i, step := range []struct {
 		entries []zk.Entry
 		asked   bool
@@ -71,7 +71,7 @@ func TestElsewhere(t *testing.T) {
 				if diff := cmp.Diff(tt.want, f.Elsewhere()); diff != "" {
 					t.Errorf("after %d divisions: %s", division, diff)
 				}
-				f.SetDivision(x.Division, make([]bool, 2))
+				f.SetDivision(x.Division, 2)
 			}
 			if diff := cmp.Diff(tt.want, other.Elsewhere()); diff != "" {
 				t.Errorf("another input of the version: %s", diff)
@@ -88,7 +88,7 @@ func TestTwoContents(t *testing.T) {
 		held := make([]bool, 2)
 		for i, f := range []*following{old, next} {
 			f.updatePartitions(nil)
-			f.SetDivision(cs[i].Division, held)
+			f.SetDivision(cs[i].Division, len(held))
 			f.Advertise(0)
 			f.Switched()
 			if f.history.sufficed {
@@ -116,7 +116,7 @@ func TestQueriesChangeNothing(t *testing.T) {
 	f := alone(t).follow("db", x.Input)
 	held := []bool{true, true}
 	query := func() {
-		f.Owned(held)
+		f.Owned(len(held))
 		f.Owners()
 		f.Missing(held, 1)
 		f.Surplus(held)
@@ -126,16 +126,16 @@ func TestQueriesChangeNothing(t *testing.T) {
 		f.Reports()
 	}
 	query()
-	if f.assignment != nil || f.history.sufficed || len(f.held) > 0 {
-		t.Errorf("a query assigned partitions (%v), set sufficed (%v) or held (%v)", f.assignment, f.history.sufficed, f.held)
+	if f.assignment != nil || f.history.sufficed {
+		t.Errorf("a query assigned partitions (%v) or set sufficed (%v)", f.assignment, f.history.sufficed)
 	}
-	f.SetDivision(x.Division, held)
+	f.SetDivision(x.Division, len(held))
 	assignment := f.assignment
 	query()
 	if f.assignment != assignment || f.history.sufficed {
 		t.Errorf("a query assigned partitions again (%v) or set sufficed (%v)", f.assignment != assignment, f.history.sufficed)
 	}
-	if diff := cmp.Diff([]int{0, 1}, f.Owned(held)); diff != "" {
+	if diff := cmp.Diff([]int{0, 1}, f.Owned(len(held))); diff != "" {
 		t.Error(diff)
 	}
 	f.Advertise(0)
@@ -160,7 +160,7 @@ func TestStop(t *testing.T) {
 	if n := published(); n > 0 {
 		t.Errorf("without a division, %d znodes are published", n)
 	}
-	f.SetDivision(x.Division, make([]bool, 2))
+	f.SetDivision(x.Division, 2)
 	f.Advertise(0)
 	f.Report([]byte("report"))
 	if n := published(); n != 2 {
@@ -168,7 +168,7 @@ func TestStop(t *testing.T) {
 	}
 	f.Stop()
 	f.Advertise(1)
-	f.SetDivision(y.Division, make([]bool, 2))
+	f.SetDivision(y.Division, 2)
 	f.Advertise(1)
 	f.Report([]byte("late"))
 	f.Stop()
@@ -203,10 +203,10 @@ func testDivisions(t *testing.T, server string) {
 	for p := range held { // like upstream's
 		old.o.Session.Publish(zk.PartitionPath("db", "1", p, old.o.Addr), nil)
 	}
-	b.SetDivision(redivided.Division, held)
+	b.SetDivision(redivided.Division, len(held))
 	advertise(b)
 	f.eventually("before a has a division, all count", func() bool { return a.Replicas(2) == 2 })
-	a.SetDivision(x.Division, held)
+	a.SetDivision(x.Division, len(held))
 	if n := a.Replicas(2); n != 1 {
 		t.Errorf("%d replicas count", n)
 	}
@@ -220,7 +220,7 @@ func testDivisions(t *testing.T, server string) {
 		t.Errorf("missing: %s", diff)
 	}
 	advertise(a)
-	b.SetDivision(x.Division, held) // planned again
+	b.SetDivision(x.Division, len(held)) // planned again
 	f.eventually("b counts a", func() bool { return b.Replicas(1) == 2 })
 	if n := a.Replicas(2); n != 1 {
 		t.Errorf("b holds nothing of its new content yet, and counts: %d", n)
@@ -231,7 +231,7 @@ func testDivisions(t *testing.T, server string) {
 		t.Errorf("peers: %q", got)
 	}
 	f.eventually("no other content is left", func() bool { return cmp.Equal(a.Elsewhere(), map[content.Content][]string{x: {"b:1"}}) })
-	b.SetDivision(redivided.Division, held)
+	b.SetDivision(redivided.Division, len(held))
 	advertise(b) // the same names with other data
 	f.eventually("a has noticed", func() bool {
 		return a.Replicas(0)+a.Replicas(1)+a.Replicas(2) == 3
@@ -249,8 +249,8 @@ func testTwoContents(t *testing.T, server string) {
 	cLate, _ := f.node("late")
 	f.join(cBoth, cEarly, cLate)
 	both, early, late := serve(cBoth, x.Input, 0, 1), cEarly.Follow(t.Context(), "db", x.Input), cLate.Follow(t.Context(), "db", y.Input)
-	early.SetDivision(x.Division, make([]bool, 2))
-	late.SetDivision(y.Division, make([]bool, 2))
+	early.SetDivision(x.Division, 2)
+	late.SetDivision(y.Division, 2)
 	f.eventually("it has the old content", func() bool {
 		return early.Replicas(1) == 1 && cmp.Equal(late.Elsewhere(), map[content.Content][]string{x: {"both:1"}})
 	})
@@ -288,7 +288,7 @@ func testLeave(t *testing.T, server string) {
 		left = append(left, v)
 	}
 	onB := b.Follow(t.Context(), "db", x.Input)
-	onB.SetDivision(x.Division, make([]bool, 2))
+	onB.SetDivision(x.Division, 2)
 	f.eventually("all is there", func() bool { return len(onB.Elsewhere()) == 2 && onB.Replicas(1) == 1 && len(b.Members()) == 2 })
 	a.Leave()
 	for _, v := range left {
@@ -303,7 +303,7 @@ func testLeave(t *testing.T, server string) {
 		return len(onB.Elsewhere()) == 0 && onB.Replicas(1) == 0 && known && len(reports) == 0 && len(b.Members()) == 1
 	})
 	after := a.Follow(t.Context(), "db", input("3", "x"))
-	after.SetDivision(x.Division, make([]bool, 2))
+	after.SetDivision(x.Division, 2)
 	after.Advertise(0)
 	if s := a.Status(); s.Published+s.Pending > 0 {
 		t.Errorf("of an input that is followed after Leave: %+v", s)

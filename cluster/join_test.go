@@ -172,7 +172,7 @@ func testShardIDs(t *testing.T, server string) {
 			t.Errorf("member %+v", m)
 		}
 	}
-	if got := cs[0].Follow(t.Context(), "db", x.Input).Owned(make([]bool, 6)); len(got) != 4 {
+	if got := cs[0].Follow(t.Context(), "db", x.Input).Owned(6); len(got) != 4 {
 		t.Errorf("of 6 partitions, one node has %v", got)
 	}
 	first := cs[0].ShardID()

@@ -18,7 +18,7 @@ func testRemoved(t *testing.T, server string) {
 	publish := func(db string, partitions int) version.Following {
 		t.Helper()
 		v := a.Follow(t.Context(), db, x.Input)
-		v.SetDivision(x.Division, make([]bool, partitions))
+		v.SetDivision(x.Division, partitions)
 		for p := range partitions {
 			v.Advertise(p)
 		}

@@ -20,7 +20,7 @@ func testReports(t *testing.T, server string) {
 	f.join(a, b)
 	follow := func(c *Cluster, of content.Content) version.Following {
 		v := c.Follow(t.Context(), "db", of.Input)
-		v.SetDivision(of.Division, make([]bool, 2))
+		v.SetDivision(of.Division, 2)
 		return v
 	}
 	onA, onB := follow(a, x), follow(b, x)
@@ -52,11 +52,11 @@ func testReports(t *testing.T, server string) {
 	if !seen(other, "a:1", "")() || !seen(late, "a:1", "")() {
 		t.Error("another input has the report")
 	}
-	onB.SetDivision(redivided.Division, make([]bool, 2))
+	onB.SetDivision(redivided.Division, 2)
 	if !seen(onB, "a:1", "")() {
 		t.Error("another division has the report")
 	}
-	onA.SetDivision(redivided.Division, make([]bool, 2))
+	onA.SetDivision(redivided.Division, 2)
 	f.eventually("a report is withdrawn with its division", func() bool { return len(onB.Elsewhere()) == 0 })
 	onA.Report([]byte("of another division"))
 	f.eventually("it has a new one", seen(onB, "a:1", "of another division"))
@@ -85,7 +85,7 @@ func testReports(t *testing.T, server string) {
 // A report that has not changed keeps its memory when others change; another one gets its own.
 func TestReportsKeepTheirMemory(t *testing.T) {
 	f := alone(t).follow("db", x.Input)
-	f.SetDivision(x.Division, make([]bool, 1))
+	f.SetDivision(x.Division, 1)
 	of := func(addr, data string) zk.Entry { return zk.Entry{Name: x.Code() + "@" + addr, Data: []byte(data)} }
 	close(f.reportsKnown)
 	f.updateReports([]zk.Entry{of("a:1", "one"), of("b:1", "two")})

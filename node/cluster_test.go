@@ -117,7 +117,7 @@ func (f testFollowing) Stop() {
 }
 
 // SetDivision withdraws what was advertised by another division.
-func (f testFollowing) SetDivision(division string, held []bool) {
+func (f testFollowing) SetDivision(division string, _ int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if before := f.divisions[f.v]; before != "" && before != division {
@@ -159,13 +159,13 @@ func (f testFollowing) Surplus(held []bool) []int {
 	return slices.DeleteFunc(slices.Clone(f.surplus), func(p int) bool { return !held[p] })
 }
 
-func (f testFollowing) Owned(held []bool) []int {
+func (f testFollowing) Owned(partitions int) []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.owned != nil {
 		return f.owned
 	}
-	return version.Solo{}.Owned(held)
+	return version.Solo{}.Owned(partitions)
 }
 
 func (f testFollowing) Peers(partition int) []string {

@@ -100,7 +100,7 @@ func (l *live) size() (records, bytes int64) {
 func (k *keeper) see(l *live) {
 	held, refuted := l.v.Held(), k.db.loads.isRefuted(l)
 	verdict := k.db.judge.judge(l, held)
-	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
+	complete := !slices.ContainsFunc(l.Owned(len(held)), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
 	coverage := version.Empty

@@ -370,7 +370,7 @@ func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, err
 	}
 	lo.db.judge.report(l) // that it is being loaded
 	lo.lookForDivisions(in)
-	return lo.room(l, l.Owned(l.v.Held())), nil
+	return lo.room(l, l.Owned(l.manifest.Partitions)), nil
 }
 
 // reportLoaded records that the partitions of this node are loaded, once.
@@ -412,7 +412,7 @@ func (lo *loads) ended(in content.Input, err error) {
 		d.keeper.openBlocks(live)
 		d.keeper.listBlocks(live)
 		d.keeper.see(live)
-		outdated = outdated || lo.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
+		outdated = outdated || lo.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
 	}
 	delete(lo.running, in)
 	d.facts.Loaded(in, failure, outdated)

@@ -15,11 +15,11 @@ const (
 	// each repeated replication times; the shard ids in order; position i goes to
 	// shard i mod n. It is the algorithm of Stripe's sequins and is frozen, so
 	// that nodes of both can form one cluster. Adding or removing a node moves
-	// nearly every partition; weights, zones and the current holders are ignored.
+	// nearly every partition; weights and zones are ignored.
 	RoundRobin Assignment = "round_robin"
-	// Balanced gives each shard its share by weight, spreads the replicas of
-	// a partition over zones, and leaves what is held already where it is, as
-	// far as both allow. See docs/design/ASSIGNMENT.md for what exactly it guarantees.
+	// Balanced gives each shard its share by weight, spreads the replicas of a
+	// partition over zones, and moves few partitions when a node joins or leaves.
+	// See docs/design/ASSIGNMENT.md for what exactly it guarantees.
 	Balanced Assignment = "balanced"
 )
 
@@ -44,12 +44,9 @@ type Member struct {
 // them, or all if there are fewer. The result does not depend on the order of the
 // members, nor on the architecture. An unknown Assignment means RoundRobin.
 //
-// RoundRobin ignores db and held. Balanced uses db, the name of the database, so
-// that different nodes get the extra partitions of different databases; and held,
-// the shard ids that hold each partition now, to avoid moves. The order within
-// held does not matter, shard ids that are not members are ignored, and held may
-// be shorter than partitions, or nil.
-func Assign(a Assignment, members []Member, partitions, replication int, db string, held [][]string) [][]string {
+// RoundRobin ignores db. Balanced uses it, the name of the database, so that
+// different nodes get the extra partitions of different databases.
+func Assign(a Assignment, members []Member, partitions, replication int, db string) [][]string {
 	if partitions <= 0 {
 		return nil
 	}
@@ -59,7 +56,7 @@ func Assign(a Assignment, members []Member, partitions, replication int, db stri
 	}
 	replication = min(replication, len(shards))
 	if a == Balanced {
-		return balanced(shards, partitions, replication, db, held)
+		return balanced(shards, partitions, replication, db)
 	}
 	return roundRobin(shards, partitions, replication)
 }

@@ -35,7 +35,7 @@ func TestRoundRobinVectors(t *testing.T) {
 			members = append(members, Member{ShardID: id, Weight: random.Float64(), Zone: id[:1]})
 		}
 		random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-		got := selected(Assign(RoundRobin, members, v.Partitions, v.Replication, "db", nil), v.ShardIDs)
+		got := selected(Assign(RoundRobin, members, v.Partitions, v.Replication, "db"), v.ShardIDs)
 		if diff := cmp.Diff(v.Selected, got); diff != "" {
 			t.Errorf("%d partitions, replication %d, shards %q (-old +new):\n%s", v.Partitions, v.Replication, v.ShardIDs, diff)
 		}
@@ -65,7 +65,7 @@ func TestNothingToAssign(t *testing.T) {
 		for _, members := range [][]Member{nil, one} {
 			for _, partitions := range []int{-1, 0, 2} {
 				for _, replication := range []int{-1, 0, 1} {
-					got := Assign(a, members, partitions, replication, "db", nil)
+					got := Assign(a, members, partitions, replication, "db")
 					want := make([][]string, max(partitions, 0))
 					for p := range want {
 						if len(members) > 0 && replication > 0 {

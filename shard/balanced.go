@@ -6,137 +6,165 @@ import (
 	"slices"
 )
 
-// division is an assignment under construction.
+// division is an assignment under construction. The partitions choose one after another, by score, among the shards and
+// zones with free quota. Two rules guarantee that it ends with a complete assignment: a shard whose free quota equals the
+// number of partitions left is chosen by each of them, and each partition gets at least least and at most most replicas in
+// a zone.
 type division struct {
-	shards   []Member
-	keys     []uint64 // by shard: hash of its id and the database
-	inverse  []uint64 // by shard: inverse of its weight
-	seed     uint64   // hash of the database
-	replicas int      // per partition, at most len(shards)
+	shards     []Member
+	seed       uint64 // hash of the database
+	partitions int
 
-	zone  []int // by shard
-	zones int
-	// least and most bound the replicas of one partition in a zone: the zone's
-	// quota divided by the number of partitions, rounded down and up. So replicas
-	// are in distinct zones unless a zone's quota is more than one of each
-	// partition.
+	// least and most bound the replicas of one partition in a zone: the zone's quota divided by the number of partitions,
+	// rounded down and up. So replicas are in distinct zones unless a zone's quota is more than one of each partition.
 	least, most []int
-	all         []int32 // all shards
+	extra       int // replicas of a partition above the sum of least
 
-	quota, load []int // by shard
-	on          [][]int32
-	was         [][]int32 // by partition: the shards that held it initially
+	open  []spot
+	room  []int    // by zone: free quota
+	best  [][]pick // by zone: candidates for the current partition
+	picks []pick
+	ids   []string // shard ids chosen so far; their array is that of the result
+}
+
+// spot is a shard with free quota, and the inputs of its score, stored together because all spots are visited for each
+// partition.
+type spot struct {
+	key, inverse uint64 // hash of the shard's id and the database, inverse of its weight
+	room         int
+	shard, zone  int32
+}
+
+// pick is a candidate for a partition; lower scores are better.
+type pick struct {
+	score uint64
+	spot  int
 }
 
 // balanced implements Balanced. It requires 1 ≤ replicas ≤ len(shards).
-func balanced(shards []Member, partitions, replicas int, db string, held [][]string) [][]string {
+func balanced(shards []Member, partitions, replicas int, db string) [][]string {
 	d := newDivision(shards, partitions, replicas, db)
-	if d.hold(held) {
-		d.rebalance()
-	} else {
-		d.fresh()
-	}
-	return d.names()
-}
-
-func newDivision(shards []Member, partitions, replicas int, db string) *division {
-	d := &division{shards: shards, seed: hashString(0, db), replicas: replicas}
-	for i, s := range shards {
-		d.all = append(d.all, int32(i))
-		d.keys = append(d.keys, hashString(d.seed, s.ShardID))
-		d.inverse = append(d.inverse, 1<<63/thousandths(s.Weight))
-	}
-	d.quota = quotas(shards, d.keys, partitions, replicas)
-	d.load = make([]int, len(shards))
-	d.on = make([][]int32, partitions)
-	d.setZones()
-	return d
-}
-
-func (d *division) setZones() {
-	index := map[string]int{}
-	d.zone = make([]int, len(d.shards))
-	var quota []int
-	for i, s := range d.shards {
-		z, ok := index[s.Zone]
-		if !ok {
-			z = len(index)
-			index[s.Zone] = z
-			quota = append(quota, 0)
-		}
-		d.zone[i] = z
-		quota[z] += d.quota[i]
-	}
-	d.zones = len(quota)
-	for _, q := range quota {
-		d.least = append(d.least, q/len(d.on))
-		d.most = append(d.most, (q+len(d.on)-1)/len(d.on))
-	}
-}
-
-// hold adds the replicas that are held, and reports whether there are any.
-func (d *division) hold(held [][]string) bool {
-	index := make(map[string]int32, len(d.shards))
-	for i, s := range d.shards {
-		index[s.ShardID] = int32(i)
-	}
-	found := false
-	for p := range min(len(held), len(d.on)) {
-		for _, id := range held[p] {
-			if i, ok := index[id]; ok && !slices.Contains(d.on[p], i) {
-				d.add(p, i)
-				found = true
-			}
-		}
-		slices.Sort(d.on[p])
-	}
-	return found
-}
-
-func (d *division) add(p int, i int32) {
-	d.on[p] = append(d.on[p], i)
-	d.load[i]++
-}
-
-func (d *division) remove(p int, i int32) {
-	at := slices.Index(d.on[p], i)
-	d.on[p] = slices.Delete(d.on[p], at, at+1)
-	d.load[i]--
-}
-
-// names returns the division as shard ids.
-func (d *division) names() [][]string {
-	assigned := make([][]string, len(d.on))
-	ids := make([]string, 0, len(d.on)*d.replicas)
-	for p, on := range d.on {
-		slices.Sort(on)
-		first := len(ids)
-		for _, i := range on {
-			ids = append(ids, d.shards[i].ShardID)
-		}
-		assigned[p] = ids[first:len(ids):len(ids)]
+	assigned := make([][]string, partitions)
+	for p := range assigned {
+		first := len(d.ids)
+		d.rank(p)
+		d.choose(p)
+		assigned[p] = d.ids[first:len(d.ids):len(d.ids)]
+		slices.Sort(assigned[p])
 	}
 	return assigned
 }
 
-// score returns the rank of shard i for partition p; lower is better.
-func (d *division) score(partKey uint64, i int32) uint64 {
-	return score(partKey, d.keys[i], d.inverse[i])
+func newDivision(shards []Member, partitions, replicas int, db string) *division {
+	d := &division{
+		shards: shards, seed: hashString(0, db), partitions: partitions, extra: replicas, ids: make([]string, 0, partitions*replicas),
+	}
+	keys := make([]uint64, len(shards))
+	for i, s := range shards {
+		keys[i] = hashString(d.seed, s.ShardID)
+	}
+	zones := make(map[string]int)
+	for i, quota := range quotas(shards, keys, partitions, replicas) {
+		z, known := zones[shards[i].Zone]
+		if !known {
+			z = len(zones)
+			zones[shards[i].Zone] = z
+			d.room = append(d.room, 0)
+		}
+		d.room[z] += quota
+		d.open = append(d.open, spot{keys[i], 1 << 63 / thousandths(shards[i].Weight), quota, int32(i), int32(z)})
+	}
+	for _, quota := range d.room {
+		d.least = append(d.least, quota/partitions)
+		d.most = append(d.most, (quota+partitions-1)/partitions)
+		d.extra -= quota / partitions
+	}
+	d.best = make([][]pick, len(zones))
+	return d
 }
 
-// score is weighted rendezvous hashing: the probability of the lowest score is
-// about proportional to the weight, and the scores of other members do not change
-// it.
+// rank finds the best spots of each zone for partition p, and removes those without free quota.
+func (d *division) rank(p int) {
+	for z := range d.best {
+		d.best[z] = d.best[z][:0]
+	}
+	left, key, kept := d.partitions-p, mix(d.seed+uint64(p)*0x9e3779b97f4a7c15), 0
+	for at := range d.open {
+		if d.open[at].room == 0 {
+			continue
+		}
+		if at != kept {
+			d.open[kept] = d.open[at]
+		}
+		s := &d.open[kept]
+		score := score(key, s.key, s.inverse) + 1
+		if s.room == left {
+			score = 0
+		}
+		best, most := d.best[s.zone], d.most[s.zone]
+		if len(best) < most || score < best[most-1].score {
+			d.best[s.zone] = insert(best, pick{score, kept}, most)
+		}
+		kept++
+	}
+	d.open = d.open[:kept]
+}
+
+// choose gives partition p the least number of replicas in each zone, and the remaining ones to zones below most.
+func (d *division) choose(p int) {
+	left := d.partitions - p
+	d.picks = d.picks[:0]
+	for z, best := range d.best {
+		over := d.room[z] - d.least[z]*left
+		for _, b := range best[:d.least[z]] {
+			d.take(b)
+		}
+		if over == 0 {
+			continue
+		}
+		b := best[d.least[z]]
+		if over == left {
+			b.score = 0
+		}
+		d.picks = insert(d.picks, b, d.extra)
+	}
+	for _, b := range d.picks {
+		d.take(b)
+	}
+}
+
+// take gives the current partition a replica.
+func (d *division) take(b pick) {
+	s := &d.open[b.spot]
+	s.room--
+	d.room[s.zone]--
+	d.ids = append(d.ids, d.shards[s.shard].ShardID)
+}
+
+// insert inserts b and keeps the best n in ascending order.
+func insert(best []pick, b pick, n int) []pick {
+	if len(best) == n {
+		if n == 0 || best[n-1].score <= b.score {
+			return best
+		}
+		best = best[:n-1]
+	}
+	best = append(best, b)
+	for at := len(best) - 1; at > 0 && best[at-1].score > b.score; at-- {
+		best[at], best[at-1] = best[at-1], b
+	}
+	return best
+}
+
+// score is weighted rendezvous hashing: the probability of the lowest score is about proportional to the weight, and the
+// scores of other members do not change it.
 func score(partKey, shardKey, inverseWeight uint64) uint64 {
 	hi, lo := bits.Mul64(partKey^shardKey, partKey|1)
 	hi, _ = bits.Mul64(hi^lo, inverseWeight)
 	return hi
 }
 
-func (d *division) partKey(p int) uint64 { return mix(d.seed + uint64(p)*0x9e3779b97f4a7c15) }
-
-// mix is the finalizer of MurmurHash3: each input bit flips each output bit with
-// probability ½.
+// mix is the finalizer of MurmurHash3: each input bit flips each output bit with probability ½.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

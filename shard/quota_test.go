@@ -38,8 +38,8 @@ func TestQuotasFall(t *testing.T) {
 func (s sample) quotas() map[string]int {
 	d := newDivision(distinctShards(s.members), s.partitions, min(s.replicas, len(s.members)), "db")
 	quotas := map[string]int{}
-	for i, m := range d.shards {
-		quotas[m.ShardID] = d.quota[i]
+	for _, spot := range d.open {
+		quotas[d.shards[spot.shard].ShardID] = spot.room
 	}
 	return quotas
 }

@@ -38,7 +38,7 @@ type Following interface {
 	// SetDivision sets the division by which this node holds, or will load, the input, and assigns its partitions to the members unless they already
 	// are assigned for that division. From then on only replicas of this content, and those of upstream's nodes, are Peers and counted. Partitions
 	// that were advertised by another division are withdrawn, and the report is, too.
-	SetDivision(division string, held []bool)
+	SetDivision(division string, partitions int)
 
 	// Elsewhere returns the contents of the version's name, of any input, that other nodes advertise or report, with the addresses (host:port) of
 	// these nodes, sorted. The result is read-only.
@@ -46,7 +46,7 @@ type Following interface {
 
 	// Owned returns the partitions that this node has to hold, ascending. After SetDivision the result only changes together with Changes; before, it
 	// is what SetDivision would result in now.
-	Owned(held []bool) []int
+	Owned(partitions int) []int
 
 	// Owners returns the addresses (host:port) of the nodes, including this one, that have to hold each partition, and that are members now. self is
 	// this node's address. There are none before SetDivision, and without other nodes.
@@ -133,7 +133,7 @@ func (nobody) Mixed() bool                                             { return 
 func (nobody) Knows(string) bool                                       { return false }
 func (nobody) Linger(time.Duration) time.Duration                      { return 0 }
 func (nobody) Changes() <-chan struct{}                                { return nil }
-func (nobody) SetDivision(string, []bool)                              {}
+func (nobody) SetDivision(string, int)                                 {}
 func (nobody) Elsewhere() map[content.Content][]string                 { return nil }
 func (nobody) Owners() (byPartition [][]string, self string)           { return nil, "" }
 func (nobody) Peers(int) []string                                      { return nil }
@@ -147,7 +147,7 @@ func (nobody) Reports() (reports map[string][]byte, known bool)        { return 
 func (nobody) Stop()                                                   {}
 
 // Owned returns all partitions.
-func (Solo) Owned(held []bool) []int { return Solo{}.Missing(make([]bool, len(held)), 1) }
+func (Solo) Owned(partitions int) []int { return Solo{}.Missing(make([]bool, partitions), 1) }
 
 // Missing returns the partitions that are not held. It ignores minReplication, as there cannot be more than one replica.
 func (Solo) Missing(held []bool, minReplication int) (missing []int) {

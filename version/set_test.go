@@ -370,7 +370,7 @@ func TestReportsNeverBlock(t *testing.T) {
 func TestSolo(t *testing.T) {
 	var c Cluster = Solo{}
 	f := c.Follow(t.Context(), "db", in("1"))
-	if diff := cmp.Diff([]int{0, 1, 2}, f.Owned(make([]bool, 3))); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 2}, f.Owned(3)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]int{0, 2}, f.Missing([]bool{false, true, false}, 2)); diff != "" {

@@ -127,7 +127,7 @@ func (v *Version) Held() []bool {
 
 // SetDivision publishes by what division this node holds the version, or will load it.
 func (v *Version) SetDivision() {
-	v.info.Following.SetDivision(v.info.Division, v.Held())
+	v.info.Following.SetDivision(v.info.Division, len(v.blocks))
 }
 
 // Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes

@@ -125,7 +125,7 @@ func (s *simulation) planLoads() {
 	type part struct{ dir, part int32 }
 	work := make([][]part, s.nodes)
 	for d := range s.dirs {
-		for p, ids := range shard.Assign(shard.Balanced, members, s.partitions, s.replication, fmt.Sprintf("db-%d", d), nil) {
+		for p, ids := range shard.Assign(shard.Balanced, members, s.partitions, s.replication, fmt.Sprintf("db-%d", d)) {
 			for _, id := range ids {
 				work[index[id]] = append(work[index[id]], part{int32(d), int32(p)})
 			}
