@@ -143,9 +143,6 @@ func (d *Detector) Decided() bool {
 	return possible == 0 || possible == 1 && len(d.Candidates()) == 1
 }
 
-// maxIndexDigits keeps a number parsed from a name within 32 bits.
-const maxIndexDigits = 9
-
 // Naming is how files are named.
 type Naming uint8
 
@@ -157,54 +154,33 @@ const (
 	AnyNames                 // unknown: all functions are considered
 )
 
-// bucketed matches the name of a file of a bucket, as Spark's bucketBy writes it: part-<task>-<uuid>_<bucket>.c000.snappy.parquet.
-var bucketed = regexp.MustCompile(`^part-[0-9]+-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}_([0-9]{5,9})(?:\.|$)`)
-
-// connected matches the name of a file of Kafka Connect: <topic>+<partition>+<offset>[+<offset>].avro.
-var connected = regexp.MustCompile(`^[A-Za-z0-9._-]+\+([0-9]{1,9})\+[0-9]+(?:\+[0-9]+)?(?:\.|$)`)
-
-// bucket matches the name of a file of a bucket, as Hive writes it: 000003_0, 000003_0_copy_1, bucket_00003.
-var bucket = regexp.MustCompile(`^(?:bucket_([0-9]{5,9})|([0-9]{5,9})_[0-9]+)(?:_copy_[0-9]+)?(?:\.[a-z.]+)?$`)
-
-// FileNumber returns the partition number in a file's name, and how that is named. It parses names like
-// part-00003, part-r-00003 (MapReduce), part-r-00003/data (a MapFile),
-// part-00003-<anything> (Spark, Cascading; the first run of digits counts), and those of buckets of Spark and Hive
-// and of partitions of Kafka. Directories before the last element do not matter.
-func FileNumber(name string) (number int, naming Naming) {
-	if dir, ok := strings.CutSuffix(name, "/data"); ok {
-		name = dir
-	}
-	name = path.Base(name)
-	if number, ok := matchNumber(bucketed, name); ok {
-		return number, PartNames
-	}
-	if number, ok := matchNumber(connected, name); ok {
-		return number, KafkaNames
-	}
-	if number, ok := matchNumber(bucket, name); ok {
-		return number, HiveNames
-	}
-	rest, ok := strings.CutPrefix(name, "part-")
-	if !ok {
-		return 0, OtherNames
-	}
-	if tag, after, ok := strings.Cut(rest, "-"); ok && isLetters(tag) {
-		rest = after
-	}
-	if number, ok := leadingNumber(rest); ok {
-		return number, PartNames
-	}
-	return 0, OtherNames
+// namings are the forms of names with the number of a partition, which is in one of the groups. It has at most nine digits, to fit in 32 bits.
+var namings = []struct {
+	pattern *regexp.Regexp
+	naming  Naming
+}{
+	// Buckets of Spark's bucketBy: part-<task>-<uuid>_<bucket>.c000.snappy.parquet.
+	{regexp.MustCompile(`^part-[0-9]+-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}_([0-9]{5,9})(?:\.|$)`), PartNames},
+	// Kafka Connect: <topic>+<partition>+<offset>[+<offset>].avro.
+	{regexp.MustCompile(`^[A-Za-z0-9._-]+\+([0-9]{1,9})\+[0-9]+(?:\+[0-9]+)?(?:\.|$)`), KafkaNames},
+	// Buckets of Hive: 000003_0, 000003_0_copy_1, bucket_00003.
+	{regexp.MustCompile(`^(?:bucket_([0-9]{5,9})|([0-9]{5,9})_[0-9]+)(?:_copy_[0-9]+)?(?:\.[a-z.]+)?$`), HiveNames},
+	// MapReduce, Spark and Cascading: part-00003, part-r-00003, part-00003-<anything>; the first run of digits counts.
+	{regexp.MustCompile(`^part-(?:[A-Za-z]+-)?([0-9]{1,9})(?:[-._]|$)`), PartNames},
 }
 
-// matchNumber returns the number that one of the groups of a pattern matches.
-func matchNumber(pattern *regexp.Regexp, name string) (number int, ok bool) {
-	match := pattern.FindStringSubmatch(name)
-	if match == nil {
-		return 0, false
+// FileNumber returns the partition number in a file's name, and how that is named. Directories before the last element do not
+// matter; of a MapFile, part-r-00003/data, that is the one before.
+func FileNumber(name string) (number int, naming Naming) {
+	name = path.Base(strings.TrimSuffix(name, "/data"))
+	for _, n := range namings {
+		if match := n.pattern.FindStringSubmatch(name); match != nil {
+			if number, err := strconv.Atoi(strings.Join(match[1:], "")); err == nil {
+				return number, n.naming
+			}
+		}
 	}
-	number, err := strconv.Atoi(strings.Join(match[1:], ""))
-	return number, err == nil
+	return 0, OtherNames
 }
 
 // FileIndex returns the FileNumber of a name. For a name without one it returns position, the file's index among the version's files
@@ -214,29 +190,4 @@ func FileIndex(name string, position int) int {
 		return i
 	}
 	return position
-}
-
-// leadingNumber parses the digits at the beginning of s. They must be at the end
-// of s, or be followed by a separator.
-func leadingNumber(s string) (int, bool) {
-	n, i := 0, 0
-	for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
-		if i == maxIndexDigits {
-			return 0, false
-		}
-		n = 10*n + int(s[i]-'0')
-	}
-	if i == 0 || i < len(s) && s[i] != '-' && s[i] != '.' && s[i] != '_' {
-		return 0, false
-	}
-	return n, true
-}
-
-func isLetters(s string) bool {
-	for i := range len(s) {
-		if c := s[i] | 0x20; c < 'a' || c > 'z' {
-			return false
-		}
-	}
-	return s != ""
 }
