@@ -83,30 +83,19 @@ var ErrTaken = errors.New("zk: another node has this znode")
 func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	s.mu.Lock()
 	z := s.setWanted(path, data, true)
-	for {
-		done, taken, state, changed := s.dirty[z.path] == nil, z.taken, s.state, s.changed
-		s.mu.Unlock()
-		var err error
-		switch {
-		case state == Closed:
-			err = ErrClosed
-		case done && taken:
-			err = ErrTaken
-		case done:
-			return nil
-		default:
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		if err != nil {
-			s.Unpublish(path)
-			return err
-		}
-		s.mu.Lock()
+	s.mu.Unlock()
+	taken := false
+	err := s.until(ctx, func() bool {
+		taken = z.taken
+		return s.dirty[z.path] == nil
+	})
+	if err == nil && taken {
+		err = ErrTaken
 	}
+	if err != nil {
+		s.Unpublish(path)
+	}
+	return err
 }
 
 // Unpublish deletes a published path. It returns at once.
@@ -121,39 +110,18 @@ func (s *Session) Unpublish(path string) {
 	s.markChanged(z)
 }
 
-// pruneAttempts is how often the removal of a directory is tried. Other nodes may withdraw what they have in it somewhat
-// later; each of them prunes it, too.
-const pruneAttempts = 10
-
-// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. One
-// that is not empty is tried again at each audit, up to pruneAttempts in all. No error is reported. A path that is
-// published in it meanwhile creates it again.
+// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. No
+// error is reported. A path that is published in it meanwhile creates it again.
 func (s *Session) Prune(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prunes[s.absolute(dir)] = pruneAttempts
-	s.pruneDue = true
+	s.prunes[s.absolute(dir)] = true
 	s.wakeReconcile()
 }
 
 // Flush waits until ZooKeeper has the desired state, or ctx ends.
 func (s *Session) Flush(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		done, state, changed := s.state == Connected && len(s.dirty) == 0, s.state, s.changed
-		s.mu.Unlock()
-		switch {
-		case done:
-			return nil
-		case state == Closed:
-			return ErrClosed
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return s.until(ctx, func() bool { return s.state == Connected && len(s.dirty) == 0 })
 }
 
 func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }
@@ -161,9 +129,8 @@ func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) 
 // markChanged records that the desired state of a znode has changed.
 func (s *Session) markChanged(z *znode) {
 	z.change++
-	z.failures, z.retry = 0, time.Time{}
-	s.dirty[z.path] = z
-	s.wakeReconcile()
+	z.failures = 0
+	s.markDirty(z)
 }
 
 // markDirty records that a znode may differ from its desired state. s.mu is held.
@@ -205,9 +172,6 @@ func (s *Session) reconcile() {
 		case <-retry.C:
 		case <-audit.C:
 			s.audit(conn)
-			s.mu.Lock()
-			s.pruneDue = true
-			s.mu.Unlock()
 		case <-s.closing.Done():
 		}
 		retry.Stop()

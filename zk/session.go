@@ -87,9 +87,8 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	dirty      map[string]*znode // subset of desired that may differ from ZooKeeper
-	prunes     map[string]int    // directories to remove when they are empty, and how many attempts are left
-	pruneDue   bool
+	dirty      map[string]*znode      // subset of desired that may differ from ZooKeeper
+	prunes     map[string]bool        // directories to remove if they are empty
 	watched    map[string][]*Children // by absolute path
 }
 
@@ -114,7 +113,7 @@ func connect(o Options, t tuning) (*Session, error) {
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
-		prunes: make(map[string]int), watched: make(map[string][]*Children),
+		prunes: make(map[string]bool), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)
@@ -230,21 +229,36 @@ func (s *Session) broadcast() {
 	s.changed = make(chan struct{})
 }
 
-// await returns a connection that has a session, or nil when ctx ends.
-func (s *Session) await(ctx context.Context) *wire.Conn {
+// until waits until done, which is called with s.mu held, returns true. The error is ErrClosed or that of ctx.
+func (s *Session) until(ctx context.Context, done func() bool) error {
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		conn, changed := s.conn, s.changed
+		isDone, state, changed := done(), s.state, s.changed
 		s.mu.Unlock()
-		if conn != nil && conn.Err() == nil {
-			return conn
+		switch {
+		case state == Closed:
+			return ErrClosed
+		case isDone:
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 		}
 	}
-	return nil
+	return ctx.Err()
+}
+
+// await returns a connection that has a session, or nil when ctx ends.
+func (s *Session) await(ctx context.Context) (conn *wire.Conn) {
+	err := s.until(ctx, func() bool {
+		conn = s.conn
+		return conn != nil && conn.Err() == nil
+	})
+	if err != nil {
+		return nil
+	}
+	return conn
 }
 
 // recordError records an error for the status, unless it only reports a missing connection, whose cause is recorded
