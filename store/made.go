@@ -83,9 +83,6 @@ func (s Staging) LinkBlock(f Former) (name string, err error) {
 	if !strings.HasSuffix(f.Path, blockSuffix) || filepath.Base(f.Path) != blockName(f.Partition) {
 		return "", fmt.Errorf("%s is not the block of partition %d", f.Path, f.Partition)
 	}
-	name = s.blockPath(f.Partition)
+	name = s.FinishedPath(f.Partition)
 	return name, s.fileSystem().Link(f.Path, name)
 }
-
-// FinishedPath is the name of a finished block until it is published.
-func (s Staging) FinishedPath(p int) string { return s.blockPath(p) }

@@ -37,7 +37,8 @@ func (s Staging) fileSystem() fsys.FS {
 // suffix is what the temporary names end with.
 func (s Staging) suffix() string { return "." + strconv.FormatUint(s.Serial, 10) + tempSuffix }
 
-func (s Staging) blockPath(p int) string {
+// FinishedPath is the name of the file of a block until it is published.
+func (s Staging) FinishedPath(p int) string {
 	return filepath.Join(s.Path, blockName(p)+s.suffix())
 }
 
@@ -46,7 +47,7 @@ func (s Staging) Temp() string { return filepath.Join(s.Path, tempDir) }
 
 // CreateBlock opens a new file for the block of partition p, to be given to FinishBlock or DiscardBlock.
 func (s Staging) CreateBlock(p int) (fsys.File, error) {
-	return s.fileSystem().Create(s.blockPath(p))
+	return s.fileSystem().Create(s.FinishedPath(p))
 }
 
 // FinishBlock makes a block durable under its temporary name, and closes it. If that fails, it is removed.
@@ -67,7 +68,7 @@ func (s Staging) DiscardBlock(f fsys.File) error {
 }
 
 // RemoveBlock removes a finished block that is not to be published.
-func (s Staging) RemoveBlock(p int) error { return s.remove(s.blockPath(p)) }
+func (s Staging) RemoveBlock(p int) error { return s.remove(s.FinishedPath(p)) }
 
 func (s Staging) remove(name string) error {
 	if err := s.fileSystem().Remove(name); !errors.Is(err, fs.ErrNotExist) {

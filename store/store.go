@@ -59,7 +59,7 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
 // which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
-// last owner.
+// last owner. A store of the earlier layout is left as it is, and an error.
 func Open(dir string) (*Store, error) {
 	if err := fsys.OS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -68,7 +68,10 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	s, err := OpenFS(fsys.OS, dir)
+	var s *Store
+	if err = RefuseOld(dir); err == nil {
+		s, err = OpenFS(fsys.OS, dir)
+	}
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}

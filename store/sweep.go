@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,7 +14,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
-	"sequins/internal/fsys"
 	"sequins/internal/names"
 )
 
@@ -28,13 +28,8 @@ var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of
 // contents that have no manifest, and corrupt blocks that were set aside long ago. Which contents
-// are of use it does not know. A store of the earlier layout is left as it is, and an error.
+// are of use it does not know.
 func (s *Store) sweep() error {
-	old, unread := refuseOld(s.fs, s.data)
-	if old != nil {
-		return old
-	}
-	s.left = unread
 	dbs, err := subdirs(s.fs, s.data, names.Valid)
 	for _, db := range dbs {
 		s.left = errors.Join(s.left, s.sweepDB(db))
@@ -44,27 +39,14 @@ func (s *Store) sweep() error {
 
 // RefuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
 func RefuseOld(dir string) error {
-	old, _ := refuseOld(fsys.OS, filepath.Join(dir, dataDir))
-	return old
-}
-
-// refuseOld is RefuseOld, and returns what cannot be read.
-func refuseOld(f fsys.FS, data string) (old, unread error) {
-	any := func(string) bool { return true } // the earlier layout has other names, too
-	dbs, unread := subdirs(f, data, names.Valid)
-	for _, db := range dbs {
-		versions, err := subdirs(f, filepath.Join(data, db), any)
-		unread = errors.Join(unread, err)
-		for _, v := range versions {
-			name := filepath.Join(data, db, v, manifestName)
-			if _, err := f.Stat(name); err == nil && !strings.HasPrefix(v, trashPrefix) {
-				return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again", name, filepath.Dir(data)), nil
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				unread = errors.Join(unread, err)
-			}
+	manifests, _ := fs.Glob(os.DirFS(filepath.Join(dir, dataDir)), "*/*/"+manifestName) // the pattern is valid
+	for _, name := range manifests {
+		if !strings.Contains(name, "/"+trashPrefix) {
+			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again",
+				filepath.Join(dir, dataDir, name), dir)
 		}
 	}
-	return nil, unread
+	return nil
 }
 
 // Leftovers returns what could not be cleaned up when the store was opened, nil if

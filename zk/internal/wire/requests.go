@@ -100,16 +100,8 @@ func (r Delete) encode(e *encoder) {
 
 // Do applies one operation.
 func (c *Conn) Do(op Op) error {
-	e := newEncoder()
-	op.encode(e)
-	d, err := c.ask(op.code(), e)
-	if err != nil {
-		return err
-	}
-	if op.code() == opCreate {
-		d.string() // the path
-	}
-	return c.checked(d)
+	_, err := c.Multi(op)
+	return err
 }
 
 // Multi applies all operations or none. The error is that of the operation failed, the first that failed; failed is -1 if
