@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -17,8 +16,8 @@ type Options struct {
 	// Session is used to publish and watch znodes. The Cluster does not close it.
 	Session *zk.Session
 	// ShardID and Addr (host:port) identify this node to the others. If ShardID
-	// is empty, the node chooses the smallest number that no other node has and
-	// stores it in ShardIDFile.
+	// is empty, which that of a router is not, the node chooses the smallest number
+	// that no other node has and stores it in ShardIDFile.
 	ShardID, Addr string
 	ShardIDFile   string
 	Settings      Settings
@@ -35,8 +34,7 @@ type Options struct {
 	// HealAfter is how long the members may differ from those that partitions
 	// were assigned to before they are assigned again; 0 disables it.
 	HealAfter time.Duration
-	// Logger receives one line for each significant event; nil means
-	// slog.Default().
+	// Logger receives one line for each significant event.
 	Logger *slog.Logger
 }
 
@@ -64,28 +62,19 @@ type Cluster struct {
 	versions  map[key]*watched   // those of which an input is followed
 	published []string           // the znodes of this node; empty before Join
 	running   sync.WaitGroup
-
-	problemsLogged map[string]bool // logged problems; used only by updateMembers
 }
 
 // New returns a Cluster without members. Join connects it.
-func New(o Options) (*Cluster, error) {
-	if o.Session == nil || o.Addr == "" || o.ShardID == "" && (o.Router || o.ShardIDFile == "") {
-		return nil, errors.New("cluster: a node needs a session, an address, and a shard id or a file for one")
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+func New(o Options) *Cluster {
 	c := &Cluster{
-		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(),
-		versions: make(map[key]*watched), problemsLogged: make(map[string]bool),
+		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(), versions: make(map[key]*watched),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router && o.ShardID != "" {
 		c.self.Store(c.member(o.ShardID))
 	}
 	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
-	return c, nil
+	return c
 }
 
 // member returns this node as a Member.
@@ -176,7 +165,7 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	old := c.members.Load()
 	members, malformed := parseMembers(entries)
 	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
-	ms.entries = entries
+	ms.entries, ms.logged = entries, append(malformed, ms.problems...)
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
 	same := func(a, b Member) bool {
 		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
@@ -185,11 +174,11 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)
-	c.logMembers(old, ms)
-	c.logProblems(append(malformed, ms.problems...))
+	c.logChanges(old, ms)
 }
 
-func (c *Cluster) logMembers(old, now *membership) {
+// logChanges logs who has joined and left, and each problem once, and again when it is resolved.
+func (c *Cluster) logChanges(old, now *membership) {
 	for _, m := range now.all {
 		if _, known := old.shardOf[m.Addr]; !known {
 			c.log.Info("node has joined", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
@@ -200,23 +189,16 @@ func (c *Cluster) logMembers(old, now *membership) {
 			c.log.Warn("node has left", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
-}
-
-// logProblems logs each problem once, and again when it is resolved.
-func (c *Cluster) logProblems(problems []string) {
-	now := make(map[string]bool, len(problems))
-	for _, text := range problems {
-		now[text] = true
-		if !c.problemsLogged[text] {
+	for _, text := range now.logged {
+		if !slices.Contains(old.logged, text) {
 			c.log.Error("cluster: " + text)
 		}
 	}
-	for text := range c.problemsLogged {
-		if !now[text] {
+	for _, text := range old.logged {
+		if !slices.Contains(now.logged, text) {
 			c.log.Info("cluster: resolved: " + text)
 		}
 	}
-	c.problemsLogged = now
 }
 
 // Members returns the nodes that data is divided among, including this node,

@@ -39,13 +39,10 @@ func newTestCluster(t *testing.T, server string, options func(*Options)) *testCl
 // node returns a node that has not joined yet, and a function that ends its session without a Leave.
 func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	f.t.Helper()
-	session, err := zk.Connect(zk.Options{
+	session := zk.Connect(zk.Options{
 		Servers: []string{f.server}, ConnectTimeout: time.Second, SessionTimeout: long,
 		Root: "/" + strings.NewReplacer("/", "-", ",", "").Replace(f.t.Name()) + "/v1", Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	o := Options{
 		Session: session, ShardID: id, Addr: id + ":1", MinReplication: 1, Converge: 300 * time.Millisecond,
 		Settings: Settings{Replication: 2, Assignment: shard.RoundRobin, Weight: 1},
@@ -54,10 +51,7 @@ func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	if f.options != nil {
 		f.options(&o)
 	}
-	c, err = New(o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	c = New(o)
 	lost := false
 	lose = func() {
 		if !lost {

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -23,7 +22,7 @@ const endPatience = time.Second
 // run maintains a connection until the Session is closed. It connects to the servers in turn, to each of them once a second
 // in the long run, whatever they answer.
 func (s *Session) run() {
-	servers := slices.Clone(s.o.Servers)
+	servers := s.o.Servers
 	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 	dials := rate.NewLimiter(rate.Limit(len(servers)), len(servers)+1)
 	session := wire.Session{Timeout: s.o.SessionTimeout}

@@ -111,10 +111,7 @@ func (e *ensemble) options(t *testing.T) Options {
 // session returns a session that is closed with the test.
 func session(t *testing.T, o Options, tune ...tuning) *Session {
 	t.Helper()
-	s, err := connect(o, append(tune, tuning{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := connect(o, append(tune, tuning{})[0])
 	t.Cleanup(func() { s.Close() })
 	return s
 }

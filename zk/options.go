@@ -1,11 +1,11 @@
 package zk
 
 import (
+	"cmp"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +14,7 @@ import (
 
 const defaultPort = "2181"
 
-// Options configures the ensemble to connect to, and how.
+// Options configures the ensemble to connect to, and how. They are checked where they are configured.
 type Options struct {
 	// Servers are the ensemble's servers: host:port, or host for port 2181. Names are resolved for each connection.
 	Servers []string
@@ -34,50 +34,16 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults validates the options and fills in defaults.
-func (o Options) withDefaults() (Options, error) {
-	if len(o.Servers) == 0 {
-		return o, errors.New("zk: no servers")
-	}
-	servers := make([]string, len(o.Servers))
+// withDefaults fills in defaults.
+func (o Options) withDefaults() Options {
+	o.Servers = slices.Clone(o.Servers)
 	for i, s := range o.Servers {
-		server, err := withPort(s)
-		if err != nil {
-			return o, fmt.Errorf("zk: server %q: %w", s, err)
-		}
-		servers[i] = server
-	}
-	o.Servers = servers
-	if o.ConnectTimeout <= 0 || o.SessionTimeout < time.Millisecond {
-		return o, fmt.Errorf("zk: connect timeout %v and session timeout %v must be more than 0", o.ConnectTimeout, o.SessionTimeout)
-	}
-	if err := checkRoot(o.Root); err != nil {
-		return o, err
-	}
-	if user, _, found := strings.Cut(o.Auth, ":"); o.Auth != "" && (!found || user == "") {
-		return o, errors.New("zk: auth is not of the form user:password") // the error must not contain the password
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o, nil
-}
-
-func withPort(server string) (string, error) {
-	if strings.Count(server, ":") != 1 && !strings.HasPrefix(server, "[") { // a name, or a bare IPv6 address
-		server = net.JoinHostPort(server, defaultPort)
-	}
-	return server, checkAddr(server)
-}
-
-func checkRoot(root string) error {
-	rest, absolute := strings.CutPrefix(root, "/")
-	for part := range strings.SplitSeq(rest, "/") {
-		if !absolute || part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\x00") {
-			return fmt.Errorf("zk: root %q is not a path like /sequins/v1", root)
+		if strings.Count(s, ":") != 1 && !strings.HasPrefix(s, "[") { // a name, or a bare IPv6 address
+			o.Servers[i] = net.JoinHostPort(s, defaultPort)
 		}
 	}
-	return nil
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
 }
 
 // acl returns the access control list of the znodes that this package creates.

@@ -24,10 +24,7 @@ type ProbeReport struct {
 // leaves nothing behind. It does not wait longer than ctx.
 func Probe(ctx context.Context, o Options) (r ProbeReport, err error) {
 	o.Logger = slog.New(slog.DiscardHandler)
-	s, err := Connect(o)
-	if err != nil {
-		return r, err
-	}
+	s := Connect(o)
 	defer func() { err = errors.Join(err, s.Close()) }()
 	conn := s.await(ctx)
 	if conn == nil {

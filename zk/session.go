@@ -100,14 +100,11 @@ type tuning struct {
 }
 
 // Connect returns a Session that connects in the background and reconnects until it is closed. It does not wait for a
-// server; its errors are those of the options.
-func Connect(o Options) (*Session, error) { return connect(o, tuning{}) }
+// server.
+func Connect(o Options) *Session { return connect(o, tuning{}) }
 
-func connect(o Options, t tuning) (*Session, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+func connect(o Options, t tuning) *Session {
+	o = o.withDefaults()
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
@@ -118,7 +115,7 @@ func connect(o Options, t tuning) (*Session, error) {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)
 	s.work.Go(s.reconcile)
-	return s, nil
+	return s
 }
 
 func (t tuning) withDefaults(o Options) tuning {

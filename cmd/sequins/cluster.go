@@ -45,10 +45,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if id == config.ShardIDHost || id == "" && s.Role == "router" { // a router holds no partitions; other nodes choose one
 		id = host
 	}
-	session, err := zk.Connect(reached)
-	if err != nil {
-		return fmt.Errorf("zk: %w", err)
-	}
+	session := zk.Connect(reached)
 	*given = append(*given, session.Close)
 	var secure *tls.Config
 	if keys != nil {
@@ -62,7 +59,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
-	members, err := cluster.New(cluster.Options{
+	members := cluster.New(cluster.Options{
 		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
@@ -72,9 +69,6 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
-	if err != nil {
-		return err
-	}
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
