@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/internal/names"
 )
 
 const (
@@ -53,28 +52,19 @@ func (m Made) Is(p blocks.Properties) bool {
 // block may be missing, damaged or have another content.
 func (s Staging) Former() (all []Former, err error) {
 	db := filepath.Dir(filepath.Dir(s.Path))
-	versions, err := subdirs(s.fileSystem(), db, names.Valid)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range slices.Backward(versions) {
-		hashes, err := subdirs(s.fileSystem(), filepath.Join(db, v), isInputHash)
-		if err != nil {
-			return nil, err
+	contents, err := inputs(s.fileSystem(), db)
+	for _, in := range slices.Backward(contents) {
+		dir := filepath.Join(db, in.Name, in.Hash)
+		if dir == s.Path {
+			continue
 		}
-		for _, hash := range hashes {
-			dir := filepath.Join(db, v, hash)
-			if dir == s.Path {
-				continue
-			}
-			for _, e := range readList(s.fileSystem(), dir, maxPartitions) {
-				if e.made.Hash != "" {
-					all = append(all, Former{e.made, filepath.Join(dir, blockName(e.partition))})
-				}
+		for _, e := range readList(s.fileSystem(), dir, maxPartitions) {
+			if e.made.Hash != "" {
+				all = append(all, Former{e.made, filepath.Join(dir, blockName(e.partition))})
 			}
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // LinkBlock makes the file of a former block that of a finished block too, to be given to Publish or RemoveBlock, and returns its name. It

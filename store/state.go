@@ -153,7 +153,7 @@ func (s *Store) beginState(db, path string) error {
 	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if inputs, err := s.Contents(db); err != nil || len(inputs) > 0 { // it is lost, which State says
+	if all, err := s.Contents(db); err != nil || len(all) > 0 { // it is lost, which State says
 		return err
 	}
 	data, err := encodeState(State{})

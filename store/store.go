@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -135,7 +136,7 @@ func (s *Store) Databases() ([]string, error) {
 	}
 	var found []string
 	for _, db := range dbs {
-		if inputs, err := s.Contents(db); err != nil || len(inputs) > 0 {
+		if all, err := s.Contents(db); err != nil || len(all) > 0 {
 			found = append(found, db)
 		}
 	}
@@ -149,20 +150,26 @@ func (s *Store) Contents(db string) ([]content.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := subdirs(s.fs, path, names.Valid)
+	all, err := inputs(s.fs, path)
+	return slices.DeleteFunc(all, func(in content.Input) bool {
+		_, err := s.fs.Stat(filepath.Join(path, in.Name, in.Hash, manifestName))
+		return errors.Is(err, fs.ErrNotExist)
+	}), err
+}
+
+// inputs lists what can be contents in the directory of a db by the names of their directories, in ascending order.
+func inputs(f fsys.FS, db string) (found []content.Input, err error) {
+	versions, err := subdirs(f, db, names.Valid)
 	if err != nil {
 		return nil, err
 	}
-	var found []content.Input
 	for _, name := range versions {
-		hashes, err := subdirs(s.fs, filepath.Join(path, name), isInputHash)
+		hashes, err := subdirs(f, filepath.Join(db, name), isInputHash)
 		if err != nil {
 			return nil, err
 		}
 		for _, hash := range hashes {
-			if _, err := s.fs.Stat(filepath.Join(path, name, hash, manifestName)); !errors.Is(err, fs.ErrNotExist) {
-				found = append(found, content.Input{Name: name, Hash: hash})
-			}
+			found = append(found, content.Input{Name: name, Hash: hash})
 		}
 	}
 	return found, nil
