@@ -95,8 +95,8 @@ func (s *Store) State(db string) (State, error) {
 	path = filepath.Join(path, stateName)
 	data, err := stateFile.read(s.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		inputs, err := s.Contents(db)
-		if err == nil && len(inputs) > 0 {
+		all, err := s.Contents(db)
+		if err == nil && len(all) > 0 {
 			err = damaged(path, errors.New("is missing, and there are contents of the db"))
 		}
 		return State{}, err
