@@ -52,11 +52,6 @@ func (s sample) with(m Member) sample {
 	return s
 }
 
-func (s sample) without(i int) sample {
-	s.members = slices.Delete(slices.Clone(s.members), i, i+1)
-	return s
-}
-
 // shares returns each member's share: proportional to its weight, and at most one
 // replica of each partition.
 func (s sample) shares() map[string]float64 {
