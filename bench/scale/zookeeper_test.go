@@ -36,10 +36,7 @@ func options(t *testing.T, servers []string) ours.Options {
 
 // measure has nodes publish so many partitions each, all at once, and lists them.
 func measure(t *testing.T, servers []string, nodes, each int, version string) {
-	follower, err := ours.Connect(options(t, servers))
-	if err != nil {
-		t.Fatal(err)
-	}
+	follower := ours.Connect(options(t, servers))
 	defer follower.Close()
 	view := follower.Watch(ours.VersionDir("db", version), false)
 	<-view.Seen()
@@ -63,10 +60,7 @@ func measure(t *testing.T, servers []string, nodes, each int, version string) {
 func publish(t *testing.T, servers []string, nodes, each int, version string) (took time.Duration, stop func()) {
 	var sessions []*ours.Session
 	for range nodes {
-		s, err := ours.Connect(options(t, servers))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := ours.Connect(options(t, servers))
 		sessions = append(sessions, s)
 		s.Publish("warm/"+version, nil)
 		flush(t, s)
