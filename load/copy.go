@@ -3,10 +3,10 @@ package load
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"sequins/blocks"
@@ -18,8 +18,6 @@ import (
 
 // copyBuffer is how many bytes of a block are read, hashed and written at a time. They fit into the CPU's cache.
 const copyBuffer = 256 << 10
-
-var copyBuffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
 // copyBlocks copies the finished blocks of partitions and checks them. In a plan of finished blocks, file i holds partition i.
 func (j *job) copyBlocks(ctx context.Context, todo []int) error {
@@ -63,7 +61,7 @@ func (c *copier) copy(ctx context.Context, out fsys.File) error {
 	if err != nil {
 		return err
 	}
-	if !isHash(sum, c.want.SHA256) {
+	if hex.EncodeToString(sum) != c.want.SHA256 {
 		return c.differs(ctx, out.Name(), sum)
 	}
 	if err := c.check(ctx, out.Name()); err != nil {
@@ -81,10 +79,9 @@ func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err e
 	defer func() { err = errors.Join(err, body.Close()) }()
 	in := &meter{r: body, size: c.file.Size, path: c.path}
 	to, hash := &writeback{File: out}, sha256.New()
-	buffer := copyBuffers.Get().(*[copyBuffer]byte)
-	defer copyBuffers.Put(buffer)
+	buffer := make([]byte, copyBuffer)
 	for {
-		n, err := in.Read(buffer[:])
+		n, err := in.Read(buffer)
 		hash.Write(buffer[:n]) // never fails
 		if _, werr := to.Write(buffer[:n]); werr != nil {
 			return nil, fmt.Errorf("block %d: %w", c.partition, werr)
@@ -112,8 +109,8 @@ func (c *copier) report(ctx context.Context, news tally) error {
 	c.records += news.records
 	c.progress.add(news)
 	c.metrics.Read(c.plan.DB, news.fetched, news.records)
-	for step := c.pacer.step(); news.records > 0; news.records -= step {
-		if err := c.pacer.wait(ctx, min(step, news.records)); err != nil {
+	for step := int64(c.pacer.Burst()); news.records > 0; news.records -= step {
+		if err := c.pacer.WaitN(ctx, int(min(step, news.records))); err != nil {
 			return err
 		}
 	}

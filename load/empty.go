@@ -8,7 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	"sequins/internal/parallel"
+	"sequins/source"
 )
 
 // errFound stops the search for a record.
@@ -27,51 +28,35 @@ func (l *Loader) requireRecords(ctx context.Context, plan *Plan) error {
 	return err
 }
 
-// anyRecord reports whether there is a record. It reads the largest file before the others, because
-// that one almost always has a record.
+// anyRecord reports whether there is a record. It begins with the largest files, because these almost always have one.
 func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
-	order := make([]int, len(plan.Files))
-	for i := range order {
-		order[i] = i
+	files := slices.SortedStableFunc(slices.Values(plan.Files), func(a, b source.File) int { return cmp.Compare(b.Size, a.Size) })
+	var found atomic.Bool
+	err := parallel.Run(ctx, min(sampleParallel, len(files)), len(files), func(ctx context.Context, i int) error {
+		here, err := l.hasRecord(ctx, plan, files[i])
+		if here {
+			found.Store(true)
+			return errFound // stops the others
+		}
+		return err
+	})
+	if found.Load() {
+		return true, nil
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(plan.Files[b].Size, plan.Files[a].Size) })
-	found, err := l.hasRecord(ctx, plan, order[0])
-	if found || err != nil {
-		return found, err
-	}
-	var any atomic.Bool
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(sampleParallel)
-	for _, file := range order[1:] {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			found, err := l.hasRecord(ctx, plan, file)
-			if found {
-				any.Store(true)
-				return errFound // stops the others
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); !any.Load() {
-		return false, err
-	}
-	return true, nil
+	return false, err
 }
 
 // hasRecord reports whether a file has a record other than deletes. It returns true for a damaged file,
 // because LoadInto reports a better error.
-func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file int) (found bool, err error) {
-	in, err := l.openKeys(ctx, plan, plan.Files[file])
+func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file source.File) (found bool, err error) {
+	in, err := l.openKeys(ctx, plan, file)
 	if err == nil {
 		for !found && in.Scan() {
-			found = !in.deleted()
+			found = !in.Deleted()
 		}
 		err = in.Err()
 		l.metrics.Read(plan.DB, in.fetched(), 0)
-		_ = in.close() // an error of closing does not change the result
+		_ = in.Close() // an error of closing does not change the result
 	}
 	if found || Faulty(err) {
 		return true, nil

@@ -21,19 +21,12 @@ type File struct {
 	Open func(offset int64) (io.ReadCloser, error)
 }
 
-// unreadable is an error of the reader of a format for the header of a file, with that of closing the file, if any.
-type unreadable struct{ header, closing error }
-
-func (e *unreadable) Error() string { return errors.Join(e.header, e.closing).Error() }
-
-func (e *unreadable) Unwrap() []error { return []error{e.header, e.closing} }
-
 // open opens the file and reads its header. A file of 0 bytes has none.
-func (f File) open(fields Fields, classes *recordClasses) (*input, error) {
+func (f File) open(fields Fields, classes *recordClasses) (*Records, error) {
 	if f.Size == 0 {
-		return &input{records: noRecords{}, path: f.Path, body: io.NopCloser(nil), meter: new(meter)}, nil
+		return &Records{records: noRecords{}, path: f.Path, body: io.NopCloser(nil), meter: new(meter)}, nil
 	}
-	in := &input{size: f.Size, path: f.Path}
+	in := &Records{size: f.Size, path: f.Path}
 	if f.Format == FormatParquet {
 		in.ranged = &ranged{size: f.Size, path: f.Path, open: f.Open}
 		in.body = in.ranged
@@ -50,19 +43,14 @@ func (f File) open(fields Fields, classes *recordClasses) (*input, error) {
 			err = classes.agree(f.Path, r.Header())
 		}
 	}
-	if err == nil {
-		return in, nil
+	if err != nil {
+		return nil, errors.Join(err, in.body.Close())
 	}
-	var unread *unreadable
-	if errors.As(err, &unread) {
-		unread.closing = in.body.Close()
-		return nil, unread
-	}
-	return nil, errors.Join(err, in.body.Close())
+	return in, nil
 }
 
 // decode creates the reader of the format.
-func (f File) decode(in *input, fields Fields) (err error) {
+func (f File) decode(in *Records, fields Fields) (err error) {
 	var columns []string
 	switch f.Format {
 	case FormatSparkey:
@@ -84,65 +72,14 @@ func (f File) decode(in *input, fields Fields) (err error) {
 		r, err = sequencefile.NewReader(in.meter, f.Path)
 		in.records, in.format = r, r
 	}
-	if err != nil {
-		return &unreadable{header: err}
-	}
-	if columns != nil {
+	if err == nil && columns != nil {
 		in.records, err = f.Columns.extend(in.records, f.Path, fields, f.Name, columns)
 	}
 	return err
 }
 
 // Records returns the records of the file, which must be closed. With fields.NoKey their keys are empty.
-func (f File) Records(fields Fields) (*Records, error) {
-	in, err := f.open(fields, new(recordClasses))
-	if err != nil {
-		return nil, err
-	}
-	return &Records{in: in}, nil
-}
-
-// Records are the records of a File.
-type Records struct {
-	in       *input
-	reported int64
-}
-
-// Scan reads the next record. It returns false at the end and after an error, which Err returns.
-func (r *Records) Scan() bool { return r.in.Scan() }
-
-// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
-func (r *Records) Resume() bool {
-	behind, ok := r.in.records.(interface{ Resume() bool })
-	return ok && behind.Resume()
-}
-
-// Key returns the key of the current record, until the next Scan.
-func (r *Records) Key() []byte { return r.in.Key() }
-
-// Value returns the value of the current record, until the next Scan.
-func (r *Records) Value() []byte { return r.in.Value() }
-
-// Deleted reports whether the record deletes its key.
-func (r *Records) Deleted() bool { return r.in.deleted() }
-
-// Err returns why Scan ended, or nil at the end of a complete file.
-func (r *Records) Err() error { return r.in.Err() }
-
-// Format returns the reader of the format, for what is in the header of the file: a *sequencefile.Reader, *sparkey.Reader,
-// *avro.Reader or *parquet.Reader; nil for a file of 0 bytes.
-func (r *Records) Format() any { return r.in.format }
-
-// Consumed returns how many bytes of the file have been processed since the last call.
-func (r *Records) Consumed() int64 {
-	done := r.in.done()
-	n := done - r.reported
-	r.reported = done
-	return n
-}
-
-// Close closes the file.
-func (r *Records) Close() error { return r.in.close() }
+func (f File) Records(fields Fields) (*Records, error) { return f.open(fields, new(recordClasses)) }
 
 // A RangedFile reads a file of a source at several alternating offsets. It must be used by one goroutine.
 type RangedFile struct{ ranged }

@@ -100,6 +100,3 @@ func (l *Loader) refuseManifest(ctx context.Context, plan *Plan) error {
 	}
 	return err
 }
-
-// isHash reports whether sum has these hexadecimal digits.
-func isHash(sum []byte, digits string) bool { return hex.EncodeToString(sum) == digits }

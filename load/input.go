@@ -30,8 +30,8 @@ var (
 	_ records = (*parquet.Reader)(nil)
 )
 
-// An input is an open data file.
-type input struct {
+// Records are the records of an open data file. Key and Value return those of the current record, until the next Scan.
+type Records struct {
 	records
 	format  any                         // the reader of the format, which records may wrap
 	deletes interface{ Deleted() bool } // nil if the format has no deletes
@@ -45,10 +45,12 @@ type input struct {
 	// Of a file that is read at several offsets:
 	ranged *ranged
 	rows   interface{ Rows() (read, all int64) }
+
+	consumed int64 // what Consumed has returned so far
 }
 
 // open opens a file of the plan and reads its header.
-func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input, error) {
+func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*Records, error) {
 	in, err := l.openFields(ctx, plan, file, l.opts.Fields)
 	if err == nil {
 		in.tolerance = l.tolerance
@@ -60,7 +62,7 @@ func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input
 // openKeys is open for readers that need the keys alone: values are the keys. A
 // Parquet reader holds a page of each column that it reads, and a version can have
 // many columns.
-func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*input, error) {
+func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*Records, error) {
 	fields := l.opts.Fields
 	fields.Value = fields.Key
 	in, err := l.openFields(ctx, plan, file, fields)
@@ -70,7 +72,7 @@ func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*i
 	return in, err
 }
 
-func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*input, error) {
+func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*Records, error) {
 	f := File{
 		Format: plan.Format, Name: file.Name, Path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name, Size: file.Size, Columns: plan.columns,
 		Open: func(offset int64) (io.ReadCloser, error) {
@@ -78,11 +80,10 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 		},
 	}
 	in, err := f.open(fields, plan.classes)
-	var unread *unreadable
-	if errors.As(err, &unread) {
-		err = errors.Join(l.explain(ctx, plan, file, unread.header), unread.closing)
+	if err != nil {
+		return nil, ExplainKey(l.explain(ctx, plan, file, err), plan.DB)
 	}
-	return in, ExplainKey(err, plan.DB)
+	return in, nil
 }
 
 // noRecords is a file of 0 bytes: a part without records, as Hive, Spark and Trino take it. It is of every format.
@@ -98,7 +99,7 @@ func (noRecords) Close() error  { return nil }
 // explain adds to the error of a file that the reader of the version's format rejects what the file begins with, if it is of
 // another format or of none.
 func (l *Loader) explain(ctx context.Context, plan *Plan, file source.File, err error) error {
-	if plan.Format == FormatSparkey || ctx.Err() != nil {
+	if plan.Format == FormatSparkey || ctx.Err() != nil || errors.Is(err, ErrSource) {
 		return err
 	}
 	head, herr := l.head(ctx, plan, file)
@@ -113,7 +114,7 @@ func (l *Loader) explain(ctx context.Context, plan *Plan, file source.File, err 
 
 // done returns how many bytes of the file have been processed. If the file is not read sequentially,
 // they are estimated from the share of its records.
-func (in *input) done() int64 {
+func (in *Records) done() int64 {
 	if in.ranged == nil {
 		return in.meter.n
 	}
@@ -125,18 +126,35 @@ func (in *input) done() int64 {
 }
 
 // fetched returns how many bytes were read from the source.
-func (in *input) fetched() int64 {
+func (in *Records) fetched() int64 {
 	if in.ranged == nil {
 		return in.meter.n
 	}
 	return in.ranged.n
 }
 
-func (in *input) deleted() bool { return in.deletes != nil && in.deletes.Deleted() }
+// Deleted reports whether the current record deletes its key.
+func (in *Records) Deleted() bool { return in.deletes != nil && in.deletes.Deleted() }
 
-func (in *input) close() error {
-	return errors.Join(in.records.Close(), in.body.Close())
+// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
+func (in *Records) Resume() bool {
+	behind, ok := in.records.(interface{ Resume() bool })
+	return ok && behind.Resume()
 }
+
+// Format returns the reader of the format, for what is in the header of the file: a *sequencefile.Reader, *sparkey.Reader,
+// *avro.Reader or *parquet.Reader; nil for a file of 0 bytes.
+func (in *Records) Format() any { return in.format }
+
+// Consumed returns how many bytes of the file have been processed since the last call.
+func (in *Records) Consumed() int64 {
+	before := in.consumed
+	in.consumed = in.done()
+	return in.consumed - before
+}
+
+// Close closes the file.
+func (in *Records) Close() error { return errors.Join(in.records.Close(), in.body.Close()) }
 
 // A meter counts the bytes read of a file and compares them with its listed size. The formats cannot
 // detect a file that was truncated between two records.

@@ -142,7 +142,7 @@ type job struct {
 	plan      *Plan
 	target    Target
 	progress  *Progress
-	pacer     *pacer
+	pacer     *rate.Limiter
 	publisher *publisher
 }
 

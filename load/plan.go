@@ -160,7 +160,7 @@ func (l *Loader) learnClasses(ctx context.Context, plan *Plan) {
 			return
 		}
 		if in, err := l.openKeys(ctx, plan, f); err == nil {
-			_ = in.close() // nothing was read from it
+			_ = in.Close() // nothing was read from it
 		}
 	}
 }

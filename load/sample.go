@@ -25,8 +25,8 @@ type sampler struct {
 
 // A sample is the sampled part of one file.
 type sample struct {
-	file  int    // index in the plan
-	in    *input // nil until opened
+	file  int      // index in the plan
+	in    *Records // nil until opened
 	fits  *shard.Detector
 	read  int  // keys read from the start
 	bytes int  // bytes of keys and values read from the start
@@ -124,7 +124,7 @@ func (s *sampler) readKeys(ctx context.Context, f *sample, upTo int) (err error)
 	for f.read < upTo && f.bytes < s.bytes && f.in.Scan() {
 		f.fits.Add(s.plan.parts[f.file], f.in.Key())
 		f.bytes += len(f.in.Key()) + len(f.in.Value())
-		f.found = f.found || !f.in.deleted()
+		f.found = f.found || !f.in.Deleted()
 		f.read++
 	}
 	f.done = f.read < upTo || f.read == most
@@ -150,7 +150,7 @@ func (s *sampler) close() {
 	for _, f := range s.files {
 		if f.in != nil {
 			s.l.metrics.Read(s.plan.DB, f.in.fetched(), int64(f.read))
-			_ = f.in.close()
+			_ = f.in.Close()
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	}
 	before := s.total
 	err = s.records(ctx, in, before, to)
-	if cerr := in.close(); err == nil || errors.Is(cerr, source.ErrChanged) { // then damage is a consequence of the change
+	if cerr := in.Close(); err == nil || errors.Is(cerr, source.ErrChanged) { // then damage is a consequence of the change
 		err = cerr
 	}
 	if err == nil {
@@ -82,14 +82,14 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 }
 
 // countBytes updates the byte counts of the total. before is the total before this file.
-func (s *scanner) countBytes(before tally, in *input) {
+func (s *scanner) countBytes(before tally, in *Records) {
 	s.total.bytes = before.bytes + in.done()
 	s.total.fetched = before.fetched + in.fetched()
 }
 
 // records reads the records of a file. before is the total before this file.
-func (s *scanner) records(ctx context.Context, in *input, before tally, give sink) error {
-	step := min(reportEvery, s.job.pacer.step())
+func (s *scanner) records(ctx context.Context, in *Records, before tally, give sink) error {
+	step := int64(min(reportEvery, s.job.pacer.Burst()))
 	next, size := s.total.records+step, 0
 	for in.Scan() {
 		key, value := in.Key(), in.Value()
@@ -104,7 +104,7 @@ func (s *scanner) records(ctx context.Context, in *input, before tally, give sin
 			return s.misplaced(in, p)
 		}
 		if to != unwanted {
-			if err := give(to, key, value, in.deleted()); err != nil {
+			if err := give(to, key, value, in.Deleted()); err != nil {
 				return err
 			}
 		}
@@ -133,15 +133,15 @@ func (s *scanner) report(ctx context.Context) error {
 	s.job.progress.leftOut.Store(s.job.tolerance.count())
 	s.job.progress.add(news)
 	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
-	return s.job.pacer.wait(ctx, news.records)
+	return s.job.pacer.WaitN(ctx, int(news.records))
 }
 
-func tooLarge(in *input) error {
+func tooLarge(in *Records) error {
 	return fmt.Errorf("%s: offset %d: a record with a key of %d and a value of %d bytes, over %d or %d: %w",
 		in.path, in.Offset(), len(in.Key()), len(in.Value()), blocks.MaxKey, blocks.MaxValue, blocks.ErrTooLarge)
 }
 
-func (s *scanner) misplaced(in *input, partition int) error {
+func (s *scanner) misplaced(in *Records, partition int) error {
 	key := in.Key()
 	e := &PartitionError{
 		File: in.path, Offset: in.Offset(), Partitioner: s.router.by,

@@ -69,7 +69,7 @@ func (t *tolerance) count() int64 {
 }
 
 // Scan implements records. It leaves out what is tolerated.
-func (in *input) Scan() bool {
+func (in *Records) Scan() bool {
 	if in.tolerance == nil {
 		return in.records.Scan()
 	}
@@ -80,18 +80,17 @@ func (in *input) Scan() bool {
 			}
 			continue
 		}
-		r, ok := in.records.(interface{ Resume() bool })
-		if !ok || !errors.Is(in.records.Err(), render.ErrNullKey) || !in.tolerance.add(in.path) || !r.Resume() {
+		if !errors.Is(in.records.Err(), render.ErrNullKey) || !in.tolerance.add(in.path) || !in.Resume() {
 			return false
 		}
 	}
 }
 
 // Err implements records.
-func (in *input) Err() error { return in.intolerable(in.records.Err()) }
+func (in *Records) Err() error { return in.intolerable(in.records.Err()) }
 
 // intolerable adds to an error of a record that others were left out before it.
-func (in *input) intolerable(err error) error {
+func (in *Records) intolerable(err error) error {
 	if in.tolerance == nil || !errors.Is(err, render.ErrNullKey) && !errors.Is(err, blocks.ErrTooLarge) {
 		return err
 	}
@@ -99,6 +98,6 @@ func (in *input) intolerable(err error) error {
 }
 
 // isTooLarge reports whether the current record does not fit into a block.
-func isTooLarge(in *input) bool {
+func isTooLarge(in *Records) bool {
 	return len(in.Key()) > blocks.MaxKey || len(in.Value()) > blocks.MaxValue
 }
