@@ -42,16 +42,15 @@ func (ls *lister) lookAtOthers() {
 	}
 }
 
-// reportWrong reports what two consecutive listings have found to be wrong.
+// reportWrong reports what is wrong for long enough.
 func (ls *lister) reportWrong(before, now discovery.Listing) {
 	wrong := make(map[content.Input]string)
-	for in, text := range now.Wrong {
-		if before.Wrong[in] != text {
-			continue
+	for in, f := range now.Wrong {
+		if f.Lasts && ls.wrong[in] != f.Text {
+			ls.db.log.Error(f.Text)
 		}
-		wrong[in] = text
-		if ls.wrong[in] != text {
-			ls.db.log.Error(text)
+		if f.Lasts {
+			wrong[in] = f.Text
 		}
 	}
 	ls.wrong = wrong

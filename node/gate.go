@@ -203,9 +203,9 @@ func (j *judge) measure(l *live, against content.Content) {
 	}
 	other := j.db.set.AcquireVersion(against.Name, against.Code())
 	l.judged.measuring = true
-	rules, known := j.rules, slices.Clone(l.figures)
+	rules, figures := j.rules, slices.Clone(l.figures)
 	j.db.bg.work(func() message {
-		m, err := gate.Measure(j.db.bg.ctx, h, other, rules, known)
+		m, err := gate.Measure(j.db.bg.ctx, h, other, rules, figures)
 		h.Release()
 		if other != nil {
 			other.Release()

@@ -41,7 +41,7 @@ type lister struct {
 	relook    timer // for the scheduled listing
 
 	check  check                    // of what is served with the source
-	wrong  map[content.Input]string // what is wrong with contents, by two consecutive listings
+	wrong  map[content.Input]string // what is wrong with contents for long enough
 	others map[content.Input]string // what else other nodes held at the last comparison with the source
 }
 
@@ -104,7 +104,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Removal == version.Staying }
 		// The source may list another input, or the files of the current one may have changed, so that a block cannot be loaded again.
 		due := check && v.Failure.Reason == "" || in == s.Current && (v.Failure.Reason != "" || slices.ContainsFunc(s.Entries, another))
-		if due || len(elsewhere) > 1 || q.Apart[in] || ls.last.Differs[in] != "" || ls.last.Wrong[in] != "" {
+		if due || len(elsewhere) > 1 || q.Apart[in] || ls.last.Differs[in] != "" || ls.last.Wrong[in].Text != "" {
 			q.Compare[in] = l.manifest
 		}
 	}

@@ -18,13 +18,19 @@ import (
 // version that is served is compared with the source after the switch, and versions of which other nodes hold other contents are, too. If files have
 // been added or replaced, the version is listed with its new input when it is complete by the rules for new versions.
 
-// aloneAfter is how long a node waits for another node with its content before it reports that there is
-// none: the others may be loading the version again.
-const aloneAfter = time.Minute
+// faultAfter is how long a content has something wrong before that is a Fault to be reported: other nodes may be loading the version again.
+const faultAfter = time.Minute
+
+// A Fault is what is wrong with a content that is that of the source, for people. It is reported once it Lasts.
+type Fault struct {
+	Text  string
+	Lasts bool
+	since time.Time
+}
 
 // compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
 func (o *observer) compare(ctx context.Context, allowed pin.File) {
-	o.found.Wrong, o.found.Differs, o.found.apart = make(map[content.Input]string), make(map[content.Input]string), make(map[content.Input]time.Time)
+	o.found.Wrong, o.found.Differs = make(map[content.Input]Fault), make(map[content.Input]string)
 	for in, m := range o.Compare {
 		if !allowed.Allows(in.Name) {
 			continue // the pin decides what is loaded
@@ -54,9 +60,11 @@ func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Ma
 	case now != in:
 		o.noteDiffers(in, now, &l, began, load.Differing(m, l.Files).String())
 	case o.Input(in.Name, l) != in: // a part of its files
-		o.noteWrong(in, deletedFiles(o.DB, in.Name))
+		o.noteWrong(in, "files of version %s of %s have been deleted from the source; it is served from the blocks of all of its files, "+
+			"which other nodes can only copy; write a new version")
 	case o.Apart[in]:
-		o.noteApart(in)
+		o.noteWrong(in, "other nodes have loaded version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
+			"configure the same key, value, partitioner and partitions for it on all nodes, unless its files have been changed or deleted, and write a new version")
 	}
 }
 
@@ -93,36 +101,14 @@ func (o *observer) noteDiffers(in, now content.Input, l *source.Listing, began t
 	}
 }
 
-// noteApart records a content that no other node holds, although other nodes hold other contents of the version: after a while, that is wrong.
-func (o *observer) noteApart(in content.Input) {
-	since, before := o.Last.apart[in]
-	if !before {
-		since = o.now
+// noteWrong records what is wrong with a content. The format has its version and the database.
+func (o *observer) noteWrong(in content.Input, format string) {
+	f := Fault{Text: fmt.Sprintf(format, in.Name, o.DB), since: o.now}
+	if before := o.Last.Wrong[in]; before.Text == f.Text {
+		f.since = before.since
 	}
-	o.found.apart[in] = since
-	if o.now.Sub(since) < aloneAfter {
-		o.lookAgain(since.Add(aloneAfter))
-		return
+	if f.Lasts = o.now.Sub(f.since) >= faultAfter; !f.Lasts {
+		o.lookAgain(f.since.Add(faultAfter))
 	}
-	o.noteWrong(in, unshared(o.DB, in.Name))
-}
-
-// noteWrong records what is wrong with a content. It is reported if the next listing finds the same.
-func (o *observer) noteWrong(in content.Input, text string) {
-	o.found.Wrong[in] = text
-	if o.Last.Wrong[in] != text {
-		o.lookAgain(o.now.Add(aloneAfter))
-	}
-}
-
-// unshared describes a version of which all other nodes hold another content although this node's is that of the source, with a remedy.
-func unshared(db, name string) string {
-	return fmt.Sprintf("other nodes have loaded version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
-		"configure the same key, value, partitioner and partitions for it on all nodes, unless its files have been changed or deleted, and write a new version", name, db)
-}
-
-// deletedFiles describes a version of which files have been deleted from the source, with a remedy.
-func deletedFiles(db, name string) string {
-	return fmt.Sprintf("files of version %s of %s have been deleted from the source; it is served from the blocks of all of its files, "+
-		"which other nodes can only copy; write a new version", name, db)
+	o.found.Wrong[in] = f
 }

@@ -77,19 +77,18 @@ type Look struct {
 
 // A Listing is the result of listing the versions in the source. It is immutable.
 type Listing struct {
-	Names      []string                    // of all versions, ascending, complete or not
-	Remarks    []string                    // about what else is in the directory of the db: see source.Names
-	Inputs     []content.Input             // of complete versions, ascending, one of each name; no more than needed
-	Unknown    []string                    // names of versions whose inspection failed
-	Differs    map[content.Input]string    // how the files of contents in Compare differ from those in the source, for people
-	Wrong      map[content.Input]string    // what is wrong with contents in Compare
-	apart      map[content.Input]time.Time // since when those of Question.Apart have been so
-	Unfinished string                      // why the newest incomplete version is incomplete; "" if there is none
-	LeftOut    map[string]string           // by name: a message about ignored files
-	Looks      map[string]Look             // by name: versions that will be inspected again
-	Next       time.Time                   // when to list again; zero: at the next refresh
-	Pin        pin.File                    // of the database; Question.Pin if it cannot be read
-	Marked     bool                        // a version has _SUCCESS, and with Finder.Auto all of them need it
+	Names      []string                 // of all versions, ascending, complete or not
+	Remarks    []string                 // about what else is in the directory of the db: see source.Names
+	Inputs     []content.Input          // of complete versions, ascending, one of each name; no more than needed
+	Unknown    []string                 // names of versions whose inspection failed
+	Differs    map[content.Input]string // how the files of contents in Compare differ from those in the source, for people
+	Wrong      map[content.Input]Fault  // what is wrong with contents in Compare
+	Unfinished string                   // why the newest incomplete version is incomplete; "" if there is none
+	LeftOut    map[string]string        // by name: a message about ignored files
+	Looks      map[string]Look          // by name: versions that will be inspected again
+	Next       time.Time                // when to list again; zero: at the next refresh
+	Pin        pin.File                 // of the database; Question.Pin if it cannot be read
+	Marked     bool                     // a version has _SUCCESS, and with Finder.Auto all of them need it
 }
 
 // Late returns the names less than served that a previous listing did not have: they will not be served.

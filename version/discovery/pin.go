@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -35,30 +34,16 @@ func (o *observer) readPin(ctx context.Context) {
 var errEmptied = errors.New("it is away, and so are all versions; a version in the directory of the database ends that")
 
 func (o *observer) pin(ctx context.Context) (pin.File, error) {
-	data, err := o.pinData(ctx)
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	data, err := source.ReadSmall(ctx, o.Source, o.DB, pin.FileName, pin.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(o.names) == 0 && !o.Pin.Equal(pin.File{}):
 		return pin.File{}, errEmptied
 	case errors.Is(err, fs.ErrNotExist):
 		return pin.File{}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return pin.File{}, err
 	}
 	return pin.Parse(data)
-}
-
-// pinData reads the file, up to one byte more than it may have.
-func (o *observer) pinData(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
-	r, err := o.Source.Open(ctx, o.DB, "", source.File{Name: pin.FileName}, source.ReadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, pin.MaxSize+1))
-	if cerr := r.Close(); err == nil && len(data) <= pin.MaxSize {
-		err = cerr
-	}
-	return data, err
 }

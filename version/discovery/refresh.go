@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"time"
 
@@ -18,8 +17,8 @@ const RefreshFile = "_REFRESH"
 const (
 	// refreshPoll is the interval at which the file is read.
 	refreshPoll = 3 * time.Second
-	// maxRefresh limits how much of the file is compared, in bytes.
-	maxRefresh = 4 << 10
+	// maxRefresh limits the file, in bytes.
+	maxRefresh = 64 << 10
 	// refreshTimeout limits one reading.
 	refreshTimeout = 15 * time.Second
 )
@@ -41,17 +40,13 @@ func FollowRefresh(ctx context.Context, src source.Source, changed func()) {
 	}
 }
 
-// readRefresh returns the beginning of the file; nothing if there is none.
+// readRefresh returns the content of the file; nothing if there is none.
 func readRefresh(ctx context.Context, src source.Source) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	r, err := src.Open(ctx, "", "", source.File{Name: RefreshFile}, source.ReadOptions{})
+	data, err := source.ReadSmall(ctx, src, "", RefreshFile, maxRefresh)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxRefresh))
-	return data, errors.Join(err, r.Close())
+	return data, err
 }

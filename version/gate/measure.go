@@ -75,16 +75,14 @@ type measurement struct {
 	err     error // the first one
 }
 
-// Measure reads the figures of the partitions of a content that are on this node; known are those that need not be read, by partition, nil for the
-// others. If a rule needs it, and served is not nil, a sample of the keys of its partitions on this node is looked up. The error is the first one of
-// reading h, or that of ctx; the measures then have the figures that could be read, and are not current by any rules.
-func Measure(ctx context.Context, h, served *version.Handle, rules Rules, known []*Figures) (Measures, error) {
-	m := measurement{h: h, Measures: Measures{Figures: make([]*Figures, h.Partitions()), Rules: rules.Fingerprint()}}
-	for p := 0; p < h.Partitions() && ctx.Err() == nil; p++ {
-		if p < len(known) && known[p] != nil && h.Has(p) {
-			m.Figures[p] = known[p]
-		} else {
-			m.readFigures(p)
+// Measure looks up what the rules need beside the figures of the partitions of a content that are on this node: the required keys and, if served is not
+// nil and a rule needs it, a sample of the keys of its partitions on this node. figures are by partition; Measure
+// keeps them, and leaves out those of partitions that are not here. The error is the first one of reading h, or that of ctx; the measures are then not current by any rules.
+func Measure(ctx context.Context, h, served *version.Handle, rules Rules, figures []*Figures) (Measures, error) {
+	m := measurement{h: h, Measures: Measures{Figures: figures, Rules: rules.Fingerprint()}}
+	for p := range m.Figures {
+		if !h.Has(p) {
+			m.Figures[p] = nil
 		}
 	}
 	for _, r := range rules.Required {
@@ -107,23 +105,6 @@ func (m *measurement) note(p int, err error) {
 	if m.err == nil && err != nil {
 		m.err = fmt.Errorf("partition %d: %w", p, err)
 	}
-}
-
-// readFigures reads the figures of a partition, if it is here.
-func (m *measurement) readFigures(p int) {
-	b := m.h.Block(p)
-	if b == nil {
-		return
-	}
-	if r, ok := b.(interface{ EnsureOpen() error }); ok { // the figures of a block that was never opened are not known
-		if err := r.EnsureOpen(); err != nil {
-			m.h.Report(p, b, err)
-			m.note(p, err)
-			return
-		}
-	}
-	props := b.Properties()
-	m.Figures[p] = &Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 }
 
 // get looks a key up. ok is false if its partition p is not here, or cannot be read.

@@ -77,6 +77,18 @@ func open(t *testing.T, name string, partitions int, records map[string]string, 
 	return h
 }
 
+// figuresOf returns the figures of the blocks of h, by partition.
+func figuresOf(h *version.Handle) []*gate.Figures {
+	figures := make([]*gate.Figures, h.Partitions())
+	for p := range figures {
+		if b := h.Block(p); b != nil {
+			props := b.Properties()
+			figures[p] = &gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
+		}
+	}
+	return figures
+}
+
 // What is measured of random versions is what a model counts.
 func TestMeasure(t *testing.T) {
 	all := func(int) bool { return true }
@@ -98,7 +110,7 @@ func TestMeasure(t *testing.T) {
 		}
 		h, served := open(t, "2", parts, now, held), open(t, "1", oldParts, old, oldHeld)
 		rules := gate.Rules{MaxMissing: 0.1, Required: []gate.Required{{Key: "key-0"}, {Key: "key-1", Value: regexp.MustCompile("^x{3,}$")}}}
-		m, err := gate.Measure(t.Context(), h, served, rules, nil)
+		m, err := gate.Measure(t.Context(), h, served, rules, figuresOf(h))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,13 +202,13 @@ func TestMeasureDamage(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "7"}}}
 	served, h := open(t, "1", 2, records, all), open(t, "2", 2, records, all)
 	damage(t, served, 0)
-	m, err := gate.Measure(t.Context(), h, served, rules, nil)
+	m, err := gate.Measure(t.Context(), h, served, rules, figuresOf(h))
 	if err != nil || m.Sample.Keys == 0 || m.Sample.Keys == 100 || m.Sample.Missing != 0 || len(m.Failed) != 0 {
 		t.Errorf("a damaged version that is served: %+v, %v", m, err)
 	}
 	h = open(t, "3", 2, records, all) // no page of it has been read, and is known to be good
 	damage(t, h, h.Partition([]byte("7")))
-	m, err = gate.Measure(t.Context(), h, served, rules, nil)
+	m, err = gate.Measure(t.Context(), h, served, rules, figuresOf(h))
 	if !blocks.IsDamage(err) || !strings.Contains(err.Error(), fmt.Sprintf("partition %d: ", h.Partition([]byte("7")))) || len(m.Failed) != 0 {
 		t.Errorf("a damaged version: %+v, %v", m, err)
 	}
@@ -210,12 +222,11 @@ func TestMeasureDamage(t *testing.T) {
 	}
 }
 
-// Figures that are known are not read from the block, and those of partitions that are not here are not taken over.
-func TestMeasureKnown(t *testing.T) {
+// Figures of partitions that are not here are left out.
+func TestMeasureFigures(t *testing.T) {
 	h := open(t, "1", 3, map[string]string{"a": "1", "b": "22", "c": "333", "d": ""}, func(p int) bool { return p != 2 })
-	known := []*gate.Figures{{Records: 7, Bytes: 8, Largest: 9}, nil, {Records: 1}}
-	m, err := gate.Measure(t.Context(), h, nil, gate.Rules{}, known)
-	if err != nil || *m.Figures[0] != *known[0] || m.Figures[1] == nil || m.Figures[2] != nil {
+	m, err := gate.Measure(t.Context(), h, nil, gate.Rules{}, []*gate.Figures{{Records: 7, Bytes: 8, Largest: 9}, nil, {Records: 1}})
+	if err != nil || *m.Figures[0] != (gate.Figures{Records: 7, Bytes: 8, Largest: 9}) || m.Figures[1] != nil || m.Figures[2] != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -45,15 +46,8 @@ func (r Rules) Fingerprint() string {
 	if r.IsZero() {
 		return ""
 	}
-	texts := []string{fmt.Sprint(r.MinRecords, r.MaxShrink, r.MaxGrowth, r.MaxMissing, r.MaxValueSize)}
-	for _, k := range r.Required {
-		pattern := ""
-		if k.Value != nil {
-			pattern = k.Value.String()
-		}
-		texts = append(texts, k.Key, pattern)
-	}
-	return content.Sum(texts...)
+	text, _ := json.Marshal(r) // it consists of numbers, texts and patterns
+	return content.Sum(string(text))
 }
 
 // ofBlocks applies the rules of blocks: to the largest value that is known, and to the required keys if own is current.
