@@ -1,9 +1,11 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,31 +17,31 @@ import (
 // and returns the data files. Index files of Sparkey logs are skipped, because loads do not need them. The
 // format of other files is detected from their first bytes, see sniff.
 func classify(files []source.File) (format string, data []source.File, err error) {
-	if isFinished, err := areBlocks(files); isFinished || err != nil {
-		return FormatBlocks, files, err
-	}
-	var log, other string // an example of each, for the error
-	for _, f := range files {
-		if IsLog(f.Name) {
-			log = f.Name
-		}
-	}
+	var block, log, index, other string // an example of each, for errors
+	blocks := 0
 	for _, f := range files {
 		switch {
-		case log != "" && IsLogIndex(f.Name):
-			continue
-		case !IsLog(f.Name) && other == "":
+		case strings.HasSuffix(f.Name, source.BlockSuffix):
+			block, blocks = f.Name, blocks+1
+		case IsLog(f.Name):
+			log = f.Name
+		case IsLogIndex(f.Name):
+			index = f.Name
+		case other == "":
 			other = f.Name
 		}
-		data = append(data, f)
 	}
-	if log != "" && other != "" {
+	switch {
+	case blocks > 0 && blocks < len(files):
+		return FormatBlocks, files, fmt.Errorf("%w: %s, a block, and %s", ErrMixed, block, cmp.Or(other, log, index))
+	case blocks > 0:
+		return FormatBlocks, files, nil
+	case log != "" && other != "":
 		return "", nil, fmt.Errorf("%w: %s and %s", ErrMixed, log, other)
+	case log != "":
+		return FormatSparkey, slices.DeleteFunc(slices.Clone(files), func(f source.File) bool { return IsLogIndex(f.Name) }), nil
 	}
-	if log != "" {
-		return FormatSparkey, data, nil
-	}
-	return FormatSequenceFile, data, nil
+	return FormatSequenceFile, files, nil
 }
 
 // IsLog reports whether a file of this name is a Sparkey log.

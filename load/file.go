@@ -28,7 +28,7 @@ func (f File) open(fields Fields, classes *recordClasses) (*Records, error) {
 	}
 	in := &Records{size: f.Size, path: f.Path}
 	if f.Format == FormatParquet {
-		in.ranged = &ranged{size: f.Size, path: f.Path, open: f.Open}
+		in.ranged = NewRangedFile(f.Path, f.Size, f.Open)
 		in.body = in.ranged
 	} else {
 		body, err := f.Open(0)
@@ -80,11 +80,3 @@ func (f File) decode(in *Records, fields Fields) (err error) {
 
 // Records returns the records of the file, which must be closed. With fields.NoKey their keys are empty.
 func (f File) Records(fields Fields) (*Records, error) { return f.open(fields, new(recordClasses)) }
-
-// A RangedFile reads a file of a source at several alternating offsets. It must be used by one goroutine.
-type RangedFile struct{ ranged }
-
-// NewRangedFile returns a reader of a file; path is for errors.
-func NewRangedFile(path string, size int64, open func(offset int64) (io.ReadCloser, error)) *RangedFile {
-	return &RangedFile{ranged{size: size, path: path, open: open}}
-}

@@ -7,28 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"sequins/input/finished"
 	"sequins/shard"
 	"sequins/source"
 )
-
-// areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
-func areBlocks(files []source.File) (bool, error) {
-	var block, other string // an example of each
-	for _, f := range files {
-		if strings.HasSuffix(f.Name, source.BlockSuffix) {
-			block = f.Name
-		} else {
-			other = f.Name
-		}
-	}
-	if block != "" && other != "" {
-		return true, fmt.Errorf("%w: %s, a block, and %s", ErrMixed, block, other)
-	}
-	return block != "", nil
-}
 
 // readManifest reads the manifest of a version of finished blocks.
 func (l *Loader) readManifest(ctx context.Context, plan *Plan) (data []byte, path string, err error) {

@@ -43,7 +43,7 @@ type Records struct {
 
 	meter *meter // of a file that is read sequentially
 	// Of a file that is read at several offsets:
-	ranged *ranged
+	ranged *RangedFile
 	rows   interface{ Rows() (read, all int64) }
 
 	consumed int64 // what Consumed has returned so far

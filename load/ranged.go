@@ -8,15 +8,20 @@ import (
 	"sequins/source"
 )
 
-// A ranged reads a file of a source at several alternating offsets, as needed for the columns of a
-// Parquet file. A stream of its own reads each column forward. A ranged counts the bytes of all
+// A RangedFile reads a file of a source at several alternating offsets, as needed for the columns of a
+// Parquet file. A stream of its own reads each column forward. It counts the bytes of all
 // streams, and must be used by one goroutine.
-type ranged struct {
+type RangedFile struct {
 	open    func(offset int64) (io.ReadCloser, error)
 	size    int64 // as listed
 	path    string
 	n       int64           // bytes read
 	streams []*rangedStream // least recently used first
+}
+
+// NewRangedFile returns a reader of a file; path is for errors.
+func NewRangedFile(path string, size int64, open func(offset int64) (io.ReadCloser, error)) *RangedFile {
+	return &RangedFile{size: size, path: path, open: open}
 }
 
 type rangedStream struct {
@@ -32,7 +37,7 @@ const (
 )
 
 // ReadAt implements io.ReaderAt.
-func (r *ranged) ReadAt(p []byte, off int64) (int, error) {
+func (r *RangedFile) ReadAt(p []byte, off int64) (int, error) {
 	short := false
 	if left := r.size - off; int64(len(p)) > left {
 		p, short = p[:max(0, left)], true
@@ -57,7 +62,7 @@ func (r *ranged) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // probe checks that the file ends where it should.
-func (r *ranged) probe(s *rangedStream) error {
+func (r *RangedFile) probe(s *rangedStream) error {
 	_, err := s.Read(make([]byte, 1)) // the meter returns an error for an extra byte
 	if err == io.EOF {
 		return nil
@@ -66,7 +71,7 @@ func (r *ranged) probe(s *rangedStream) error {
 }
 
 // at returns a stream positioned at off.
-func (r *ranged) at(off int64) (*rangedStream, error) {
+func (r *RangedFile) at(off int64) (*rangedStream, error) {
 	for i, s := range r.streams {
 		if gap := off - s.n; 0 <= gap && gap <= maxGap {
 			r.streams = append(append(r.streams[:i:i], r.streams[i+1:]...), s)
@@ -90,7 +95,7 @@ func (r *ranged) at(off int64) (*rangedStream, error) {
 }
 
 // Close closes the streams.
-func (r *ranged) Close() error {
+func (r *RangedFile) Close() error {
 	var errs []error
 	for _, s := range r.streams {
 		errs = append(errs, s.body.Close())

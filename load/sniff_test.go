@@ -113,9 +113,9 @@ func TestFieldsArePartOfTheInput(t *testing.T) {
 }
 
 // rangedOf reads content, and counts how often it is opened.
-func rangedOf(content []byte, listed int64) (r *ranged, opened, open *int) {
+func rangedOf(content []byte, listed int64) (r *RangedFile, opened, open *int) {
 	opened, open = new(int), new(int)
-	r = &ranged{size: listed, path: "f"}
+	r = &RangedFile{size: listed, path: "f"}
 	r.open = openFunc(content, opened, open)
 	return r, opened, open
 }

@@ -138,18 +138,17 @@ type News struct {
 // another content in the store, see package unchanged. It is called before Claim, as links take no room, or not at all. Its news and
 // errors are those of Load.
 func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
-	missing, err := dir.Missing(want)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	p.staging = dir.Staging()
-	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Link: true}, news)
+	return p.carryOut(dir, want, true, news)
 }
 
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
 // news after each publication and, several times a second, with the progress, and lists in dir what the blocks were made from. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
+	return p.carryOut(dir, want, false, news)
+}
+
+func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News)) error {
 	missing, err := dir.Missing(want)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -157,10 +156,7 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	if p.staging.Path == "" {
 		p.staging = dir.Staging()
 	}
-	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing)}, news)
-}
-
-func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
+	ahead := goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Link: link}
 	_ = p.order(order{Load: &ahead})
 	written := make(chan struct{})
 	stop := sync.OnceFunc(func() { close(written) })
@@ -168,7 +164,7 @@ func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error
 	if p.launcher.Free != nil && !ahead.Link {
 		go p.watchDisk(written) // not waited for: a faulty disk may not answer
 	}
-	err := p.follow(dir, ahead, func(n News) {
+	err = p.follow(dir, ahead, func(n News) {
 		if all := n.Snapshot.Partitions; all > 0 && n.Snapshot.PartitionsDone >= all {
 			stop()
 		}
@@ -194,15 +190,17 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		case e.Progress != nil:
 			p.count(e.Progress)
 			p.staged = max(p.staged, dir.Staged(ahead.Staging))
-			if err := publish(dir, ahead.Staging, e.Publish); err != nil {
-				return err
+			if len(e.Publish) > 0 {
+				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
+					return err
+				}
 			}
 			_ = dir.Record(e.Made) // like SaveList
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
 		case e.Linked != nil && ahead.Link:
-			p.launcher.Metrics.Unchanged(p.db, e.Linked.Partitions)
+			p.launcher.Metrics.Unchanged(p.db, *e.Linked)
 			return nil
 		case e.Ended != nil && !ahead.Link:
 			return nil
@@ -210,13 +208,6 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 			return p.died(errors.New("it says something else than how far it is"))
 		}
 	}
-}
-
-func publish(dir *store.Dir, from store.Staging, partitions []int) error {
-	if len(partitions) == 0 {
-		return nil
-	}
-	return dir.Publish(from, partitions...)
 }
 
 // count adds what was read to the metrics, and takes what was written off the claim.

@@ -57,7 +57,7 @@ type event struct {
 	Progress *progress       `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
 	Made     []store.Made    `json:"made,omitempty"`    // what some of them were made from
-	Linked   *linked         `json:"linked,omitempty"`
+	Linked   *int            `json:"linked,omitempty"`  // how many blocks of other contents were linked
 	Ended    *ended          `json:"ended,omitempty"`
 }
 
@@ -68,11 +68,6 @@ type progress struct {
 	Records   int64           `json:"records"`
 	Files     []time.Duration `json:"files,omitempty"` // the time to read each file
 	FilesLeft *int64          `json:"files_left,omitempty"`
-}
-
-// linked reports how many blocks of other contents were linked.
-type linked struct {
-	Partitions int `json:"partitions"`
 }
 
 // ended reports the end of a load.

@@ -138,7 +138,8 @@ func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead
 	if err != nil {
 		return err
 	}
-	if n := len(made); n > 0 {
+	n := len(made)
+	if n > 0 {
 		partitions := make([]int, n)
 		for i, m := range made {
 			partitions[i] = m.Partition
@@ -146,7 +147,7 @@ func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead
 		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
 		w.tell(partitions, made)
 	}
-	return w.send(event{Linked: &linked{len(made)}})
+	return w.send(event{Linked: &n})
 }
 
 // listen executes orders. It exits the process at the end of the input, when the node has died or wants the

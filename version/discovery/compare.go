@@ -96,7 +96,7 @@ func (o *observer) noteDiffers(in, now content.Input, l *source.Listing, began t
 	case o.Mixed:
 	case l.Incomplete != "":
 		o.lookAfterFailure(in.Name, o.failLook(in.Name, l.Incomplete))
-	case l.Settled(o.Settle) || o.States[now].Settled || o.settling(in.Name, l, began) == "":
+	case o.unsettled(now, l, began) == "":
 		o.list(now)
 	}
 }

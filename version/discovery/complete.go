@@ -32,6 +32,7 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 		o.noteUnfinished(name, &l)
 		return in, l.Incomplete, nil
 	}
+	o.promising++
 	if reason := o.unsettled(in, &l, began); reason != "" {
 		if o.States[o.Known[name]].Failed { // it is being written again: keep it until that is done
 			o.found.Unknown = append(o.found.Unknown, name)
@@ -134,15 +135,6 @@ func (o *observer) listNew(ctx context.Context, name string) (source.Listing, er
 	return source.List(ctx, src, o.DB, name, true)
 }
 
-// unsettled returns the reason why a version needs another inspection, or "" if it does not.
-func (o *observer) unsettled(in content.Input, l *source.Listing, began time.Time) string {
-	o.promising++
-	if l.Settled(o.Settle) || o.States[in].Settled || in == o.Served || o.Begun(in) {
-		return ""
-	}
-	return o.settling(in.Name, l, began)
-}
-
 // firstLook returns the first of the consecutive inspections of a version that have found the files of l.
 func (o *observer) firstLook(name string, l *source.Listing) Look {
 	first, before := o.Last.Looks[name]
@@ -153,12 +145,13 @@ func (o *observer) firstLook(name string, l *source.Listing) Look {
 	return first
 }
 
-// settling returns the reason why a version needs another inspection, or "" if it was the same from the
-// end of the first inspection until the beginning of this one, for at least the settle time.
-func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
-	if o.Settle <= 0 {
+// unsettled returns the reason why a version needs another inspection, or "" if it does not: its listing shows that, it was complete before, or it was
+// the same from the end of the first inspection until the beginning of this one, for at least the settle time.
+func (o *observer) unsettled(in content.Input, l *source.Listing, began time.Time) string {
+	if o.Settle <= 0 || l.Settled(o.Settle) || o.States[in].Settled || in == o.Served || o.Begun(in) {
 		return ""
 	}
+	name := in.Name
 	due := o.firstLook(name, l).at.Add(o.Settle)
 	if !began.Before(due) {
 		return ""
