@@ -1,11 +1,11 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
+	"sequins/internal/parallel"
 	"sequins/shard"
 )
 
@@ -76,19 +76,11 @@ func (s *sampler) round(work func(*sample) error) error {
 // error does not depend on timing: at each attempt to load a faulty version it is the same.
 func sampleEach(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	var g errgroup.Group
-	g.SetLimit(sampleParallel)
-	for i := range n {
-		g.Go(func() error {
-			errs[i] = f(i)
-			return nil
-		})
-	}
-	_ = g.Wait()
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
+	_ = parallel.Run(context.Background(), min(sampleParallel, n), n, func(_ context.Context, i int) error {
+		errs[i] = f(i)
+		return nil
+	})
+	return cmp.Or(errs...)
 }
 
 // start reads each file from its start until upTo keys are read.

@@ -27,29 +27,11 @@ const (
 	Forget
 )
 
-var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete", "forget"}
-
-// String returns the name of o.
-func (o Op) String() string {
-	if int(o) < len(opNames) {
-		return opNames[o]
-	}
-	return "unknown"
-}
-
 // Action is something that the node has to do, in the order returned by Decide.
 type Action struct {
 	Op    Op
 	Input content.Input
 	Back  bool // for Activate: the version is older than the current one, which the pin does not allow
-}
-
-// String returns the action, as in "load 2026-01-31".
-func (a Action) String() string {
-	if a.Back {
-		return a.Op.String() + " " + a.Input.Name + " back"
-	}
-	return a.Op.String() + " " + a.Input.Name
 }
 
 // do records that an action is being carried out, so that Decide does not order it again.

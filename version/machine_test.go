@@ -16,6 +16,16 @@ type step struct {
 	state   string
 }
 
+var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete", "forget"}
+
+// String returns the action, as in "load 2026-01-31".
+func (a Action) String() string {
+	if a.Back {
+		return opNames[a.Op] + " " + a.Input.Name + " back"
+	}
+	return opNames[a.Op] + " " + a.Input.Name
+}
+
 func describe(actions []Action) string {
 	var all []string
 	for _, a := range actions {
