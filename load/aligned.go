@@ -56,19 +56,13 @@ type aligned struct {
 var errDeletes = errors.New("records are deleted")
 
 func (a *aligned) load(ctx context.Context) error {
-	s := a.scanner()
+	s := &scanner{job: a.job, only: a.partition}
 	err := a.onePass(ctx, s)
 	if errors.Is(err, blocks.ErrOrder) || errors.Is(err, errDeletes) {
 		a.progress.undo(s.reported)
 		err = a.sorted(ctx)
 	}
 	return err
-}
-
-func (a *aligned) scanner() *scanner {
-	return &scanner{job: a.job, router: router{
-		by: a.plan.Partitioner, partitions: a.plan.Partitions, only: a.partition,
-	}}
 }
 
 // onePass writes the records into the block in the order of the file. It fails with blocks.ErrOrder if
@@ -95,7 +89,8 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 func (a *aligned) sorted(ctx context.Context) error {
 	sorter := extsort.New(extsort.Options{Memory: a.memory, Dir: a.target.Staging.Temp()})
 	defer sorter.Close()
-	err := a.scanner().run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
+	s := &scanner{job: a.job, only: a.partition}
+	err := s.run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
 		return sorter.Add(key, value, deleted)
 	})
 	if err != nil {

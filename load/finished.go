@@ -16,7 +16,7 @@ import (
 // readManifest reads the manifest of a version of finished blocks.
 func (l *Loader) readManifest(ctx context.Context, plan *Plan) (data []byte, path string, err error) {
 	path = l.src.Path(plan.DB, plan.Version) + "/" + source.BlocksFile
-	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.File{Name: source.BlocksFile}, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
+	f, err := l.Open(ctx, plan, source.File{Name: source.BlocksFile})
 	if err != nil {
 		return nil, path, err
 	}

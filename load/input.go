@@ -13,6 +13,11 @@ import (
 	"sequins/source"
 )
 
+// Open opens a file of a plan from its start.
+func (l *Loader) Open(ctx context.Context, plan *Plan, file source.File) (io.ReadCloser, error) {
+	return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
+}
+
 // records is the interface of all input formats.
 type records interface {
 	Scan() bool

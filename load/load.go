@@ -107,7 +107,7 @@ type Meter interface {
 
 // A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
-	src     source.Source
+	src     *marked
 	store   *store.Store
 	metrics Meter
 	opts    Options
@@ -123,7 +123,7 @@ func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
 	if m == nil {
 		m = metrics.Load{} // counts nothing
 	}
-	return &Loader{src: marked{src}, store: local, metrics: m, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
+	return &Loader{src: &marked{Source: src}, store: local, metrics: m, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }
 
 // A Target is the destination of a load.
@@ -227,8 +227,6 @@ func (j *job) expect(files []int) {
 			empty++
 		}
 	}
-	j.progress.files.Store(int64(len(files)))
-	j.progress.empty.Store(empty)
-	j.progress.bytes.Store(bytes)
+	j.progress.update(func(now *Snapshot) { now.Files, now.Empty, now.Bytes = int64(len(files)), empty, bytes })
 	j.metrics.Files(j.plan.DB, int64(len(files)))
 }

@@ -1,19 +1,15 @@
 package load
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
 // Progress is the progress of a load. The zero value is ready to use. LoadInto updates it, and any
 // goroutine may call Snapshot.
 type Progress struct {
-	files, filesDone, empty    atomic.Int64
-	bytes, bytesDone           atomic.Int64
-	records, leftOut           atomic.Int64
-	partitions, partitionsDone atomic.Int64
-	reused, reusedBytes        atomic.Int64
-	started                    atomic.Int64 // Unix time in nanoseconds; 0 before the start
+	mu  sync.Mutex
+	now Snapshot
 }
 
 // Snapshot is the state of a Progress at one moment.
@@ -31,34 +27,28 @@ type Snapshot struct {
 // Snapshot returns the current numbers. They can decrease: a file that is read again because it is not
 // sorted counts as unread.
 func (p *Progress) Snapshot() Snapshot {
-	s := Snapshot{
-		Files: p.files.Load(), FilesDone: p.filesDone.Load(), Empty: p.empty.Load(),
-		Bytes: p.bytes.Load(), BytesDone: p.bytesDone.Load(),
-		Records: p.records.Load(), LeftOut: p.leftOut.Load(),
-		Partitions: p.partitions.Load(), PartitionsDone: p.partitionsDone.Load(),
-		Reused: p.reused.Load(), ReusedBytes: p.reusedBytes.Load(),
-	}
-	if ns := p.started.Load(); ns != 0 {
-		s.Started = time.Unix(0, ns)
-	}
-	return s
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
 }
 
-// begin resets p for a load.
+func (p *Progress) update(change func(now *Snapshot)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.now)
+}
+
+// begin resets p for a load. What Reuse has counted stays.
 func (p *Progress) begin(partitions, done int) {
-	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.empty, &p.bytes, &p.bytesDone, &p.records, &p.leftOut} {
-		v.Store(0)
-	}
-	p.partitions.Store(int64(partitions))
-	p.partitionsDone.Store(int64(done))
-	p.started.Store(time.Now().UnixNano())
+	p.update(func(now *Snapshot) {
+		*now = Snapshot{Partitions: int64(partitions), PartitionsDone: int64(done), Reused: now.Reused, ReusedBytes: now.ReusedBytes, Started: time.Now()}
+	})
 }
 
 // Reuse counts partitions, before LoadInto is called for the others of those that are wanted, of which some are there already.
 func (p *Progress) Reuse(wanted, have, reused int, bytes int64) {
 	p.begin(wanted, have+reused)
-	p.reused.Store(int64(reused))
-	p.reusedBytes.Store(bytes)
+	p.update(func(now *Snapshot) { now.Reused, now.ReusedBytes = int64(reused), bytes })
 }
 
 // tally counts what one scan has read. It belongs to the scanning goroutine, which adds it to the
@@ -69,13 +59,18 @@ type tally struct {
 }
 
 func (p *Progress) add(t tally) {
-	p.filesDone.Add(t.files)
-	p.bytesDone.Add(t.bytes)
-	p.records.Add(t.records)
+	p.update(func(now *Snapshot) {
+		now.FilesDone += t.files
+		now.BytesDone += t.bytes
+		now.Records += t.records
+	})
 }
 
 // filesLeft returns the number of files to read.
-func (p *Progress) filesLeft() int64 { return p.files.Load() - p.filesDone.Load() }
+func (p *Progress) filesLeft() int64 {
+	now := p.Snapshot()
+	return now.Files - now.FilesDone
+}
 
 // undo subtracts the counts of a scan that is repeated.
 func (p *Progress) undo(t tally) {

@@ -85,7 +85,7 @@ func (p *publisher) publish(ctx context.Context) error {
 	}
 	err := p.Verify(ctx, p.plan)
 	if err == nil {
-		p.progress.partitionsDone.Add(int64(len(partitions))) // before Publish, so that a reader of the new partitions sees them counted
+		p.progress.update(func(now *Snapshot) { now.PartitionsDone += int64(len(partitions)) }) // before Publish, so that a reader of the new partitions sees them counted
 		err = p.target.Publish(partitions)
 	}
 	if err != nil {

@@ -147,9 +147,7 @@ func (r *routed) close() {
 // sort reads the files of one lane. Records are sorted by the rank of their partition in its shard, and
 // then by key.
 func (r *routed) sort(ctx context.Context, lane int) error {
-	s := &scanner{job: r.job, router: router{
-		by: r.plan.Partitioner, partitions: r.plan.Partitions, slots: r.slots,
-	}}
+	s := &scanner{job: r.job, slots: r.slots}
 	piped := len(r.lanes) < r.opts.workers()
 	var ranked []byte
 	return s.run(ctx, r.lanes[lane], piped, func(to slot, key, value []byte, deleted bool) error {

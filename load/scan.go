@@ -20,23 +20,16 @@ const (
 // slot is the index of a partition among those that a load builds.
 type slot uint32
 
-// A router decides where a record goes.
-type router struct {
-	by         shard.Partitioner
-	partitions int
-
-	// slots maps each partition to its slot, or to unwanted. It is nil for an aligned file, whose
-	// records must all be of partition only.
-	slots []slot
-	only  int
-}
-
 const unwanted = ^slot(0)
 
 // A scanner reads files one after another and passes the wanted records to a sink.
 type scanner struct {
-	job      *job
-	router   router
+	job *job
+	// slots maps each partition to its slot, or to unwanted. It is nil for an aligned file, whose
+	// records must all be of partition only.
+	slots []slot
+	only  int
+
 	total    tally // of this scan
 	reported tally // the part of total that was added to the progress
 }
@@ -91,16 +84,17 @@ func (s *scanner) countBytes(before tally, in *Records) {
 func (s *scanner) records(ctx context.Context, in *Records, before tally, give sink) error {
 	step := int64(min(reportEvery, s.job.pacer.Burst()))
 	next, size := s.total.records+step, 0
+	by, partitions := s.job.plan.Partitioner, s.job.plan.Partitions
 	for in.Scan() {
 		key, value := in.Key(), in.Value()
 		if isTooLarge(in) {
 			return in.intolerable(tooLarge(in))
 		}
 		to := slot(0)
-		p := s.router.by.Partition(key, s.router.partitions)
-		if s.router.slots != nil {
-			to = s.router.slots[p]
-		} else if p != s.router.only {
+		p := by.Partition(key, partitions)
+		if s.slots != nil {
+			to = s.slots[p]
+		} else if p != s.only {
 			return s.misplaced(in, p)
 		}
 		if to != unwanted {
@@ -130,8 +124,8 @@ func (s *scanner) report(ctx context.Context) error {
 		fetched: s.total.fetched - s.reported.fetched,
 	}
 	s.reported = s.total
-	s.job.progress.leftOut.Store(s.job.tolerance.count())
 	s.job.progress.add(news)
+	s.job.progress.update(func(now *Snapshot) { now.LeftOut = s.job.tolerance.count() })
 	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
 	return s.job.pacer.WaitN(ctx, int(news.records))
 }
@@ -144,8 +138,8 @@ func tooLarge(in *Records) error {
 func (s *scanner) misplaced(in *Records, partition int) error {
 	key := in.Key()
 	e := &PartitionError{
-		File: in.path, Offset: in.Offset(), Partitioner: s.router.by,
-		Want: s.router.only, Got: partition, Auto: s.job.plan.Auto,
+		File: in.path, Offset: in.Offset(), Partitioner: s.job.plan.Partitioner,
+		Want: s.only, Got: partition, Auto: s.job.plan.Auto,
 	}
 	e.Key = append(e.Key, key[:min(len(key), maxShownKey)]...)
 	e.Clipped = len(key) > maxShownKey

@@ -29,28 +29,46 @@ func ofSource(err error) error {
 	return sourceError{err}
 }
 
-// A marked source wraps its errors as ErrSource.
-type marked struct{ source.Source }
+// A marked source wraps its errors as ErrSource, and tracks its calls and those of its files.
+type marked struct {
+	source.Source
+	calls calls
+}
 
-func (m marked) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+func (m *marked) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	m.calls.begin()
+	defer m.calls.end()
 	c, err := m.Source.Contents(ctx, db, version)
 	return c, ofSource(err)
 }
 
-func (m marked) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+func (m *marked) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	m.calls.begin()
+	defer m.calls.end()
 	f, err := m.Source.Open(ctx, db, version, file, o)
 	if err != nil {
 		return nil, ofSource(err)
 	}
-	return markedFile{f}, nil
+	return &markedFile{f, &m.calls}, nil
 }
 
-type markedFile struct{ io.ReadCloser }
+type markedFile struct {
+	io.ReadCloser
+	calls *calls
+}
 
-func (f markedFile) Read(p []byte) (int, error) {
+func (f *markedFile) Read(p []byte) (int, error) {
+	f.calls.begin()
+	defer f.calls.end()
 	n, err := f.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		err = ofSource(err)
 	}
 	return n, err
+}
+
+func (f *markedFile) Close() error {
+	f.calls.begin()
+	defer f.calls.end()
+	return f.ReadCloser.Close()
 }

@@ -66,8 +66,8 @@ func (s *Set) AcquireVersion(name, code string) *Handle {
 	if v == nil || !v.acquire() {
 		return nil
 	}
-	if v.retired.Load() != 0 {
-		v.used.Store(v.age())
+	if retired := v.retired.Load(); retired != 0 {
+		v.retired.CompareAndSwap(retired, v.age()) // it may have been revived
 	}
 	return (*Handle)(v)
 }

@@ -50,8 +50,7 @@ type Version struct {
 	drained  chan struct{}
 
 	made    time.Time
-	retired atomic.Int64 // when, as an age; 0: it is not
-	used    atomic.Int64 // age at the last use by name since then
+	retired atomic.Int64 // its age when it was retired, or last used by name since then; 0: it is not retired
 
 	withheld   atomic.Bool // see Withhold
 	wasCurrent atomic.Bool // it is or was the current version of its set
@@ -140,7 +139,7 @@ func (v *Version) Idle() time.Duration {
 	if retired == 0 {
 		return 0
 	}
-	return time.Duration(v.age() - max(retired, v.used.Load()))
+	return time.Duration(v.age() - retired)
 }
 
 func (v *Version) retire() { v.retired.CompareAndSwap(0, v.age()) }

@@ -30,6 +30,8 @@ func (s hangingSource) Open(context.Context, string, string, source.File, source
 	return &hangingFile{release: s.release}, nil
 }
 
+func (s hangingSource) Path(db, version string) string { return db + "/" + version }
+
 type hangingFile struct {
 	reads   int
 	release chan struct{}
@@ -48,18 +50,19 @@ func (f *hangingFile) Close() error { return nil }
 // A process whose source hangs ends, and says that it was the source; one whose source is slow, or that asks nothing of
 // it, goes on.
 func TestSourceThatHangs(t *testing.T) {
-	read := func(s source.Source) {
-		f, _ := s.Open(t.Context(), "db", "1", source.File{}, source.ReadOptions{})
+	const maxStall = 10 * time.Minute // of package load
+	read := func(l *load.Loader) {
+		f, _ := l.Open(t.Context(), &load.Plan{DB: "db", Version: "1"}, source.File{})
 		_, _ = io.CopyN(io.Discard, f, 3)
 	}
 	for name, test := range map[string]struct {
 		source hangingSource
-		use    func(s source.Source)
+		use    func(l *load.Loader)
 		want   time.Duration // 0: it does not end
 	}{
-		"in a listing": {hangingSource{contents: true}, func(s source.Source) { _, _ = s.Contents(t.Context(), "db", "1") }, maxStall},
+		"in a listing": {hangingSource{contents: true}, func(l *load.Loader) { _, _ = l.Plan(t.Context(), "db", "1") }, maxStall},
 		"in a file":    {hangingSource{}, read, maxStall + 2*time.Minute},
-		"at rest":      {hangingSource{}, func(source.Source) {}, 0},
+		"at rest":      {hangingSource{}, func(*load.Loader) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,7 +72,9 @@ func TestSourceThatHangs(t *testing.T) {
 				began, done := time.Now(), make(chan struct{})
 				w := newWorker(&out, nil)
 				w.exit = func(int) { ended = time.Since(began) }
-				go test.use(watchedSource{test.source, w.calls})
+				loader := load.New(test.source, nil, nil, load.Options{})
+				w.loader.Store(loader)
+				go test.use(loader)
 				go w.report(done)
 				time.Sleep(3 * maxStall)
 				close(done)

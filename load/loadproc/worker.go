@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,7 +56,7 @@ type worker struct {
 
 	job      Job
 	progress *load.Progress
-	calls    *calls // of the source
+	loader   atomic.Pointer[load.Loader] // nil until the source is open
 
 	mu   sync.Mutex
 	out  io.Writer
@@ -65,7 +66,7 @@ type worker struct {
 
 func newWorker(out io.Writer, open Open) *worker {
 	return &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
-		ahead: make(chan goAhead, 1), progress: new(load.Progress), calls: new(calls)}
+		ahead: make(chan goAhead, 1), progress: new(load.Progress)}
 }
 
 // run executes a job and reports its end. listen exits the process when the node wants no more.
@@ -105,8 +106,8 @@ func (w *worker) load(ctx context.Context) error {
 		defer c.Close()
 	}
 	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
-	watched := watchedSource{sums, w.calls}
-	loader := load.New(watched, nil, w, w.job.Options)
+	loader := load.New(sums, nil, w, w.job.Options)
+	w.loader.Store(loader)
 	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (w *worker) load(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Input.Name), err) // there would be no order to load
 	}
 	ahead := <-w.ahead
-	reuse := unchanged.New(loader, watched, sums, source.ReadOptions{Bandwidth: w.limit}, plan, ahead.Staging)
+	reuse := unchanged.New(loader, sums, plan, ahead.Staging)
 	if ahead.Link {
 		if err := w.link(ctx, reuse, ahead); err != nil {
 			return err
@@ -212,7 +213,11 @@ func (w *worker) report(done <-chan struct{}) {
 			end = true
 		}
 		w.tell(nil, nil)
-		if err := w.calls.stalled(); err != nil && !end {
+		loader := w.loader.Load()
+		if loader == nil || end {
+			continue
+		}
+		if err := loader.Stalled(); err != nil {
 			_ = w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 			w.exit(1)
 			return

@@ -73,7 +73,7 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 	dir, err := local.Create("db", m)
 	expect.NoError(b, err)
 	to := dir.Staging()
-	reuse := unchanged.New(loader, from, sums, source.ReadOptions{}, plan, to)
+	reuse := unchanged.New(loader, sums, plan, to)
 	all, err := dir.Missing([]int{0, 1, 2, 3, 4, 5, 6, 7})
 	expect.NoError(b, err)
 	if hashed {

@@ -86,12 +86,12 @@ func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) 
 	if err := r.readInto(ctx, io.Discard, file, math.MaxInt64); err != nil {
 		return "", err
 	}
-	return r.sums.sum(file), nil // Sums is below src
+	return r.sums.sum(file), nil // the loader reads from Sums
 }
 
 // readInto reads at most a number of bytes of a file.
 func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
-	f, err := r.src.Open(ctx, r.plan.DB, r.plan.Version, file, r.read)
+	f, err := r.loader.Open(ctx, r.plan, file)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 		return nil, 0, err
 	}
 	to := dir.Staging()
-	reuse := unchanged.New(loader, sums, sums, source.ReadOptions{}, plan, to)
+	reuse := unchanged.New(loader, sums, plan, to)
 	defer func() { err = errors.Join(err, dir.SaveList()) }()
 	made, size, err := reuse.Link(ctx, want)
 	if err != nil {

@@ -22,9 +22,7 @@ const maxTries = 3
 // A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
 type Reuse struct {
 	loader  *load.Loader
-	src     source.Source
 	sums    *Sums
-	read    source.ReadOptions
 	plan    *load.Plan
 	staging store.Staging
 
@@ -36,10 +34,9 @@ type Reuse struct {
 	heads, checksums facts
 }
 
-// New returns the Reuse of a load by plan into staging. src is the source of the loader, which is above sums; read has its
-// limit.
-func New(loader *load.Loader, src source.Source, sums *Sums, read source.ReadOptions, plan *load.Plan, staging store.Staging) *Reuse {
-	r := &Reuse{loader: loader, src: src, sums: sums, read: read, plan: plan, staging: staging, heads: make(facts), checksums: make(facts)}
+// New returns the Reuse of a load by plan into staging. The loader reads from sums.
+func New(loader *load.Loader, sums *Sums, plan *load.Plan, staging store.Staging) *Reuse {
+	r := &Reuse{loader: loader, sums: sums, plan: plan, staging: staging, heads: make(facts), checksums: make(facts)}
 	fields, ok := plan.Manifest().Fields, false
 	r.columns = fields != nil && fields.PartitionColumns
 	r.settings, r.files, ok = loader.MadeFrom(plan)

@@ -344,7 +344,7 @@ func TestCancelled(t *testing.T) {
 	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	linked, _, err := unchanged.New(loader, sums, sums, source.ReadOptions{}, plan, dir.Staging()).Link(ctx, []int{0, 1})
+	linked, _, err := unchanged.New(loader, sums, plan, dir.Staging()).Link(ctx, []int{0, 1})
 	expect.Error(t, "Link", err, context.Canceled)
 	entries, err := os.ReadDir(filepath.Dir(dir.BlockPath(0)))
 	if err != nil || len(linked) > 0 || len(entries) != 2 { // the manifest and tmp
