@@ -44,7 +44,7 @@ type membership struct {
 	listed    bool              // that listing, or an earlier one, contained this node
 	since     time.Time         // time of the last change
 	problems  []string          // see Cluster.Problems
-	logged    []string          // these, and the malformed entries
+	logged    map[string]bool   // these, and the malformed entries
 }
 
 // parseMembers parses the znodes of nodes/. Malformed ones are left out and

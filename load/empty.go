@@ -28,12 +28,17 @@ func (l *Loader) requireRecords(ctx context.Context, plan *Plan) error {
 	return err
 }
 
-// anyRecord reports whether there is a record. It begins with the largest files, because these almost always have one.
+// anyRecord reports whether there is a record. It reads the largest file before the others, because that one almost always has
+// one.
 func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
 	files := slices.SortedStableFunc(slices.Values(plan.Files), func(a, b source.File) int { return cmp.Compare(b.Size, a.Size) })
+	largest, others := files[0], files[1:]
+	if here, err := l.hasRecord(ctx, plan, largest); here || err != nil {
+		return here, err
+	}
 	var found atomic.Bool
-	err := parallel.Run(ctx, min(sampleParallel, len(files)), len(files), func(ctx context.Context, i int) error {
-		here, err := l.hasRecord(ctx, plan, files[i])
+	err := parallel.Run(ctx, sampleParallel, len(others), func(ctx context.Context, i int) error {
+		here, err := l.hasRecord(ctx, plan, others[i])
 		if here {
 			found.Store(true)
 			return errFound // stops the others

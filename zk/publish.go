@@ -110,12 +110,18 @@ func (s *Session) Unpublish(path string) {
 	s.markChanged(z)
 }
 
-// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. No
-// error is reported. A path that is published in it meanwhile creates it again.
+// pruneAttempts is how often the removal of a directory is tried. Other nodes may withdraw what they have in it somewhat
+// later; each of them prunes it, too.
+const pruneAttempts = 10
+
+// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. One
+// that is not empty is tried again at each audit, up to pruneAttempts in all. No error is reported. A path that is
+// published in it meanwhile creates it again.
 func (s *Session) Prune(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prunes[s.absolute(dir)] = true
+	s.prunes[s.absolute(dir)] = pruneAttempts
+	s.pruneDue = true
 	s.wakeReconcile()
 }
 
@@ -172,6 +178,9 @@ func (s *Session) reconcile() {
 		case <-retry.C:
 		case <-audit.C:
 			s.audit(conn)
+			s.mu.Lock()
+			s.pruneDue = true
+			s.mu.Unlock()
 		case <-s.closing.Done():
 		}
 		retry.Stop()

@@ -87,8 +87,9 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	dirty      map[string]*znode      // subset of desired that may differ from ZooKeeper
-	prunes     map[string]bool        // directories to remove if they are empty
+	dirty      map[string]*znode // subset of desired that may differ from ZooKeeper
+	prunes     map[string]int    // directories to remove when they are empty, and how many attempts are left
+	pruneDue   bool
 	watched    map[string][]*Children // by absolute path
 }
 
@@ -110,7 +111,7 @@ func connect(o Options, t tuning) *Session {
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
-		prunes: make(map[string]bool), watched: make(map[string][]*Children),
+		prunes: make(map[string]int), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)

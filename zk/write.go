@@ -213,19 +213,26 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	return nil
 }
 
-// prune tries once to remove each directory of prunes, each before the one that it is in. Of the nodes that have something in
-// it, the last one to withdraw finds it empty.
+// prune removes directories that are empty, each before the one that it is in.
 func (s *Session) prune(conn *wire.Conn) {
 	s.mu.Lock()
-	dirs := slices.Sorted(maps.Keys(s.prunes))
+	var dirs []string
+	if s.pruneDue {
+		dirs = slices.Sorted(maps.Keys(s.prunes))
+	}
+	s.pruneDue = false
 	s.mu.Unlock()
 	for _, dir := range slices.Backward(dirs) {
 		err := conn.Do(wire.Delete{Path: dir, Version: -1})
-		if errors.Is(err, wire.ErrLost) {
-			return // it is tried again with the next connection
-		}
 		s.mu.Lock()
-		delete(s.prunes, dir)
+		switch {
+		case errors.Is(err, wire.ErrLost):
+			s.pruneDue = true
+		case errors.Is(err, wire.NotEmpty) && s.prunes[dir] > 1:
+			s.prunes[dir]--
+		default:
+			delete(s.prunes, dir)
+		}
 		s.mu.Unlock()
 		if err != nil && !errors.Is(err, wire.NotEmpty) && !errors.Is(err, wire.NoNode) {
 			s.recordError("pruning "+dir, err)
