@@ -14,8 +14,8 @@ const (
 	// many as the one before it, up to maxSlice: the less it counts, the sooner another node is asked.
 	firstSlice = 8 << 10
 	maxSlice   = 128 << 10
-	// localSlice is the number of records after which a local count looks whether it is still wanted.
-	localSlice = 32 << 10
+	// recordsPerCheck is the number of records after which a local count looks whether it is still wanted.
+	recordsPerCheck = 4096
 )
 
 // Count counts the records of a range; g.After, g.KeysOnly and g.Limit are not used. It returns Found, or the reason why
@@ -66,35 +66,26 @@ func (s *Scan) count() (total int64, o Outcome) {
 
 // countLocal counts the records of a block. If it fails in the middle, start is where other nodes go on; otherwise it is
 // nil.
-func (s *Scan) countLocal(partition int, b version.Block) (total int64, start []byte, o Outcome) {
+func (s *Scan) countLocal(partition int, b version.Block) (n int64, start []byte, o Outcome) {
 	if s.in.whole() {
 		return b.Properties().Records, nil, Found
 	}
-	start = append([]byte{}, s.in.start...)
-	for s.ctx.Err() == nil {
-		n, next, err := s.countSlice(b, start, localSlice)
-		switch {
-		case err != nil:
-			s.report(partition, b, err)
-			return total, start, Found
-		case next == nil:
-			return total + n, nil, Found
-		}
-		total, start = total+n, append(start[:0], next...)
-	}
-	return 0, nil, GivenUp
-}
-
-// countSlice counts up to limit records of a block, from start on. next is the key behind them, nil if there are no more in the range.
-func (s *Scan) countSlice(b version.Block, start []byte, limit int64) (n int64, next []byte, err error) {
-	it := b.IterWithin(start, s.in.end, s.span)
+	it := b.IterWithin(s.in.start, s.in.end, s.span)
+	var last []byte
 	for it.Next() {
-		if n > 0 && n >= limit {
-			return n, it.Key(), nil
+		last = append(last[:0], it.Key()...)
+		if n++; n%recordsPerCheck == 0 && s.ctx.Err() != nil {
+			return 0, nil, GivenUp
 		}
-		n++
 	}
-	return n, nil, it.Err()
+	if err := it.Err(); err != nil {
+		s.report(partition, b, err)
+		if n > 0 {
+			return n, successor(last), Found
+		}
+		return 0, append([]byte{}, s.in.start...), Found
+	}
+	return n, nil, Found
 }
 
 // countAway asks other nodes for the number of records of a partition from start on, in slices.
@@ -169,8 +160,16 @@ func (r *Read) countPage(ctx context.Context, in interval, p *PageRequest) ([]by
 	if !r.reader.reserveScan(s, 2*maxSpan) {
 		return nil, Busy
 	}
-	n, next, err := s.countSlice(b, in.start, p.limit)
-	if err != nil {
+	it, n := b.IterWithin(in.start, in.end, s.span), int64(0)
+	var next []byte // the key behind those that are counted, if there is one
+	for it.Next() {
+		if n > 0 && n >= p.limit {
+			next = it.Key()
+			break
+		}
+		n++
+	}
+	if err := it.Err(); err != nil {
 		s.report(p.partitions[0], b, err)
 		return nil, Unreadable
 	}

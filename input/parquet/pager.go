@@ -211,11 +211,15 @@ func (p *pager) peek(n int64) (b []byte, err error) {
 	return b, p.shared.in.readFull(b, p.at)
 }
 
-// skip passes over n bytes.
+// skip passes over n bytes. Those that are not in the buffer are not read.
 func (p *pager) skip(n int64) error {
 	p.at += n
+	if n > int64(p.in.Buffered()) {
+		p.in.Reset(io.NewSectionReader(p.shared.in, p.at, max(0, p.last-p.at)))
+		return nil
+	}
 	_, err := p.in.Discard(int(n))
-	return cut(err)
+	return err
 }
 
 // fill fills b.
