@@ -120,8 +120,10 @@ func (w *world) check() {
 			loads++
 		}
 	}
-	unknown := w.state.Likely && w.state.Current.Name == "" // what was served before a restart: nothing is superfluous until a version is active
-	if loads > 3+maxBegun && !unknown { // one of the version that is served, one of that before a rollback, one that waits for its turn
+	// Until a version is active after a restart of which it is not known what was served, nothing is superfluous. From then on, one load is
+	// of the version that is served, one of that before a rollback, and one waits for its turn.
+	unknown := w.state.Likely && w.state.Current.Name == ""
+	if loads > 3+maxBegun && !unknown {
 		w.fatalf("%d loads run that have not failed before", loads)
 	}
 }
