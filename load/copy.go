@@ -72,7 +72,7 @@ func (c *copier) copy(ctx context.Context, out fsys.File) error {
 
 // transfer copies the bytes and returns their hash.
 func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err error) {
-	body, err := c.Open(ctx, c.plan, c.file)
+	body, err := c.Open(ctx, c.plan, c.file, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // readManifest reads the manifest of a version of finished blocks.
 func (l *Loader) readManifest(ctx context.Context, plan *Plan) (data []byte, path string, err error) {
 	path = l.src.Path(plan.DB, plan.Version) + "/" + source.BlocksFile
-	f, err := l.Open(ctx, plan, source.File{Name: source.BlocksFile})
+	f, err := l.Open(ctx, plan, source.File{Name: source.BlocksFile}, 0)
 	if err != nil {
 		return nil, path, err
 	}

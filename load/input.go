@@ -13,9 +13,9 @@ import (
 	"sequins/source"
 )
 
-// Open opens a file of a plan from its start.
-func (l *Loader) Open(ctx context.Context, plan *Plan, file source.File) (io.ReadCloser, error) {
-	return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
+// Open opens a file of a plan at an offset.
+func (l *Loader) Open(ctx context.Context, plan *Plan, file source.File, offset int64) (io.ReadCloser, error) {
+	return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
 }
 
 // records is the interface of all input formats.
@@ -80,9 +80,7 @@ func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*R
 func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*Records, error) {
 	f := File{
 		Format: plan.Format, Name: file.Name, Path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name, Size: file.Size, Columns: plan.columns,
-		Open: func(offset int64) (io.ReadCloser, error) {
-			return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
-		},
+		Open: func(offset int64) (io.ReadCloser, error) { return l.Open(ctx, plan, file, offset) },
 	}
 	in, err := f.open(fields, plan.classes)
 	if err != nil {

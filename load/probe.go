@@ -9,7 +9,6 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/internal/render"
 	"sequins/shard"
-	"sequins/source"
 )
 
 // samplePlaces is the number of places that are sampled in a file besides its head.
@@ -41,7 +40,7 @@ func (s *sampler) probe(ctx context.Context, f *sample, place int) (err error) {
 		return nil
 	}
 	offset, keys := placeOf(place, file.Size)
-	body, err := s.l.src.Open(ctx, s.plan.DB, s.plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: s.l.opts.Bandwidth})
+	body, err := s.l.Open(ctx, s.plan, file, offset)
 	if err != nil {
 		return err
 	}

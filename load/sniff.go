@@ -82,7 +82,7 @@ func (p *Plan) mixed(name, format string) error {
 
 // head returns the first bytes of a file, as many as tell its format.
 func (l *Loader) head(ctx context.Context, plan *Plan, file source.File) (string, error) {
-	body, err := l.Open(ctx, plan, file)
+	body, err := l.Open(ctx, plan, file, 0)
 	if err != nil {
 		return "", err
 	}

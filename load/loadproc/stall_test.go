@@ -52,7 +52,7 @@ func (f *hangingFile) Close() error { return nil }
 func TestSourceThatHangs(t *testing.T) {
 	const maxStall = 10 * time.Minute // of package load
 	read := func(l *load.Loader) {
-		f, _ := l.Open(t.Context(), &load.Plan{DB: "db", Version: "1"}, source.File{})
+		f, _ := l.Open(t.Context(), &load.Plan{DB: "db", Version: "1"}, source.File{}, 0)
 		_, _ = io.CopyN(io.Discard, f, 3)
 	}
 	for name, test := range map[string]struct {

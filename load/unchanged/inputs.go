@@ -91,7 +91,7 @@ func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) 
 
 // readInto reads at most a number of bytes of a file.
 func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
-	f, err := r.loader.Open(ctx, r.plan, file)
+	f, err := r.loader.Open(ctx, r.plan, file, 0)
 	if err != nil {
 		return err
 	}
