@@ -272,8 +272,8 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		}
 	}
 	if dir := wholeVersion(arg); dir.valid() {
-		if _, err := f.version(dir); err == nil {
-			return dataFile{}, &dirError{arg}
+		if in, err := f.version(dir); err == nil {
+			return dataFile{}, &dirError{arg, in}
 		}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
@@ -296,11 +296,14 @@ func (f *files) expand(arg string, found func(dataFile), manifest func(path stri
 	if !isRemote(arg) || !l.valid() || !errors.As(err, &dir) && codeOf(err) != exitAbsent && codeOf(err) != exitUsage {
 		return nil, err
 	}
-	all, verr := f.version(l)
-	if verr != nil {
-		return nil, err
+	if dir == nil { // find has not listed it
+		in, verr := f.version(l)
+		if verr != nil {
+			return nil, err
+		}
+		dir = &dirError{arg, in}
 	}
-	for _, d := range all {
+	for _, d := range dir.files {
 		if !withoutRecords(path.Base(d.name)) {
 			found(d)
 		}
@@ -451,7 +454,7 @@ func localDir(arg string) (path string, ok bool) {
 func localFile(path string, l location) (dataFile, error) {
 	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
 		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-			return dataFile{}, &dirError{path}
+			return dataFile{}, &dirError{path: path}
 		}
 		path = data
 		l.name += "/data"
@@ -481,7 +484,10 @@ func localFile(path string, l location) (dataFile, error) {
 }
 
 // dirError is the error for a directory that is not that of a MapFile.
-type dirError struct{ path string }
+type dirError struct {
+	path  string
+	files []dataFile // of a version in a source
+}
 
 func (e *dirError) Error() string {
 	return e.path + " is a directory, and not that of a MapFile: name a file in it"
