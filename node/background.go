@@ -8,6 +8,10 @@ import (
 	"sequins/internal/sleep"
 )
 
+// A message is what follows from something outside of the goroutine of the db, such as the end of background work. It is called on that goroutine, which
+// then looks at what has changed. An empty one only makes it look.
+type message func()
+
 // A background is the work of a db outside of its goroutine: listing, loading, retiring, deleting, and timers. What comes of it are messages.
 type background struct {
 	ctx      context.Context //nolint:containedctx // of all work

@@ -41,6 +41,7 @@ type testCluster struct {
 	others     map[string][]content.Content // what another node has, by the names of versions
 	addr       string                       // of that node
 	mixed      bool
+	left       bool // nothing is published any more
 	changes    chan struct{}
 	peer       *testCluster // of another node, whose contents and reports this one sees
 	watchers   []*testCluster
@@ -58,12 +59,17 @@ func newCluster() *testCluster {
 		addr: "127.0.0.1:1", changes: make(chan struct{}, 1)}
 }
 
-func (c *testCluster) Join(context.Context) error { return nil }
+func (c *testCluster) Join(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = false // a node has started again
+	return nil
+}
 
 func (c *testCluster) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.advertised, c.reports = map[string][]int{}, map[string]string{}
+	c.left, c.advertised, c.reports = true, map[string][]int{}, map[string]string{}
 	for _, other := range c.watchers {
 		wake(other.changes)
 	}
@@ -192,6 +198,9 @@ func (f testFollowing) Replicas(partition int) int {
 func (f testFollowing) Advertise(partition int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.left {
+		return
+	}
 	f.advertised[f.v] = append(f.advertised[f.v], partition)
 	for _, other := range f.watchers {
 		wake(other.changes)
@@ -216,7 +225,7 @@ func (f testFollowing) Report(data []byte) {
 	if f.divisions[f.v] == "" {
 		panic("reported without a division")
 	}
-	if f.reports[f.v] == string(data) {
+	if f.left || f.reports[f.v] == string(data) {
 		return
 	}
 	f.reports[f.v] = string(data)

@@ -43,7 +43,7 @@ func (f *fixture) db(name string, r Reloadable) *db {
 	f.t.Cleanup(func() { expect.NoError(f.t, local.Close()) })
 	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Reloadable: r})
 	expect.NoError(f.t, err)
-	d := newDB(f.t.Context(), n, name)
+	d := newDB(f.t.Context(), n.shared, name)
 	f.t.Cleanup(d.bg.cancel)
 	return d
 }

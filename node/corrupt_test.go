@@ -212,8 +212,8 @@ func TestReportOfAPredecessor(t *testing.T) {
 			return nil
 		})
 		expect.NoError(t, err)
-		old := d.keeper.live[in]
-		fresh, err := d.keeper.newLive(old.manifest, old.Following)
+		old := d.live[in]
+		fresh, err := newLive("fruit", old.manifest, old.Following)
 		if err != nil || !d.keeper.openBlocks(fresh) {
 			t.Errorf("opening it again: %v", err)
 			return
@@ -222,7 +222,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 	})
 	r.eventually("the report is heard", func() bool { return f.log.count("a block is damaged") == 1 })
 	heard := make(chan []bool)
-	d.bg.send(func() { heard <- d.keeper.live[in].v.Held() })
+	d.bg.send(func() { heard <- d.live[in].v.Held() })
 	if held := <-heard; !slices.Equal(held, []bool{true, true}) {
 		t.Errorf("held of the new version: %v", held)
 	}

@@ -20,10 +20,10 @@ const maxReturn = 5 * time.Second
 // from the source. A version that is being removed is loaded again only if it is needed after all, and one that is kept before a rollback to it.
 func (k *keeper) damaged(in content.Input, partition int) {
 	v, _ := k.db.facts.Entry(in)
-	if k.live[in] == nil || v.Removal > version.Lingering {
+	if k.db.live[in] == nil || v.Removal > version.Lingering {
 		return
 	}
-	l := k.live[in]
+	l := k.db.live[in]
 	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
 	if err == nil {
 		err = dir.SetAside(partition)
@@ -35,11 +35,6 @@ func (k *keeper) damaged(in content.Input, partition int) {
 	}
 	l.v.SetDamaged(partition)
 	l.damaged[partition] = false
-	k.withdrawDamaged(l)
-	if running := k.db.loads.running[in]; running != nil {
-		running.outdated = true // another load follows
-	}
-	k.see(l)
 	switch r := k.db.records[in]; {
 	case v.Removal != version.Staying:
 	case slices.Contains(r.reloaded, partition):
@@ -47,7 +42,6 @@ func (k *keeper) damaged(in content.Input, partition int) {
 	default:
 		r.reloaded = append(r.reloaded, partition)
 	}
-	k.db.decide()
 }
 
 // withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and other nodes do not give up
@@ -62,7 +56,7 @@ func (k *keeper) withdrawDamaged(l *live) {
 			at := time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
 			l.returning.set(&k.db.bg, at, func() {
 				for p, withdrawn := range l.damaged {
-					if withdrawn && l.Replicas(p) == 0 && k.live[l.in()] == l {
+					if withdrawn && l.Replicas(p) == 0 && k.db.live[l.in()] == l {
 						l.damaged[p] = false
 						l.Advertise(p)
 					}
@@ -75,7 +69,7 @@ func (k *keeper) withdrawDamaged(l *live) {
 // logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
 // once, as while nodes start, some may be missing.
 func (k *keeper) logLost() {
-	l := k.live[k.db.facts.Current]
+	l := k.db.live[k.db.facts.Current]
 	if l == nil || !k.seenWhole {
 		return
 	}

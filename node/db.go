@@ -5,80 +5,63 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"sequins/internal/content"
 	"sequins/load"
-	"sequins/node/events"
 	"sequins/store"
 	"sequins/version"
-	"sequins/version/pin"
 )
 
-// A db follows one database. What belongs to its goroutine, run, is in parts; each of them sees the others through db. A message of any part
-// may change the facts, and decide.
+// A db follows one database. Its goroutine, run, takes one message after the other; each of them changes what a part knows. Then decide gathers the
+// facts, and carries out what follows from them.
 type db struct {
-	node *Node
-	name string
-	log  *slog.Logger
-	// events are told what happens to versions, and log it.
-	events *events.DB
-	set    *version.Set
-	view   atomic.Pointer[view]
+	*common
+	memory memory // what a restart needs
+	judge  judge  // whether a version may be served
+	keeper keeper // what is here
+	loads  loads  // what is being made from what the source has
+	lister lister // what the source has
 
-	lister   lister     // what the source has
-	loads    loads      // what is being made from it
-	keeper   keeper     // what is here
-	judge    judge      // whether it may be served
-	memory   memory     // what a restart needs
-	bg       background // work outside of the goroutine
-	followed followed   // what the node's follower of the source shares with this db
-
-	marked  atomic.Bool // a version has _SUCCESS
-	facts   version.Facts
-	noted   version.Facts             // the facts at the last note
-	records map[content.Input]*record // of each entry of facts
-	pin     pin.File                  // as last read
-	// followBy is the deadline of the current decision for the first lookups of replicas.
-	followBy time.Time
-	restored bool // begin has opened what is on the disk
+	view     atomic.Pointer[view]
+	followed followed      // what the node's follower of the source shares with this db
+	noted    version.Facts // the facts at the last note
+	restored bool          // begin has opened what is on the disk
 }
 
-// A message is what follows from something outside of the goroutine of the db, such as the end of background work. It is called on that goroutine.
-type message func()
+// followed is what the follower of the source and the goroutine of a db share. The follower writes it.
+type followed struct {
+	atStart bool // it was in the source or on disk when the node started
+	leaving bool // it is being removed
 
-// A record is what is known of a version in addition to its entry.
-type record struct {
-	created   time.Time // first seen by this node, maybe before a restart
-	found     time.Time // first seen by this process
-	activeAt  time.Time
-	retries   retries
-	reloaded  []int             // partitions set aside as damaged since the last retry
-	err       error             // of its last load
-	unchanged int               // number of partitions that were linked, see package unchanged
-	following version.Following // nil until it is opened or loaded
-	// later is the manifest of another division of the input that another node holds, and that is later in the order of detection than
-	// this node's: a record has refuted this node's.
-	later     *store.Manifest
-	divisions []content.Content // of the input, on other nodes, that were compared with this node's
+	begun     chan struct{} // closed when the versions on disk are open
+	refresh   chan struct{} // list the versions
+	unlisted  chan struct{} // the first listing of the source failed or did not contain the db
+	gone      chan struct{} // the db is to be removed
+	lookAgain chan struct{} // the cluster has changed
+	reloaded  chan struct{} // the configuration was applied again
 }
 
-func newDB(ctx context.Context, n *Node, name string) *db {
+func newDB(ctx context.Context, n *shared, name string) *db {
 	d := &db{
-		node: n, name: name, log: n.log.With("db", name), set: version.NewSet(name), records: make(map[content.Input]*record),
-		followed: followed{begun: make(chan struct{}), refresh: make(chan struct{}, 1), unlisted: make(chan struct{}, 1),
+		common: &common{
+			node: n, name: name, log: n.log.With("db", name), set: version.NewSet(name), bg: background{messages: make(chan message)},
+			records: make(map[content.Input]*record), live: make(map[content.Input]*live),
+		},
+		followed: followed{atStart: !n.looked.Load(), begun: make(chan struct{}), refresh: make(chan struct{}, 1), unlisted: make(chan struct{}, 1),
 			gone: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
-		bg: background{messages: make(chan message)},
 	}
-	d.lister.db, d.loads.db, d.keeper.db, d.judge.db, d.memory.db = d, d, d, d, d
-	d.loads.running, d.loads.supersets = make(map[content.Input]*loading), make(map[content.Input]store.Manifest)
-	d.keeper.live = make(map[content.Input]*live)
+	d.memory.db = d.common
+	d.judge.db, d.judge.memory = d.common, &d.memory
+	d.keeper.db, d.keeper.judge = d.common, &d.judge
+	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading),
+		supersets: make(map[content.Input]store.Manifest)}
+	d.lister.db, d.lister.loads, d.lister.memory = d.common, &d.loads, &d.memory
 	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
-	d.view.Store(&view{})
+	d.view.Store(&view{node: n, db: name, atStart: d.followed.atStart})
 	n.o.Metrics.Server.DB(name) // creates its counters at 0, so that the first event is visible as an increase
 	return d
 }
@@ -91,43 +74,24 @@ func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string
 	close(d.followed.begun)
 	select {
 	case <-d.node.serving:
-		for _, l := range d.keeper.live {
+		for _, l := range d.live {
 			l.advertiseOpen()
 		}
 	case <-ctx.Done():
 	}
 	d.publish()
 	if d.facts.Waiting {
-		d.bg.sendAfter(wholeTimeout, func() {
-			d.facts.Waiting = false // other nodes have had time to advertise what they hold
-			d.decide()
-		})
+		d.bg.sendAfter(wholeTimeout, func() { d.facts.Waiting = false }) // other nodes have had time to advertise what they hold
 	}
 	if listed {
 		d.lister.startListing(false)
 	}
-	for ctx.Err() == nil && !d.facts.Finished() {
-		d.next()
+	for !d.facts.Finished() && d.next() {
+		d.decide()
 		d.loads.setTerms()
 		d.publish()
 	}
 	d.bg.stop()
-	if d.facts.Finished() {
-		select {
-		case d.node.left <- d:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// options returns the settings of the database.
-func (d *db) options() DB { return d.node.reloadable.Load().DB(d.name) }
-
-// loadOptions returns the options for a new load. Like options, it may be called by any goroutine.
-func (d *db) loadOptions() load.Options {
-	o := d.options()
-	o.Load.RequireSuccess = o.Load.RequireSuccess || o.AutoSuccess && d.marked.Load()
-	return o.Load
 }
 
 // begin opens the versions on disk, and what other nodes serve.
@@ -150,10 +114,11 @@ func (d *db) begin(serving map[string]map[string]content.Content) {
 	d.restored = true
 }
 
-// next processes one event.
-func (d *db) next() {
+// next takes one message. It returns false at the end.
+func (d *db) next() bool {
 	select {
 	case <-d.bg.ctx.Done():
+		return false
 	case m := <-d.bg.messages:
 		m()
 	case <-d.followed.refresh:
@@ -163,31 +128,25 @@ func (d *db) next() {
 	case <-d.followed.gone:
 		d.facts.Source, d.facts.Current = version.Gone, content.Input{}
 		d.facts.DeleteAgain()
-		d.decide()
 	case <-d.followed.reloaded:
-		d.loads.retryAll()
+		d.lister.retryAll()
 		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
 		d.memory.keepAbsence()
 		d.judge.followRules()
-		for in, l := range d.keeper.live {
-			d.keeper.withdrawDamaged(l)
-			d.keeper.look(in)
+		for in := range d.live {
 			d.loads.lookForDivisions(in)
-			d.keeper.releaseSurplus(in)
 		}
-		if before := d.facts.Before(); before.Name != "" && d.keeper.live[before] == nil {
+		if before := d.facts.Before(); before.Name != "" && d.live[before] == nil {
 			// Other nodes may hold what was served before the restart. Without its manifest in the store, a refresh opens it.
 			if _, err := d.node.o.Store.Dir(d.name, before); err == nil {
 				d.facts.OpenAgain(before)
-				d.decide()
 			}
 		}
 		d.keeper.logLost()
-		if d.facts.Unrecorded && !d.memory.mayStay() {
-			d.memory.switchAgain()
+		if !d.memory.mayStay() {
+			d.facts.Unrecorded = false // the switch is tried again
 		}
-		d.lister.lookAtOthers()
 	case c := <-d.set.Corruptions():
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
 		d.log.Error("a block is damaged", "version", c.Input.Name,
@@ -196,19 +155,24 @@ func (d *db) next() {
 			d.keeper.damaged(c.Input, c.Partition)
 		}
 	}
+	return true
 }
 
-// decide does what follows from the facts, until nothing follows any more.
+// decide gathers the facts and does what follows from them, until nothing follows any more.
 func (d *db) decide() {
-	d.followBy = time.Now().Add(followTimeout)
-	d.facts.Rejected = d.memory.rejected()
-	for d.note(); ; d.note() {
+	d.keeper.followBy = time.Now().Add(followTimeout)
+	for {
+		d.loads.look()
+		d.keeper.look()
+		d.lister.lookAtOthers()
+		d.facts.Rejected = d.memory.rejected(d.judge.rules)
+		again := d.note()
 		after, actions := version.Decide(d.facts)
-		if len(actions) == 0 {
+		if len(actions) == 0 && !again {
 			return
 		}
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
-		if i >= 0 && !d.memory.recordSwitch(actions[i]) {
+		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
 			d.facts.Unrecorded = true
 			continue
 		}
@@ -220,8 +184,9 @@ func (d *db) decide() {
 	}
 }
 
-// note follows up how the facts have changed: it adds and drops records of versions, logs, and plans retries of what has failed.
-func (d *db) note() {
+// note follows up how the facts have changed: it adds and drops records of versions, logs, lists older versions that may be needed, and plans retries
+// of what has failed. again reports that verdicts may be other ones now.
+func (d *db) note() (again bool) {
 	before := d.noted
 	d.noted = d.facts.Clone()
 	for _, v := range d.facts.Entries {
@@ -240,7 +205,7 @@ func (d *db) note() {
 		case errors.Is(d.records[v.Input].err, load.ErrIncomplete): // since it was listed
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
-			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.loads.lastReason(old, v))
+			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.lister.lastReason(old, v))
 		}
 		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
 			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
@@ -251,17 +216,20 @@ func (d *db) note() {
 		if found && old.Removal != version.Staying && v.Removal == version.Staying {
 			log.Info("version is not removed, as it is needed after all")
 		}
+		held := v.Verdict == version.Held && old.Verdict != version.Held
+		if held || v.Stalled && !old.Stalled { // older versions may be needed that have not been listed
+			d.lister.startListing(true)
+		}
+		again = again || held
 	}
-	if before.Deciding() && !d.facts.Deciding() {
-		d.bg.sendAfter(0, d.keeper.lookAtAll)
-	}
-	d.loads.retryLater(before)
+	d.lister.retryLater(before)
 	d.noteServed(before)
 	for _, v := range before.Entries {
 		if _, found := d.facts.Entry(v.Input); !found {
 			d.forget(v)
 		}
 	}
+	return again || before.Deciding() && !d.facts.Deciding()
 }
 
 // forget drops what is known of a version that has no entry any more.
@@ -303,7 +271,7 @@ func (d *db) noteServed(before version.Facts) {
 // close closes all versions after their readers have released them. It is called after run.
 func (d *db) close() error {
 	var errs []error
-	for in := range d.keeper.live {
+	for in := range d.live {
 		if v := d.set.Remove(in); v != nil {
 			errs = append(errs, v.Close(d.node.patience))
 		}
@@ -327,7 +295,7 @@ func (d *db) carryOut(a version.Action) {
 		d.keeper.retire(a.Input)
 	case version.Revive:
 		d.set.Revive(a.Input)
-		d.keeper.live[a.Input].retirement.stop()
+		d.live[a.Input].retirement.stop()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
@@ -351,7 +319,7 @@ func (d *db) activate(in content.Input, back bool) {
 	if v, _ := d.facts.Entry(in); v.Complete && d.loads.running[in] != nil {
 		d.loads.reportLoaded(in, d.loads.running[in])
 	}
-	l := d.keeper.live[in]
+	l := d.live[in]
 	l.Switched()
 	d.judge.waitAnew()
 	d.judge.report(l)
@@ -367,7 +335,8 @@ func (d *db) activate(in content.Input, back bool) {
 	}
 	d.events.Active(in.Name, old.Name, after)
 	if back {
-		d.events.RolledBack(in.Name, old.Name, cmp.Or(d.pin.Reasons[old.Name], d.pin.Reasons[in.Name]))
+		reasons := d.memory.pin.Reasons
+		d.events.RolledBack(in.Name, old.Name, cmp.Or(reasons[old.Name], reasons[in.Name]))
 	}
 }
 
@@ -378,5 +347,20 @@ func (d *db) deleted(in content.Input, err error) {
 		reason = err.Error()
 	}
 	d.facts.Deleted(in, reason)
-	d.decide()
+}
+
+// publish publishes the state of a db for Node.Status and Node.Ready.
+func (d *db) publish() {
+	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
+		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.lister.unfinished, absent: d.memory.state.Absent}
+	for _, e := range v.facts.Entries {
+		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
+			differs: d.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}
+		if l := d.live[e.Input]; l != nil {
+			vv.live, vv.verdict = l.v, l.judged.verdict
+			vv.records, vv.bytes = l.size()
+		}
+		v.versions = append(v.versions, vv)
+	}
+	d.view.Store(&v)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/load"
@@ -16,35 +15,6 @@ import (
 
 // A node that finds an input with a division on other nodes takes that division, and detects none. Of two divisions, the one that is later
 // in the order of detection wins: a record has refuted what comes before it.
-
-// manifestsTimeout limits how long all other nodes are asked for a manifest.
-const manifestsTimeout = 15 * time.Second
-
-// manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it.
-func (lo *loads) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
-	var latest *store.Manifest
-	for c, addrs := range f.Elsewhere() {
-		if c.Input != in {
-			continue
-		}
-		if m := lo.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {
-			latest = m
-		}
-	}
-	return latest
-}
-
-// askManifest asks other nodes for the manifest of a content; nil if none gives it.
-func (lo *loads) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
-	ctx, cancel := context.WithTimeout(ctx, manifestsTimeout)
-	defer cancel()
-	m, err := lo.db.node.transfer.Manifest(ctx, addrs, lo.db.name, c)
-	if err != nil {
-		lo.db.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)
-		return nil
-	}
-	return &m
-}
 
 // errUnknownSuperset is the error of a load that has to wait for other nodes to answer.
 var errUnknownSuperset = errors.New("other nodes hold another content of the version, and do not tell which files it is made from; it is tried again")
@@ -72,7 +42,7 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 			}
 			continue
 		}
-		m := lo.askManifest(ctx, addrs, c)
+		m := lo.db.askManifest(ctx, addrs, c)
 		if m == nil {
 			unknown = errUnknownSuperset
 		} else if load.Differing(*m, files).Subset() {
@@ -84,7 +54,7 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once.
 func (lo *loads) lookForDivisions(in content.Input) {
-	l, f := lo.db.keeper.live[in], lo.db.records[in]
+	l, f := lo.db.live[in], lo.db.records[in]
 	if l == nil || lo.db.facts.WasServed(in) {
 		return
 	}
@@ -97,7 +67,7 @@ func (lo *loads) lookForDivisions(in content.Input) {
 	f.divisions = append(f.divisions, fresh...)
 	following := l.Following
 	lo.db.bg.work(func() message {
-		m := lo.manifestElsewhere(lo.db.bg.ctx, following, in)
+		m := lo.db.manifestElsewhere(lo.db.bg.ctx, following, in)
 		return func() { lo.takeDivision(in, fresh, m) }
 	})
 }
@@ -105,7 +75,7 @@ func (lo *loads) lookForDivisions(in content.Input) {
 // takeDivision takes the latest division of an input that other nodes have, by its manifest; nil if they do not give it. A load by an earlier division is
 // cancelled, and begins anew by this one.
 func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *store.Manifest) {
-	l, f := lo.db.keeper.live[in], lo.db.records[in]
+	l, f := lo.db.live[in], lo.db.records[in]
 	switch {
 	case f == nil:
 		return
@@ -121,11 +91,4 @@ func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *stor
 		running.refuted = true
 		running.cancel()
 	}
-	lo.db.keeper.look(in)
-}
-
-// isRefuted reports whether another node has found a later division of a version.
-func (lo *loads) isRefuted(l *live) bool {
-	f := lo.db.records[l.in()]
-	return f.later != nil && load.Later(*f.later, l.manifest)
 }

@@ -166,7 +166,7 @@ func TestRefutedWhilePlanning(t *testing.T) {
 	defer d.bg.stop()
 	d.facts.Add(in)
 	d.note()
-	l, err := d.keeper.newLive(first, version.Solo{})
+	l, err := newLive("fruit", first, version.Solo{})
 	expect.NoError(t, err)
 	d.keeper.insert(l)
 	cancelled := 0

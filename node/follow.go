@@ -2,10 +2,11 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sequins/internal/collect"
@@ -14,112 +15,20 @@ import (
 	"sequins/version/discovery"
 )
 
-const (
-	// startTimeout limits the first listing of the source, and the first listing of the versions of
-	// each db. Until then the node serves what it served before, and is not ready.
-	startTimeout = 15 * time.Second
-	// listTimeout limits one listing of the source.
-	listTimeout = 2 * time.Minute
-	// maxListings is the number of databases whose versions are listed in parallel.
-	maxListings = 32
-	// minBackoff and maxBackoff limit the pause before an unreadable source is listed again.
-	minBackoff = time.Second
-	maxBackoff = 5 * time.Minute
-)
-
-// start joins the cluster and opens the versions on disk. It does not wait for the source.
-func (n *Node) start(ctx context.Context) error {
-	if err := n.o.Cluster.Join(ctx); err != nil {
-		return err
-	}
-	if err := n.o.Store.Leftovers(); err != nil {
-		n.log.Warn("the local store could not be cleaned up", "error", err)
-	}
-	local, err := n.o.Store.Databases()
-	if err != nil {
-		return fmt.Errorf("reading the local store: %w", err)
-	}
-	defer collect.Later()()
-	n.elsewhere = n.askServing(ctx)
-	for _, name := range local {
-		n.add(ctx, name, false)
-	}
-	late := time.After(startTimeout)
-	for _, d := range n.dbs {
-		select {
-		case <-d.followed.begun:
-			continue
-		case <-ctx.Done():
-		case <-late:
-			n.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
-		}
-		break
-	}
-	n.publish()
-	return nil
-}
-
-// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve
-// of it is taken from elsewhere, or asked for.
-func (n *Node) add(ctx context.Context, name string, listed bool) {
-	d := newDB(ctx, n, name)
-	d.followed.atStart = !n.looked.Load()
-	if listed {
-		n.present(d)
-	}
-	n.dbs[name] = d
-	serving := n.elsewhere
-	n.following.Go(func() { d.run(ctx, listed, serving) })
-}
-
-// follow lists the source at the start, at each refresh, and after a pause if it could not be read.
-func (n *Node) follow(ctx context.Context) {
-	f := follower{node: n, found: make(chan databases)}
-	f.look(ctx, true)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case l := <-f.found:
-			f.take(ctx, l)
-		case d := <-n.left:
-			f.forget(d)
-		case <-n.applied:
-			f.full = n.nextRefresh()
-			for _, d := range n.dbs {
-				wake(d.followed.lookAgain) // the rules of gates may have changed
-				wake(d.followed.reloaded)  // and what makes loads fail
-			}
-		case <-n.o.Cluster.Changes():
-			for _, d := range n.dbs {
-				wake(d.followed.lookAgain)
-			}
-		case <-n.health.Failed():
-			f.retryLater()
-		case <-n.refresh:
-			f.look(ctx, true)
-		case <-time.After(f.wait()):
-			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
-		}
-	}
-}
-
-// followed is what the follower of the source and the goroutine of a db share. The follower writes it.
-type followed struct {
-	atStart bool // it was in the source or on disk when the node started
-	leaving bool // it is being removed
-
-	begun     chan struct{} // closed when the versions on disk are open
-	refresh   chan struct{} // list the versions
-	unlisted  chan struct{} // the first listing of the source failed or did not contain the db
-	gone      chan struct{} // the db is to be removed
-	lookAgain chan struct{} // the cluster has changed
-	reloaded  chan struct{} // the configuration was applied again
-}
-
-// A follower is the state of follow.
+// A follower follows the source, and has the databases. What belongs to its goroutine is start's before follow begins.
 type follower struct {
-	node  *Node
+	*shared
+	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
+
+	refresh chan struct{} // Refresh was called
+	applied chan struct{} // Apply was called
+	left    chan *db      // dbs whose goroutine has ended
+
+	// dbs are all dbs, including those being removed. elsewhere is what other nodes served when they were asked last, at the start or as the
+	// source could not be listed; nil once it has been.
+	dbs       map[string]*db
+	elsewhere map[string]map[string]content.Content
+
 	full  time.Time // time of the next refresh; zero: only on request
 	retry time.Time // time of the next retry; zero: nothing has failed
 	// missed reports that dbs were found in the source but not added, because their previous instances were still being removed.
@@ -128,6 +37,96 @@ type follower struct {
 	looking bool           // a listing of the databases is running
 	again   bool           // list again afterwards, for a refresh
 	found   chan databases // receives the result of a listing
+}
+
+func newFollower(s *shared) *follower {
+	f := &follower{shared: s, refresh: make(chan struct{}, 1), applied: make(chan struct{}, 1), left: make(chan *db), dbs: make(map[string]*db),
+		found: make(chan databases)}
+	f.catalog.Store(&map[string]*db{})
+	return f
+}
+
+// start joins the cluster and opens the versions on disk. It does not wait for the source.
+func (f *follower) start(ctx context.Context) error {
+	if err := f.o.Cluster.Join(ctx); err != nil {
+		return err
+	}
+	if err := f.o.Store.Leftovers(); err != nil {
+		f.log.Warn("the local store could not be cleaned up", "error", err)
+	}
+	local, err := f.o.Store.Databases()
+	if err != nil {
+		return fmt.Errorf("reading the local store: %w", err)
+	}
+	defer collect.Later()()
+	f.elsewhere = f.askServing(ctx)
+	for _, name := range local {
+		f.add(ctx, name, false)
+	}
+	late := time.After(startTimeout)
+	for _, d := range f.dbs {
+		select {
+		case <-d.followed.begun:
+			continue
+		case <-ctx.Done():
+		case <-late:
+			f.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
+		}
+		break
+	}
+	f.publish()
+	return nil
+}
+
+// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve
+// of it is taken from elsewhere, or asked for.
+func (f *follower) add(ctx context.Context, name string, listed bool) {
+	d := newDB(ctx, f.shared, name)
+	if listed {
+		f.present(d)
+	}
+	f.dbs[name] = d
+	serving := f.elsewhere
+	f.following.Go(func() {
+		d.run(ctx, listed, serving)
+		if ctx.Err() == nil { // nothing is left of it
+			select {
+			case f.left <- d:
+			case <-ctx.Done():
+			}
+		}
+	})
+}
+
+// follow lists the source at the start, at each refresh, and after a pause if it could not be read.
+func (f *follower) follow(ctx context.Context) {
+	f.look(ctx, true)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-f.found:
+			f.take(ctx, l)
+		case d := <-f.left:
+			f.forget(d)
+		case <-f.applied:
+			f.full = f.nextRefresh()
+			for _, d := range f.dbs {
+				wake(d.followed.lookAgain) // the rules of gates may have changed
+				wake(d.followed.reloaded)  // and what makes loads fail
+			}
+		case <-f.o.Cluster.Changes():
+			for _, d := range f.dbs {
+				wake(d.followed.lookAgain)
+			}
+		case <-f.health.Failed():
+			f.retryLater()
+		case <-f.refresh:
+			f.look(ctx, true)
+		case <-time.After(f.wait()):
+			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
+		}
+	}
 }
 
 // databases is the result of a listing of the source.
@@ -139,8 +138,8 @@ type databases struct {
 }
 
 // nextRefresh returns the time of the next refresh; zero if there is none without a request.
-func (n *Node) nextRefresh() time.Time {
-	if period := n.reloadable.Load().RefreshPeriod; period > 0 {
+func (f *follower) nextRefresh() time.Time {
+	if period := f.reloadable.Load().RefreshPeriod; period > 0 {
 		return time.Now().Add(period)
 	}
 	return time.Time{}
@@ -159,14 +158,14 @@ func (f *follower) wait() time.Duration {
 
 // retryLater schedules a retry, with growing pauses.
 func (f *follower) retryLater() {
-	since := f.node.health.FailingSince()
+	since := f.health.FailingSince()
 	if since.IsZero() || !f.retry.IsZero() {
 		return
 	}
 	d := min(max(time.Since(since), minBackoff), maxBackoff)
 	d += rand.N(d / 8)
 	f.retry = time.Now().Add(d)
-	f.node.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
+	f.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
 // look starts listing the databases in the background; take receives the result. A refresh (full) lists the versions of all databases, otherwise only
@@ -174,27 +173,27 @@ func (f *follower) retryLater() {
 func (f *follower) look(ctx context.Context, full bool) {
 	f.retry = time.Time{}
 	if full {
-		f.full = f.node.nextRefresh()
+		f.full = f.nextRefresh()
 	}
 	if f.looking {
 		f.again = f.again || full
 		return
 	}
 	f.looking = true
-	n, served, timeout := f.node, f.node.served(), listTimeout
-	full = full || n.health.RootFailing() // the refresh that failed is repeated
-	if !n.looked.Load() {
+	served, timeout := f.served(), listTimeout
+	full = full || f.health.RootFailing() // the refresh that failed is repeated
+	if !f.looked.Load() {
 		timeout = startTimeout
 	}
-	n.following.Go(func() {
+	f.following.Go(func() {
 		listing, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		all, err := discovery.Databases(listing, n.o.Source, n.o.SourceName, served)
+		all, err := discovery.Databases(listing, f.o.Source, f.o.SourceName, served)
 		found := databases{names: all.Names, err: err, full: full}
 		if err == nil {
-			n.health.Read("", all.Remarks(""), n.log)
-		} else if n.sourceFailed(listing, "", err); n.taker() != nil {
-			found.serving = n.askServing(ctx)
+			f.health.Read("", all.Remarks(""), f.log)
+		} else if f.sourceFailed(listing, "", err); f.taker() != nil {
+			found.serving = f.askServing(ctx)
 		}
 		select {
 		case f.found <- found:
@@ -208,26 +207,26 @@ func (f *follower) take(ctx context.Context, found databases) {
 	f.looking = false
 	if found.err == nil {
 		f.update(ctx, found)
-		f.node.listed.Store(true)
-		f.node.elsewhere = nil
+		f.listed.Store(true)
+		f.elsewhere = nil
 	} else {
 		if found.serving != nil {
-			f.node.elsewhere = found.serving
+			f.elsewhere = found.serving
 		}
 		for _, serves := range found.serving {
 			for name := range serves {
-				if f.node.dbs[name] == nil && names.Valid(name) {
-					f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
-					f.node.add(ctx, name, false)
+				if f.dbs[name] == nil && names.Valid(name) {
+					f.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
+					f.add(ctx, name, false)
 				}
 			}
 		}
-		f.node.publish()
-		for _, d := range f.node.dbs {
+		f.publish()
+		for _, d := range f.dbs {
 			wake(d.followed.unlisted)
 		}
 	}
-	f.node.looked.Store(true)
+	f.looked.Store(true)
 	if f.again {
 		f.again = false
 		f.look(ctx, true)
@@ -239,24 +238,24 @@ func (f *follower) update(ctx context.Context, found databases) {
 	there := make(map[string]bool, len(found.names))
 	for _, name := range found.names {
 		there[name] = true
-		d := f.node.dbs[name]
+		d := f.dbs[name]
 		if d == nil {
-			f.node.log.Info("database found", "db", name)
-			f.node.add(ctx, name, true)
+			f.log.Info("database found", "db", name)
+			f.add(ctx, name, true)
 			continue
 		}
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
-			f.node.present(d)
+		case found.full || f.health.Unseen(name) || f.health.IsFailing(name):
+			f.present(d)
 			wake(d.followed.refresh)
 		}
 	}
-	timeout := f.node.reloadable.Load().DBRemoveTimeout
-	served := f.node.served()
+	timeout := f.reloadable.Load().DBRemoveTimeout
+	served := f.served()
 	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
-	for name, d := range f.node.dbs {
+	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
@@ -264,77 +263,64 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch v := d.view.Load(); {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
-			f.node.health.Unsure(name, timeout, d.log)
+			f.health.Unsure(name, timeout, d.log)
 			continue
 		case v.isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.node.health.Missing(name, v.absent, timeout, d.log):
+		case f.health.Missing(name, v.absent, timeout, d.log):
 			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
 			wake(d.followed.lookAgain) // which writes since when
 			continue
 		}
 		d.followed.leaving = true
-		f.node.health.OK(name)
+		f.health.OK(name)
 		wake(d.followed.gone)
 	}
-	f.node.publish()
+	f.publish()
 }
 
 // present records that the source lists a db.
-func (n *Node) present(d *db) {
-	if n.health.Present(d.name, d.log) {
+func (f *follower) present(d *db) {
+	if f.health.Present(d.name, d.log) {
 		wake(d.followed.lookAgain) // which writes that
 	}
 }
 
-// isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
-func (v *view) isEmpty() bool {
-	for _, version := range v.versions {
-		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() > waitingForTurn {
-			return false
-		}
-	}
-	return (v.read() || v.tried) && !v.served()
-}
-
 // forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
-	delete(f.node.dbs, d.name)
-	f.node.o.Metrics.Forget(d.name)
-	f.node.health.Forget(d.name)
-	if err := f.node.o.Store.Forget(d.name); err != nil {
+	delete(f.dbs, d.name)
+	f.o.Metrics.Forget(d.name)
+	f.health.Forget(d.name)
+	if err := f.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
 	if f.missed {
 		f.missed = false
-		f.node.Refresh()
-	}
-}
-
-// sourceFailed records that the source or a db of it could not be listed.
-func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return // the node is shutting down
-	}
-	since, news := n.health.Fail(db, err)
-	n.o.Metrics.Load.SourceFailed()
-	lasts := time.Since(since).Round(time.Second)
-	switch {
-	case news && db != "":
-		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
-	case news:
-		n.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
+		f.Refresh()
 	}
 }
 
 // served returns the dbs that are served, or were before a restart, without those being removed.
-func (n *Node) served() []string {
+func (f *follower) served() []string {
 	var names []string
-	for name, d := range n.dbs {
+	for name, d := range f.dbs {
 		if !d.followed.leaving && d.view.Load().served() {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// publish replaces the catalog by one without dbs that are being removed.
+func (f *follower) publish() {
+	served := maps.Clone(f.dbs)
+	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving })
+	f.catalog.Store(&served)
+}
+
+// Refresh makes the node list the source soon, and compare what is served with the source.
+func (f *follower) Refresh() {
+	f.asked.Add(1)
+	wake(f.refresh)
 }

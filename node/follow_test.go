@@ -259,7 +259,7 @@ func TestExisting(t *testing.T) {
 			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{},
 				Reloadable: Reloadable{DB: func(string) DB { return DB{Load: load.Options{RequireSuccess: true}} }}})
 			expect.NoError(t, err)
-			d := newDB(t.Context(), n, "fruit")
+			d := newDB(t.Context(), n.shared, "fruit")
 			defer d.bg.cancel()
 			known := map[string]content.Input{}
 			for _, name := range test.exist {
@@ -315,7 +315,7 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		f.source.down.Store(false)
 		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{}})
 		expect.NoError(t, err)
-		d := newDB(t.Context(), n, "fruit")
+		d := newDB(t.Context(), n.shared, "fruit")
 		defer d.bg.cancel()
 		l, err := d.lister.existing(t.Context(), discovery.Question{})
 		if !errors.Is(err, test.want) || !slices.Equal(namesOf(l.Inputs), test.versions) || !slices.Equal(l.Unknown, test.unknown) || l.Next.IsZero() == (test.unknown != nil) {

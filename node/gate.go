@@ -12,19 +12,9 @@ import (
 
 // A judge finds whether versions of a database may be served.
 type judge struct {
-	db    *db
-	rules gate.Rules
-}
-
-// judged is what a judge knows of a version.
-type judged struct {
-	verdict    gate.Verdict
-	measures   *gate.Measures // by the rules; nil until they have been read
-	unmeasured error          // why not all of them could be read
-	measuring  bool           // they are being read
-	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
-	parser     gate.Parser    // of the reports of other nodes
-	unreported bool           // it was logged that there is none
+	db     *common
+	memory *memory
+	rules  gate.Rules
 }
 
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
@@ -40,7 +30,7 @@ func (j *judge) followRules() {
 
 // waitAnew lets verdicts wait again, as they are made from something else from now on.
 func (j *judge) waitAnew() {
-	for _, l := range j.db.keeper.live {
+	for _, l := range j.db.live {
 		l.judged.waitUntil = time.Time{}
 	}
 }
@@ -48,10 +38,10 @@ func (j *judge) waitAnew() {
 // judge decides whether a version may be advertised and served, and publishes what this node finds.
 func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	before, c := l.judged.verdict, l.content()
-	if c == j.servedContent() && j.db.memory.state.Totals == nil {
+	if c == j.servedContent() && j.memory.state.Totals == nil {
 		if t := j.totals(l); t != nil { // they are known from now on
-			j.db.memory.state.Totals = t
-			j.db.memory.saveSoon()
+			j.memory.state.Totals = t
+			j.memory.saveSoon()
 		}
 	}
 	v := gate.Verdict{State: gate.Passed}
@@ -60,7 +50,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 		f := j.factsOf(l, held, served, totals)
 		v = gate.Judge(f)
 		j.keepVerdict(l, v)
-		if j.db.loads.running[l.in()] == nil && !l.judged.measuring && !l.judged.measures.IsCurrent(held, j.rules, f.Sampled) {
+		if !j.db.isLoading(l.in()) && !l.judged.measuring && !l.judged.measures.IsCurrent(held, j.rules, f.Sampled) {
 			j.measure(l, f.Sampled)
 		}
 	}
@@ -73,10 +63,6 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	case !v.MayServe() && before.MayServe():
 		l.Withdraw()
 	}
-	if v.State == gate.Held && before.State != gate.Held { // older versions may be needed that have not been listed
-		j.db.lister.startListing(true)
-		j.db.bg.sendAfter(0, j.db.keeper.lookAtAll)
-	}
 	if v.Skipped != "" && before.Skipped == "" {
 		j.db.log.Warn("rules of the gate cannot be applied", "version", l.in().Name, "reason", v.Skipped)
 	}
@@ -88,15 +74,15 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 	c, known := l.content(), &j.db.facts
 	f := gate.Facts{Rules: j.rules, Held: held, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
 		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
-		Before: j.db.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
+		Before: j.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
 	if totals != nil {
 		f.Totals = &gate.Figures{Records: totals.Records, Bytes: totals.Bytes}
 	}
-	if j.db.keeper.live[served.Input] != nil && !f.Older {
+	if j.db.live[served.Input] != nil && !f.Older {
 		f.Sampled = served
 	}
 	f.Reports, f.Known = j.reports(l)
-	if current := j.db.keeper.live[known.Current]; current != nil && f.Older {
+	if current := j.db.live[known.Current]; current != nil && f.Older {
 		have, _ := j.reports(current)
 		for addr, r := range have {
 			if r.Rules == j.rules.Fingerprint() {
@@ -109,10 +95,10 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 		f.Excused = "it is pinned"
 	case known.Pin.Excuses(c.Name):
 		f.Excused = "it is approved"
-		if j.db.pin.By != "" {
-			f.Excused += " (by " + j.db.pin.By + ")"
+		if j.memory.pin.By != "" {
+			f.Excused += " (by " + j.memory.pin.By + ")"
 		}
-	case slices.Contains(j.db.memory.state.Former, c):
+	case slices.Contains(j.memory.state.Former, c):
 		f.Excused = "this node has served it before"
 	}
 	return f
@@ -122,10 +108,10 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 	switch {
 	case v.State != gate.Pending:
-		j.db.memory.keepVerdict(l.content(), v)
+		j.memory.keepVerdict(l.content(), v)
 	case v.Waits && l.judged.waitUntil.IsZero():
 		l.judged.waitUntil = time.Now().Add(gate.MaxWait)
-		j.db.bg.sendAfter(gate.MaxWait, j.db.keeper.lookAtAll)
+		j.db.bg.sendAfter(gate.MaxWait, func() {})
 	}
 }
 
@@ -133,15 +119,15 @@ func (j *judge) keepVerdict(l *live, v gate.Verdict) {
 // before a restart, the newest older content of which all figures are known.
 func (j *judge) compared(c content.Content) (served content.Content, totals *store.Totals) {
 	served = j.servedContent()
-	switch l := j.db.keeper.live[served.Input]; {
-	case served.Name != "" && served == j.db.memory.state.Served:
-		return served, j.db.memory.state.Totals
+	switch l := j.db.live[served.Input]; {
+	case served.Name != "" && served == j.memory.state.Served:
+		return served, j.memory.state.Totals
 	case l != nil:
 		return served, j.totals(l)
 	case !j.db.facts.Likely:
 		return served, nil
 	}
-	for in, l := range j.db.keeper.live {
+	for in, l := range j.db.live {
 		if t := j.totals(l); t != nil && in.Name < c.Name && in.Name > served.Name {
 			served, totals = l.content(), t
 		}
@@ -151,8 +137,8 @@ func (j *judge) compared(c content.Content) (served content.Content, totals *sto
 
 // servedContent returns what this node serves, or served before its restart.
 func (j *judge) servedContent() content.Content {
-	if j.db.facts.Current == j.db.memory.state.Served.Input || j.db.facts.Current.Name == "" && !j.db.facts.Likely {
-		return j.db.memory.state.Served
+	if j.db.facts.Current == j.memory.state.Served.Input || j.db.facts.Current.Name == "" && !j.db.facts.Likely {
+		return j.memory.state.Served
 	}
 	return j.db.set.Current()
 }
@@ -179,12 +165,12 @@ func (j *judge) report(l *live) {
 		return // there are no other nodes
 	}
 	found := l.judged.verdict.Finding
-	if before := j.db.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
+	if before := j.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
 		found = *before
 	}
 	r := gate.NewReport(l.content(), j.servedContent(), j.rules, l.known(), found)
-	running := j.db.loads.running[l.in()]
-	r.Loading = running != nil && running.stage.Load() > waitingForTurn
+	v, _ := j.db.facts.Entry(l.in())
+	r.Loading = v.Begun
 	data, err := r.Encode()
 	switch {
 	case err != nil && !l.judged.unreported:
@@ -220,12 +206,11 @@ func (j *judge) measure(l *live, against content.Content) {
 // measured takes the figures of a version.
 func (j *judge) measured(l *live, m gate.Measures, err error) {
 	l.judged.measuring = false
-	if j.db.keeper.live[l.in()] != l {
+	if j.db.live[l.in()] != l {
 		return
 	}
 	l.judged.measures, l.judged.unmeasured = &m, err
 	if err != nil {
 		j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", err)
 	}
-	j.db.keeper.lookAtAll()
 }

@@ -27,14 +27,15 @@ type listing struct {
 
 // A lister knows what the source has of a database, and compares what is served with it.
 type lister struct {
-	db *db
+	db     *common
+	loads  *loads
+	memory *memory
 
-	listing    bool              // a listing is running
-	again      bool              // list again afterwards
-	last       discovery.Listing // the last successful listing
-	unfinished string            // the newest incomplete version, and the reason
-	unlistable int               // number of consecutive listings that failed through the db's own fault
-	due        []content.Input   // inputs to retry after the running listing
+	listing    bool            // a listing is running
+	again      bool            // list again afterwards
+	unfinished string          // the newest incomplete version, and the reason
+	unlistable int             // number of consecutive listings that failed through the db's own fault
+	due        []content.Input // inputs to retry after the running listing
 
 	relooks   int   // number of scheduled listings
 	relisting bool  // a scheduled listing runs
@@ -76,7 +77,7 @@ func (ls *lister) beginListing(again, only bool) {
 func (ls *lister) question(check bool) discovery.Question {
 	s := &ls.db.facts
 	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), States: make(map[content.Input]discovery.State), Manifests: ls.servedManifests(),
-		Compare: make(map[content.Input]store.Manifest), Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.last, Pin: ls.db.pin}
+		Compare: make(map[content.Input]store.Manifest), Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.db.last, Pin: ls.memory.pin}
 	for _, in := range s.Rejected {
 		q.States[in] = discovery.State{Held: true}
 	}
@@ -84,7 +85,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		failed := v.Failure.Reason != ""
 		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held || v.Stalled}
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
-		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.db.loads.isPart(v.Input) {
+		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.loads.isPart(v.Input) {
 			if status := s.Status(v); status != version.Available && status != version.Removing || failed {
 				q.Known[v.Name] = v.Input
 				state.Loading = v.Work == version.Loading && !failed
@@ -93,7 +94,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		}
 		q.States[v.Input] = state
 	}
-	for in, l := range ls.db.keeper.live {
+	for in, l := range ls.db.live {
 		v, _ := s.Entry(in)
 		if v.Removal != version.Staying || in.Name < s.Current.Name {
 			continue
@@ -104,7 +105,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		another := func(e version.Entry) bool { return e.Name == in.Name && e.Input != in && e.Removal == version.Staying }
 		// The source may list another input, or the files of the current one may have changed, so that a block cannot be loaded again.
 		due := check && v.Failure.Reason == "" || in == s.Current && (v.Failure.Reason != "" || slices.ContainsFunc(s.Entries, another))
-		if due || len(elsewhere) > 1 || q.Apart[in] || ls.last.Differs[in] != "" || ls.last.Wrong[in].Text != "" {
+		if due || len(elsewhere) > 1 || q.Apart[in] || ls.db.last.Differs[in] != "" || ls.db.last.Wrong[in].Text != "" {
 			q.Compare[in] = l.manifest
 		}
 	}
@@ -115,17 +116,17 @@ func (ls *lister) question(check bool) discovery.Question {
 // be served nor loaded is left out.
 func (ls *lister) servedManifests() map[string][]store.Manifest {
 	all := make(map[string][]store.Manifest)
-	for in, m := range ls.db.loads.supersets {
+	for in, m := range ls.loads.supersets {
 		if v, _ := ls.db.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
 			all[in.Name] = append(all[in.Name], m)
 		}
 	}
 	for _, v := range ls.db.facts.Entries {
-		if _, added := ls.db.loads.supersets[v.Input]; added || !ls.db.facts.WasServed(v.Input) || v.Removal != version.Staying ||
+		if _, added := ls.loads.supersets[v.Input]; added || !ls.db.facts.WasServed(v.Input) || v.Removal != version.Staying ||
 			v.Failure.Waits && v.Coverage < version.Partial {
 			continue
 		}
-		if m := ls.db.loads.knownManifest(v.Input); m != nil {
+		if m := ls.loads.knownManifest(v.Input); m != nil {
 			all[v.Name] = append(all[v.Name], *m)
 		}
 	}
@@ -136,12 +137,12 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 func (ls *lister) listed(l listing) {
 	d := ls.db
 	ls.listing, ls.relisting = false, false
-	first, before := d.facts.Source == version.Unasked, ls.last
+	first, before := d.facts.Source == version.Unasked, d.last
 	floor := d.facts.Floor()
 	same := slices.Equal(l.After(floor), before.After(floor)) && slices.Equal(l.Unknown, before.Unknown)
 	if l.err == nil {
-		d.followPin(l.Pin)
-		same = same && d.allowed().Equal(d.facts.Pin)
+		ls.memory.followPin(l.Pin)
+		same = same && ls.memory.allowed().Equal(d.facts.Pin)
 	}
 	ls.takeListing(l)
 	switch {
@@ -150,9 +151,12 @@ func (ls *lister) listed(l listing) {
 			d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 			d.facts.DeleteAgain()
 		}
-		d.facts.Pin, d.facts.Keep = d.allowed(), d.options().KeepVersions
-		ls.list(l.Inputs, l.Unknown)
-		d.keeper.lookAtAll() // which the pin may excuse
+		d.facts.Pin, d.facts.Keep = ls.memory.allowed(), d.options().KeepVersions
+		known := d.facts.Source == version.Known
+		d.facts.List(l.Inputs, l.Unknown)
+		if !known {
+			ls.memory.failAgain() // they are not tried before they are due
+		}
 	case l.err != nil:
 		ls.unreadable()
 	}
@@ -163,31 +167,18 @@ func (ls *lister) listed(l listing) {
 		ls.check.asked = l.asked
 		ls.checkLater()
 	}
-	retries := ls.due
-	ls.due = nil
-	for _, in := range retries {
+	for _, in := range ls.due {
 		if r := d.records[in]; r != nil {
 			r.reloaded = nil
 			d.facts.Retry(in)
-			d.decide()
 		}
 	}
+	ls.due = nil
 	if ls.again {
 		ls.again = false
 		ls.startListing(false)
 	}
 	ls.checkIfDue()
-	ls.lookAtOthers()
-}
-
-// list takes the inputs in the source into the facts. Those that failed before a restart are not tried before they are due.
-func (ls *lister) list(inputs []content.Input, unknown []string) {
-	first := ls.db.facts.Source != version.Known
-	ls.db.facts.List(inputs, unknown)
-	if first {
-		ls.db.memory.failAgain()
-	}
-	ls.db.decide()
 }
 
 // unreadable records that the source could not be listed, or does not have the database. Once it has been listed, that only ends a pin whose time
@@ -195,13 +186,10 @@ func (ls *lister) list(inputs []content.Input, unknown []string) {
 func (ls *lister) unreadable() {
 	if ls.db.facts.Source == version.Unasked {
 		ls.db.facts.Source = version.Away
-		ls.db.decide()
 	}
-	if now := ls.db.allowed(); !now.Equal(ls.db.facts.Pin) {
-		ls.db.followPin(ls.db.pin)
+	if now := ls.memory.allowed(); !now.Equal(ls.db.facts.Pin) {
+		ls.memory.followPin(ls.memory.pin)
 		ls.db.facts.Pin = now
-		ls.db.decide()
-		ls.db.keeper.lookAtAll() // which the pin may have excused
 	}
 }
 
@@ -218,17 +206,17 @@ func (ls *lister) takeListing(l listing) {
 	if l.err != nil {
 		return
 	}
-	for _, name := range l.Late(ls.last, ls.db.facts.Current.Name) {
+	for _, name := range l.Late(ls.db.last, ls.db.facts.Current.Name) {
 		ls.db.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
 			"version", name, "served", ls.db.facts.Current.Name)
 	}
 	if l.Unfinished != "" && l.Unfinished != ls.unfinished {
 		ls.db.log.Info("version is not complete yet", "reason", l.Unfinished)
 	}
-	ls.unfinished, ls.last = l.Unfinished, l.Listing
-	if l.Marked && !ls.db.memory.state.Marked {
-		ls.db.memory.state.Marked = true
-		ls.db.memory.saveSoon()
+	ls.unfinished, ls.db.last = l.Unfinished, l.Listing
+	if l.Marked && !ls.memory.state.Marked {
+		ls.memory.state.Marked = true
+		ls.memory.saveSoon()
 	}
 	scheduled := !ls.relook.due.IsZero()
 	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
@@ -301,4 +289,79 @@ func (ls *lister) tried() bool {
 		}
 	}
 	return read
+}
+
+// checkIfDue compares what is served with the source, if that is due. If a listing runs, its end does it.
+func (ls *lister) checkIfDue() {
+	if ls.checking() && !ls.listing {
+		ls.beginListing(true, true)
+	}
+}
+
+// reportWrong reports what is wrong for long enough.
+func (ls *lister) reportWrong(before, now discovery.Listing) {
+	wrong := make(map[content.Input]string)
+	for in, f := range now.Wrong {
+		if f.Lasts && ls.wrong[in] != f.Text {
+			ls.db.log.Error(f.Text)
+		}
+		if f.Lasts {
+			wrong[in] = f.Text
+		}
+	}
+	ls.wrong = wrong
+	for in, text := range now.Differs {
+		if before.Differs[in] == "" {
+			ls.db.log.Warn(text)
+		}
+	}
+}
+
+// After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
+// writers pause, and people change files. The pauses between comparisons double, also across reloads of one name, so that a job
+// that rewrites its files again and again does not load the node again and again. Every node does it: the files of a local source are
+// its own, and a node that cannot list them does not keep the others from it.
+
+const (
+	leastCheckPause = time.Second
+	// longCheckPause is the longest of the doubling pauses; those after it are dailyCheck.
+	longCheckPause = time.Hour
+	dailyCheck     = 24 * time.Hour
+)
+
+// check is when a database compares what it serves with the source.
+type check struct {
+	name  string // of the served version, in the source
+	pause time.Duration
+	due   time.Time // zero: never
+	timer timer     // for due
+	asked int64     // requests to refresh that have been answered, see Node.asked
+}
+
+// checkSwitched schedules the first comparison after a switch to a version.
+func (ls *lister) checkSwitched(name string) {
+	if name != ls.check.name {
+		ls.check.name, ls.check.pause = name, 0
+	}
+	ls.checkLater()
+}
+
+// checkLater schedules the next comparison.
+func (ls *lister) checkLater() {
+	switch c := &ls.check; {
+	case c.pause == 0:
+		c.pause = max(leastCheckPause, ls.db.node.reloadable.Load().Settle)
+	case c.pause < longCheckPause:
+		c.pause = min(2*c.pause, longCheckPause)
+	default:
+		c.pause = dailyCheck
+	}
+	ls.check.due = time.Now().Add(ls.check.pause)
+	ls.check.timer.set(&ls.db.bg, ls.check.due, ls.checkIfDue)
+}
+
+// checking reports whether the next listing compares what is served. It waits until the versions can be listed.
+func (ls *lister) checking() bool {
+	c := &ls.check
+	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != ls.db.node.asked.Load())
 }

@@ -5,65 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/load/loadproc"
-	"sequins/node/turns"
 	"sequins/observe/tracing"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
 )
 
-// loads are the loads of a database.
-type loads struct {
-	db        *db
-	running   map[content.Input]*loading
-	supersets map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
-}
-
 // progressPeriod is the interval at which the progress of a load is logged.
 const progressPeriod = 5 * time.Second
-
-// Stages of a load that has no turn yet, or has one.
-const (
-	starting       int32 = iota
-	waitingForTurn       // it follows the other nodes
-	planning
-	copying
-	fetching
-)
-
-// A loading is a running load.
-type loading struct {
-	cancel   context.CancelFunc
-	progress atomic.Pointer[load.Snapshot]
-	stage    atomic.Int32
-	ordered  time.Time
-	turn     *turns.Turn
-	want     []int           // partitions to load; written before the load's last message
-	workers  int             // files that are read at a time; 0: as many as there are processors
-	known    *store.Manifest // by which it is loaded; nil: it has to be planned
-	passed   *store.Manifest // the last one that was refuted
-	copies   bool            // it is served, or other nodes serve it: the source may lack it
-	alone    bool            // contents with more files are not taken from other nodes: that was tried
-	// following is nil while it is starting.
-	following version.Following
-	fill      *transfer.Run // set with following
-
-	// The following fields belong to the db's goroutine.
-	postponed string // why it waits for a time at which it may begin; "" if it does not
-	refuted   bool   // ended because another division or input takes its place
-	outdated  bool   // what this node has to hold has changed since it began
-	reported  bool   // see reportLoaded
-}
-
-// snapshot returns the progress of the load.
-func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
 func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
@@ -83,21 +38,6 @@ func (lo *loads) startLoad(in content.Input) {
 		err := lo.load(ctx, in, l)
 		return func() { lo.ended(in, err) }
 	})
-}
-
-// knownManifest returns the manifest by which an input has to be loaded: by the latest known division; nil if there is none.
-func (lo *loads) knownManifest(in content.Input) *store.Manifest {
-	var known *store.Manifest
-	if l := lo.db.keeper.live[in]; l != nil {
-		known = &l.manifest
-	} else if dir, err := lo.db.node.o.Store.Dir(lo.db.name, in); err == nil {
-		m := dir.Manifest()
-		known = &m
-	}
-	if later := lo.db.records[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
-		return later
-	}
-	return known
 }
 
 // load waits for its turn, plans the version, and loads the missing partitions of this node.
@@ -131,7 +71,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
 	if l.known == nil {
-		l.known = lo.manifestElsewhere(ctx, l.following, in)
+		l.known = lo.db.manifestElsewhere(ctx, l.following, in)
 	}
 	// If the source may lack the version, what is missing of it is copied from other nodes that have it; otherwise blocks that have not changed are
 	// linked first, which needs the source.
@@ -141,12 +81,6 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		}
 	}
 	return lo.loadProving(ctx, in, l)
-}
-
-// setStage sets the stage of a load. The loop of the db calls setTerms after the message.
-func (lo *loads) setStage(l *loading, stage int32) {
-	l.stage.Store(stage)
-	lo.db.bg.send(func() {})
 }
 
 // loadProving loads a version by one division after another until no record refutes the partitioner. Other nodes see the next division as soon as
@@ -222,18 +156,8 @@ func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 			listed[i] = in
 		}
 	}
-	d.lister.last.Inputs = listed
-	d.lister.list(listed, d.facts.Unknown)
-}
-
-// isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
-func (lo *loads) isPart(in content.Input) bool {
-	for other, m := range lo.supersets {
-		if v, _ := lo.db.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
-			return true
-		}
-	}
-	return false
+	d.last.Inputs = listed
+	d.facts.List(listed, d.facts.Unknown)
 }
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
@@ -271,7 +195,13 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 		return err
 	}
 	in, missing := m.Content().Input, room.Missing()
-	published := func() { lo.db.bg.send(func() { lo.published(in) }) }
+	published := func() {
+		lo.db.bg.send(func() {
+			if live := lo.db.live[in]; live != nil {
+				lo.keeper.openBlocks(live)
+			}
+		})
+	}
 	logged := time.Now()
 	news := func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
@@ -331,36 +261,12 @@ func (lo *loads) claim(process *loadproc.Process, m store.Manifest, dir *store.D
 	return err
 }
 
-// published makes partitions readable that a load has published.
-func (lo *loads) published(in content.Input) {
-	if live := lo.db.keeper.live[in]; live != nil && lo.db.keeper.openBlocks(live) {
-		lo.db.keeper.see(live)
-		lo.db.decide()
-	}
-}
-
-// enter puts a version into the set by the manifest of its load, unless the one there stays.
-func (lo *loads) enter(in content.Input, m store.Manifest) error {
-	k := &lo.db.keeper
-	l, err := k.newLive(m, lo.running[in].following)
-	if err != nil {
-		return err
-	}
-	if old := k.live[in]; lo.db.facts.Planned(in, old != nil && old.content() != l.content()) {
-		k.insert(l)
-		k.openBlocks(l)
-		k.see(l)
-	}
-	lo.db.decide()
-	return nil
-}
-
 // goAhead returns the partitions to load and what is known of the room for them. The error is why the load must not continue with its manifest.
 func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, error) {
 	if err := lo.enter(in, m); err != nil {
 		return loadproc.Room{}, err
 	}
-	l := lo.db.keeper.live[in]
+	l := lo.db.live[in]
 	switch {
 	case l == nil:
 		return loadproc.Room{}, context.Canceled // superseded meanwhile
@@ -368,22 +274,8 @@ func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, err
 		return loadproc.Room{}, fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", in.Name, lo.db.name,
 			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)
 	}
-	lo.db.judge.report(l) // that it is being loaded
 	lo.lookForDivisions(in)
 	return lo.room(l, l.Owned(l.manifest.Partitions)), nil
-}
-
-// reportLoaded records that the partitions of this node are loaded, once.
-func (lo *loads) reportLoaded(in content.Input, l *loading) {
-	if l.reported {
-		return
-	}
-	l.reported = true
-	outcome, now := l.snapshot(), time.Now()
-	if outcome.Started.IsZero() { // no file was read, because all blocks came from other nodes
-		outcome.Started = l.ordered
-	}
-	lo.db.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
 }
 
 // ended records the end of a load. It opens the published blocks, whatever the result of the load.
@@ -398,7 +290,7 @@ func (lo *loads) ended(in content.Input, err error) {
 	switch {
 	case err == nil:
 		lo.reportLoaded(in, l)
-		d.memory.keepFailure(in, nil)
+		lo.memory.keepFailure(in, nil)
 	case l.refuted:
 	case errors.Is(err, context.Canceled):
 		d.log.Info("load cancelled", "version", in.Name)
@@ -407,18 +299,18 @@ func (lo *loads) ended(in content.Input, err error) {
 		failure = failureOf(err)
 	}
 	lo.noteRoom(in, err)
-	outdated := l.refuted || l.outdated
-	if live := d.keeper.live[in]; live != nil {
-		d.keeper.openBlocks(live)
-		d.keeper.listBlocks(live)
-		d.keeper.see(live)
-		outdated = outdated || lo.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
+	outdated := l.refuted
+	if live := d.live[in]; live != nil {
+		lo.keeper.openBlocks(live)
+		lo.keeper.listBlocks(live)
+		lo.keeper.see(live)
+		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
+		for p := range live.damaged {
+			outdated = outdated || !live.open[p] // it was set aside while the load ran
+		}
 	}
 	delete(lo.running, in)
 	d.facts.Loaded(in, failure, outdated)
-	d.decide()
-	d.keeper.look(in) // the gate waits for the end of loads, as releaseSurplus does
-	d.keeper.releaseSurplus(in)
 }
 
 // failureOf returns the failure of a load that has ended with an error.

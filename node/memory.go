@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/cluster/transfer"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/observe/status"
@@ -26,10 +25,11 @@ const stateAttempts = 3
 
 // A memory is what a database has to remember.
 type memory struct {
-	db      *db
+	db      *common
 	state   store.State
-	unsaved int   // number of consecutive failed attempts to write it
-	again   timer // for another attempt
+	pin     pin.File // as last read
+	unsaved int      // number of consecutive failed attempts to write it
+	again   timer    // for another attempt
 }
 
 // remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
@@ -56,10 +56,10 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	if mem.state.Marked || err != nil { // if it is not known, a version without a marker is not taken for complete
 		mem.db.marked.Store(true)
 	}
-	if mem.db.pin, err = pin.Parse([]byte(mem.state.Pin)); err != nil {
+	if mem.pin, err = pin.Parse([]byte(mem.state.Pin)); err != nil {
 		mem.db.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
 	}
-	mem.db.facts.Pin = mem.db.allowed()
+	mem.db.facts.Pin = mem.allowed()
 	for _, c := range mem.state.Former {
 		former = append(former, c.Input)
 	}
@@ -68,10 +68,10 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	return former
 }
 
-// rejected returns the inputs that were held when they were judged last, and that the source lists.
-func (mem *memory) rejected() (all []content.Input) {
+// rejected returns the inputs that were held when they were judged last, by the same rules, and that the source lists.
+func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
 	for _, v := range mem.state.Verdicts {
-		if v.State == store.Held && slices.Contains(mem.db.facts.Listed, v.Input) && !mem.db.facts.Pin.Excuses(v.Name) && v.Rules == mem.db.judge.rules.Fingerprint() {
+		if v.State == store.Held && slices.Contains(mem.db.facts.Listed, v.Input) && !mem.db.facts.Pin.Excuses(v.Name) && v.Rules == rules.Fingerprint() {
 			all = append(all, v.Input)
 		}
 	}
@@ -95,39 +95,16 @@ func (mem *memory) failAgain() {
 	}
 }
 
-// take takes what most other nodes serve of the database (transfer.Latest) into the facts; nothing if none serves it, or none has answered.
-func (d *db) take(serving map[string]map[string]content.Content) {
-	c, _ := transfer.Latest(serving, d.name)
-	if c.Name == "" || c.Input == d.facts.Taken {
-		return
-	}
-	d.facts.Taken = c.Input
-	if c.Name > d.facts.Before().Name {
-		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", c.Name)
-	}
-}
-
-// contents returns what this node serves of each database, or served before its restart, for other nodes.
-func (n *Node) contents() map[string]content.Content {
-	all := make(map[string]content.Content)
-	for name, d := range *n.catalog.Load() {
-		if c := d.view.Load().serving; c.Name != "" {
-			all[name] = c
-		}
-	}
-	return all
-}
-
-// recordSwitch writes the memory before a switch. It reports whether the switch may follow.
-func (mem *memory) recordSwitch(a version.Action) bool {
-	before, l := mem.state, mem.db.keeper.live[a.Input]
-	if old, served := before.Served, l.content(); old != served {
+// recordSwitch writes the memory before a switch to a version with these totals. It reports whether the switch may follow.
+func (mem *memory) recordSwitch(a version.Action, totals *store.Totals) bool {
+	before := mem.state
+	if old, served := before.Served, mem.db.live[a.Input].content(); old != served {
 		if old.Name != "" {
 			former := slices.DeleteFunc(slices.Clone(before.Former), func(c content.Content) bool { return c == old || c == served })
 			former = append(former, old)
 			mem.state.Former = former[max(0, len(former)-store.MaxFormer):]
 		}
-		mem.state.Served, mem.state.Totals = served, mem.db.judge.totals(l)
+		mem.state.Served, mem.state.Totals = served, totals
 	}
 	err := mem.save()
 	switch {
@@ -144,7 +121,7 @@ func (mem *memory) recordSwitch(a version.Action) bool {
 }
 
 // mayStay reports whether all of the current version can be read, here or from other nodes.
-func (mem *memory) mayStay() bool { return mem.db.facts.Current.Name != "" && mem.db.keeper.isWhole() }
+func (mem *memory) mayStay() bool { return mem.db.facts.Current.Name != "" && mem.db.isWhole() }
 
 // save writes the memory. If that fails, it schedules another attempt.
 func (mem *memory) save() error {
@@ -169,21 +146,10 @@ func (mem *memory) saveSoon() {
 	}
 }
 
-// saveAgain writes the memory again, after a switch that could not be written.
+// saveAgain writes the memory again. If that succeeds, a switch that could not be written is tried again.
 func (mem *memory) saveAgain() {
-	if mem.db.facts.Unrecorded {
-		mem.switchAgain()
-	}
-	if mem.again.due.IsZero() { // no switch has failed again
-		_ = mem.save() // the error was logged when it came first
-	}
-}
-
-// switchAgain retries a switch that could not be written.
-func (mem *memory) switchAgain() {
-	mem.db.facts.Unrecorded = false
-	for in := range mem.db.keeper.live {
-		mem.db.keeper.look(in)
+	if mem.save() == nil { // otherwise the error was logged when it came first
+		mem.db.facts.Unrecorded = false
 	}
 }
 
@@ -240,7 +206,7 @@ func (mem *memory) failsBy() string {
 // isForgotten reports whether a version is neither here nor in the source.
 func (mem *memory) isForgotten(in content.Input) bool {
 	_, here := mem.db.facts.Entry(in)
-	return !here && mem.db.facts.Source == version.Known && !slices.Contains(mem.db.lister.last.Names, in.Name)
+	return !here && mem.db.facts.Source == version.Known && !slices.Contains(mem.db.last.Names, in.Name)
 }
 
 // verdictBefore returns the verdict on a content in the memory; nil if there is none.
@@ -254,39 +220,39 @@ func (mem *memory) verdictBefore(c content.Content) *gate.Finding {
 }
 
 // followPin keeps a pin that was read in the source; the caller takes it into the facts. It is in force also if it cannot be written: what is excluded is not served on because the disk is full.
-func (d *db) followPin(f pin.File) {
-	d.pin = f
-	if now := d.allowed(); !now.Equal(d.facts.Pin) {
+func (mem *memory) followPin(f pin.File) {
+	mem.pin = f
+	if now := mem.allowed(); !now.Equal(mem.db.facts.Pin) {
 		text := "nothing is pinned, excluded or approved any more"
-		if p := d.pinStatus(); p != nil {
+		if p := mem.pinStatus(); p != nil {
 			text = p.String()
 		}
 		if f.Version != "" && now.Version == "" {
 			text = "the time of the pin to " + f.Version + " is over; " + text
 		}
-		d.events.Pinned(now.Version, text)
+		mem.db.events.Pinned(now.Version, text)
 	}
 	text := ""
 	if !f.Equal(pin.File{}) {
 		data, err := f.Encode()
 		if err != nil {
-			d.log.Error("bug: the pin cannot be encoded", "error", err)
+			mem.db.log.Error("bug: the pin cannot be encoded", "error", err)
 			return
 		}
 		text = string(data)
 	}
-	if text != d.memory.state.Pin {
-		d.memory.state.Pin = text
-		d.memory.saveSoon()
+	if text != mem.state.Pin {
+		mem.state.Pin = text
+		mem.saveSoon()
 	}
 }
 
 // allowed returns what the pin says now.
-func (d *db) allowed() pin.File { return d.pin.At(time.Now()) }
+func (mem *memory) allowed() pin.File { return mem.pin.At(time.Now()) }
 
 // pinStatus returns the pin for the status; nil if there is none.
-func (d *db) pinStatus() *status.Pin {
-	p, f := d.allowed(), d.pin
+func (mem *memory) pinStatus() *status.Pin {
+	p, f := mem.allowed(), mem.pin
 	if p.Version == "" && len(p.Exclude) == 0 && len(p.Approve) == 0 {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -16,10 +15,8 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/internal/accept"
-	"sequins/internal/content"
 	"sequins/node/turns"
 	"sequins/observe/metrics"
-	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
@@ -36,50 +33,20 @@ const releaseTimeout = 5 * time.Second
 
 // A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for concurrent use.
 type Node struct {
-	o      Options
-	log    *slog.Logger
-	reads  *reads.Reader
-	server *server.Server
-	redis  *resp.Server // nil if disabled
-	debug  *http.Server
+	*follower
+	reads    *reads.Reader
+	server   *server.Server
+	redis    *resp.Server // nil if disabled
+	debug    *http.Server
+	settings *comparer
 
-	transfer *transfer.Transfer
-
-	reloadable  atomic.Pointer[Reloadable]
+	started     time.Time
 	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
-	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
-	health  *discovery.Health
-	started time.Time
-
-	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
-	resettled   chan struct{}                       // the settings of this node may have changed
-
-	turns     *turns.Queue   // of loads
-	listings  chan struct{}  // one entry per running listing of versions
-	serving   chan struct{}  // closed when requests for keys are admitted; then loads begin
-	admitted  atomic.Bool    // the same
-	admission time.Time      // the time of that; set before admitted
-	looked    atomic.Bool    // the first listing of the source has ended, with or without an error
-	listed    atomic.Bool    // the source was read: its dbs are in the catalog
-	servers   sync.WaitGroup // goroutines that serve the listeners
-	accepted  accept.Record  // what their listeners could not accept
-	following sync.WaitGroup // follow, all dbs, and upkeep
-
-	// patience is canceled when the shutdown stops waiting for readers of versions.
-	patience    context.Context
+	servers     sync.WaitGroup // goroutines that serve the listeners
+	accepted    accept.Record  // what their listeners could not accept
 	stopWaiting context.CancelFunc
-
-	refresh chan struct{} // Refresh was called
-	asked   atomic.Int64  // how often
-	applied chan struct{} // Apply was called
-	left    chan *db      // dbs whose goroutine has ended
-
-	// dbs are all dbs, including those being removed. elsewhere is what other nodes served when they were asked last, at the start or as the
-	// source could not be listed; nil once it has been. Both belong to start, and then to follow.
-	dbs       map[string]*db
-	elsewhere map[string]map[string]content.Content
 }
 
 var (
@@ -93,21 +60,19 @@ func New(o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{
+	shared := &shared{
 		o: o, log: o.Logger,
-		turns:     turns.New(o.MaxParallelLoads),
-		listings:  make(chan struct{}, maxListings),
-		serving:   make(chan struct{}),
-		refresh:   make(chan struct{}, 1),
-		applied:   make(chan struct{}, 1),
-		resettled: make(chan struct{}, 1),
-		left:      make(chan *db),
-		dbs:       make(map[string]*db),
-		started:   time.Now(),
+		health:   discovery.NewHealth(),
+		turns:    turns.New(o.MaxParallelLoads),
+		listings: make(chan struct{}, maxListings),
+		serving:  make(chan struct{}),
 	}
-	n.catalog.Store(&map[string]*db{})
+	n := &Node{
+		follower: newFollower(shared),
+		settings: &comparer{shared: shared, resettled: make(chan struct{}, 1)},
+		started:  time.Now(),
+	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
-	n.health = discovery.NewHealth()
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()
@@ -144,8 +109,8 @@ func (n *Node) Run(ctx context.Context) error {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follow(work) })
-		upkeep{n}.start(work)
-		n.following.Go(func() { n.compareSettings(work) })
+		upkeep{n.follower}.start(work)
+		n.following.Go(func() { n.settings.run(work) })
 		n.following.Go(func() { n.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
@@ -248,19 +213,6 @@ func (n *Node) Set(db []byte) *version.Set {
 	return nil
 }
 
-// publish replaces the catalog by one without dbs that are being removed.
-func (n *Node) publish() {
-	served := maps.Clone(n.dbs)
-	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving })
-	n.catalog.Store(&served)
-}
-
-// Refresh makes the node list the source soon, and compare what is served with the source.
-func (n *Node) Refresh() {
-	n.asked.Add(1)
-	wake(n.refresh)
-}
-
 // A reloadError is why a configuration is not in use.
 type reloadError struct {
 	reason string
@@ -284,7 +236,7 @@ func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	n.asked.Add(1) // what is served may be another input by other options
 	wake(n.applied)
-	wake(n.resettled)
+	wake(n.settings.resettled)
 }
 
 func (n *Node) apply(r Reloadable) {
@@ -300,14 +252,6 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 	n.transfer.SetBandwidth(r.PeerBandwidth)
 	n.o.Loads.SetReserve(r.MinFreeDisk)
-}
-
-// wake sends to a channel with a buffer of one, if it is empty.
-func wake(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }
 
 // newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.

@@ -2,24 +2,20 @@ package node
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/sleep"
-	"sequins/store"
 	"sequins/version"
 )
 
 // releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately. Nodes that have not seen the new replicas yet,
 // because they are behind or have lost ZooKeeper, still ask this node, so the blocks stay readable for as long as a replaced version, and are deleted
 // then. Partitions that are needed here again are advertised again.
-func (k *keeper) releaseSurplus(in content.Input) {
-	l := k.live[in]
-	if l == nil || k.db.loads.running[in] != nil {
+func (k *keeper) releaseSurplus(l *live) {
+	if k.db.isLoading(l.in()) {
 		return
 	}
 	now, surplus := time.Now(), l.Surplus(l.v.Held())
@@ -40,7 +36,7 @@ func (k *keeper) releaseSurplus(in content.Input) {
 	}
 	if len(fresh) > 0 {
 		l.Withdraw(fresh...)
-		k.db.log.Info("partitions given up: other nodes have taken them over", "version", in.Name, "partitions", fresh,
+		k.db.log.Info("partitions given up: other nodes have taken them over", "version", l.in().Name, "partitions", fresh,
 			"readable_for", k.linger())
 	}
 	next := time.Duration(-1) // until the time of the first of the others is over
@@ -54,26 +50,7 @@ func (k *keeper) releaseSurplus(in content.Input) {
 	if next < 0 || !l.release.due.IsZero() {
 		return
 	}
-	l.release.set(&k.db.bg, now.Add(next), func() {
-		if k.live[in] == l {
-			k.releaseSurplus(in)
-		}
-	})
-}
-
-// drop deletes a block. Running reads of it continue.
-func (k *keeper) drop(l *live, p int) {
-	l.v.Drop(p)
-	l.open[p], l.figures[p], l.bytes[p], l.list[p] = false, nil, 0, store.Listed{}
-	delete(l.released, p)
-	delete(l.damaged, p)
-	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
-	if err == nil {
-		err = dir.RemoveBlock(p)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		k.db.log.Error("a block that is not needed any more cannot be removed", "version", l.in().Name, "partition", p, "error", err)
-	}
+	l.release.set(&k.db.bg, now.Add(next), func() {})
 }
 
 // The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not leave the version must not keep it forever.
@@ -86,7 +63,7 @@ const (
 // retire waits until a version has had no request for long enough.
 func (k *keeper) retire(in content.Input) {
 	k.db.set.Retire(in)
-	l, began := k.live[in], time.Now()
+	l, began := k.db.live[in], time.Now()
 	lingers := maxLingers
 	if k.db.node.o.Server.PeerSecret != "" {
 		lingers = maxLingersOfSecret
@@ -96,10 +73,7 @@ func (k *keeper) retire(in content.Input) {
 			wait = min(k.linger()-l.v.Idle(), time.Duration(lingers)*k.linger()-time.Since(began))
 		}
 	}
-	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() {
-		k.db.facts.HasIdled(in)
-		k.db.decide()
-	})
+	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() { k.db.facts.HasIdled(in) })
 }
 
 func (k *keeper) linger() time.Duration {
@@ -109,15 +83,12 @@ func (k *keeper) linger() time.Duration {
 // startClosing removes a version from the set, and closes it after its last reader.
 func (k *keeper) startClosing(in content.Input) {
 	v := k.db.set.Remove(in)
-	k.live[in].retirement.stop()
-	k.live[in].stall.stop()
-	k.live[in].Withdraw()
-	delete(k.live, in)
+	k.db.live[in].retirement.stop()
+	k.db.live[in].stall.stop()
+	k.db.live[in].Withdraw()
+	delete(k.db.live, in)
 	k.closeLater(v, func() {
-		k.db.bg.send(func() {
-			k.db.facts.HasClosed(in)
-			k.db.decide()
-		})
+		k.db.bg.send(func() { k.db.facts.HasClosed(in) })
 	})
 }
 

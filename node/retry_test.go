@@ -128,7 +128,7 @@ func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
 		{version.Entry{Input: one, Complete: true}, 1},
 	} {
 		d.records[one] = &record{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
-		d.loads.planRetry(test.before, failed)
+		d.lister.planRetry(test.before, failed)
 		if got := d.records[one].retries.failed; got != test.want {
 			t.Errorf("after %+v it has failed %d times in a row, want %d", test.before, got, test.want)
 		}

@@ -26,10 +26,10 @@ func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) 
 		case <-time.After(period):
 		}
 		if l.known == nil && l.following.Replicas(0) > 0 {
-			if m := lo.manifestElsewhere(ctx, l.following, in); m != nil {
+			if m := lo.db.manifestElsewhere(ctx, l.following, in); m != nil {
 				l.known = m
 				lo.db.bg.send(func() {
-					if l == lo.running[in] && lo.db.keeper.live[in] == nil {
+					if l == lo.running[in] && lo.db.live[in] == nil {
 						_ = lo.enter(in, *m) // the load will fail of an error
 					}
 				})
@@ -43,12 +43,8 @@ func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) 
 func (lo *loads) setTerms() {
 	now := time.Now()
 	for in, l := range lo.running {
-		switch l.stage.Load() {
-		case starting:
+		if l.stage.Load() == starting {
 			continue
-		case waitingForTurn:
-		default:
-			lo.db.facts.Begin(in)
 		}
 		l.turn.Set(lo.terms(in, l))
 		reason := l.turn.Waits(now)
@@ -75,11 +71,11 @@ func (lo *loads) terms(in content.Input, l *loading) turns.Terms {
 // faulty, on this one. The number of partitions is assumed to be that of what is served.
 func (lo *loads) hasBegun(in content.Input, f version.Following) bool {
 	v, _ := lo.db.facts.Entry(in)
-	if l := lo.db.keeper.live[in]; l != nil && v.Failure.Kind != version.Faulty && slices.Contains(l.v.Held(), true) {
+	if l := lo.db.live[in]; l != nil && v.Failure.Kind != version.Faulty && slices.Contains(l.v.Held(), true) {
 		return true
 	}
 	partitions := 1
-	if l := lo.db.keeper.live[lo.db.facts.Floor()]; l != nil {
+	if l := lo.db.live[lo.db.facts.Floor()]; l != nil {
 		partitions = l.v.Info().Partitions
 	}
 	return version.OnAnyNode(f, partitions)

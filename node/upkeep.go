@@ -14,7 +14,7 @@ import (
 
 // upkeep is the care of the blocks of all versions that can be read: which of their pages are in memory, those that the start has not opened, and
 // the search for damage (the scrub), each by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
-type upkeep struct{ node *Node }
+type upkeep struct{ node *follower }
 
 // diskPeriod is the interval at which the usage of the disk is measured.
 const diskPeriod = time.Second

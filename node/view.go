@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sequins/internal/content"
@@ -16,6 +17,9 @@ import (
 
 // A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe for concurrent use.
 type view struct {
+	node       *shared
+	db         string
+	atStart    bool // it was in the source or on disk when the node started
 	facts      version.Facts
 	versions   []versionView   // of the entries of facts
 	serving    content.Content // what is served, or was before a restart
@@ -38,92 +42,34 @@ type versionView struct {
 	loading        *loading // nil if not being loaded
 }
 
-// publish publishes the state of a db for Node.Status and Node.Ready.
-func (d *db) publish() {
-	d.keeper.seenWhole = d.keeper.seenWhole || d.keeper.isWhole()
-	v := view{facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(), whole: d.keeper.seenWhole, pin: d.pinStatus(),
-		unfinished: d.lister.unfinished, absent: d.memory.state.Absent}
-	for _, e := range v.facts.Entries {
-		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
-			differs: d.lister.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}
-		if l := d.keeper.live[e.Input]; l != nil {
-			vv.live, vv.verdict = l.v, l.judged.verdict
-			vv.records, vv.bytes = l.size()
-		}
-		v.versions = append(v.versions, vv)
-	}
-	d.view.Store(&v)
-}
-
 // served reports whether a version is served, or was before a restart.
 func (v *view) served() bool { return v.facts.Current.Name != "" || v.facts.Before().Name != "" }
 
 // read reports whether its versions were listed at least once.
 func (v *view) read() bool { return v.facts.Source == version.Known }
 
-// passingAttempts is how many failed attempts for a version count as a permanent failure, if the failures may be temporary.
-const passingAttempts = 3
-
-// exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
-const exhaustedFor = 5 * time.Minute
-
-// Status implements server.Catalog.
-func (n *Node) Status() status.Status {
-	r := n.health.Report()
-	s := status.Status{
-		DBs:     make(map[string]status.DB),
-		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
-		StartedAt: seconds(n.started), Source: n.o.SourceName,
-		SourceErrorSince: seconds(r.Since), RefreshedAt: seconds(r.Refreshed), Warnings: r.Warnings,
-	}
-	if r.Err != nil {
-		s.SourceError = r.Err.Error()
-	}
-	if keys := n.restart.Load(); keys != nil {
-		s.RestartKeys = *keys
-	}
-	if failed := n.reloadError.Load(); failed != nil {
-		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
-	}
-	if at := n.accepted.Last(); time.Since(at) < exhaustedFor {
-		s.ExhaustedAt = seconds(at)
-	}
-	if disk := n.o.Metrics.Process.Disk(); disk != nil {
-		s.Disk = *disk
-	}
-	s.Waiting = n.waits()
-	if differences := n.differences.Load(); differences != nil {
-		s.Differences = *differences
-	}
-	for _, describe := range n.o.Describe {
-		describe(&s)
-	}
-	var problems []string // of the versions
-	for name, d := range *n.catalog.Load() {
-		v := d.view.Load()
-		problems = append(problems, v.problems(name)...)
-		db := d.status(v)
-		if f, failing := r.DBs[name]; failing {
-			db.Error = fmt.Sprintf("its versions cannot be listed since %s: %v", f.Since.UTC().Format(time.RFC3339), f.Err)
+// isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
+func (v *view) isEmpty() bool {
+	for _, version := range v.versions {
+		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() > waitingForTurn {
+			return false
 		}
-		s.DBs[name] = db
 	}
-	slices.Sort(problems)
-	s.Problems = slices.Concat(s.Problems, slices.Compact(problems))
-	return s
+	return (v.read() || v.tried) && !v.served()
 }
 
-func (d *db) status(v *view) status.DB {
+// status returns the status of the database.
+func (v *view) status() status.DB {
 	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
-	n := d.node
+	n := v.node
 	for i, vv := range v.versions { // those of one name in the order in which they were found: the status shows the current one, or else the last
 		if _, shown := s.Versions[vv.Name]; shown && vv.Name == v.facts.Current.Name && vv.Input != v.facts.Current {
 			continue
 		}
 		vs := status.Version{
-			Path:              n.o.Source.Path(d.name, vv.Name),
+			Path:              n.o.Source.Path(v.db, vv.Name),
 			TargetReplication: n.o.Replication,
-			Nodes:             map[string]status.OnNode{n.o.Name: d.nodeStatus(v, &v.versions[i])},
+			Nodes:             map[string]status.OnNode{n.o.Name: v.onNode(&v.versions[i])},
 		}
 		if vv.live != nil {
 			held, following := vv.live.Held(), vv.live.Info().Following
@@ -151,13 +97,13 @@ func (v *view) problem() string {
 	return "there are no versions in the source"
 }
 
-func (d *db) nodeStatus(shown *view, v *versionView) status.OnNode {
+func (shown *view) onNode(v *versionView) status.OnNode {
 	s := status.OnNode{
-		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
+		Name: shown.node.o.Name, ShardID: shown.node.o.ShardID(),
 		CreatedAt: seconds(v.known.created), ActiveAt: seconds(v.known.activeAt),
 		Current: v.Input == shown.facts.Current, State: status.State(v.status.String()), Diverged: v.differs != "",
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.known.unchanged,
-		Detail: d.detail(shown, v), Gate: v.verdict.Checks,
+		Detail: shown.detail(v), Gate: v.verdict.Checks,
 	}
 	f, unrecorded := &shown.facts, ""
 	if f.Unrecorded && v.Coverage == version.Replicated && v.Verdict == version.Passed && v.Name > f.Current.Name {
@@ -202,7 +148,7 @@ func (v *versionView) isKept(shown *view) bool {
 }
 
 // detail adds to the state in a few words.
-func (d *db) detail(shown *view, v *versionView) string {
+func (shown *view) detail(v *versionView) string {
 	switch {
 	case v.Removal == version.Lingering:
 		return "other nodes may still ask for it"
@@ -226,7 +172,7 @@ func (d *db) detail(shown *view, v *versionView) string {
 	case v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason
 	}
-	missing := v.live.Info().Following.Missing(v.live.Held(), d.node.o.MinReplication)
+	missing := v.live.Info().Following.Missing(v.live.Held(), shown.node.o.MinReplication)
 	if len(missing) == 0 {
 		return "prepared"
 	}
@@ -241,36 +187,35 @@ var stages = map[int32]string{
 	fetching:       "copying from other nodes what they load",
 }
 
-// seconds rounds a time to seconds, for the status JSON.
-func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
-
-// MayExist implements server.Catalog. A node that was never able to read the source cannot know that a
-// db does not exist, and another node may have found the db earlier.
-func (n *Node) MayExist(db []byte) bool {
-	return !n.listed.Load() || n.o.Cluster.Knows(string(db))
+// divergence describes a current version whose files have changed; "" if they have not.
+func (v *view) divergence(of *versionView) string {
+	text := of.differs
+	for _, other := range v.versions {
+		switch {
+		case text == "" || other.Name != of.Name || other.Input == of.Input:
+		case other.Failure.Reason != "":
+			text += "; that has failed: " + other.Failure.Reason
+		case other.Verdict == version.Held:
+			text += "; what the source has now is loaded and held: " + other.verdict.Reason
+		}
+	}
+	return text
 }
 
-// wholeTimeout is how long a started node waits for other nodes with partitions that no node has yet,
-// as when all nodes start together, before it is ready without them.
-const wholeTimeout = 10 * time.Second
-
-// Events implements server.Catalog.
-func (n *Node) Events(db string) []status.Event { return n.o.Events.Last(db) }
-
-// Ready implements server.Catalog.
-func (n *Node) Ready(db string) (bool, string) {
-	if db == "" || !n.admitted.Load() {
-		return unready(n.waits(), time.Now())
+// problems describes the active versions whose files have changed, and those with something wrong.
+func (v *view) problems() (problems []string) {
+	for i := range v.versions {
+		switch of := &v.versions[i]; {
+		case of.differs != "":
+			problems = append(problems, v.divergence(of))
+		case of.wrong != "":
+			problems = append(problems, of.wrong)
+		case of.verdict.Skipped != "":
+			problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", v.db, of.Name, of.verdict.Skipped))
+		case len(of.verdict.Otherwise) > 0:
+			problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
+				strings.Join(of.verdict.Otherwise, ", "), v.db))
+		}
 	}
-	d := (*n.catalog.Load())[db]
-	if d == nil {
-		return false, "there is no database " + db
-	}
-	v := d.view.Load()
-	if v.facts.Current.Name != "" {
-		return true, ""
-	}
-	w, _ := d.loadWait(v)
-	w.Blocks = true
-	return unready([]status.Wait{w}, time.Now())
+	return problems
 }

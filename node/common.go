@@ -1,0 +1,134 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"sequins/cluster/transfer"
+	"sequins/internal/content"
+	"sequins/load"
+	"sequins/node/events"
+	"sequins/store"
+	"sequins/version"
+	"sequins/version/discovery"
+)
+
+// common is what the parts of a db share. It belongs to the goroutine of the db, except where it says otherwise.
+type common struct {
+	node *shared
+	name string
+	log  *slog.Logger
+	// events are told what happens to versions, and log it.
+	events *events.DB
+	set    *version.Set
+	bg     background // work outside of the goroutine
+
+	facts   version.Facts
+	records map[content.Input]*record // of each entry of facts
+	live    map[content.Input]*live   // of each version in the set
+	last    discovery.Listing         // the last successful listing of the source
+	marked  atomic.Bool               // a version has _SUCCESS; for any goroutine
+}
+
+// A record is what is known of a version in addition to its entry.
+type record struct {
+	created   time.Time // first seen by this node, maybe before a restart
+	found     time.Time // first seen by this process
+	activeAt  time.Time
+	retries   retries
+	reloaded  []int             // partitions set aside as damaged since the last retry
+	err       error             // of its last load
+	unchanged int               // number of partitions that were linked, see package unchanged
+	following version.Following // nil until it is opened or loaded
+	// later is the manifest of another division of the input that another node holds, and that is later in the order of detection than
+	// this node's: a record has refuted this node's.
+	later     *store.Manifest
+	divisions []content.Content // of the input, on other nodes, that were compared with this node's
+}
+
+// retries are the failed attempts for an input.
+type retries struct {
+	failed  int       // consecutive failures
+	last    time.Time // time of the last failure
+	outcome string    // of that, see load.Outcome
+	next    time.Time // time of the next attempt
+	timer   timer     // for that
+	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last one failed for lack of them.
+	needs int64
+	short bool
+}
+
+// options returns the settings of the database. Any goroutine may call it.
+func (d *common) options() DB { return d.node.reloadable.Load().DB(d.name) }
+
+// loadOptions returns the options for a new load. Any goroutine may call it.
+func (d *common) loadOptions() load.Options {
+	o := d.options()
+	o.Load.RequireSuccess = o.Load.RequireSuccess || o.AutoSuccess && d.marked.Load()
+	return o.Load
+}
+
+// isLoading reports whether a load of an input waits or runs.
+func (d *common) isLoading(in content.Input) bool {
+	v, _ := d.facts.Entry(in)
+	return v.Work == version.Loading || v.Work == version.Cancelling
+}
+
+// isRefuted reports whether another node has found a later division of a version.
+func (d *common) isRefuted(l *live) bool {
+	r := d.records[l.in()]
+	return r.later != nil && load.Later(*r.later, l.manifest)
+}
+
+// isWhole reports whether every partition of the current version is on this node or on a known one.
+func (d *common) isWhole() bool {
+	l := d.live[d.facts.Current]
+	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
+}
+
+// take takes what most other nodes serve of the database (transfer.Latest) into the facts; nothing if none serves it, or none has answered.
+func (d *common) take(serving map[string]map[string]content.Content) {
+	c, _ := transfer.Latest(serving, d.name)
+	if c.Name == "" || c.Input == d.facts.Taken {
+		return
+	}
+	d.facts.Taken = c.Input
+	if c.Name > d.facts.Before().Name {
+		d.log.Info("other nodes serve a version, which this node serves before newer ones", "version", c.Name)
+	}
+}
+
+// followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
+const followTimeout = 10 * time.Second
+
+// manifestsTimeout limits how long all other nodes are asked for a manifest.
+const manifestsTimeout = 15 * time.Second
+
+// manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it. Any
+// goroutine may call it.
+func (d *common) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
+	var latest *store.Manifest
+	for c, addrs := range f.Elsewhere() {
+		if c.Input != in {
+			continue
+		}
+		if m := d.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {
+			latest = m
+		}
+	}
+	return latest
+}
+
+// askManifest asks other nodes for the manifest of a content; nil if none gives it. Any goroutine may call it.
+func (d *common) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
+	ctx, cancel := context.WithTimeout(ctx, manifestsTimeout)
+	defer cancel()
+	m, err := d.node.transfer.Manifest(ctx, addrs, d.name, c)
+	if err != nil {
+		d.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)
+		return nil
+	}
+	return &m
+}

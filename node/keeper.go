@@ -1,0 +1,129 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"sequins/internal/content"
+	"sequins/store"
+	"sequins/version"
+	"sequins/version/gate"
+)
+
+// look takes what there is of all versions in the set, and the verdicts on them, into the facts, the active one first.
+func (k *keeper) look() {
+	if l := k.db.live[k.db.facts.Current]; l != nil {
+		k.see(l)
+	}
+	for in, l := range k.db.live {
+		if in != k.db.facts.Current {
+			k.see(l)
+		}
+		k.withdrawDamaged(l)
+		k.releaseSurplus(l)
+	}
+	k.seenWhole = k.seenWhole || k.db.isWhole()
+}
+
+// see takes what there is of a version, and the verdict on it, into the facts.
+func (k *keeper) see(l *live) {
+	held, refuted := l.v.Held(), k.db.isRefuted(l)
+	verdict := k.judge.judge(l, held)
+	complete := !slices.ContainsFunc(l.Owned(len(held)), func(p int) bool {
+		return p < 0 || p >= len(held) || !held[p]
+	})
+	coverage := version.Empty
+	switch {
+	case !refuted && k.replicated(l.Following, held):
+		coverage = version.Replicated
+	case !refuted && version.IsWhole(l.Following, held):
+		coverage = version.Whole
+	case version.IsReadable(l.Following, held):
+		coverage = version.Partial
+	}
+	in := l.in()
+	k.db.facts.See(in, coverage, complete && !refuted, verdicts[verdict.State])
+	switch waits := complete && (coverage < version.Replicated || verdict.State == gate.Pending); {
+	case !waits:
+		l.stall.stop()
+	case l.stall.due.IsZero():
+		l.stall.set(&k.db.bg, time.Now().Add(stallTimeout), func() { k.db.facts.Stall(in) })
+	}
+}
+
+// stallTimeout is how long a version that is complete here waits for other nodes before an older one is loaded, too, if nothing is served.
+const stallTimeout = time.Minute
+
+var verdicts = map[gate.State]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
+
+// replicated reports whether the cluster holds enough of a version to switch to it.
+func (k *keeper) replicated(f version.Following, held []bool) bool {
+	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
+}
+
+// open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it.
+func (k *keeper) open(in content.Input) {
+	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.followBy)
+	defer cancel()
+	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
+	k.db.records[in].following = f
+	l, err := k.openLive(ctx, in, f)
+	if err != nil {
+		k.db.log.Warn("version cannot be opened; it will be loaded again", "version", in.Name, "error", err)
+	}
+	k.db.facts.Opened(in, l != nil)
+	if l == nil {
+		return
+	}
+	k.insert(l)
+	k.listBlocks(l)
+	if created := l.manifest.Created; !created.IsZero() {
+		k.db.records[in].created = created
+	}
+	k.see(l)
+	v, _ := k.db.facts.Entry(in)
+	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
+}
+
+// insert adds a version to the set, replacing one of the same input.
+func (k *keeper) insert(l *live) {
+	if old := k.db.set.Prepare(l.v); old != nil {
+		l.Withdraw()
+		k.closeLater(old, func() {})
+	}
+	l.v.SetDivision()
+	k.db.live[l.in()] = l
+	if k.db.node.admitted.Load() {
+		l.advertiseOpen()
+	}
+}
+
+// openLive returns a version that can be read without a load, nil if there is none: it has local blocks, or other nodes hold every partition or, if the
+// manifest is in the store, at least one.
+func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Following) (*live, error) {
+	var m store.Manifest
+	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
+	stored := err == nil
+	if stored {
+		m = dir.Manifest()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	} else if found := k.db.manifestElsewhere(ctx, f, in); found != nil {
+		m = *found
+	} else {
+		return nil, nil
+	}
+	l, err := newLive(k.db.name, m, f)
+	if err != nil || stored && k.openBlocks(l) {
+		return l, err
+	}
+	l.v.SetDivision()
+	held := l.v.Held()
+	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
+		return l, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"sequins/cluster/transfer"
+	"sequins/internal/content"
+	"sequins/load"
+	"sequins/load/loadproc"
+	"sequins/node/turns"
+	"sequins/store"
+	"sequins/version"
+)
+
+// loads are the loads of a database.
+type loads struct {
+	db        *common
+	keeper    *keeper
+	memory    *memory
+	running   map[content.Input]*loading
+	supersets map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
+}
+
+// Stages of a load that has no turn yet, or has one.
+const (
+	starting       int32 = iota
+	waitingForTurn       // it follows the other nodes
+	planning
+	copying
+	fetching
+)
+
+// A loading is a running load.
+type loading struct {
+	cancel   context.CancelFunc
+	progress atomic.Pointer[load.Snapshot]
+	stage    atomic.Int32
+	ordered  time.Time
+	turn     *turns.Turn
+	want     []int           // partitions to load; written before the load's last message
+	workers  int             // files that are read at a time; 0: as many as there are processors
+	known    *store.Manifest // by which it is loaded; nil: it has to be planned
+	passed   *store.Manifest // the last one that was refuted
+	copies   bool            // it is served, or other nodes serve it: the source may lack it
+	alone    bool            // contents with more files are not taken from other nodes: that was tried
+	// following is nil while it is starting.
+	following version.Following
+	fill      *transfer.Run // set with following
+
+	// The following fields belong to the db's goroutine.
+	postponed string // why it waits for a time at which it may begin; "" if it does not
+	refuted   bool   // ended because another division or input takes its place
+	reported  bool   // see reportLoaded
+}
+
+// snapshot returns the progress of the load.
+func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
+
+// look takes which loads have begun into the facts.
+func (lo *loads) look() {
+	for in, l := range lo.running {
+		if l.stage.Load() > waitingForTurn {
+			lo.db.facts.Begin(in)
+		}
+	}
+}
+
+// setStage sets the stage of a load. The loop of the db calls look and setTerms after the message.
+func (lo *loads) setStage(l *loading, stage int32) {
+	l.stage.Store(stage)
+	lo.db.bg.send(func() {})
+}
+
+// knownManifest returns the manifest by which an input has to be loaded: by the latest known division; nil if there is none.
+func (lo *loads) knownManifest(in content.Input) *store.Manifest {
+	var known *store.Manifest
+	if l := lo.db.live[in]; l != nil {
+		known = &l.manifest
+	} else if dir, err := lo.db.node.o.Store.Dir(lo.db.name, in); err == nil {
+		m := dir.Manifest()
+		known = &m
+	}
+	if later := lo.db.records[in].later; later != nil && (known == nil || load.Later(*later, *known)) {
+		return later
+	}
+	return known
+}
+
+// isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
+func (lo *loads) isPart(in content.Input) bool {
+	for other, m := range lo.supersets {
+		if v, _ := lo.db.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
+			return true
+		}
+	}
+	return false
+}
+
+// enter puts a version into the set by the manifest of its load, unless the one there stays.
+func (lo *loads) enter(in content.Input, m store.Manifest) error {
+	l, err := newLive(lo.db.name, m, lo.running[in].following)
+	if err != nil {
+		return err
+	}
+	if old := lo.db.live[in]; lo.db.facts.Planned(in, old != nil && old.content() != l.content()) {
+		lo.keeper.insert(l)
+		lo.keeper.openBlocks(l)
+	}
+	return nil
+}
+
+// reportLoaded records that the partitions of this node are loaded, once.
+func (lo *loads) reportLoaded(in content.Input, l *loading) {
+	if l.reported {
+		return
+	}
+	l.reported = true
+	outcome, now := l.snapshot(), time.Now()
+	if outcome.Started.IsZero() { // no file was read, because all blocks came from other nodes
+		outcome.Started = l.ordered
+	}
+	lo.db.events.Loaded(in.Name, loadproc.Summary(outcome, now), loadproc.Figures(outcome, now)...)
+}
+
+// room returns what is known of the disk space for a load of the missing ones of some partitions.
+func (lo *loads) room(l *live, want []int) loadproc.Room {
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].retries.needs}
+	if served := lo.db.live[lo.db.facts.Current]; served != nil {
+		_, r.Blocks = served.size()
+		r.Source = served.manifest.SourceOf(served.v.Held())
+	}
+	r.Removable = lo.db.facts.Removable(l.in())
+	return r
+}
+
+// noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
+// the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
+func (lo *loads) noteRoom(in content.Input, err error) {
+	r := &lo.db.records[in].retries
+	var room *loadproc.RoomError
+	switch r.short = errors.As(err, &room); {
+	case r.short:
+		r.needs = room.Needs
+	case err == nil:
+		r.needs = 0
+	}
+	l := lo.db.live[in]
+	if !r.short || room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
+		return
+	}
+	lo.keeper.openBlocks(l)
+	l.Withdraw()
+	for p, open := range l.open {
+		if open {
+			lo.keeper.drop(l, p)
+		}
+	}
+}

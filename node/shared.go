@@ -1,0 +1,110 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/cluster/transfer"
+	"sequins/internal/content"
+	"sequins/node/turns"
+	"sequins/version/discovery"
+)
+
+// shared is what the databases of a node share.
+type shared struct {
+	o          Options
+	log        *slog.Logger
+	reloadable atomic.Pointer[Reloadable]
+	transfer   *transfer.Transfer
+	health     *discovery.Health
+
+	turns     *turns.Queue  // of loads
+	listings  chan struct{} // one entry per running listing of versions
+	serving   chan struct{} // closed when requests for keys are admitted; then loads begin
+	admitted  atomic.Bool   // the same
+	admission time.Time     // the time of that; set before admitted
+	looked    atomic.Bool   // the first listing of the source has ended, with or without an error
+	listed    atomic.Bool   // the source was read: its dbs are in the catalog
+	asked     atomic.Int64  // how often Refresh was called
+
+	following sync.WaitGroup // the follower, all dbs, and upkeep
+	// patience is canceled when the shutdown stops waiting for readers of versions.
+	patience context.Context //nolint:containedctx // see there
+}
+
+// taker returns what copies blocks from other nodes; nil if they are only loaded.
+func (s *shared) taker() *transfer.Transfer {
+	if s.o.Server.Peers == nil || !s.reloadable.Load().FromPeers {
+		return nil
+	}
+	return s.transfer
+}
+
+// servingTimeout limits how long other nodes are asked what they serve.
+const servingTimeout = 3 * time.Second
+
+// askServing asks the other nodes what they serve, by their addresses and the names of databases.
+func (s *shared) askServing(ctx context.Context) map[string]map[string]content.Content {
+	var addrs []string
+	if s.o.Server.Peers != nil {
+		for _, p := range s.o.Server.Peers() {
+			addrs = append(addrs, p.Addr)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
+	defer cancel()
+	return s.transfer.Serving(ctx, addrs)
+}
+
+// sourceFailed records that the source or a db of it could not be listed.
+func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return // the node is shutting down
+	}
+	since, news := s.health.Fail(db, err)
+	s.o.Metrics.Load.SourceFailed()
+	lasts := time.Since(since).Round(time.Second)
+	switch {
+	case news && db != "":
+		s.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
+	case news:
+		s.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
+	}
+}
+
+// MayExist implements server.Catalog. A node that was never able to read the source cannot know that a
+// db does not exist, and another node may have found the db earlier.
+func (s *shared) MayExist(db []byte) bool {
+	return !s.listed.Load() || s.o.Cluster.Knows(string(db))
+}
+
+// wake sends to a channel with a buffer of one, if it is empty.
+func wake(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	// startTimeout limits the first listing of the source, and the first listing of the versions of
+	// each db. Until then the node serves what it served before, and is not ready.
+	startTimeout = 15 * time.Second
+	// listTimeout limits one listing of the source.
+	listTimeout = 2 * time.Minute
+	// maxListings is the number of databases whose versions are listed in parallel.
+	maxListings = 32
+	// minBackoff and maxBackoff limit the pauses before what has failed is tried again.
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// passingAttempts is how many failed attempts for a version count as a permanent failure, if the failures may be temporary.
+const passingAttempts = 3
+
+// seconds rounds a time to seconds, for the status JSON.
+func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
