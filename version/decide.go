@@ -1,6 +1,7 @@
 package version
 
 import (
+	"cmp"
 	"slices"
 
 	"sequins/internal/content"
@@ -113,26 +114,10 @@ func (d *decision) isOpening() bool {
 	})
 }
 
-// isBehind reports whether the node does not switch to an input because of what is served, or was before a restart: it is
-// served, or has a lesser name, or is another input of the same name than the source lists.
-func (f *Facts) isBehind(in content.Input) bool {
-	floor := f.Floor()
-	other := in.Name == floor.Name && in != floor && !slices.Contains(f.Listed, in)
-	return in == f.Current || in.Name < floor.Name || other && !f.isLikely(in)
-}
-
 // isOld reports whether an input is active, or has a lesser name than what is, if the pin allows that. An input that is only
 // behind what was served before a restart is not old: it is needed if that is dropped.
 func (d *decision) isOld(in content.Input) bool {
 	return in == d.Current || in.Name < d.Current.Name && d.Pin.Allows(d.Current.Name)
-}
-
-// isLikely reports whether an input may be what was served before a restart: one of several with the greatest name on the disk, unless the source
-// lists another one of them.
-func (f *Facts) isLikely(in content.Input) bool {
-	another := func(listed content.Input) bool { return listed.Name == in.Name && listed != in }
-	v, _ := f.Entry(in)
-	return f.Likely && in.Name == f.Before().Name && v.Complete && !slices.ContainsFunc(f.Listed, another)
 }
 
 func (d *decision) isReady(v *Entry) bool {
@@ -158,78 +143,6 @@ func (d *decision) mustServe(v *Entry) bool {
 		return false
 	}
 	return v.Failure.Waits || !d.Waiting && (!d.Likely || v.Complete)
-}
-
-// Before returns the version that was active before a restart while that is to be served again: it is kept, and no older version becomes active,
-// until a newer version is active or nothing of it can be read and that cannot change. It is lost then if it is not in the source any more, or is
-// faulty itself; an error of the source or the disk is no reason. What was only likely served is given up if a gate holds it.
-func (f *Facts) Before() content.Input {
-	if f.Served.Name == "" || f.Current.Name != "" {
-		return content.Input{}
-	}
-	v, _ := f.Entry(f.Served)
-	lost := f.Source == Known && !f.Waiting && (f.isFaulty(f.Served.Name) || f.isGone(f.Served.Name) && f.hasAnother())
-	switch {
-	case v.Removal != Staying, f.Likely && v.Verdict == Held:
-		return content.Input{}
-	case v.Work != Resting && v.Failure.Kind != Faulty, v.Coverage >= Partial:
-		return f.Served
-	case lost, v.Failure.Kind == Faulty:
-		return content.Input{}
-	}
-	return f.Served
-}
-
-// isGone reports whether a version is not in the source any more.
-func (f *Facts) isGone(name string) bool {
-	return !slices.ContainsFunc(f.Listed, func(in content.Input) bool { return in.Name == name }) && !slices.Contains(f.Unknown, name)
-}
-
-// hasAnother reports whether a version other than Served may be served. While there is none, nothing is won by
-// giving Served up, and other nodes may come back with it.
-func (f *Facts) hasAnother() bool {
-	return len(f.Listed) > 0 || slices.ContainsFunc(f.Entries, func(v Entry) bool {
-		return v.Input != f.Served && v.Coverage > Absent && v.Removal == Staying
-	})
-}
-
-// isFaulty reports whether the input that the source lists of a version is faulty itself.
-func (f *Facts) isFaulty(name string) bool {
-	return slices.ContainsFunc(f.Listed, func(in content.Input) bool {
-		v := f.entry(in)
-		return in.Name == name && v != nil && v.Failure.Kind == Faulty
-	})
-}
-
-// Deciding reports whether it is not decided yet whether the version that was active before a restart is served again: it is being opened or loaded,
-// it can be read, or other nodes may come with it.
-func (f *Facts) Deciding() bool {
-	before := f.Before()
-	if before.Name == "" {
-		return false
-	}
-	v, _ := f.Entry(before)
-	return f.Source == Unasked || f.Waiting || v.Work != Resting || v.Coverage >= Partial
-}
-
-// isAhead reports whether what other nodes serve is newer than what this node serves or did, and the pin allows it.
-func (f *Facts) isAhead() bool {
-	return f.Taken.Name > max(f.Current.Name, f.Before().Name) && f.Pin.Allows(f.Taken.Name)
-}
-
-// taken returns what other nodes serve if it is ahead and neither held nor has failed here: otherwise nothing is gained by waiting for it.
-func (f *Facts) taken() content.Input {
-	if v, _ := f.Entry(f.Taken); f.isAhead() && v.Failure.Reason == "" && v.Verdict != Held {
-		return f.Taken
-	}
-	return content.Input{}
-}
-
-// takes reports whether what other nodes serve is loaded before newer versions. Once it is here, it only waits for other
-// nodes, which may have gone on, so that newer ones do not wait for it.
-func (f *Facts) takes() bool {
-	v, _ := f.Entry(f.Taken)
-	return f.taken().Name != "" && !v.Complete
 }
 
 // wanted returns the inputs that should be loaded, newest first: the newest of the source that has neither failed nor is held, if it is newer than
@@ -368,4 +281,37 @@ func (d *decision) inputs() []content.Input {
 		all[i] = v.Input
 	}
 	return all
+}
+
+// kept returns the former versions that stay on the disk and open: the newest Keep-1 that are complete or were active,
+// and that are neither held nor excluded, one of a name; none when the disk is full. A version that is not the pinned one stays, too: the pin may be taken back.
+func (d *decision) kept() []content.Input {
+	var kept []content.Input
+	names, before := []string{d.Current.Name}, d.Before()
+	for i := len(d.Entries) - 1; i >= 0 && len(kept) < d.Keep-1 && !d.isCrowded(); i-- {
+		v := &d.Entries[i]
+		former := v.Former || v.Complete && v.Name < max(d.Current.Name, before.Name)
+		if !former || v.Verdict == Held || v.Coverage == Absent || v.Removal != Staying || v.Input == d.Current || v.Input == before ||
+			slices.Contains(d.Pin.Exclude, v.Name) || slices.Contains(names, v.Name) {
+			continue
+		}
+		kept, names = append(kept, v.Input), append(names, v.Name)
+	}
+	return kept
+}
+
+// mayReturn reports whether v is a kept version that is at least as whole as what is served, or was before a restart, which the pin does not
+// allow. It does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
+func (d *decision) mayReturn(v *Entry) bool {
+	served := cmp.Or(d.Current.Name, d.Before().Name)
+	return served != "" && !d.Pin.Allows(served) && v.Complete && v.Coverage >= Whole && v.Verdict == Passed && d.isKept(v)
+}
+
+// isKept reports whether v is kept, and the source does not list its version with another input that may be served.
+func (d *decision) isKept(v *Entry) bool {
+	other := func(in content.Input) bool {
+		e, _ := d.Entry(in)
+		return in.Name == v.Name && in != v.Input && !e.Failure.Waits && e.Verdict != Held
+	}
+	return slices.Contains(d.kept(), v.Input) && !slices.ContainsFunc(d.Listed, other)
 }

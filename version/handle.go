@@ -42,7 +42,7 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	if len(h.blocks) == 0 {
 		return blocks.Value{}, false, nil
 	}
-	b := h.slot(partition)
+	b := (*Version)(h).slot(partition)
 	if b == nil {
 		return blocks.Value{}, false, ErrNotLocal
 	}
@@ -53,22 +53,14 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	return value, found, err
 }
 
-// slot returns the slot of a partition; nil if it is not on this node.
-func (h *Handle) slot(partition int) *slot {
-	if uint(partition) >= uint(len(h.blocks)) {
-		return nil
-	}
-	return h.blocks[partition].Load()
-}
-
 // Has reports whether a partition is on this node.
-func (h *Handle) Has(partition int) bool { return h.slot(partition) != nil }
+func (h *Handle) Has(partition int) bool { return (*Version)(h).slot(partition) != nil }
 
 // GetBatch looks up keys of one partition, and sets results[i] for keys[i]; results must be as long as keys. The values
 // are valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is not on this
 // node. Damage, which GetBatch has reported, is in the results.
 func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result, s *blocks.BatchScratch) error {
-	b := h.slot(partition)
+	b := (*Version)(h).slot(partition)
 	if b == nil {
 		return ErrNotLocal
 	}
@@ -84,7 +76,7 @@ func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result,
 // Block returns the block of a partition, or nil if the partition is not on this node. It can be read until the handle
 // is released; damage must be passed to Report.
 func (h *Handle) Block(partition int) Block {
-	if s := h.slot(partition); s != nil {
+	if s := (*Version)(h).slot(partition); s != nil {
 		return s.Block
 	}
 	return nil
@@ -105,7 +97,7 @@ func (h *Handle) Place(partition int, key []byte) (place blocks.Place, ok bool) 
 // the partition's block, nothing is done: its successor may be intact. Report returns false if there are too many reports at the moment: this one is
 // lost, and should be repeated.
 func (h *Handle) Report(partition int, b Block, err error) bool {
-	s := h.slot(partition)
+	s := (*Version)(h).slot(partition)
 	return s == nil || s.Block != b || (*Version)(h).report(s, partition, err)
 }
 

@@ -17,16 +17,6 @@ type Set struct {
 	reports chan Corruption
 }
 
-// Corruption reports a block that was found damaged while it was read.
-type Corruption struct {
-	Input     content.Input
-	Partition int
-	Err       error
-
-	version *Version
-	slot    *slot
-}
-
 // maxReports is the capacity of Corruptions. Reports beyond it are repeated when the block is read again.
 const maxReports = 64
 

@@ -70,6 +70,16 @@ type slot struct {
 	damaged  atomic.Bool // set aside, and read until it is replaced
 }
 
+// Corruption reports a block that was found damaged while it was read.
+type Corruption struct {
+	Input     content.Input
+	Partition int
+	Err       error
+
+	version *Version
+	slot    *slot
+}
+
 // lastID is the Handle.ID of the version that New has returned last.
 var lastID atomic.Uint64
 
@@ -109,7 +119,7 @@ func (v *Version) Drop(partition int) {
 
 // SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are probably intact.
 func (v *Version) SetDamaged(partition int) {
-	if s := (*Handle)(v).slot(partition); s != nil {
+	if s := v.slot(partition); s != nil {
 		s.damaged.Store(true)
 	}
 }
@@ -146,6 +156,14 @@ func (v *Version) retire() { v.retired.CompareAndSwap(0, v.age()) }
 
 // age returns the time since New, in ns, at least 1.
 func (v *Version) age() int64 { return max(1, int64(time.Since(v.made))) }
+
+// slot returns the slot of a partition; nil if it is not on this node.
+func (v *Version) slot(partition int) *slot {
+	if uint(partition) >= uint(len(v.blocks)) {
+		return nil
+	}
+	return v.blocks[partition].Load()
+}
 
 // acquire adds a reference, and reports whether it could: not after shut.
 func (v *Version) acquire() bool {
