@@ -3,15 +3,14 @@ package turns
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones are known on machines and in images without a database of time zones
 )
 
-// Windows are times of the day at which loads may begin. The zero Windows are always open.
-//
-// A time that the clock shows twice, at the end of summer time, is the first of the two. If the clock skips a time, at the beginning of summer time,
-// a window that begins then begins when the clock is put forward, and one that ends then ends as if the clock had not been put forward.
+// Windows are times of the day at which loads may begin. The zero Windows are always open. A window is open while the clock shows a time within it: one
+// within the hour that the clock skips at the beginning of summer time does not open on that day.
 type Windows struct {
 	all  []window
 	zone *time.Location
@@ -100,49 +99,21 @@ func parseTime(s string) (int, error) {
 	return t.Hour()*60 + t.Minute(), err
 }
 
-// Next returns t if a window is open then, otherwise the time at which the next one opens.
+// Next returns t if a window is open then, otherwise the minute at which the next one opens.
 func (w Windows) Next(t time.Time) time.Time {
+	for !w.isOpen(t) {
+		t = t.Truncate(time.Minute).Add(time.Minute)
+	}
+	return t
+}
+
+func (w Windows) isOpen(t time.Time) bool {
 	if len(w.all) == 0 {
-		return t
+		return true
 	}
-	y, m, d := t.In(w.zone).Date()
-	var next time.Time
-	for offset := -2; offset <= 2; offset++ { // days; a window may begin two days before, on the date that a change of the zone skips
-		for _, each := range w.all {
-			begin, end := w.instant(y, m, d+offset, each.begin, true), w.instant(y, m, d+offset, each.end, false)
-			switch {
-			case !begin.After(t) && t.Before(end):
-				return t
-			case begin.After(t) && begin.Before(end) && (next.IsZero() || begin.Before(next)):
-				next = begin
-			}
-		}
-	}
-	return next
-}
-
-// instant returns when the clock shows a time of a date; see Windows for times that it skips or shows twice.
-func (w Windows) instant(y int, m time.Month, d, minutes int, begins bool) time.Time {
-	clock := time.Date(y, m, d, 0, minutes, 0, 0, time.UTC) // as if the zone were UTC
-	const aside = 36 * time.Hour                            // more than any zone's distance from UTC
-	old, now := w.offset(clock.Add(-aside)), w.offset(clock.Add(aside))
-	before, after := clock.Add(-old), clock.Add(-now)
-	switch {
-	case w.offset(before) == old:
-		return before
-	case w.offset(after) == now:
-		return after
-	case begins:
-		changed, _ := before.In(w.zone).ZoneBounds()
-		return changed
-	}
-	return before
-}
-
-// offset returns how far the zone is ahead of UTC at a time.
-func (w Windows) offset(t time.Time) time.Duration {
-	_, seconds := t.In(w.zone).Zone()
-	return time.Duration(seconds) * time.Second
+	hour, minute, _ := t.In(w.zone).Clock()
+	now := hour*60 + minute
+	return slices.ContainsFunc(w.all, func(each window) bool { return each.begin <= now && now < each.end || now+day < each.end })
 }
 
 // Waits describes the wait for the next window; "" if one is open at t.

