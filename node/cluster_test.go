@@ -361,14 +361,14 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	n, err := New(o)
 	expect.NoError(f.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	expect.NoError(f.t, n.start(ctx))
+	expect.NoError(f.t, n.follower.start(ctx))
 	n.admit()
-	n.following.Go(func() { n.follow(ctx) })
+	n.following.Go(func() { n.follower.follow(ctx) })
 	synctest.Wait() // it has looked at the source, unless that takes its time
 	return n, func() {
 		cancel()
 		n.following.Wait()
-		for _, d := range n.dbs {
+		for _, d := range n.follower.dbs {
 			expect.NoError(f.t, d.close())
 		}
 		expect.NoError(f.t, local.Close())

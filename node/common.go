@@ -55,9 +55,7 @@ type retries struct {
 	outcome string    // of that, see load.Outcome
 	next    time.Time // time of the next attempt
 	timer   timer     // for that
-	// needs is how many bytes of the disk another attempt needs, as far as failed ones have shown; short: the last one failed for lack of them.
-	needs int64
-	short bool
+	needs   int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
 }
 
 // options returns the settings of the database. Any goroutine may call it.

@@ -165,7 +165,7 @@ func TestSettledBesideAFault(t *testing.T) {
 		before := src.looks.Load()
 		time.Sleep(61 * time.Second) // a look that was under way, the look of the refresh, and settle
 		if set.Current().Name != "2" {
-			t.Errorf("current is %q: %s", set.Current().Name, (*n.catalog.Load())["fruit"].view.Load().unfinished)
+			t.Errorf("current is %q: %s", set.Current().Name, (*n.follower.catalog.Load())["fruit"].view.Load().unfinished)
 		}
 		after := src.looks.Load()
 		if after > before+2 {
@@ -402,7 +402,7 @@ func (r *running) staysOn(db, version, why string) {
 	r.f.t.Helper()
 	r.eventually("the node has looked: "+why, func() bool {
 		r.Refresh()
-		return strings.Contains((*r.catalog.Load())[db].view.Load().unfinished, why)
+		return strings.Contains((*r.follower.catalog.Load())[db].view.Load().unfinished, why)
 	})
 	if got := r.Set([]byte(db)).Current().Name; got != version {
 		r.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)

@@ -203,7 +203,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run()
 	r.serves("fruit", "1")
-	d, in := (*r.catalog.Load())["fruit"], r.Set([]byte("fruit")).Current().Input
+	d, in := (*r.follower.catalog.Load())["fruit"], r.Set([]byte("fruit")).Current().Input
 	d.bg.send(func() {
 		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if p == 0 {

@@ -300,8 +300,11 @@ func (d *db) carryOut(a version.Action) {
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
 		d.bg.work(func() message {
-			err := d.node.o.Store.Remove(d.name, a.Input)
-			return func() { d.deleted(a.Input, err) }
+			reason := ""
+			if err := d.node.o.Store.Remove(d.name, a.Input); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				reason = err.Error()
+			}
+			return func() { d.facts.Deleted(a.Input, reason) }
 		})
 	case version.Forget: // see note
 	}
@@ -338,15 +341,6 @@ func (d *db) activate(in content.Input, back bool) {
 		reasons := d.memory.pin.Reasons
 		d.events.RolledBack(in.Name, old.Name, cmp.Or(reasons[old.Name], reasons[in.Name]))
 	}
-}
-
-// deleted records that the files of a version were deleted, or could not be.
-func (d *db) deleted(in content.Input, err error) {
-	reason := ""
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		reason = err.Error()
-	}
-	d.facts.Deleted(in, reason)
 }
 
 // publish publishes the state of a db for Node.Status and Node.Ready.

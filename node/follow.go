@@ -12,15 +12,15 @@ import (
 	"sequins/internal/collect"
 	"sequins/internal/content"
 	"sequins/internal/names"
+	"sequins/internal/sleep"
 	"sequins/version/discovery"
 )
 
 // A follower follows the source, and has the databases. What belongs to its goroutine is start's before follow begins.
 type follower struct {
-	*shared
+	node    *shared
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 
-	refresh chan struct{} // Refresh was called
 	applied chan struct{} // Apply was called
 	left    chan *db      // dbs whose goroutine has ended
 
@@ -40,7 +40,7 @@ type follower struct {
 }
 
 func newFollower(s *shared) *follower {
-	f := &follower{shared: s, refresh: make(chan struct{}, 1), applied: make(chan struct{}, 1), left: make(chan *db), dbs: make(map[string]*db),
+	f := &follower{node: s, applied: make(chan struct{}, 1), left: make(chan *db), dbs: make(map[string]*db),
 		found: make(chan databases)}
 	f.catalog.Store(&map[string]*db{})
 	return f
@@ -48,18 +48,18 @@ func newFollower(s *shared) *follower {
 
 // start joins the cluster and opens the versions on disk. It does not wait for the source.
 func (f *follower) start(ctx context.Context) error {
-	if err := f.o.Cluster.Join(ctx); err != nil {
+	if err := f.node.o.Cluster.Join(ctx); err != nil {
 		return err
 	}
-	if err := f.o.Store.Leftovers(); err != nil {
-		f.log.Warn("the local store could not be cleaned up", "error", err)
+	if err := f.node.o.Store.Leftovers(); err != nil {
+		f.node.log.Warn("the local store could not be cleaned up", "error", err)
 	}
-	local, err := f.o.Store.Databases()
+	local, err := f.node.o.Store.Databases()
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
 	defer collect.Later()()
-	f.elsewhere = f.askServing(ctx)
+	f.elsewhere = f.node.askServing(ctx)
 	for _, name := range local {
 		f.add(ctx, name, false)
 	}
@@ -70,7 +70,7 @@ func (f *follower) start(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		case <-late:
-			f.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
+			f.node.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
 		}
 		break
 	}
@@ -81,13 +81,13 @@ func (f *follower) start(ctx context.Context) error {
 // add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve
 // of it is taken from elsewhere, or asked for.
 func (f *follower) add(ctx context.Context, name string, listed bool) {
-	d := newDB(ctx, f.shared, name)
+	d := newDB(ctx, f.node, name)
 	if listed {
 		f.present(d)
 	}
 	f.dbs[name] = d
 	serving := f.elsewhere
-	f.following.Go(func() {
+	f.node.following.Go(func() {
 		d.run(ctx, listed, serving)
 		if ctx.Err() == nil { // nothing is left of it
 			select {
@@ -115,13 +115,13 @@ func (f *follower) follow(ctx context.Context) {
 				wake(d.followed.lookAgain) // the rules of gates may have changed
 				wake(d.followed.reloaded)  // and what makes loads fail
 			}
-		case <-f.o.Cluster.Changes():
+		case <-f.node.o.Cluster.Changes():
 			for _, d := range f.dbs {
 				wake(d.followed.lookAgain)
 			}
-		case <-f.health.Failed():
+		case <-f.node.health.Failed():
 			f.retryLater()
-		case <-f.refresh:
+		case <-f.node.refresh:
 			f.look(ctx, true)
 		case <-time.After(f.wait()):
 			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
@@ -139,7 +139,7 @@ type databases struct {
 
 // nextRefresh returns the time of the next refresh; zero if there is none without a request.
 func (f *follower) nextRefresh() time.Time {
-	if period := f.reloadable.Load().RefreshPeriod; period > 0 {
+	if period := f.node.reloadable.Load().RefreshPeriod; period > 0 {
 		return time.Now().Add(period)
 	}
 	return time.Time{}
@@ -158,14 +158,14 @@ func (f *follower) wait() time.Duration {
 
 // retryLater schedules a retry, with growing pauses.
 func (f *follower) retryLater() {
-	since := f.health.FailingSince()
+	since := f.node.health.FailingSince()
 	if since.IsZero() || !f.retry.IsZero() {
 		return
 	}
 	d := min(max(time.Since(since), minBackoff), maxBackoff)
 	d += rand.N(d / 8)
 	f.retry = time.Now().Add(d)
-	f.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
+	f.node.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
 // look starts listing the databases in the background; take receives the result. A refresh (full) lists the versions of all databases, otherwise only
@@ -181,19 +181,19 @@ func (f *follower) look(ctx context.Context, full bool) {
 	}
 	f.looking = true
 	served, timeout := f.served(), listTimeout
-	full = full || f.health.RootFailing() // the refresh that failed is repeated
-	if !f.looked.Load() {
+	full = full || f.node.health.RootFailing() // the refresh that failed is repeated
+	if !f.node.looked.Load() {
 		timeout = startTimeout
 	}
-	f.following.Go(func() {
+	f.node.following.Go(func() {
 		listing, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		all, err := discovery.Databases(listing, f.o.Source, f.o.SourceName, served)
+		all, err := discovery.Databases(listing, f.node.o.Source, f.node.o.SourceName, served)
 		found := databases{names: all.Names, err: err, full: full}
 		if err == nil {
-			f.health.Read("", all.Remarks(""), f.log)
-		} else if f.sourceFailed(listing, "", err); f.taker() != nil {
-			found.serving = f.askServing(ctx)
+			f.node.health.Read("", all.Remarks(""), f.node.log)
+		} else if f.node.sourceFailed(listing, "", err); f.node.taker() != nil {
+			found.serving = f.node.askServing(ctx)
 		}
 		select {
 		case f.found <- found:
@@ -207,7 +207,7 @@ func (f *follower) take(ctx context.Context, found databases) {
 	f.looking = false
 	if found.err == nil {
 		f.update(ctx, found)
-		f.listed.Store(true)
+		f.node.listed.Store(true)
 		f.elsewhere = nil
 	} else {
 		if found.serving != nil {
@@ -216,7 +216,7 @@ func (f *follower) take(ctx context.Context, found databases) {
 		for _, serves := range found.serving {
 			for name := range serves {
 				if f.dbs[name] == nil && names.Valid(name) {
-					f.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
+					f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
 					f.add(ctx, name, false)
 				}
 			}
@@ -226,7 +226,7 @@ func (f *follower) take(ctx context.Context, found databases) {
 			wake(d.followed.unlisted)
 		}
 	}
-	f.looked.Store(true)
+	f.node.looked.Store(true)
 	if f.again {
 		f.again = false
 		f.look(ctx, true)
@@ -240,19 +240,19 @@ func (f *follower) update(ctx context.Context, found databases) {
 		there[name] = true
 		d := f.dbs[name]
 		if d == nil {
-			f.log.Info("database found", "db", name)
+			f.node.log.Info("database found", "db", name)
 			f.add(ctx, name, true)
 			continue
 		}
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.health.Unseen(name) || f.health.IsFailing(name):
+		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
 			f.present(d)
 			wake(d.followed.refresh)
 		}
 	}
-	timeout := f.reloadable.Load().DBRemoveTimeout
+	timeout := f.node.reloadable.Load().DBRemoveTimeout
 	served := f.served()
 	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
 	for name, d := range f.dbs {
@@ -263,18 +263,18 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch v := d.view.Load(); {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
-			f.health.Unsure(name, timeout, d.log)
+			f.node.health.Unsure(name, timeout, d.log)
 			continue
 		case v.isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.health.Missing(name, v.absent, timeout, d.log):
+		case f.node.health.Missing(name, v.absent, timeout, d.log):
 			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
 			wake(d.followed.lookAgain) // which writes since when
 			continue
 		}
 		d.followed.leaving = true
-		f.health.OK(name)
+		f.node.health.OK(name)
 		wake(d.followed.gone)
 	}
 	f.publish()
@@ -282,7 +282,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 
 // present records that the source lists a db.
 func (f *follower) present(d *db) {
-	if f.health.Present(d.name, d.log) {
+	if f.node.health.Present(d.name, d.log) {
 		wake(d.followed.lookAgain) // which writes that
 	}
 }
@@ -290,14 +290,14 @@ func (f *follower) present(d *db) {
 // forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
-	f.o.Metrics.Forget(d.name)
-	f.health.Forget(d.name)
-	if err := f.o.Store.Forget(d.name); err != nil {
+	f.node.o.Metrics.Forget(d.name)
+	f.node.health.Forget(d.name)
+	if err := f.node.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
 	if f.missed {
 		f.missed = false
-		f.Refresh()
+		f.node.Refresh()
 	}
 }
 
@@ -319,8 +319,47 @@ func (f *follower) publish() {
 	f.catalog.Store(&served)
 }
 
-// Refresh makes the node list the source soon, and compare what is served with the source.
-func (f *follower) Refresh() {
-	f.asked.Add(1)
-	wake(f.refresh)
+// contents returns what this node serves of each database, or served before its restart, for other nodes.
+func (f *follower) contents() map[string]content.Content {
+	all := make(map[string]content.Content)
+	for name, d := range *f.catalog.Load() {
+		if c := d.view.Load().serving; c.Name != "" {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// The pauses between questions what other nodes serve of a database of which this node serves nothing.
+const (
+	minAskPause = 5 * time.Second
+	maxAskPause = time.Minute
+)
+
+// followServing asks what other nodes serve until ctx ends, while this node serves nothing of some database: they may serve by now
+// what this node waits for in vain.
+func (f *follower) followServing(ctx context.Context) {
+	for asked := 1; ; asked++ {
+		if sleep.For(ctx, sleep.Backoff(asked, minAskPause, maxAskPause)) != nil {
+			return
+		}
+		var idle []*db
+		for _, d := range *f.catalog.Load() {
+			if d.view.Load().facts.Current.Name == "" {
+				idle = append(idle, d)
+			}
+		}
+		if len(idle) == 0 {
+			asked = 0
+			continue
+		}
+		serving := f.node.askServing(ctx)
+		for _, d := range idle {
+			d.bg.send(func() {
+				if d.facts.Current.Name == "" {
+					d.take(serving)
+				}
+			})
+		}
+	}
 }

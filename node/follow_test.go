@@ -391,7 +391,7 @@ func TestManyDatabasesOfAMuteSource(t *testing.T) {
 		}
 		time.Sleep(startTimeout)
 		synctest.Wait()
-		for name, d := range *n.catalog.Load() {
+		for name, d := range *n.follower.catalog.Load() {
 			if !n.health.IsFailing(name) {
 				t.Errorf("%s is still being listed: %+v", d.name, d.view.Load())
 			}

@@ -45,7 +45,7 @@ func TestKeptOverRestarts(t *testing.T) {
 			r = f.run(ruled(rules[1]), keeping(2))
 			defer r.stop()
 			r.serves("fruit", "2")
-			r.eventually("the source is read", func() bool { return (*r.catalog.Load())["fruit"].view.Load().read() })
+			r.eventually("the source is read", func() bool { return (*r.follower.catalog.Load())["fruit"].view.Load().read() })
 			if got := r.node("fruit", "1"); got.State != "KEPT" || len(got.Partitions) != 1 {
 				t.Errorf("the former version is %+v", got)
 			}

@@ -140,15 +140,16 @@ func (lo *loads) room(l *live, want []int) loadproc.Room {
 // the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
 func (lo *loads) noteRoom(in content.Input, err error) {
 	r := &lo.db.records[in].retries
-	var room *loadproc.RoomError
-	switch r.short = errors.As(err, &room); {
-	case r.short:
-		r.needs = room.Needs
-	case err == nil:
+	if err == nil {
 		r.needs = 0
 	}
+	var room *loadproc.RoomError
+	if !errors.As(err, &room) {
+		return
+	}
+	r.needs = room.Needs
 	l := lo.db.live[in]
-	if !r.short || room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
+	if room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
 		return
 	}
 	lo.keeper.openBlocks(l)

@@ -86,6 +86,6 @@ func TestScrubOfManyDamagedBlocks(t *testing.T) {
 		f.rot(fmt.Sprintf("%05d.block", i))
 	}
 	f.source.down.Store(true)
-	upkeep{r.follower}.scrub(t.Context())
+	upkeep{r.shared, r.follower}.scrub(t.Context())
 	r.eventually("all are known to be damaged", func() bool { return r.damaged("fruit") == n })
 }

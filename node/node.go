@@ -33,7 +33,8 @@ const releaseTimeout = 5 * time.Second
 
 // A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for concurrent use.
 type Node struct {
-	*follower
+	*shared
+	follower *follower
 	reads    *reads.Reader
 	server   *server.Server
 	redis    *resp.Server // nil if disabled
@@ -66,9 +67,10 @@ func New(o Options) (*Node, error) {
 		turns:    turns.New(o.MaxParallelLoads),
 		listings: make(chan struct{}, maxListings),
 		serving:  make(chan struct{}),
+		refresh:  make(chan struct{}, 1),
 	}
 	n := &Node{
-		follower: newFollower(shared),
+		shared: shared, follower: newFollower(shared),
 		settings: &comparer{shared: shared, resettled: make(chan struct{}, 1)},
 		started:  time.Now(),
 	}
@@ -79,7 +81,7 @@ func New(o Options) (*Node, error) {
 		o.Server.OtherConns = n.redis.Connections
 	}
 	o.Server.Diff = diff.New(n.reads).Serve
-	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.contents, Store: o.Store, Fits: o.Loads.Fits, Nodes: o.Server.Nodes,
+	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.follower.contents, Store: o.Store, Fits: o.Loads.Fits, Nodes: o.Server.Nodes,
 		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
@@ -102,16 +104,16 @@ func (n *Node) Run(ctx context.Context) error {
 
 	n.listen(failed)
 	interrupted := context.AfterFunc(ctx, stop)
-	err := n.start(work)
+	err := n.follower.start(work)
 	interrupted()
 	var delay time.Duration // before the shutdown
 	if err == nil {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
-		n.following.Go(func() { n.follow(work) })
-		upkeep{n.follower}.start(work)
+		n.following.Go(func() { n.follower.follow(work) })
+		upkeep{n.shared, n.follower}.start(work)
 		n.following.Go(func() { n.settings.run(work) })
-		n.following.Go(func() { n.followServing(work) })
+		n.following.Go(func() { n.follower.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
 		if n.debug != nil {
@@ -196,7 +198,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.servers.Wait()
 
 	defer time.AfterFunc(releaseTimeout, n.stopWaiting).Stop()
-	for _, d := range n.dbs {
+	for _, d := range n.follower.dbs {
 		errs = append(errs, d.close())
 	}
 	n.stopWaiting()
@@ -207,7 +209,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 
 // Set implements reads.Catalog.
 func (n *Node) Set(db []byte) *version.Set {
-	if d := (*n.catalog.Load())[string(db)]; d != nil {
+	if d := (*n.follower.catalog.Load())[string(db)]; d != nil {
 		return d.set
 	}
 	return nil
@@ -235,7 +237,7 @@ func (n *Node) Reloaded(err error) {
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	n.asked.Add(1) // what is served may be another input by other options
-	wake(n.applied)
+	wake(n.follower.applied)
 	wake(n.settings.resettled)
 }
 
@@ -260,7 +262,7 @@ func (n *Node) newRedis() *resp.Server {
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
-	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
+	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.follower.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	n.o.Metrics.Server.SetRedis(func() metrics.Connections {

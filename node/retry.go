@@ -2,13 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
-	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/load"
+	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
 )
@@ -84,11 +85,14 @@ func (ls *lister) planRetry(old, v version.Entry) {
 	}
 	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
 	ls.memory.saveSoon()
-	needs := r.needs
-	if !r.short {
-		needs = 0
+	needs := int64(0)
+	if room := (*loadproc.RoomError)(nil); errors.As(f.err, &room) {
+		needs = room.Needs
 	}
-	r.timer.after(&ls.db.bg, r.next, func(ctx context.Context) { ls.pauseForRoom(ctx, v.Name, wait, needs) }, func() { ls.retry(v.Input) })
+	r.timer.after(&ls.db.bg, r.next, func(ctx context.Context) { ls.pauseForRoom(ctx, v.Name, wait, needs) }, func() {
+		ls.due = append(ls.due, v.Input)
+		ls.startListing(true) // it may be incomplete or gone
+	})
 }
 
 // roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
@@ -108,12 +112,6 @@ func (ls *lister) pauseForRoom(ctx context.Context, name string, wait time.Durat
 			return
 		}
 	}
-}
-
-// retry tries a version again. It lists the versions first, because the failed one may be incomplete or gone.
-func (ls *lister) retry(in content.Input) {
-	ls.due = append(ls.due, in)
-	ls.startListing(true)
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.

@@ -30,6 +30,7 @@ type shared struct {
 	looked    atomic.Bool   // the first listing of the source has ended, with or without an error
 	listed    atomic.Bool   // the source was read: its dbs are in the catalog
 	asked     atomic.Int64  // how often Refresh was called
+	refresh   chan struct{} // Refresh was called
 
 	following sync.WaitGroup // the follower, all dbs, and upkeep
 	// patience is canceled when the shutdown stops waiting for readers of versions.
@@ -74,6 +75,12 @@ func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
 	case news:
 		s.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
 	}
+}
+
+// Refresh makes the node list the source soon, and compare what is served with the source.
+func (s *shared) Refresh() {
+	s.asked.Add(1)
+	wake(s.refresh)
 }
 
 // MayExist implements server.Catalog. A node that was never able to read the source cannot know that a

@@ -48,7 +48,7 @@ func (n *Node) Status() status.Status {
 		describe(&s)
 	}
 	var problems []string // of the versions
-	for name, d := range *n.catalog.Load() {
+	for name, d := range *n.follower.catalog.Load() {
 		v := d.view.Load()
 		problems = append(problems, v.problems()...)
 		db := v.status()
@@ -70,7 +70,7 @@ func (n *Node) Ready(db string) (bool, string) {
 	if db == "" || !n.admitted.Load() {
 		return unready(n.waits(), time.Now())
 	}
-	d := (*n.catalog.Load())[db]
+	d := (*n.follower.catalog.Load())[db]
 	if d == nil {
 		return false, "there is no database " + db
 	}
@@ -97,7 +97,7 @@ func (n *Node) waits() []status.Wait {
 		return []status.Wait{w}
 	}
 	looked, listed := n.looked.Load(), n.listed.Load() // before the catalog, which they describe
-	dbs := *n.catalog.Load()
+	dbs := *n.follower.catalog.Load()
 	var all []status.Wait
 	r := n.health.Report()
 	switch w := (status.Wait{For: status.WaitForSource, Since: seconds(n.admission)}); {

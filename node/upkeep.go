@@ -14,7 +14,10 @@ import (
 
 // upkeep is the care of the blocks of all versions that can be read: which of their pages are in memory, those that the start has not opened, and
 // the search for damage (the scrub), each by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
-type upkeep struct{ node *follower }
+type upkeep struct {
+	node *shared
+	dbs  *follower
+}
 
 // diskPeriod is the interval at which the usage of the disk is measured.
 const diskPeriod = time.Second
@@ -150,7 +153,7 @@ func (u upkeep) scrub(ctx context.Context) {
 
 // eachBlock calls f for every block that is served, and returns its first error.
 func (u upkeep) eachBlock(f func(h *version.Handle, partition int, b *blocks.Reader) error) error {
-	for _, d := range *u.node.catalog.Load() {
+	for _, d := range *u.dbs.catalog.Load() {
 		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if r, ok := b.(*blocks.Reader); ok {
 				return f(h, p, r)
