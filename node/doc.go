@@ -1,9 +1,14 @@
 // Package node runs a sequins node: it follows the source, loads versions, switches to them, and provides the server with their state.
 //
-// Node.follow lists the source at each refresh and wakes the goroutine of each database (db.run). That goroutine lists the database's versions and
-// keeps the facts; after each change it asks version.Decide, and carries out the actions (db.decide) with the loader, the store and the version.Set.
-// Slow operations (listing, loading, waiting for readers, deleting) run in goroutines of their own (load.go, list.go), and their ends are messages.
-// Only the goroutine of a database changes its facts.
+// The follower lists the source at each refresh and wakes the goroutine of each database (db.run). That goroutine takes one message after the other.
+// After each it looks at what is here and on other nodes, which are facts, asks version.Decide, and carries out the actions (db.decide) by its parts:
+// the lister (the versions in the source), the loads, the keeper (the versions in the version.Set and their blocks), the judge (gates) and the memory
+// (STATE.json). Slow operations (listing, loading, waiting for readers, deleting) run in goroutines of their own (background), and their ends are
+// messages. Only the goroutine of a database changes its facts.
+//
+// The files have an order, and none uses what a later one declares: shared and common, what the databases of a node and the parts of a database share;
+// memory; gate, the judge; blocks, release and keeper; loading, turn, division and load; list, differences and retry; view; db; upkeep, settings and
+// follow; node and status.
 //
 // A request uses only Node.Set, which is one atomic load and a map lookup, and then the version.Set. The status pages read a view that each database
 // publishes after every event (view.go), so they never wait for it.
