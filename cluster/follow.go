@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/version"
@@ -52,7 +51,6 @@ func (c *Cluster) follow(db string, in content.Input) *following {
 	f := w.inputs[in]
 	if f == nil {
 		f = &following{watched: w, content: content.Content{Input: in}, advertised: make(map[int]bool)}
-		f.view.Store(new(view))
 		f.updateView()
 		w.inputs[in] = f
 	}
@@ -75,7 +73,6 @@ func (f *following) SetDivision(division string, partitions int) {
 		f.unpublish()
 		f.unreport()
 		f.content.Division = division
-		f.view.Store(new(view)) // the vanished ones may have had another division
 		f.updateView()
 		f.assignment, f.history = nil, history{}
 	}
@@ -88,20 +85,14 @@ func (f *following) SetDivision(division string, partitions int) {
 	}
 }
 
-// updateView replaces the view by the one that follows it. c.mu is held.
-func (f *following) updateView() {
-	replicas, others := holders(f.advertisements, f.content)
-	f.view.Store(f.view.Load().next(replicas, others, time.Now()))
-}
+// updateView makes the view from what is advertised. c.mu is held.
+func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content)) }
 
 // Peers implements version.Following.
-func (f *following) Peers(partition int) []string { return at(f.view.Load().peers, partition) }
+func (f *following) Peers(partition int) []string { return f.view.Load().peersOf(partition) }
 
 // Replicas implements version.Following.
-func (f *following) Replicas(partition int) int { return len(f.replicas(partition)) }
-
-// replicas returns the other nodes that advertise a partition.
-func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
+func (f *following) Replicas(partition int) int { return len(f.view.Load().replicasOf(partition)) }
 
 // Missing implements version.Following.
 func (f *following) Missing(held []bool, minReplication int) []int {

@@ -1,84 +1,78 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
 )
 
-// view lists the nodes that hold partitions of a content. It is immutable.
+// view lists the nodes that hold partitions of a content. It is immutable. Both tables are by partition.
 type view struct {
-	replicas [][]string // addresses that advertise each partition
-	// peers are the replicas and the vanished ones: a node that has lost ZooKeeper
-	// may still answer.
-	peers    [][]string
-	vanished map[holding]time.Time // replicas that are not advertised any more, since when
-}
-
-// holding is one partition on one node.
-type holding struct {
-	partition int
-	addr      string
+	peers    [][]string // those that advertise it, and then those that have vanished
+	replicas []int      // how many of them advertise it
 }
 
 const (
-	// missedFor is how long a node remains a peer for a partition that it no
-	// longer advertises.
+	// missedFor is how long a node remains a peer for a partition that it no longer advertises: one that has lost ZooKeeper may
+	// still answer.
 	missedFor = 10 * time.Minute
 	// maxMissed limits the vanished peers of one partition.
 	maxMissed = 8
 )
 
-// holders returns the addresses that advertise each partition of a content, and what is advertised of other contents
-// only, or of an unknown one.
-func holders(all []advertisement, c content.Content) (replicas [][]string, others map[holding]bool) {
-	others = make(map[holding]bool)
+// withVanished returns advertisements, followed by those of before that have vanished since, or a while ago. A node that advertises
+// another content of the partition now has not vanished.
+func withVanished(all, before []advertisement, now time.Time) []advertisement {
+	there := make(map[holding]bool, len(all))
+	for _, a := range all {
+		there[a.holding] = true
+	}
+	for _, a := range before {
+		if a.vanished.IsZero() {
+			a.vanished = now
+		}
+		if !there[a.holding] && now.Sub(a.vanished) < missedFor {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// newView returns the view of a content by the result of withVanished.
+func newView(all []advertisement, c content.Content) *view {
+	v := new(view)
 	for _, a := range all {
 		if !a.serves(c) {
-			others[a.holding] = true
 			continue
 		}
-		if missing := a.partition + 1 - len(replicas); missing > 0 {
-			replicas = append(replicas, make([][]string, missing)...)
+		if missing := a.partition + 1 - len(v.peers); missing > 0 {
+			v.peers = append(v.peers, make([][]string, missing)...)
+			v.replicas = append(v.replicas, make([]int, missing)...)
 		}
-		replicas[a.partition] = append(replicas[a.partition], a.addr)
+		p := a.partition
+		if a.vanished.IsZero() {
+			v.replicas[p]++
+		} else if len(v.peers[p]) >= v.replicas[p]+maxMissed {
+			continue
+		}
+		v.peers[p] = append(v.peers[p], a.addr)
 	}
-	return replicas, others
+	return v
 }
 
-// next returns the view that follows v, from what holders has found now. A node that has vanished from replicas and is
-// among others does not hold the content any more.
-func (v *view) next(replicas [][]string, others map[holding]bool, now time.Time) *view {
-	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
-	maps.Copy(n.vanished, v.vanished)
-	for p, before := range v.replicas {
-		for _, addr := range before {
-			n.vanished[holding{p, addr}] = now
-		}
-	}
-	maps.DeleteFunc(n.vanished, func(h holding, since time.Time) bool {
-		return now.Sub(since) >= missedFor || others[h] || slices.Contains(at(replicas, h.partition), h.addr)
-	})
-	if len(n.vanished) == 0 {
-		return n
-	}
-	n.peers = make([][]string, max(len(replicas), len(v.peers)))
-	for p := range n.peers {
-		n.peers[p] = slices.Clip(at(replicas, p))
-	}
-	for h := range n.vanished {
-		if len(n.peers[h.partition]) < len(at(replicas, h.partition))+maxMissed {
-			n.peers[h.partition] = append(n.peers[h.partition], h.addr)
-		}
-	}
-	return n
-}
-
-func at(table [][]string, partition int) []string {
-	if uint(partition) >= uint(len(table)) {
+// peersOf returns the nodes that may be asked for a partition.
+func (v *view) peersOf(partition int) []string {
+	if uint(partition) >= uint(len(v.peers)) {
 		return nil
 	}
-	return table[partition]
+	return v.peers[partition]
+}
+
+// replicasOf returns the nodes that advertise a partition.
+func (v *view) replicasOf(partition int) []string {
+	if uint(partition) >= uint(len(v.peers)) {
+		return nil
+	}
+	return slices.Clip(v.peers[partition][:v.replicas[partition]])
 }

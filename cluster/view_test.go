@@ -62,13 +62,13 @@ func TestHolders(t *testing.T) {
 		anyOf(x.Input):         {{"a:1", "b:1", "old:1", "newer:1"}, {"both:1"}, {"twice:1"}},
 		anyOf(input("1", "z")): {{"old:1"}},
 	} {
-		replicas, others := holders(all, c)
-		if diff := cmp.Diff(want, replicas); diff != "" {
+		v := newView(all, c)
+		if diff := cmp.Diff(want, v.peers); diff != "" {
 			t.Errorf("%v: %s", c, diff)
 		}
-		for _, node := range []string{"odd:1", "none:1", "number:1", "code:1", "large:1", "hidden:1"} {
-			if !others[holding{2, node}] {
-				t.Errorf("%v: %s is not one of another content", c, node)
+		for p, of := range want {
+			if diff := cmp.Diff(of, v.replicasOf(p)); diff != "" {
+				t.Errorf("%v: replicas of partition %d: %s", c, p, diff)
 			}
 		}
 	}
@@ -87,41 +87,43 @@ func TestMalformedNames(t *testing.T) {
 // A node that is not advertised any more remains a peer for a while, as it may
 // only have lost ZooKeeper. It does not count as a replica.
 func TestVanished(t *testing.T) {
-	now := time.Now()
-	v := new(view)
-	check := func(what string, replicas, peers [][]string) {
+	began := time.Now()
+	var all []advertisement
+	check := func(what string, after time.Duration, entries []zk.Entry, replicas, peers [][]string) {
 		t.Helper()
-		if diff := cmp.Diff(replicas, v.replicas); diff != "" {
-			t.Errorf("%s: replicas\n%s", what, diff)
-		}
-		for p, want := range peers {
-			if got := slices.Sorted(slices.Values(at(v.peers, p))); !slices.Equal(got, want) {
-				t.Errorf("%s: of partition %d can be asked %q, want %q", what, p, got, want)
+		now, _ := parseAdvertisements(entries, "1", "me:1")
+		all = withVanished(now, all, began.Add(after))
+		v := newView(all, x)
+		for p := range 3 {
+			for of, both := range map[string][2][]string{"replicas": {v.replicasOf(p), replicas[p]}, "peers": {v.peersOf(p), peers[p]}} {
+				if got := slices.Sorted(slices.Values(both[0])); !slices.Equal(got, both[1]) {
+					t.Errorf("%s: %s of partition %d are %q, want %q", what, of, p, got, both[1])
+				}
 			}
 		}
+		if len(v.replicasOf(0)) > 0 && !slices.Equal(v.replicasOf(0), v.peersOf(0)[:len(v.replicasOf(0))]) {
+			t.Errorf("%s: of %q, those that have vanished are not the last", what, v.peersOf(0))
+		}
 	}
-	both := [][]string{{"a", "b"}, {"b"}}
-	v = v.next(both, nil, now)
-	check("at first", both, [][]string{{"a", "b"}, {"b"}, nil})
-	v = v.next([][]string{{"a"}}, nil, now.Add(time.Second))
-	check("b is gone", [][]string{{"a"}}, [][]string{{"a", "b"}, {"b"}})
-	v = v.next(nil, nil, now.Add(2*time.Second))
-	check("all are gone", nil, [][]string{{"a", "b"}, {"b"}})
-	v = v.next([][]string{{"c"}}, nil, now.Add(3*time.Second))
-	check("another has come", [][]string{{"c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next([][]string{{"b", "c"}}, nil, now.Add(4*time.Second))
-	check("b is back", [][]string{{"b", "c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next([][]string{{"b", "c"}}, nil, now.Add(missedFor+time.Hour))
-	check("much later", [][]string{{"b", "c"}}, [][]string{{"b", "c"}, nil})
+	a, b, c := znode(0, "a:1", x), znode(0, "b:1", x), znode(0, "c:1", x)
+	both := [][]string{{"a:1", "b:1"}, {"b:1"}, nil}
+	check("at first", 0, []zk.Entry{a, b, znode(1, "b:1", x)}, both, both)
+	check("b is gone", time.Second, []zk.Entry{a}, [][]string{{"a:1"}, nil, nil}, both)
+	check("all are gone", 2*time.Second, nil, make([][]string, 3), both)
+	check("another has come", 3*time.Second, []zk.Entry{c}, [][]string{{"c:1"}, nil, nil}, [][]string{{"a:1", "b:1", "c:1"}, {"b:1"}, nil})
+	check("b is back", 4*time.Second, []zk.Entry{b, c}, [][]string{{"b:1", "c:1"}, nil, nil}, [][]string{{"a:1", "b:1", "c:1"}, {"b:1"}, nil})
+	left := [][]string{{"b:1", "c:1"}, nil, nil}
+	check("much later", missedFor+time.Hour, []zk.Entry{b, c}, left, left)
 }
 
 // The number of vanished peers is bounded.
 func TestVanishedAreFew(t *testing.T) {
-	v := new(view)
+	var all []advertisement
 	for i := range 1000 {
-		v = v.next([][]string{{"n" + string(rune('a'+i%26)) + string(rune('a'+i/26))}}, nil, time.Now())
+		now, _ := parseAdvertisements([]zk.Entry{znode(0, fmt.Sprintf("n%d:1", i), x)}, "1", "me:1")
+		all = withVanished(now, all, time.Now())
 	}
-	if n := len(at(v.peers, 0)); n > maxMissed+1 {
+	if n := len(newView(all, x).peersOf(0)); n > maxMissed+1 {
 		t.Errorf("%d can be asked", n)
 	}
 }

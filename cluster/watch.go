@@ -26,8 +26,8 @@ type watched struct {
 	malformed                     bool          // a malformed znode was logged; used only by updatePartitions
 
 	// The fields below are guarded by c.mu.
-	inputs         map[content.Input]*following // the followed ones
-	advertisements []advertisement
+	inputs         map[content.Input]*following          // the followed ones
+	advertisements []advertisement                       // see withVanished
 	reports        map[content.Content]map[string][]byte // by address
 	elsewhere      map[content.Content][]string          // of both; see Elsewhere
 }
@@ -82,7 +82,7 @@ func (w *watched) updatePartitions(entries []zk.Entry) {
 	}
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.advertisements = all
+	w.advertisements = withVanished(all, w.advertisements, time.Now())
 	w.updateElsewhere()
 	for _, f := range w.inputs {
 		f.assess() // by the replicas until now, with what this node has advertised since
@@ -96,7 +96,9 @@ func (w *watched) updateElsewhere() {
 	all := make(map[content.Content][]string)
 	for _, a := range w.advertisements {
 		for _, c := range a.contents {
-			all[c] = append(all[c], a.addr)
+			if a.vanished.IsZero() {
+				all[c] = append(all[c], a.addr)
+			}
 		}
 	}
 	for c, reports := range w.reports {
@@ -112,11 +114,18 @@ func (w *watched) updateElsewhere() {
 // maxPartitions limits the size of the tables, which the name of a znode determines.
 const maxPartitions = 1 << 20
 
+// holding is one partition on one node.
+type holding struct {
+	partition int
+	addr      string
+}
+
 // advertisement is what another node publishes of a partition.
 type advertisement struct {
 	holding
 	contents   []content.Content // none of an upstream node, which serves any, and if unreadable
 	unreadable bool
+	vanished   time.Time // since when it is not published any more; zero: it is
 }
 
 // parseAdvertisements returns what nodes other than self advertise of a version, and the last error.
@@ -143,7 +152,7 @@ func parseAdvertisements(entries []zk.Entry, version, self string) (all []advert
 		if invalid != nil {
 			malformed = fmt.Errorf("znode %q: %w", e.Name, invalid)
 		}
-		all = append(all, advertisement{holding{p, addr}, contents, invalid != nil || e.Unreadable})
+		all = append(all, advertisement{holding: holding{p, addr}, contents: contents, unreadable: invalid != nil || e.Unreadable})
 	}
 	return all, malformed
 }
