@@ -50,7 +50,7 @@ var layers = []layer{
 	{"node/events", []string{"observe/metrics", "observe/status", "internal/sleep", "internal/wire"}},
 	{"cluster", []string{"version", "zk", "shard", "internal/fsys", "internal/content"}},
 	{"cluster/transfer", []string{"version/gate", "version", "shard", "store", "blocks", "observe/metrics", "internal/fsys", "internal/parallel", "internal/content", "internal/wire"}},
-	{"version/gate", []string{"version", "blocks", "observe/status", "internal/human", "internal/content"}},
+	{"version/gate", []string{"version", "store", "blocks", "observe/status", "internal/human", "internal/content"}},
 	{"version/discovery", []string{"version/pin", "load", "store", "source", "internal/sleep", "internal/content"}},
 	{"version", []string{"version/pin", "shard", "blocks", "internal/content"}},
 	{"version/pin", []string{"internal/names"}},

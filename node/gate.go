@@ -72,12 +72,9 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 // factsOf returns what the verdict on a version depends on. served and totals are what it is compared with.
 func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *store.Totals) gate.Facts {
 	c, known := l.content(), &j.db.facts
-	f := gate.Facts{Rules: j.rules, Held: held, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
+	f := gate.Facts{Rules: j.rules, Held: held, Totals: totals, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
 		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
 		Before: j.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
-	if totals != nil {
-		f.Totals = &gate.Figures{Records: totals.Records, Bytes: totals.Bytes}
-	}
 	if j.db.live[served.Input] != nil && !f.Older {
 		f.Sampled = served
 	}

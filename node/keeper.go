@@ -57,7 +57,7 @@ func (k *keeper) see(l *live) {
 // stallTimeout is how long a version that is complete here waits for other nodes before an older one is loaded, too, if nothing is served.
 const stallTimeout = time.Minute
 
-var verdicts = map[gate.State]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
+var verdicts = map[string]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
 func (k *keeper) replicated(f version.Following, held []bool) bool {

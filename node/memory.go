@@ -192,7 +192,7 @@ func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
 		mem.db.events.Approved(c.Name, v.Reason)
 	}
 	all := slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool { return v.Input == c.Input || mem.isForgotten(v.Input) })
-	all = append(all, store.Verdict{Content: c, State: string(now.State), Reason: now.Reason, Rules: now.Rules, Against: now.Against, Vetoed: now.Vetoed})
+	all = append(all, store.Verdict{Content: c, Finding: now})
 	mem.state.Verdicts = all[max(0, len(all)-maxRemembered):]
 	mem.saveSoon()
 }
@@ -213,7 +213,7 @@ func (mem *memory) isForgotten(in content.Input) bool {
 func (mem *memory) verdictBefore(c content.Content) *gate.Finding {
 	for _, v := range mem.state.Verdicts {
 		if v.Content == c {
-			return &gate.Finding{State: gate.State(v.State), Reason: v.Reason, Rules: v.Rules, Against: v.Against, Vetoed: v.Vetoed}
+			return &v.Finding
 		}
 	}
 	return nil

@@ -21,9 +21,8 @@ type Dir struct {
 	manifest Manifest
 	gone     bool // removed, or replaced by one of another division; under store.mu
 
-	listing   sync.Mutex  // guards the file of the list and the fields below
-	list      []listEntry // see entries
-	unwritten bool        // Record has changed entries since the list was written
+	listing sync.Mutex  // guards the file of the list and the field below
+	list    []listEntry // see entries
 }
 
 // Manifest returns the plan of the content.

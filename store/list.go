@@ -85,7 +85,7 @@ func (d *Dir) Made(p int) (Made, bool) {
 	return m, m.Hash != ""
 }
 
-// SetList replaces what List returns.
+// SetList replaces what List returns, and writes it with all that Record has noted.
 func (d *Dir) SetList(list []Listed) error {
 	d.listing.Lock()
 	defer d.listing.Unlock()
@@ -95,10 +95,20 @@ func (d *Dir) SetList(list []Listed) error {
 			entries[p].Listed = list[p]
 		}
 	}
-	return d.writeList(entries)
+	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
+	defer d.store.mu.RUnlock()
+	data, err := encodeList(entries)
+	if err == nil && !d.gone {
+		err = d.store.write(listFile, filepath.Join(d.path, listName), data)
+	}
+	if err != nil {
+		return fmt.Errorf("listing the blocks of %s: %w", d.path, err)
+	}
+	d.list = entries
+	return nil
 }
 
-// Record notes what blocks were made from, for the next SetList or SaveList to write.
+// Record notes what blocks were made from, for the next SetList to write.
 func (d *Dir) Record(made []Made) error {
 	d.listing.Lock()
 	defer d.listing.Unlock()
@@ -110,32 +120,6 @@ func (d *Dir) Record(made []Made) error {
 	for _, m := range made {
 		d.entries()[m.Partition].made = m
 	}
-	d.unwritten = d.unwritten || len(made) > 0
-	return nil
-}
-
-// SaveList writes all that Record has noted.
-func (d *Dir) SaveList() error {
-	d.listing.Lock()
-	defer d.listing.Unlock()
-	if !d.unwritten {
-		return nil
-	}
-	return d.writeList(d.list)
-}
-
-// writeList replaces the list. d.listing is held.
-func (d *Dir) writeList(entries []listEntry) error {
-	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
-	defer d.store.mu.RUnlock()
-	data, err := encodeList(entries)
-	if err == nil && !d.gone {
-		err = d.store.write(listFile, filepath.Join(d.path, listName), data)
-	}
-	if err != nil {
-		return fmt.Errorf("listing the blocks of %s: %w", d.path, err)
-	}
-	d.list, d.unwritten = entries, false
 	return nil
 }
 

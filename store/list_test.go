@@ -134,12 +134,12 @@ func allMade(d *Dir) (all []Made) {
 	return all
 }
 
-// What blocks were made from stays when their figures change, is there at once, and is written by SaveList.
+// What blocks were made from stays when their figures change, is there at once, and is written by SetList.
 func TestRecord(t *testing.T) {
 	f, _, d := filled(t)
 	expect.NoError(t, d.SetList(someListed))
 	expect.NoError(t, d.Record(someMade()[:1]))
-	expect.NoError(t, d.SaveList())
+	expect.NoError(t, d.SetList(d.List()))
 	again, err := memStore(t, f).Dir("db", input("v"))
 	expect.NoError(t, err)
 	if diff := cmp.Diff(someMade()[:1], allMade(again)); diff != "" {
@@ -150,7 +150,7 @@ func TestRecord(t *testing.T) {
 	changed[0].RawBytes++
 	expect.NoError(t, d.SetList(changed))
 	expect.NoError(t, d.Record(someMade()[1:]))
-	expect.NoError(t, d.SaveList())
+	expect.NoError(t, d.SetList(d.List()))
 	if diff := cmp.Diff(someMade(), allMade(d)); diff != "" {
 		t.Error(diff)
 	}
@@ -180,7 +180,7 @@ func TestRecordIsWrittenSeldom(t *testing.T) {
 	if calls := f.Calls() - before; calls > n {
 		t.Errorf("%d calls for %d blocks", calls, n)
 	}
-	expect.NoError(t, d.SaveList())
+	expect.NoError(t, d.SetList(d.List()))
 	again, err := memStore(t, f).Dir("db", input("v"))
 	expect.NoError(t, err)
 	if diff := cmp.Diff(all, allMade(again)); diff != "" {

@@ -36,7 +36,7 @@ func twoVersions(t *testing.T) (s *Store, first, second *Dir) {
 func TestFormer(t *testing.T) {
 	s, first, second := twoVersions(t)
 	expect.NoError(t, first.Record(someMade()))
-	expect.NoError(t, first.SaveList())
+	expect.NoError(t, first.SetList(first.List()))
 	other := planOf("1", "string")
 	other.Input = strings.Repeat("f", 16)
 	third, err := s.Create("db", other)

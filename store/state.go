@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"sequins/internal/content"
 )
@@ -59,7 +58,7 @@ type Totals struct {
 	Bytes   int64 `json:"bytes"` // of keys and values
 }
 
-// The values of Verdict.State.
+// The values of Finding.State in a State.
 const (
 	Passed = "passed"
 	Held   = "held"
@@ -68,11 +67,16 @@ const (
 // A Verdict is what a gate has decided on a content.
 type Verdict struct {
 	content.Content `json:"content"`
-	State           string          `json:"state"`            // Passed or Held
-	Reason          string          `json:"reason,omitempty"` // at most MaxReason bytes are kept
-	Rules           string          `json:"rules,omitempty"`  // by which it was judged, at most MaxReason bytes
-	Against         content.Content `json:"against,omitzero"` // that it was compared with; zero if there was none
-	Vetoed          bool            `json:"vetoed,omitempty"` // a block breaks a rule
+	Finding
+}
+
+// A Finding is how a content was judged; see package gate.
+type Finding struct {
+	State   string          `json:"state"`
+	Reason  string          `json:"reason,omitempty"` // in a State, at most MaxReason bytes are kept, as in a report
+	Rules   string          `json:"rules,omitempty"`  // the fingerprint of the rules that were applied, at most MaxReason bytes; "" if there were none
+	Against content.Content `json:"against,omitzero"` // that it was compared with; zero if there was none
+	Vetoed  bool            `json:"vetoed,omitempty"` // a block breaks a rule; no other finding overrules that
 }
 
 // A Failure is why an input could not be loaded.
@@ -245,13 +249,7 @@ func (s State) normal() State {
 }
 
 // short cuts a text to MaxReason bytes.
-func short(s string) string {
-	for len(s) > MaxReason {
-		_, size := utf8.DecodeLastRuneInString(s[:MaxReason+1])
-		s = s[:MaxReason+1-size]
-	}
-	return s
-}
+func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), MaxReason)], "") }
 
 func (s *State) validate() error {
 	switch {

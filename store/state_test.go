@@ -29,8 +29,8 @@ func someState() State {
 		Served: planOf("3", "A").Content(), Totals: &Totals{Records: 7, Bytes: 1 << 40},
 		Former: []content.Content{planOf("2", "A").Content(), planOf("a@b+c", "B").Content()},
 		Verdicts: []Verdict{
-			{Content: planOf("4", "A").Content(), State: Held, Reason: "too <small>", Rules: "min_records 8", Against: planOf("3", "A").Content()},
-			{Content: planOf("3", "A").Content(), State: Passed},
+			{planOf("4", "A").Content(), Finding{State: Held, Reason: "too <small>", Rules: "min_records 8", Against: planOf("3", "A").Content()}},
+			{planOf("3", "A").Content(), Finding{State: Passed}},
 		},
 		Failures: []Failure{{Input: input("5"), Kind: "corrupt", Reason: "part-0: ключ", Attempts: 3, Next: testTime}},
 		Pin:      "{\"version\":\"3\"}\n", Marked: true, Absent: testTime,

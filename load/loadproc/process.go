@@ -142,7 +142,7 @@ func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
 }
 
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
-// news after each publication and, several times a second, with the progress, and lists in dir what the blocks were made from. If the process fails, Load
+// news after each publication and, several times a second, with the progress, and records in dir what the blocks were made from. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	return p.carryOut(dir, want, false, news)
@@ -170,7 +170,6 @@ func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News
 		}
 		news(n)
 	})
-	_ = dir.SaveList() // it only saves work of later loads
 	if err != nil {
 		p.Close()
 		bytes := p.written(dir, ahead.Want)
@@ -195,7 +194,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 					return err
 				}
 			}
-			_ = dir.Record(e.Made) // like SaveList
+			_ = dir.Record(e.Made) // it only saves work of later loads
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure

@@ -92,7 +92,7 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	}
 	to := dir.Staging()
 	reuse := unchanged.New(loader, sums, plan, to)
-	defer func() { err = errors.Join(err, dir.SaveList()) }()
+	defer func() { err = errors.Join(err, dir.SetList(dir.List())) }()
 	made, size, err := reuse.Link(ctx, want)
 	if err != nil {
 		return nil, 0, err

@@ -11,30 +11,21 @@ package gate
 import (
 	"sequins/internal/content"
 	"sequins/observe/status"
+	"sequins/store"
 )
 
-// State is what a node makes of a content.
-type State string
-
+// What a node makes of a content.
 const (
 	// Pending: it cannot be judged yet. Followed by Passed or Held.
-	Pending State = "pending"
+	Pending = "pending"
 	// Passed: it may be advertised and served.
-	Passed State = "passed"
+	Passed = store.Passed
 	// Held: it breaks a rule, here or on another node. Followed by Passed if the facts change.
-	Held State = "held"
+	Held = store.Held
 )
 
-// Finding is how a content was judged.
-type Finding struct {
-	State  State  `json:"state"`
-	Reason string `json:"reason,omitempty"` // in a report at most MaxReason bytes
-	Rules  string `json:"rules,omitempty"`  // Rules.Fingerprint; "" if no rules were applied
-	// Against is the content that it was compared with; zero if there was none.
-	Against content.Content `json:"against,omitzero"`
-	// Vetoed: a block breaks a rule. No other finding overrules that.
-	Vetoed bool `json:"vetoed,omitempty"`
-}
+// Finding is how a content was judged: Pending, Passed or Held.
+type Finding = store.Finding
 
 // Facts are what the verdict on a content depends on.
 type Facts struct {
@@ -51,7 +42,7 @@ type Facts struct {
 	Mixed bool
 	// Served is the content that this node serves, zero if there is none, and Totals are its totals; nil if they are not known.
 	Served content.Content
-	Totals *Figures
+	Totals *store.Totals
 	// Sampled is the content whose keys are looked up in the one that is judged: Served, or zero if that is not to be compared with, or if no key
 	// of it can be read here, as after its blocks were lost.
 	Sampled content.Content
@@ -72,7 +63,7 @@ type Facts struct {
 
 // Verdict is the result of Judge.
 type Verdict struct {
-	State  State
+	State  string
 	Reason string             // of Pending and Held, and of Passed if not all rules of this node have decided
 	Checks []status.GateCheck // of the rules that could be applied to the figures
 	// Excused: it has passed because of Facts.Excused.

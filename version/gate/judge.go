@@ -8,6 +8,7 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/human"
+	"sequins/store"
 )
 
 // MaxWait is how long a verdict may have Waits before Facts.Waited is set.
@@ -162,7 +163,7 @@ func (j judge) lost() (rules, why string) {
 }
 
 // served returns the totals of the content to compare with, nil if there are none, and the sum of the samples of its keys.
-func (j judge) served() (*Figures, Sample) {
+func (j judge) served() (*store.Totals, Sample) {
 	if j.against.Name == "" {
 		return nil, Sample{}
 	}
@@ -185,7 +186,7 @@ func (j judge) follow(v Verdict) Verdict {
 			greatest = max(greatest, r.Finding.Against.Name)
 		}
 	}
-	for _, state := range []State{Passed, Held} {
+	for _, state := range []string{Passed, Held} {
 		if v.Finding.State == state && v.Finding.Against.Name == greatest {
 			return v
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/store"
 	"sequins/version/gate"
 )
 
@@ -17,7 +18,7 @@ var (
 
 // seen is a report of a node with rules that serves a version, or "", with what it finds next to against, or "", by these rules. It has the
 // figures of partition 1 with 1,000 records.
-func seen(rules gate.Rules, serves string, state gate.State, against string) gate.Report {
+func seen(rules gate.Rules, serves string, state string, against string) gate.Report {
 	r := gate.Report{Rules: rules.Fingerprint(), Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
 		Blocks: []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 1000, Bytes: 1000}}}}
 	if state == gate.Held {
@@ -40,7 +41,7 @@ func serving(r gate.Report) gate.Report { r.Serves, r.Served = true, of("3"); re
 func judging(records int64, reports ...gate.Report) gate.Facts {
 	f := measured(shrink, gate.Figures{Records: records, Bytes: records})
 	f.Held, f.Own.Figures = []bool{true, false}, append(f.Own.Figures, nil)
-	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &gate.Figures{Records: 2000, Bytes: 2000}
+	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &store.Totals{Records: 2000, Bytes: 2000}
 	f.Reports = make(map[string]gate.Report)
 	for i, r := range reports {
 		f.Reports[string(rune('a'+i))] = r
@@ -61,7 +62,7 @@ func waited(f *gate.Facts)        { f.Waited = true }
 func servesNothing(f *gate.Facts) { f.Served, f.Totals = content.Content{}, nil }
 func older(f *gate.Facts)         { f.Older, f.Served = true, of("4") }
 func excused(f *gate.Facts)       { f.Excused = "it is pinned" }
-func before(state gate.State, rules gate.Rules, against string) func(f *gate.Facts) {
+func before(state string, rules gate.Rules, against string) func(f *gate.Facts) {
 	return func(f *gate.Facts) {
 		f.Before = &gate.Finding{State: state, Reason: "as before", Rules: rules.Fingerprint()}
 		if against != "" {
@@ -82,7 +83,7 @@ func TestJudge(t *testing.T) {
 	passed, held := seen(shrink, "2", gate.Passed, "2"), seen(shrink, "2", gate.Held, "2")
 	for name, test := range map[string]struct {
 		f      gate.Facts
-		want   gate.State
+		want   string
 		reason string
 	}{
 		"no rules":         {gate.Facts{Reports: map[string]gate.Report{"a": vetoed(held)}}, gate.Passed, ""},
@@ -231,7 +232,7 @@ func TestSamples(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reports []gate.Report
-		want    gate.State
+		want    string
 	}{
 		"own":            {[]gate.Report{sampled("2", 0)}, gate.Passed},
 		"both":           {[]gate.Report{sampled("2", 21)}, gate.Held},
@@ -263,7 +264,7 @@ var minRules = gate.Rules{MinRecords: 1}
 func TestGateReturnsAfterGoodThenTwoBad(t *testing.T) {
 	for _, version := range []string{"3", "4"} {
 		f := judging(good, seen(shrink, "2", gate.Pending, ""))
-		f.Served, f.Own.Against, f.Totals = of("1"), of("1"), &gate.Figures{Records: 1000, Bytes: 1000}
+		f.Served, f.Own.Against, f.Totals = of("1"), of("1"), &store.Totals{Records: 1000, Bytes: 1000}
 		v := gate.Judge(f)
 		if v.State != gate.Pending || !v.Waits || v.Finding.State != gate.Pending {
 			t.Errorf("%s, before the others have judged: %+v", version, v)
@@ -281,7 +282,7 @@ func TestGateReturnsAfterGoodThenTwoBad(t *testing.T) {
 			t.Errorf("%s, after a restart: %+v", version, v)
 		}
 		f.Served, f.Own = of("2"), judging(bad).Own // it takes the good version first
-		f.Totals, f.Reports["a"] = &gate.Figures{Records: 2000, Bytes: 2000}, seen(shrink, "2", gate.Held, "2")
+		f.Totals, f.Reports["a"] = &store.Totals{Records: 2000, Bytes: 2000}, seen(shrink, "2", gate.Held, "2")
 		if v := gate.Judge(f); v.State != gate.Held || v.Finding.Against != of("2") {
 			t.Errorf("%s, after the good one: %+v", version, v)
 		}
@@ -337,7 +338,7 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Pending {
 		t.Errorf("%+v", v)
 	}
-	for records, want := range map[int64]gate.State{0: gate.Held, 1: gate.Passed} {
+	for records, want := range map[int64]string{0: gate.Held, 1: gate.Passed} {
 		slow := &gate.Measures{Figures: []*gate.Figures{nil, {Records: records}}}
 		f.Reports["slow"] = gate.NewReport(of("3"), of("2"), f.Rules, slow, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 		if v := gate.Judge(f); v.State != want {

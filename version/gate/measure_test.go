@@ -15,6 +15,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
 )
@@ -216,7 +217,7 @@ func TestMeasureDamage(t *testing.T) {
 	if m.IsCurrent(held, rules, of("1")) || !m.IsCurrent(held, gate.Rules{}, of("1")) {
 		t.Errorf("it is taken for right, or figures are missing: %+v", m)
 	}
-	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Failure: err, Known: true, Served: of("1"), Totals: &gate.Figures{Records: 100, Bytes: 300}})
+	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Failure: err, Known: true, Served: of("1"), Totals: &store.Totals{Records: 100, Bytes: 300}})
 	if v.State != gate.Pending || !strings.Contains(v.Reason, "cannot be read, and are read again: partition") {
 		t.Errorf("%+v", v)
 	}

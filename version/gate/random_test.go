@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"sequins/store"
 	"sequins/version/gate"
 )
 
@@ -67,7 +68,7 @@ func without(f gate.Facts) gate.Facts {
 
 // Of any facts: a veto holds; a content passes for a reason only; nodes with other rules have no influence; and the order of the nodes has none.
 func TestRandomFacts(t *testing.T) {
-	states := make(map[gate.State]int)
+	states := make(map[string]int)
 	for seed := range uint64(20_000) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		f := randomFacts(rnd)
@@ -103,7 +104,7 @@ func TestRandomFacts(t *testing.T) {
 			t.Fatalf("seed %d: the order of nodes has an influence: %+v: %+v, %+v", seed, f, v, again)
 		}
 	}
-	for _, state := range []gate.State{gate.Pending, gate.Passed, gate.Held} {
+	for _, state := range []string{gate.Pending, gate.Passed, gate.Held} {
 		if states[state] < 1000 {
 			t.Errorf("%s: %d times", state, states[state])
 		}
@@ -151,7 +152,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		if name != "" {
 			f.Served = of(name)
 			if i == 0 || rnd.IntN(4) > 0 {
-				f.Totals = &gate.Figures{Records: w.totals[name] * int64(partitions), Bytes: w.totals[name] * int64(partitions)}
+				f.Totals = &store.Totals{Records: w.totals[name] * int64(partitions), Bytes: w.totals[name] * int64(partitions)}
 			}
 		}
 		for p := range partitions {

@@ -9,6 +9,7 @@ import (
 	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/observe/status"
+	"sequins/store"
 )
 
 // Rules are those of one database. The zero value allows every content.
@@ -69,7 +70,7 @@ func (r Rules) ofBlocks(largest int64, own *Measures, current bool) (checks []st
 
 // ofContent applies the other rules to the totals of a content; served are those of the content to compare with, nil for none, of which s is the sum
 // of the samples of all nodes.
-func (r Rules) ofContent(t Figures, served *Figures, s Sample) (checks []status.GateCheck) {
+func (r Rules) ofContent(t Figures, served *store.Totals, s Sample) (checks []status.GateCheck) {
 	if r.MinRecords > 0 {
 		checks = append(checks, status.GateCheck{Rule: "min_records", Value: float64(t.Records), Limit: float64(r.MinRecords), Broken: t.Records < r.MinRecords,
 			Text: fmt.Sprintf("%s records, at least %s", human.Count(t.Records), human.Count(r.MinRecords))})

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/store"
 	"sequins/version/gate"
 )
 
 // measured are facts of a content with one partition, which is here, next to version 1 with 1,000 records of 10 bytes.
 func measured(rules gate.Rules, f gate.Figures) gate.Facts {
-	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Sampled: of("1"), Totals: &gate.Figures{Records: 1000, Bytes: 10_000},
+	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Sampled: of("1"), Totals: &store.Totals{Records: 1000, Bytes: 10_000},
 		Own: &gate.Measures{Figures: []*gate.Figures{&f}, Rules: rules.Fingerprint(), Against: of("1"), Sample: gate.Sample{Keys: 1000}}}
 }
 
@@ -30,7 +31,7 @@ func TestRules(t *testing.T) {
 		f.Served, f.Sampled, f.Totals = content.Content{}, content.Content{}, nil
 		figures(1, 1)(f)
 	}
-	empty := func(f *gate.Facts) { f.Totals = &gate.Figures{}; figures(5, 5)(f); missing(0, 0)(f) }
+	empty := func(f *gate.Facts) { f.Totals = &store.Totals{}; figures(5, 5)(f); missing(0, 0)(f) }
 	for name, test := range map[string]struct {
 		rules     gate.Rules
 		good, bad change
