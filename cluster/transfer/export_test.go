@@ -20,20 +20,9 @@ func (t *Transfer) Expect(rate float64, patience time.Duration) {
 	t.leastRate, t.patience = rate, patience
 }
 
-// Fetch copies a block as soon as there is a place.
+// Fetch copies a block.
 func (t *Transfer) Fetch(ctx context.Context, addr string, dir *store.Dir, partition int, by shard.Partitioner) error {
-	if err := t.take.places.Acquire(ctx, 1); err != nil {
-		return err
-	}
 	return t.fetch(ctx, addr, want{dir, partition, by})
-}
-
-// Occupy takes all places for received blocks until free is called.
-func (t *Transfer) Occupy() (free func()) {
-	if !t.take.places.TryAcquire(streams) {
-		panic("a place is taken")
-	}
-	return func() { t.take.places.Release(streams) }
 }
 
 // Hurry changes how long a Run waits for other nodes.

@@ -20,7 +20,7 @@ import (
 // times bound how long a Run waits for other nodes.
 type times struct {
 	silent time.Duration // for a reader that does not report that it loads, and for a node whose copies fail
-	// most is for the next block of a reader that loads, of nodes that are busy, and for a place. If this node has loaded something itself, it
+	// most is for the next block of a reader that loads, and of nodes that are busy. If this node has loaded something itself, it
 	// waits for a reader that loads patienceFactor times as long as that took, or silent if that is more.
 	most time.Duration
 	poll time.Duration // the interval at which reports are looked at
@@ -47,7 +47,6 @@ type Run struct {
 	parser    gate.Parser
 	peers     map[string]*peer // by address
 	refused   map[spot]bool    // what a node does not have, or has a bad block of
-	alone     bool             // no place for a copy was free for too long: nothing is copied any more
 }
 
 // spot is the block of a partition on another node.
@@ -60,12 +59,9 @@ type spot struct {
 type peer struct {
 	loading bool      // it reports that it loads
 	blocks  int       // the most that it has reported
-	since   time.Time // since when this node waits for it as a reader, or for its next block; zero: it does not
-	passed  bool      // as a reader it is not waited for any more
-
+	since   time.Time // since when this node waits for it as a reader, or for a block that it was asked for; zero: it does not
+	passed  bool      // that was for too long: it is not waited for and not asked until it reports more
 	resting time.Time // until when it is not asked for blocks
-	failing time.Time // since when it has given no block that it was asked for; zero: it has given one since
-	out     bool      // that was for too long, and it is not asked any more
 }
 
 // NewRun returns a Run of a version that is followed. t copies blocks; if it is nil, everything is loaded.
@@ -108,7 +104,6 @@ type filling struct {
 	todo    []int // not loaded by this node, not here yet
 	copying map[int]bool
 	copied  int
-	waiting bool // for a place for the next copy
 
 	// The fields below are as of the last look.
 	heldBy map[int][]string // nodes that have a partition
@@ -169,7 +164,7 @@ func (f *filling) stop() {
 		close(f.events)
 	}()
 	for e := range f.events {
-		e() // maybe a place, which it gives back
+		e()
 	}
 }
 
@@ -200,6 +195,9 @@ func (f *filling) load() {
 			if len(mine) > 0 {
 				f.took = time.Since(began)
 			}
+			for _, p := range f.peers { // from now on this node waits for what they load
+				p.since = time.Time{}
+			}
 		}
 	})
 }
@@ -220,38 +218,20 @@ func (f *filling) isFinished() bool {
 // isLoadDue reports whether this node has to load more than it has.
 func (f *filling) isLoadDue() bool { return f.job.Load != nil && !f.loads && f.left > 0 }
 
-// copy waits for a place for a copy, if there is one to begin. Versions get places in the order in which they began to wait.
+// copy begins the copies that can be.
 func (f *filling) copy() {
-	if f.waiting || f.next() == nil {
-		return
+	for s := f.next(); s != nil; s = f.next() {
+		f.copying[s.partition] = true
+		f.do(func() func() {
+			err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+			return func() { f.fetched(*s, err) }
+		})
 	}
-	f.waiting = true
-	f.do(func() func() {
-		ctx, cancel := context.WithTimeout(f.ctx, f.times.most)
-		defer cancel()
-		err := f.t.take.places.Acquire(ctx, 1)
-		return func() {
-			f.waiting = false
-			s := f.next()
-			switch {
-			case err != nil:
-				f.alone = f.alone || f.ctx.Err() == nil && len(f.copying) == 0
-			case s == nil:
-				f.t.take.places.Release(1)
-			default:
-				f.copying[s.partition] = true
-				f.do(func() func() {
-					err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
-					return func() { f.fetched(*s, err) }
-				})
-			}
-		}
-	})
 }
 
 // next returns the block to copy next; nil if there is none.
 func (f *filling) next() *spot {
-	if f.isLoadDue() || f.ctx.Err() != nil {
+	if f.isLoadDue() || f.ctx.Err() != nil || len(f.copying) >= streams {
 		return nil
 	}
 	now := time.Now()
@@ -278,7 +258,7 @@ func (f *filling) fetched(s spot, err error) {
 	case err == nil:
 		f.copied++
 		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
-		p.failing = time.Time{}
+		p.since = time.Time{}
 		f.job.Published()
 	case f.ctx.Err() != nil:
 	case errors.Is(err, errDisk):
@@ -289,19 +269,26 @@ func (f *filling) fetched(s spot, err error) {
 		f.refused[s] = true
 		log("a block of another node is not used")
 	default:
-		limit := f.times.silent
+		patience := f.times.silent
 		if errors.Is(err, errBusy) {
-			limit = f.times.most
-		} else if p.failing.IsZero() {
+			patience = f.times.most
+		} else if p.since.IsZero() {
 			log("a copy from another node has failed, and is tried again")
 		}
-		if p.failing.IsZero() {
-			p.failing = now
-		}
 		p.resting = now.Add(restTime/2 + rand.N(restTime))
-		if p.out = now.Sub(p.failing) > limit; p.out {
-			log("another node gives no blocks, and is not asked for them any longer")
-		}
+		f.wait(s.addr, patience)
+	}
+}
+
+// wait passes over a node that this node has waited for for too long.
+func (f *filling) wait(addr string, patience time.Duration) {
+	p := f.peer(addr)
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	if time.Since(p.since) > patience && !p.passed {
+		p.passed = true
+		f.log.Info("a node is not waited for any longer; another one reads its partitions from the source", "version", f.content.Name, "peer", addr)
 	}
 }
 
@@ -321,7 +308,7 @@ func (f *filling) look() {
 		p := f.peer(addr)
 		p.loading = r.Loading
 		if len(r.Blocks) > p.blocks {
-			p.blocks, p.since = len(r.Blocks), time.Time{}
+			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, false
 		}
 		for _, b := range r.Blocks {
 			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
@@ -334,7 +321,7 @@ func (f *filling) look() {
 		}
 	}
 	if !f.loads && f.job.Load != nil {
-		f.passOver()
+		f.waitForReaders()
 	}
 	f.left = 0
 	for _, p := range f.todo {
@@ -356,7 +343,7 @@ func (f *filling) setReaders() {
 // givers returns the nodes that have a partition and may be asked for it.
 func (f *filling) givers(partition int) (addrs []string) {
 	for _, addr := range f.heldBy[partition] {
-		if !f.alone && !f.peer(addr).out && !f.refused[spot{addr, partition}] {
+		if !f.peer(addr).passed && !f.refused[spot{addr, partition}] {
 			addrs = append(addrs, addr)
 		}
 	}
@@ -370,10 +357,9 @@ func (f *filling) isExpected(partition int) bool {
 
 // reader returns the node that is to read a partition from the source: the first of its order that has not been passed over, or this one.
 func (f *filling) reader(partition int) string {
-	if !f.alone && partition < len(f.order) {
+	if partition < len(f.order) {
 		for _, addr := range f.order[partition] {
-			p := f.peer(addr)
-			if addr == f.self || !p.passed && !p.out && !f.refused[spot{addr, partition}] {
+			if addr == f.self || !f.peer(addr).passed && !f.refused[spot{addr, partition}] {
 				return addr
 			}
 		}
@@ -381,29 +367,22 @@ func (f *filling) reader(partition int) string {
 	return f.self
 }
 
-// passOver waits for the readers of partitions that no node has, and passes over those that have been waited for for too long.
-func (f *filling) passOver() {
-	now := time.Now()
+// waitForReaders waits for the readers of partitions that no node has.
+func (f *filling) waitForReaders() {
 	for _, p := range f.todo {
 		if len(f.givers(p)) > 0 {
 			continue
 		}
-		for addr := f.reader(p); addr != f.self; addr = f.reader(p) {
-			reader, patience := f.peer(addr), f.times.silent
-			if reader.since.IsZero() {
-				reader.since = now
-			}
-			switch {
-			case reader.loading && f.took > 0:
-				patience = max(patience, patienceFactor*f.took)
-			case reader.loading:
-				patience = f.times.most
-			}
-			if now.Sub(reader.since) <= patience {
-				break
-			}
-			reader.passed = true
-			f.log.Info("a node is not waited for any longer; another one reads its partitions from the source", "version", f.content.Name, "peer", addr)
+		addr, patience := f.reader(p), f.times.silent
+		if addr == f.self {
+			continue
 		}
+		switch loading := f.peer(addr).loading; {
+		case loading && f.took > 0:
+			patience = max(patience, patienceFactor*f.took)
+		case loading:
+			patience = f.times.most
+		}
+		f.wait(addr, patience)
 	}
 }

@@ -68,7 +68,6 @@ type peer struct {
 	old      bool // of upstream's kind, which give no blocks
 	down     bool
 	starting bool
-	slow     time.Duration // how long it takes to answer
 	given    []int
 }
 
@@ -107,7 +106,6 @@ func (p *peer) report() []byte {
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(p.slow)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch q := r.URL.Query(); {
@@ -431,48 +429,6 @@ func TestOtherGiver(t *testing.T) {
 	if log := c.log.String(); !strings.Contains(log, "a block of another node is not used") || !strings.Contains(log, "partition=") || !strings.Contains(log, c.peers[0].addr) {
 		t.Errorf("the log does not name the block that is refused: %s", log)
 	}
-}
-
-// Copies wait until another version gives its place back, and not forever.
-func TestCrowded(t *testing.T) {
-	c := newCluster(t, 1, long)
-	c.peers[0].hold(all...)
-	free := c.copies.Occupy()
-	time.AfterFunc(5*poll, free)
-	if copied, err := c.fill(c.source); err != nil || copied != eight {
-		t.Errorf("%v: %d copied", err, copied)
-	}
-	c = newCluster(t, 1, short)
-	c.peers[0].hold(all...)
-	defer c.copies.Occupy()()
-	if _, err := c.fill(c.source); !errors.Is(err, transfer.ErrLeft) {
-		t.Error(err)
-	}
-	if _, err := c.fill(c.source); err != nil || len(c.loaded) != eight {
-		t.Errorf("%v, %v loaded", err, c.loaded)
-	}
-}
-
-// A version with many blocks does not keep its places while another one waits for them.
-func TestPlacesAreShared(t *testing.T) {
-	large := newCluster(t, 1, long)
-	large.peers[0].hold(all...)
-	large.peers[0].slow = 50 * time.Millisecond
-	small := newCluster(t, 1, long)
-	small.peers[0].hold(0)
-	small.run = transfer.NewRun(large.copies, "other", small, slog.New(slog.DiscardHandler))
-	small.run.Hurry(long, long, 3*time.Second)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := large.fill(large.source)
-		ended <- err
-	}()
-	time.Sleep(poll)
-	err := small.run.Fill(t.Context(), transfer.Job{Dir: small.dir, Partitioner: shard.String, Want: []int{0}, Load: small.source, Published: func() {}})
-	if here, cerr := large.dir.Complete(); err != nil || cerr != nil || len(here) > eight/2+1 {
-		t.Errorf("%v, %v: the small version waits for %d blocks of the large one", err, cerr, len(here))
-	}
-	expect.NoError(t, <-ended)
 }
 
 // The error of a load is that of Fill, and what has been copied stays.

@@ -91,10 +91,10 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	if t.ending.Err() != nil {
 		return http.StatusServiceUnavailable, "this node is stopping"
 	}
-	if !t.give.places.TryAcquire(1) {
+	if !t.places.TryAcquire(1) {
 		return http.StatusTooManyRequests, "this node is giving as many blocks as it may: try again"
 	}
-	defer t.give.places.Release(1)
+	defer t.places.Release(1)
 	defer t.o.Metrics.Stream("given")()
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -109,7 +109,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 		}
 	}
 	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
-	if err := b.CopyTo(out, func(n int) error { return t.give.rate.WaitN(ctx, n) }); err != nil {
+	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(ctx, n) }); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
 		}

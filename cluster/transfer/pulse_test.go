@@ -3,6 +3,8 @@ package transfer
 import (
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // The other side may be slower than the least rate for the patience, and stall for that long at any time: what came before at
@@ -23,7 +25,7 @@ func TestPulse(t *testing.T) {
 		"stalls between":             {{1 << 30, second, true}, {0, 9 * second, true}, {900, 0, true}, {0, 9 * second, true}, {0, 2 * second, false}},
 	}
 	for name, steps := range tests {
-		p := (&Transfer{leastRate: 100, patience: 10 * second}).newPulse(newLane())
+		p := (&Transfer{leastRate: 100, patience: 10 * second}).newPulse(rate.NewLimiter(rate.Inf, burst))
 		for i, s := range steps {
 			if fast := p.add(s.bytes, s.took); fast != s.fast {
 				t.Errorf("%s, step %d: %v", name, i, fast)

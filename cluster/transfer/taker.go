@@ -45,10 +45,8 @@ type want struct {
 	partitioner shard.Partitioner
 }
 
-// fetch copies a block from a node, verifies and publishes it. The caller has taken a place of t.take, which fetch returns. Errors wrap one of
-// this package's, or are those of the connection or of ctx.
+// fetch copies a block from a node, verifies and publishes it. Errors wrap one of this package's, or are those of the connection or of ctx.
 func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
-	defer t.take.places.Release(1)
 	defer t.o.Metrics.Stream("received")()
 	m := w.dir.Manifest()
 	taking, cancel := context.WithCancelCause(ctx)
@@ -181,7 +179,7 @@ func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 		case err != nil:
 			return fmt.Errorf("the copy broke off after %d of %d bytes: %w", length-left, length, err)
 		}
-		if err := t.take.rate.WaitN(ctx, n); err != nil {
+		if err := t.take.WaitN(ctx, n); err != nil {
 			return err
 		}
 	}

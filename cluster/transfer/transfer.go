@@ -25,7 +25,7 @@ const (
 	// madeHeader is the header field of a block with a store.Made as JSON, if that is known.
 	madeHeader = "X-Sequins-Made"
 
-	// streams is how many blocks are given at a time, and how many are received.
+	// streams is how many blocks are given at a time, and how many each Fill receives.
 	streams = 2
 	// burst is how many bytes may pass at once, whatever the bandwidth. Blocks are read in pieces of at most this size.
 	burst = 256 << 10
@@ -55,7 +55,8 @@ type Options struct {
 // Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines.
 type Transfer struct {
 	o          Options
-	give, take lane
+	give, take *rate.Limiter
+	places     *semaphore.Weighted // for the blocks that are given
 	leastRate  float64
 	patience   time.Duration
 	// ending is canceled by Close.
@@ -63,20 +64,11 @@ type Transfer struct {
 	end    context.CancelFunc
 }
 
-// A lane limits the copies in one direction.
-type lane struct {
-	rate   *rate.Limiter
-	places *semaphore.Weighted
-}
-
-func newLane() lane {
-	return lane{rate.NewLimiter(rate.Inf, burst), semaphore.NewWeighted(streams)}
-}
-
 // New returns a Transfer without a limit of the bandwidth. The caller must close it.
 func New(o Options) *Transfer {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	t := &Transfer{o: o, give: newLane(), take: newLane(), leastRate: defaultRate, patience: defaultPatience}
+	t := &Transfer{o: o, give: rate.NewLimiter(rate.Inf, burst), take: rate.NewLimiter(rate.Inf, burst), places: semaphore.NewWeighted(streams),
+		leastRate: defaultRate, patience: defaultPatience}
 	t.ending, t.end = context.WithCancel(context.Background())
 	return t
 }
@@ -87,8 +79,8 @@ func (t *Transfer) SetBandwidth(bytes float64) {
 	if bytes > 0 {
 		limit = rate.Limit(bytes)
 	}
-	t.give.rate.SetLimit(limit)
-	t.take.rate.SetLimit(limit)
+	t.give.SetLimit(limit)
+	t.take.SetLimit(limit)
 }
 
 // Close ends the copies that are given. Requests that arrive later get 503.
@@ -102,9 +94,9 @@ type pulse struct {
 	left     time.Duration // how long the other side may take until the next byte
 }
 
-// newPulse returns the pulse of a copy that has a place in a lane. If all places are taken, the lane's limit may explain half of its share.
-func (t *Transfer) newPulse(l lane) pulse {
-	return pulse{least: min(t.leastRate, float64(l.rate.Limit())/(2*streams)), patience: t.patience, left: t.patience}
+// newPulse returns the pulse of a copy in a direction. If the other node gives as much as it may, the limit may explain half of its share.
+func (t *Transfer) newPulse(l *rate.Limiter) pulse {
+	return pulse{least: min(t.leastRate, float64(l.Limit())/(2*streams)), patience: t.patience, left: t.patience}
 }
 
 // add counts n bytes that took a while, and reports whether the other side is fast enough.
