@@ -51,7 +51,7 @@ var layers = []layer{
 	{"cluster", []string{"version", "zk", "shard", "internal/fsys", "internal/content"}},
 	{"cluster/transfer", []string{"version/gate", "version", "shard", "store", "blocks", "observe/metrics", "internal/fsys", "internal/parallel", "internal/content", "internal/wire"}},
 	{"version/gate", []string{"version", "store", "blocks", "observe/status", "internal/human", "internal/content"}},
-	{"version/discovery", []string{"version/pin", "load", "store", "source", "internal/sleep", "internal/content"}},
+	{"version/discovery", []string{"version/pin", "load", "store", "source", "internal/human", "internal/sleep", "internal/content"}},
 	{"version", []string{"version/pin", "shard", "blocks", "internal/content"}},
 	{"version/pin", []string{"internal/names"}},
 	{"node/turns", nil},

@@ -9,10 +9,10 @@ import (
 
 // assignment says which shards have to hold the partitions of a content. It is immutable.
 type assignment struct {
-	owners  [][]string // shard ids by partition
-	owned   []int      // by this node, ascending
-	members uint64     // signature of the membership that it was made for
-	made    time.Time
+	owners [][]string     // shard ids by partition
+	owned  []int          // by this node, ascending
+	shards []shard.Member // of the membership that it was made for
+	made   time.Time
 }
 
 // Owned implements version.Following. Nodes that assign partitions to the same members get the same result.
@@ -49,8 +49,8 @@ func (f *following) Owners() (byPartition [][]string, self string) {
 // assign assigns the partitions to members.
 func (f *following) assign(ms *membership, partitions int) *assignment {
 	c, s := f.c, f.c.o.Settings
-	a := &assignment{members: ms.signature, made: time.Now(),
-		owners: shard.Assign(s.Assignment, ms.shards(), partitions, s.Replication, f.db)}
+	a := &assignment{shards: ms.shards, made: time.Now(),
+		owners: shard.Assign(s.Assignment, ms.shards, partitions, s.Replication, f.db)}
 	if c.o.Router {
 		return a
 	}
@@ -123,7 +123,7 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 // outdated reports whether partitions should be assigned again: because the members have changed, and there are too few
 // reachable replicas for a switch, or the members have stayed the same for HealAfter since.
 func (f *following) outdated(ms *membership, now time.Time) bool {
-	if f.assignment.members == ms.signature {
+	if slices.Equal(f.assignment.shards, ms.shards) {
 		return false
 	}
 	healAfter := f.c.o.HealAfter
@@ -172,7 +172,7 @@ func (f *following) Surplus(held []bool) []int {
 	a, stable := f.assignment, f.history.stable
 	c.mu.Unlock()
 	ms := c.members.Load()
-	if !stable || len(a.owners) != len(held) || a.members != ms.signature {
+	if !stable || len(a.owners) != len(held) || !slices.Equal(a.shards, ms.shards) {
 		return nil
 	}
 	var surplus []int

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -166,10 +165,7 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	old := c.members.Load()
 	members, malformed := parseMembers(entries)
 	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
-	ms.entries, ms.logged = entries, make(map[string]bool)
-	for _, text := range append(malformed, ms.problems...) {
-		ms.logged[text] = true
-	}
+	ms.entries, ms.logged = entries, append(malformed, ms.problems...)
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
 	same := func(a, b Member) bool {
 		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
@@ -193,13 +189,13 @@ func (c *Cluster) logChanges(old, now *membership) {
 			c.log.Warn("node has left", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(now.logged)) {
-		if !old.logged[text] {
+	for _, text := range now.logged {
+		if !slices.Contains(old.logged, text) {
 			c.log.Error("cluster: " + text)
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(old.logged)) {
-		if !now.logged[text] {
+	for _, text := range old.logged {
+		if !slices.Contains(now.logged, text) {
 			c.log.Info("cluster: resolved: " + text)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -37,14 +36,14 @@ type Member struct {
 
 // membership is the set of members at a time. It is immutable.
 type membership struct {
-	all       []Member          // ordered by shard id and address; includes this node unless it is a router
-	shardOf   map[string]string // by address
-	signature uint64            // equal for memberships that divide data alike
-	entries   []zk.Entry        // the listing that it was made from
-	listed    bool              // that listing, or an earlier one, contained this node
-	since     time.Time         // time of the last change
-	problems  []string          // see Cluster.Problems
-	logged    map[string]bool   // these, and the malformed entries
+	all      []Member          // ordered by shard id and address; includes this node unless it is a router
+	shards   []shard.Member    // of all, without duplicates; equal for memberships that divide data alike
+	shardOf  map[string]string // by address
+	entries  []zk.Entry        // the listing that it was made from
+	listed   bool              // that listing, or an earlier one, contained this node
+	since    time.Time         // time of the last change
+	problems []string          // see Cluster.Problems
+	logged   []string          // these, and the malformed entries
 }
 
 // parseMembers parses the znodes of nodes/. Malformed ones are left out and
@@ -99,12 +98,10 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	for _, m := range members {
 		ms.shardOf[m.Addr] = m.ShardID
 		ms.problems = append(ms.problems, m.mismatches(own)...)
+		s := m.settings()
+		ms.shards = append(ms.shards, shard.Member{ShardID: m.ShardID, Weight: s.Weight, Zone: s.Zone})
 	}
-	hash := fnv.New64a()
-	for _, s := range ms.shards() {
-		fmt.Fprintf(hash, "%q %v %q\n", s.ShardID, s.Weight, s.Zone)
-	}
-	ms.signature = hash.Sum64()
+	ms.shards = slices.Compact(ms.shards)
 	return ms
 }
 
@@ -137,14 +134,4 @@ func (m Member) mismatches(own Settings) (all []string) {
 		differs("sharding.replication", s.Replication, own.Replication)
 	}
 	return all
-}
-
-// shards returns the members as input of shard.Assign, without duplicates.
-func (ms *membership) shards() []shard.Member {
-	var shards []shard.Member
-	for _, m := range ms.all {
-		s := m.settings()
-		shards = append(shards, shard.Member{ShardID: m.ShardID, Weight: s.Weight, Zone: s.Zone})
-	}
-	return slices.Compact(shards)
 }

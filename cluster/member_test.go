@@ -122,18 +122,18 @@ func TestMembershipHasSelf(t *testing.T) {
 	}
 }
 
-// The signature depends on exactly what matters to a division.
-func TestSignature(t *testing.T) {
+// The shards of a membership depend on exactly what matters to a division.
+func TestShards(t *testing.T) {
 	s := settings(nil)
-	sign := func(change func(*Member)) uint64 {
+	shards := func(change func(*Member)) []shard.Member {
 		weighed := settings(nil)
 		m := Member{ShardID: "x", Addr: "h:1", Settings: &weighed}
 		if change != nil {
 			change(&m)
 		}
-		return newMembership([]Member{m}, &Member{ShardID: "self", Addr: "me:1", Settings: &s}, s, time.Now()).signature
+		return newMembership([]Member{m}, &Member{ShardID: "self", Addr: "me:1", Settings: &s}, s, time.Now()).shards
 	}
-	if sign(nil) != sign(func(m *Member) { m.Addr = "elsewhere:1" }) {
+	if !slices.Equal(shards(nil), shards(func(m *Member) { m.Addr = "elsewhere:1" })) {
 		t.Error("a shard that moves to another address is another membership")
 	}
 	for name, change := range map[string]func(*Member){
@@ -141,7 +141,7 @@ func TestSignature(t *testing.T) {
 		"weight":   func(m *Member) { m.Settings.Weight = 2 },
 		"zone":     func(m *Member) { m.Settings.Zone = "z" },
 	} {
-		if sign(nil) == sign(change) {
+		if slices.Equal(shards(nil), shards(change)) {
 			t.Errorf("another %s makes no difference", name)
 		}
 	}

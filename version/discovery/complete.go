@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/human"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
@@ -40,7 +40,7 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 		return in, reason, nil
 	}
 	if len(l.LeftOut) > 0 {
-		o.found.LeftOut[name] = fmt.Sprintf("of version %s of %s, files or directories are left out (%s)", name, o.DB, some(l.LeftOut))
+		o.found.LeftOut[name] = fmt.Sprintf("of version %s of %s, files or directories are left out (%s)", name, o.DB, human.Some(l.LeftOut))
 	}
 	return in, "", nil
 }
@@ -162,13 +162,4 @@ func (o *observer) unsettled(in content.Input, l *source.Listing, began time.Tim
 			name, o.DB, o.Settle, since.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("its files have not stayed the same for %v yet", o.Settle)
-}
-
-// some returns the first few names, as text.
-func some(names []string) string {
-	const few = 5
-	if len(names) > few {
-		return strings.Join(names[:few], ", ") + " and others"
-	}
-	return strings.Join(names, ", ")
 }
