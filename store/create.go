@@ -14,37 +14,34 @@ import (
 // that it has and the time it was created; one of the same input with another division is removed first. The manifest is
 // durable when Create returns.
 //
-// A directory that is not a content, and in which there are files that no sequins made, is left as
-// it is and makes an error: it may be somebody's data.
+// A directory without a manifest, in which there are files that no sequins made, is left as it is and makes an error: it may be
+// somebody's data.
 func (s *Store) Create(db string, m Manifest) (*Dir, error) {
 	m.DB = db
-	in := m.Content().Input
-	path, err := s.contentPath(db, in)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.validate(); err != nil {
-		return nil, fmt.Errorf("manifest of version %s of db %s: %w", in.Name, db, err)
-	}
-	data, err := encodeManifest(m)
-	if err != nil {
-		return nil, fmt.Errorf("manifest of version %s of db %s: %w", in.Name, db, err)
-	}
-	d, trash, err := s.create(path, m.normal(), data)
+	d, trash, err := s.create(m)
 	if trash != "" {
 		if terr := s.fs.RemoveAll(trash); err == nil {
 			err = terr
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating version %s of db %s: %w", in.Name, db, err)
+		return nil, fmt.Errorf("creating version %s of db %s: %w", m.Version, db, err)
 	}
 	return d, nil
 }
 
 // create finds or makes the directory, and returns the trash that an older one became, if any.
-func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash string, err error) {
-	d, err = s.Dir(m.DB, m.Content().Input)
+func (s *Store) create(m Manifest) (d *Dir, trash string, err error) {
+	in := m.Content().Input
+	path, err := s.contentPath(m.DB, in)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err := m.MarshalJSON()
+	if err != nil {
+		return nil, "", err
+	}
+	d, err = s.Dir(m.DB, in)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.dirs[path]; now != nil {
@@ -57,7 +54,9 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 		// Make it ready for a load: the process that wrote its manifest may have been killed before that was durable.
 		return d, "", errors.Join(s.fs.MkdirAll(d.Temp()), s.fs.SyncDir(path))
 	case errors.Is(err, fs.ErrNotExist):
-		err = s.refuseStranger(path)
+		if err = s.sweepContent(path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	case errors.Is(err, blocks.ErrCorrupt):
 		err = nil
 	}
@@ -77,6 +76,6 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 	if err != nil { // what is left of it would be made durable by nobody
 		return nil, trash, errors.Join(err, s.fs.RemoveAll(path), s.removeIfEmpty(filepath.Dir(path)))
 	}
-	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
+	s.dirs[path] = &Dir{store: s, path: path, manifest: m.normal()}
 	return s.dirs[path], trash, nil
 }

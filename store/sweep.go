@@ -129,16 +129,18 @@ func (s *Store) sweepVersion(path string) error {
 	return errors.Join(err, lerr)
 }
 
-// sweepContent removes the leftovers in a content's directory, or all of it if it has no manifest
-// and nothing that is not sequins' own.
+// sweepContent removes the leftovers in a content's directory, or all of it if it has no manifest. If it then has a file that is not
+// sequins' own, it stays as it is, and makes an error.
 func (s *Store) sweepContent(path string) error {
 	entries, err := s.fs.ReadDir(path)
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !isOurs(e) }) {
-			return nil // Create says so, when it is asked for this version
+		for _, e := range entries {
+			if !ours.MatchString(e.Name()) {
+				return fmt.Errorf("%s is not a file of sequins", filepath.Join(path, e.Name()))
+			}
 		}
 		return s.fs.RemoveAll(path)
 	}
@@ -181,22 +183,4 @@ func (s *Store) leftover(name string) bool {
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	return err != nil || s.now().Sub(time.Unix(at, 0)) > keepCorrupt
-}
-
-func isOurs(e fs.DirEntry) bool { return ours.MatchString(e.Name()) }
-
-// refuseStranger returns an error if where a content is to be made, or beside it, there is a file that is not sequins' own.
-func (s *Store) refuseStranger(path string) error {
-	for _, dir := range []string{filepath.Dir(path), path} {
-		entries, err := s.fs.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, e := range entries {
-			if isContent := dir != path && e.IsDir() && isInputHash(e.Name()); !isOurs(e) && !isContent {
-				return fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	return nil
 }
