@@ -166,16 +166,10 @@ func (s *Sorter) mergeRuns(ctx context.Context, runs []run, oldest bool) (run, e
 
 // copyRecord writes the current record of r.
 func (w *runWriter) copyRecord(r *runReader) error {
-	if r.head.size() <= w.limit {
-		return w.add(r.rec, nil)
-	}
-	if err := w.addLarge(r.rec); err != nil {
+	if err := w.add(r.rec, nil); err != nil {
 		return err
 	}
-	if err := r.copyValue(w.writeValue); err != nil {
-		return err
-	}
-	return w.flush()
+	return r.copyValue(w.write)
 }
 
 // reduce merges runs until there are few enough to be read at once. Only neighbours are merged, so

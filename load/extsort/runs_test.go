@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -92,10 +93,10 @@ func TestRunCutShort(t *testing.T) {
 func TestRunFramesSwapped(t *testing.T) {
 	var want []string
 	for i := range 20 {
-		want = append(want, fmt.Sprintf("key%d=%090d", 100+i, i)) // one record a frame
+		want = append(want, fmt.Sprintf("key%d=%090d", 100+i, i))
 	}
 	found := damageRuns(t, damageConfig, want, func(run []byte) []byte {
-		n := frameHead + int(binary.LittleEndian.Uint32(run))
+		const n = 100 // of damageConfig
 		return slices.Concat(run[n:2*n], run[:n], run[2*n:])
 	})
 	if !found {
@@ -103,24 +104,16 @@ func TestRunFramesSwapped(t *testing.T) {
 	}
 }
 
-// rawRun makes a run of frames with these payloads, and good checksums.
-func rawRun(payloads ...[]byte) []byte {
-	var content []byte
-	for i, p := range payloads {
-		content = binary.LittleEndian.AppendUint32(content, uint32(len(p)))
-		content = binary.LittleEndian.AppendUint32(content, checksum(p, uint32(i)))
-		content = append(content, p...)
-	}
-	return content
-}
-
-// readRun reads all of a run, every second value of the large ones included.
-func readRun(t *testing.T, content []byte, records int64, limit int) error {
+// readRun reads all of a run with good checksums, every second value of the large ones included.
+func readRun(t *testing.T, content []byte, records int64, frame int) error {
 	t.Helper()
 	mem := faultfs.New()
 	write(t, mem, "/run", string(content))
 	r := run{name: "/run", size: int64(len(content)), records: records}
-	rr, err := openRun(context.Background(), mem, r, limit, make([]byte, frameHead+300))
+	for part := range slices.Chunk(content, frame) {
+		r.sums = append(r.sums, crc32.Checksum(part, castagnoli))
+	}
+	rr, err := openRun(context.Background(), mem, r, frame, make([]byte, maxRecordHead+60+frame))
 	for n := 0; err == nil && !rr.done; n++ {
 		if n > len(content) {
 			t.Fatal("more records than bytes")
@@ -137,36 +130,30 @@ func readRun(t *testing.T, content []byte, records int64, limit int) error {
 
 // TestRunContent: what only a mistake in the writer could bring about is found, too.
 func TestRunContent(t *testing.T) {
-	large := binary.AppendUvarint([]byte{3}, 100<<1) // a value of 100 bytes, in frames of 64
-	large = append(large, "key"...)
-	value := bytes.Repeat([]byte("v"), 64)
+	large := append(binary.AppendUvarint([]byte{3}, 100<<1), "key"...) // a value that does not fit into the buffer
+	large = append(large, bytes.Repeat([]byte("v"), 100)...)
 	tests := []struct {
 		name    string
-		content []byte
+		content string
 		records int64
 		want    string
 	}{
-		{"good", rawRun([]byte("\x03\x0akeyvalue\x01\x01k")), 2, ""},
-		{"good and large", rawRun(large, value, value[:36]), 1, ""},
-		{"count", rawRun([]byte("\x03\x0akeyvalue")), 2, "1 records, and 2 were written"},
-		{"one byte", rawRun([]byte("\x03")), 1, "bad record"},
-		{"endless number", rawRun(bytes.Repeat([]byte("\xff"), 20)), 1, "bad record"},
-		{"no second number", rawRun([]byte("\x80\x01")), 1, "bad record"},
-		{"bad second number", rawRun([]byte("\x01\x80\x80")), 1, "bad record"},
-		{"key too long", rawRun([]byte("\x89\x80\x04\x00")), 1, "bad record"},
-		{"value too long", rawRun([]byte("\x00\x80\x80\x80\x80\x10")), 1, "bad record"},
-		{"key cut", rawRun([]byte("\x04\x00key")), 1, "crosses the end of its frame"},
-		{"value cut", rawRun([]byte("\x03\x0ckeyvalue")), 1, "crosses the end of its frame"},
-		{"more behind a large key", rawRun(append(large, 0, 0), value, value[:36]), 1, "crosses the end of its frame"},
-		{"large value cut", rawRun(large, value), 1, "value crosses the end of the run"},
-		{"large value in wrong frames", rawRun(large, value[:50], value[:50]), 1, "frames of a wrong length"},
-		{"empty frame", rawRun(nil), 0, "bad frame length"},
-		{"frame too long", rawRun(make([]byte, 301)), 1, "bad frame length"},
-		{"head cut", rawRun([]byte("\x00\x00"))[:7], 1, "frame crosses the end of the run"},
-		{"frame cut", rawRun([]byte("\x00\x00"))[:9], 1, "frame crosses the end of the run"},
+		{"good", "\x03\x0akeyvalue\x01\x01k", 2, ""},
+		{"good and large", string(large), 1, ""},
+		{"behind a large one", string(large) + "\x03\x0akeyvalue", 2, ""},
+		{"count", "\x03\x0akeyvalue", 2, "1 records, and 2 were written"},
+		{"one byte", "\x03", 1, "bad record"},
+		{"endless number", strings.Repeat("\xff", 20), 1, "bad record"},
+		{"no second number", "\x80\x01", 1, "bad record"},
+		{"bad second number", "\x01\x80\x80", 1, "bad record"},
+		{"key too long", "\x89\x80\x04\x00", 1, "bad record"},
+		{"value too long", "\x00\x80\x80\x80\x80\x10", 1, "bad record"},
+		{"key cut", "\x04\x00key", 1, "crosses the end of the run"},
+		{"value cut", "\x03\x0ckeyvalue", 1, "crosses the end of the run"},
+		{"large value cut", string(large[:80]), 1, "crosses the end of the run"},
 	}
 	for _, tt := range tests {
-		err := readRun(t, tt.content, tt.records, 64)
+		err := readRun(t, []byte(tt.content), tt.records, 64)
 		if tt.want == "" {
 			expect.NoError(t, err)
 		} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
@@ -175,14 +162,14 @@ func TestRunContent(t *testing.T) {
 	}
 }
 
-// FuzzRun reads runs whose frames have good checksums and arbitrary content: they may be anything
+// FuzzRun reads runs with good checksums and arbitrary content: they may be anything
 // but a panic or an endless loop.
 func FuzzRun(f *testing.F) {
-	f.Add([]byte("\x03\x0akeyvalue"), []byte(""), int64(1), uint8(64))
-	f.Add([]byte("\x03\x90\x03key"), bytes.Repeat([]byte("v"), 100), int64(1), uint8(64))
-	f.Add([]byte("\x80\x80\x80\x80\x80"), []byte("\xff\xff\xff\xff\xff"), int64(3), uint8(0))
-	f.Fuzz(func(t *testing.T, first, second []byte, records int64, limit uint8) {
-		err := readRun(t, rawRun(first, second), records, int(limit)+1)
+	f.Add([]byte("\x03\x0akeyvalue"), int64(1), uint8(64))
+	f.Add(append([]byte("\x03\x90\x03key"), bytes.Repeat([]byte("v"), 200)...), int64(1), uint8(64))
+	f.Add([]byte("\x80\x80\x80\x80\x80\xff\xff\xff\xff\xff"), int64(3), uint8(0))
+	f.Fuzz(func(t *testing.T, content []byte, records int64, frame uint8) {
+		err := readRun(t, content, records, int(frame)+1)
 		if err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%v is no corruption", err)
 		}

@@ -23,9 +23,8 @@ const (
 const MinMemory = 1 << 20
 
 const (
-	// minRunBuffer is the least room in which a run can be read: one frame, whose payload is
-	// that of a full one, or one key.
-	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxKey)
+	// minRunBuffer is the least room in which a run can be read: the longest key and a frame behind it.
+	minRunBuffer = maxRecordHead + MaxKey + frameSize
 
 	// maxRunBuffer is the most, in bytes: longer reads are no faster.
 	maxRunBuffer = 1 << 20
@@ -82,7 +81,7 @@ func New(o Options) *Sorter {
 	if s.fs == nil {
 		s.fs = fsys.OS
 	}
-	s.memory = int(max(o.Memory, MinMemory)) - minRunBuffer // for the writer
+	s.memory = int(max(o.Memory, MinMemory)) - frameSize // for the writer
 	return s
 }
 
@@ -126,7 +125,7 @@ func (s *Sorter) makeRoom() error {
 	if err != nil {
 		return fmt.Errorf("memory for sorting: %w", err)
 	}
-	s.arena.mem, s.frame = mem, make([]byte, s.minBuffer)
+	s.arena.mem, s.frame = mem, make([]byte, 0, s.frameSize)
 	return nil
 }
 
@@ -181,7 +180,7 @@ func (s *Sorter) addAlone(key, value []byte, deleted bool) error {
 
 // writeRun makes a run of what write gives to its writer.
 func (s *Sorter) writeRun(write func(w *runWriter) error) (run, error) {
-	w, err := newRunWriter(s.fs, s.dir, s.frameSize, s.frame)
+	w, err := newRunWriter(s.fs, s.dir, s.frame)
 	if err != nil {
 		return run{}, err
 	}

@@ -30,7 +30,7 @@ func (c smallSorter) open(t testing.TB, f fsys.FS) *Sorter {
 	}
 	s := New(Options{Dir: "/sort", FS: f})
 	s.memory, s.frameSize, s.maxRuns = c.memory, c.frame, c.maxRuns
-	s.minBuffer = frameHead + maxRecordHead + max(c.frame, c.maxKey)
+	s.minBuffer = maxRecordHead + c.maxKey + c.frame
 	return s
 }
 
