@@ -53,7 +53,7 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 //
 // Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap once they have been read, up to 128
 // MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
-// process may open; those that have not been used for the longest time are closed, and opened again when needed.
+// process may open; others are opened for each read.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
 	if changed := (*file.ChangedError)(nil); errors.As(err, &changed) {

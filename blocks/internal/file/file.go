@@ -1,7 +1,8 @@
 // Package file owns the files of blocks: their descriptors, their maps, and which parts of them are in memory.
 //
 // The descriptors of a process are few, its maps too, and a node may have many thousands of blocks. So a file is mapped
-// only while there are not too many maps, and its descriptor may be closed at any time and opened again by the next read.
+// only while there are not too many maps, and stays open only while there are not too many descriptors; others are opened for
+// each read.
 package file
 
 import (
@@ -13,45 +14,39 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// File is the file of a block. Its descriptor is opened when something has to be read, and stays open as long
-// as there are not too many: see descriptors. The map, if there is one, stays until Close.
+// File is the file of a block. If its descriptor does not stay open, each read opens one. The map, if there is one, stays until
+// Close.
 type File struct {
 	path    string
 	size    int64
 	modTime int64  // µs since 1970
 	tail    []byte // by which a file that is opened again is known to be the same; nil until it has been read
 	data    []byte // the map of the whole file; nil if it is not mapped
-	random  bool   // the kernel should not read ahead
+	keep    bool   // the descriptor stays open if there are not too many
 
-	fd      atomic.Pointer[descriptor]
-	used    atomic.Bool // since descriptors last looked
-	slot    int         // in descriptors, under its mutex; -1 if it is not there
-	opening sync.Mutex
-	closed  bool // under opening
+	fd atomic.Int64 // the descriptor that stays open, and 1; 0 for none
 }
 
-// Open opens the file at path. The descriptor stays open; the caller decides between Keep and Drop.
+// Open opens the file at path. The caller decides between Keep and Drop.
 func Open(path string) (*File, error) {
-	d, st, err := openDescriptor(path)
+	fd, st, err := openDescriptor(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, size: st.Size, modTime: modTime(&st), slot: -1}
-	f.fd.Store(d)
-	return f, nil
+	f := &File{path: path, size: st.Size, modTime: modTime(&st), keep: true}
+	f.stay(fd)
+	return f, f.release(fd)
 }
 
-// OpenLater returns the file at path, of which Stat has told the size and the time of modification. The first read opens
-// it.
+// OpenLater returns the file at path, of which Stat has told the size and the time of modification. Each read opens it.
 func OpenLater(path string, size, modTime int64) *File {
-	return &File{path: path, size: size, modTime: modTime, slot: -1}
+	return &File{path: path, size: size, modTime: modTime}
 }
 
 // Stat returns the size of the file at path and its time of modification, in microseconds since 1970.
@@ -92,58 +87,23 @@ func (e *ChangedError) Error() string { return e.Reason }
 
 var errNotRegular = &ChangedError{Reason: "not a regular file"}
 
-// acquire returns the file's descriptor, which is opened if it is not. It must be released.
-func (f *File) acquire() (*descriptor, error) {
-	if d := f.cached(); d != nil {
-		return d, nil
-	}
-	f.opening.Lock()
-	defer f.opening.Unlock()
-	if d := f.cached(); d != nil {
-		return d, nil
-	}
-	if f.closed {
-		return nil, &fs.PathError{Op: "read", Path: f.path, Err: fs.ErrClosed}
-	}
-	d, err := f.reopen()
-	if err != nil {
-		return nil, err
-	}
-	d.refs.Add(1)
-	f.fd.Store(d)
-	openFiles.add(f)
-	return d, nil
-}
-
-// cached is acquire where the file is open.
-func (f *File) cached() *descriptor {
-	d := f.fd.Load()
-	if d == nil || !d.acquire() {
-		return nil
-	}
-	if !f.used.Load() {
-		f.used.Store(true)
-	}
-	return d
-}
-
 // reopen opens the file again, under the name that it may have been set aside under. A block that has been loaded again
 // under its old name has the same tail and the same bytes.
-func (f *File) reopen() (*descriptor, error) {
-	d, err := f.openAs(f.path)
+func (f *File) reopen() (fd int, err error) {
+	fd, err = f.openAs(f.path)
 	if changed := (*ChangedError)(nil); !errors.As(err, &changed) {
-		return d, err
+		return fd, err
 	}
 	dir, name := filepath.Split(f.path)
 	entries, _ := os.ReadDir(filepath.Clean(dir)) // without its directory the block has gone
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), name+CorruptSuffix) {
-			if d, err := f.openAs(filepath.Join(dir, e.Name())); err == nil {
-				return d, nil
+			if fd, err := f.openAs(filepath.Join(dir, e.Name())); err == nil {
+				return fd, nil
 			}
 		}
 	}
-	return nil, err
+	return 0, err
 }
 
 // CorruptSuffix follows the name of a file that was set aside as damaged; the Unix time of that follows it. A [File] finds
@@ -151,36 +111,36 @@ func (f *File) reopen() (*descriptor, error) {
 const CorruptSuffix = ".corrupt-"
 
 // openAs opens the file at path, and checks that it ends like the file that was opened first.
-func (f *File) openAs(path string) (*descriptor, error) {
-	d, _, err := openDescriptor(path)
+func (f *File) openAs(path string) (int, error) {
+	fd, _, err := openDescriptor(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &ChangedError{Reason: "the file has been removed"}
+		return 0, &ChangedError{Reason: "the file has been removed"}
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if f.random {
-		randomAccess(d.fd)
+	if f.keep {
+		randomAccess(fd)
 	}
 	buf := make([]byte, len(f.tail))
-	n, err := pread(d.fd, buf, f.size-int64(len(buf)))
+	n, err := pread(fd, buf, f.size-int64(len(buf)))
 	if err == io.EOF || n == len(buf) && !bytes.Equal(buf, f.tail) {
 		err = &ChangedError{Offset: f.size - int64(len(buf)), Reason: "the footer has changed since the block was opened"}
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.release())
+		return 0, errors.Join(err, unix.Close(fd))
 	}
-	return d, nil
+	return fd, nil
 }
 
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
-	d, err := f.acquire()
+	fd, err := f.acquire()
 	if err != nil {
 		return 0, err
 	}
-	n, err := pread(d.fd, p, off)
-	if e := d.release(); err == nil {
+	n, err := pread(fd, p, off)
+	if e := f.release(fd); err == nil {
 		err = e
 	}
 	return n, err
@@ -206,34 +166,37 @@ func pread(fd int, p []byte, off int64) (int, error) {
 	}
 }
 
-// Keep maps the file, which will be read at random places, if not too many are mapped yet. It leaves the descriptor open
-// among those that are closed when there are too many.
+// Keep maps the file, which will be read at random places, if not too many are mapped yet. Without a map all is read.
 func (f *File) Keep() error {
-	f.random = true
-	if d := f.cached(); d != nil {
-		randomAccess(d.fd)
-		if err := d.release(); err != nil {
-			return err
-		}
+	fd, err := f.acquire()
+	if err != nil {
+		return err
 	}
-	f.mapWhole()
-	openFiles.add(f)
-	return nil
+	randomAccess(fd)
+	if f.size > 0 && mappedFiles.Add(1) <= int64(maxMaps()) {
+		f.data = mapFile(fd, f.size)
+	}
+	if f.data == nil && f.size > 0 {
+		mappedFiles.Add(-1)
+	}
+	return f.release(fd)
 }
 
-// Drop closes the descriptor until the next read.
+// Drop closes the descriptor, which does not stay open from now on.
 func (f *File) Drop() error {
-	openFiles.remove(f)
-	if d := f.fd.Swap(nil); d != nil {
-		return d.release()
+	f.keep = false
+	fd := f.fd.Swap(0)
+	if fd == 0 {
+		return nil
 	}
-	return nil
+	openFiles.Add(-1)
+	return unix.Close(int(fd - 1))
 }
 
 // CurrentSize returns the length that the file has now, in bytes.
 func (f *File) CurrentSize() (int64, error) {
-	d := f.cached()
-	if d == nil {
+	fd := f.kept()
+	if fd < 0 {
 		st, err := os.Stat(f.path)
 		if err != nil {
 			return 0, err
@@ -241,39 +204,15 @@ func (f *File) CurrentSize() (int64, error) {
 		return st.Size(), nil
 	}
 	var st unix.Stat_t
-	err := unix.Fstat(d.fd, &st)
-	return st.Size, errors.Join(err, d.release())
+	err := unix.Fstat(fd, &st)
+	return st.Size, err
 }
 
 // Close unmaps and closes the file.
-func (f *File) Close() error {
-	f.opening.Lock()
-	defer f.opening.Unlock()
-	f.closed = true
-	return errors.Join(f.unmapFile(), f.Drop())
-}
+func (f *File) Close() error { return errors.Join(f.unmapFile(), f.Drop()) }
 
 // mappedFiles is how many files are mapped.
 var mappedFiles atomic.Int64
-
-// mapWhole maps the file if not too many are mapped yet. Without a map all is read.
-func (f *File) mapWhole() {
-	if f.size == 0 {
-		return
-	}
-	if mappedFiles.Add(1) > int64(maxMaps()) {
-		mappedFiles.Add(-1)
-		return
-	}
-	d := f.cached()
-	if d != nil {
-		f.data = mapFile(d.fd, f.size)
-		_ = d.release() // it is open as before
-	}
-	if f.data == nil {
-		mappedFiles.Add(-1)
-	}
-}
 
 func (f *File) unmapFile() error {
 	if f.data == nil {

@@ -44,19 +44,18 @@ func mapFile(fd int, size int64) []byte {
 
 // ReadCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
 func (f *File) ReadCached(p []byte, off int64) bool {
-	d := f.cached()
-	if d == nil {
+	fd := f.kept()
+	if fd < 0 {
 		return false
 	}
-	n, err := unix.Preadv2(d.fd, [][]byte{p}, off, unix.RWF_NOWAIT)
-	return d.release() == nil && err == nil && n == len(p)
+	n, err := unix.Preadv2(fd, [][]byte{p}, off, unix.RWF_NOWAIT)
+	return err == nil && n == len(p)
 }
 
-// Prefetch asks the kernel to begin reading n bytes, and does not wait for them. It does nothing if the file is not open.
+// Prefetch asks the kernel to begin reading n bytes, and does not wait for them. It does nothing if the file does not stay open.
 func (f *File) Prefetch(off, n int64) {
-	if d := f.cached(); d != nil {
-		_ = unix.Fadvise(d.fd, off, n, unix.FADV_WILLNEED) // only advice
-		_ = d.release()                                    // it was only read from
+	if fd := f.kept(); fd >= 0 {
+		_ = unix.Fadvise(fd, off, n, unix.FADV_WILLNEED) // only advice
 	}
 }
 
@@ -71,12 +70,12 @@ func (f *File) Resident(from, to int64) (bool, error) {
 
 // Forget asks the kernel to drop n bytes of the file from memory, except for pages that a process has mapped.
 func (f *File) Forget(off, n int64) error {
-	d, err := f.acquire()
+	fd, err := f.acquire()
 	if err != nil {
 		return err
 	}
-	err = unix.Fadvise(d.fd, off, n, unix.FADV_DONTNEED)
-	if e := d.release(); err == nil {
+	err = unix.Fadvise(fd, off, n, unix.FADV_DONTNEED)
+	if e := f.release(fd); err == nil {
 		err = e
 	}
 	if err != nil {
