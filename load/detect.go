@@ -17,21 +17,6 @@ const (
 	sampleRecords = 100_000  // in total
 	sampleBytes   = 64 << 20 // of keys and values, in total
 	sampleMost    = 1024     // files opened if they have few records
-
-	// In files of at least sampleProbed bytes with sync markers, the end and three places in between
-	// are sampled, too. The end is the last sampleTail bytes at most, which is more than the distance
-	// of Hadoop's sync markers.
-	sampleProbed = 64 << 10
-	sampleTail   = 256 << 10
-	probeKeys    = 1024    // per place
-	probeTail    = 1 << 16 // keys at the end, and in files of less than sampleSmall bytes
-	sampleSmall  = 1 << 20
-	probeBytes   = 8 << 20 // of keys and values, per place
-
-	// Files of less than sampleShort bytes are read from their start up to sampleWhole keys, if several
-	// functions still fit.
-	sampleShort = 512 << 10
-	sampleWhole = 1 << 14
 )
 
 // candidates returns the cuts that fit the sampled keys and are not refuted, in order of preference. The result
@@ -43,19 +28,15 @@ func (l *Loader) candidates(ctx context.Context, plan *Plan, names layout) ([]sh
 		fit.Refute(p)
 	}
 	budget := sampleRecords
-	for i, group := range sampleGroups(len(plan.Files)) {
+	for _, group := range sampleGroups(len(plan.Files)) {
 		if fit.Decided() || budget < len(group) {
 			break
 		}
-		s := sampler{l: l, plan: plan, names: names, fit: fit, limit: budget / len(group), bytes: sampleBytes / len(group)}
-		for _, file := range group {
-			s.files = append(s.files, &sample{file: file, fits: names.detector()})
-		}
-		if err := s.run(ctx, i == 0); err != nil {
+		read, err := l.sampleGroup(ctx, plan, names, group, budget/len(group), fit)
+		if err != nil {
 			return nil, err
 		}
-		plan.sampled = plan.sampled || s.found()
-		budget -= s.read()
+		budget -= read
 	}
 	return fit.Candidates(), nil
 }

@@ -142,27 +142,7 @@ func (l *Loader) plan(ctx context.Context, db string, in content.Input, refuted 
 	if err := l.choose(ctx, plan, names); err != nil {
 		return nil, err
 	}
-	if err := l.requireRecords(ctx, plan); err != nil {
-		return plan, err
-	}
-	l.learnClasses(ctx, plan)
-	return plan, ctx.Err()
-}
-
-// learnClasses opens a SequenceFile if none has been opened yet: what blocks are made from has the classes of keys and values, however the plan
-// was found. What is wrong with a file is an error of its load.
-func (l *Loader) learnClasses(ctx context.Context, plan *Plan) {
-	if plan.Format != FormatSequenceFile {
-		return
-	}
-	for _, f := range plan.Files {
-		if plan.classes.path != "" || ctx.Err() != nil {
-			return
-		}
-		if in, err := l.openKeys(ctx, plan, f); err == nil {
-			_ = in.Close() // nothing was read from it
-		}
-	}
+	return plan, l.requireRecords(ctx, plan)
 }
 
 // planEmpty plans a version without data files: one partition with an empty block.

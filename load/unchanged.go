@@ -66,9 +66,9 @@ func (d Difference) String() string {
 // determine them, and the files of each partition, in order. The IDs of finished blocks are their hashes. It is false if blocks also
 // depend on other files.
 func (l *Loader) MadeFrom(p *Plan) (settings string, files [][]source.File, ok bool) {
-	o, c := l.opts, p.classes
-	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v %q %q", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
-		p.fields.Key, p.fields.Value, []pathColumn(p.columns), c.key, c.value)
+	o := l.opts
+	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
+		p.fields.Key, p.fields.Value, []pathColumn(p.columns))
 	files = make([][]source.File, p.Partitions)
 	for i, f := range p.Files {
 		switch {
