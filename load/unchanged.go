@@ -63,24 +63,24 @@ func (d Difference) String() string {
 }
 
 // MadeFrom returns what the blocks of a plan of this Loader are made from, but for the contents of files: a text with the settings that
-// determine them, and the files of each partition, in order. The IDs of finished blocks are their hashes. It is false if blocks also
+// determine them, and the files of each partition, in order, or once those of all partitions. The IDs of finished blocks are their hashes. It is false if blocks also
 // depend on other files.
 func (l *Loader) MadeFrom(p *Plan) (settings string, files [][]source.File, ok bool) {
 	o := l.opts
 	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
 		p.fields.Key, p.fields.Value, []pathColumn(p.columns))
+	if !p.Aligned {
+		return settings, [][]source.File{p.Files}, l.tolerance == nil && len(p.Files) > 0
+	}
 	files = make([][]source.File, p.Partitions)
 	for i, f := range p.Files {
-		switch {
-		case p.ready != nil:
+		at := i
+		if p.ready != nil {
 			f.Mark = p.ready.Blocks[i].SHA256
-			files[i] = []source.File{f}
-		case p.Aligned:
-			files[p.parts[i]] = append(files[p.parts[i]], f)
+		} else {
+			at = p.parts[i]
 		}
-	}
-	if !p.Aligned {
-		files = slices.Repeat([][]source.File{p.Files}, p.Partitions)
+		files[at] = append(files[at], f)
 	}
 	return settings, files, (p.ready != nil || l.tolerance == nil) && len(p.Files) > 0
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // scheme is part of all hashes. It has to change when blocks of the same input become different.
-const scheme = "sequins block 2\n"
+const scheme = "sequins block 3\n"
 
 const (
-	// atOnce is how many checksums are asked for at a time, and how many beginnings of files are read.
+	// atOnce is how many checksums are asked for at a time, and how many files are read.
 	atOnce = 8
 	// headSize is how much of a file is read to see whether hashing all of it may be of use. The headers of SequenceFiles and Avro
 	// files, which have a random marker, fit.
@@ -30,37 +30,64 @@ const (
 // facts are what is known of files, by name; "" of a file of which it cannot be known, which is final for this load.
 type facts map[string]string
 
-// distinct returns the files of partitions, each once.
-func (r *Reuse) distinct(partitions []int) (files []source.File) {
-	seen := make(map[string]bool)
+// inputs returns the hash of the input of each partition, by one fact of each of its files, for which ask is called if it is not known.
+// Partitions with a file of which it cannot be known are left out. The error is that of ctx.
+func (r *Reuse) inputs(ctx context.Context, partitions []int, known facts, ask func(context.Context, source.File) (string, error)) (map[int]string, error) {
+	groups := make(map[int]string)
+	var files []source.File
 	for _, p := range partitions {
-		of := r.files[p]
-		if len(of) > 0 && seen[of[0].Name] {
-			continue // then the others, too
+		g := r.group(p)
+		if _, found := groups[g]; found {
+			continue
 		}
-		for _, f := range of {
-			seen[f.Name] = true
+		groups[g] = ""
+		for _, f := range r.files[g] {
+			if _, ok := known[f.Name]; !ok {
+				files = append(files, f)
+			}
 		}
-		files = append(files, of...)
 	}
-	return files
+	answers := make([]string, len(files))
+	if err := parallel.Run(ctx, min(atOnce, len(files)), len(files), func(ctx context.Context, i int) error {
+		answers[i], _ = ask(ctx, files[i]) // what is wrong with a file is an error of its load
+		return ctx.Err()
+	}); err != nil {
+		return nil, err
+	}
+	for i, f := range files {
+		known[f.Name] = answers[i]
+	}
+	for g := range groups {
+		groups[g] = r.hashFiles(r.files[g], known)
+	}
+	inputs := make(map[int]string, len(partitions))
+	for _, p := range partitions {
+		if of := groups[r.group(p)]; of != "" {
+			h := sha256.Sum256(fmt.Appendf(nil, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, of))
+			inputs[p] = hex.EncodeToString(h[:])
+		}
+	}
+	return inputs, nil
 }
 
-// learn asks for something of each file that is not known yet, workers at a time. The error is that of ctx.
-func (known facts) learn(ctx context.Context, workers int, files []source.File, ask func(context.Context, source.File) (string, error)) error {
-	answers := make([]string, len(files))
-	err := parallel.Run(ctx, min(workers, len(files)), len(files), func(ctx context.Context, i int) error {
-		if _, ok := known[files[i].Name]; !ok {
-			answers[i], _ = ask(ctx, files[i]) // what is wrong with a file is an error of its load
+// group returns the index in files of those of a partition: all partitions have the same files if these are not aligned.
+func (r *Reuse) group(p int) int { return min(p, len(r.files)-1) }
+
+// hashFiles returns a hash of what is known of files; "" if one is not known. Of a file's name, only the columns in directories can be
+// part of a block.
+func (r *Reuse) hashFiles(files []source.File, known facts) string {
+	h := sha256.New()
+	for _, f := range files {
+		if known[f.Name] == "" {
+			return ""
 		}
-		return ctx.Err()
-	})
-	for i, f := range files {
-		if _, ok := known[f.Name]; !ok {
-			known[f.Name] = answers[i]
+		fmt.Fprintf(h, "%d %q", f.Size, known[f.Name])
+		if r.columns {
+			fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
 		}
+		fmt.Fprintln(h)
 	}
-	return err
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
@@ -100,42 +127,6 @@ func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, mos
 		err = nil
 	}
 	return errors.Join(err, f.Close())
-}
-
-// hasher returns a function that returns the hash of the input of a partition as far as it is known; "" if one of its files is not. Of its
-// name, only the columns in directories can be part of a block.
-func (r *Reuse) hasher(known facts) func(p int) string {
-	cache := make(map[*source.File]string) // by the first file: the files of all partitions are the same if they are not aligned
-	hashFiles := func(files []source.File) string {
-		h := sha256.New()
-		for _, f := range files {
-			if known[f.Name] == "" {
-				return ""
-			}
-			fmt.Fprintf(h, "%d %q", f.Size, known[f.Name])
-			if r.columns {
-				fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
-			}
-			fmt.Fprintln(h)
-		}
-		return hex.EncodeToString(h.Sum(nil))
-	}
-	return func(p int) string {
-		files := "no files"
-		if len(r.files[p]) > 0 {
-			first, found := &r.files[p][0], false
-			if files, found = cache[first]; !found {
-				files = hashFiles(r.files[p])
-				cache[first] = files
-			}
-		}
-		if files == "" {
-			return ""
-		}
-		h := sha256.New()
-		fmt.Fprintf(h, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, files)
-		return hex.EncodeToString(h.Sum(nil))
-	}
 }
 
 // outlineOf returns the part of a hash that is recorded as an outline.

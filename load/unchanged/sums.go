@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -21,12 +22,12 @@ type Sums struct {
 	checksummer source.Checksummer // nil: files are hashed
 
 	mu   sync.Mutex
-	sums map[string]string // by name, of the last complete reading
+	sums facts // of the last complete reading
 }
 
 // Watch returns src for the plan and the load of a version.
 func Watch(src source.Source, db, version string) *Sums {
-	s := &Sums{Source: src, db: db, version: version, sums: make(map[string]string)}
+	s := &Sums{Source: src, db: db, version: version, sums: make(facts)}
 	s.checksummer, _ = src.(source.Checksummer)
 	return s
 }
@@ -39,6 +40,13 @@ func (s *Sums) Open(ctx context.Context, db, version string, file source.File, o
 		return f, err
 	}
 	return &hashed{ReadCloser: f, sums: s, file: file, hash: xxh3.New()}, nil
+}
+
+// into adds the hashes of all files that were read to what is known.
+func (s *Sums) into(known facts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(known, s.sums)
 }
 
 // sum returns the hash of a file that was read; "" if it was not.

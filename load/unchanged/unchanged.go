@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"sequins/blocks"
 	"sequins/internal/parallel"
@@ -15,9 +14,6 @@ import (
 	"sequins/source"
 	"sequins/store"
 )
-
-// maxTries is how many former blocks of the same input are tried for a partition.
-const maxTries = 3
 
 // A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
 type Reuse struct {
@@ -27,7 +23,7 @@ type Reuse struct {
 	staging store.Staging
 
 	settings string          // that determine the blocks
-	files    [][]source.File // by partition
+	files    [][]source.File // by partition, or of all partitions: see group
 	columns  bool            // of directories are part of the values
 	off      bool            // blocks depend on more than their files
 
@@ -49,28 +45,35 @@ func New(loader *load.Loader, sums *Sums, plan *load.Plan, staging store.Staging
 // has the files of the plan. An error is that of ctx or of load.Loader.Verify; then no block is left.
 func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, bytes int64, err error) {
 	former, err := r.staging.Former()
-	if err != nil || len(former) == 0 || r.off || !r.canLink(former) {
+	if err != nil || r.off || !r.canLink(former) {
 		return nil, 0, ctx.Err()
 	}
-	if err := r.heads.learn(ctx, atOnce, r.distinct(want), r.head); err != nil {
+	heads, err := r.inputs(ctx, want, r.heads, r.head)
+	if err != nil {
 		return nil, 0, err
 	}
-	outlines := make(map[string]bool)
+	outlines, newest := make(map[string]bool), make(map[string]store.Former) // by what they were made from
 	for _, f := range former {
 		outlines[f.Outline] = true
-	}
-	outline := r.hasher(r.heads)
-	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(outline(p))] }) // there is none of ""
-	if err := r.learnChecksums(ctx, similar); err != nil {
-		return nil, 0, err
-	}
-	blocks := make(map[string][]store.Former)
-	for _, f := range former {
-		if len(blocks[f.Hash]) < maxTries {
-			blocks[f.Hash] = append(blocks[f.Hash], f)
+		if _, found := newest[f.Hash]; !found {
+			newest[f.Hash] = f
 		}
 	}
-	linked, bytes, err = r.linkAll(ctx, similar, blocks)
+	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(heads[p])] }) // there is none of ""
+	sums, err := r.inputs(ctx, similar, r.checksums, r.checksum)
+	if err != nil {
+		return nil, 0, err
+	}
+	made, sizes := make([]store.Made, len(similar)), make([]int64, len(similar))
+	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(similar)), len(similar), func(ctx context.Context, i int) error {
+		if f, found := newest[sums[similar[i]]]; found && f.Partition == similar[i] { // there is none of ""
+			if size, err := r.link(ctx, f); err == nil {
+				made[i], sizes[i] = f.Made, size
+			}
+		}
+		return ctx.Err()
+	})
+	linked = slices.DeleteFunc(made, func(m store.Made) bool { return m.Hash == "" })
 	if err == nil && len(linked) > 0 {
 		err = r.loader.Verify(ctx, r.plan)
 	}
@@ -79,6 +82,9 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, byte
 			_ = r.staging.RemoveBlock(m.Partition) // the store removes leftover files at its next start
 		}
 		return nil, 0, err
+	}
+	for _, size := range sizes {
+		bytes += size
 	}
 	return linked, bytes, nil
 }
@@ -97,61 +103,25 @@ func (r *Reuse) canLink(former []store.Former) bool {
 	return false
 }
 
-// learnChecksums learns the checksums of the files of partitions.
-func (r *Reuse) learnChecksums(ctx context.Context, partitions []int) error {
-	workers := atOnce
-	if r.sums.checksummer == nil {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	return r.checksums.learn(ctx, workers, r.distinct(partitions), r.checksum)
-}
-
-// linkAll links what it can. The error is that of ctx.
-func (r *Reuse) linkAll(ctx context.Context, partitions []int, former map[string][]store.Former) (linked []store.Made, bytes int64, err error) {
-	made := make([]store.Made, len(partitions))
-	tries := make([][]store.Former, len(partitions))
-	identity := r.hasher(r.checksums)
-	for i, p := range partitions {
-		tries[i] = former[identity(p)] // there is none of ""
-	}
-	var size atomic.Int64
-	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(partitions)), len(partitions), func(ctx context.Context, i int) error {
-		for _, f := range tries[i] {
-			if n, err := r.link(ctx, f, partitions[i]); err == nil {
-				made[i] = f.Made
-				size.Add(n)
-				return nil
-			}
-		}
-		return ctx.Err()
-	})
-	linked = slices.DeleteFunc(made, func(m store.Made) bool { return m.Hash == "" })
-	return linked, size.Load(), err
-}
-
-// link links one block, compares all its checksums, and returns its size in bytes.
-func (r *Reuse) link(ctx context.Context, f store.Former, partition int) (size int64, err error) {
-	if f.Partition != partition {
-		return 0, fmt.Errorf("%s is not of partition %d", f.Path, partition)
-	}
+// link links a block, compares all its checksums, and returns its size in bytes.
+func (r *Reuse) link(ctx context.Context, f store.Former) (size int64, err error) {
 	name, err := r.staging.LinkBlock(f)
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if err != nil {
-			_ = r.staging.RemoveBlock(partition) // the store removes leftover files at its next start
-		}
-	}()
 	b, err := blocks.Open(name)
+	if err == nil {
+		if p := b.Properties(); !f.Is(p) || p.Partitions != r.plan.Partitions {
+			err = fmt.Errorf("%s is not the block that was recorded", f.Path)
+		} else {
+			err = b.ScrubContent(ctx, nil)
+		}
+		size, err = b.Size(), errors.Join(err, b.Close())
+	}
 	if err != nil {
-		return 0, err
+		_ = r.staging.RemoveBlock(f.Partition) // the store removes leftover files at its next start
 	}
-	defer b.Close()
-	if p := b.Properties(); !f.Is(p) || p.Partitions != r.plan.Partitions {
-		return 0, fmt.Errorf("%s is not the block that was recorded", f.Path)
-	}
-	return b.Size(), b.ScrubContent(ctx, nil)
+	return size, err
 }
 
 // Made returns what finished blocks were made from, for later loads. It has to be called before they are published. What cannot be known is
@@ -160,21 +130,19 @@ func (r *Reuse) Made(ctx context.Context, partitions []int) (all []store.Made) {
 	if r.off {
 		return nil
 	}
-	files := r.distinct(partitions)
-	if r.heads.learn(ctx, atOnce, files, r.head) != nil {
+	heads, err := r.inputs(ctx, partitions, r.heads, r.head)
+	if err != nil {
 		return nil
 	}
-	for _, f := range files { // what was read last is in the blocks
-		if sum := r.sums.sum(f); sum != "" && r.plan.Format != load.FormatBlocks { // of finished blocks, the manifest has the hash
-			r.checksums[f.Name] = sum
-		}
+	if r.plan.Format != load.FormatBlocks { // of those, the manifest has the hash
+		r.sums.into(r.checksums) // what was read last is in the blocks
 	}
-	if r.learnChecksums(ctx, partitions) != nil {
+	sums, err := r.inputs(ctx, partitions, r.checksums, r.checksum)
+	if err != nil {
 		return nil
 	}
-	identity, outline := r.hasher(r.checksums), r.hasher(r.heads)
 	for _, p := range partitions {
-		m := store.Made{Partition: p, Hash: identity(p), Outline: outlineOf(outline(p))}
+		m := store.Made{Partition: p, Hash: sums[p], Outline: outlineOf(heads[p])}
 		if m.Hash == "" || m.Outline == "" {
 			continue
 		}
