@@ -69,11 +69,6 @@ func (r Room) demand(m store.Manifest, memory int64) demand {
 	return d
 }
 
-// Needs estimates how many bytes a load by the plan m needs on the disk, if it may use memory bytes for sorting.
-func (r Room) Needs(m store.Manifest, memory int64) int64 {
-	return int64(r.demand(m, memory).left(load.Snapshot{}))
-}
-
 // left returns what is still to be written, after progress n.
 func (d demand) left(n load.Snapshot) float64 {
 	read := fraction(n.BytesDone, n.Bytes)
