@@ -172,13 +172,15 @@ func (w *runWriter) copyRecord(r *runReader) error {
 	return r.copyValue(w.write)
 }
 
-// reduce merges runs until there are few enough to be read at once. Only neighbours are merged, so
-// that the runs stay in the order of their age; of these the smallest together, and no more than
-// necessary.
+// reduce merges runs until there are few enough to be read at once. Only neighbours are merged, so that the runs stay in the order
+// of their age; no more than necessary, and those that are merged already only when all others are.
 func (s *Sorter) reduce(ctx context.Context) error {
-	for max := s.maxFanIn(); len(s.runs) > max; {
+	max := s.maxFanIn()
+	for from := 0; len(s.runs) > max; from++ {
 		n := min(max, len(s.runs)-max+1)
-		from := smallestWindow(s.runs, n)
+		if from+n > len(s.runs) {
+			from = 0
+		}
 		merged, err := s.mergeRuns(ctx, s.runs[from:from+n], from == 0)
 		if err != nil {
 			return err
@@ -191,20 +193,4 @@ func (s *Sorter) reduce(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// smallestWindow returns where the n neighbours begin that have the fewest bytes together.
-func smallestWindow(runs []run, n int) int {
-	var sum int64
-	for _, r := range runs[:n] {
-		sum += r.size
-	}
-	best, at := sum, 0
-	for i := n; i < len(runs); i++ {
-		sum += runs[i].size - runs[i-n].size
-		if sum < best {
-			best, at = sum, i-n+1
-		}
-	}
-	return at
 }

@@ -238,30 +238,6 @@ func TestSorterLetsLargeValuesGo(t *testing.T) {
 	}
 }
 
-func TestSmallestWindow(t *testing.T) {
-	tests := []struct {
-		sizes []int64
-		n     int
-		want  int
-	}{
-		{[]int64{5}, 1, 0},
-		{[]int64{9, 1, 1, 9, 1}, 2, 1},
-		{[]int64{9, 9, 9, 1, 1}, 2, 3},
-		{[]int64{1, 1, 9, 9, 9}, 2, 0},
-		{[]int64{3, 3, 3}, 2, 0},
-		{[]int64{9, 1, 2, 3, 1}, 3, 1},
-	}
-	for _, tt := range tests {
-		runs := make([]run, len(tt.sizes))
-		for i, size := range tt.sizes {
-			runs[i].size = size
-		}
-		if got := smallestWindow(runs, tt.n); got != tt.want {
-			t.Errorf("%d of %v: begins at %d, want %d", tt.n, tt.sizes, got, tt.want)
-		}
-	}
-}
-
 // TestSorterPasses: a sorter writes no more than it must where runs have to be merged twice.
 func TestSorterPasses(t *testing.T) {
 	f := faultfs.New()
