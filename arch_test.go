@@ -110,7 +110,7 @@ var layers = []layer{
 	{"blocks/internal/spill", nil},
 	{"input/finished", []string{"shard", "source"}},
 	{"test/sourcetest", []string{"source"}},
-	{"source/local", []string{"source", "internal/sleep"}},
+	{"source/local", []string{"source", "internal/fsys"}},
 	{"source/hdfs", []string{"source", "internal/sleep"}},
 	{"source/s3", []string{"source", "source/objects"}},
 	{"source/gcs", []string{"source", "source/objects"}},

@@ -20,7 +20,7 @@ func (m memory) ReadDir(context.Context, string) (source.Entries, error) {
 	return source.Entries{}, nil
 }
 
-func (m memory) WriteSmall(context.Context, string, string, []byte, []byte) error {
+func (m memory) Replace(context.Context, string, string, []byte) error {
 	return fs.ErrPermission
 }
 

@@ -87,7 +87,7 @@ func (b bucket) Get(_ context.Context, key, _ string, offset, _ int64) (*objects
 
 func (bucket) Identity(context.Context) (string, error) { return "nobody", nil }
 
-func (b bucket) Put(context.Context, string, []byte, string) error { return fs.ErrPermission }
+func (b bucket) Put(context.Context, string, []byte) error { return fs.ErrPermission }
 
 // inBucket is the place of a bucket.
 type inBucket struct{ bucket }

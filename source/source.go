@@ -136,12 +136,9 @@ type Source interface {
 	// directory. Reads fail soon after ctx is cancelled.
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
-	// WriteSmall replaces a hidden file of a database's directory, or of the source's if db is empty, if its content is
-	// still old; nil means that the file must not exist. Otherwise the error wraps ErrChanged, and nothing is written. Of
-	// several concurrent calls with the same old content and different data, one succeeds. After any other error, the file
-	// has the old content or the new one. A name that is not hidden is an error, so that no data of a job can be
-	// overwritten.
-	WriteSmall(ctx context.Context, db, name string, data, old []byte) error
+	// Replace writes a small hidden file of a database's directory, or of the source's if db is empty, in one step: whoever
+	// reads it sees the old content or the new one, also after an error. A name that is not hidden is an error.
+	Replace(ctx context.Context, db, name string, data []byte) error
 
 	// Path returns the location of a version for messages.
 	Path(db, version string) string

@@ -12,7 +12,7 @@ import (
 )
 
 // maxSmall limits the file that WriteSmall compares, in bytes.
-const maxSmall = 1 << 20
+const maxSmall = 64 << 10
 
 // CheckHidden returns an error unless name is a hidden file of a database's directory, or of the source's directory if
 // db is empty.
@@ -64,22 +64,20 @@ func ReadSmall(ctx context.Context, src Source, db, name string, limit int) ([]b
 	return data, nil
 }
 
-// CheckSmall returns an error that wraps ErrChanged if the content of a hidden file of a database's directory is not old; see
-// Source.WriteSmall.
-func CheckSmall(ctx context.Context, src Source, db, name string, old []byte) error {
+// WriteSmall replaces a hidden file of a database's directory, or of the source's if db is empty. Its content was old when it
+// was read, nil for no file; if it is not any more, the error wraps ErrChanged, and nothing is written. Nothing is locked: of
+// two calls at the same instant, the later one wins. A name that is not hidden is an error, so that no data of a job can be
+// overwritten.
+func WriteSmall(ctx context.Context, src Source, db, name string, data, old []byte) error {
 	now, err := ReadSmall(ctx, src, db, name, maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
 		now, err = nil, nil
 	}
 	if err == nil && ((now == nil) != (old == nil) || !bytes.Equal(now, old)) {
-		err = fmt.Errorf("%w since it was read: somebody else has written it", ErrChanged)
+		err = &fs.PathError{Op: "write", Path: src.Path(db, "") + "/" + name, Err: fmt.Errorf("%w since it was read: somebody else has written it", ErrChanged)}
 	}
-	return err
-}
-
-// IsSmall reports whether data is the content of a hidden file of a database's directory: the answer to a request that has
-// written it may have been lost.
-func IsSmall(ctx context.Context, src Source, db, name string, data []byte) bool {
-	now, err := ReadSmall(ctx, src, db, name, len(data))
-	return err == nil && bytes.Equal(now, data)
+	if err != nil {
+		return err
+	}
+	return src.Replace(ctx, db, name, data)
 }

@@ -220,7 +220,7 @@ func rewrite(ctx context.Context, src source.Source, db, name string, limit int,
 		if refused != nil {
 			return refused
 		}
-		err = src.WriteSmall(ctx, db, name, data, old)
+		err = source.WriteSmall(ctx, src, db, name, data, old)
 	}
 	switch {
 	case err == nil:

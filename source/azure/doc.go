@@ -3,7 +3,7 @@
 // objects, which owns everything else. Accounts with a hierarchical namespace answer that API too.
 //
 // Objects are identified by their ETags. Azure computes an MD5 of each range of up to 4 MiB that is read, which is compared
-// before the range counts, and compares what is written with a CRC-64.
+// before the range counts.
 //
 // # Directories
 //

@@ -25,8 +25,6 @@ var codes = map[string]error{
 	"FilesystemNotFound":        fs.ErrNotExist,
 	"ConditionNotMet":           source.ErrChanged,
 	"TargetConditionNotMet":     source.ErrChanged,
-	"BlobAlreadyExists":         source.ErrChanged, // with status 409, for If-None-Match
-	"PathAlreadyExists":         source.ErrChanged,
 	"UnauthorizedBlobOverwrite": fs.ErrPermission,
 }
 

@@ -2,15 +2,12 @@ package gcs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -190,22 +187,13 @@ func hashOf(h http.Header) *uint32 {
 	return nil
 }
 
-// Put writes an object. The server compares what it received with the CRC-32C.
-func (s *store) Put(ctx context.Context, key string, data []byte, id string) error {
-	req, err := s.newRequest(ctx, http.MethodPost, "/upload", "", url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {cmp.Or(id, "0")}})
+// Put writes an object.
+func (s *store) Put(ctx context.Context, key string, data []byte) error {
+	req, err := s.newRequest(ctx, http.MethodPost, "/upload", "", url.Values{"uploadType": {"media"}, "name": {key}})
 	if err != nil {
 		return err
 	}
-	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
-	const contentType = "application/octet-stream"
-	head, err := json.Marshal(map[string]string{"name": key, "crc32c": base64.StdEncoding.EncodeToString(sum), "contentType": contentType})
-	if err != nil {
-		return err
-	}
-	boundary := rand.Text()
-	body := fmt.Appendf(nil, "--%[1]s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%[2]s\r\n--%[1]s\r\nContent-Type: %[3]s\r\n\r\n%[4]s\r\n--%[1]s--\r\n",
-		boundary, head, contentType, data)
-	if err := req.SetBody(streaming.NopCloser(bytes.NewReader(body)), "multipart/related; boundary="+boundary); err != nil {
+	if err := req.SetBody(streaming.NopCloser(bytes.NewReader(data)), "application/octet-stream"); err != nil {
 		return err
 	}
 	resp, err := s.send(req)

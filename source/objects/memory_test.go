@@ -52,4 +52,4 @@ func (m inMemory) Get(_ context.Context, key, id string, offset, n int64) (*Body
 
 func (m inMemory) Identity(context.Context) (string, error) { return "nobody", nil }
 
-func (m inMemory) Put(context.Context, string, []byte, string) error { return fs.ErrPermission }
+func (m inMemory) Put(context.Context, string, []byte) error { return fs.ErrPermission }

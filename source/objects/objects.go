@@ -65,6 +65,19 @@ func (s *Source) Key(ctx context.Context, db, version string, file source.File, 
 	return dir + "/" + file.Name, err
 }
 
+// Replace writes a hidden object of a database.
+func (s *Source) Replace(ctx context.Context, db, name string, data []byte) error {
+	key := path.Join(s.root, db, name)
+	err := source.CheckHidden(db, name)
+	if err == nil {
+		err = s.store.Put(ctx, key, data)
+	}
+	if err != nil {
+		return s.fail(ctx, "write", key, err)
+	}
+	return nil
+}
+
 // fail returns the error for a failed operation on a key.
 func (s *Source) fail(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {

@@ -22,9 +22,8 @@ type Store interface {
 	// of that id is returned. An offset at or after the end is an error that wraps ErrRange.
 	Get(ctx context.Context, key, id string, offset, n int64) (*Body, error)
 
-	// Put writes a small object. It replaces only the object with that id or, with an empty id, no object; otherwise the
-	// error wraps source.ErrChanged.
-	Put(ctx context.Context, key string, data []byte, id string) error
+	// Put writes a small object.
+	Put(ctx context.Context, key string, data []byte) error
 
 	// Identity describes the credentials; see source.Source.
 	Identity(ctx context.Context) (string, error)

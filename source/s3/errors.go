@@ -25,8 +25,6 @@ var codes = map[string]error{
 	"InvalidToken":          fs.ErrPermission,
 	"XAdminUserNotFound":    fs.ErrPermission, // versitygw's InvalidAccessKeyId, with status 404
 	"PreconditionFailed":    source.ErrChanged,
-
-	"ConditionalRequestConflict": source.ErrChanged, // two conditional writes at once
 }
 
 // explain converts an error of the SDK into a short one with the server's

@@ -111,18 +111,9 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	return b, nil
 }
 
-// Put writes an object. A server that does not implement conditional requests gets a plain one: then, of two that write at
-// the same instant, both may succeed.
-func (s *store) Put(ctx context.Context, key string, data []byte, id string) error {
-	in := &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data), IfMatch: &id}
-	if id == "" {
-		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
-	}
-	_, err := s.client.PutObject(ctx, in, plainChecksums)
-	if status, _ := response(err); status == http.StatusNotImplemented {
-		in.Body, in.IfMatch, in.IfNoneMatch = bytes.NewReader(data), nil, nil
-		_, err = s.client.PutObject(ctx, in, plainChecksums)
-	}
+// Put writes an object.
+func (s *store) Put(ctx context.Context, key string, data []byte) error {
+	_, err := s.client.PutObject(ctx, &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data)}, plainChecksums)
 	return s.explain(ctx, err)
 }
 

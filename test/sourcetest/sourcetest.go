@@ -57,7 +57,6 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"OpenListed", testOpenListed},
 		{"OpenStaysInside", testOpenStaysInside},
 		{"Write", testWrite},
-		{"WriteAtOnce", testWriteAtOnce},
 		{"Cancel", testCancel},
 		{"CancelWhileReading", testCancelWhileReading},
 		{"Concurrent", testConcurrent},

@@ -2,10 +2,8 @@ package sourcetest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"testing"
 
 	"sequins/source"
@@ -18,15 +16,15 @@ func testWrite(t *testing.T, p Place) {
 	if _, err := source.ReadSmall(t.Context(), src, "db", name, limit); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a file that is not there: %v", err)
 	}
-	if err := src.WriteSmall(t.Context(), "db", name, []byte("x"), []byte("another content")); !errors.Is(err, source.ErrChanged) {
+	if err := source.WriteSmall(t.Context(), src, "db", name, []byte("x"), []byte("another content")); !errors.Is(err, source.ErrChanged) {
 		t.Errorf("a file that has been removed was written: %v", err)
 	}
 	var old []byte
 	for _, text := range []string{"one", "two", "", strings.Repeat("x", limit)} {
-		if err := src.WriteSmall(t.Context(), "db", name, []byte(text), old); err != nil {
+		if err := source.WriteSmall(t.Context(), src, "db", name, []byte(text), old); err != nil {
 			t.Fatal(err)
 		}
-		if err := src.WriteSmall(t.Context(), "db", name, []byte("late"), old); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "db/"+name) {
+		if err := source.WriteSmall(t.Context(), src, "db", name, []byte("late"), old); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "db/"+name) {
 			t.Errorf("a changed file was written: %v", err)
 		}
 		var err error
@@ -34,7 +32,7 @@ func testWrite(t *testing.T, p Place) {
 			t.Fatalf("%.20q is read as %.20q, %v", text, old, err)
 		}
 	}
-	if err := src.WriteSmall(t.Context(), "", "_ROOT", []byte("of the source"), nil); err != nil {
+	if err := source.WriteSmall(t.Context(), src, "", "_ROOT", []byte("of the source"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := source.ReadSmall(t.Context(), src, "", "_ROOT", limit); err != nil || string(data) != "of the source" {
@@ -44,35 +42,8 @@ func testWrite(t *testing.T, p Place) {
 		t.Error("more than the limit was read")
 	}
 	for _, bad := range []string{"part-0", "1/_x", "_x/../y", ""} {
-		if err := src.WriteSmall(t.Context(), "db", bad, nil, nil); !errors.Is(err, fs.ErrInvalid) {
+		if err := source.WriteSmall(t.Context(), src, "db", bad, nil, nil); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%q was written: %v", bad, err)
 		}
-	}
-}
-
-// testWriteAtOnce: of writers that have read the same content, one succeeds.
-func testWriteAtOnce(t *testing.T, p Place) {
-	p.Put(t, "db/1/part-0", []byte("1"))
-	src := p.Source(t)
-	const writers, rounds = 4, 5
-	var old []byte
-	for round := range rounds {
-		var errs [writers]error
-		text := func(i int) string { return fmt.Sprintf("writer %d in round %d", i, round) }
-		var wg sync.WaitGroup
-		for i := range writers {
-			wg.Go(func() { errs[i] = src.WriteSmall(t.Context(), "db", "_PIN", []byte(text(i)), old) })
-		}
-		wg.Wait()
-		data, err := source.ReadSmall(t.Context(), src, "db", "_PIN", 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, err := range errs {
-			if won := string(data) == text(i); won != (err == nil) || !won && !errors.Is(err, source.ErrChanged) {
-				t.Errorf("round %d: the content is %q, and writer %d got %v", round, data, i, err)
-			}
-		}
-		old = data
 	}
 }
