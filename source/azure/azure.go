@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +16,8 @@ var Schemes = []string{"abfss", "abfs", "wasbs", "wasb"}
 
 // Options configures a Source.
 type Options struct {
-	// URL is abfss://container@account.dfs.core.windows.net/path, or abfss://container/path if AZURE_STORAGE_ACCOUNT or
-	// AZURE_STORAGE_CONNECTION_STRING names the account. The path may be empty.
+	// URL is abfss://container@account.dfs.core.windows.net/path, or abfss://container/path if AZURE_STORAGE_ACCOUNT names the
+	// account. The path may be empty.
 	URL string
 
 	// AccountKey and SASToken are credentials; at most one is set. If none is, those of the environment are used.
@@ -38,7 +37,10 @@ func New(o Options) (*objects.Source, error) {
 	}
 	conns := objects.NewConnections(o.Options)
 	s := &store{place: p}
-	if err := s.open(&o, conns); err != nil {
+	if err = s.locate(&o); err == nil {
+		err = s.open(&o, conns)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("azure: %w", err)
 	}
 	return objects.New(s, conns, path), nil
@@ -85,17 +87,14 @@ func parseURL(raw string) (p place, path string, err error) {
 	return place{scheme: u.Scheme, container: u.User.Username(), host: u.Host, account: account}, u.Path, nil
 }
 
-// locate sets the endpoint: that of the options, of the connection string, or of the account.
-func (p *place) locate(o *Options, found *secrets) error {
-	p.account = cmp.Or(p.account, found.account)
-	p.endpoint = strings.TrimRight(cmp.Or(o.Endpoint, found.endpoint), "/")
+// locate sets the endpoint: that of the options, or of the account.
+func (p *place) locate(o *Options) error {
+	p.endpoint = strings.TrimRight(o.Endpoint, "/")
 	switch {
-	case found.endpoint != "" && o.Endpoint != "":
-		return fmt.Errorf("endpoint and %s, which has the endpoint: set one of them", found.from)
+	case p.account == "":
+		return fmt.Errorf("%q does not name the account: write abfss://container@account.dfs.core.windows.net/path, or set AZURE_STORAGE_ACCOUNT", p.URL(""))
 	case p.endpoint == "" && p.host != "":
 		p.endpoint = "https://" + strings.Replace(p.host, ".dfs.", ".blob.", 1)
-	case p.account == "" && found.endpoint == "":
-		return fmt.Errorf("%q does not name the account: write abfss://container@account.dfs.core.windows.net/path, or set AZURE_STORAGE_ACCOUNT", p.URL(""))
 	case p.endpoint == "":
 		p.endpoint = "https://" + p.account + ".blob.core.windows.net"
 	}

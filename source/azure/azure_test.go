@@ -15,7 +15,7 @@ import (
 func clearEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
-		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING",
+		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
 		"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST",
 		"IDENTITY_ENDPOINT", "IDENTITY_HEADER",
 	} {
@@ -42,36 +42,6 @@ func TestNew(t *testing.T) {
 			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
 		}
 	}
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey="+secret)
-	for want, o := range map[string]azure.Options{
-		"does not name the account":                    {URL: "abfss://c/x", AccountKey: secret},
-		"endpoint and AZURE_STORAGE_CONNECTION_STRING": {URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"},
-	} {
-		if _, err := azure.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
-		}
-	}
-	for want, connection := range map[string]string{
-		"neither AccountName nor BlobEndpoint": "AccountKey=" + secret,
-		"nor SharedAccessSignature":            "AccountName=a;" + secret,
-		"an http":                              "BlobEndpoint=" + secret + ";SharedAccessSignature=x",
-	} {
-		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
-		if _, err := azure.New(azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x"}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%v, want %q and no secret", err, want)
-		}
-	}
-	for _, endpoint := range []string{"https://a-secondary.blob.core.windows.net", "https://A.dfs.core.windows.net/", "http://127.0.0.1:10000/b", "https://blobs.example.com"} {
-		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature=sig="+secret)
-		if who, err := open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x"}).Identity(t.Context()); err != nil || who != "a SAS token, from AZURE_STORAGE_CONNECTION_STRING" {
-			t.Errorf("%s: %s, %v", endpoint, who, err)
-		}
-	}
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=https://b.blob.core.windows.net;SharedAccessSignature=sig="+secret) // not for this account
-	open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"})
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=b;AccountKey="+secret)
-	open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"})
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "a")
 	for url, want := range map[string]string{
 		"abfss://c@a.dfs.core.windows.net":           "abfss://c@a.dfs.core.windows.net/db/1",
@@ -96,18 +66,17 @@ func TestWhiteSpace(t *testing.T) {
 		_, _ = io.WriteString(w, page(prefixItem("x/db/"), ""))
 	}))
 	defer server.Close()
-	const key, connection = "aHVudGVyMg==", "AccountName=a;AccountKey=aHVudGVyMg==;BlobEndpoint="
+	const key = "aHVudGVyMg=="
 	o := azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: server.URL}
 	for name, with := range map[string]func(end string) azure.Options{
-		"AZURE_STORAGE_KEY":               func(string) azure.Options { return o },
-		"AZURE_STORAGE_SAS_TOKEN":         func(string) azure.Options { return o },
-		"AZURE_STORAGE_CONNECTION_STRING": func(string) azure.Options { o := o; o.Endpoint = ""; return o },
-		"key":                             func(end string) azure.Options { o := o; o.AccountKey = key + end; return o },
-		"SAS":                             func(end string) azure.Options { o := o; o.SASToken = "sig=hunter2" + end; return o },
+		"AZURE_STORAGE_KEY":       func(string) azure.Options { return o },
+		"AZURE_STORAGE_SAS_TOKEN": func(string) azure.Options { return o },
+		"key":                     func(end string) azure.Options { o := o; o.AccountKey = key + end; return o },
+		"SAS":                     func(end string) azure.Options { o := o; o.SASToken = "sig=hunter2" + end; return o },
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := func(end string) {
-				value := map[string]string{"AZURE_STORAGE_KEY": key, "AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=hunter2", "AZURE_STORAGE_CONNECTION_STRING": connection + server.URL}[name]
+				value := map[string]string{"AZURE_STORAGE_KEY": key, "AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=hunter2"}[name]
 				if value != "" {
 					t.Setenv(name, " "+value+end)
 				}
@@ -138,8 +107,7 @@ func TestSecretOfURL(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, endpoint := range []string{"http://u:hunter2@h:1x/", "http://h/%zz", "http://127.0.0.1:1/?sig=hunter2"} {
-		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+endpoint+";SharedAccessSignature=sv=1&sig=hunter2%2f")
-		src, err := azure.New(azure.Options{URL: o.URL})
+		src, err := azure.New(azure.Options{URL: o.URL, Endpoint: endpoint, SASToken: "sv=1&sig=hunter2%2f"})
 		if err == nil {
 			_, err = source.Databases(t.Context(), src)
 			src.Close()

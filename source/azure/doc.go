@@ -10,14 +10,10 @@
 // A hierarchical namespace has directories, which exist without files; Hadoop's older file system for Azure (WASB) keeps an
 // empty blob of a directory's name. Both are listed as blobs with the metadata hdi_isfolder, and are no files.
 //
-// # Faults
-//
-// A request that is refused with 401 is repeated once with a new token.
-//
 // # Credentials
 //
-// In this order: a key of the account or a SAS token of the options, those of the environment or a connection string if they are
-// for this account, and an identity of Microsoft Entra: a client secret or certificate, a workload identity, or the managed
+// In this order: a key of the account or a SAS token of the options, those of the environment if they are for this account,
+// and an identity of Microsoft Entra: a client secret or certificate, a workload identity, or the managed
 // identity of the machine. Which one is chosen follows from what is set, not from what succeeds. The Azure CLI is not asked:
 // its tokens are those of a person, and it would run as a child of load processes, under their limits.
 package azure

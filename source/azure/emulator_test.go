@@ -80,7 +80,6 @@ func signedURL(t *testing.T, valid time.Duration) string {
 func TestCredentials(t *testing.T) {
 	server := clouds.StartAzurite(t)
 	server.Put(t, "p/db/1/file", []byte("x"))
-	connection := "DefaultEndpointsProtocol=http;AccountName=" + clouds.Account + ";AccountKey=" + clouds.AccountKey + ";BlobEndpoint=" + server.Endpoint() + ";"
 	token := signedURL(t, time.Hour)
 	clearEnvironment(t)
 	named := azure.Options{URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/p", Endpoint: server.Endpoint()}
@@ -105,13 +104,6 @@ func TestCredentials(t *testing.T) {
 	find("key", with(named, func(o *azure.Options) { o.AccountKey = clouds.AccountKey }))
 	find("SAS", with(named, func(o *azure.Options) { o.SASToken = token }))
 	find("SAS with ?", with(named, func(o *azure.Options) { o.SASToken = "?" + token }))
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
-	find("connection string", with(named, func(o *azure.Options) { o.Endpoint = "" }))
-	find("connection string alone", with(short, func(o *azure.Options) { o.Endpoint = "" }))
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint="+server.Endpoint()+";SharedAccessSignature="+token)
-	find("connection string with a SAS token", with(short, func(o *azure.Options) { o.Endpoint = "" }))
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
-
 	t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", token)
 	find("SAS of the environment", named)
@@ -120,9 +112,6 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=wrong")
 	find("key of the environment", named)
 	t.Setenv("AZURE_STORAGE_KEY", "d3Jvbmc=")
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
-	find("connection string of the environment", with(short, func(o *azure.Options) { o.Endpoint = "" }))
-	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", strings.Replace(connection, clouds.Account, "another", 1))
 	find("the configuration before the environment", with(named, func(o *azure.Options) { o.AccountKey = clouds.AccountKey }))
 }
 

@@ -8,10 +8,6 @@
 // CRC-32C of each whole object, which a reader that reads all of it verifies at the end; there is none of a range. Objects are
 // read as they are stored (Accept-Encoding: gzip), because GCS would otherwise decompress them and ignore ranges.
 //
-// # Faults
-//
-// A request that is refused with 401 is repeated once with a new token, for which credential files are read again.
-//
 // # Credentials
 //
 // Application default credentials: GOOGLE_APPLICATION_CREDENTIALS, those of gcloud, or the metadata server. Files can be keys of service accounts, of users, or describe workload identity federation and

@@ -65,7 +65,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	var policies runtime.PipelineOptions
 	if credentials {
 		s.tokens = newTokens(client)
-		policies.PerRetry = []policy.Policy{objects.RepeatRefused(s.tokens.refused), s.tokens}
+		policies.PerRetry = []policy.Policy{s.tokens}
 	}
 	options := client.Pipeline()
 	options.Telemetry.Disabled = true

@@ -27,9 +27,8 @@ type tokens struct {
 	flight singleflight.Group
 
 	mu     sync.Mutex
-	source oauth2.TokenSource // nil before the first request, and after a refused one
+	source oauth2.TokenSource // nil before the first token, and after one that was not issued
 	from   string             // where the credentials are from, for messages
-	token  string             // the last one
 }
 
 func newTokens(c *objects.Client) *tokens {
@@ -42,11 +41,9 @@ func (t *tokens) Do(req *policy.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Raw().Header.Set("Authorization", bearer+token)
+	req.Raw().Header.Set("Authorization", "Bearer "+token)
 	return req.Next()
 }
-
-const bearer = "Bearer "
 
 // get returns a token. Requests for tokens have no context, so a call does not wait for one beyond its own.
 func (t *tokens) get(ctx context.Context) (string, error) {
@@ -71,12 +68,12 @@ func (t *tokens) fetch() (string, error) {
 		}
 	}
 	token, err := source.Token()
-	if err != nil {
-		return "", explainToken(from, err)
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.source, t.from, t.token = source, from, token.AccessToken
+	if t.source, t.from = source, from; err != nil {
+		t.source = nil // a file that has been replaced is read again
+		return "", explainToken(from, err)
+	}
 	return token.AccessToken, nil
 }
 
@@ -94,16 +91,6 @@ func explainToken(from string, err error) error {
 		return objects.Permanent(err)
 	}
 	return err
-}
-
-// refused forgets the credentials if their token was refused, so that they are read again.
-func (t *tokens) refused(h http.Header) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if h.Get("Authorization") == bearer+t.token {
-		t.source = nil
-	}
-	return nil
 }
 
 // describe returns where the credentials are from.

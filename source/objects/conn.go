@@ -123,22 +123,6 @@ func (c *Client) Pipeline() policy.ClientOptions {
 	}
 }
 
-// RepeatRefused is a policy of such a pipeline, which repeats a request once that was refused with 401, after a call with the
-// header of that request.
-type RepeatRefused func(refused http.Header) error
-
-// Do implements policy.Policy.
-func (renew RepeatRefused) Do(req *policy.Request) (*http.Response, error) {
-	resp, err := req.Next()
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
-		return resp, err
-	}
-	if err := errors.Join(renew(req.Raw().Header), resp.Body.Close(), req.RewindBody()); err != nil {
-		return nil, err
-	}
-	return req.Next()
-}
-
 // HTTP returns the client for libraries that need one.
 func (c *Client) HTTP() *http.Client { return &c.http }
 
