@@ -2,8 +2,7 @@
 // abfss://<container>@<account>.dfs.core.windows.net/<path>/<db>/<version>/<files>. It is the Blob API of Azure for package
 // objects, which owns everything else. Accounts with a hierarchical namespace answer that API too.
 //
-// Objects are identified by their ETags. Azure computes an MD5 of each range of up to 4 MiB that is read, which is compared
-// before the range counts.
+// Objects are identified by their ETags.
 //
 // # Directories
 //

@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: clouds.Bucket, URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/", Sums: objectstest.SumsOfParts,
+		Bucket: clouds.Bucket, URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/",
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")

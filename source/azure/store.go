@@ -3,7 +3,6 @@ package azure
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,16 +11,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"sequins/source"
 	"sequins/source/objects"
 )
-
-// maxSummed is the largest range of which Azure computes an MD5, in bytes.
-const maxSummed = 4 << 20
 
 // folderMark is the key of the metadata of a directory, in lower case.
 const folderMark = "hdi_isfolder"
@@ -120,21 +115,12 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	o := &blob.DownloadStreamOptions{AccessConditions: conditions(id)}
 	if n >= 0 {
 		o.Range = blob.HTTPRange{Offset: offset, Count: n}
-		if n <= maxSummed {
-			o.RangeGetContentMD5 = to.Ptr(true)
-		}
 	}
 	out, err := s.client.NewBlobClient(key).DownloadStream(ctx, o)
 	if err != nil {
 		return nil, s.missing(ctx, key, id, s.explain(err))
 	}
 	b := &objects.Body{ReadCloser: out.Body, ID: string(deref(out.ETag)), Modified: deref(out.LastModified)}
-	if n >= 0 && out.ContentRange != nil && len(out.ContentMD5) == md5.Size {
-		b.Check = func(all []byte) bool {
-			sum := md5.Sum(all)
-			return bytes.Equal(sum[:], out.ContentMD5)
-		}
-	}
 	b.Offset, b.Size, err = objects.Extent(out.ContentRange == nil, deref(out.ContentRange), out.ContentLength)
 	if isFolder(out.Metadata) && err == nil {
 		err = errFolder

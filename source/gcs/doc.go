@@ -4,8 +4,7 @@
 // pipeline of Azure's SDK. The XML API, which resembles that of S3, has the generations too, but emulators answer it without
 // conditions, pages and codes of errors.
 //
-// Objects are identified by their generations: a request for an object names the generation (ifGenerationMatch). GCS has a
-// CRC-32C of each whole object, which a reader that reads all of it verifies at the end; there is none of a range. Objects are
+// Objects are identified by their generations: a request for an object names the generation (ifGenerationMatch). Objects are
 // read as they are stored (Accept-Encoding: gzip), because GCS would otherwise decompress them and ignore ranges.
 //
 // # Credentials

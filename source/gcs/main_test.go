@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: clouds.Bucket, URL: "gs://%s/", Sums: objectstest.SumsOfObjects,
+		Bucket: clouds.Bucket, URL: "gs://%s/",
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartGCS(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			return gcs.NewAt(gcs.Options{URL: "gs://" + o.Bucket + "/" + o.Prefix, Options: o.Options}, o.Endpoint, false)

@@ -153,8 +153,6 @@ func (s *server) get(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	var from, to int
 	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.generation, 10))
-	w.Header().Add("X-Goog-Hash", "md5=AAAA")
-	w.Header().Add("X-Goog-Hash", "crc32c="+crc(o.data))
 	if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n < 2 {
 		_, _ = w.Write(o.data)
 		return

@@ -3,8 +3,6 @@ package gcs
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,7 +160,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	if err != nil {
 		return nil, err
 	}
-	b := &objects.Body{ReadCloser: resp.Body, ID: resp.Header.Get("X-Goog-Generation"), CRC32C: hashOf(resp.Header)}
+	b := &objects.Body{ReadCloser: resp.Body, ID: resp.Header.Get("X-Goog-Generation")}
 	b.Offset, b.Size, err = objects.Extent(resp.StatusCode == http.StatusOK, resp.Header.Get("Content-Range"), &resp.ContentLength)
 	if err == nil && id != "" && b.ID != id {
 		err = fmt.Errorf("%w: generation %s was requested, and the server sent %q", source.ErrChanged, id, b.ID)
@@ -171,20 +169,6 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 		return nil, errors.Join(err, resp.Body.Close())
 	}
 	return b, nil
-}
-
-// hashOf returns the CRC-32C of the whole object, which is in the headers of every answer; nil if it is not.
-func hashOf(h http.Header) *uint32 {
-	for _, value := range h.Values("X-Goog-Hash") {
-		for hash := range strings.SplitSeq(value, ",") {
-			encoded, ok := strings.CutPrefix(strings.TrimSpace(hash), "crc32c=")
-			if b, err := base64.StdEncoding.DecodeString(encoded); ok && err == nil && len(b) == 4 {
-				sum := binary.BigEndian.Uint32(b)
-				return &sum
-			}
-		}
-	}
-	return nil
 }
 
 // Put writes an object.

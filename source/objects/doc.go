@@ -25,7 +25,6 @@
 //
 // A Store, or the SDK that it uses, repeats requests that fail temporarily, as often as Options.MaxRetries says and after growing
 // random pauses. A stream that breaks continues at the same byte; only consecutive breaks
-// without progress count (object.go). Checksums that the store sends are verified: of a part before it is returned, and of a
-// whole object when its last byte is. Every connection has a deadline (conn.go): a request fails if the server is silent for
-// too long. Everything ends with its context.
+// without progress count (object.go). Checksums that stores send are not compared, as TLS has verified the bytes. Every
+// connection has a deadline (conn.go): a request fails if the server is silent for too long. Everything ends with its context.
 package objects

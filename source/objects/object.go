@@ -16,9 +16,6 @@ import (
 	"sequins/source"
 )
 
-// leastRequest is how many bytes are requested at least where larger requests bring nothing.
-const leastRequest = 64 << 10
-
 // object is the object of a key as it was listed or opened.
 type object struct {
 	source *Source
@@ -29,7 +26,6 @@ type object struct {
 	id       string // empty if the server sends none
 	size     int64
 	modified time.Time
-	crc32c   *uint32 // nil if it is not known
 }
 
 // open requests n bytes from offset, and checks that the object in the response
@@ -46,7 +42,7 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 	if err != nil {
 		return nil, err
 	}
-	o.id, o.size, o.modified, o.crc32c = cmp.Or(listed.Mark, body.ID), body.Size, body.Modified, body.CRC32C
+	o.id, o.size, o.modified = cmp.Or(listed.Mark, body.ID), body.Size, body.Modified
 	if !listed.ModTime.IsZero() {
 		o.size = listed.Size
 	}
@@ -74,21 +70,23 @@ func condition(id string) string {
 // fill reads b from offset: the rest of body if it is not nil, then new requests
 // where the previous stream broke.
 func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) error {
-	most := len(b)
 	for failed := 0; len(b) > 0; {
-		some := b[:min(len(b), most)]
 		if body == nil {
 			var err error
-			if body, err = o.request(ctx, offset, int64(len(some))); err != nil {
+			if body, err = o.request(ctx, offset, int64(len(b))); err != nil {
 				return err
 			}
 		}
-		n, err := body.fill(some, offset)
+		n, err := io.ReadFull(body, b)
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		err = errors.Join(err, body.Close())
 		b, offset, body = b[n:], offset+int64(n), nil
 		if n > 0 {
 			failed = 0
 		}
-		if n == len(some) {
+		if len(b) == 0 {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -96,9 +94,6 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 		}
 		if failed++; failed > o.source.conns.MaxRetries {
 			return fmt.Errorf("at byte %d: %w", offset, err)
-		}
-		if n == 0 {
-			most = max(leastRequest, most/2)
 		}
 		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, MaxPause)); err != nil {
 			return err
@@ -120,24 +115,6 @@ func (o *object) request(ctx context.Context, offset, n int64) (*Body, error) {
 		return nil, errors.Join(err, body.Close())
 	}
 	return body, nil
-}
-
-// fill reads from one response, whose bytes begin at offset, and returns the number of bytes. If the response has a
-// checksum, those are all of b or none.
-func (body *Body) fill(b []byte, offset int64) (int, error) {
-	n, err := io.ReadFull(body, b)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if body.Check != nil {
-		if err == nil && !body.Check(b) {
-			err = fmt.Errorf("%w: %d bytes from %d", source.ErrCorrupt, n, offset)
-		}
-		if err != nil {
-			n = 0
-		}
-	}
-	return n, errors.Join(err, body.Close())
 }
 
 // check compares the object of a response with the listed or opened one: a server may

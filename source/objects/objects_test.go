@@ -7,8 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"testing/synctest"
 
 	"sequins/source"
 )
@@ -40,54 +38,6 @@ func TestExtent(t *testing.T) {
 		if from != test.from || size != test.size || (err == nil) != test.ok {
 			t.Errorf("%+v: %d, %d, %v", test, from, size, err)
 		}
-	}
-}
-
-// narrow is a store with checksums of parts, whose answers break if they are large.
-type narrow struct {
-	inMemory
-	most    int64 // bytes of an answer that arrive
-	damaged bool  // all of them are
-}
-
-func (s narrow) Get(ctx context.Context, key, id string, offset, n int64) (*Body, error) {
-	body, err := s.inMemory.Get(ctx, key, id, offset, n)
-	if err != nil {
-		return nil, err
-	}
-	sum := s.inMemory[key][offset:min(offset+n, body.Size)]
-	body.Check = func(all []byte) bool { return !s.damaged && bytes.Equal(all, sum) }
-	if int64(len(sum)) > s.most {
-		body.ReadCloser = io.NopCloser(io.MultiReader(bytes.NewReader(sum[:s.most]), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	}
-	return body, nil
-}
-
-// TestSmallerRequests: where answers break before their checksum can be verified, less is requested at a time.
-func TestSmallerRequests(t *testing.T) {
-	data := []byte(strings.Repeat("0123456789abcdef", 1<<16))
-	for _, test := range []struct {
-		store narrow
-		want  error
-	}{
-		{narrow{most: 100_000}, nil},
-		{narrow{most: leastRequest}, nil},
-		{narrow{most: leastRequest - 1}, io.ErrUnexpectedEOF},
-		{narrow{most: 1 << 30, damaged: true}, source.ErrCorrupt},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			test.store.inMemory = inMemory{"db/1/file": data}
-			s := New(test.store, NewConnections(Options{}), "")
-			f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(f)
-			if !errors.Is(err, test.want) || test.want == nil && !bytes.Equal(got, data) {
-				t.Errorf("answers of %d bytes: %d bytes, %v, want %v", test.store.most, len(got), err, test.want)
-			}
-			f.Close()
-		})
 	}
 }
 

@@ -2,8 +2,6 @@ package objects
 
 import (
 	"context"
-	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/bits"
@@ -56,7 +54,6 @@ type reader struct {
 	start  int64   // offset where reading began
 	pos    int64   // offset of the next byte to return
 	next   int64   // offset of the next part
-	sum    uint32  // CRC-32C of what was returned
 	parts  []*part // in order; the first one is being returned
 	closed bool
 	err    error // error of every further Read
@@ -193,9 +190,6 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	head := r.parts[0]
 	n := copy(p, head.data)
-	if r.start == 0 && r.object.crc32c != nil {
-		r.sum = crc32.Update(r.sum, castagnoli, p[:n])
-	}
 	head.data = head.data[n:]
 	r.pos += int64(n)
 	if len(head.data) == 0 {
@@ -212,7 +206,7 @@ func (r *reader) wait() error {
 		return r.source.fail(r.ctx, "read", r.object.key, r.ctx.Err())
 	}
 	if r.pos >= r.object.size {
-		return r.atEnd()
+		return io.EOF
 	}
 	head := r.parts[0]
 	var err error
@@ -226,17 +220,6 @@ func (r *reader) wait() error {
 		err = r.source.fail(r.ctx, "read", r.object.key, err)
 	}
 	return err
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// atEnd returns io.EOF, or an error if the whole object was read and does not match its checksum.
-func (r *reader) atEnd() error {
-	if r.start == 0 && r.object.crc32c != nil && *r.object.crc32c != r.sum {
-		err := fmt.Errorf("%w: CRC-32C %08x, and what was received has %08x", source.ErrCorrupt, *r.object.crc32c, r.sum)
-		return r.source.fail(r.ctx, "read", r.object.key, err)
-	}
-	return io.EOF
 }
 
 // Close stops reading ahead and waits for the goroutines.

@@ -59,9 +59,4 @@ type Body struct {
 	Size     int64     // of the object
 	ID       string    // of the object; empty if the server sends none
 	Modified time.Time // zero if the id alone identifies the content
-	// Check reports whether the bytes of this answer, all of them, have the checksum that the server sent. It is nil if
-	// there is no such checksum.
-	Check func(all []byte) bool
-	// CRC32C is the checksum (Castagnoli) of the whole object, nil if it is not known.
-	CRC32C *uint32
 }

@@ -112,56 +112,6 @@ func testLastingAnswers(t *testing.T, s Store) {
 	}
 }
 
-// testWrongBytes: a byte of an answer is changed on its way, once or always.
-func testWrongBytes(t *testing.T, s Store) {
-	server := s.Start(t)
-	data := random(3 << 20)
-	server.Put(t, "db/1/file", data)
-	for _, always := range []bool{false, true} {
-		var done atomic.Bool
-		endpoint := meddle(t, server, nil, func(r *http.Response) {
-			if r.StatusCode == http.StatusPartialContent && !strings.Contains(r.Header.Get("Content-Range"), "bytes 0-") && (always || !done.Swap(true)) {
-				r.Body = &flipped{ReadCloser: r.Body}
-			}
-		})
-		o := s.options(endpoint, "")
-		o.MaxRetries = 2
-		f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(f)
-		f.Close()
-		same := string(got) == string(data)
-		switch {
-		case s.Sums == SumsOfNothing:
-		case s.Sums == SumsOfParts && !always:
-			if err != nil || !same {
-				t.Errorf("one damaged part: %d bytes, %v", len(got), err)
-			}
-		case !errors.Is(err, source.ErrCorrupt) || !strings.Contains(err.Error(), s.url(s.Bucket, "db/1/file")):
-			t.Errorf("damaged always: %t: %d bytes, %v, want source.ErrCorrupt", always, len(got), err)
-		case s.Sums == SumsOfParts && string(got) != string(data[:len(got)]):
-			t.Error("damaged bytes were returned")
-		}
-	}
-}
-
-// flipped is a body whose first bit is changed.
-type flipped struct {
-	io.ReadCloser
-	done bool
-}
-
-func (f *flipped) Read(p []byte) (int, error) {
-	n, err := f.ReadCloser.Read(p)
-	if n > 0 && !f.done {
-		p[0] ^= 1
-		f.done = true
-	}
-	return n, err
-}
-
 // testCutPages: a listing ends in the middle, with a complete body by its length, and is no listing.
 func testCutPages(t *testing.T, s Store) {
 	server := s.Start(t)

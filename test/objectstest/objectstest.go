@@ -45,25 +45,11 @@ type Store struct {
 	Bucket, URL string
 	// Start runs a server until the test ends.
 	Start func(t testing.TB) Server
-	// Sums is what the store sends checksums of.
-	Sums Sums
 	// Redirects reports whether clients of the store follow redirects, as S3 uses them for buckets in other regions.
 	Redirects bool
 	// Open returns a source.
 	Open func(o Options) (source.Source, error)
 }
-
-// Sums is what a store sends checksums of.
-type Sums int
-
-const (
-	// SumsOfNothing is the value of a store that sends none.
-	SumsOfNothing Sums = iota
-	// SumsOfParts means that a damaged part is requested again.
-	SumsOfParts
-	// SumsOfObjects means that damage is found at the end of the object.
-	SumsOfObjects
-)
 
 // Run runs the tests.
 func Run(t *testing.T, s Store) {
@@ -82,7 +68,6 @@ func Run(t *testing.T, s Store) {
 		{"CancelInSilence", testCancelInSilence},
 		{"TemporaryAnswers", testTemporaryAnswers},
 		{"LastingAnswers", testLastingAnswers},
-		{"WrongBytes", testWrongBytes},
 		{"CutPages", testCutPages},
 		{"Redirects", testRedirects},
 	} {
