@@ -112,7 +112,6 @@ var classes = []struct {
 	{ErrMixed, "mixed formats"},
 	{ErrRefuted, "refuted"},
 	{source.ErrChanged, "source changed"},
-	{source.ErrCorrupt, "corrupt"},
 	{ErrUnknown, "corrupt"},
 	{sequencefile.ErrCorrupt, "corrupt"},
 	{sparkey.ErrCorrupt, "corrupt"},

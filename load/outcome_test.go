@@ -32,7 +32,6 @@ func TestOutcome(t *testing.T) {
 		{ErrNoRecords, "no records"},
 		{ErrMixed, "mixed formats"},
 		{ofSource(source.ErrChanged), "source changed"},
-		{ofSource(source.ErrCorrupt), "corrupt"},
 		{sequencefile.ErrCorrupt, "corrupt"},
 		{sparkey.ErrCorrupt, "corrupt"},
 		{avro.ErrCorrupt, "corrupt"},

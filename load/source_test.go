@@ -69,7 +69,7 @@ func breaks(f io.ReadCloser, after int) io.ReadCloser {
 func TestErrSourceOf(t *testing.T) {
 	for err, want := range map[error]bool{
 		errNetwork: true, fs.ErrPermission: true, context.DeadlineExceeded: true,
-		fs.ErrNotExist: false, source.ErrChanged: false, source.ErrCorrupt: false, context.Canceled: false, io.EOF: false, nil: false,
+		fs.ErrNotExist: false, source.ErrChanged: false, context.Canceled: false, io.EOF: false, nil: false,
 	} {
 		got := ofSource(err)
 		if errors.Is(got, ErrSource) != want || !errors.Is(got, err) {

@@ -18,8 +18,8 @@ func (f fault) Unwrap() error { return f.error }
 // Lasting reports whether an error of List or of a Source is about the version
 // itself, so that another attempt fails like this one until the version changes:
 // its layout is not supported, a marker cannot be understood, or a file is not a
-// regular file or is damaged. All other errors may pass.
+// regular file. All other errors may pass.
 func Lasting(err error) bool {
 	var f fault
-	return errors.As(err, &f) || errors.Is(err, ErrLayout) || errors.Is(err, ErrCorrupt) || errors.Is(err, syscall.ELOOP)
+	return errors.As(err, &f) || errors.Is(err, ErrLayout) || errors.Is(err, syscall.ELOOP)
 }

@@ -89,10 +89,6 @@ func (c *Contents) Sort() {
 // opened. Versions must not be changed.
 var ErrChanged = errors.New("the file has changed")
 
-// ErrCorrupt is wrapped by errors for a file that does not match the source's
-// checksums.
-var ErrCorrupt = errors.New("the file does not match its checksums")
-
 // Check returns an error that wraps ErrChanged if f was listed and differs from
 // now, whose mark is empty if it is not known.
 func (f File) Check(now File) error {

@@ -6,9 +6,6 @@
 // the page cache after reading, so that a load does not evict pages that are
 // being served. No request reads from a source.
 //
-// If Hadoop has written a file through its local file system, there are checksums
-// in .<name>.crc. They are verified when the file is read from its start.
-//
 // A file that is overwritten during a read would give mixed content. So its size
 // and modification time are compared with the listing when it is opened, at its
 // end, and when it is closed.
@@ -217,18 +214,14 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 	if err != nil {
 		return nil, err
 	}
-	var crcs *sums
 	if err = check(listed, "open", path, info); err == nil {
 		_, err = f.Seek(o.Offset, io.SeekStart)
-	}
-	if err == nil && o.Offset == 0 {
-		crcs, err = openSums(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, listed: listed, sums: crcs, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+	return &file{ctx: ctx, f: f, listed: listed, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
 // openRegular opens a file and returns what it is. It does not wait for a pipe that has replaced the file, and does not open
@@ -264,9 +257,8 @@ type file struct {
 	ctx       context.Context
 	f         *os.File
 	listed    source.File
-	sums      *sums // nil if there are none, or reading starts at an offset
 	limiter   *rate.Limiter
-	failed    error // a checksum error or a change of the file
+	failed    error // a change of the file
 	pos       int64 // offset of the next byte
 	forgotten int64 // pages before this offset were dropped
 }
@@ -286,30 +278,15 @@ func (r *file) Read(p []byte) (int, error) {
 	if werr := source.Wait(r.ctx, r.limiter, int64(n)); werr != nil {
 		return 0, werr
 	}
-	if r.failed = r.verify(p[:n], err); r.failed == nil && err == io.EOF {
-		r.failed = r.unchanged("read")
-	}
-	if r.failed != nil {
-		return 0, r.failed
+	if err == io.EOF {
+		if r.failed = r.unchanged("read"); r.failed != nil {
+			return 0, r.failed
+		}
 	}
 	if r.pos-r.forgotten >= forgetStep {
 		r.forget()
 	}
 	return n, err
-}
-
-// verify verifies the checksums of p, and the length at the end of the file.
-func (r *file) verify(p []byte, end error) error {
-	if r.sums == nil {
-		return nil
-	}
-	if err := r.sums.check(p); err != nil {
-		return err
-	}
-	if end == io.EOF {
-		return r.sums.end()
-	}
-	return nil
 }
 
 // unchanged returns an error if the open file, or the file that now has its name,
@@ -344,9 +321,5 @@ func (r *file) forget() {
 
 func (r *file) Close() error {
 	r.forget()
-	err := errors.Join(r.unchanged("close"), r.f.Close())
-	if r.sums != nil {
-		err = errors.Join(err, r.sums.f.Close())
-	}
-	return err
+	return errors.Join(r.unchanged("close"), r.f.Close())
 }

@@ -212,10 +212,6 @@ func TestBrokenMarkers(t *testing.T) {
 		"a pipe":           {func(path string) error { return syscall.Mkfifo(path, 0o644) }, "not a regular file"},
 		"a link to itself": {func(path string) error { return os.Symlink(path, path) }, "too many levels"},
 		"a device":         {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
-		"wrong checksums": {func(path string) error {
-			return errors.Join(os.WriteFile(path, []byte("{}"), 0o644),
-				os.WriteFile(filepath.Join(filepath.Dir(path), "._SUCCESS.crc"), []byte("crc\x00\x00\x00\x02\x00abcd"), 0o644))
-		}, "checksum"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -251,10 +251,6 @@ func odd(t *testing.T, source, prefix string) (names []string) {
 		"marker-dir":  func(dir string) error { return os.Mkdir(filepath.Join(dir, "_SUCCESS"), 0o755) },
 		"marker-fifo": func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "_SUCCESS"), 0o644) },
 		"marker-loop": func(dir string) error { return os.Symlink("_SUCCESS", filepath.Join(dir, "_SUCCESS")) },
-		"marker-crc": func(dir string) error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "_SUCCESS"), []byte("done"), 0o644),
-				os.WriteFile(filepath.Join(dir, "._SUCCESS.crc"), []byte("crc\x00\x00\x00\x02\x00\x01\x02\x03\x04"), 0o644))
-		},
 		"file-loop": func(dir string) error {
 			return errors.Join(os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644), os.Symlink("part-r-00001", filepath.Join(dir, "part-r-00001")))
 		},
