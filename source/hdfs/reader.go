@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	// bufferSize and buffers bound the read-ahead of a reader: 1 MiB is more than
-	// a link transfers between two reads of a load.
+	// bufferSize is the size of a reader's two buffers. Datanodes send on into those
+	// of the connection meanwhile.
 	bufferSize = 256 << 10
-	buffers    = 4
 
 	// readSize is the size of reads from the library: less than the chunk of one
 	// checksum, dfs.bytes-per-checksum, by default 512. For a chunk or more, the
@@ -74,22 +73,18 @@ type reader struct {
 	limit  *rate.Limiter // may be nil
 
 	started bool   // the goroutine was started
-	current []byte // the buffer that is being returned by Read
-	rest    []byte // its rest
+	rest    []byte // of the last buffer, which Read returns
 	err     error  // error of every further Read
 
-	// Shared by both: filled buffers, and free ones (at first nil). After the
-	// last filled buffer, end is the reason. The reader begins with one buffer
-	// and adds one whenever a buffer has been read, so that reading only the
-	// beginning of a file fetches little.
-	full   chan []byte
-	free   chan []byte
+	// filled receives one buffer after another, of which the one before is not used
+	// any more. After the last one it is closed, and end is the reason.
+	filled chan []byte
 	end    error
-	number int // number of buffers
 
 	// Used by the goroutine.
-	offset int64   // offset of its next read
-	stream *stream // the current stream; nil to open another
+	offset  int64   // offset of its next read
+	stream  *stream // the current stream; nil to open another
+	buffers [2][]byte
 }
 
 // stream is an open file of the library.
@@ -105,12 +100,8 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: s.display(p), Err: err}
 	}
-	r := &reader{
-		source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset,
-		full: make(chan []byte, buffers), free: make(chan []byte, buffers),
-	}
+	r := &reader{source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset, filled: make(chan []byte)}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.addBuffer()
 	if err := s.retry(ctx, "open", p, r.open); err != nil {
 		r.cancel()
 		return nil, err
@@ -155,7 +146,7 @@ func (r *reader) newStream(limit time.Duration) (*stream, error) {
 
 // run fills buffers until the file ends or reading fails permanently.
 func (r *reader) run() {
-	defer close(r.full)
+	defer close(r.filled)
 	a := attempts{limit: r.source.retryFor}
 	for r.end == nil {
 		err := r.fill(&a)
@@ -185,10 +176,7 @@ func (r *reader) fill(a *attempts) error {
 		return err
 	}
 	for first := true; r.offset < r.file.Size; first = false {
-		b, err := r.buffer()
-		if err != nil {
-			return err
-		}
+		b := r.buffer()
 		if err := source.Wait(r.ctx, r.limit, int64(len(b))); err != nil {
 			return final{err}
 		}
@@ -204,7 +192,11 @@ func (r *reader) fill(a *attempts) error {
 			a.succeed()
 		}
 		r.offset += int64(n)
-		r.full <- b[:n] // never blocks: the capacity is the number of buffers
+		select {
+		case r.filled <- b[:n]:
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
@@ -212,17 +204,14 @@ func (r *reader) fill(a *attempts) error {
 	return nil
 }
 
-// buffer waits for a free buffer, and returns at most the rest of the file.
-func (r *reader) buffer() ([]byte, error) {
-	select {
-	case b := <-r.free:
-		if b == nil {
-			b = make([]byte, min(bufferSize, r.file.Size-r.offset))
-		}
-		return b[:min(int64(cap(b)), r.file.Size-r.offset)], nil
-	case <-r.ctx.Done():
-		return nil, r.ctx.Err()
+// buffer returns the buffer that Read does not use, with at most the rest of the file.
+func (r *reader) buffer() []byte {
+	r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0]
+	size := min(bufferSize, r.file.Size-r.offset)
+	if r.buffers[0] == nil {
+		r.buffers[0] = make([]byte, size)
 	}
+	return r.buffers[0][:min(size, int64(len(r.buffers[0])))]
 }
 
 // confirm is called when a stream has looked up the blocks' locations, which it
@@ -294,13 +283,6 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
-func (r *reader) addBuffer() {
-	if r.number < buffers {
-		r.number++
-		r.free <- nil
-	}
-}
-
 // advance waits for the next filled buffer.
 func (r *reader) advance() error {
 	if !r.started {
@@ -308,17 +290,12 @@ func (r *reader) advance() error {
 		go r.run()
 	}
 	for len(r.rest) == 0 {
-		if r.current != nil {
-			r.free <- r.current[:0]
-			r.current = nil
-			r.addBuffer()
-		}
 		select {
-		case b, ok := <-r.full:
+		case b, ok := <-r.filled:
 			if !ok {
 				return r.end
 			}
-			r.current, r.rest = b, b
+			r.rest = b
 		case <-r.ctx.Done():
 			return r.ctx.Err()
 		}
@@ -334,7 +311,7 @@ func (r *reader) Close() error {
 	r.err = fs.ErrClosed
 	r.cancel()
 	if r.started {
-		for range r.full { // until the goroutine closes it
+		for range r.filled { // until the goroutine closes it
 		}
 	} else if r.stream != nil {
 		r.stream.close()
