@@ -2,11 +2,10 @@ package reads
 
 import (
 	"net/http"
-	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"sequins/proxy"
-	"sequins/reads/internal/cache"
-	"sequins/version"
 )
 
 // The cache has answers of other nodes. Its entries belong to a version by Handle.ID, so that neither a later version nor
@@ -16,64 +15,29 @@ import (
 // name the content that was asked for: upstream's nodes do not, and may have another one. Concurrent misses of a key are not
 // collapsed: they end with the first answer, a round trip later, and each is hedged and times out on its own.
 
-// dropPeriod is the interval at which entries of versions that are gone are removed.
-const dropPeriod = 10 * time.Second
-
-func (rd *Reader) dropLoop() {
-	t := time.NewTicker(dropPeriod)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			rd.dropReplaced()
-		case <-rd.ending.Done():
-			return
-		}
-	}
-}
-
-// dropReplaced removes the entries of versions that cannot be read any more.
-func (rd *Reader) dropReplaced() {
-	var sets []*version.Set
-	for name := range *rd.databases.Load() {
-		if set := rd.catalog.Set([]byte(name)); set != nil {
-			sets = append(sets, set)
-		}
-	}
-	rd.cache.Drop(func(id uint64) bool {
-		for _, set := range sets {
-			if set.Readable(id) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // usesCache reports whether the request may be answered from the cache.
 func (r *Read) usesCache() bool {
 	return r.reader.cache != nil && len(r.query.Fields) == 0
 }
 
-// lookUpCache answers from the cache, and reports whether it could. The media type is that of this node's configuration,
-// which may have changed since the answer was cached.
+// lookUpCache answers from the cache, and reports whether it could. The header is that of a local value of the same content.
 func (r *Read) lookUpCache() (o Outcome, ok bool) {
 	if !r.usesCache() {
 		return o, false
 	}
-	e := r.reader.cache.Get(r.handle.ID(), r.query.Key)
-	if e == nil || e.Bare && e.Value != nil {
+	value, ok := r.reader.cache.Get(r.handle.ID(), r.query.Key)
+	if !ok {
 		r.db.counts.CacheMisses(1)
 		return o, false
 	}
 	r.db.counts.CacheHits(1)
 	r.cached = true
-	if e.Value == nil {
+	if value == nil {
 		return Absent, true
 	}
-	r.Length, r.Bytes = int64(len(e.Value)), e.Value
-	r.ETag, r.LastModified, r.AcceptRanges = e.ETag, e.LastModified, e.AcceptRanges
-	r.ContentType = r.labels.contentType
+	r.Length, r.Bytes = int64(len(value)), value
+	r.ETag = appendTag(r.etag[:0], xxhash.Sum64(value))
+	r.LastModified, r.ContentType, r.AcceptRanges = r.labels.lastModified, r.labels.contentType, bytesUnit
 	r.body = Body{r: r, began: r.start}
 	return Found, true
 }
@@ -91,10 +55,9 @@ func (r *Read) fillCache(a *proxy.Answer) {
 	id, c := r.handle.ID(), r.reader.cache
 	switch {
 	case a.Status == http.StatusNotFound:
-		c.Put(id, r.query.Key, cache.Entry{})
+		c.Put(id, r.query.Key, nil)
 	case a.Status == http.StatusOK && !r.query.Head && a.Value != nil:
-		h := &a.Header
-		c.Put(id, r.query.Key, cache.Entry{Value: a.Value, ETag: h.ETag, LastModified: h.LastModified, AcceptRanges: h.AcceptRanges})
+		c.Put(id, r.query.Key, a.Value)
 	}
 }
 
@@ -107,16 +70,16 @@ func (b *batch) lookUpCache(r *Read, parts []partitionKeys) (missing []partition
 	for _, p := range parts {
 		rest := partitionKeys{partition: p.partition}
 		for _, o := range p.order {
-			e := r.reader.cache.Get(r.handle.ID(), b.keys[uint32(o)])
-			if e == nil {
+			value, known := r.reader.cache.Get(r.handle.ID(), b.keys[uint32(o)])
+			if !known {
 				rest.order = append(rest.order, o)
 				continue
 			}
 			hits++
-			if o := b.count(r, int64(len(e.Value))); o != Found {
+			if o := b.count(r, int64(len(value))); o != Found {
 				return nil, o
 			}
-			r.Values[uint32(o)] = e.Value
+			r.Values[uint32(o)] = value
 		}
 		if len(rest.order) > 0 {
 			misses += len(rest.order)
@@ -128,11 +91,11 @@ func (b *batch) lookUpCache(r *Read, parts []partitionKeys) (missing []partition
 	return missing, Found
 }
 
-// fillCache stores the values of a complete answer, which has no header for each. Absent keys need none.
+// fillCache stores the values of a complete answer.
 func (b *batch) fillCache(r *Read, g *replicaGroup) {
 	for _, p := range g.parts {
 		for _, o := range p.order {
-			r.reader.cache.Put(r.handle.ID(), b.keys[uint32(o)], cache.Entry{Value: r.Values[uint32(o)], Bare: true})
+			r.reader.cache.Put(r.handle.ID(), b.keys[uint32(o)], r.Values[uint32(o)])
 		}
 	}
 }

@@ -81,7 +81,6 @@ type Reader struct {
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
 	cache       *cache.Cache // nil if there is none
 	sketches    sketches
-	running     sync.WaitGroup
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
 	holding     atomic.Bool  // see Hold
@@ -122,16 +121,12 @@ func New(c Catalog, o Options) *Reader {
 	rd.SetShowKeys(o.ShowKeys)
 	if o.CacheBytes > 0 && o.Proxy != nil {
 		rd.cache = cache.New(o.CacheBytes)
-		rd.running.Go(rd.dropLoop)
 	}
 	return rd
 }
 
 // Stop cancels the pending requests to other nodes.
-func (rd *Reader) Stop() {
-	rd.stop()
-	rd.running.Wait()
-}
+func (rd *Reader) Stop() { rd.stop() }
 
 // Hold makes the front ends refuse reads until Admit is called, so that a db that is not open yet does not appear
 // missing.

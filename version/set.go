@@ -86,16 +86,6 @@ func (s *Set) AcquireServed(name, code string) *Handle {
 	return (*Handle)(v)
 }
 
-// Readable reports whether the version with a Handle.ID is in the set.
-func (s *Set) Readable(id uint64) bool {
-	for _, v := range *s.named.Load() {
-		if v.id == id {
-			return true
-		}
-	}
-	return false
-}
-
 // Version returns the version of an input, or nil.
 func (s *Set) Version(in content.Input) *Version { return (*s.named.Load())[in] }
 

@@ -452,7 +452,7 @@ func TestInputsOfOneName(t *testing.T) {
 		}
 		old := s.Remove(in(x))
 		check("", y)
-		if s.Acquire() != nil || s.Readable(old.id) || !s.Readable(s.Version(in(y)).id) {
+		if s.Acquire() != nil || s.Version(in(x)) != nil || s.Version(in(y)) == nil {
 			t.Errorf("%v: one of two inputs was removed", pair)
 		}
 		expect.NoError(t, old.Close(t.Context()))

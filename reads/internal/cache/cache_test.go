@@ -40,10 +40,10 @@ func TestRandomEntries(t *testing.T) {
 					size = 1 + n*n%3000
 				}
 				want := valueOf(version, key, size)
-				if e := c.Get(version, []byte(key)); e == nil {
-					c.Put(version, []byte(key), cache.Entry{Value: want, ETag: []byte(key)})
-				} else if !bytes.Equal(e.Value, want) || (e.Value == nil) != (want == nil) || string(e.ETag) != key {
-					t.Errorf("%s in version %d: %.20q, want %.20q", key, version, e.Value, want)
+				if value, known := c.Get(version, []byte(key)); !known {
+					c.Put(version, []byte(key), want)
+				} else if !bytes.Equal(value, want) || (value == nil) != (want == nil) {
+					t.Errorf("%s in version %d: %.20q, want %.20q", key, version, value, want)
 				}
 				if n := c.Bytes(); n < 0 || n > limit {
 					t.Errorf("the cache holds %d bytes", n)
@@ -55,10 +55,6 @@ func TestRandomEntries(t *testing.T) {
 	if c.Bytes() < limit/2 {
 		t.Errorf("the cache holds %d bytes only", c.Bytes())
 	}
-	c.Drop(func(uint64) bool { return false })
-	if n := c.Bytes(); n != 0 {
-		t.Errorf("%d bytes without entries", n)
-	}
 }
 
 // Each byte of the heap that the entries need is counted, for small entries and for large ones.
@@ -69,7 +65,7 @@ func TestCountsWhatTheHeapHolds(t *testing.T) {
 		value := make([]byte, size)
 		before := heap()
 		for i := range limit / (size + 200) {
-			c.Put(1, fmt.Append(nil, "key ", i), cache.Entry{Value: value, ETag: make([]byte, 18), LastModified: make([]byte, 29)})
+			c.Put(1, fmt.Append(nil, "key ", i), value)
 		}
 		held, counted := heap()-before, c.Bytes()
 		t.Logf("values of %d bytes: %d on the heap, %d counted", size, held, counted)
@@ -90,50 +86,41 @@ func heap() int64 {
 // A value that would fill much of the cache is not kept, and entries do not share memory with the caller.
 func TestWhatIsKept(t *testing.T) {
 	c := cache.New(0)
-	c.Put(1, []byte("large"), cache.Entry{Value: make([]byte, cache.MinBytes/8)})
-	if c.Get(1, []byte("large")) != nil || c.Bytes() != 0 {
+	c.Put(1, []byte("large"), make([]byte, cache.MinBytes/8))
+	if _, known := c.Get(1, []byte("large")); known || c.Bytes() != 0 {
 		t.Error("an entry of an eighth of the cache is kept")
 	}
 	key, value := []byte("key"), []byte("value")
-	c.Put(1, key, cache.Entry{Value: value})
+	c.Put(1, key, value)
 	copy(key, "xxx")
 	copy(value, "yyyyy")
-	if e := c.Get(1, []byte("key")); e == nil || string(e.Value) != "value" {
-		t.Errorf("%+v", e)
+	if got, _ := c.Get(1, []byte("key")); string(got) != "value" {
+		t.Errorf("%q", got)
 	}
-	c.Put(1, []byte("empty"), cache.Entry{Value: []byte{}})
-	c.Put(1, nil, cache.Entry{})
-	if e := c.Get(1, []byte("empty")); e == nil || e.Value == nil {
-		t.Errorf("the empty value: %+v", e)
+	c.Put(1, []byte("empty"), []byte{})
+	c.Put(1, nil, nil)
+	if got, known := c.Get(1, []byte("empty")); !known || got == nil {
+		t.Errorf("the empty value: %q, %v", got, known)
 	}
-	if e := c.Get(1, nil); e == nil || e.Value != nil {
-		t.Errorf("the absent empty key: %+v", e)
+	if got, known := c.Get(1, nil); !known || got != nil {
+		t.Errorf("the absent empty key: %q, %v", got, known)
+	}
+	c.Put(2, nil, []byte{})
+	if got, known := c.Get(2, nil); !known || got == nil {
+		t.Errorf("the empty value of the empty key: %q, %v", got, known)
 	}
 }
 
 // An entry that is put again takes the place of the first.
 func TestPutAgain(t *testing.T) {
 	c := cache.New(0)
-	c.Put(1, []byte("k"), cache.Entry{Value: []byte("v"), Bare: true})
+	c.Put(1, []byte("k"), []byte("v"))
 	before := c.Bytes()
 	for range 1000 {
-		c.Put(1, []byte("k"), cache.Entry{Value: []byte("v"), ETag: []byte("e")})
+		c.Put(1, []byte("k"), []byte("w"))
 	}
-	if e := c.Get(1, []byte("k")); e == nil || e.Bare || string(e.ETag) != "e" || c.Bytes() > before+2 {
-		t.Errorf("%+v, %d bytes after %d", e, c.Bytes(), before)
-	}
-}
-
-// Drop removes the entries of versions that are gone, and no others.
-func TestDrop(t *testing.T) {
-	c := cache.New(0)
-	for version := range uint64(3) {
-		c.Put(version, []byte("k"), cache.Entry{})
-	}
-	one := c.Bytes() / 3
-	c.Drop(func(version uint64) bool { return version != 1 })
-	if c.Get(0, []byte("k")) == nil || c.Get(1, []byte("k")) != nil || c.Get(2, []byte("k")) == nil || c.Bytes() != 2*one {
-		t.Errorf("%d bytes of %d are left", c.Bytes(), 3*one)
+	if got, _ := c.Get(1, []byte("k")); string(got) != "w" || c.Bytes() != before {
+		t.Errorf("%q, %d bytes after %d", got, c.Bytes(), before)
 	}
 }
 
@@ -142,11 +129,11 @@ func TestScanDoesNotDisplaceHotKeys(t *testing.T) {
 	c := cache.New(0)
 	hits := 0
 	read := func(key string) {
-		if c.Get(1, []byte(key)) != nil {
+		if _, known := c.Get(1, []byte(key)); known {
 			hits++
 			return
 		}
-		c.Put(1, []byte(key), cache.Entry{Value: make([]byte, 1000)})
+		c.Put(1, []byte(key), make([]byte, 1000))
 	}
 	for i := range 100_000 {
 		read(fmt.Sprint("hot ", i%100))
@@ -162,7 +149,7 @@ func TestScanDoesNotDisplaceHotKeys(t *testing.T) {
 func TestHitsAllocateNothing(t *testing.T) {
 	c := cache.New(0)
 	key := []byte("key")
-	c.Put(1, key, cache.Entry{Value: make([]byte, 100)})
+	c.Put(1, key, make([]byte, 100))
 	if n := testing.AllocsPerRun(1000, func() { c.Get(1, key) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
