@@ -48,7 +48,9 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	}
 	if !q.Redis && !q.fromPeer() {
 		r.counts = r.db.counts.Batches
-		r.observeAll(keys)
+		for _, key := range keys {
+			r.observe(key)
+		}
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
 	clear(r.Values)

@@ -8,7 +8,6 @@ import (
 	"sequins/internal/http1"
 	"sequins/internal/wire"
 	"sequins/observe/metrics"
-	"sequins/reads/internal/hotkeys"
 	"sequins/version"
 )
 
@@ -17,7 +16,8 @@ type database struct {
 	name   string
 	counts *metrics.Keys
 	labels atomic.Pointer[labels]
-	hot    atomic.Pointer[hotkeys.Sketch] // nil before the first sample, or if there are too many dbs
+
+	samples samples // of keys that clients read, see HotKeys
 }
 
 // labels are the header values that all values of one version share, rendered once.
@@ -51,7 +51,6 @@ func (rd *Reader) addDatabase(name string) *database {
 		if rd.catalog.Set([]byte(gone)) == nil {
 			delete(table, gone)
 			rd.opts.Metrics.Forget(gone)
-			rd.sketches.remove(old[gone])
 		}
 	}
 	d := &database{name: name, counts: rd.opts.Metrics.DB(name)}

@@ -3,5 +3,5 @@ package reads
 // SampleEvery is the number of keys for each sample.
 const SampleEvery = sampleEvery
 
-// MaxSketches is the number of dbs whose keys are counted.
-const MaxSketches = maxSketches
+// MaxSamples is the number of samples that are kept of a db.
+const MaxSamples = maxSamples

@@ -1,130 +1,115 @@
 package reads
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash/maphash"
 	"math"
 	mathrand "math/rand/v2"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"sequins/observe/status"
-	"sequins/reads/internal/hotkeys"
 )
 
 const (
-	// sampleEvery is the number of keys that clients read for each that is counted.
+	// sampleEvery is the number of keys that clients read for each that is sampled.
 	sampleEvery = 32
-	// topKeys is the number of keys that HotKeys returns.
-	topKeys = 10
-	// maxSketches limits the dbs whose keys are counted. A sketch has about 12 KiB, and 16 KiB more with keys.
-	maxSketches = 1000
+	// maxSamples is the number of samples that are kept of a db, in up to 24 KiB, and samplePeriod for how long they count.
+	maxSamples   = 512
+	samplePeriod = 5 * time.Minute
+	// minSamples is the number of samples of a key that HotKeys returns, and topKeys the number of its keys.
+	minSamples = 3
+	topKeys    = 10
+	// maxName is the number of bytes of a key that are shown.
+	maxName = 128
 )
 
-// sketches is what the sketches of all dbs share.
-type sketches struct {
-	seed  maphash.Seed // of the hashes by which sketches know keys
-	salt  [32]byte     // of the hashes that are shown
-	shown atomic.Bool  // Options.ShowKeys
-	n     atomic.Int64
+// samples are the keys of a db that clients have read last, of a random 1 in sampleEvery.
+type samples struct {
+	mu   sync.Mutex
+	ring []sample
+	next int // the oldest, once the ring is full
 }
 
-func (s *sketches) init() {
-	s.seed = maphash.MakeSeed()
-	rand.Read(s.salt[:]) //nolint:errcheck // never fails
+type sample struct {
+	id   uint64 // the hash of the key
+	name string // the beginning of the key, if keys are shown
+	at   time.Time
 }
 
-// of returns the sketch of a db, nil if there are too many dbs.
-func (s *sketches) of(d *database) *hotkeys.Sketch {
-	if known := d.hot.Load(); known != nil {
-		return known
-	}
-	if s.n.Add(1) > maxSketches {
-		s.n.Add(-1)
-		return nil
-	}
-	if !d.hot.CompareAndSwap(nil, new(hotkeys.Sketch)) {
-		s.n.Add(-1)
-	}
-	return d.hot.Load()
-}
+// SetShowKeys replaces Options.ShowKeys, for the keys that are read from then on.
+func (rd *Reader) SetShowKeys(show bool) { rd.showKeys.Store(show) }
 
-// remove uncounts the sketch of a db that is gone.
-func (s *sketches) remove(d *database) {
-	if d.hot.Load() != nil {
-		s.n.Add(-1)
-	}
-}
-
-// SetShowKeys replaces Options.ShowKeys. Sketches keep the keys that are read from then on.
-func (rd *Reader) SetShowKeys(show bool) { rd.sketches.shown.Store(show) }
-
-// nextSample returns the number of keys to pass over before the next sample. It is random, so that no period of the
-// requests decides what is sampled.
-func nextSample() int { return mathrand.IntN(2*sampleEvery - 1) }
-
-// observe counts a read of a key by a client, if it is sampled.
+// observe samples a read of a key by a client.
 func (r *Read) observe(key []byte) {
-	if r.untilNext--; r.untilNext < 0 {
-		r.sample(key)
-	}
-}
-
-// observeAll is observe for the keys of a batch.
-func (r *Read) observeAll(keys [][]byte) {
-	for len(keys) > r.untilNext {
-		key := keys[r.untilNext]
-		keys = keys[r.untilNext+1:]
-		r.sample(key)
-	}
-	r.untilNext -= len(keys)
-}
-
-func (r *Read) sample(key []byte) {
-	r.untilNext = nextSample()
-	s := &r.reader.sketches
-	sketch := s.of(r.db)
-	if sketch == nil {
+	if mathrand.Uint32N(sampleEvery) != 0 {
 		return
 	}
-	var name []byte
-	if s.shown.Load() {
-		name = key[:len(key):len(key)]
-		if name == nil {
-			name = noBytes
-		}
+	s := sample{id: maphash.Bytes(r.reader.seed, key), at: r.start}
+	if r.reader.showKeys.Load() {
+		s.name = string(key[:min(len(key), maxName+1)])
 	}
-	sketch.Add(maphash.Bytes(s.seed, key), name, r.start)
+	to := &r.db.samples
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if len(to.ring) < maxSamples {
+		to.ring = append(to.ring, s)
+		return
+	}
+	to.ring[to.next] = s
+	to.next = (to.next + 1) % maxSamples
 }
 
-// HotKeys returns the keys of a db that clients have read most from this node in the last minutes.
+// HotKeys returns the keys of a db that clients have read most from this node, of the last samples.
 func (rd *Reader) HotKeys(db string, now time.Time) []status.HotKey {
 	d := (*rd.databases.Load())[db]
-	if d == nil || d.hot.Load() == nil {
+	if d == nil {
 		return nil
 	}
-	s := &rd.sketches
+	total, first := 0.0, now
+	counts, names := map[uint64]float64{}, map[uint64]string{}
+	d.samples.mu.Lock()
+	for _, s := range d.samples.ring {
+		if now.Sub(s.at) > samplePeriod {
+			continue
+		}
+		total++
+		counts[s.id]++
+		if s.name != "" {
+			names[s.id] = s.name
+		}
+		if s.at.Before(first) {
+			first = s.at
+		}
+	}
+	d.samples.mu.Unlock()
+	seconds := max(now.Sub(first).Seconds(), 1)
 	var all []status.HotKey
-	for _, k := range d.hot.Load().Top(topKeys, sampleEvery, now) {
-		h := status.HotKey{Hash: s.hash(db, k.ID), Share: round(k.Share, 1e4), PerSecond: round(k.PerSecond, 10)}
-		if s.shown.Load() && k.Name != nil {
-			h.Key, h.Truncated = string(AppendEscaped(nil, k.Name)), k.Cut
+	for id, n := range counts {
+		if n < minSamples {
+			continue
+		}
+		h := status.HotKey{Hash: rd.shownHash(db, id), Share: round(n/total, 1e4), PerSecond: round(n*sampleEvery/seconds, 10)}
+		if name := []byte(names[id]); rd.showKeys.Load() {
+			h.Key, h.Truncated = string(AppendEscaped(nil, name[:min(len(name), maxName)])), len(name) > maxName
 		}
 		all = append(all, h)
 	}
-	return all
+	slices.SortFunc(all, func(a, b status.HotKey) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Hash, b.Hash))
+	})
+	return all[:min(len(all), topKeys)]
 }
 
 // round rounds an estimate to 1/unit.
 func round(x, unit float64) float64 { return math.Round(x*unit) / unit }
 
-// hash returns the hash of a key that is shown. It is keyed, as the keys of a db may be few enough to be guessed.
-func (s *sketches) hash(db string, id uint64) string {
-	h := hmac.New(sha256.New, s.salt[:])
-	h.Write(binary.BigEndian.AppendUint64(append([]byte(db), 0), id))
-	return hex.EncodeToString(h.Sum(nil)[:8])
+// shownHash returns the hash of a key that is shown. It is salted, as the keys of a db may be few enough to be guessed.
+func (rd *Reader) shownHash(db string, id uint64) string {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append(rd.salt[:], db...), id))
+	return hex.EncodeToString(sum[:8])
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/test/contents"
 	"sequins/version"
@@ -123,33 +122,31 @@ func TestWhatCountsAsHot(t *testing.T) {
 	}
 }
 
-// The number of dbs whose keys are counted is limited, and removed dbs make room for others.
-func TestSketchesAreBounded(t *testing.T) {
-	c := catalog{}
-	for i := range reads.MaxSketches + 10 {
-		c[fmt.Sprint(i)] = setOf(t, version.Info{DB: fmt.Sprint(i), Content: contents.Of("v1")})
+// Only the last samples count, and only for some minutes.
+func TestOldSamplesDoNotCount(t *testing.T) {
+	rd, r := hot(t, reads.Options{ShowKeys: true})
+	readTimes(r, 2*reads.MaxSamples, "k")
+	readTimes(r, 2*reads.MaxSamples, "other")
+	top := rd.HotKeys("db", time.Now())
+	if len(top) != 1 || top[0].Key != "other" || top[0].Share != 1 {
+		t.Errorf("%+v", top)
 	}
-	rd := reads.New(c, reads.Options{})
-	defer rd.Stop()
-	r := rd.NewRead()
-	counted := func(from, to int) (n int) {
-		for i := from; i < to; i++ {
-			for range 20 * reads.SampleEvery {
-				r.Begin(time.Now())
-				r.Do(&reads.Query{DB: []byte(fmt.Sprint(i)), Key: []byte("k")})
-				r.Release()
-			}
-			if top := rd.HotKeys(fmt.Sprint(i), time.Now()); len(top) == 1 && cmp.Equal(top[0], status.HotKey{Hash: top[0].Hash, Share: 1, PerSecond: top[0].PerSecond}) {
-				n++
-			}
+	if top := rd.HotKeys("db", time.Now().Add(time.Hour)); top != nil {
+		t.Errorf("an hour later: %+v", top)
+	}
+}
+
+// The keys that are returned are those with the most reads, the first most of all.
+func TestTopKeys(t *testing.T) {
+	rd, r := hot(t, reads.Options{ShowKeys: true})
+	for range 12 {
+		for i := range 15 {
+			readTimes(r, 1, fmt.Sprint("few ", i))
 		}
-		return n
+		readTimes(r, 25, "most")
 	}
-	if n := counted(0, reads.MaxSketches+5); n != reads.MaxSketches {
-		t.Errorf("the keys of %d dbs are counted", n)
-	}
-	delete(c, "7")
-	if n := counted(reads.MaxSketches+5, reads.MaxSketches+10); n != 1 {
-		t.Errorf("after a db has gone, the keys of %d more are counted", n)
+	top := rd.HotKeys("db", time.Now())
+	if len(top) != 10 || top[0].Key != "most" || top[0].Share < 0.4 || top[9].Share > 0.1 {
+		t.Errorf("%+v", top)
 	}
 }

@@ -117,7 +117,6 @@ type Read struct {
 	partition int
 	local     bool // this node holds the partition
 	cached    bool // the answer is from the cache
-	untilNext int  // keys until the next one that is sampled, see observe
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
 	laps      *laps         // nil unless Record was called

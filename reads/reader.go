@@ -2,6 +2,8 @@ package reads
 
 import (
 	"context"
+	"crypto/rand"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -80,7 +82,9 @@ type Reader struct {
 	stripes     atomic.Uint32
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
 	cache       *cache.Cache // nil if there is none
-	sketches    sketches
+	showKeys    atomic.Bool  // Options.ShowKeys
+	seed        maphash.Seed // of the hashes of samples
+	salt        [32]byte     // of the hashes that are shown
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
 	holding     atomic.Bool  // see Hold
@@ -117,8 +121,9 @@ func New(c Catalog, o Options) *Reader {
 	rd.ending, rd.stop = context.WithCancel(context.Background())
 	rd.databases.Store(&map[string]*database{})
 	rd.SetContentType(o.ContentType)
-	rd.sketches.init()
 	rd.SetShowKeys(o.ShowKeys)
+	rd.seed = maphash.MakeSeed()
+	rand.Read(rd.salt[:]) //nolint:errcheck // never fails
 	if o.CacheBytes > 0 && o.Proxy != nil {
 		rd.cache = cache.New(o.CacheBytes)
 	}
@@ -172,5 +177,5 @@ func (rd *Reader) SetContentType(f func(db string) string) {
 
 // NewRead returns a Read, which serves one request at a time.
 func (rd *Reader) NewRead() Read {
-	return Read{reader: rd, stripe: rd.stripes.Add(1), untilNext: nextSample()}
+	return Read{reader: rd, stripe: rd.stripes.Add(1)}
 }
