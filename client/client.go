@@ -66,8 +66,8 @@ type Stats struct {
 // MaxKey is the maximum length of a key in bytes.
 const MaxKey = wire.MaxKey
 
-// maxDBs is the number of databases that a client remembers. Names that do not exist count until others take their
-// place.
+// maxDBs is the number of databases that a client remembers. Names that do not exist count. After more, it begins
+// again, and requests the maps of those in use.
 const maxDBs = 1024
 
 // New returns a client, which the caller must close. It connects to no node yet.
@@ -208,23 +208,11 @@ func (c *Client) database(name string) (*database, error) {
 		return d, nil
 	}
 	if len(c.dbs) >= maxDBs {
-		c.forgetDB()
+		clear(c.dbs)
 	}
 	d := &database{c: c, name: name}
 	c.dbs[name] = d
 	return d, nil
-}
-
-// forgetDB removes a db, of those without a map if there is one. c.mu is held.
-func (c *Client) forgetDB() {
-	var name string
-	for each, d := range c.dbs {
-		name = each
-		if d.current.Load() == nil {
-			break
-		}
-	}
-	delete(c.dbs, name)
 }
 
 // node returns the state of a node.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -35,6 +36,8 @@ const DefaultSilence = 10 * time.Second
 const (
 	// maxStatus limits a status, in bytes. A hundred thousand versions fit.
 	maxStatus = 64 << 20
+	// maxAnswer limits the answer for several keys, in bytes. The limit of nodes is 64 MiB by default.
+	maxAnswer = 1 << 30
 	// maxLine limits the part of an error's text that is shown, in bytes.
 	maxLine = 200
 )
@@ -97,24 +100,94 @@ func (c *Node) get(ctx context.Context, db string, r request) (*response, error)
 	return nil, c.refused(a, db)
 }
 
+// all reads an answer of at most limit bytes.
+func (c *Node) all(a *response, limit int64) ([]byte, error) {
+	defer a.body.Close() //nolint:errcheck // it is only read
+	raw, err := io.ReadAll(io.LimitReader(a.body, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = c.strange(fmt.Sprintf("answers with more than %d bytes", limit))
+	}
+	return raw, err
+}
+
+// getFrames is get for an answer of bytes, preceded by their lengths, which names its version.
+func (c *Node) getFrames(ctx context.Context, db string, r request) (*response, error) {
+	r.accept = wire.Bytes
+	a, err := c.get(ctx, db, r)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	if a.header.Get(wire.Version) == "" || media != wire.Bytes {
+		return nil, errors.Join(c.strange(notSequins), a.body.Close())
+	}
+	return a, nil
+}
+
 // Status returns the status of the node and, as it was sent, its JSON.
 func (c *Node) Status(ctx context.Context) (st status.Status, raw []byte, err error) {
 	a, err := c.get(ctx, "", request{url: "/", accept: "text/plain, application/json;q=0.9"} /* errors as text */)
 	if err != nil {
 		return st, nil, err
 	}
-	defer a.body.Close() //nolint:errcheck // it is only read
-	raw, err = io.ReadAll(io.LimitReader(a.body, maxStatus+1))
-	switch {
-	case err != nil:
+	if raw, err = c.all(a, maxStatus); err != nil {
 		return st, nil, err
-	case len(raw) > maxStatus:
-		return st, nil, &NodeError{Kind: ErrStrange, URL: c.shown, text: fmt.Sprintf("answers with more than %d bytes", maxStatus)}
 	}
 	if err := json.Unmarshal(raw, &st); err != nil || st.DBs == nil {
-		return st, nil, &NodeError{Kind: ErrStrange, URL: c.shown, text: notSequins}
+		return st, nil, c.strange(notSequins)
 	}
 	return st, raw, nil
+}
+
+// Stream is the value of a key, which is read while the node sends it.
+type Stream struct {
+	io.ReadCloser
+	// Version is the version that it is from.
+	Version string
+}
+
+// Get returns the value of a key. The error is of the kind ErrNotFound if the version does not have it.
+func (c *Node) Get(ctx context.Context, db string, key []byte, want Want) (*Stream, error) {
+	if len(key) == 0 { // has no path of its own
+		b, err := c.MultiGet(ctx, db, [][]byte{{}}, want)
+		switch {
+		case err != nil:
+			return nil, err
+		case b.Values[0] == nil:
+			return nil, c.noKey(db, b.Version)
+		}
+		return &Stream{io.NopCloser(bytes.NewReader(b.Values[0])), b.Version}, nil
+	}
+	a, err := c.get(ctx, db, request{url: pathOf(url.PathEscape(db), key), want: want})
+	if err != nil {
+		return nil, err
+	}
+	version := a.header.Get(wire.Version)
+	if version == "" {
+		return nil, errors.Join(c.strange(notSequins), a.body.Close())
+	}
+	return &Stream{a.body, version}, nil
+}
+
+// MultiGet returns the values of several keys, all from one version.
+func (c *Node) MultiGet(ctx context.Context, db string, keys [][]byte, want Want) (Batch, error) {
+	body, err := encodeBatch(keys)
+	if err != nil {
+		return Batch{}, err
+	}
+	a, err := c.getFrames(ctx, db, request{url: "/" + url.PathEscape(db), body: body, want: want})
+	if err != nil {
+		return Batch{}, err
+	}
+	data, err := c.all(a, maxAnswer)
+	if err != nil {
+		return Batch{}, err
+	}
+	values, err := decodeBatch(data, len(keys), maxAnswer)
+	if err != nil {
+		return Batch{}, c.strange("does not answer with one value for each key")
+	}
+	return Batch{Values: values, Version: a.header.Get(wire.Version)}, nil
 }
 
 // notSequins describes an answer that is not one of a node.

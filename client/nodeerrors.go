@@ -75,7 +75,7 @@ func (c *Node) refused(a *response, db string) error {
 	}
 	switch {
 	case a.status == http.StatusNotFound && db != "" && e.Version != "":
-		e.Kind, e.text = ErrNotFound, "has no such key in version "+term.Escape([]byte(e.Version))+" of "+db
+		return c.noKey(db, e.Version)
 	case a.status == http.StatusNotFound && strings.HasPrefix(line, "version "):
 		e.Kind = ErrNoVersion
 	case a.status == http.StatusNotFound && db != "":
@@ -88,6 +88,16 @@ func (c *Node) refused(a *response, db string) error {
 		return c.speaksTLS(nil)
 	}
 	return e
+}
+
+// noKey returns the error for a key that a version does not have.
+func (c *Node) noKey(db, version string) error {
+	return &NodeError{Kind: ErrNotFound, URL: c.shown, Version: version, text: "has no such key in version " + term.Escape([]byte(version)) + " of " + db}
+}
+
+// strange returns the error for an answer that is not one of a node.
+func (c *Node) strange(text string) error {
+	return &NodeError{Kind: ErrStrange, URL: c.shown, text: text}
 }
 
 // unreachable returns the error for a node that did not answer. It looks for what can be done about it.
@@ -159,43 +169,23 @@ func alertOf(err error) string {
 
 // certificateProblem describes what is wrong with the certificate of a node and what to do about it, "" if it is something else.
 func certificateProblem(err error) string {
+	var failed *tls.CertificateVerificationError
+	if !errors.As(err, &failed) {
+		return ""
+	}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
+	remedy := ""
 	switch {
-	case errors.As(err, &unknown):
-		issuer := "an issuer"
-		if unknown.Cert != nil {
-			issuer = strconv.Quote(unknown.Cert.Issuer.String()) + ","
-		}
-		return "has a certificate of " + issuer + " that is not known here: name the file with the certificate of that issuer with --ca"
-	case errors.As(err, &host):
-		return fmt.Sprintf("has a certificate that is not for %s but for %s: use one of these names, or issue a certificate for this one", host.Host, namesOf(host.Certificate))
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("has a certificate that is valid from %s to %s: replace it ([tls] certificate), or set the clock of this machine",
-			day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
-	case errors.As(err, &invalid):
-		return "has a certificate that cannot be used: " + invalid.Error()
+	case errors.As(failed.Err, &unknown):
+		remedy = ": name the file with the certificate of its issuer with --ca"
+	case errors.As(failed.Err, &host):
+		remedy = ": use a name that it is for, or issue a certificate for this one"
+	case errors.As(failed.Err, &invalid) && invalid.Reason == x509.Expired:
+		remedy = ": replace it ([tls] certificate), or set the clock of this machine"
 	}
-	return ""
-}
-
-func day(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// namesOf returns what a certificate is for.
-func namesOf(cert *x509.Certificate) string {
-	all := append([]string(nil), cert.DNSNames...)
-	for _, ip := range cert.IPAddresses {
-		all = append(all, ip.String())
-	}
-	if len(all) == 0 {
-		return "no name"
-	}
-	const most = 5
-	if len(all) > most {
-		all = append(all[:most], "…")
-	}
-	return term.Escape([]byte(strings.Join(all, ", ")))
+	return "has a certificate that cannot be used: " + term.Escape([]byte(failed.Err.Error())) + remedy
 }
 
 // brokenOff returns the error for an answer that ended too early.

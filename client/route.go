@@ -9,23 +9,34 @@ import (
 // Options.Addrs, then a few others of the map, and last those of all these that are failing. Each is asked once.
 type route struct {
 	c     *Client
-	stage int
-	queue []*node // of this stage
-	tried []*node
+	queue []*node
 	last  []*node // failing nodes, in the order in which they were passed over
-
-	m         *partitions
-	preferred []int
 }
 
 // maxOthers is the number of other nodes of the map that a call asks when those of Options.Addrs do not answer.
 const maxOthers = 3
 
-// newRoute returns the route to a db; preferred are indexes of nodes in its map, the best first.
+// newRoute returns the route to a db; preferred returns indexes of nodes in its map, the best first.
 func (c *Client) newRoute(d *database, preferred func(m *partitions) []int) *route {
-	r := &route{c: c, m: d.current.Load()}
-	if preferred != nil && r.m != nil {
-		r.preferred = preferred(r.m)
+	r := &route{c: c}
+	add := func(n *node) {
+		if !slices.Contains(r.queue, n) {
+			r.queue = append(r.queue, n)
+		}
+	}
+	m := d.current.Load()
+	if m != nil && preferred != nil {
+		for _, i := range preferred(m) {
+			add(m.nodes[i])
+		}
+	}
+	for _, i := range rand.Perm(len(c.seeds)) {
+		add(c.seeds[i])
+	}
+	for range maxOthers {
+		if m != nil && len(m.nodes) > 0 {
+			add(m.nodes[rand.IntN(len(m.nodes))])
+		}
 	}
 	return r
 }
@@ -33,59 +44,20 @@ func (c *Client) newRoute(d *database, preferred func(m *partitions) []int) *rou
 // node returns the next node, nil if there is none. For a hedged request it returns no failing one: if the first request
 // is answered soon after, that would neither show that the node has recovered nor that it has not, and use up its pause.
 func (r *route) node(hedge bool) *node {
-	for {
-		for len(r.queue) > 0 {
-			n := r.queue[0]
-			r.queue = r.queue[1:]
-			if slices.Contains(r.tried, n) || slices.Contains(r.last, n) {
-				continue
-			}
-			if hedge && n.isFailing() || !n.admit(r.c.now()) {
-				r.last = append(r.last, n)
-				continue
-			}
-			r.tried = append(r.tried, n)
+	for len(r.queue) > 0 {
+		n := r.queue[0]
+		r.queue = r.queue[1:]
+		if !(hedge && n.isFailing()) && n.admit(r.c.now()) {
 			return n
 		}
-		if r.stage < 3 {
-			r.stage++
-			r.queue = r.candidates()
-			continue
-		}
-		return r.failing(hedge)
+		r.last = append(r.last, n)
 	}
-}
-
-// failing returns the next failing node.
-func (r *route) failing(hedge bool) *node {
 	if hedge || len(r.last) == 0 {
 		return nil
 	}
 	n := r.last[0]
 	r.last = r.last[1:]
-	r.tried = append(r.tried, n)
 	return n
-}
-
-// candidates returns the nodes of the stage.
-func (r *route) candidates() (nodes []*node) {
-	switch r.stage {
-	case 1:
-		for _, i := range r.preferred {
-			nodes = append(nodes, r.m.nodes[i])
-		}
-		return nodes
-	case 2:
-		nodes = slices.Clone(r.c.seeds)
-		rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-	case 3:
-		for range maxOthers {
-			if r.m != nil && len(r.m.nodes) > 0 {
-				nodes = append(nodes, r.m.nodes[rand.IntN(len(r.m.nodes))])
-			}
-		}
-	}
-	return nodes
 }
 
 // shuffled returns a copy of a list in random order.

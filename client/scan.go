@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -48,23 +50,26 @@ func (g Range) query() string {
 
 // Scan returns the records of a range in the order of their keys, all from one version.
 func (c *Node) Scan(ctx context.Context, db string, g Range, want Want) (*Scan, error) {
-	a, err := c.get(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + g.query(), accept: wire.Bytes, want: want})
+	a, err := c.getFrames(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + g.query(), want: want})
 	if err != nil {
 		return nil, err
 	}
-	frames, err := c.frames(a)
-	if err != nil {
-		return nil, err
-	}
-	return &Scan{frames: *frames}, nil
+	return &Scan{Version: a.header.Get(wire.Version), from: c, body: a.body, in: bufio.NewReaderSize(a.body, 64<<10)}, nil
 }
 
 // Scan is a range of records.
 type Scan struct {
-	frames
+	// Version is the version that they are from.
+	Version string
+
+	from   *Node
+	body   *body
+	in     *bufio.Reader
 	key    []byte
+	left   int64 // of the current value, in bytes
 	cursor string
 	ended  bool
+	err    error
 }
 
 // maxCursor limits a cursor, in bytes: it has a key, and the end of the range.
@@ -72,64 +77,88 @@ const maxCursor = 512 << 10
 
 // Next goes to the next record. It returns false after the last and after an error.
 func (s *Scan) Next() bool {
-	if s.err != nil || s.ended {
+	if s.err != nil || s.ended || s.WriteValue(io.Discard) != nil {
 		return false
 	}
-	n, ok := s.next()
+	n := s.length()
 	switch {
-	case !ok:
+	case s.err != nil:
 		return false
 	case n == wire.Absent:
 		s.end()
 		return false
 	case n > MaxKey:
-		s.err = s.strange(fmt.Sprintf("sends a key of %d bytes", n))
+		s.err = s.from.strange(fmt.Sprintf("sends a key of %d bytes", n))
 		return false
 	}
-	if s.key, ok = s.read(s.key, int(n)); !ok {
-		return false
-	}
-	if n, ok = s.next(); ok {
-		s.begin(int64(n))
-	}
-	return ok
+	s.key = s.read(s.key, int(n))
+	s.left = int64(s.length())
+	return s.err == nil
 }
 
 // end reads what follows the last record.
 func (s *Scan) end() {
 	s.ended = true
-	n, ok := s.next()
-	if ok && n > maxCursor {
-		s.err = s.strange(fmt.Sprintf("sends a cursor of %d bytes", n))
+	n := s.length()
+	if s.err == nil && n > maxCursor {
+		s.err = s.from.strange(fmt.Sprintf("sends a cursor of %d bytes", n))
+	}
+	cursor := s.read(nil, int(n))
+	if s.err != nil {
 		return
 	}
-	if cursor, ok := s.read(nil, int(n)); ok {
-		if !base64URL.Match(cursor) { // people paste it into a shell
-			s.err = s.strange("sends a cursor that is not base64url")
-			return
-		}
-		s.cursor = string(cursor)
-		s.finish()
+	if !base64URL.Match(cursor) { // people paste it into a shell
+		s.err = s.from.strange("sends a cursor that is not base64url")
+		return
+	}
+	s.cursor = string(cursor)
+	if _, err := s.in.ReadByte(); err == nil {
+		s.err = s.from.strange("sends more than was asked for")
+	} else if err != io.EOF {
+		s.err = s.from.ended(err)
 	}
 }
 
 // base64URL matches texts in the alphabet of base64url.
 var base64URL = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
+// length reads a length; it returns 0 after an error.
+func (s *Scan) length() (n uint32) {
+	if s.err == nil {
+		n, s.err = wire.ReadLength(s.in)
+		s.err = s.from.ended(s.err)
+	}
+	return n
+}
+
 // read reads n bytes into b or a larger slice.
-func (s *Scan) read(b []byte, n int) ([]byte, bool) {
+func (s *Scan) read(b []byte, n int) []byte {
 	if s.err != nil {
-		return b, false
+		return nil
 	}
 	if cap(b) < n {
 		b = make([]byte, n)
 	}
-	b = b[:n]
-	if _, err := io.ReadFull(s.in, b); err != nil {
-		s.err = s.from.ended(err)
-		return b, false
+	_, err := io.ReadFull(s.in, b[:n])
+	s.err = s.from.ended(err)
+	return b[:n]
+}
+
+// WriteValue writes what is left of the current value. An error of the node is that of Err, too.
+func (s *Scan) WriteValue(w io.Writer) error {
+	for s.err == nil && s.left > 0 {
+		if _, err := s.in.Peek(1); err != nil {
+			s.err = s.from.ended(err)
+			break
+		}
+		b, _ := s.in.Peek(int(min(s.left, int64(s.in.Buffered())))) // they are there
+		n, err := w.Write(b)
+		_, _ = s.in.Discard(n)
+		if s.left -= int64(n); err != nil {
+			return err
+		}
 	}
-	return b, true
+	return s.err
 }
 
 // Key returns the key of the current record, until Next.
@@ -137,6 +166,20 @@ func (s *Scan) Key() []byte { return s.key }
 
 // Cursor returns where to go on with Range.After; "" if the range is finished.
 func (s *Scan) Cursor() string { return s.cursor }
+
+// Err returns why Next has ended; nil at the end of a complete answer.
+func (s *Scan) Err() error { return s.err }
+
+// Close ends the request.
+func (s *Scan) Close() error { return s.body.Close() }
+
+// ended returns the error for an answer that ended in the middle.
+func (c *Node) ended(err error) error {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return c.brokenOff(err)
+	}
+	return err
+}
 
 // Count returns the number of records in a range, of which Limit, After and KeysOnly are not used, and their version.
 func (c *Node) Count(ctx context.Context, db string, g Range, want Want) (n int64, version string, err error) {
@@ -149,17 +192,16 @@ func (c *Node) Count(ctx context.Context, db string, g Range, want Want) (n int6
 	if err != nil {
 		return 0, "", err
 	}
-	defer a.body.Close() //nolint:errcheck // it is only read
 	var said struct {
 		Version string `json:"version"`
 		Count   *int64 `json:"count"`
 	}
-	text, err := io.ReadAll(io.LimitReader(a.body, 4<<10))
+	text, err := c.all(a, 4<<10)
 	if err != nil {
 		return 0, "", err
 	}
 	if json.Unmarshal(text, &said) != nil || said.Count == nil || said.Version == "" {
-		return 0, "", &NodeError{Kind: ErrStrange, URL: c.shown, text: notSequins}
+		return 0, "", c.strange(notSequins)
 	}
 	return *said.Count, said.Version, nil
 }

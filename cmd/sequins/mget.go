@@ -201,17 +201,12 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 	case err != nil:
 		return err
 	}
-	defer b.Close() //nolint:errcheck // it is only read
 	m.want = client.Want{Version: b.Version}
-	value := func(w io.Writer) error {
-		_, err := io.Copy(w, b.Value())
-		return err
-	}
-	for i := 0; b.Next(); i++ {
+	for i, value := range b.Values {
 		m.keys++
 		m.progress.Add(1)
-		if b.Found() {
-			err = m.printer.record(keys[i], value)
+		if value != nil {
+			err = m.printer.record(keys[i], func(w io.Writer) error { _, err := w.Write(value); return err })
 		} else {
 			m.absences++
 			err = m.printer.key(keys[i], record{Absent: true})
@@ -220,5 +215,5 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 			return err
 		}
 	}
-	return b.Err()
+	return nil
 }

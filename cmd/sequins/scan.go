@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -126,17 +125,13 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 	}
 	defer s.Close() //nolint:errcheck // it is only read
 	out := newRecordPrinter(to, f.json)
-	value := func(w io.Writer) error {
-		_, err := io.Copy(w, s.Value())
-		return err
-	}
 	var n int64
 	for ; err == nil && s.Next(); n++ {
 		p.Add(1)
 		if f.keysOnly {
 			err = out.key(s.Key(), record{})
 		} else {
-			err = out.record(s.Key(), value)
+			err = out.record(s.Key(), s.WriteValue)
 		}
 	}
 	if err == nil && s.Err() != nil {

@@ -161,7 +161,7 @@ func TestTLS(t *testing.T) {
 		t.Error("it answers without TLS")
 	}
 	sequins(t, "status", "--ca", a.file("ca.pem"), base).wants(t, exitOK)
-	sequins(t, "status", base).wants(t, exitUnreachable, "sequins: "+base+` has a certificate of "CN=ca", that is not known here: name the file with the certificate of that issuer with --ca`)
+	sequins(t, "status", base).wants(t, exitUnreachable, "sequins: "+base+" has a certificate that cannot be used: x509: certificate signed by unknown authority: name the file with the certificate of its issuer with --ca")
 	sequins(t, "status", strings.TrimPrefix(base, "https://")).wants(t, exitUnreachable, "sequins: http"+strings.TrimPrefix(base, "https")+" speaks TLS: use "+base+", with --ca FILE if ")
 
 	serial := a.issue("node", nil)
