@@ -75,7 +75,7 @@ func FuzzPageRequestFields(f *testing.F) {
 		f.Add(b)
 	}
 	add(&PageRequest{partitions: []int{0, 1, 7, maxPartitions - 1}, size: maxPage, limit: 10, start: []byte("a"), end: []byte("z")})
-	add(&PageRequest{kind: pageCount, keysOnly: true})
+	add(&PageRequest{kind: pageSummary, keysOnly: true})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParsePageRequest(base64.RawURLEncoding.AppendEncode(nil, b))
 		if err != nil {

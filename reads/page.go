@@ -9,7 +9,7 @@ import (
 	"sequins/internal/wire"
 )
 
-// Page answers a request of another node for records or for their number, from local partitions alone. After Found, the
+// Page answers a request of another node for records, or for the summary of a partition, from local partitions alone. After Found, the
 // answer is complete; it is valid until Release. The request for a large value is answered with Do.
 func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outcome) {
 	if o := r.openAny(q); o != Found { // a comparison reads versions that are withheld, too
@@ -21,11 +21,8 @@ func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outc
 		}
 	}
 	in := interval{start: p.start, end: p.end}
-	switch p.kind {
-	case pageCount:
-		return r.countPage(ctx, in, p)
-	case pageSummary:
-		return r.summaryPage(ctx, p)
+	if p.kind == pageSummary {
+		return r.summaryPage(ctx, in, p)
 	}
 	s := r.newScan(ctx, in, p.keysOnly, 0)
 	if o := s.begin(p.partitions); o != Found {

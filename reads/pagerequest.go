@@ -13,7 +13,7 @@ type PageRequest struct {
 	keysOnly   bool
 	partitions []int  // ascending
 	size       int    // the page ends at the first record behind it, in bytes
-	limit      int64  // records, or records that are counted; 0 for no limit
+	limit      int64  // records; 0 for no limit
 	start, end []byte // the range, as interval; for pageValue start is the key
 }
 
@@ -22,7 +22,6 @@ type pageKind uint8
 
 const (
 	pageRecords pageKind = iota // records in order, see appendPage
-	pageCount                   // their number, see countAnswer
 	pageValue                   // one large value, as for GET /<db>/<key>
 	pageSummary                 // that of one partition, see summary
 )
