@@ -1,13 +1,14 @@
 package diff
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,28 +54,34 @@ func (h Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query str
 		return http.StatusNotFound, "there is no database " + db
 	}
 	c := &comparison{
-		versions: versions, list: list, report: &Report{DB: db, Old: old, New: now, Partitions: []Row{}},
-		out: &answer{w: w, lines: lines || list},
+		versions: versions, list: list, lines: lines || list, w: w,
+		report: &Report{DB: db, Old: old, New: now, Partitions: []Row{}},
 	}
 	err = c.run(ctx)
 	switch {
+	case err == nil && c.lines:
+		c.send(line{Report: c.report})
 	case err == nil:
-		err = c.out.finish(c.report)
-	case !c.out.begun:
-		return http.StatusInternalServerError, err.Error()
+		c.write("application/json", c.report)
+	case c.begun:
+		c.send(line{Error: err.Error()})
 	default:
-		err = c.out.send(line{Error: err.Error()})
+		return http.StatusInternalServerError, err.Error()
 	}
-	_ = err // the client has gone
 	return http.StatusOK, ""
 }
 
-// comparison is a running comparison.
+// comparison is a running comparison, and its answer. The first byte decides about the status.
 type comparison struct {
 	versions *reads.Comparison
 	list     bool // every key that differs
 	report   *Report
-	out      *answer
+
+	w     http.ResponseWriter
+	lines bool // the answer is lines of JSON
+	begun bool
+	told  time.Time // of the last line of progress
+	err   error     // of writing: the client has gone
 }
 
 // run compares one partition after the other, or the versions as a whole if they are partitioned differently.
@@ -87,10 +94,10 @@ func (c *comparison) run(ctx context.Context) error {
 		}
 	}
 	for i, p := range partitions {
-		row, o, err := c.partition(ctx, p)
+		row, o := c.partition(ctx, p)
 		switch {
-		case err != nil:
-			return err
+		case ctx.Err() != nil || c.err != nil:
+			return cmp.Or(ctx.Err(), c.err)
 		case o == reads.Found:
 			c.report.add(row)
 		case o == reads.Unreadable || o == reads.GivenUp || c.list && !row.Equal(): // a part of the list is sent
@@ -98,11 +105,12 @@ func (c *comparison) run(ctx context.Context) error {
 		default:
 			c.report.Unknown = append(c.report.Unknown, p)
 		}
-		if err := c.out.progress(Progress{i + 1, len(partitions)}); err != nil {
-			return err
+		if c.lines && time.Since(c.told) > progressPeriod {
+			c.told = time.Now()
+			c.send(line{Progress: &Progress{i + 1, len(partitions)}})
 		}
 	}
-	return nil
+	return c.err
 }
 
 // reasons are the texts of outcomes.
@@ -120,78 +128,104 @@ func partitionName(p int) string {
 	return fmt.Sprintf("partition %d", p)
 }
 
-// partition compares a partition. One whose hashes are equal is not read.
-func (c *comparison) partition(ctx context.Context, p int) (row Row, o reads.Outcome, err error) {
+const (
+	// checkEvery is the number of records after which a comparison looks whether it is still wanted.
+	checkEvery = 4096
+	// progressPeriod is the interval of lines of progress.
+	progressPeriod = 500 * time.Millisecond
+)
+
+// partition compares a partition. One whose hashes are equal is not read. The outcome is that of the scans.
+func (c *comparison) partition(ctx context.Context, p int) (row Row, o reads.Outcome) {
 	row.Partition = p
 	if p >= 0 {
 		if n, equal := c.versions.Equal(p); equal {
 			row.OldRecords, row.NewRecords, row.Skipped = n, n, true
-			return row, reads.Found, nil
+			return row, reads.Found
 		}
 	}
-	before, after, o := c.versions.Scan(p)
-	if ctx.Err() != nil {
-		return row, o, ctx.Err()
-	}
+	old, now, o := c.versions.Scan(p)
 	if o != reads.Found {
-		return row, o, nil
+		return row, o
 	}
-	var each emit
+	haveOld, haveNew := old.Next(), now.Next()
+	for n := 0; haveOld || haveNew; n++ {
+		if n%checkEvery == 0 && (ctx.Err() != nil || c.err != nil) {
+			return row, reads.GivenUp
+		}
+		order := 0
+		switch {
+		case !haveNew:
+			order = -1
+		case !haveOld:
+			order = 1
+		default:
+			order = bytes.Compare(old.Key(), now.Key())
+		}
+		same := order == 0 && old.SameValue(now)
+		if o := failure(old, now); o != reads.Found { // before a key of one version is taken for one that the other lacks
+			return row, o
+		}
+		if !same {
+			c.difference(&row, order, old, now)
+		}
+		if order <= 0 {
+			row.OldRecords++
+			haveOld = old.Next()
+		}
+		if order >= 0 {
+			row.NewRecords++
+			haveNew = now.Next()
+		}
+	}
+	return row, failure(old, now)
+}
+
+// failure returns the outcome of the scan that has failed, or Found.
+func failure(old, now *reads.Scan) reads.Outcome {
+	if o := old.Outcome(); o != reads.Found {
+		return o
+	}
+	return now.Outcome()
+}
+
+// difference counts a key that differs. It is only in the old version if order is negative, and only in the new one if it is
+// positive.
+func (c *comparison) difference(row *Row, order int, old, now *reads.Scan) {
+	var op Op
+	var key []byte
+	switch {
+	case order < 0:
+		op, key = Removed, old.Key()
+		row.Removed++
+		row.RemovedBytes += int64(len(key)) + old.Length()
+	case order > 0:
+		op, key = Added, now.Key()
+		row.Added++
+		row.AddedBytes += int64(len(key)) + now.Length()
+	default:
+		op, key = Changed, now.Key()
+		row.Changed++
+		row.RemovedBytes += old.Length()
+		row.AddedBytes += now.Length()
+	}
+	c.report.sample(op, key)
 	if c.list {
-		each = c.out.difference
+		c.send(line{Difference: &Difference{op, key}})
 	}
-	o, err = row.compare(ctx, before, after, each)
-	if err == nil {
-		err = ctx.Err()
-	}
-	return row, o, err
-}
-
-// answer writes an answer. Its first byte decides about the status.
-type answer struct {
-	w     http.ResponseWriter
-	lines bool
-	begun bool
-	told  time.Time
-}
-
-// progressPeriod is the interval of lines of progress.
-const progressPeriod = 500 * time.Millisecond
-
-func (a *answer) progress(p Progress) error {
-	if !a.lines || time.Since(a.told) < progressPeriod {
-		return nil
-	}
-	a.told = time.Now()
-	return a.send(line{Progress: &p})
-}
-
-func (a *answer) difference(op Op, key []byte) error {
-	return a.send(line{Difference: &Difference{op, slices.Clone(key)}})
 }
 
 // send sends a line.
-func (a *answer) send(l line) error {
-	if !a.begun {
-		a.begun = true
-		a.w.Header().Set("Content-Type", "application/x-ndjson")
-	}
-	return a.write(l)
-}
+func (c *comparison) send(l line) { c.write("application/x-ndjson", l) }
 
-func (a *answer) write(v any) error {
-	data, err := json.Marshal(v)
-	if err == nil {
-		_, err = a.w.Write(append(data, '\n'))
+// write sends v as JSON, unless the client has gone.
+func (c *comparison) write(media string, v any) {
+	if c.err != nil {
+		return
 	}
-	return err
-}
-
-// finish sends the result.
-func (a *answer) finish(r *Report) error {
-	if a.lines {
-		return a.send(line{Report: r})
+	if !c.begun {
+		c.begun = true
+		c.w.Header().Set("Content-Type", media)
 	}
-	a.w.Header().Set("Content-Type", "application/json")
-	return a.write(r)
+	c.err = json.NewEncoder(c.w).Encode(v)
 }

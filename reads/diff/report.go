@@ -89,25 +89,7 @@ type Row struct {
 	Partition int `json:"partition"`
 	Counts
 	// Skipped: the blocks have the same content hash and were not read.
-	Skipped bool         `json:"skipped,omitempty"`
-	Samples map[Op][]Key `json:"samples,omitempty"`
-}
-
-const (
-	// maxSamples limits the sample of each op, and maxSampleKey its keys, in bytes.
-	maxSamples   = 5
-	maxSampleKey = 256
-)
-
-// sample keeps a key if there are not enough yet.
-func (r *Row) sample(op Op, key []byte) {
-	if len(r.Samples[op]) >= maxSamples || len(key) > maxSampleKey {
-		return
-	}
-	if r.Samples == nil {
-		r.Samples = make(map[Op][]Key)
-	}
-	r.Samples[op] = append(r.Samples[op], slices.Clone(key))
+	Skipped bool `json:"skipped,omitempty"`
 }
 
 // Report is the result of a comparison.
@@ -130,20 +112,26 @@ type Report struct {
 func (r *Report) add(row Row) {
 	r.Compared++
 	r.Counts.add(row.Counts)
-	for _, op := range Ops {
-		for _, key := range row.Samples[op] {
-			if len(r.Samples[op]) < maxSamples {
-				if r.Samples == nil {
-					r.Samples = make(map[Op][]Key)
-				}
-				r.Samples[op] = append(r.Samples[op], key)
-			}
-		}
-	}
 	if !row.Equal() {
-		row.Samples = nil
 		r.Partitions = append(r.Partitions, row)
 	}
+}
+
+const (
+	// maxSamples limits the sample of each op, and maxSampleKey its keys, in bytes.
+	maxSamples   = 5
+	maxSampleKey = 256
+)
+
+// sample keeps a key if there are not enough yet.
+func (r *Report) sample(op Op, key []byte) {
+	if len(r.Samples[op]) >= maxSamples || len(key) > maxSampleKey {
+		return
+	}
+	if r.Samples == nil {
+		r.Samples = make(map[Op][]Key)
+	}
+	r.Samples[op] = append(r.Samples[op], slices.Clone(key))
 }
 
 // line is a line of the answer as NDJSON: one of its members is set.
