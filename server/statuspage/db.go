@@ -5,9 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"sequins/internal/human"
 	"sequins/observe/status"
@@ -16,113 +14,101 @@ import (
 // dbView is the page of a database.
 type dbView struct {
 	Name     string
-	Versions []versionView
+	Versions []*versionView
+	Current  *versionView // what this node serves; nil if nothing
 	Holders  []holdersView
-	HotKeys  []hotView
+	HotKeys  []status.HotKey
 }
 
-type hotView struct{ Name, Summary string }
-
+// versionView is a version, as this node sees it.
 type versionView struct {
-	Name, State, Level string
-	Current            bool
-	Summary            string
-	Details, Errors    []string
-	Percent, Progress  string // of the loads of all nodes; "" if there are none
-	Diff               string // the URL of the differences from the current version
-	Path               string
+	Name string
+	status.Version
+	On              status.OnNode // this node
+	Summary         string
+	Details, Errors []string
+	Load            *status.Progress // of all nodes that load the version; nil if none does
+	Diff            string           // the URL of the differences from the current version
 }
+
+func newVersionView(name string, v status.Version, node string) *versionView {
+	return &versionView{Name: name, Version: v, On: v.Nodes[node]}
+}
+
+// Keys returns the number of keys of a version, exactly where one node holds all.
+func (v *versionView) Keys() string {
+	n, exact := v.Records()
+	if exact {
+		return human.Count(n)
+	}
+	return "≈ " + human.Count(n)
+}
+
+// Bytes returns the size of a version on all nodes.
+func (v *versionView) Bytes() (sum int64) {
+	for _, n := range v.Nodes {
+		sum += n.Bytes
+	}
+	return sum
+}
+
+// Held returns how many partitions are on any node.
+func (v *versionView) Held() int { return v.NumPartitions - v.MissingPartitions }
 
 // ofDB fills in the page of one db.
-func (p *page) ofDB(st *status.Status, name string, now time.Time) {
+func (p *page) ofDB(name string) {
+	st := p.Status
 	db := st.DBs[name]
 	p.Level, p.Headline, p.Runbook = db.Health(st.Node)
-	p.Title, p.Names, p.Events = titled(p.Level, name), []string{name}, events(db.Events, st)
+	p.Title, p.Names, p.Events, p.Traffic = titled(p.Level, name), []string{name}, db.Events, db.Asked()
 	for _, n := range dbNotes(db, st.Node) {
 		p.Findings = append(p.Findings, status.Finding{Level: n.Level, Text: n.Text})
 	}
-	p.One = &dbView{Name: name}
-	for _, k := range db.HotKeys {
-		p.One.HotKeys = append(p.One.HotKeys, newHotView(k))
-	}
+	p.One = &dbView{Name: name, HotKeys: db.HotKeys}
 	current := db.Current(st.Node)
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
-		v := db.Versions[version]
-		view := newVersionView(version, &v, st.Node, now)
-		if current != "" && v.Nodes[st.Node].State == status.Held {
-			view.Diff = (&url.URL{Path: "/" + name, RawQuery: url.Values{"diff": {current + ".." + version}}.Encode()}).String()
+		v := newVersionView(version, db.Versions[version], st.Node)
+		v.describe(p)
+		s := v.On.State
+		if current != "" && s == status.Held {
+			v.Diff = (&url.URL{Path: "/" + name, RawQuery: url.Values{"diff": {current + ".." + version}}.Encode()}).String()
 		}
-		p.One.Versions = append(p.One.Versions, view)
-		s := v.Nodes[st.Node].State
+		p.One.Versions = append(p.One.Versions, v)
+		if version == current {
+			p.One.Current = v
+		}
 		if v.NumPartitions > 0 && (version == current || s == status.Building || s == status.Held) { // of others it does not matter
-			p.One.Holders = append(p.One.Holders, newHolders(version, &v, version == current || current == ""))
+			p.One.Holders = append(p.One.Holders, newHolders(v, version == current || current == ""))
 		}
 	}
-	p.Tiles = dbTiles(db, st.Node, now)
 }
 
-// moving reports whether a db is likely to change within seconds.
-func moving(db status.DB) bool {
-	for _, v := range db.Versions {
-		for _, n := range v.Nodes {
-			if n.State == status.Building {
-				return true
-			}
+// describe fills in what the nodes say of a version.
+func (v *versionView) describe(p *page) {
+	v.Summary = v.summary(p)
+	v.Details = v.saying(func(n status.OnNode) string {
+		if n.Detail == "loading" { // the progress says it
+			return ""
+		}
+		return n.Detail
+	})
+	v.Errors = v.saying(func(n status.OnNode) string { return v.Brief(n.Error, v.Name) })
+	for _, n := range v.Nodes {
+		load := n.Progress
+		if load == nil {
+			continue
+		}
+		if v.Load == nil {
+			v.Load = new(status.Progress)
+		}
+		sum := v.Load
+		sum.Files, sum.FilesDone = sum.Files+load.Files, sum.FilesDone+load.FilesDone
+		sum.Bytes, sum.BytesDone = sum.Bytes+load.Bytes, sum.BytesDone+load.BytesDone
+		sum.Records, sum.RecordsPerSecond = sum.Records+load.Records, sum.RecordsPerSecond+load.RecordsPerSecond
+		if load.ETA.After(sum.ETA) {
+			sum.ETA = load.ETA
 		}
 	}
-	return false
-}
-
-func newHotView(k status.HotKey) hotView {
-	rate := strconv.FormatFloat(k.PerSecond, 'f', 1, 64)
-	if k.PerSecond >= 10 {
-		rate = human.Count(int64(k.PerSecond))
-	}
-	v := hotView{k.Key, fmt.Sprintf("%.1f %% of the reads, about %s a second", 100*k.Share, rate)}
-	switch {
-	case k.Truncated:
-		v.Name += "…"
-	case k.Key == "":
-		v.Name = "hash " + k.Hash
-	}
-	return v
-}
-
-// dbTiles are figures of the current version and of the requests for a db.
-func dbTiles(db status.DB, node string, now time.Time) []tile {
-	tiles := newTraffic(db.Asked()).tiles()
-	current := db.Current(node)
-	if current == "" {
-		return tiles
-	}
-	v := db.Versions[current]
-	n := v.Nodes[node]
-	if !n.LastModified.IsZero() {
-		tiles = append(tiles, tile{Name: "Age of the data", Value: human.Duration(now.Sub(n.LastModified))})
-	}
-	if !n.ActiveAt.IsZero() {
-		tiles = append(tiles, tile{Name: "Active for", Value: human.Duration(now.Sub(n.ActiveAt))})
-	}
-	tiles = append(tiles, tile{Name: "Keys", Value: keys(&v)})
-	tiles = append(tiles, tile{Name: "On disk", Value: human.Size(bytesOf(&v))}, tile{Name: "Partitions", Value: human.Count(int64(v.NumPartitions))})
-	if n.Unchanged > 0 {
-		tiles = append(tiles, tile{"Not changed", human.Count(int64(n.Unchanged)), "partitions"})
-	}
-	return tiles
-}
-
-func newVersionView(name string, v *status.Version, node string, now time.Time) versionView {
-	n := v.Nodes[node]
-	view := versionView{
-		Name: name, State: string(n.State), Level: stateLevel(n.State), Current: n.Current, Path: v.Path, Summary: summary(v, n, now),
-		Details: saying(v, func(n status.OnNode) string { return n.Detail }),
-		Errors:  saying(v, func(n status.OnNode) string { return v.Brief(n.Error, name) }),
-	}
-	view.Details = slices.DeleteFunc(view.Details, func(s string) bool { return s == "loading" })
-	if p := loads(v); p != nil {
-		view.Percent, view.Progress = percent(p), progress(p, now)
-	}
-	return view
 }
 
 func stateLevel(s status.State) string {
@@ -139,13 +125,13 @@ func stateLevel(s status.State) string {
 	return ""
 }
 
-// summary describes a version on a node and on the others in one line.
-func summary(v *status.Version, n status.OnNode, now time.Time) string {
+// summary describes a version on this node and on the others in one line.
+func (v *versionView) summary(p *page) string {
 	var parts []string
-	if !n.ActiveAt.IsZero() {
-		parts = append(parts, "active for "+human.Duration(now.Sub(n.ActiveAt)))
-	} else if !n.CreatedAt.IsZero() {
-		parts = append(parts, "found "+human.Duration(now.Sub(n.CreatedAt))+" ago")
+	if !v.On.ActiveAt.IsZero() {
+		parts = append(parts, "active for "+p.Ago(v.On.ActiveAt))
+	} else if !v.On.CreatedAt.IsZero() {
+		parts = append(parts, "found "+p.Ago(v.On.CreatedAt)+" ago")
 	}
 	if len(v.Nodes) < 2 {
 		return strings.Join(parts, ", ")
@@ -167,7 +153,7 @@ func summary(v *status.Version, n status.OnNode, now time.Time) string {
 }
 
 // saying returns what nodes say of a version, with the nodes that say it where not all do.
-func saying(v *status.Version, of func(status.OnNode) string) (lines []string) {
+func (v *versionView) saying(of func(status.OnNode) string) (lines []string) {
 	by := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(v.Nodes)) {
 		if text := of(v.Nodes[name]); text != "" {
@@ -181,62 +167,4 @@ func saying(v *status.Version, of func(status.OnNode) string) (lines []string) {
 		lines = append(lines, text)
 	}
 	return lines[:min(len(lines), 10)]
-}
-
-// loads returns the progress of all nodes that load a version, nil if none does.
-func loads(v *status.Version) *status.Progress {
-	var sum *status.Progress
-	for _, n := range v.Nodes {
-		p := n.Progress
-		if p == nil {
-			continue
-		}
-		if sum == nil {
-			sum = new(status.Progress)
-		}
-		sum.Files, sum.FilesDone = sum.Files+p.Files, sum.FilesDone+p.FilesDone
-		sum.Bytes, sum.BytesDone = sum.Bytes+p.Bytes, sum.BytesDone+p.BytesDone
-		sum.Records, sum.RecordsPerSecond = sum.Records+p.Records, sum.RecordsPerSecond+p.RecordsPerSecond
-		if p.ETA.After(sum.ETA) {
-			sum.ETA = p.ETA
-		}
-	}
-	return sum
-}
-
-func percent(p *status.Progress) string {
-	if p.Bytes <= 0 {
-		return "0"
-	}
-	return strconv.FormatInt(min(100, max(0, int64(100*float64(p.BytesDone)/float64(p.Bytes)))), 10)
-}
-
-// progress describes the progress of a load.
-func progress(p *status.Progress, now time.Time) string {
-	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", human.Size(p.BytesDone), human.Size(p.Bytes),
-		p.FilesDone, human.Plural(p.Files, "file"), human.Count(p.Records))
-	if p.RecordsPerSecond > 0 {
-		s += fmt.Sprintf(" (%s a second)", human.Count(int64(p.RecordsPerSecond)))
-	}
-	if left := p.ETA.Sub(now); !p.ETA.IsZero() && left > 0 {
-		s += ", about " + human.Duration(left) + " left"
-	}
-	return s
-}
-
-// keys returns the number of keys of a version, exactly where one node holds all.
-func keys(v *status.Version) string {
-	n, exact := v.Records()
-	if exact {
-		return human.Count(n)
-	}
-	return "≈ " + human.Count(n)
-}
-
-// bytesOf returns the size of a version on all nodes.
-func bytesOf(v *status.Version) (sum int64) {
-	for _, n := range v.Nodes {
-		sum += n.Bytes
-	}
-	return sum
 }

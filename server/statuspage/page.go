@@ -8,9 +8,13 @@ import (
 	"crypto/sha256"
 	_ "embed" // page.html, page.css, page.js
 	"encoding/base64"
+	"fmt"
 	"html/template"
+	"reflect"
+	"strings"
 	"time"
 
+	"sequins/internal/human"
 	"sequins/observe/status"
 )
 
@@ -43,43 +47,93 @@ var levelNames = map[string]string{
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"levelName": func(level string) string { return levelNames[level] },
+	"words":     func(kind status.EventKind) string { return strings.ReplaceAll(string(kind), "_", " ") },
+	"clock":     func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"count":     func(n any) string { return human.Count(reflect.ValueOf(n).Int()) },
+	"share":     func(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) },
+	"plural":    human.Plural, "size": human.Size, "rate": human.Rate,
+	"latency": latency, "percent": percent, "stateLevel": stateLevel, "held": held,
 }).Parse(pageSource))
 
-// page is the data of page.html, already formatted as text.
+// latency formats a time in seconds; 0 is not known.
+func latency(seconds float64) string {
+	if seconds <= 0 {
+		return "–"
+	}
+	return human.Latency(time.Duration(seconds * 1e9))
+}
+
+// percent returns a part of all in percent, from 0 to 100.
+func percent(part, all int64) int64 {
+	if all <= 0 {
+		return 0
+	}
+	return min(100, max(0, int64(100*float64(part)/float64(all))))
+}
+
+// held returns a fraction in words: all 8, or 7 of 8.
+func held(n, all int) string {
+	if n == all {
+		return human.Count(int64(all))
+	}
+	return human.Count(int64(n)) + " of " + human.Count(int64(all))
+}
+
+// page is the data of page.html.
 type page struct {
 	Style  template.CSS
 	Script template.JS
 
-	Title            string
-	Level, Headline  string
-	Said             string           // the headline for those who listen, with the reason
-	Runbook          string           // the section on the headline, "" if there is none
-	Findings         []status.Finding // with lines as texts
-	About            []string
-	Node, Build, Now string
-	Refresh          bool // something is in progress
-	Shut             bool // shown without a token: has no content
+	Status *status.Status
+	Now    time.Time
 
-	Tiles     []tile
-	Waiting   []waitView
-	Traffic   bool // the databases have figures of their requests
+	Title           string
+	Level, Headline string
+	Said            string // the headline for those who listen, with the reason
+	Runbook         string // the section on the headline, "" if there is none
+	Findings        []status.Finding
+	Shut            bool           // shown without a token: has no content
+	Traffic         status.Traffic // of the databases of all nodes, or of the one
+
+	Waiting   []status.Wait
 	DBs       []dbRow
 	Nodes     []nodeRow
 	MoreNodes string
-	Events    []eventView
+	Events    []status.Event
 	Names     []string // of the databases whose keys can be looked up
 	One       *dbView  // the page of one database; nil on that of the node
 }
 
-// tile is a figure with its name.
-type tile struct{ Name, Value, Unit string }
+// note is a remark in a table. Load is the progress that it is about; it may be nil.
+type note struct {
+	Level, Text string
+	Load        *status.Progress
+}
 
-type waitView struct{ Level, What, Since string }
+// Ago returns the time since t, "" if t is not known.
+func (p *page) Ago(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return human.Duration(p.Now.Sub(t))
+}
 
-type eventView struct{ ID, Stamp, Time, DB, Kind, Level, Version, Reason string }
+// Left returns the time that a load still takes, "" if it is not known.
+func (p *page) Left(load *status.Progress) string { return left(load, p.Now) }
 
-// note is a remark in a table.
-type note struct{ Level, Text, Percent string }
+func left(load *status.Progress, now time.Time) string {
+	if load.ETA.IsZero() || !load.ETA.After(now) {
+		return ""
+	}
+	return ", about " + human.Duration(load.ETA.Sub(now)) + " left"
+}
+
+// Reason returns the reason of an event, without what the page says already.
+func (p *page) Reason(e status.Event) string {
+	v := p.Status.DBs[e.DB].Versions[e.Version]
+	return v.Brief(e.Reason, e.Version)
+}
 
 // Render returns the page of a completed status: of the whole node, or of the db named only.
 func Render(st status.Status, only string, now time.Time) ([]byte, error) {
@@ -88,10 +142,11 @@ func Render(st status.Status, only string, now time.Time) ([]byte, error) {
 
 // RenderLogin returns a page without content that asks for a token.
 func RenderLogin(only string, now time.Time) ([]byte, error) {
-	return execute(page{Title: titled(status.LevelWarn, only), Level: status.LevelWarn, Headline: "This node wants a token.", Shut: true, Now: clock(now)})
+	return execute(&page{Title: titled(status.LevelWarn, only), Level: status.LevelWarn, Headline: "This node wants a token.", Shut: true,
+		Status: new(status.Status), Now: now})
 }
 
-func execute(p page) ([]byte, error) {
+func execute(p *page) ([]byte, error) {
 	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, p)
@@ -109,6 +164,3 @@ func titled(level, about string) string {
 	}
 	return title
 }
-
-// clock formats a time for the page.
-func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }

@@ -261,8 +261,8 @@ const scenarios = {
     await has(page, row('nodes', 'cache-02') + ' .warn', '128.0 GiB (6 %)');
     await page.locator('#databases th a').first().click();
     await has(page, '#holders details[open] > .legend', '1 on no node: 77');
-    assert.equal(await page.locator('#holders details[open] .multiples > li').count(), 29);
     await page.locator('#holders > details[open] > details summary').click();
+    assert.equal(await page.locator('#holders > details[open] > details[open] .text tbody tr').count(), 29);
     await has(page, '#holders > details[open] > details[open] .text tr', 'cache-00.example.com:9599');
     await reader(page, 'the partitions as text');
     await shoot(page, shots, 'scale-text');
