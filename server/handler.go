@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -245,19 +246,20 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 
 // restrict removes conditions that http.ServeContent would evaluate but that are not reliable here.
 // Last-Modified is the time of a version and not of a value, and another version may have the same or an earlier time. So
-// dates do not count. Ranges are valid only for GET; see byteRange.
+// dates do not count. Ranges are valid only for GET.
 func restrict(h http.Header, method string, length int64) {
 	h.Del("If-Modified-Since")
 	h.Del("If-Unmodified-Since")
 	ranges, tags := h["Range"], h["If-Range"]
-	valid := ""
-	if method == http.MethodGet && len(ranges) == 1 && length > 0 && (len(tags) == 0 || len(tags) == 1 && strings.HasPrefix(tags[0], `"`)) {
-		valid = byteRange(ranges[0])
-	}
-	if h.Del("Range"); valid != "" {
-		h.Set("Range", valid)
+	if method != http.MethodGet || len(ranges) != 1 || length == 0 || !oneRange.MatchString(ranges[0]) ||
+		len(tags) > 1 || len(tags) == 1 && !strings.HasPrefix(tags[0], `"`) {
+		h.Del("Range")
 	}
 }
+
+// oneRange is a Range field with one range of bytes. http.ServeContent would answer malformed fields and other units with 416, and the last
+// 0 bytes with a range that ends before it begins.
+var oneRange = regexp.MustCompile(`^bytes=([0-9]{1,18}-[0-9]{0,18}|-0*[1-9][0-9]{0,17})$`)
 
 // serveExplanation answers with an explanation of how the key is looked up, and ignores conditions and
 // ranges. It is counted as a status page, because its duration is not typical for keys.
