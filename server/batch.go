@@ -1,13 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,20 +23,8 @@ import (
 
 // serveBatch looks up several keys and answers with their values, all of one version, or prepares the reason why it cannot.
 func (r *request) serveBatch(w *writer, req *http.Request) (prepared bool) {
-	keys, err := r.batchKeys(req)
-	if err != nil {
-		code := http.StatusBadRequest
-		switch {
-		case errors.Is(err, batchkeys.ErrTooLarge):
-			code = http.StatusRequestEntityTooLarge
-		case errors.Is(err, errBusy):
-			code = http.StatusServiceUnavailable
-			r.add("Retry-After", retryAfter)
-		case errors.Is(err, errEncoded):
-			code = http.StatusUnsupportedMediaType
-			r.add("Accept-Encoding", []byte("identity"))
-		}
-		r.fail(code, err.Error())
+	keys, ok := r.batchKeys(req)
+	if !ok {
 		return true
 	}
 	r.query = r.newQuery()
@@ -53,69 +41,64 @@ func (r *request) serveBatch(w *writer, req *http.Request) (prepared bool) {
 	return true
 }
 
-// Reasons why the keys of a batch are not accepted, besides batchkeys.ErrTooLarge.
-var (
-	errBusy = errors.New("the batches of all requests need too much memory: try again")
-	errSlow = errors.New("the keys could not be read")
-
-	errEncoded = errors.New("the body of a request must not have a Content-Encoding")
-)
-
-// batchKeys returns the keys of a request.
-func (r *request) batchKeys(req *http.Request) ([][]byte, error) {
+// batchKeys returns the keys of a request, or prepares the reason why it cannot.
+func (r *request) batchKeys(req *http.Request) (keys [][]byte, ok bool) {
 	maxKeys, maxBytes := r.s.reads.BatchLimits()
 	if coding := req.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return nil, errEncoded
+		r.add("Accept-Encoding", []byte("identity"))
+		r.fail(http.StatusUnsupportedMediaType, "the body of a request must not have a Content-Encoding")
+		return nil, false
 	}
+	var err error
 	if req.Method != http.MethodPost {
-		return keyParameters(r.target.query, maxKeys)
+		keys, err = keyParameters(r.target.query, maxKeys)
+	} else if body, ok := r.readKeys(req, maxBytes); !ok {
+		return nil, false
+	} else if media, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(media), wire.Bytes) {
+		keys, err = batchkeys.Parse(body, maxKeys)
+	} else {
+		keys, err = batchkeys.ParseJSON(body, maxKeys)
 	}
-	body, err := r.readKeys(req, maxBytes)
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, batchkeys.ErrTooLarge):
+		r.fail(http.StatusRequestEntityTooLarge, err.Error())
+	case err != nil:
+		r.fail(http.StatusBadRequest, err.Error())
 	}
-	if media, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(media), wire.Bytes) {
-		return batchkeys.Parse(body, maxKeys)
-	}
-	return batchkeys.ParseJSON(body, maxKeys)
+	return keys, err == nil
 }
 
-// readKeys reads the body of a request. Memory is reserved for what has arrived, not for what is announced.
-func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err error) {
-	tooLarge := func() ([]byte, error) {
-		return nil, fmt.Errorf("%w: the request has more than %d bytes ([batch] max_bytes)", batchkeys.ErrTooLarge, limit)
+// readKeys reads the body of a request, or prepares the reason why it cannot. Memory is reserved for what has arrived, not for what is
+// announced.
+func (r *request) readKeys(req *http.Request, limit int64) (body []byte, ok bool) {
+	const first = 4 << 10 // what is announced and not sent takes no more than this
+	b := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), first)+bytes.MinRead))
+	o, n, err := reads.Found, int64(0), error(nil)
+	if req.ContentLength <= limit {
+		n, err = io.CopyN(b, req.Body, first)
+	} else {
+		o = reads.TooLarge
 	}
-	if req.ContentLength > limit {
-		return tooLarge()
-	}
-	var first [4 << 10]byte // what is announced and not sent takes no more than this
-	n, err := io.ReadAtLeast(req.Body, first[:], 1)
-	body = first[:n]
-	for piece := int64(len(first)); err == nil; piece = min(2*piece, 4<<20) {
-		if req.ContentLength >= 0 {
-			piece = min(piece, req.ContentLength-int64(len(body))+1) // one more, to see the end
+	for piece := int64(first); err == nil && o == reads.Found; piece = min(2*piece, 4<<20) {
+		if o = r.Reserve(piece); o == reads.Found {
+			n, err = io.CopyN(b, req.Body, piece)
+			r.Unreserve(piece - n)
 		}
-		switch r.Reserve(piece) {
-		case reads.Busy:
-			return nil, errBusy
-		case reads.TooLarge:
-			return tooLarge()
-		}
-		body = slices.Grow(body, int(piece))
-		end := len(body) + int(piece)
-		for err == nil && len(body) < end {
-			n, err = req.Body.Read(body[len(body):end])
-			body = body[:len(body)+n]
-		}
-		r.Unreserve(int64(end - len(body)))
-		if int64(len(body)) > limit {
-			return tooLarge()
+		if int64(b.Len()) > limit {
+			o = reads.TooLarge
 		}
 	}
-	if err != io.EOF {
-		return nil, fmt.Errorf("%w: %w", errSlow, err)
+	switch {
+	case o == reads.TooLarge:
+		r.fail(http.StatusRequestEntityTooLarge, fmt.Sprintf("%v: the request has more than %d bytes ([batch] max_bytes)", batchkeys.ErrTooLarge, limit))
+	case o != reads.Found:
+		r.prepare(o)
+	case err != io.EOF:
+		r.fail(http.StatusBadRequest, "the keys could not be read: "+err.Error())
+	default:
+		return b.Bytes(), true
 	}
-	return body, nil
+	return nil, false
 }
 
 var errNoKey = errors.New("the parameter key has no value: ?key=K, or ?key= for the empty key")

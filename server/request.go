@@ -103,7 +103,7 @@ var failures = [...]struct {
 	reads.Unready:     {http.StatusServiceUnavailable, "no version of this db can be read on this node yet"},
 	reads.Behind:      {http.StatusServiceUnavailable, "this node does not serve the version of X-Sequins-At-Least yet"},
 	reads.TooLarge:    {http.StatusRequestEntityTooLarge, "the values are too large"},
-	reads.Busy:        {http.StatusServiceUnavailable, errBusy.Error()},
+	reads.Busy:        {http.StatusServiceUnavailable, "the batches of all requests need too much memory: try again"},
 	reads.Gone:        {http.StatusPreconditionFailed, "the version of X-Sequins-Version cannot be read on this node"},
 	reads.Expired:     {http.StatusGone, "the version of the cursor cannot be read any more: begin again without it"},
 	reads.BadCursor:   {http.StatusBadRequest, "after is not a cursor of this database"},
