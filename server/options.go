@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -74,26 +75,16 @@ type Options struct {
 
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
-	setDefault(&o.Timeouts.Read, 10*time.Second)
-	setDefault(&o.Timeouts.Idle, 2*time.Minute)
-	setDefault(&o.Timeouts.Write, 30*time.Second)
-	if o.MaxConns <= 0 {
-		o.MaxConns = 256 << 10
-	}
+	o.Timeouts.Read = cmp.Or(o.Timeouts.Read, 10*time.Second)
+	o.Timeouts.Idle = cmp.Or(o.Timeouts.Idle, 2*time.Minute)
+	o.Timeouts.Write = cmp.Or(o.Timeouts.Write, 30*time.Second)
+	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.OtherConns == nil {
 		o.OtherConns = func() int { return 0 }
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	return o
-}
-
-func setDefault(d *time.Duration, v time.Duration) {
-	if *d <= 0 {
-		*d = v
-	}
 }

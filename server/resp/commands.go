@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// command is a command that is supported: what COMMAND says of it, and what runs it.
+// command is a command that is supported, and what runs it.
 type command struct {
-	arity   int // the number of arguments with the name; a negative one is the minimum
-	flags   flag
-	lastKey int // the position of the last key among the arguments, from 1; -1 is the last argument, 0 that there are no keys
+	arity int // the number of arguments with the name; a negative one is the minimum
+	flags flag
 	// run answers the command. Its arguments are valid until it returns. Reads with a form have none: they are looked up
 	// together with the reads before and after them, see reading.
 	run    func(c *conn, args [][]byte)
@@ -42,40 +41,36 @@ const (
 type flag uint8
 
 const (
-	readonly flag = 1 << iota
-	loading       // also while the node is starting
-	noAuth        // also for clients that must authenticate
+	loading flag = 1 << iota // also while the node is starting
+	noAuth                   // also for clients that must authenticate
 )
-
-var flagNames = []string{"readonly", "loading", "no_auth"}
 
 // commands are the supported commands by their names in lower case.
 var commands map[string]*command
 
 func init() { // commands refer to the table
 	commands = map[string]*command{
-		"get":     {arity: 2, flags: readonly, lastKey: 1, form: keys, answer: aValue},
-		"mget":    {arity: -2, flags: readonly, lastKey: -1, form: keys, answer: aValues},
-		"exists":  {arity: -2, flags: readonly, lastKey: -1, form: keys, answer: aCount},
-		"strlen":  {arity: 2, flags: readonly, lastKey: 1, form: keys, answer: aLength},
-		"type":    {arity: 2, flags: readonly, lastKey: 1, form: keys, answer: aType},
-		"ttl":     {arity: 2, flags: readonly, lastKey: 1, form: keys, answer: aTTL},
-		"pttl":    {arity: 2, flags: readonly, lastKey: 1, form: keys, answer: aTTL},
-		"hget":    {arity: 3, flags: readonly, lastKey: 1, form: fields, answer: aValue},
-		"hmget":   {arity: -3, flags: readonly, lastKey: 1, form: fields, answer: aValues},
-		"hexists": {arity: 3, flags: readonly, lastKey: 1, form: fields, answer: aCount},
-		"hstrlen": {arity: 3, flags: readonly, lastKey: 1, form: fields, answer: aLength},
-		"hlen":    {arity: 2, flags: readonly, lastKey: 1, run: (*conn).hlen},
-		"hscan":   {arity: -3, flags: readonly, lastKey: 1, run: (*conn).hscan},
-		"scan":    {arity: -2, flags: readonly, run: (*conn).scan},
-		"dbsize":  {arity: 1, flags: readonly, run: (*conn).dbSize},
+		"get":     {arity: 2, form: keys, answer: aValue},
+		"mget":    {arity: -2, form: keys, answer: aValues},
+		"exists":  {arity: -2, form: keys, answer: aCount},
+		"strlen":  {arity: 2, form: keys, answer: aLength},
+		"type":    {arity: 2, form: keys, answer: aType},
+		"ttl":     {arity: 2, form: keys, answer: aTTL},
+		"pttl":    {arity: 2, form: keys, answer: aTTL},
+		"hget":    {arity: 3, form: fields, answer: aValue},
+		"hmget":   {arity: -3, form: fields, answer: aValues},
+		"hexists": {arity: 3, form: fields, answer: aCount},
+		"hstrlen": {arity: 3, form: fields, answer: aLength},
+		"hlen":    {arity: 2, run: (*conn).hlen},
+		"hscan":   {arity: -3, run: (*conn).hscan},
+		"scan":    {arity: -2, run: (*conn).scan},
+		"dbsize":  {arity: 1, run: (*conn).dbSize},
 		"select":  {arity: 2, flags: loading, run: (*conn).selectDB},
 		"ping":    {arity: -1, run: (*conn).ping},
 		"echo":    {arity: 2, flags: loading, run: (*conn).ping},
 		"hello":   {arity: -1, flags: loading | noAuth, run: (*conn).hello},
 		"auth":    {arity: -2, flags: loading | noAuth, run: (*conn).auth},
 		"client":  {arity: -2, flags: loading, run: (*conn).client},
-		"command": {arity: -1, flags: loading, run: (*conn).command},
 		"info":    {arity: -1, flags: loading, run: (*conn).info},
 		"quit":    {arity: -1, flags: loading | noAuth, run: (*conn).quit},
 	}
@@ -149,10 +144,6 @@ func unknownCommand(args [][]byte) string {
 		shown += len(part) + 3
 	}
 	return b.String()
-}
-
-func unknownSubcommand(command string, name []byte) string {
-	return "ERR unknown subcommand '" + string(cutAtNUL(name, 128)) + "'. Try " + command + " HELP."
 }
 
 // cutAtNUL returns the beginning of s that C prints.

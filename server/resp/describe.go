@@ -2,44 +2,12 @@ package resp
 
 import (
 	"fmt"
-	"maps"
-	"math/bits"
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
-
-// command answers COMMAND, by which clients find the keys of a command. There are no categories, tips, key specifications and subcommands.
-func (c *conn) command(args [][]byte) {
-	if len(args) > 1 {
-		c.w.fail(unknownSubcommand("COMMAND", args[1]))
-		return
-	}
-	c.w.array(len(commands))
-	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		known := commands[name]
-		c.w.array(10)
-		c.w.text(name)
-		c.w.integer(int64(known.arity))
-		c.w.array(bits.OnesCount8(uint8(known.flags)))
-		for i, flag := range flagNames {
-			if known.flags&(1<<i) != 0 {
-				c.w.simple(flag)
-			}
-		}
-		first := int64(min(1, max(known.lastKey, -known.lastKey))) // and each argument up to the last one
-		for _, n := range []int64{first, int64(known.lastKey), first} {
-			c.w.integer(n)
-		}
-		for range 4 {
-			c.w.array(0)
-		}
-	}
-	c.flushIfFull()
-}
 
 // info answers INFO with the lines that monitoring and clients read, whichever sections are asked for.
 func (c *conn) info([][]byte) {

@@ -243,17 +243,6 @@ func TestStrangersDoNotStay(t *testing.T) {
 	})
 }
 
-// The names that a client sets are limited: they are a part of answers.
-func TestLongNames(t *testing.T) {
-	c := startNames(t, resp.Options{}).dial(t)
-	long := strings.Repeat("n", 257)
-	for _, args := range [][]string{{"CLIENT", "SETNAME", long}, {"HELLO", "3", "SETNAME", long}} {
-		if got := c.do(args...); got != "-ERR the name is longer than 256 bytes" {
-			t.Errorf("%.30q: %.60s", args, got)
-		}
-	}
-}
-
 // megabytes are eight values of 1 MiB, and two of one byte.
 func megabytes() map[string]string {
 	m := map[string]string{"small": "x", "small2": "y"}

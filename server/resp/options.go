@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -37,10 +38,11 @@ type Options struct {
 
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
-	setDefault(&o.Read, 10*time.Second)
-	setDefault(&o.Idle, 10*time.Minute)
-	setDefault(&o.Write, 30*time.Second)
-	setDefault(&o.MaxConns, 256<<10)
+	o.Read = cmp.Or(o.Read, 10*time.Second)
+	o.Idle = cmp.Or(o.Idle, 10*time.Minute)
+	o.Write = cmp.Or(o.Write, 30*time.Second)
+	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.OtherConns == nil {
 		o.OtherConns = func() int { return 0 }
 	}
@@ -50,14 +52,5 @@ func (o Options) withDefaults() Options {
 	if o.Databases == nil {
 		o.Databases = func() []string { return nil }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	return o
-}
-
-func setDefault[T int | time.Duration](to *T, value T) {
-	if *to == 0 {
-		*to = value
-	}
 }

@@ -11,8 +11,7 @@ import (
 type session struct {
 	tokens   *auth.Tokens // nil allows everything
 	holder   *auth.Holder // nil before the client has authenticated
-	name     string
-	selected []byte // the db of keys; nil if keys name their own
+	selected []byte       // the db of keys; nil if keys name their own
 }
 
 // grant returns the rights of the client's token, nil without one that is known.
@@ -66,23 +65,6 @@ func (s *session) check(names [][]byte, of []byte, most int) (db []byte, text st
 		}
 	}
 	return db, s.readable(db)
-}
-
-// maxClientName is the length of the name that a client can set on its connection.
-const maxClientName = 256
-
-// setName sets the name of the connection. It returns an error text, or "".
-func (s *session) setName(name []byte) string {
-	for _, b := range name {
-		if b < '!' || b > '~' {
-			return errClientName
-		}
-	}
-	if len(name) > maxClientName {
-		return errClientNameSize
-	}
-	s.name = string(name)
-	return ""
 }
 
 // authenticate checks a token. user is the name of the token, "default", or empty. It returns an error text, or "".
@@ -156,8 +138,7 @@ func (c *conn) hello(args [][]byte) {
 			text = c.authenticate(args[i+1], args[i+2])
 			i += 2
 		case left >= 1 && is(args[i], "SETNAME"):
-			text = c.setName(args[i+1])
-			i++
+			i++ // nothing shows names
 		default:
 			text = "ERR Syntax error in HELLO option '" + string(cutAtNUL(args[i], 128)) + "'"
 		}
@@ -195,27 +176,21 @@ func (w *replies) greet(id int64) {
 	w.array(0)
 }
 
-// client answers CLIENT with the subcommands that clients send when they connect.
+// client answers CLIENT with the subcommands that clients send when they connect. Nothing uses the names and attributes that they set.
 func (c *conn) client(args [][]byte) {
 	arity := map[string]int{"id": 2, "getname": 2, "setname": 3, "setinfo": 4}
 	sub := string(bytes.ToLower(args[1]))
 	switch n, known := arity[sub]; {
 	case !known:
-		c.w.fail(unknownSubcommand("CLIENT", args[1]))
+		c.w.fail("ERR unknown subcommand '" + string(cutAtNUL(args[1], 128)) + "'. Try CLIENT HELP.")
 	case n != len(args):
 		c.w.fail(wrongArity("client|" + sub))
 	case sub == "id":
 		c.w.integer(c.id)
-	case sub == "setname":
-		c.w.reply(c.setName(args[2]))
-	case sub == "setinfo" && (is(args[2], "LIB-NAME") || is(args[2], "LIB-VER")): // nothing uses them
-		c.w.simple("OK")
-	case sub == "setinfo":
-		c.w.fail("ERR Unrecognized option '" + string(cutAtNUL(args[2], 128)) + "'")
-	case c.name == "":
+	case sub == "getname":
 		c.w.null()
 	default:
-		c.w.text(c.name)
+		c.w.simple("OK")
 	}
 }
 
