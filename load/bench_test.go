@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/sequencefiles"
 )
 
 // generate writes n records of 16 + 100 bytes, cut by string into files, each
 // sorted or shuffled. It returns their number of bytes in the files.
-func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefile.WriterOptions) int64 {
+func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefiles.WriterOptions) int64 {
 	t.Helper()
 	dir := filepath.Join(w.root, "db", "1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -43,7 +43,7 @@ func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefi
 		}
 		f := check(os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i))))(t)
 		b := bufio.NewWriterSize(f, 1<<20)
-		sw := check(sequencefile.NewWriter(b, opts))(t)
+		sw := check(sequencefiles.NewWriter(b, opts))(t)
 		for _, k := range keys[i] {
 			value = value[:0]
 			for range 10 { // half of it compresses
@@ -84,19 +84,19 @@ func BenchmarkLoad(b *testing.B) {
 		name   string
 		files  int
 		sorted bool
-		in     sequencefile.WriterOptions
+		in     sequencefiles.WriterOptions
 		opts   Options
 	}{
-		{"sorted/none", 4, true, sequencefile.WriterOptions{}, Options{}},
-		{"sorted/snappy", 4, true, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"sorted/snappy/1-file", 1, true, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"sorted/snappy/1-worker", 4, true, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy, Workers: 1}},
-		{"sorted/snappy/gzip-blocks", 4, true, sequencefile.WriterOptions{Compression: sequencefile.Block,
+		{"sorted/none", 4, true, sequencefiles.WriterOptions{}, Options{}},
+		{"sorted/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
+		{"sorted/snappy/1-file", 1, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
+		{"sorted/snappy/1-worker", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Workers: 1}},
+		{"sorted/snappy/gzip-blocks", 4, true, sequencefiles.WriterOptions{Compression: sequencefiles.Block,
 			Codec: "org.apache.hadoop.io.compress.GzipCodec"}, Options{Compression: blocks.Snappy}},
-		{"unsorted/snappy", 4, false, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"unsorted/snappy/32MiB", 4, false, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy, Memory: 32 << 20}},
-		{"routed/snappy", 4, true, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string"}},
-		{"routed/snappy/32MiB", 4, true, sequencefile.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string", Memory: 32 << 20}},
+		{"unsorted/snappy", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
+		{"unsorted/snappy/32MiB", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Memory: 32 << 20}},
+		{"routed/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string"}},
+		{"routed/snappy/32MiB", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string", Memory: 32 << 20}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			w := newWorld(b)
@@ -157,7 +157,7 @@ func TestAllocations(t *testing.T) {
 func allocations(t *testing.T, n int, sorted bool, opts Options) float64 {
 	t.Helper()
 	w := newWorld(t)
-	generate(t, w, 2, n, sorted, sequencefile.WriterOptions{})
+	generate(t, w, 2, n, sorted, sequencefiles.WriterOptions{})
 	w.load(opts) // fills the pools
 	w.newStore()
 	var before, after runtime.MemStats

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/internal/fsys"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/test/faultfs"
+	"sequins/test/sequencefiles"
 )
 
 // The disk fills up: the load fails with ENOSPC, its temporary files go, what
@@ -23,7 +23,7 @@ func TestDiskFull(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 4, keys(4000)...)
 	slices.Reverse(files[3].records)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	want := model(files, shard.Hadoop, 4)
 	kept := 0
 	for free := int64(2000); ; free += 20_000 {
@@ -88,7 +88,7 @@ func faultyBlock(t *testing.T, disk fsys.FS, dir *store.Dir, p int) map[string]b
 func TestDiskFails(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 3, keys(300)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	broken := errors.New("broken")
 	for n := 1; ; n++ {
 		disk := faultfs.New()

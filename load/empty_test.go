@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // emptyParquet is a Parquet file with the columns k and v, and without rows.
@@ -30,8 +30,8 @@ func emptyFiles(t *testing.T) map[string][]byte {
 		"avro":                  avroFile(t, nil),
 		"parquet":               emptyParquet(),
 	}
-	for _, c := range []sequencefile.Compression{sequencefile.None, sequencefile.Record, sequencefile.Block} {
-		files[fmt.Sprint("sequencefile ", c)] = sequenceFile(t, nil, sequencefile.WriterOptions{Compression: c})
+	for _, c := range []sequencefiles.Compression{sequencefiles.None, sequencefiles.Record, sequencefiles.Block} {
+		files[fmt.Sprint("sequencefile ", c)] = sequenceFile(t, nil, sequencefiles.WriterOptions{Compression: c})
 	}
 	return files
 }
@@ -84,7 +84,7 @@ func TestFilesOfZeroBytes(t *testing.T) {
 		case FormatParquet:
 			return fixtureFile(t, "parquet-snappy")
 		}
-		return sequenceFile(t, records, sequencefile.WriterOptions{})
+		return sequenceFile(t, records, sequencefiles.WriterOptions{})
 	}
 	for _, format := range []string{FormatSequenceFile, FormatSparkey, FormatAvro, FormatParquet} {
 		for _, partitioner := range []string{"auto", "string"} {
@@ -136,7 +136,7 @@ func TestOneRecord(t *testing.T) {
 				key = fmt.Sprint("key", i)
 			}
 			files[at].records = []rec{{key: key, value: "v"}}
-			w.write(files, sequencefile.WriterOptions{})
+			w.write(files, sequencefiles.WriterOptions{})
 			plan := check(w.plan(Options{Partitioner: partitioner}))(t)
 			want := model(files, plan.Partitioner, 50)
 			holds := plan.Partitioner.Partition([]byte(key), 50)
@@ -157,7 +157,7 @@ func TestRecordIsFoundCheaply(t *testing.T) {
 	for i, k := range keys(20_000) {
 		files[20+i%2].records = append(files[20+i%2].records, rec{key: k, value: strings.Repeat("v", 100-i%2)})
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	var mu sync.Mutex
 	read := map[string]int{}
 	src := meddler{w.src, func(name string, f io.ReadCloser) io.ReadCloser {
@@ -183,7 +183,7 @@ func TestRecordIsFoundCheaply(t *testing.T) {
 // An error of the source while a record is searched for is not taken for an empty file.
 func TestSourceFailsInSearch(t *testing.T) {
 	w := newWorld(t)
-	w.put("part-r-00000", sequenceFile(t, nil, sequencefile.WriterOptions{}))
+	w.put("part-r-00000", sequenceFile(t, nil, sequencefiles.WriterOptions{}))
 	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
 		first := true
 		return body{ReadCloser: f, read: func(p []byte) (int, error) {

@@ -19,6 +19,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/sequencefiles"
 )
 
 func TestMisplacedRecord(t *testing.T) {
@@ -28,7 +29,7 @@ func TestMisplacedRecord(t *testing.T) {
 	home := shard.Hadoop.Partition([]byte(stray), 3)
 	other := (home + 1) % 3
 	files[other].records = append(files[other].records, rec{key: stray, value: "v"})
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 
 	l := New(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
@@ -72,8 +73,8 @@ func TestTruncatedFiles(t *testing.T) {
 		content []byte
 		is      error
 	}{
-		{"part-00000", sequenceFile(t, records, sequencefile.WriterOptions{}), sequencefile.ErrCorrupt},
-		{"part-00000", sequenceFile(t, records, sequencefile.WriterOptions{Compression: sequencefile.Block}), sequencefile.ErrCorrupt},
+		{"part-00000", sequenceFile(t, records, sequencefiles.WriterOptions{}), sequencefile.ErrCorrupt},
+		{"part-00000", sequenceFile(t, records, sequencefiles.WriterOptions{Compression: sequencefiles.Block}), sequencefile.ErrCorrupt},
 		{"part-00000.spl", sparkeyLog(t, records), sparkey.ErrCorrupt},
 	}
 	for i, f := range formats {
@@ -99,14 +100,14 @@ func TestChangedFiles(t *testing.T) {
 	for _, partitioner := range []string{"auto", "string"} {
 		for name, change := range map[string]func(whole []byte) []byte{
 			"shorter": func(whole []byte) []byte {
-				return sequenceFile(t, cut(shard.String, 1, keys(90)...)[0].records, sequencefile.WriterOptions{SyncSeed: "x"})
+				return sequenceFile(t, cut(shard.String, 1, keys(90)...)[0].records, sequencefiles.WriterOptions{SyncSeed: "x"})
 			},
 			"longer": func(whole []byte) []byte {
-				return sequenceFile(t, cut(shard.String, 1, keys(110)...)[0].records, sequencefile.WriterOptions{SyncSeed: "x"})
+				return sequenceFile(t, cut(shard.String, 1, keys(110)...)[0].records, sequencefiles.WriterOptions{SyncSeed: "x"})
 			},
 		} {
 			w := newWorld(t)
-			w.write(cut(shard.String, 1, keys(100)...), sequencefile.WriterOptions{SyncSeed: "x"})
+			w.write(cut(shard.String, 1, keys(100)...), sequencefiles.WriterOptions{SyncSeed: "x"})
 			l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
 			w.put("part-r-00000", change(nil))
@@ -122,13 +123,13 @@ func TestKeyTooLong(t *testing.T) {
 	for _, partitioner := range []string{"auto", "string"} {
 		w := newWorld(t)
 		files := []data{{"a", []rec{{key: strings.Repeat("k", blocks.MaxKey), value: "v"}}}}
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		plan := w.load(Options{Partitioner: partitioner})
 		w.compare(plan, model(files, shard.String, 1), []int{0})
 
 		w.newStore()
 		files[0].records[0].key += "k"
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
 		plan = check(l.Plan(t.Context(), "db", "1"))(t)
 		err := l.Load(t.Context(), plan, []int{0}, nil)
@@ -178,7 +179,7 @@ var errNetwork = errors.New("the network is down")
 func TestSourceFails(t *testing.T) {
 	for _, partitioner := range []string{"hadoop", "string"} {
 		w := newWorld(t)
-		w.write(cut(shard.Hadoop, 4, keys(50_000)...), sequencefile.WriterOptions{})
+		w.write(cut(shard.Hadoop, 4, keys(50_000)...), sequencefiles.WriterOptions{})
 		var opened, closed atomic.Int64
 		src := meddler{w.src, func(name string, f io.ReadCloser) io.ReadCloser {
 			opened.Add(1)
@@ -215,7 +216,7 @@ func TestCancel(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 4, keys(40_000)...)
 	slices.Reverse(files[1].records)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	for _, partitioner := range []string{"hadoop", "string"} {
 		by := check(shard.ParsePartitioner(partitioner))(t)
 		want := model(files, by, 4)
@@ -256,7 +257,7 @@ func TestCancel(t *testing.T) {
 
 func TestCancelledBefore(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Hadoop, 2, keys(10)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Hadoop, 2, keys(10)...), sequencefiles.WriterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	l := New(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(ctx, "db", "1"))(t)
@@ -272,7 +273,7 @@ func TestCancelledBefore(t *testing.T) {
 // A source that hangs is not waited for, if it knows of the context as it must.
 func TestCancelWhileTheSourceHangs(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Hadoop, 2, keys(1000)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Hadoop, 2, keys(1000)...), sequencefiles.WriterOptions{})
 	for _, partitioner := range []string{"hadoop", "string"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
@@ -293,7 +294,7 @@ func TestCancelWhileTheSourceHangs(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Hadoop, 2, keys(10_000)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Hadoop, 2, keys(10_000)...), sequencefiles.WriterOptions{})
 	m := metrics.New()
 	l := New(w.src, w.store, m.Load, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 func TestInput(t *testing.T) {
@@ -74,7 +74,7 @@ func TestInput(t *testing.T) {
 // A load of one input fails where the source lists another one, and that is no fault of the version.
 func TestPlanInput(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Hadoop, 3, keys(100)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Hadoop, 3, keys(100)...), sequencefiles.WriterOptions{})
 	w.put("index.spi", []byte("x")) // is no data file only beside logs
 	o := Options{Partitioner: "hadoop"}
 	listed := o.Input("1", check(source.List(t.Context(), w.src, "db", "1", false))(t))
@@ -98,10 +98,10 @@ func TestPlanInput(t *testing.T) {
 func TestPlanByManifest(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 3, keys(300)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	m := w.load(Options{Partitioner: "auto"}, 0).Manifest()
 	expect.NoError(t, json.Unmarshal(check(json.Marshal(m))(t), &m)) // as from another node
-	w.put("part-r-00003", sequenceFile(t, []rec{{key: "new", value: "v"}}, sequencefile.WriterOptions{}))
+	w.put("part-r-00003", sequenceFile(t, []rec{{key: "new", value: "v"}}, sequencefiles.WriterOptions{}))
 	plan := w.load(Options{Partitioner: "spark", Partitions: 7}.PlannedBy(m))
 	if plan.Manifest().Content() != m.Content() || len(plan.Files) != 3 {
 		t.Errorf("%+v is planned by %+v", plan.Manifest(), m)
@@ -119,7 +119,7 @@ func TestPlanByManifest(t *testing.T) {
 		t.Errorf("a file is gone while it is loaded: %v", err)
 	}
 	expect.NoError(t, os.Rename(filepath.Join(w.root, "aside"), gone))
-	w.put(plan.Files[1].Name, sequenceFile(t, []rec{{key: "other", value: "v"}}, sequencefile.WriterOptions{}))
+	w.put(plan.Files[1].Name, sequenceFile(t, []rec{{key: "other", value: "v"}}, sequencefiles.WriterOptions{}))
 	if _, err = l.Plan(t.Context(), "db", "1"); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a file is replaced: %v", err)
 	}
@@ -185,7 +185,7 @@ func TestRefutedIsEarlier(t *testing.T) {
 	for range 60 {
 		w := newWorld(t)
 		_, files := randomCut(r)
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		l := New(w.src, w.store, nil, Options{AllowEmpty: true})
 		plan, err := l.Plan(t.Context(), "db", "1")
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // numbers returns keys that are numbers, some of them negative.
@@ -95,7 +95,7 @@ func TestLayouts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.write(tt.files, sequencefile.WriterOptions{})
+			w.write(tt.files, sequencefiles.WriterOptions{})
 			plan := w.load(tt.opts)
 			if plan.Partitioner != tt.by || plan.Aligned != tt.aligned || plan.Partitions != tt.partitions {
 				t.Fatalf("by %v into %d, aligned %v; want %v, %d, %v", plan.Partitioner, plan.Partitions, plan.Aligned, tt.by, tt.partitions, tt.aligned)

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // timed loads everything in a bubble, where time passes only when all wait.
@@ -62,7 +62,7 @@ func bulk(n, value int) []data {
 
 func TestBandwidth(t *testing.T) {
 	w := newWorld(t)
-	w.write(bulk(10_000, 1000), sequencefile.WriterOptions{})
+	w.write(bulk(10_000, 1000), sequencefiles.WriterOptions{})
 	var size int64
 	for _, f := range check(w.src.Contents(t.Context(), "db", "1"))(t).Files {
 		size += f.Size
@@ -85,7 +85,7 @@ func TestBandwidth(t *testing.T) {
 // A limiter that lets nothing through fails the load rather than hang it.
 func TestBandwidthOfNothing(t *testing.T) {
 	w := newWorld(t)
-	w.write(bulk(10, 10), sequencefile.WriterOptions{})
+	w.write(bulk(10, 10), sequencefiles.WriterOptions{})
 	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 	l := New(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
 	if err := l.Load(t.Context(), plan, all(plan), nil); err == nil {
@@ -96,7 +96,7 @@ func TestBandwidthOfNothing(t *testing.T) {
 // Throttle is per record and per load, however many files are read at a time.
 func TestThrottle(t *testing.T) {
 	w := newWorld(t)
-	w.write(bulk(3000, 10), sequencefile.WriterOptions{})
+	w.write(bulk(3000, 10), sequencefiles.WriterOptions{})
 	for _, throttle := range []time.Duration{50 * time.Microsecond, 800 * time.Microsecond, 40 * time.Millisecond, time.Second} {
 		for _, partitioner := range []string{"hadoop", "string"} {
 			opts := Options{Partitioner: partitioner, Throttle: throttle, Workers: 3}
@@ -108,7 +108,7 @@ func TestThrottle(t *testing.T) {
 // A load that waits for its turn is cancelled at once.
 func TestCancelWhileWaiting(t *testing.T) {
 	w := newWorld(t)
-	w.write(bulk(3000, 100), sequencefile.WriterOptions{})
+	w.write(bulk(3000, 100), sequencefiles.WriterOptions{})
 	for _, opts := range []Options{{Throttle: time.Hour}, {Bandwidth: rate.NewLimiter(0.001, 1000)}} {
 		plan := check(New(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 		l := New(w.src, w.store, nil, opts)

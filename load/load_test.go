@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 func TestAligned(t *testing.T) {
@@ -20,7 +20,7 @@ func TestAligned(t *testing.T) {
 		t.Run(by.String(), func(t *testing.T) {
 			w := newWorld(t)
 			files := cut(by, 5, keys(2000)...)
-			w.write(files, sequencefile.WriterOptions{})
+			w.write(files, sequencefiles.WriterOptions{})
 			plan := w.load(Options{}, 4, 1, 1)
 			if plan.Partitioner != by || !plan.Aligned || plan.Partitions != 5 {
 				t.Errorf("plan %+v", plan)
@@ -34,7 +34,7 @@ func TestAligned(t *testing.T) {
 func TestAlignedOpensOnlyWhatItNeeds(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 3, keys(3000)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	was := check(os.Stat(filepath.Join(w.root, "db/1/part-r-00000")))(t)
@@ -53,7 +53,7 @@ func TestAlignedOpensOnlyWhatItNeeds(t *testing.T) {
 func TestRouted(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 7, keys(2000)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := w.load(Options{Partitioner: "string"}, 0, 3, 6)
 	if plan.Partitioner != shard.String || plan.Aligned {
 		t.Errorf("plan %+v", plan)
@@ -74,7 +74,7 @@ func TestLastFileWins(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	for workers := range 6 {
 		w.newStore()
 		plan := w.load(Options{Workers: workers})
@@ -88,7 +88,7 @@ func TestSortedWithEqualNeighbours(t *testing.T) {
 		{key: "", value: "empty key"}, {key: "a", value: "1"}, {key: "a", value: "2"}, {key: "a\x00", value: "3"},
 		{key: "b", value: "4"}, {key: "b", value: ""}, {key: "c", value: "5"}, {key: "c", value: "6"},
 	}}}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := w.load(Options{})
 	w.compare(plan, model(files, shard.String, 1), []int{0})
 }
@@ -113,7 +113,7 @@ func TestSparkey(t *testing.T) {
 			files[2].records = append(files[2].records, rec{key: k, value: "3"})
 		}
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	w.put("part-00003.spi.sz", []byte("an index"))
 	w.put("part-00003.spi", []byte("an index"))
 	plan := w.load(Options{})
@@ -141,7 +141,7 @@ func TestEmptyFiles(t *testing.T) {
 	for _, partitioner := range []string{"auto", "string"} {
 		w := newWorld(t)
 		files := []data{{"part-00000", nil}, {"part-00001", nil}, {"part-00002", nil}}
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		plan := w.load(Options{Partitioner: partitioner, AllowEmpty: true})
 		w.compare(plan, model(files, shard.String, 3), all(plan))
 	}
@@ -154,7 +154,7 @@ func TestLargeValues(t *testing.T) {
 		r := rec{key: fmt.Sprint("key", 50-i), value: strings.Repeat(fmt.Sprint(i, ","), 400_000)}
 		files[i%2].records = append(files[i%2].records, r, rec{key: fmt.Sprint("key", i)})
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	for _, workers := range []int{1, 2} {
 		w.newStore()
 		plan := w.load(Options{Workers: workers})
@@ -166,7 +166,7 @@ func TestLargeValues(t *testing.T) {
 func TestKeepsWhatIsThere(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.String, 3, keys(300)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := w.load(Options{}, 1)
 	before := check(os.Stat(w.dir().BlockPath(1)))(t)
 	var p Progress
@@ -193,10 +193,10 @@ func TestKeepsWhatIsThere(t *testing.T) {
 // A version whose files have changed is loaded anew.
 func TestAnotherPlanReplaces(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.String, 3, keys(300)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.String, 3, keys(300)...), sequencefiles.WriterOptions{})
 	w.load(Options{})
 	files := cut(shard.String, 3, keys(310)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := w.load(Options{}, 2)
 	w.compare(plan, model(files, shard.String, 3), []int{2})
 }
@@ -206,7 +206,7 @@ func TestProgress(t *testing.T) {
 		w := newWorld(t)
 		files := cut(shard.String, 4, keys(20_000)...)
 		slices.Reverse(files[0].records) // read twice if aligned
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		l := New(w.src, w.store, nil, opts)
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		var size int64
@@ -238,7 +238,7 @@ func TestProgressOfLargeValues(t *testing.T) {
 		records = append(records, rec{key: k, value: strings.Repeat(k[:1], value)})
 	}
 	w := newWorld(t)
-	w.put("part-r-00000", sequenceFile(t, records, sequencefile.WriterOptions{}))
+	w.put("part-r-00000", sequenceFile(t, records, sequencefiles.WriterOptions{}))
 	plan := check(New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"))(t)
 	p := new(Progress)
 	var read, behind int64
@@ -260,7 +260,7 @@ func TestProgressOfLargeValues(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Spark, 5, keys(300)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Spark, 5, keys(300)...), sequencefiles.WriterOptions{})
 	plan := w.load(Options{}, 0)
 	m := w.dir().Manifest()
 	if m.Partitions != 5 || m.Partitioner != "spark" || !m.Aligned || m.Format != "sequencefile" || !m.LastModified.Equal(plan.LastModified) || m.Created.IsZero() {
@@ -280,7 +280,7 @@ func TestManifest(t *testing.T) {
 
 func TestWanted(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.String, 3, keys(30)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.String, 3, keys(30)...), sequencefiles.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	for _, want := range [][]int{{3}, {-1}, {0, 1, 2, 3}} {
@@ -303,7 +303,7 @@ func TestSparkeyNamedByDate(t *testing.T) {
 	for i := range files {
 		files[i].name = fmt.Sprintf("20260131-part-%05d.spl", i)
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := w.load(Options{})
 	if !plan.Aligned || plan.Partitions != 3 {
 		t.Errorf("plan %+v", plan)

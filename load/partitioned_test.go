@@ -5,8 +5,8 @@ import (
 	"path"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // The files of a partitioned table are read like those of a flat directory: in the order of their full names, whichever
@@ -30,7 +30,7 @@ func TestPartitionedTable(t *testing.T) {
 			for i := range files {
 				files[i].name = tt.rename(i, files[i].name)
 			}
-			w.write(files, sequencefile.WriterOptions{})
+			w.write(files, sequencefiles.WriterOptions{})
 			w.put("day=1/_metadata", []byte("no data"))
 			w.put("day=1/."+path.Base(files[0].name)+".crc.x", []byte("no data"))
 			plan := w.load(Options{Partitioner: "auto"})

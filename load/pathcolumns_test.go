@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/render"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // contents returns all records of a loaded version.
@@ -69,7 +69,7 @@ func TestPartitionColumns(t *testing.T) {
 // Versions that the option does not fit are refused with what to do.
 func TestWrongPartitionColumns(t *testing.T) {
 	pq, av := fixtureFile(t, "parquet-snappy"), fixtureFile(t, "avro-deflate")
-	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
+	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefiles.WriterOptions{})
 	for name, tt := range map[string]struct {
 		files  map[string][]byte
 		fields Fields

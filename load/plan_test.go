@@ -18,6 +18,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/sequencefiles"
 )
 
 func (w *world) plan(opts Options) (*Plan, error) {
@@ -83,7 +84,7 @@ func TestPlanPartitioner(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.write(tt.files, sequencefile.WriterOptions{})
+			w.write(tt.files, sequencefiles.WriterOptions{})
 			plan, err := w.plan(Options{Partitioner: tt.option, AllowEmpty: true})
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +113,7 @@ func TestPlacesByNumber(t *testing.T) {
 
 func TestPlanIsTheSameForEveryOrderOfReading(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Spark, 64, keys(3000)...), sequencefile.WriterOptions{Compression: sequencefile.Block})
+	w.write(cut(shard.Spark, 64, keys(3000)...), sequencefiles.WriterOptions{Compression: sequencefiles.Block})
 	first := check(w.plan(Options{}))(t)
 	for range 20 {
 		if diff := cmp.Diff(first, check(w.plan(Options{}))(t), cmp.AllowUnexported(Plan{}), cmpopts.IgnoreFields(Plan{}, "classes")); diff != "" {
@@ -122,7 +123,7 @@ func TestPlanIsTheSameForEveryOrderOfReading(t *testing.T) {
 }
 
 func TestPlanErrors(t *testing.T) {
-	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
+	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefiles.WriterOptions{})
 	log := sparkeyLog(t, []rec{{key: "a"}})
 	tests := []struct {
 		name  string
@@ -177,7 +178,7 @@ func TestPlanTooManyFiles(t *testing.T) {
 
 func TestPlanLastModified(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.String, 3, keys(10)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.String, 3, keys(10)...), sequencefiles.WriterOptions{})
 	newest := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, when := range map[string]time.Time{"part-r-00000": newest.Add(-time.Hour), "part-r-00001": newest, "part-r-00002": newest.Add(-time.Minute)} {
 		if err := os.Chtimes(filepath.Join(w.root, "db/1", name), when, when); err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/sequencefiles"
 )
 
 // namings are ways in which programs name file k of a partition.
@@ -62,7 +62,7 @@ func TestPlannedAgain(t *testing.T) {
 	for round := range 400 {
 		w := newWorld(t)
 		by, files := randomCut(r)
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		o := Options{AllowEmpty: true}
 		switch r.IntN(3) {
 		case 0:
@@ -105,7 +105,7 @@ func TestOnePartitionOfMany(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan, err := w.plan(Options{Partitioner: "auto"})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestSamplingEnds(t *testing.T) {
 			}
 			files = append(files, f)
 		}
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		var c recordMeter
 		plan, err := New(w.src, w.store, &c, tt.o).Plan(t.Context(), "db", "1")
 		if err != nil {
@@ -171,7 +171,7 @@ func TestHiveBehindString(t *testing.T) {
 	for i := range files {
 		files[i].name = fmt.Sprintf("%06d_0", i)
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{Partitioner: "auto"})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	if plan.Partitioner != shard.String || !plan.Aligned {

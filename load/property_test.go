@@ -11,8 +11,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // version is a random version: what is in its files, and how they came about.
@@ -22,7 +22,7 @@ type version struct {
 	sparkey bool
 	by      shard.Partitioner // what the files are cut by
 	isCut   bool
-	opts    sequencefile.WriterOptions
+	opts    sequencefiles.WriterOptions
 }
 
 // randomVersion makes a version of few different keys, so that there are many
@@ -30,7 +30,7 @@ type version struct {
 func randomVersion(seed uint64) version {
 	rng := rand.New(rand.NewPCG(seed, 99))
 	v := version{seed: seed, sparkey: rng.IntN(3) == 0, isCut: rng.IntN(3) > 0, by: shard.Partitioner(rng.IntN(4))}
-	v.opts.Compression = []sequencefile.Compression{sequencefile.None, sequencefile.Record, sequencefile.Block}[rng.IntN(3)]
+	v.opts.Compression = []sequencefiles.Compression{sequencefiles.None, sequencefiles.Record, sequencefiles.Block}[rng.IntN(3)]
 	v.files = make([]data, 1+rng.IntN(20))
 	for i := range v.files {
 		v.files[i].name = fmt.Sprintf("part-%05d", i)
@@ -208,7 +208,7 @@ func TestMemoryIsTight(t *testing.T) {
 			})
 		}
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	want := model(files, shard.String, 4)
 	for _, memory := range []int64{1, 1 << 20, 40 << 20} {
 		w.newStore()
@@ -230,7 +230,7 @@ func TestEmptyKeyWithAnyWorkers(t *testing.T) {
 			files[i].records = append(files[i].records, rec{}) // not in order, so that it is sorted
 		}
 		w := newWorld(t)
-		w.write(files, sequencefile.WriterOptions{})
+		w.write(files, sequencefiles.WriterOptions{})
 		var first map[int]string
 		for workers := 1; workers <= 8; workers++ {
 			for _, memory := range []int64{8 << 20, 1} { // without runs and with them

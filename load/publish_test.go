@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/sequencefiles"
 )
 
 // Whatever becomes of the files after they were read, and although every one of them was read whole, nothing
@@ -40,7 +40,7 @@ func TestChangedAfterReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, partitioner := range []string{"hadoop", "string"} {
 				w := newWorld(t)
-				w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefile.WriterOptions{})
+				w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefiles.WriterOptions{})
 				w.put("_SUCCESS", nil)
 				opts := Options{Partitioner: partitioner, RequireSuccess: true}
 				plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
@@ -90,7 +90,7 @@ func (c counted) Contents(ctx context.Context, db, version string) (source.Conte
 func TestPublishedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 20, keys(400)...)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 // A failure publishes what is finished, and a publication that fails ends the load.
 func TestPublicationFails(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefiles.WriterOptions{})
 	l := New(w.src, nil, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	dir := check(w.store.Create("db", plan.Manifest()))(t)
@@ -146,7 +146,7 @@ func TestTooManyLeftOut(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	for _, partitioner := range []string{"string", "auto"} {
 		for range 3 {
 			l := New(w.src, w.store, nil, Options{Partitioner: partitioner, MaxRecordErrors: 5, Workers: 1})

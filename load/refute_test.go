@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // loadRefuting does what a node does: it plans and loads, and plans again
@@ -82,7 +82,7 @@ func TestSequentialKeys(t *testing.T) {
 				for _, by := range onStrings {
 					w := newWorld(t)
 					files := cut(by, n, keys...)
-					w.write(files, sequencefile.WriterOptions{})
+					w.write(files, sequencefiles.WriterOptions{})
 					plan, _ := w.loadRefuting(Options{Workers: 1})
 					if !plan.Aligned || !agrees(plan.Partitioner, by, n, keys) {
 						t.Fatalf("by %v over %d: loaded by %v, aligned %v", by, n, plan.Partitioner, plan.Aligned)
@@ -105,7 +105,7 @@ func TestOddKey(t *testing.T) {
 					w := newWorld(t)
 					files := cut(by, n, sequential(prefix, 800, 1500)...)
 					spoil(files, i%n)
-					w.write(files, sequencefile.WriterOptions{})
+					w.write(files, sequencefiles.WriterOptions{})
 					plan, _ := w.loadRefuting(Options{Workers: 1})
 					if plan.Aligned || plan.Partitioner != shard.String {
 						t.Fatalf("by %v over %d: loaded by %v, aligned %v", by, n, plan.Partitioner, plan.Aligned)
@@ -162,7 +162,7 @@ func ambiguous(n, records int) []data {
 func TestRefutedPlan(t *testing.T) {
 	w := newWorld(t)
 	files := ambiguous(3, 48_000)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{Workers: 1})
 	first := check(l.Plan(t.Context(), "db", "1"))(t)
 	if first.Partitioner != shard.String || !first.Aligned || !first.Auto {
@@ -219,7 +219,7 @@ func TestNodesAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.write(test.files, sequencefile.WriterOptions{})
+			w.write(test.files, sequencefiles.WriterOptions{})
 			nodes := []*world{w, {t: t, src: w.src}, {t: t, src: w.src}}
 			published := map[shard.Partitioner]bool{}
 			plans := make([]*Plan, len(nodes))
@@ -268,7 +268,7 @@ func TestRandomKeysLoad(t *testing.T) {
 			}
 		}
 		w := newWorld(t)
-		w.write(files, sequencefile.WriterOptions{Compression: sequencefile.Compression(rng.IntN(3)), BlockSize: 1000})
+		w.write(files, sequencefiles.WriterOptions{Compression: sequencefiles.Compression(rng.IntN(3)), BlockSize: 1000})
 		plan, without := w.loadRefuting(Options{Workers: 1 + rng.IntN(2)})
 		refuted += len(without)
 		w.compare(plan, model(files, plan.Partitioner, n), all(plan))
@@ -298,7 +298,7 @@ func randomKeys(rng *rand.Rand) []string {
 // A partitioner that is configured is not refuted: the version fails.
 func TestConfiguredIsNotRefuted(t *testing.T) {
 	w := newWorld(t)
-	w.write(cut(shard.String, 3, keys(100)...), sequencefile.WriterOptions{})
+	w.write(cut(shard.String, 3, keys(100)...), sequencefiles.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{Partitioner: "hadoop"})
 	plan := check(l.Plan(t.Context(), "db", "1", shard.Hadoop))(t)
 	err := l.Load(t.Context(), plan, all(plan), nil)

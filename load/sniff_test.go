@@ -17,6 +17,7 @@ import (
 	"sequins/internal/render"
 	"sequins/source"
 	"sequins/test/harness"
+	"sequins/test/sequencefiles"
 )
 
 // fixtureFile is the first file of a fixture.
@@ -28,11 +29,11 @@ func fixtureFile(t *testing.T, name string) []byte {
 
 // A version's format is told by what is in its files, and is the same in all of them.
 func TestFormats(t *testing.T) {
-	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
+	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefiles.WriterOptions{})
 	av, pq := fixtureFile(t, "avro-deflate"), fixtureFile(t, "parquet-snappy")
 	encrypted := bytes.ReplaceAll(pq, []byte(parquet.Magic), []byte(parquet.MagicEncrypted))
 	id := Fields{Key: "id"}
-	text := sequenceFile(t, []rec{{key: "b"}}, sequencefile.WriterOptions{KeyClass: sequencefile.Text, ValueClass: sequencefile.Text})
+	text := sequenceFile(t, []rec{{key: "b"}}, sequencefiles.WriterOptions{KeyClass: sequencefiles.Text, ValueClass: sequencefiles.Text})
 	damaged := bytes.Replace(text, []byte("io.Text"), []byte("in.Text"), 1) // the class of the keys
 	tests := map[string]struct {
 		files  map[string][]byte
@@ -85,7 +86,7 @@ func TestFormats(t *testing.T) {
 // Of a version with more files than are looked at, one of another format is found when it is read.
 func TestMixedAmongMany(t *testing.T) {
 	w := newWorld(t)
-	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
+	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefiles.WriterOptions{})
 	for i := range 2 * sampleFiles {
 		w.put("part-"+string(rune('A'+i)), seq)
 	}
@@ -230,7 +231,7 @@ func TestFirstFault(t *testing.T) {
 		if i > 2 {
 			records = append(records, rec{key: strings.Repeat("x", 1+i)})
 		}
-		whole := sequenceFile(t, records, sequencefile.WriterOptions{})
+		whole := sequenceFile(t, records, sequencefiles.WriterOptions{})
 		w.put(fmt.Sprintf("part-r-%05d", i), whole[:len(whole)-i/3])
 	}
 	for range 50 {

@@ -13,16 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/sequencefiles"
 )
 
 // Of whatever format a file is and wherever its source fails, the error is the source's; where the file is
 // damaged, it is not.
 func TestErrSource(t *testing.T) {
 	files := map[string][]byte{
-		"part-0":     sequenceFile(t, cut(shard.String, 1, keys(500)...)[0].records, sequencefile.WriterOptions{Compression: sequencefile.Block}),
+		"part-0":     sequenceFile(t, cut(shard.String, 1, keys(500)...)[0].records, sequencefiles.WriterOptions{Compression: sequencefiles.Block}),
 		"part-0.spl": sparkeyLog(t, cut(shard.String, 1, keys(500)...)[0].records),
 	}
 	for _, format := range []string{"avro-deflate", "parquet-snappy"} {

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/internal/fsys"
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
 )
 
@@ -96,7 +96,7 @@ func (w *world) put(name string, content []byte) {
 }
 
 // write writes data files, in the format that their names say.
-func (w *world) write(files []data, opts sequencefile.WriterOptions) {
+func (w *world) write(files []data, opts sequencefiles.WriterOptions) {
 	w.t.Helper()
 	for _, f := range files {
 		if IsLog(f.name) {
@@ -107,10 +107,10 @@ func (w *world) write(files []data, opts sequencefile.WriterOptions) {
 	}
 }
 
-func sequenceFile(t testing.TB, records []rec, opts sequencefile.WriterOptions) []byte {
+func sequenceFile(t testing.TB, records []rec, opts sequencefiles.WriterOptions) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := check(sequencefile.NewWriter(&b, opts))(t)
+	w := check(sequencefiles.NewWriter(&b, opts))(t)
 	for _, r := range records {
 		if err := w.Append([]byte(r.key), []byte(r.value)); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/load/loadproc"
@@ -31,6 +30,7 @@ import (
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 	"sequins/version"
 )
 
@@ -213,7 +213,7 @@ func (f *fixture) putFile(path, version string, in func(string) bool, keys []str
 	f.t.Helper()
 	file, err := os.Create(path)
 	expect.NoError(f.t, err)
-	w, err := sequencefile.NewWriter(file, sequencefile.WriterOptions{SyncSeed: "seed"})
+	w, err := sequencefiles.NewWriter(file, sequencefiles.WriterOptions{SyncSeed: "seed"})
 	expect.NoError(f.t, err)
 	for _, key := range keys {
 		if in(key) {

@@ -12,7 +12,7 @@ import (
 	"sequins/bench/internal/data"
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/wire"
-	"sequins/input/sequencefile"
+	"sequins/test/sequencefiles"
 )
 
 // build writes the source of sequins: the keys of redis without the name of the db.
@@ -26,7 +26,7 @@ func (r *run) build(path string) error {
 		return err
 	}
 	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{SyncSeed: "redis"})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{SyncSeed: "redis"})
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 var (
@@ -82,14 +82,14 @@ func write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	writers := make([]*sequencefile.Writer, partitions)
+	writers := make([]*sequencefiles.Writer, partitions)
 	for p := range writers {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)))
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if writers[p], err = sequencefile.NewWriter(f, sequencefile.WriterOptions{}); err != nil {
+		if writers[p], err = sequencefiles.NewWriter(f, sequencefiles.WriterOptions{}); err != nil {
 			return err
 		}
 	}

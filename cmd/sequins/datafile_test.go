@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
 )
 
@@ -44,8 +44,8 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 		expect.NoError(t, err)
 		add, end = w.Add, func() error { _, err := w.Finish(); return err }
 	case kindSequenceFile:
-		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{
-			Compression: sequencefile.Block, Codec: sequencefile.GzipCodec, Metadata: map[string]string{"made\nby": "a test"}})
+		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{
+			Compression: sequencefiles.Block, Codec: sequencefiles.GzipCodec, Metadata: map[string]string{"made\nby": "a test"}})
 		expect.NoError(t, err)
 		add, end = w.Append, w.Close
 	default:

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
@@ -94,11 +94,11 @@ func writeDemoFile(path string, i int, products map[string]product) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{
-		KeyClass:    sequencefile.Text,
-		ValueClass:  sequencefile.Text,
-		Compression: sequencefile.Block,
-		Codec:       sequencefile.SnappyCodec,
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{
+		KeyClass:    sequencefiles.Text,
+		ValueClass:  sequencefiles.Text,
+		Compression: sequencefiles.Block,
+		Codec:       sequencefiles.SnappyCodec,
 	})
 	if err != nil {
 		return err

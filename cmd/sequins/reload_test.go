@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // awaitContentType waits until the demo's value has a content type.
@@ -51,7 +51,7 @@ func writeRecords(t *testing.T, source, version string, n int) {
 	f, err := os.Create(path)
 	expect.NoError(t, err)
 	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	expect.NoError(t, err)
 	for i := range n {
 		expect.NoError(t, w.Append(fmt.Appendf(nil, "record%d", i), []byte("x")))

@@ -14,10 +14,10 @@ import (
 
 	"sequins/blocks"
 	"sequins/config"
-	"sequins/input/sequencefile"
 	"sequins/server"
 	"sequins/shard"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 const patience = time.Minute
@@ -118,7 +118,7 @@ func largeSource(t *testing.T, dir string) (size int64) {
 	f, err := os.Create(filepath.Join(dir, "source", "db", "1", "part-00000"))
 	expect.NoError(t, err)
 	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	expect.NoError(t, err)
 	value := make([]byte, 64<<20)
 	expect.NoError(t, w.Append([]byte("large"), value))

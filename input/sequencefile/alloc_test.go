@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"testing"
+
+	"sequins/test/sequencefiles"
 )
 
 // TestAllocs proves that reading a record allocates nothing, in any mode and with any class, once buffers and decoders
@@ -20,7 +22,7 @@ func TestAllocs(t *testing.T) {
 	for i := range n {
 		records = append(records, record{fmt.Appendf(nil, "key-%08d", i), fmt.Appendf(nil, "value %d %0*d", i, 20+i%300, i)})
 	}
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collecting allocates a little by itself
 		for _, c := range classes {
 			opts.KeyClass, opts.ValueClass = c[0], c[1]
@@ -53,7 +55,7 @@ func TestAllocs(t *testing.T) {
 
 // TestOpenAllocs holds down what opening a file takes when others were read before: loading samples many files.
 func TestOpenAllocs(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := writeFile(t, opts, smallRecords())
 		open := func() {
 			r, err := NewReader(bytes.NewReader(file), "test")

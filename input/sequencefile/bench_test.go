@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	peer "github.com/colinmarc/sequencefile"
+
+	"sequins/test/sequencefiles"
 )
 
 // benchRecords records of 116 bytes each (a key of 16, a value of 100) make the files of the benchmarks.
@@ -23,11 +25,11 @@ func benchRecord(rng *rand.Rand, i int, buf []byte) (key, value []byte) {
 	return buf[:16], buf[16:116]
 }
 
-func benchFile(tb testing.TB, opts WriterOptions, records int) []byte {
+func benchFile(tb testing.TB, opts sequencefiles.WriterOptions, records int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
 	opts.SyncSeed = "bench"
-	w, err := NewWriter(&out, opts)
+	w, err := sequencefiles.NewWriter(&out, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

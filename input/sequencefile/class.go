@@ -2,7 +2,7 @@ package sequencefile
 
 import "encoding/binary"
 
-// The classes that this package unwraps and wraps.
+// The classes that this package unwraps.
 const (
 	BytesWritable = "org.apache.hadoop.io.BytesWritable"
 	Text          = "org.apache.hadoop.io.Text"
@@ -45,15 +45,4 @@ func (w wrapping) unwrap(b []byte) ([]byte, bool) {
 // hasInt32Size reports whether b begins with the length of the rest.
 func hasInt32Size(b []byte) bool {
 	return len(b) >= 4 && binary.BigEndian.Uint32(b) == uint32(len(b)-4)
-}
-
-// wrap appends the serialised form of b.
-func (w wrapping) wrap(dst, b []byte) []byte {
-	switch w {
-	case int32Size:
-		dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
-	case vintSize:
-		dst = appendLength(dst, len(b))
-	}
-	return append(dst, b...)
 }

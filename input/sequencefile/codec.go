@@ -36,13 +36,9 @@ func grow(dst []byte, n int) []byte {
 	return slices.Grow(dst, max(n, len(dst)))
 }
 
-// An encoder appends src to dst, compressed and framed like Hadoop.
-type encoder func(dst, src []byte) ([]byte, error)
-
-// codec creates columns and encoders, and pools unused columns.
+// codec creates columns, and pools unused ones.
 type codec struct {
 	newDecoder func() decoder
-	newEncoder func() (encoder, error)
 	idle       sync.Pool
 }
 
@@ -65,14 +61,14 @@ func (c *codec) putColumn(col *column) {
 }
 
 var codecs = func() map[string]*codec {
-	zlib := &codec{newDecoder: newZlibDecoder, newEncoder: newZlibEncoder}
+	zlib := &codec{newDecoder: newZlibDecoder}
 	return map[string]*codec{
 		DefaultCodec:   zlib,
 		DeflateCodec:   zlib,
-		GzipCodec:      {newDecoder: newGzipDecoder, newEncoder: newGzipEncoder},
-		SnappyCodec:    {newDecoder: newSnappyDecoder, newEncoder: newSnappyEncoder},
-		Lz4Codec:       {newDecoder: newLz4Decoder, newEncoder: newLz4Encoder},
-		ZStandardCodec: {newDecoder: newZstdDecoder, newEncoder: newZstdEncoder},
-		BZip2Codec:     {newDecoder: func() decoder { return new(bzip2.Decoder) }}, // is not written
+		GzipCodec:      {newDecoder: newGzipDecoder},
+		SnappyCodec:    {newDecoder: newSnappyDecoder},
+		Lz4Codec:       {newDecoder: newLz4Decoder},
+		ZStandardCodec: {newDecoder: newZstdDecoder},
+		BZip2Codec:     {newDecoder: func() decoder { return new(bzip2.Decoder) }},
 	}
 }()

@@ -8,9 +8,6 @@ import (
 	"io"
 
 	"sequins/internal/inflate"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 )
 
 var (
@@ -157,23 +154,4 @@ func gzipTrailer(src []byte, sum, size uint32) ([]byte, error) {
 		return nil, errDeflateChecksum
 	}
 	return src[8:], nil
-}
-
-func newZlibEncoder() (encoder, error) { return streamEncoder(zlib.NewWriter(nil)), nil }
-func newGzipEncoder() (encoder, error) { return streamEncoder(gzip.NewWriter(nil)), nil }
-
-// streamEncoder returns an encoder that writes a stream with z.
-func streamEncoder(z interface {
-	io.WriteCloser
-	Reset(w io.Writer)
-}) encoder {
-	return func(dst, src []byte) ([]byte, error) {
-		out := bytes.NewBuffer(dst)
-		z.Reset(out)
-		if _, err := z.Write(src); err != nil {
-			return dst, err
-		}
-		err := z.Close()
-		return out.Bytes(), err
-	}
 }

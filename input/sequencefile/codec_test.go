@@ -10,12 +10,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dsnet/compress/bzip2"
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/zstd"
 
 	"sequins/internal/zstdframe"
 	"sequins/test/noise"
+	"sequins/test/sequencefiles"
 )
 
 // decodeAll runs a decoder over src and returns all pieces together.
@@ -35,11 +35,7 @@ func decodeAll(d decoder, src []byte) (out []byte, err error) {
 
 func encodeAll(t testing.TB, codec string, src []byte) []byte {
 	t.Helper()
-	e, err := codecs[codec].newEncoder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := e(nil, src)
+	out, err := sequencefiles.Compress(codec, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +43,7 @@ func encodeAll(t testing.TB, codec string, src []byte) []byte {
 }
 
 func eachCodec(t *testing.T, test func(t *testing.T, codec string)) {
-	for _, codec := range Codecs() {
+	for _, codec := range sequencefiles.Codecs() {
 		t.Run(path.Ext(codec)[1:], func(t *testing.T) { test(t, codec) })
 	}
 }
@@ -147,15 +143,15 @@ func bomb(t *testing.T, codec string, n int) []byte {
 func TestBombs(t *testing.T) {
 	eachCodec(t, func(t *testing.T, codec string) {
 		const records, size = 1 << 12, 1 << 14 // 64 MiB
-		lengths := bytes.Repeat(appendLength(nil, size), records)
-		file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)
+		lengths := bytes.Repeat(sequencefiles.AppendLength(nil, size), records)
+		file := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)
 		sync := file[len(file)-syncSize:]
 		file = append(append(file, 0xff, 0xff, 0xff, 0xff), sync...)
-		file = appendLength(file, records)
+		file = sequencefiles.AppendLength(file, records)
 		for _, column := range [][]byte{
 			encodeAll(t, codec, make([]byte, records)), nil, encodeAll(t, codec, lengths), bomb(t, codec, records*size),
 		} {
-			file = append(appendLength(file, len(column)), column...)
+			file = append(sequencefiles.AppendLength(file, len(column)), column...)
 		}
 		r, err := NewReader(bytes.NewReader(file), "test")
 		if err != nil {
@@ -192,7 +188,7 @@ func TestLargeColumns(t *testing.T) {
 		if codec == BZip2Codec {
 			return // its writer is slow, and TestBombs has a large column of it
 		}
-		opts := WriterOptions{Compression: Block, Codec: codec, BlockSize: 1 << 30}
+		opts := sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, BlockSize: 1 << 30}
 		got, err := readFile(writeFile(t, opts, records))
 		if diff := sameRecords(got, records); diff != "" || err != nil {
 			t.Fatalf("%s, error %v", diff, err)
@@ -204,9 +200,9 @@ func TestLargeColumns(t *testing.T) {
 func TestManyLengths(t *testing.T) {
 	const n = prefill + 1000
 	for _, codec := range []string{DefaultCodec, SnappyCodec} {
-		opts := WriterOptions{Compression: Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", BlockSize: 1 << 30}
+		opts := sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", BlockSize: 1 << 30}
 		var out bytes.Buffer
-		w, err := NewWriter(&out, opts)
+		w, err := sequencefiles.NewWriter(&out, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +233,7 @@ func TestManyLengths(t *testing.T) {
 // TestDisagreement creates blocks whose counts and lengths do not match their content.
 func TestDisagreement(t *testing.T) {
 	eachCodec(t, func(t *testing.T, codec string) {
-		header := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)
+		header := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)
 		sync := header[len(header)-syncSize:]
 		for name, test := range map[string]struct {
 			records int
@@ -259,10 +255,10 @@ func TestDisagreement(t *testing.T) {
 			"larger than a record":  {1, [4]string{"\x8c\x7f\xff\xff\xff", "abb", "\x01", "a"}, "keys"},
 		} {
 			file := append(append(bytes.Clone(header), 0xff, 0xff, 0xff, 0xff), sync...)
-			file = appendLength(file, test.records)
+			file = sequencefiles.AppendLength(file, test.records)
 			for _, column := range test.columns {
 				b := encodeAll(t, codec, []byte(column))
-				file = append(appendLength(file, len(b)), b...)
+				file = append(sequencefiles.AppendLength(file, len(b)), b...)
 			}
 			_, err := readFile(file)
 			if test.damaged == "" {
@@ -303,22 +299,4 @@ func TestZstdLevels(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Files of bzip2 are written by tests only.
-func init() { codecs[BZip2Codec].newEncoder = newBzip2Encoder }
-
-func newBzip2Encoder() (encoder, error) {
-	z, err := bzip2.NewWriter(nil, nil)
-	return streamEncoder(bzip2Writer{z}), err
-}
-
-// bzip2Writer makes a bzip2.Writer like those of package compress.
-type bzip2Writer struct{ *bzip2.Writer }
-
-func (w bzip2Writer) Reset(out io.Writer) { _ = w.Writer.Reset(out) } // which never fails
-
-// Codecs returns the class names of all codecs.
-func Codecs() []string {
-	return []string{DefaultCodec, DeflateCodec, GzipCodec, SnappyCodec, Lz4Codec, ZStandardCodec, BZip2Codec}
 }

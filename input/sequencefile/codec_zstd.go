@@ -101,12 +101,6 @@ func (d *zstdDecoder) moreStream(dst []byte) ([]byte, error) {
 	return dst, noEOF(err)
 }
 
-// newZstdEncoder returns an encoder for zstd, one frame each time.
-func newZstdEncoder() (encoder, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-	return func(dst, src []byte) ([]byte, error) { return z.EncodeAll(src, dst), nil }, err
-}
-
 // noEOF returns errTruncated for an end of input within a stream, and other errors unchanged.
 func noEOF(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF || err == zstdframe.ErrTruncated {

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"sequins/test/sequencefiles"
 )
 
 // smallFile is a file of smallRecords with several sync markers or blocks.
-func smallFile(t *testing.T, opts WriterOptions) []byte {
+func smallFile(t *testing.T, opts sequencefiles.WriterOptions) []byte {
 	opts.SyncInterval, opts.BlockSize = 60, 60
 	return writeFile(t, opts, smallRecords())
 }
@@ -46,7 +48,7 @@ func boundaries(t *testing.T, file []byte) []int64 {
 
 // TestTruncated cuts files off at every byte.
 func TestTruncated(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := smallFile(t, opts)
 		want, err := readFile(file)
 		if err != nil {
@@ -77,7 +79,7 @@ func TestTruncated(t *testing.T) {
 // TestReadErrors makes reading fail at every byte: the error is never treated as damage or as the end.
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("connection reset")
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := smallFile(t, opts)
 		want := smallRecords()
 		for n := range len(file) + 1 {
@@ -104,7 +106,7 @@ func checked(codec string) bool { return codec != SnappyCodec && codec != Lz4Cod
 // TestFlippedBits flips every bit of files: no panic, no memory without bounds, and where everything is covered by
 // checksums, no wrong record without an error.
 func TestFlippedBits(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := smallFile(t, opts)
 		want := smallRecords()
 		start := int(boundaries(t, file)[0])
@@ -119,7 +121,7 @@ func TestFlippedBits(t *testing.T) {
 				}
 				if err != nil {
 					wantCorrupt(t, err)
-				} else if opts.Compression == Block && checked(opts.Codec) && i >= start {
+				} else if opts.Compression == sequencefiles.Block && checked(opts.Codec) && i >= start {
 					if diff := sameRecords(got, want); diff != "" {
 						t.Fatalf("bit %d of byte %d: no error, but %s", bit, i, diff)
 					}
@@ -181,7 +183,7 @@ func TestHostileLengths(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			header := writeFile(t, WriterOptions{Compression: test.compression, SyncSeed: "test"}, nil)
+			header := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Compression(test.compression), SyncSeed: "test"}, nil)
 			before := allocated()
 			got, err := readFile(append(header, test.body...))
 			if n := allocated() - before; n > 1<<20 {

@@ -1,4 +1,4 @@
-// Package sequencefile reads and writes Hadoop SequenceFiles: the files of key/value records that MapReduce, Spark,
+// Package sequencefile reads Hadoop SequenceFiles: the files of key/value records that MapReduce, Spark,
 // Cascading and Hive write. It owns the format, the compression codecs inside it and the Hadoop framing of each;
 // it knows nothing of where a file lies or what its records mean.
 //

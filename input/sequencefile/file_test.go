@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sequins/test/noise"
+	"sequins/test/sequencefiles"
 )
 
 // record is a key and a value as they are given to a Writer and as a Reader returns them.
@@ -21,26 +22,27 @@ func (r record) String() string {
 }
 
 // modes are all ways to write a file.
-func modes() []WriterOptions {
-	all := []WriterOptions{{}}
-	for _, c := range []Compression{Record, Block} {
-		for _, codec := range Codecs() {
-			all = append(all, WriterOptions{Compression: c, Codec: codec})
+func modes() []sequencefiles.WriterOptions {
+	all := []sequencefiles.WriterOptions{{}}
+	for _, c := range []sequencefiles.Compression{sequencefiles.Record, sequencefiles.Block} {
+		for _, codec := range sequencefiles.Codecs() {
+			all = append(all, sequencefiles.WriterOptions{Compression: c, Codec: codec})
 		}
 	}
 	return all
 }
 
 // modeName names options for subtests: BLOCK-SnappyCodec.
-func modeName(opts WriterOptions) string {
+func modeName(opts sequencefiles.WriterOptions) string {
+	compression := Compression(opts.Compression).String()
 	if opts.Codec == "" {
-		return opts.Compression.String()
+		return compression
 	}
-	return opts.Compression.String() + "-" + path.Ext(opts.Codec)[1:]
+	return compression + "-" + path.Ext(opts.Codec)[1:]
 }
 
 // eachMode runs a subtest for each compression mode and codec, with a constant sync marker.
-func eachMode(t *testing.T, test func(t *testing.T, opts WriterOptions)) {
+func eachMode(t *testing.T, test func(t *testing.T, opts sequencefiles.WriterOptions)) {
 	for _, opts := range modes() {
 		opts.SyncSeed = "test"
 		t.Run(modeName(opts), func(t *testing.T) { test(t, opts) })
@@ -48,10 +50,10 @@ func eachMode(t *testing.T, test func(t *testing.T, opts WriterOptions)) {
 }
 
 // writeFile returns the bytes of a file with the records.
-func writeFile(tb testing.TB, opts WriterOptions, records []record) []byte {
+func writeFile(tb testing.TB, opts sequencefiles.WriterOptions, records []record) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, opts)
+	w, err := sequencefiles.NewWriter(&out, opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

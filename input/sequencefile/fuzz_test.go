@@ -5,6 +5,8 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+
+	"sequins/test/sequencefiles"
 )
 
 // FuzzReader reads arbitrary files: no panic, bounded memory, no error except ErrCorrupt, and the same records for any
@@ -89,12 +91,12 @@ func cutRecords(data []byte) (records []record) {
 
 // FuzzDecoders decompresses anything with each codec.
 func FuzzDecoders(f *testing.F) {
-	for i, codec := range Codecs() {
+	for i, codec := range sequencefiles.Codecs() {
 		f.Add(uint8(i), encodeAll(f, codec, []byte("hello, hello, hello")))
 		f.Add(uint8(i), encodeAll(f, codec, nil))
 	}
 	f.Fuzz(func(t *testing.T, i uint8, src []byte) {
-		codec := codecs[Codecs()[int(i)%len(Codecs())]]
+		codec := codecs[sequencefiles.Codecs()[int(i)%len(sequencefiles.Codecs())]]
 		col := codec.getColumn()
 		defer codec.putColumn(col)
 		before := allocated()

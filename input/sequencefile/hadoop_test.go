@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/test/harness"
+	"sequins/test/sequencefiles"
 )
 
 // TestHadoop reads every file that real Hadoop jobs wrote, and compares with what they wrote into it.
@@ -83,12 +84,12 @@ func TestHadoopFeatures(t *testing.T) {
 			h := r.Header()
 			r.Close()
 			file.Close()
-			modes[modeName(WriterOptions{Compression: h.Compression, Codec: h.Codec})] = true
+			modes[modeName(sequencefiles.WriterOptions{Compression: sequencefiles.Compression(h.Compression), Codec: h.Codec})] = true
 			versions[h.Version] = true
 			metadata = metadata || len(h.Metadata) > 0
 		}
 	}
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		if !modes[modeName(opts)] {
 			t.Errorf("no file of %s among the fixtures", modeName(opts))
 		}

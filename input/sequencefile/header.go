@@ -3,8 +3,6 @@ package sequencefile
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // Compression is the compression mode of a file.
@@ -188,34 +186,4 @@ func (p *headerParser) metadata() map[string]string {
 		m[k] = p.str("metadata")
 	}
 	return m
-}
-
-// appendHeader appends h as version 6, with the metadata in order of its keys (as Hadoop's TreeMap has them).
-func appendHeader(dst []byte, h *Header) []byte {
-	dst = append(dst, Magic...)
-	dst = append(dst, versionMetadata)
-	dst = appendString(dst, h.KeyClass)
-	dst = appendString(dst, h.ValueClass)
-	dst = appendBool(dst, h.Compression != None)
-	dst = appendBool(dst, h.Compression == Block)
-	if h.Compression != None {
-		dst = appendString(dst, h.Codec)
-	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(h.Metadata)))
-	for _, k := range slices.Sorted(maps.Keys(h.Metadata)) {
-		dst = appendString(dst, k)
-		dst = appendString(dst, h.Metadata[k])
-	}
-	return append(dst, h.Sync[:]...)
-}
-
-func appendString(dst []byte, s string) []byte {
-	return append(appendLength(dst, len(s)), s...)
-}
-
-func appendBool(dst []byte, b bool) []byte {
-	if b {
-		return append(dst, 1)
-	}
-	return append(dst, 0)
 }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"sequins/test/sequencefiles"
 )
 
 // expanding is n MiB of zeros, compressed: streams, frames or blocks one after the other count as one.
@@ -18,7 +20,7 @@ func expanding(t *testing.T, codec string, n int) []byte {
 // recordBomb is a file with one record, whose value expands to n MiB.
 func recordBomb(t *testing.T, codec string, n int) []byte {
 	t.Helper()
-	file := writeFile(t, WriterOptions{Compression: Record, Codec: codec, KeyClass: "k", ValueClass: "v"}, nil)
+	file := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Record, Codec: codec, KeyClass: "k", ValueClass: "v"}, nil)
 	value := expanding(t, codec, n)
 	file = binary.BigEndian.AppendUint32(file, uint32(len(value)+1))
 	file = binary.BigEndian.AppendUint32(file, 1)
@@ -28,11 +30,11 @@ func recordBomb(t *testing.T, codec string, n int) []byte {
 // blockBomb is a file with a block of one record, whose key or value expands to n MiB.
 func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
 	t.Helper()
-	file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
+	file := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
 	sync := md5.Sum([]byte("test"))
 	file = append(append(file, 0xff, 0xff, 0xff, 0xff), sync[:]...)
-	file = appendLength(file, 1)
-	small, large := []byte{1}, appendLength(nil, n<<20)
+	file = sequencefiles.AppendLength(file, 1)
+	small, large := []byte{1}, sequencefiles.AppendLength(nil, n<<20)
 	if inKey {
 		small, large = large, small
 	}
@@ -41,7 +43,7 @@ func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
 		if (i == keyBytes) == inKey && (i == keyBytes || i == valueBytes) {
 			packed = expanding(t, codec, n)
 		}
-		file = append(appendLength(file, len(packed)), packed...)
+		file = append(sequencefiles.AppendLength(file, len(packed)), packed...)
 	}
 	return file
 }
@@ -50,7 +52,7 @@ func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
 // proportional to MaxExpanded. Values that are 1 MiB smaller are read.
 func TestExpandingValues(t *testing.T) {
 	const over, under = MaxExpanded>>20 + 1, MaxExpanded>>20 - 1
-	for _, codec := range Codecs() {
+	for _, codec := range sequencefiles.Codecs() {
 		bombs := map[string][]byte{"RECORD": recordBomb(t, codec, over)}
 		if codec == DefaultCodec {
 			bombs["BLOCK, value"], bombs["BLOCK, key"] = blockBomb(t, codec, over, false), blockBomb(t, codec, over, true)
@@ -85,16 +87,16 @@ func TestExpandingValues(t *testing.T) {
 // TestManyTinyRecords reads a block of 2 Gi empty records in a few KB, one by one, with little memory.
 func TestManyTinyRecords(t *testing.T) {
 	const codec = BZip2Codec
-	file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
+	file := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
 	sync := md5.Sum([]byte("test"))
 	file = append(append(file, 0xff, 0xff, 0xff, 0xff), sync[:]...)
-	file = appendLength(file, 1<<31-1)
+	file = sequencefiles.AppendLength(file, 1<<31-1)
 	for i := range columnNames {
 		var column []byte
 		if i == keyLengths || i == valueLengths {
 			column = expanding(t, codec, 16)
 		}
-		file = append(appendLength(file, len(column)), column...)
+		file = append(sequencefiles.AppendLength(file, len(column)), column...)
 	}
 	before := allocated()
 	r, err := NewReader(bytes.NewReader(file), "test")

@@ -7,6 +7,7 @@ import (
 
 	"sequins/test/harness"
 	"sequins/test/mutate"
+	"sequins/test/sequencefiles"
 )
 
 // TestMutations damages files that this package and Hadoop wrote: what is read is right, as far as the format shows
@@ -28,7 +29,7 @@ func TestMutations(t *testing.T) {
 		originals = append(originals, original{want, int(boundaries(t, file)[0]), checked})
 	}
 	for _, opts := range modes() {
-		add(smallFile(t, opts), opts.Compression == Block && checked(opts.Codec))
+		add(smallFile(t, opts), opts.Compression == sequencefiles.Block && checked(opts.Codec))
 	}
 	for _, name := range []string{"text-none", "text-block-default", "bytes-block-lz4", "bytes-record-snappy", "text-record-gzip",
 		"bytes-block-zstandard", "randomised-block-bzip2-java", "randomised-record-bzip2-java", "header4-none", "metadata-block-default"} {

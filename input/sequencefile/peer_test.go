@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	peer "github.com/colinmarc/sequencefile"
+
+	"sequins/test/sequencefiles"
 )
 
 // These tests ask github.com/colinmarc/sequencefile for a second opinion, on what it can read and write.
@@ -32,7 +34,7 @@ func peerRecords() []record {
 }
 
 func TestPeerReadsOurs(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		if !peerReads(opts.Codec) {
 			return
 		}
@@ -66,14 +68,14 @@ func TestPeerReadsOurs(t *testing.T) {
 }
 
 func TestWeReadPeers(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		codec := peerCodec[opts.Codec]
-		if opts.Compression != None && (codec == 0 || codec == peer.ZlibCompression) {
+		if opts.Compression != sequencefiles.None && (codec == 0 || codec == peer.ZlibCompression) {
 			return // which it reads, but does not write
 		}
 		var out bytes.Buffer
 		w, err := peer.NewWriter(&peer.WriterConfig{Writer: &out, KeyClass: BytesWritable, ValueClass: BytesWritable,
-			Compression: peerCompression[opts.Compression], CompressionCodec: codec, BlockSize: 100_000,
+			Compression: peerCompression[Compression(opts.Compression)], CompressionCodec: codec, BlockSize: 100_000,
 			Rand: rand.New(rand.NewSource(1)), Metadata: map[string]string{"a": "b"}})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+
+	"sequins/test/sequencefiles"
 )
 
 // classes are pairs of key and value classes; the last is one whose bytes are passed through.
@@ -19,7 +21,7 @@ var classes = [][2]string{
 
 func TestRoundTrip(t *testing.T) {
 	many, large := manyRecords(), largeRecords()
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		if opts.Codec == BZip2Codec { // its writer is slow
 			roundTrip(t, opts, large[:5])
 			roundTrip(t, opts, many[:290])
@@ -33,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func roundTrip(t *testing.T, opts WriterOptions, records []record) {
+func roundTrip(t *testing.T, opts sequencefiles.WriterOptions, records []record) {
 	t.Helper()
 	got, err := readFile(writeFile(t, opts, records))
 	if diff := sameRecords(got, records); diff != "" || err != nil {
@@ -52,7 +54,7 @@ func TestSmallReads(t *testing.T) {
 			return &stutterer{r: r}
 		},
 	}
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := writeFile(t, opts, records)
 		for name, wrap := range readers {
 			r, err := NewReader(wrap(bytes.NewReader(file)), "test")
@@ -83,7 +85,7 @@ func (s *stutterer) Read(p []byte) (int, error) {
 
 // TestHeaderRoundTrip checks that what a Writer was given comes back, and metadata too.
 func TestHeaderRoundTrip(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		opts.KeyClass, opts.ValueClass = Text, "com.example.Value"
 		opts.Metadata = map[string]string{"": "empty key", "b": "", "schema": string(bytes.Repeat([]byte("x"), 300))}
 		r, err := NewReader(bytes.NewReader(writeFile(t, opts, nil)), "test")
@@ -92,7 +94,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 		}
 		defer r.Close()
 		h := r.Header()
-		if h.Version != 6 || h.KeyClass != Text || h.ValueClass != "com.example.Value" || h.Compression != opts.Compression ||
+		if h.Version != 6 || h.KeyClass != Text || h.ValueClass != "com.example.Value" || h.Compression != Compression(opts.Compression) ||
 			h.Codec != opts.Codec || h.Sync == [16]byte{} {
 			t.Fatalf("header %+v", h)
 		}
@@ -110,7 +112,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 func TestReuse(t *testing.T) {
 	records := smallRecords()
 	for range 3 {
-		eachMode(t, func(t *testing.T, opts WriterOptions) {
+		eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 			opts.BlockSize = 1 // a block for each record
 			file := writeFile(t, opts, records)
 			r, err := NewReader(bytes.NewReader(file), "test")
@@ -142,32 +144,26 @@ func TestReuse(t *testing.T) {
 }
 
 // appendAlone writes a record with a sync marker behind it, or in a block of its own.
-func appendAlone(w *Writer, r record) error {
-	err := w.Append(r.key, r.value)
-	if err == nil && w.header.Compression == Block {
-		err = w.endBlock()
-	} else if err == nil {
-		w.appendSync()
+func appendAlone(w *sequencefiles.Writer, r record) error {
+	if err := w.Append(r.key, r.value); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.flush(0)
-	}
-	return err
+	return w.Sync()
 }
 
 // TestOffset checks where records are said to be.
 func TestOffset(t *testing.T) {
 	records := smallRecords()
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		var out bytes.Buffer
-		w, err := NewWriter(&out, opts)
+		w, err := sequencefiles.NewWriter(&out, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var want []int64
 		for _, r := range records {
-			if opts.Compression == Block {
-				want = append(want, w.position())
+			if opts.Compression == sequencefiles.Block {
+				want = append(want, w.Position())
 			}
 			if err := appendAlone(w, r); err != nil {
 				t.Fatal(err)
@@ -178,7 +174,7 @@ func TestOffset(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if opts.Compression != Block {
+		if opts.Compression != sequencefiles.Block {
 			marker := append([]byte{0xff, 0xff, 0xff, 0xff}, r.header.Sync[:]...)
 			want = append(want, int64(bytes.Index(out.Bytes(), r.header.Sync[:])+syncSize))
 			for i := range out.Len() {
@@ -201,8 +197,8 @@ func TestOffset(t *testing.T) {
 // TestSyncMarkers puts sync markers where Hadoop's Writer does when asked for them, or after appending to a file: behind
 // the header, one after the other, at the end.
 func TestSyncMarkers(t *testing.T) {
-	for _, c := range []Compression{None, Record} {
-		opts := WriterOptions{Compression: c, SyncSeed: "test"}
+	for _, c := range []sequencefiles.Compression{sequencefiles.None, sequencefiles.Record} {
+		opts := sequencefiles.WriterOptions{Compression: c, SyncSeed: "test"}
 		header := writeFile(t, opts, nil)
 		marker := append([]byte{0xff, 0xff, 0xff, 0xff}, header[len(header)-syncSize:]...)
 		file := slices.Concat(header, marker)

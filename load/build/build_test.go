@@ -18,13 +18,13 @@ import (
 
 	"sequins/blocks"
 	"sequins/input/finished"
-	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/load/build"
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/harness"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +55,7 @@ func write(t testing.TB, root string, by shard.Partitioner, n int, records map[s
 	keys := slices.Sorted(maps.Keys(records))
 	for i := range n {
 		f := must(os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i))))(t)
-		w := must(sequencefile.NewWriter(f, sequencefile.WriterOptions{}))(t)
+		w := must(sequencefiles.NewWriter(f, sequencefiles.WriterOptions{}))(t)
 		for _, key := range keys {
 			if by.Partition([]byte(key), n) == i {
 				if err := w.Append([]byte(key), []byte(records[key])); err != nil {

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // inflated replaces the source by one small file of a version with size bytes of values.
@@ -26,7 +26,7 @@ func (w *world) inflated(size int) {
 	path := filepath.Join(w.root, "db/1/part-00000")
 	f, err := os.Create(path)
 	expect.NoError(w.t, err)
-	sf, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block})
+	sf, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block})
 	expect.NoError(w.t, err)
 	value := make([]byte, 64<<10)
 	for i := range size / len(value) {

@@ -16,13 +16,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // role is the environment variable that makes the test binary something else: a load process, or one that
@@ -172,7 +172,7 @@ func writeVersion(t testing.TB, root string, files, records int) {
 	for i := range files {
 		f, err := os.Create(filepath.Join(root, "db", "1", fmt.Sprintf("part-%05d", i)))
 		expect.NoError(t, err)
-		sf, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		sf, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 		expect.NoError(t, err)
 		for r := range records {
 			expect.NoError(t, sf.Append(fmt.Appendf(nil, "key %d/%06d", i, r), []byte("value")))

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/load/unchanged"
@@ -17,6 +16,7 @@ import (
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // BenchmarkLoad loads a version of 116 MB of SequenceFiles, with and without hashing them, and links one. Beside the time it gives the CPU
@@ -98,7 +98,7 @@ func writeFiles(b *testing.B, dir string, files, n int) (size int64) {
 	for p := range files {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)))
 		expect.NoError(b, err)
-		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 		expect.NoError(b, err)
 		for i := range n {
 			key := fmt.Appendf(nil, "%016d", i)

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/load/unchanged"
 	"sequins/shard"
@@ -23,6 +22,7 @@ import (
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,7 +58,7 @@ func (w *world) put(version string, files int, m model, mixed bool) {
 	expect.NoError(w.t, os.MkdirAll(dir, 0o755))
 	for i := range files {
 		var records bytes.Buffer
-		sw, err := sequencefile.NewWriter(&records, sequencefile.WriterOptions{SyncSeed: "seed"})
+		sw, err := sequencefiles.NewWriter(&records, sequencefiles.WriterOptions{SyncSeed: "seed"})
 		expect.NoError(w.t, err)
 		for n, key := range slices.Sorted(maps.Keys(m)) {
 			if p := shard.String.Partition([]byte(key), files); !mixed && p == i || mixed && n%files == i {

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/test/harness"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // patience is how long an alert may take to change. If a scrape is not answered within a second on a busy
@@ -240,7 +240,7 @@ func (s *scene) writeFile(path string, value func(i int) string, first, step, n 
 	if err != nil {
 		s.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		s.Fatal(err)
 	}

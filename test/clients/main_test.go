@@ -14,10 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/test/expect"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -84,7 +84,7 @@ func writeVersion(t *testing.T, source, db, version string, p shard.Partitioner,
 	for i := range files {
 		f, err := os.Create(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)))
 		expect.NoError(t, err)
-		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 		expect.NoError(t, err)
 		for _, key := range keys {
 			if p.Partition(key, files) == i {

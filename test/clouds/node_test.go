@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/test/clouds"
 	"sequins/test/gateway"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -78,7 +78,7 @@ func write(t testing.TB, path, values string, partition, files, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{SyncSeed: "seed"})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{SyncSeed: "seed"})
 	if err != nil {
 		t.Fatal(err)
 	}

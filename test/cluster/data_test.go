@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // db is the only one of most clusters.
@@ -124,7 +124,7 @@ func (d dataset) writeFile(path, version string, keys []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // pin writes the file _PIN of the db, as one step.
@@ -81,7 +81,7 @@ func TestRollbackBehindDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(file, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(file, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/source"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 const (
@@ -126,7 +126,7 @@ func (v version) writePart(t testing.TB, path string, p int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

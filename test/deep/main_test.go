@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -97,7 +97,7 @@ func writeVersion(t *testing.T, source string, bytes int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

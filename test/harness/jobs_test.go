@@ -17,6 +17,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
 )
 
@@ -95,7 +96,7 @@ func jobValue(i int) string {
 func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 	h := Start(t)
 	dir := t.TempDir()
-	try := func(name string, o sequencefile.WriterOptions) {
+	try := func(name string, o sequencefiles.WriterOptions) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, name)
 			f, err := os.Create(path)
@@ -103,7 +104,7 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			w, err := sequencefile.NewWriter(f, o)
+			w, err := sequencefiles.NewWriter(f, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,12 +121,12 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 			sum.check(t, h.Do(t, "read file="+path))
 		})
 	}
-	try("none", sequencefile.WriterOptions{SyncInterval: 500, Metadata: map[string]string{"a": "b"}})
-	try("text", sequencefile.WriterOptions{KeyClass: "org.apache.hadoop.io.Text", ValueClass: "org.apache.hadoop.io.Text"})
+	try("none", sequencefiles.WriterOptions{SyncInterval: 500, Metadata: map[string]string{"a": "b"}})
+	try("text", sequencefiles.WriterOptions{KeyClass: "org.apache.hadoop.io.Text", ValueClass: "org.apache.hadoop.io.Text"})
 	for _, codec := range []string{"DefaultCodec", "DeflateCodec", "GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec"} {
 		class := "org.apache.hadoop.io.compress." + codec
-		try("record-"+codec, sequencefile.WriterOptions{Compression: sequencefile.Record, Codec: class})
-		try("block-"+codec, sequencefile.WriterOptions{Compression: sequencefile.Block, Codec: class, BlockSize: 3000})
+		try("record-"+codec, sequencefiles.WriterOptions{Compression: sequencefiles.Record, Codec: class})
+		try("block-"+codec, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: class, BlockSize: 3000})
 	}
 }
 

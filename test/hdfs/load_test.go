@@ -14,13 +14,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/sequencefiles"
 )
 
 // A dataset is a version of SequenceFiles whose values do not compress.
@@ -40,7 +40,7 @@ func (s dataset) write(t *testing.T, c *cluster, dir string) {
 	t.Helper()
 	for file := range s.files {
 		var b bytes.Buffer
-		w, err := sequencefile.NewWriter(&b, sequencefile.WriterOptions{})
+		w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // testChecksums: the checksum of a file is that of its content, whatever its name, as long as the file is the listed one.
@@ -76,7 +76,7 @@ func putBlocks(t *testing.T, c *cluster, name string, data []byte, size int64) {
 func cutFile(t *testing.T, version string, partition int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := sequencefile.NewWriter(&b, sequencefile.WriterOptions{SyncSeed: "seed"})
+	w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{SyncSeed: "seed"})
 	if err != nil {
 		t.Fatal(err)
 	}

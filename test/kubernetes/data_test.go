@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 const (
@@ -36,7 +36,7 @@ func publish(t testing.TB, source, version string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

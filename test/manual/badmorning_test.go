@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // writeWords writes a version of words with n records.
@@ -26,7 +26,7 @@ func writeWords(t *testing.T, source, version string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	for i := 0; err == nil && i < n; i++ {
 		err = w.Append(fmt.Appendf(nil, "word-%04d", i), []byte(version))
 	}

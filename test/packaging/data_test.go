@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // writeWords puts a database of one word below a source.
@@ -26,7 +26,7 @@ func writeWords(t *testing.T, source string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

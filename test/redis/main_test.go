@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/expect"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ func configure(t *testing.T, sections string) (c process.Config, addr string) {
 	expect.NoError(t, os.MkdirAll(version, 0o755))
 	f, err := os.Create(filepath.Join(version, "part-r-00000"))
 	expect.NoError(t, err)
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	expect.NoError(t, err)
 	for k, v := range records() {
 		expect.NoError(t, w.Append([]byte(k), []byte(v)))

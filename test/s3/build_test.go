@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/gateway"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // TestBuild builds finished blocks of a version in the bucket and puts them there, the manifest and _SUCCESS first. A node serves them. Package
@@ -48,7 +48,7 @@ func writeLarge(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,13 @@ import (
 	"sync"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source/s3"
 	"sequins/store"
 	"sequins/test/gateway"
+	"sequins/test/sequencefiles"
 )
 
 // A ledger is a proxy in front of a gateway that records the requests.
@@ -153,7 +153,7 @@ func writeCut(t *testing.T, dir string, files, records, valueSize int) map[strin
 	for i := range files {
 		name := fmt.Sprintf("part-r-%05d", i)
 		var b bytes.Buffer
-		w, err := sequencefile.NewWriter(&b, sequencefile.WriterOptions{})
+		w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

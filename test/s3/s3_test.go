@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/gateway"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func writeFile(t testing.TB, path, version string, first, step, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/test/gateway"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // writeHundredth writes a file of the keys of a partition of 100.
@@ -22,7 +22,7 @@ func writeHundredth(t *testing.T, path, version string, partition int) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{SyncSeed: "seed"})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{SyncSeed: "seed"})
 	if err != nil {
 		t.Fatal(err)
 	}

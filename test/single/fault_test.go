@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/input/sequencefile"
 	"sequins/test/harness"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func removeAll(t testing.TB, path string) {
@@ -298,7 +298,7 @@ func writeCompressed(t *testing.T, path string, bytes int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/input/sequencefile"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func writeSequenceFile(t testing.TB, path string, records func(add func(key, val
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

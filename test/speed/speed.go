@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/sequencefiles"
 )
 
 // Where the version that is loaded has to be in a source.
@@ -36,14 +36,14 @@ func Write(tb testing.TB, dir string, files, records int) (total int64) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	var writers []*sequencefile.Writer
+	var writers []*sequencefiles.Writer
 	for i := range files {
 		f, err := os.Create(filepath.Join(dir, File(i)))
 		if err != nil {
 			tb.Fatal(err)
 		}
 		defer f.Close()
-		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"})
+		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"sequins/input/sequencefile"
 	"sequins/internal/content"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // Input is a source directory with one version of one database: SequenceFiles as a job leaves them, one a
@@ -29,11 +29,11 @@ const (
 var Content = content.Content{Input: content.Input{Name: Version, Hash: content.Sum("files")}, Division: content.Sum("division")}
 
 // Formats are how the SequenceFiles of an Input can be compressed.
-var Formats = map[string]sequencefile.WriterOptions{
+var Formats = map[string]sequencefiles.WriterOptions{
 	"plain":        {},
-	"BLOCK snappy": {Compression: sequencefile.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"},
-	"BLOCK zlib":   {Compression: sequencefile.Block},
-	"RECORD zlib":  {Compression: sequencefile.Record},
+	"BLOCK snappy": {Compression: sequencefiles.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"},
+	"BLOCK zlib":   {Compression: sequencefiles.Block},
+	"RECORD zlib":  {Compression: sequencefiles.Record},
 }
 
 // String names the input, for files and tables.
@@ -93,16 +93,16 @@ func (in Input) each(do func(key, value []byte) error) error {
 // output is one file being written.
 type output struct {
 	file *os.File
-	w    *sequencefile.Writer
+	w    *sequencefiles.Writer
 }
 
-func create(path string, o sequencefile.WriterOptions) (*output, error) {
+func create(path string, o sequencefiles.WriterOptions) (*output, error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
 	o.SyncSeed = filepath.Base(path)
-	w, err := sequencefile.NewWriter(f, o)
+	w, err := sequencefiles.NewWriter(f, o)
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -1,26 +1,34 @@
-package sequencefile
+package sequencefiles
+
+// The columns of a block, in their order in the file.
+const (
+	keyLengths = iota
+	keyBytes
+	valueLengths
+	valueBytes
+)
 
 // appendToBlock adds a record to the block that is being filled.
 func (w *Writer) appendToBlock(key, value []byte) error {
 	c := &w.columns
-	if len(c[keyBytes])+len(c[valueBytes])+len(key)+len(value) > maxRecord-2*maxVIntLen {
+	if len(c[keyBytes])+len(c[valueBytes])+len(key)+len(value) > maxRecord-2*5 {
 		if err := w.endBlock(); err != nil { // a column's size has to be an int32
 			return err
 		}
 	}
-	c[keyLengths], c[keyBytes] = appendEntry(c[keyLengths], c[keyBytes], w.keys, key)
-	c[valueLengths], c[valueBytes] = appendEntry(c[valueLengths], c[valueBytes], w.values, value)
+	c[keyLengths], c[keyBytes] = appendEntry(c[keyLengths], c[keyBytes], w.opts.KeyClass, key)
+	c[valueLengths], c[valueBytes] = appendEntry(c[valueLengths], c[valueBytes], w.opts.ValueClass, value)
 	w.records++
-	if len(c[keyBytes])+len(c[valueBytes]) >= w.blockSize {
+	if len(c[keyBytes])+len(c[valueBytes]) >= w.opts.BlockSize {
 		return w.endBlock()
 	}
 	return nil
 }
 
-func appendEntry(lengths, bytes []byte, w wrapping, b []byte) ([]byte, []byte) {
+func appendEntry(lengths, bytes []byte, class string, b []byte) ([]byte, []byte) {
 	before := len(bytes)
-	bytes = w.wrap(bytes, b)
-	return appendLength(lengths, len(bytes)-before), bytes
+	bytes = wrap(bytes, class, b)
+	return AppendLength(lengths, len(bytes)-before), bytes
 }
 
 // endBlock writes the block that is being filled, if there is a record in it.
@@ -29,7 +37,7 @@ func (w *Writer) endBlock() error {
 		return nil
 	}
 	w.appendSync()
-	w.buf = appendLength(w.buf, w.records)
+	w.buf = AppendLength(w.buf, w.records)
 	for i := range w.columns {
 		if err := w.appendColumn(w.columns[i]); err != nil {
 			return w.fail(err)
@@ -48,7 +56,7 @@ func (w *Writer) appendColumn(column []byte) (err error) {
 	if len(w.value) > maxRecord {
 		return errRecordSize
 	}
-	w.buf = appendLength(w.buf, len(w.value))
+	w.buf = AppendLength(w.buf, len(w.value))
 	w.buf = append(w.buf, w.value...)
 	return nil
 }
