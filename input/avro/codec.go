@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
 
 	"sequins/internal/zstdframe"
 )
@@ -97,40 +96,16 @@ func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
 	return bytes.NewReader(c.plain), nil
 }
 
-// zstdCodec decompresses small blocks at once, and large ones as a stream, which allocates the frame's window.
+// zstdCodec is zstd, in one frame or several.
 type zstdCodec struct {
 	packed bytes.Buffer
-	plain  []byte
-	z      *zstd.Decoder
+	frames zstdframe.Decoder
 }
 
-const (
-	// zstdWhole is how much is decompressed at once, in bytes.
-	zstdWhole = 4 << 20
-	// zstdWindow is the largest window of zstd's levels (22), in bytes.
-	zstdWindow = 128 << 20
-)
-
-func (c *zstdCodec) open(body io.Reader, size int64) (_ io.Reader, err error) {
+func (c *zstdCodec) open(body io.Reader, size int64) (io.Reader, error) {
 	src, err := readAll(&c.packed, body, size)
 	if err != nil {
 		return nil, err
 	}
-	if c.z == nil {
-		// With a concurrency of 1 there are no goroutines, so that a decoder needs no Close.
-		c.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return nil, err
-		}
-	}
-	most, err := zstdframe.Most(src)
-	if err != nil {
-		return nil, err
-	}
-	if most > zstdWhole {
-		return c.z, c.z.Reset(bytes.NewReader(src))
-	}
-	c.plain, err = c.z.DecodeAll(src, c.plain[:0])
-	return bytes.NewReader(c.plain), err
+	return c.frames.Open(src)
 }

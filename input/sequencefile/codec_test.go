@@ -278,12 +278,12 @@ func TestDisagreement(t *testing.T) {
 // TestZstdLevels reads frames of all kinds: with large windows, with and without size and checksum, skipped ones.
 func TestZstdLevels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for _, size := range []int{0, 10, 5000, zstdWhole/2 + 1, zstdWhole + 1} {
+	for _, size := range []int{0, 10, 5000, (4<<20)/2 + 1, (4 << 20) + 1} {
 		src := noise.Bytes(rng, size)
 		for _, opts := range [][]zstd.EOption{
 			{zstd.WithEncoderCRC(false)},
-			{zstd.WithWindowSize(zstdWindow)},
-			{zstd.WithWindowSize(zstdWindow), zstd.WithSingleSegment(true)},
+			{zstd.WithWindowSize(zstdframe.MaxWindow)},
+			{zstd.WithWindowSize(zstdframe.MaxWindow), zstd.WithSingleSegment(true)},
 		} {
 			var b bytes.Buffer
 			w, err := zstd.NewWriter(&b, append(opts, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))...)

@@ -64,6 +64,7 @@ func (c *column) more() {
 		c.buf = b
 		return
 	}
+	c.buf = b[:len(c.buf)] // which may have been made larger
 	if err == io.EOF {
 		c.done = true
 		return

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"sequins/internal/zstdframe"
 	"sequins/test/sequencefiles"
 )
 
@@ -22,7 +23,7 @@ func FuzzReader(f *testing.F) {
 		before := allocated()
 		got, err := readFile(file)
 		// zstd's window is the largest allocation before any data is decompressed.
-		if n := allocated() - before; n > zstdWindow+64<<20+2048*uint64(len(file)) {
+		if n := allocated() - before; n > zstdframe.MaxWindow+64<<20+2048*uint64(len(file)) {
 			t.Errorf("%d bytes allocated for a file of %d", n, len(file))
 		}
 		if err != nil {
@@ -109,7 +110,7 @@ func FuzzDecoders(f *testing.F) {
 			col.fill(1)
 			err = col.err
 		}
-		if n := allocated() - before; n > zstdWindow+64<<20+2048*uint64(len(src)) {
+		if n := allocated() - before; n > zstdframe.MaxWindow+64<<20+2048*uint64(len(src)) {
 			t.Errorf("%d bytes allocated for %d", n, len(src))
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/internal/zstdframe"
 	"sequins/test/harness"
 	"sequins/test/mutate"
 	"sequins/test/sequencefiles"
@@ -40,7 +41,7 @@ func TestMutations(t *testing.T) {
 		}
 		add(file, false)
 	}
-	limit := func(size int) uint64 { return zstdWindow + 64<<20 + 2048*uint64(size) }
+	limit := func(size int) uint64 { return zstdframe.MaxWindow + 64<<20 + 2048*uint64(size) }
 	mutate.Run(t, files, limit, func(t *testing.T, i int, f mutate.File) {
 		got, err := readFile(f.Data)
 		if err != nil {

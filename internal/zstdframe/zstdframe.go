@@ -1,5 +1,5 @@
-// Package zstdframe bounds the decompressed size of zstd frames by their blocks, for readers of untrusted files:
-// otherwise a decoder would allocate the size and the window that a frame header claims before it has read any content.
+// Package zstdframe decompresses zstd frames of untrusted files. It bounds their decompressed size by their blocks before: otherwise
+// a decoder would allocate the size and the window that a frame header claims before it has read any content.
 package zstdframe
 
 import (
@@ -10,8 +10,6 @@ import (
 )
 
 var (
-	// ErrTruncated is returned for frames that end too early.
-	ErrTruncated = errors.New("zstd: unexpected end of input")
 	// ErrBlock is returned for a frame with an invalid block.
 	ErrBlock = errors.New("zstd: bad block")
 	// ErrSize is returned for a frame whose claimed size exceeds what its blocks can hold.
@@ -22,7 +20,7 @@ var (
 const MaxBlock = 128 << 10
 
 // Most returns an upper bound of the decompressed size of the frames in src, in bytes. A compressed block counts as
-// MaxBlock.
+// MaxBlock. For frames that end too early the error is io.ErrUnexpectedEOF.
 func Most(src []byte) (most int, err error) {
 	for len(src) > 0 {
 		var h zstd.Header
@@ -32,7 +30,7 @@ func Most(src []byte) (most int, err error) {
 		src = src[h.HeaderSize:]
 		if h.Skippable {
 			if int64(h.SkippableSize) > int64(len(src)) {
-				return 0, ErrTruncated
+				return 0, io.ErrUnexpectedEOF
 			}
 			src = src[h.SkippableSize:]
 			continue
@@ -46,7 +44,7 @@ func Most(src []byte) (most int, err error) {
 		}
 		if h.HasCheckSum {
 			if len(src) < 4 {
-				return 0, ErrTruncated
+				return 0, io.ErrUnexpectedEOF
 			}
 			src = src[4:]
 		}
@@ -59,7 +57,7 @@ func Most(src []byte) (most int, err error) {
 func blocks(src []byte) (most int, rest []byte, err error) {
 	for last := false; !last; {
 		if len(src) < 3 {
-			return 0, nil, ErrTruncated
+			return 0, nil, io.ErrUnexpectedEOF
 		}
 		head := int(src[0]) | int(src[1])<<8 | int(src[2])<<16
 		last = head&1 != 0
@@ -75,7 +73,7 @@ func blocks(src []byte) (most int, rest []byte, err error) {
 			return 0, nil, ErrBlock
 		}
 		if size > len(src) {
-			return 0, nil, ErrTruncated
+			return 0, nil, io.ErrUnexpectedEOF
 		}
 		if holds > MaxBlock {
 			return 0, nil, ErrBlock
@@ -86,10 +84,10 @@ func blocks(src []byte) (most int, rest []byte, err error) {
 	return most, src, nil
 }
 
-// noEOF returns ErrTruncated for an end of input within a header, and other errors unchanged.
+// noEOF returns io.ErrUnexpectedEOF for an end of input within a frame, and other errors unchanged.
 func noEOF(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return ErrTruncated
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package zstdframe
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -44,8 +45,8 @@ func TestClaims(t *testing.T) {
 		"a size of 1 GiB":     {"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x40\x01\x00\x00", ErrSize},
 		"a reserved block":    {"\x28\xb5\x2f\xfd\x20\x00\x07\x00\x00", ErrBlock},
 		"a run of 2 MiB":      {"\x28\xb5\x2f\xfd\x20\x00\x03\x00\xffx", ErrBlock},
-		"a raw block of more": {"\x28\xb5\x2f\xfd\x20\x00\x81\x00\x00x", ErrTruncated},
-		"a skippable of more": {"\x50\x2a\x4d\x18\xff\xff\xff\x7fx", ErrTruncated},
+		"a raw block of more": {"\x28\xb5\x2f\xfd\x20\x00\x81\x00\x00x", io.ErrUnexpectedEOF},
+		"a skippable of more": {"\x50\x2a\x4d\x18\xff\xff\xff\x7fx", io.ErrUnexpectedEOF},
 	} {
 		if most, err := Most([]byte(test.frame)); !errors.Is(err, test.want) {
 			t.Errorf("%s: at most %d, %v, want %v", name, most, err, test.want)
