@@ -116,9 +116,6 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follower.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
-		if n.debug != nil {
-			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
-		}
 		select {
 		case <-ctx.Done():
 			delay = n.o.ShutdownDelay

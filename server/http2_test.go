@@ -89,7 +89,7 @@ func TestHTTP2(t *testing.T) {
 		}
 		client.CloseIdleConnections()
 		expect.Eventually(t, "the connection to be forgotten", func() bool { return s.open.Count() == 0 })
-		if n := m.Server.Vars().Requests["200"]; n != 2 { // for keys
+		if n := answered(m)["200"]; n != 2 { // for keys
 			t.Errorf("%v: %d requests are counted", protocols, n)
 		}
 	}
@@ -161,7 +161,7 @@ func TestHTTP2ClosedWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	expect.Eventually(t, "the request to end", func() bool { return answered(m)["499"] == 1 })
 	closeVersion(t, set.Remove(contents.In("v1")))
 	if other, _ := ask(t, client, "https://"+s.addr+"/livez"); other.StatusCode != 200 || s.open.Count() != 1 {
 		t.Errorf("on the same connection: %s, %d connections", other.Status, s.open.Count())

@@ -118,7 +118,7 @@ func TestClientGoesAway(t *testing.T) {
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, RequestLog: lines})
 	c, _ := startLarge(t, s, "/db/k")
 	c.Close()
-	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	expect.Eventually(t, "the request to end", func() bool { return answered(m)["499"] == 1 })
 	closeVersion(t, set.Remove(contents.In("v1")))
 	if got := lines.String(); !strings.Contains(got, " 499 GET /db/k ") {
 		t.Errorf("request log: %q", got)
@@ -143,11 +143,11 @@ func TestStalledReader(t *testing.T) {
 		}
 		stalled := ask()
 		time.Sleep(29 * time.Second)
-		if n := m.Server.Vars().Requests["499"]; n != 0 {
+		if n := answered(m)["499"]; n != 0 {
 			t.Error("a reader was cut off before its time")
 		}
 		time.Sleep(2 * time.Second)
-		if n := m.Server.Vars().Requests["499"]; n != 1 {
+		if n := answered(m)["499"]; n != 1 {
 			t.Error("the stalled reader has not been cut off")
 		}
 		if n, err := io.Copy(io.Discard, stalled.Body); err == nil {
@@ -282,7 +282,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("nothing was reported")
 	}
-	expect.Eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["500"] == 1 })
+	expect.Eventually(t, "the request to be counted", func() bool { return answered(m)["500"] == 1 })
 	if got := lines.String(); !strings.Contains(got, " 500 GET /db/large ") {
 		t.Errorf("request log: %q", got)
 	}

@@ -190,7 +190,7 @@ func TestPeerBreaksOff(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(body) > 300<<10 {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
-	expect.Eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["502"] == 1 })
+	expect.Eventually(t, "the request to be counted", func() bool { return answered(m)["502"] == 1 })
 }
 
 type broken struct{}

@@ -77,7 +77,7 @@ type Keys struct {
 
 	cacheHits, cacheMiss atomic.Uint64
 
-	older, newer atomic.Pointer[reading] // the last two that were remembered
+	period atomic.Pointer[period] // the last whole one
 }
 
 func newKeys(db string) *Keys {

@@ -37,7 +37,7 @@ type Server struct {
 	redis     atomic.Pointer[func() Connections]
 	lacking   atomic.Pointer[func() int64]
 
-	second atomic.Pointer[totals] // clients' requests in the last whole second; see Sample
+	statsd *Statsd // nil without SendTo
 
 	mu  sync.Mutex
 	dbs map[string]*Keys // dbs that were not forgotten

@@ -1,17 +1,12 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/DataDog/datadog-go/v5/statsd"
 )
-
-// requestsPeriod is the interval at which the number of requests is sent.
-const requestsPeriod = time.Minute
 
 // Statsd sends the metrics of Stripe's sequins to a DogStatsD agent, with the
 // same names and tags:
@@ -26,17 +21,11 @@ const requestsPeriod = time.Minute
 //
 // Sending never blocks, and data that the agent does not receive is lost. All
 // methods but Close may be called on a nil *Statsd and then do nothing.
-type Statsd struct {
-	client *statsd.Client
-	server *Server
-	sent   map[string]uint64 // number of requests by db that was sent
-	ending chan struct{}
-	ended  sync.WaitGroup
-}
+type Statsd struct{ client *statsd.Client }
 
 // SendTo sends what m counts from now on to an agent, until Close of the result.
 // The address is host:port, for UDP, or unix:///path of a socket; cluster is the
-// value of a tag. It must be called before anything is counted.
+// value of a tag. It must be called before anything is counted. FollowTraffic sends the numbers of requests.
 func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 	client, err := statsd.New(address,
 		statsd.WithNamespace("sequins."), statsd.WithTags([]string{"sequins:" + cluster}),
@@ -46,60 +35,19 @@ func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Statsd{client: client, server: m.Server, sent: make(map[string]uint64), ending: make(chan struct{})}
-	m.Statsd, m.Load.statsd = s, s
-	s.ended.Go(s.follow)
+	s := &Statsd{client}
+	m.Statsd, m.Load.statsd, m.Server.statsd = s, s, s
 	return s, nil
 }
 
 // Close sends the remaining data and stops.
-func (s *Statsd) Close() error {
-	close(s.ending)
-	s.ended.Wait()
-	return errors.Join(s.requests(), s.client.Close())
-}
+func (s *Statsd) Close() error { return s.client.Close() }
 
-func (s *Statsd) follow() {
-	tick := time.NewTicker(requestsPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ending:
-			return
-		case <-tick.C:
-			_ = s.requests() // the only error is a closed client
-		}
+// requests sends the number of requests of a db since the last call.
+func (s *Statsd) requests(db string, n uint64) {
+	if s != nil && db != "" && n > 0 {
+		_ = s.client.Count("db.requests", int64(n), []string{"db:" + tagValue(db)}, 1) // the only error is a closed client
 	}
-}
-
-// requests sends the number of requests of each db since the last call. A db that
-// was forgotten starts again at 0.
-func (s *Statsd) requests() error {
-	var errs []error
-	keys := s.server.keys()
-	for db := range s.sent {
-		if keys[db] == nil {
-			delete(s.sent, db)
-		}
-	}
-	for db, k := range keys {
-		if db == "" {
-			continue
-		}
-		var now uint64
-		for _, n := range k.Clients.totals().codes {
-			now += n
-		}
-		before := s.sent[db]
-		if now < before {
-			before = 0
-		}
-		s.sent[db] = now
-		if now > before {
-			errs = append(errs, s.client.Count("db.requests", int64(now-before), []string{"db:" + tagValue(db)}, 1))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func dbTag(db string) []string { return []string{"sequins_db:" + tagValue(db)} }

@@ -8,7 +8,7 @@ import (
 	"sequins/observe/status"
 )
 
-// trafficPeriod is how often the counters are remembered: traffic is that of the last one to two periods.
+// trafficPeriod is how often the counters are read: traffic is that of the last one to two periods.
 const trafficPeriod = 5 * time.Second
 
 // A reading is the state of the counters of clients' requests at a time.
@@ -18,6 +18,9 @@ type reading struct {
 	scans   totals
 }
 
+// A period is what is between two readings; the first one of a db is empty.
+type period struct{ from, to *reading }
+
 // read reads the counters of clients' requests.
 func (k *Keys) read(now time.Time) *reading {
 	r := &reading{at: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
@@ -26,34 +29,39 @@ func (k *Keys) read(now time.Time) *reading {
 	return r
 }
 
-// remember remembers the counters. One goroutine calls it.
-func (k *Keys) remember(now time.Time) {
-	k.older.Store(k.newer.Load())
-	k.newer.Store(k.read(now))
-}
-
-// since returns the oldest reading that is remembered, nil if there is none.
-func (k *Keys) since() *reading {
-	if older := k.older.Load(); older != nil {
-		return older
+// endPeriod begins another period, and returns how many lookups there were in the last one. One goroutine calls it.
+func (k *Keys) endPeriod(now time.Time) (lookups uint64) {
+	next := &period{to: k.read(now)}
+	lookups, _, _ = next.to.lookups.counts()
+	if last := k.period.Load(); last != nil {
+		before, _, _ := last.to.lookups.counts()
+		next.from, lookups = last.to, lookups-before
+	} else {
+		next.from = next.to
 	}
-	return k.newer.Load()
+	k.period.Store(next)
+	return lookups
 }
 
-// FollowTraffic remembers the counters of all dbs periodically until ctx ends. Without it there is no Traffic.
+// FollowTraffic reads the counters of all dbs periodically until ctx ends, and sends their increase to the agent. Without it there is no
+// Traffic, and none in Vars.
 func (s *Server) FollowTraffic(ctx context.Context) {
 	tick := time.NewTicker(trafficPeriod)
 	defer tick.Stop()
-	for {
-		now := time.Now()
-		for _, k := range s.keys() {
-			k.remember(now)
-		}
+	for ctx.Err() == nil {
+		s.endPeriods()
 		select {
 		case <-ctx.Done():
-			return
 		case <-tick.C:
 		}
+	}
+	s.endPeriods()
+}
+
+func (s *Server) endPeriods() {
+	now := time.Now()
+	for name, k := range s.keys() {
+		s.statsd.requests(name, k.endPeriod(now))
 	}
 }
 
@@ -63,11 +71,11 @@ func (s *Server) Traffic(now time.Time) (dbs map[string]status.Traffic, all stat
 	dbs = make(map[string]status.Traffic)
 	sum := reading{at: now}
 	for name, k := range s.keys() {
-		before := k.since()
-		if name == "" || before == nil || !now.After(before.at) {
+		last := k.period.Load()
+		if name == "" || last == nil || !now.After(last.from.at) {
 			continue
 		}
-		r := k.read(now)
+		before, r := last.from, k.read(now)
 		r.at, r.lookups, r.scans = before.at, r.lookups.since(&before.lookups), r.scans.since(&before.scans)
 		dbs[name] = r.traffic(now)
 		sum.lookups.add(r.lookups)

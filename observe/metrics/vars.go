@@ -1,29 +1,15 @@
 package metrics
 
-import (
-	"context"
-	"math"
-	"time"
-)
+import "math"
 
-// Vars is a summary for /debug/vars. The first three fields have the names, types
-// and meaning of Stripe's sequins.
+// Vars is a summary for /debug/vars, with the names and types of Stripe's sequins.
 type Vars struct {
-	// QPS counts the requests of clients for keys in the last whole second.
+	// QPS counts the requests of clients for keys per second in the last whole period of FollowTraffic.
 	QPS QPS `json:"Qps"`
 	// Latency is the latency of those requests.
 	Latency Latency
 	// DiskUsed is the size of the blocks in the local store, in bytes.
 	DiskUsed int64
-
-	// Requests counts requests for keys since the start by status code, including
-	// those of other nodes.
-	Requests map[string]uint64
-	// Bytes is the total size of their bodies.
-	Bytes uint64
-	// InFlight and Connections are current values.
-	InFlight    int64
-	Connections int
 }
 
 // QPS counts requests in total and by status code: the codes of Stripe's sequins
@@ -39,53 +25,18 @@ type Latency struct {
 	Max, Mean, P9999, P99, P95, P90, P75, P50, P25 float64
 }
 
-// Sample updates QPS and Latency until ctx ends. Without it they are zero.
-func (s *Server) Sample(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	before := s.clients()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		now := s.clients()
-		second := now.since(&before)
-		s.second.Store(&second)
-		before = now
-	}
-}
-
-// clients returns the totals of clients' requests for keys.
-func (s *Server) clients() (sum totals) {
-	for _, k := range s.keys() {
-		sum.add(k.Clients.totals())
-		sum.add(k.Redis.totals())
-	}
-	return sum
-}
-
 // Vars returns the current summary.
 func (s *Server) Vars() Vars {
-	var second, all totals
-	if latest := s.second.Load(); latest != nil {
-		second = *latest
-	}
+	var sum totals
 	for _, k := range s.keys() {
-		all.add(k.Clients.totals())
-		all.add(k.Peers.totals())
-		all.add(k.Redis.totals())
-	}
-	v := Vars{QPS: second.qps(), Latency: second.latency(), Requests: make(map[string]uint64), Bytes: all.bytes, InFlight: s.inFlight.value()}
-	for i, n := range all.codes {
-		if n > 0 {
-			v.Requests[codeLabel(i)] = n
+		if p := k.period.Load(); p != nil {
+			sum.add(p.to.lookups.since(&p.from.lookups))
 		}
 	}
+	v := Vars{QPS: sum.qps(), Latency: sum.latency()}
 	if f := s.state.Load(); f != nil {
 		st := (*f)()
-		v.Connections, v.DiskUsed = st.Open, st.Status.Stored()
+		v.DiskUsed = st.Status.Stored()
 	}
 	return v
 }
@@ -102,23 +53,22 @@ func (t *totals) add(o totals) {
 	t.reads += o.reads
 }
 
-// since returns the increase from before to t; 0 if the counters of a db were
-// dropped meanwhile.
+// since returns the increase from before to t.
 func (t *totals) since(before *totals) (d totals) {
-	minus := func(now, before uint64) uint64 { return max(now, before) - before }
 	for i := range t.codes {
-		d.codes[i] = minus(t.codes[i], before.codes[i])
+		d.codes[i] = t.codes[i] - before.codes[i]
 	}
 	for i := range t.buckets {
-		d.buckets[i] = minus(t.buckets[i], before.buckets[i])
+		d.buckets[i] = t.buckets[i] - before.buckets[i]
 	}
-	d.nanos, d.bytes, d.reads = minus(t.nanos, before.nanos), minus(t.bytes, before.bytes), minus(t.reads, before.reads)
+	d.nanos, d.bytes, d.reads = t.nanos-before.nanos, t.bytes-before.bytes, t.reads-before.reads
 	return d
 }
 
 // oldCodes are the codes that QPS always contains.
 var oldCodes = []string{"200", "400", "404", "499", "500", "501", "502", "504"}
 
+// qps returns the requests of a period per second, rounded up, so that few are not none.
 func (t *totals) qps() QPS {
 	q := QPS{ByStatus: make(map[string]int64)}
 	for _, code := range oldCodes {
@@ -126,8 +76,9 @@ func (t *totals) qps() QPS {
 	}
 	for i, n := range t.codes {
 		if n > 0 {
-			q.ByStatus[codeLabel(i)] = int64(n)
-			q.Total += int64(n)
+			perSecond := int64(math.Ceil(float64(n) / trafficPeriod.Seconds()))
+			q.ByStatus[codeLabel(i)] = perSecond
+			q.Total += perSecond
 		}
 	}
 	return q

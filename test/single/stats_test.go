@@ -47,7 +47,7 @@ func TestOldVars(t *testing.T) {
 	client := n.Client()
 	defer client.Close()
 	var v oldVars
-	n.WaitFor(t, "both kinds of requests are in one second", func() bool {
+	n.WaitFor(t, "both kinds of requests are in one period", func() bool {
 		for _, target := range []string{"/words/key-000001", "/words/absent", "/words/key-000001?proxy=none"} {
 			if _, err := client.Get(target); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestOldVars(t *testing.T) {
 	if d := status.Disk; d.Blocks <= 0 || d.Blocks != *v.Sequins.DiskUsed || d.Free <= 0 || d.Free > d.Bytes {
 		t.Errorf("the disk of the status: %+v; DiskUsed is %d", d, *v.Sequins.DiskUsed)
 	}
-	n.WaitFor(t, "an idle second", func() bool {
+	n.WaitFor(t, "an idle period", func() bool {
 		v = varsOf(t, n)
 		return *v.Sequins.QPS.Total == 0 && v.Sequins.Latency["Max"] == 0
 	})
