@@ -9,22 +9,12 @@ import (
 
 // A vector is the counters, gauges or histograms of one name, by the values of their labels. A nil vector counts nothing,
 // and so do a Load, a Transfer and an Events that are not of New.
-type vector struct {
-	of     func(labels ...string) adder
-	forget func(prometheus.Labels) int
-}
-
-type adder interface{ Add(float64) }
-
-// observer is a histogram, to which a value is added by observing it.
-type observer struct{ prometheus.Observer }
-
-// Add implements adder.
-func (o observer) Add(value float64) { o.Observe(value) }
+type vector struct{ *prometheus.MetricVec }
 
 // register registers a vector. Without labels it has one member, which begins at 0.
-func (m *Metrics) register(c prometheus.Collector, v *vector, labels []string) *vector {
-	m.registry.MustRegister(c)
+func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *vector {
+	v := &vector{of}
+	m.registry.MustRegister(v)
 	m.vectors = append(m.vectors, v)
 	if len(labels) == 0 {
 		v.create()
@@ -33,35 +23,41 @@ func (m *Metrics) register(c prometheus.Collector, v *vector, labels []string) *
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *vector {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	return m.register(v, &vector{func(of ...string) adder { return v.WithLabelValues(of...) }, v.DeletePartialMatch}, labels)
+	return m.register(prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels).MetricVec, labels)
 }
 
 func (m *Metrics) gauge(name, help string, labels ...string) *vector {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-	return m.register(v, &vector{func(of ...string) adder { return v.WithLabelValues(of...) }, v.DeletePartialMatch}, labels)
+	return m.register(prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels).MetricVec, labels)
 }
 
 func (m *Metrics) durations(name, help string, seconds []float64, labels ...string) *vector {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
-	return m.register(v, &vector{func(of ...string) adder { return observer{v.WithLabelValues(of...)} }, v.DeletePartialMatch}, labels)
+	return m.register(prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels).MetricVec, labels)
 }
 
 // create creates a member at 0, so that its first event is visible as an increase.
-func (v *vector) create(labels ...string) {
-	if v != nil {
-		v.of(labels...)
+func (v *vector) create(labels ...string) prometheus.Metric {
+	if v == nil {
+		return nil
 	}
+	member, err := v.GetMetricWithLabelValues(labels...)
+	if err != nil {
+		panic(err) // a caller has forgotten a label
+	}
+	return member
 }
 
+// add adds to a counter or a gauge, or a value to a histogram.
 func (v *vector) add(n float64, labels ...string) {
-	if v != nil {
-		v.of(labels...).Add(n)
+	switch member := v.create(labels...).(type) {
+	case interface{ Add(float64) }:
+		member.Add(n)
+	case prometheus.Observer:
+		member.Observe(n)
 	}
 }
 
 // drop drops the members of a removed db.
-func (v *vector) drop(db string) { v.forget(prometheus.Labels{"db": db}) }
+func (v *vector) drop(db string) { v.DeletePartialMatch(prometheus.Labels{"db": db}) }
 
 // Forget drops what was counted of a removed db, but not its requests: Server.Forget does, when there are no more of them.
 func (m *Metrics) Forget(db string) {
