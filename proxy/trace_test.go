@@ -21,6 +21,7 @@ func TestAttemptSpans(t *testing.T) {
 	inWorld(t, 5, func(w *world) {
 		recorder := tracetest.NewSpanRecorder()
 		tracer := tracing.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder)), "test")
+		tracer.SetSample(1)
 		var mu sync.Mutex
 		told := map[string]string{} // the traceparents that have come: to whom
 		answers := []behaviour{says(answer(200, "a")), says(answer(501, "not here")), hangs, breaks, says(answer(503, ""))}
@@ -38,7 +39,7 @@ func TestAttemptSpans(t *testing.T) {
 			heard := *p.do.Load()
 			p.set(func(c net.Conn, req *http.Request) bool { return heard(c, req) && answers[i](c, req) })
 		}
-		request := tracer.Request(tracing.Parent{}, "", time.Now())
+		request := tracer.Request(nil, nil, true, time.Now())
 		for range 100 {
 			q := query(w.peers...)
 			q.Trace = request

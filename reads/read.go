@@ -156,13 +156,7 @@ func (r *Read) CountAs(c *metrics.Requests) { r.counts = c }
 // asked for the key. A request from another node never starts a new trace.
 func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 	r.traceparent, r.tracestate = traceparent, tracestate
-	t := r.reader.opts.Tracer
-	if t == nil {
-		return
-	}
-	if parent := tracing.ParseParent(traceparent); t.Chosen(parent, !fromPeer) {
-		r.trace = t.Request(parent, string(tracestate), r.start)
-	}
+	r.trace = r.reader.opts.Tracer.Request(traceparent, tracestate, !fromPeer, r.start)
 }
 
 // Do looks the key up. The result is valid until Release.

@@ -43,7 +43,9 @@ func openTestCollector(t *testing.T, endpoint string) (*collector, *tracing.Trac
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, tracing.New(c, "1.2"), l
+	tracer := tracing.New(c, "1.2")
+	tracer.SetSample(1)
+	return c, tracer, l
 }
 
 // TestExportOfSpans checks what the collector receives, including settings of the
@@ -55,7 +57,7 @@ func TestExportOfSpans(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off") // ignored, too
 	to := sink.Start(t, "")
 	c, tracer, l := openTestCollector(t, to.URL+"/behind/a/proxy")
-	tracer.Request(tracing.Parent{}, "", time.Now()).End(tracing.Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, Version: strings.Repeat("v", 2000)})
+	tracer.Request(nil, nil, true, time.Now()).End(tracing.Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, Version: strings.Repeat("v", 2000)})
 	_ = c.Close()
 	tracer.Load("too", "late").End(tracing.Loaded{}, "ok")
 	spans := to.Spans()
@@ -86,7 +88,7 @@ func TestHangingCollector(t *testing.T) {
 	c, tracer, l := openTestCollector(t, s.URL)
 	const many = 20_000 // ten times the capacity of the queue
 	for range many {
-		tracer.Request(tracing.Parent{}, "", time.Now()).End(tracing.Answer{Method: "GET", Status: 200})
+		tracer.Request(nil, nil, true, time.Now()).End(tracing.Answer{Method: "GET", Status: 200})
 	}
 	begun := time.Now()
 	_ = c.Close()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -37,17 +36,6 @@ type Request struct {
 	tracer trace.Tracer
 	ctx    context.Context // contains span, for its children
 	span   trace.Span
-}
-
-// Request begins the span of a request that Chosen accepted.
-func (t *Tracer) Request(p Parent, tracestate string, start time.Time) *Request {
-	ctx := context.Background()
-	if p.Known() {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, p.context(tracestate))
-	}
-	r := &Request{tracer: t.tracer}
-	r.ctx, r.span = t.tracer.Start(ctx, "HTTP", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
-	return r
 }
 
 // ID returns the id of a sampled trace in hex, "" if there is none.

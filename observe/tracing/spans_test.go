@@ -21,7 +21,17 @@ import (
 func recorded(t testing.TB) (*Tracer, *tracetest.SpanRecorder) {
 	t.Helper()
 	r := tracetest.NewSpanRecorder()
-	return New(sdk.NewTracerProvider(sdk.WithSpanProcessor(r)), "test"), r
+	tracer := New(sdk.NewTracerProvider(sdk.WithSpanProcessor(r)), "test")
+	tracer.SetSample(1)
+	return tracer, r
+}
+
+// root begins the span of a request without a parent.
+func root(t *Tracer) *Request { return t.Request(nil, []byte("a=1"), true, time.Now()) }
+
+// child begins the span of a request with a traceparent.
+func child(t *Tracer, traceparent, tracestate string) *Request {
+	return t.Request([]byte(traceparent), []byte(tracestate), true, time.Now())
 }
 
 // attributes returns the attributes of a span as strings.
@@ -36,27 +46,23 @@ func attributes(s sdk.ReadOnlySpan) map[string]string {
 // The spans of the client, the request and the peer form a chain.
 func TestChain(t *testing.T) {
 	tracer, ended := recorded(t)
-	client := ParseParent([]byte(sampled))
-	r := tracer.Request(client, "a=1,b=2", time.Now())
+	r := child(tracer, sampled, "a=1,b=2")
 	a := r.Attempt("HEAD", "[::1]:9599", 2)
 	header := string(a.AppendHeader([]byte("X: y\r\n")))
 	a.End("ok", 304, nil)
 	r.End(Answer{Method: "GET", Status: 200, Partition: -1})
 	spans := ended.Ended()
 	attempt, request := spans[0], spans[1]
-	if p := request.Parent(); p.TraceID() != client.trace || p.SpanID() != client.span || !p.IsRemote() {
+	if p := request.Parent(); p.TraceID().String() != sampled[3:35] || p.SpanID().String() != sampled[36:52] || !p.IsRemote() {
 		t.Errorf("the parent of the request is %v", p)
 	}
 	if p := attempt.Parent(); !p.Equal(request.SpanContext()) {
 		t.Errorf("the parent of the attempt is %v", p)
 	}
 	id := attempt.SpanContext()
-	want := fmt.Sprintf("X: y\r\nTraceparent: 00-%s-%s-01\r\nTracestate: a=1,b=2\r\n", client.trace, id.SpanID())
+	want := fmt.Sprintf("X: y\r\nTraceparent: 00-%s-%s-01\r\nTracestate: a=1,b=2\r\n", sampled[3:35], id.SpanID())
 	if header != want {
 		t.Errorf("the header is %q, want %q", header, want)
-	}
-	if p := ParseParent([]byte(fmt.Sprintf("00-%s-%s-01", id.TraceID(), id.SpanID()))); p.trace != id.TraceID() || p.span != id.SpanID() {
-		t.Errorf("a peer reads %+v", p)
 	}
 	about := map[string]string{"http.request.method": "HEAD", "server.address": "::1", "server.port": "9599", "sequins.peer": "[::1]:9599",
 		"sequins.stage": "2", "sequins.outcome": "ok", "http.response.status_code": "304"}
@@ -69,7 +75,7 @@ func TestChain(t *testing.T) {
 func TestTracestate(t *testing.T) {
 	tracer, _ := recorded(t)
 	for _, state := range []string{"", "a", "a=1\r\nX-Evil: 1", "a=1,a=2", strings.Repeat("a=1,", 100), "A=1", "a=\x00"} {
-		header := string(tracer.Request(ParseParent([]byte(sampled)), state, time.Now()).Attempt("GET", "a:1", 1).AppendHeader(nil))
+		header := string(child(tracer, sampled, state).Attempt("GET", "a:1", 1).AppendHeader(nil))
 		if strings.Contains(header, "Tracestate") || strings.Count(header, "\r\n") != 1 || !strings.Contains(header, "4bf92f3577b34da6a3ce929d0e0e4736") {
 			t.Errorf("%q: %q", state, header)
 		}
@@ -79,7 +85,7 @@ func TestTracestate(t *testing.T) {
 // A request without a parent is the root of a trace.
 func TestRoot(t *testing.T) {
 	tracer, ended := recorded(t)
-	tracer.Request(Parent{}, "a=1", time.Now()).End(Answer{Method: "BREW", Route: "/{db}/{key}", TLS: true, Status: 502, Bytes: 7, DB: "d", Version: "v", Partition: 3, Proxied: true})
+	root(tracer).End(Answer{Method: "BREW", Route: "/{db}/{key}", TLS: true, Status: 502, Bytes: 7, DB: "d", Version: "v", Partition: 3, Proxied: true})
 	s := ended.Ended()[0]
 	want := map[string]string{"http.request.method": "_OTHER", "http.route": "/{db}/{key}", "url.scheme": "https", "http.response.status_code": "502", "error.type": "502",
 		"http.response.body.size": "7", "sequins.db": "d", "sequins.version": "v", "sequins.partition": "3", "sequins.proxied": "true"}
@@ -112,7 +118,7 @@ func TestAttemptEnds(t *testing.T) {
 	}
 	for _, test := range tests {
 		tracer, ended := recorded(t)
-		tracer.Request(Parent{}, "", time.Now()).Attempt("GET", "a:1", 1).End(test.outcome, test.status, test.err)
+		root(tracer).Attempt("GET", "a:1", 1).End(test.outcome, test.status, test.err)
 		s := ended.Ended()[0]
 		got := attributes(s)
 		if failed := s.Status().Code == codes.Error; failed != test.failed || got["error.type"] != test.class || got["sequins.outcome"] != test.outcome {
@@ -127,12 +133,12 @@ func TestAttemptEnds(t *testing.T) {
 // The sampling rate is as configured, and a parent's decision is followed.
 func TestChosen(t *testing.T) {
 	tracer, _ := recorded(t)
-	const n = 100_000
+	const n = 10_000
 	for fraction, want := range map[float64][2]int{0: {0, 0}, -1: {0, 0}, 1: {n, n}, 2: {n, n}, 0.5: {n * 48 / 100, n * 52 / 100}} {
 		tracer.SetSample(fraction)
 		chosen := 0
 		for range n {
-			if tracer.Chosen(Parent{}, true) {
+			if root(tracer) != nil {
 				chosen++
 			}
 		}
@@ -140,11 +146,11 @@ func TestChosen(t *testing.T) {
 			t.Errorf("%d of %d are chosen at %v", chosen, n, fraction)
 		}
 		for _, begins := range []bool{true, false} {
-			if !tracer.Chosen(ParseParent([]byte(sampled)), begins) || tracer.Chosen(ParseParent([]byte(unsampled)), begins) {
+			if tracer.Request([]byte(sampled), nil, begins, time.Now()) == nil || tracer.Request([]byte(unsampled), nil, begins, time.Now()) != nil {
 				t.Errorf("a parent is not heeded at %v", fraction)
 			}
 		}
-		if tracer.Chosen(Parent{}, false) {
+		if tracer.Request(nil, nil, false, time.Now()) != nil {
 			t.Errorf("what comes from another node is the root of a trace at %v", fraction)
 		}
 	}
@@ -156,11 +162,13 @@ func TestNothing(t *testing.T) {
 	off.SetSample(1)
 	var none *Request
 	tracer, _ := recorded(t)
-	header := []byte(unsampled)
+	tracer.SetSample(0)
+	header, nonsense, now := []byte(unsampled), []byte("nonsense"), time.Now()
 	buf := make([]byte, 0, 100)
 	err := errors.New("x")
 	n := testing.AllocsPerRun(1000, func() {
-		if tracer.Chosen(ParseParent(header), true) || tracer.Chosen(ParseParent(nil), true) {
+		if tracer.Request(header, nil, true, now) != nil || tracer.Request(nonsense, nil, true, now) != nil || tracer.Request(nil, nil, true, now) != nil ||
+			off.Request(header, nil, true, now) != nil {
 			t.Error("chosen")
 		}
 		a := none.Attempt("GET", "a:1", 1)
@@ -180,14 +188,15 @@ func BenchmarkChosen(b *testing.B) {
 	tracer, _ := recorded(b)
 	tracer.SetSample(1e-12)
 	for b.Loop() {
-		tracer.Chosen(Parent{}, true)
+		root(tracer)
 	}
 }
 
 func BenchmarkSampled(b *testing.B) {
 	tracer := New(sdk.NewTracerProvider(), "test")
+	tracer.SetSample(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		tracer.Request(Parent{}, "", time.Now()).End(Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, DB: "d", Version: "v"})
+		root(tracer).End(Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, DB: "d", Version: "v"})
 	}
 }

@@ -2,8 +2,8 @@
 // requests, of attempts at peers, and of loads of versions. The command
 // line exports them.
 //
-// A request arrives with the client's traceparent (ParseParent). Tracer.Chosen
-// reports whether it is traced: as the traceparent says, otherwise at the rate of
+// A request arrives with the client's traceparent. Tracer.Request begins its
+// span if it is traced: as the traceparent says, otherwise at the rate of
 // SetSample. A request that is not traced has a nil *Request, whose methods, and
 // those of its *Attempt, do nothing. A nil *Tracer traces nothing at all. The
 // load of a version is a trace of its own (Tracer.Load).
@@ -14,10 +14,14 @@
 package tracing
 
 import (
+	"bytes"
+	"context"
 	"math"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -43,12 +47,35 @@ func (t *Tracer) SetSample(fraction float64) {
 	}
 }
 
-// Chosen reports whether a request is traced: if it has a parent, as the parent's
-// flags say; otherwise by random sampling, if begins is true: it comes from a
-// client and not from another node.
-func (t *Tracer) Chosen(p Parent, begins bool) bool {
-	if p.Known() {
-		return p.flags.IsSampled()
+// flagsAt is where the flags of a traceparent begin: 00-<32 digits>-<16 digits>-<2 digits>.
+const flagsAt = 2 + 1 + 32 + 1 + 16 + 1
+
+// parent returns a context with the parent span of a request, if there is one. declined reports that the parent is not traced: such a
+// header, which many clients send with every request, is not parsed, because that allocates.
+func parent(traceparent, tracestate []byte) (ctx context.Context, declined bool) {
+	ctx = context.Background()
+	if len(traceparent) < flagsAt+2 || traceparent[flagsAt-1] != '-' {
+		return ctx, false
 	}
-	return begins && rand.Uint64()&math.MaxInt64 < t.threshold.Load()
+	if bytes.IndexByte([]byte("02468ace"), traceparent[flagsAt+1]) >= 0 {
+		return ctx, true
+	}
+	carrier := propagation.MapCarrier{"traceparent": string(traceparent), "tracestate": string(tracestate)}
+	return propagation.TraceContext{}.Extract(ctx, carrier), false
+}
+
+// Request begins the span of a request if it is traced: if it has a parent, as the
+// parent's flags say; otherwise by random sampling, if begins is true: it comes
+// from a client and not from another node.
+func (t *Tracer) Request(traceparent, tracestate []byte, begins bool, start time.Time) *Request {
+	if t == nil {
+		return nil
+	}
+	ctx, declined := parent(traceparent, tracestate)
+	if declined || !trace.SpanContextFromContext(ctx).IsSampled() && (!begins || rand.Uint64()&math.MaxInt64 >= t.threshold.Load()) {
+		return nil
+	}
+	r := &Request{tracer: t.tracer}
+	r.ctx, r.span = t.tracer.Start(ctx, "HTTP", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
+	return r
 }
