@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sequins/internal/wire"
@@ -24,7 +23,8 @@ const (
 	// statusTimeout limits the wait for the status of other nodes.
 	statusTimeout = time.Second
 	// maxStatus and maxElements limit the status of one node: in bytes, and in members of objects and elements of arrays, which may take
-	// 30 times their bytes in memory. 16 versions of the maximum of partitions fit. maxAllStatus and maxAllElements limit all nodes together.
+	// 30 times their bytes in memory. 16 versions of the maximum of partitions fit. maxAllStatus and maxAllElements limit all nodes together,
+	// each of which has an equal share.
 	maxStatus      = 16 << 20
 	maxElements    = 1 << 20
 	maxAllStatus   = 128 << 20
@@ -47,8 +47,13 @@ func New(peers func() []status.Peer, nodes *wire.Client) *Client {
 	return &Client{peers: peers, nodes: nodes, timeout: statusTimeout}
 }
 
-// said is what the nodes have said together.
-type said struct{ bytes, elements atomic.Int64 }
+// limits are those of the status of one node.
+type limits struct{ bytes, elements int }
+
+// share returns the limits of one of several nodes.
+func share(nodes int) limits {
+	return limits{min(maxStatus, maxAllStatus/max(1, nodes)), min(maxElements, maxAllElements/max(1, nodes))}
+}
 
 // Ask returns the answers of the other nodes: their status, or an error in one line.
 func (c *Client) Ask(ctx context.Context) []status.Answer { return c.askAll(ctx, "status") }
@@ -76,14 +81,14 @@ func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
 func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	peers, all := c.peers(), new(said)
+	peers := c.peers()
 	answers := make([]status.Answer, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
 	var running sync.WaitGroup
 	for i, p := range peers {
 		slots <- struct{}{}
 		running.Go(func() {
-			answers[i] = c.askOne(ctx, p, part, all)
+			answers[i] = c.askOne(ctx, p, part, share(len(peers)))
 			<-slots
 		})
 	}
@@ -91,9 +96,9 @@ func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 	return answers
 }
 
-func (c *Client) askOne(ctx context.Context, p status.Peer, part string, all *said) status.Answer {
+func (c *Client) askOne(ctx context.Context, p status.Peer, part string, most limits) status.Answer {
 	a := status.Answer{Peer: p}
-	if err := c.get(ctx, p.Addr, part, all, &a.Status); err != nil {
+	if err := c.get(ctx, p.Addr, part, most, &a.Status); err != nil {
 		var op *net.OpError // adds the address, which is known
 		if errors.As(err, &op) && op.Op == "dial" {
 			err = op.Err
@@ -104,7 +109,7 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, part string, all *sa
 	return a
 }
 
-func (c *Client) get(ctx context.Context, addr, part string, all *said, st *status.Status) error {
+func (c *Client) get(ctx context.Context, addr, part string, most limits, st *status.Status) error {
 	resp, err := c.nodes.Get(ctx, addr, "/?proxy="+part, "")
 	if err != nil {
 		return err
@@ -116,23 +121,21 @@ func (c *Client) get(ctx context.Context, addr, part string, all *said, st *stat
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}
-	body, err := io.ReadAll(&counted{Reader: io.LimitReader(resp.Body, maxStatus+1), all: all})
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most.bytes)+1))
 	if err != nil {
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
-	return c.decode(ctx, body, all, st)
+	return c.decode(ctx, body, most, st)
 }
 
 // decode decodes the status of a node, unless it is too large.
-func (c *Client) decode(ctx context.Context, body []byte, all *said, st *status.Status) error {
+func (c *Client) decode(ctx context.Context, body []byte, most limits, st *status.Status) error {
 	elements := bytes.Count(body, []byte{','}) // also counts commas in strings
 	switch {
-	case len(body) > maxStatus:
-		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
-	case elements > maxElements:
-		return fmt.Errorf("its status has more than %d elements", maxElements)
-	case all.elements.Add(int64(elements)) > maxAllElements:
-		return fmt.Errorf("the nodes have said more than %d elements together", maxAllElements)
+	case len(body) > most.bytes:
+		return fmt.Errorf("its status is longer than %d KiB", most.bytes>>10)
+	case elements > most.elements:
+		return fmt.Errorf("its status has more than %d elements", most.elements)
 	}
 	c.decoding.Lock()
 	defer c.decoding.Unlock()
@@ -143,19 +146,4 @@ func (c *Client) decode(ctx context.Context, body []byte, all *said, st *status.
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
 	return nil
-}
-
-// counted is a Reader whose bytes count as said.
-type counted struct {
-	io.Reader
-	all *said
-}
-
-// Read implements io.Reader.
-func (r *counted) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if r.all.bytes.Add(int64(n)) > maxAllStatus {
-		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxAllStatus>>20)
-	}
-	return n, err
 }

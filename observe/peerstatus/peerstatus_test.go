@@ -2,7 +2,6 @@ package peerstatus
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -34,7 +33,7 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	absurd := `{"dbs":{"db":{"versions":{"1":{"num_partitions":2000000000,"nodes":{"SELF":{"state":"ACTIVE","partitions":[1,1,1999999999,-2000000000]}}}` + many.String() + `}}}}`
 	exaggerating := otherNode(t, absurd)
 	refused := map[string]string{
-		"longer than 16 MiB": `{"dbs":{},"build":"` + strings.Repeat("x", maxStatus) + `"}`,
+		"longer than 16384 KiB": `{"dbs":{},"build":"` + strings.Repeat("x", maxStatus) + `"}`,
 		"elements":           `{"dbs":{"a":{"hot_keys":[` + strings.Repeat("1,", maxElements+1) + `1]}}}`,
 		"cannot be read":     `{"dbs":{"db":{"versions":{"1":{"num_partitions":1e40}}}}}`,
 	}
@@ -75,27 +74,15 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	}
 }
 
-// All nodes together have a share of elements.
-func TestElementsAreBounded(t *testing.T) {
-	body := []byte(`{"warnings":["` + strings.Repeat(`","`, maxElements) + `"]}`)
-	client, all := New(nil, nil), new(said)
-	for i := range maxAllElements/maxElements + 1 {
-		var st status.Status
-		err := client.decode(t.Context(), body, all, &st)
-		if want := i < maxAllElements/maxElements; (err == nil) != want {
-			t.Errorf("node %d: %v", i, err)
+// All nodes together are bounded: each has an equal share.
+func TestSharesAreBounded(t *testing.T) {
+	for _, nodes := range []int{1, 4, 8, 100, 5000} {
+		most := share(nodes)
+		if most.bytes > maxStatus || most.bytes*nodes > maxAllStatus || most.elements > maxElements || most.elements*nodes > maxAllElements || most.bytes == 0 || most.elements == 0 {
+			t.Errorf("%d nodes: %+v", nodes, most)
 		}
 	}
-}
-
-// All nodes together have a share of bytes.
-func TestSurveyIsBounded(t *testing.T) {
-	var all said
-	all.bytes.Store(maxAllStatus - 10)
-	for i, want := range []string{"", "more than 128 MiB"} {
-		_, err := io.ReadAll(&counted{Reader: strings.NewReader("1234567"), all: &all})
-		if fmt.Sprint(err) == "<nil>" != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("node %d: %v", i, err)
-		}
+	if share(0) != (limits{maxStatus, maxElements}) {
+		t.Errorf("of none: %+v", share(0))
 	}
 }
