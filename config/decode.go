@@ -10,17 +10,23 @@ import (
 	"time"
 )
 
-// decoder walks the tree of a parsed file and a struct together. It sets the valid fields, checks them (rules.go, validate.go), and
-// collects all problems.
+// decoder collects what a file, variables and flags give, by key, and sets the fields of a Config from that. It checks them (rules.go,
+// validate.go), and collects all problems.
 type decoder struct {
 	file     string
 	lines    map[string]int
-	flags    map[string]string // key → the flag or variable that set it
+	given    map[string]given
+	dbs      []string // the names of the databases with keys
 	problems []*Problem
 	warnings []*Warning
 	reported map[string]bool   // the keys that could not be decoded, whose values are not checked
 	files    map[string]string // see Config.Files
-	dbs      any               // the [db.<name>] tables; nil if there are none
+}
+
+// given is the value of a key.
+type given struct {
+	value any    // of TOML, or a text
+	by    string // the flag or variable that set it; "" if the file did
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
@@ -35,33 +41,43 @@ func (d *decoder) warn(key, format string, args ...any) {
 
 // at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
-	if flag, ok := d.flags[key]; ok {
+	if flag := d.given[key].by; flag != "" {
 		return &Problem{File: flag, Reason: reason}
 	}
 	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
 }
 
-// lower returns a table, and those in it, with keys in lower case: keys ignore case, for older files. Names of databases, and the keys in a
-// table of values, do not.
-func (d *decoder) lower(path string, in map[string]any) map[string]any {
-	out, as := make(map[string]any, len(in)), make(map[string]string)
+// read collects the values of a table at a path, and of those in it. known is the path as in keys: that of the tables of databases is
+// db.<name>. Keys ignore case, for older files. Names of databases, and the keys in a table of values, do not.
+func (d *decoder) read(path, known string, in map[string]any) {
+	as := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		known := spelled(path, name)
-		key := join(path, known)
-		if as[known] != "" {
-			d.problem(key, "is here twice: as %s and as %s", as[known], name)
+		part := spelled(path, name)
+		key, of := join(path, part), join(known, part)
+		if known == "db" {
+			of = "db.<name>"
+		}
+		if as[part] != "" {
+			d.problem(key, "is here twice: as %s and as %s", as[part], name)
 			continue
 		}
-		as[known] = name
-		if known != name {
+		as[part] = name
+		if part != name {
 			d.warn(key, "is written in lower case, not %s", name)
 		}
-		out[known] = in[name]
-		if sub, ok := in[name].(map[string]any); ok {
-			out[known] = d.lower(key, sub)
+		if _, isKey := byName()[of]; isKey || otherForm(of) != "" {
+			d.given[key] = given{value: in[name]}
+		} else if retired[of] != "" {
+			d.warn(key, "%s", retired[of])
+		} else if !slices.Contains(keysAndTables(), of) {
+			d.unknown(key)
+		} else if table, ok := d.asTable(key, in[name]); ok {
+			if known == "db" {
+				d.dbs = append(d.dbs, name)
+			}
+			d.read(key, of, table)
 		}
 	}
-	return out
 }
 
 // spelled returns a key of the table at path as it is spelled in the struct.
@@ -72,16 +88,24 @@ func spelled(path, key string) string {
 	return strings.ToLower(key)
 }
 
-// table sets the fields of a struct from a table.
-func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		key := join(path, name)
-		if reason, ok := retired[key]; ok {
-			d.warn(key, "%s", reason)
-		} else if f, ok := lookUp(out, name); ok {
-			d.value(key, in[name], f.value)
-		} else if !d.takeFile(path, name, in[name], out) {
-			d.unknown(key)
+// set sets the keys of a table that are given, or whose files are.
+func (d *decoder) set(path string, table reflect.Value) {
+	for f := range fieldsOf(path, table) {
+		if g, ok := d.given[f.key]; ok {
+			d.value(f.key, g.value, f.value)
+		}
+		if f.isSecret() { // white space such as the newline at the end of a variable from a file
+			f.value.SetString(strings.TrimSpace(f.value.String()))
+		}
+		fileKey, file := f.key+fileSuffix, ""
+		if g, ok := d.given[fileKey]; ok {
+			d.value(fileKey, g.value, reflect.ValueOf(&file).Elem())
+		}
+		switch {
+		case file != "" && f.value.String() != "":
+			d.problem(fileKey, "is set, and so is %s", lastPart(f.key))
+		case file != "":
+			d.files[f.key] = file
 		}
 	}
 }
@@ -97,36 +121,20 @@ func (d *decoder) unknown(key string) {
 	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
 }
 
-// lookUp returns the field of a struct for a key.
-func lookUp(out reflect.Value, name string) (field, bool) {
-	for f, v := range out.Fields() {
-		if tag := f.Tag.Get("toml"); tag == name && tag != "-" {
-			return field{tag, f.Tag, v}, true
-		}
-	}
-	return field{}, false
-}
-
 // value sets one field.
 func (d *decoder) value(key string, in any, out reflect.Value) {
 	if t, ok := in.(text); ok {
 		in = t.as(out.Addr().Interface())
 	}
 	switch out := out.Addr().Interface().(type) {
-	case *map[string]DB:
-		d.dbs = in // decoded by databases, which needs the rest of the file
 	case *map[string]string:
 		d.texts(key, in, out)
-	case *string, *bool, *Require, *int, *float64, *[]string, *time.Duration, *Size, *Rate:
+	default:
 		switch want, wrong, err := convert(in, out); {
 		case err != nil:
 			d.problem(key, "%v", err)
 		case want != "":
 			d.mismatch(key, wrong, want)
-		}
-	default:
-		if table, ok := d.asTable(key, in); ok {
-			d.table(key, table, reflect.ValueOf(out).Elem())
 		}
 	}
 }
@@ -220,22 +228,12 @@ func number(in any) any {
 
 // databases sets [db.<name>] for each name. Missing keys have the values for all databases.
 func (d *decoder) databases(c *Config) {
-	if d.dbs == nil {
-		return
-	}
-	tables, ok := d.asTable("db", d.dbs)
-	if !ok {
-		return
-	}
-	c.DB = make(map[string]DB, len(tables))
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		key := join("db", name)
-		table, ok := d.asTable(key, tables[name])
-		if !ok {
-			continue
-		}
+	for _, name := range d.dbs {
 		db := c.allDBs()
-		d.table(key, table, reflect.ValueOf(&db).Elem())
+		d.set(join("db", name), reflect.ValueOf(&db).Elem())
+		if c.DB == nil {
+			c.DB = make(map[string]DB)
+		}
 		c.DB[name] = db
 	}
 }

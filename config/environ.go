@@ -62,11 +62,11 @@ func flagsOf(environ []string) (set []Flag, unknown []string) {
 		case known:
 			set = append(set, Flag{Name: name, Key: key, Value: values[name]})
 		case strings.HasPrefix(name, variableDB):
-			if path := pathOfDB(name); path != nil {
-				set = append(set, Flag{Name: name, Value: values[name], path: path})
-				continue
+			if key, db := keyOfDB(name); db != "" {
+				set = append(set, Flag{Name: name, Key: key, Value: values[name], db: db})
+			} else {
+				unknown = append(unknown, name)
 			}
-			unknown = append(unknown, name)
 		case !notKeys.MatchString(name):
 			unknown = append(unknown, name)
 		}
@@ -74,19 +74,19 @@ func flagsOf(environ []string) (set []Flag, unknown []string) {
 	return set, unknown
 }
 
-// pathOfDB returns the parts of the key that a variable of a database sets, nil if there is no such key.
-func pathOfDB(variable string) []string {
+// keyOfDB returns the key that a variable of a database sets, and the database; "" if there is no such key.
+func keyOfDB(variable string) (key, db string) {
 	rest := strings.TrimPrefix(variable, variableDB)
 	i := strings.LastIndex(rest, "__")
 	if i <= 0 {
-		return nil
+		return "", ""
 	}
 	for _, k := range keys() {
-		if key, ok := strings.CutPrefix(k.key, "db.<name>."); ok && shout(key) == rest[i+2:] {
-			return append([]string{"db", rest[:i]}, strings.Split(key, ".")...)
+		if of, ok := strings.CutPrefix(k.key, "db.<name>."); ok && shout(of) == rest[i+2:] {
+			return join("db", rest[:i]) + "." + of, rest[:i]
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // unknownVariable is not a problem: the program that sets it may mean another one.

@@ -56,11 +56,13 @@ func nearestKey(key string) string {
 	return best
 }
 
-func keysAndTables() []string {
-	var names []string
+// keysAndTables returns the names of all keys, of the tables that they are in, and of the keys of files.
+var keysAndTables = sync.OnceValue(func() (names []string) {
 	for _, key := range keys() {
-		if table, _, ok := strings.Cut(key.key, "."); ok && !slices.Contains(names, table) {
-			names = append(names, table)
+		for i, c := range key.key {
+			if table := key.key[:i]; c == '.' && !slices.Contains(names, table) {
+				names = append(names, table)
+			}
 		}
 		names = append(names, key.key)
 		if key.hasFile() {
@@ -68,7 +70,7 @@ func keysAndTables() []string {
 		}
 	}
 	return names
-}
+})
 
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 

@@ -88,7 +88,7 @@ func openRegular(path string) (*os.File, error) {
 
 func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {
 	c := Default()
-	d := &decoder{file: path, flags: map[string]string{}, files: map[string]string{}}
+	d := &decoder{file: path, given: map[string]given{}, files: map[string]string{}}
 	tree := map[string]any{}
 	doc = bytes.TrimPrefix(doc, []byte("\ufeff")) // as some editors write it
 	if err := toml.Unmarshal(doc, &tree); err != nil {
@@ -99,19 +99,11 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	for _, name := range unknown {
 		d.warnings = append(d.warnings, unknownVariable(name))
 	}
-	tree = d.lower("", tree)
+	d.read("", "", tree)
 	for _, flag := range append(variables, flags...) {
-		d.override(tree, flag)
+		d.override(flag)
 	}
-	d.table("", tree, reflect.ValueOf(&c).Elem())
-	for f := range fieldsOf("", reflect.ValueOf(&c).Elem()) {
-		if f.isSecret() { // white space such as the newline at the end of a variable from a file
-			f.value.SetString(strings.TrimSpace(f.value.String()))
-		}
-		if d.files[f.key] != "" && f.value.String() != "" {
-			d.problem(f.key+fileSuffix, "is set, and so is %s", lastPart(f.key))
-		}
-	}
+	d.set("", reflect.ValueOf(&c).Elem())
 	if len(d.files) > 0 {
 		c.Files = d.files
 	}

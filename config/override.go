@@ -1,40 +1,30 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Flag is a key that the command line or the environment overrides.
 type Flag struct {
 	Name  string // as shown in problems: "--bind", "SEQUINS_BIND"
 	Key   string // dotted: "debug.bind"
 	Value string
-	path  []string // its parts, for keys with dots in them; nil: those of Key
+	db    string // the database, if it is a key of one
 }
 
-// override sets a flag in the tree. If the file has a value where the flag needs a table, decoding
-// reports that.
-func (d *decoder) override(tree map[string]any, flag Flag) {
-	path := flag.path
-	if path == nil {
-		path = strings.Split(flag.Key, ".")
+// override sets what a flag gives. The file may give the value in the other way.
+func (d *decoder) override(flag Flag) {
+	if other := otherForm(flag.Key); d.given[other].by == "" {
+		delete(d.given, other)
 	}
-	at := ""
-	for _, part := range path[:len(path)-1] {
-		at = join(at, part)
-		if tree[part] == nil {
-			tree[part] = map[string]any{}
-		}
-		sub, ok := tree[part].(map[string]any)
-		if !ok {
-			return
-		}
-		tree = sub
+	d.given[flag.Key] = given{text(flag.Value), flag.Name}
+	if flag.db != "" && !slices.Contains(d.dbs, flag.db) {
+		d.dbs = append(d.dbs, flag.db)
 	}
-	key := path[len(path)-1]
-	if other := otherForm(flag.Key); other != "" && d.flags[other] == "" { // the file may give the value in the other way
-		delete(tree, lastPart(other))
+	if reason := retired[flag.Key]; reason != "" {
+		d.warn(flag.Key, "%s", reason)
 	}
-	tree[key] = text(flag.Value)
-	d.flags[join(at, key)] = flag.Name
 }
 
 // otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.

@@ -14,20 +14,6 @@ const fileSuffix = "_file"
 // maxSecret limits the file of a secret, in bytes.
 const maxSecret = 1 << 20
 
-// takeFile sets a key <key>_file, and returns false if there is no such key.
-func (d *decoder) takeFile(path, name string, in any, table reflect.Value) bool {
-	of, ok := lookUp(table, strings.TrimSuffix(name, fileSuffix))
-	if !ok || !of.hasFile() {
-		return false
-	}
-	file := ""
-	d.value(join(path, name), in, reflect.ValueOf(&file).Elem())
-	if file != "" {
-		d.files[join(path, of.key)] = file
-	}
-	return true
-}
-
 // asGiven returns the key that gives a secret, itself or the one of its file; "" if neither is set.
 func (c *Config) asGiven(key, value string) string {
 	switch {

@@ -66,7 +66,7 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 
 // from describes where a key was set.
 func (d *decoder) from(key string) string {
-	if flag, ok := d.flags[key]; ok {
+	if flag := d.given[key].by; flag != "" {
 		return flag
 	}
 	if line := d.lines[key]; line > 0 {
