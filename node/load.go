@@ -11,7 +11,6 @@ import (
 	"sequins/internal/content"
 	"sequins/load"
 	"sequins/load/loadproc"
-	"sequins/observe/tracing"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
@@ -64,11 +63,6 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 			return
 		}
 		ended(err)
-	}()
-	span := n.o.Tracer.Load(lo.db.name, in.Name)
-	defer func() {
-		p := l.snapshot()
-		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
 	if l.known == nil {
 		l.known = lo.db.manifestElsewhere(ctx, l.following, in)

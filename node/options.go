@@ -78,7 +78,7 @@ type Options struct {
 	Events *events.Recorder
 	// Metrics counts events; it may be nil.
 	Metrics *metrics.Metrics
-	// Tracer creates spans of requests and loads; it may be nil.
+	// Tracer creates spans of requests; it may be nil.
 	Tracer *tracing.Tracer
 	// Logger logs important events; nil means slog.Default().
 	Logger *slog.Logger

@@ -17,17 +17,13 @@ import (
 
 // Attributes without a name in the semantic conventions.
 const (
-	keyDB         = attribute.Key("sequins.db")
-	keyVersion    = attribute.Key("sequins.version")
-	keyPartition  = attribute.Key("sequins.partition")
-	keyProxied    = attribute.Key("sequins.proxied")
-	keyPeer       = attribute.Key("sequins.peer")
-	keyStage      = attribute.Key("sequins.stage")
-	keyOutcome    = attribute.Key("sequins.outcome")
-	keyFiles      = attribute.Key("sequins.load.files")
-	keyBytes      = attribute.Key("sequins.load.bytes")
-	keyRecords    = attribute.Key("sequins.load.records")
-	keyPartitions = attribute.Key("sequins.load.partitions")
+	keyDB        = attribute.Key("sequins.db")
+	keyVersion   = attribute.Key("sequins.version")
+	keyPartition = attribute.Key("sequins.partition")
+	keyProxied   = attribute.Key("sequins.proxied")
+	keyPeer      = attribute.Key("sequins.peer")
+	keyStage     = attribute.Key("sequins.stage")
+	keyOutcome   = attribute.Key("sequins.outcome")
 )
 
 // Request is the span of a request that is being served. It is nil for a request
@@ -157,43 +153,10 @@ func (a *Attempt) End(outcome string, status int, err error) {
 	if status != 0 {
 		a.span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	}
-	end(a.span, outcome, class)
-}
-
-// end ends a span with an outcome, which is recorded as an error of the class
-// unless it is ok or cancelled.
-func end(span trace.Span, outcome, class string) {
-	span.SetAttributes(keyOutcome.String(outcome))
+	a.span.SetAttributes(keyOutcome.String(outcome))
 	if outcome != "ok" && outcome != "cancelled" {
-		span.SetAttributes(semconv.ErrorTypeKey.String(class))
-		span.SetStatus(codes.Error, "")
+		a.span.SetAttributes(semconv.ErrorTypeKey.String(class))
+		a.span.SetStatus(codes.Error, "")
 	}
-	span.End()
-}
-
-// Load is the span of a load of a version. It is nil for a load that is not
-// traced.
-type Load struct{ span trace.Span }
-
-// Load begins the span of a load, which is a trace of its own. All loads are
-// traced.
-func (t *Tracer) Load(db, version string) *Load {
-	if t == nil {
-		return nil
-	}
-	_, span := t.tracer.Start(context.Background(), "load", trace.WithAttributes(keyDB.String(db), keyVersion.String(version)))
-	return &Load{span}
-}
-
-// Loaded is the amount of work of a load.
-type Loaded struct{ Files, Bytes, Records, Partitions int64 }
-
-// End ends the span. outcome is "ok", "cancelled", or the class of the load's
-// error.
-func (l *Load) End(done Loaded, outcome string) {
-	if l == nil {
-		return
-	}
-	l.span.SetAttributes(keyFiles.Int64(done.Files), keyBytes.Int64(done.Bytes), keyRecords.Int64(done.Records), keyPartitions.Int64(done.Partitions))
-	end(l.span, outcome, outcome)
+	a.span.End()
 }
