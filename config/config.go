@@ -7,6 +7,7 @@
 //	file      its value can be in a file, too
 //	alike     all nodes of a cluster should have the same value
 //	required  it must not be empty
+//	needs     keys of the same table that must be set if it is
 //	min, max  limits of a number, a size, a rate or a duration; zero allows 0 beside them
 //	oneof     the valid words
 //	form      what a text must be, see forms.go
@@ -197,8 +198,8 @@ func (c *Config) computedLimit(machine Size) Size {
 // S3 is [s3].
 type S3 struct {
 	Region          string `toml:"region"`
-	AccessKeyID     string `toml:"access_key_id"`
-	SecretAccessKey string `toml:"secret_access_key" secret:"yes"`
+	AccessKeyID     string `toml:"access_key_id" needs:"secret_access_key"`
+	SecretAccessKey string `toml:"secret_access_key" secret:"yes" needs:"access_key_id"`
 	// Endpoint is the URL of an S3-compatible server; empty means Amazon S3.
 	Endpoint string `toml:"endpoint" form:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
@@ -219,8 +220,8 @@ type HDFS struct {
 	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty means HADOOP_CONF_DIR.
 	ConfigDir string `toml:"config_dir"`
 	// Principal and Keytab are the credentials for Kerberos.
-	Principal string `toml:"principal"`
-	Keytab    string `toml:"keytab"`
+	Principal string `toml:"principal" needs:"keytab"`
+	Keytab    string `toml:"keytab" needs:"principal"`
 }
 
 // Sharding is [sharding]: how several nodes divide the data.
@@ -273,10 +274,10 @@ type ZK struct {
 	// TLS enables TLS to ZooKeeper.
 	TLS bool `toml:"tls"`
 	// TLSCA is a PEM file with the certificates of accepted issuers; empty means the system's.
-	TLSCA string `toml:"tls_ca"`
+	TLSCA string `toml:"tls_ca" needs:"tls"`
 	// TLSCertificate and TLSKey are PEM files with a client certificate.
-	TLSCertificate string `toml:"tls_certificate"`
-	TLSKey         string `toml:"tls_key"`
+	TLSCertificate string `toml:"tls_certificate" needs:"tls_key tls"`
+	TLSKey         string `toml:"tls_key" needs:"tls_certificate"`
 }
 
 // Log is [log]: the log on standard error.
@@ -292,15 +293,15 @@ type Log struct {
 type TLS struct {
 	// Certificate is a PEM file with the certificate chain of this node, Key the file of its private
 	// key. Without them nothing is encrypted.
-	Certificate string `toml:"certificate"`
-	Key         string `toml:"key"`
+	Certificate string `toml:"certificate" needs:"key"`
+	Key         string `toml:"key" needs:"certificate"`
 	// CA is a PEM file with the issuers of other nodes' certificates; empty means the system's.
-	CA string `toml:"ca"`
+	CA string `toml:"ca" needs:"certificate"`
 	// ClientCA is a PEM file with the issuers of certificates of clients and of nodes that connect; if
 	// empty, no certificate is required.
-	ClientCA string `toml:"client_ca"`
+	ClientCA string `toml:"client_ca" needs:"certificate"`
 	// HTTP2 enables HTTP/2 for clients.
-	HTTP2 bool `toml:"http2"`
+	HTTP2 bool `toml:"http2" needs:"certificate"`
 }
 
 // Auth is [auth]: access rights.
@@ -410,7 +411,7 @@ type DB struct {
 	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
 	// record.
 	Key   string `toml:"key" reload:"yes" alike:"yes"`
-	Value string `toml:"value" reload:"yes" alike:"yes"`
+	Value string `toml:"value" reload:"yes" alike:"yes" needs:"key"`
 	// PartitionColumns adds the columns in the names of directories (day=2026-01-31) to whole records.
 	PartitionColumns bool `toml:"partition_columns" reload:"yes" alike:"yes"`
 }

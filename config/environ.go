@@ -1,11 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -91,13 +91,9 @@ func keyOfDB(variable string) (key, db string) {
 
 // unknownVariable is not a problem: the program that sets it may mean another one.
 func unknownVariable(name string) *Warning {
-	best, distance := "", 1<<30
-	for _, k := range keys() {
-		if d := nearest.Distance(name[:min(len(name), 80)], Variable(k.key)); d < distance {
-			best, distance = Variable(k.key), d
-		}
-	}
-	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + best}
+	distance := func(k field) int { return nearest.Distance(name[:min(len(name), 80)], Variable(k.key)) }
+	best := slices.MinFunc(keys(), func(a, b field) int { return cmp.Compare(distance(a), distance(b)) })
+	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + Variable(best.key)}
 }
 
 // text is the value of a flag or of a variable, which was not written as one of TOML.
@@ -105,29 +101,16 @@ type text string
 
 // as returns the value that a field can be set to, or the text if it is none.
 func (t text) as(field any) any {
-	s := string(t)
 	switch field.(type) {
-	case *bool, *Require:
-		if s == "true" || s == "false" {
-			return s == "true"
-		}
-	case *int:
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return n
-		}
-	case *float64:
-		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return f
-		}
 	case *[]string:
-		return list(s)
-	case *map[string]string:
+		return list(string(t))
+	case *bool, *Require, *int, *float64, *map[string]string: // which are written as in a file
 		var doc map[string]any
-		if err := toml.Unmarshal(fmt.Appendf(nil, "table = %s", s), &doc); err == nil && len(doc) == 1 {
-			return doc["table"]
+		if err := toml.Unmarshal(fmt.Appendf(nil, "value = %s", t), &doc); err == nil && len(doc) == 1 {
+			return doc["value"]
 		}
 	}
-	return s
+	return string(t)
 }
 
 // list splits at commas.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,17 +44,14 @@ func nearestKey(key string) string {
 	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
 		key = "db.<name>." + parts[2]
 	}
-	best, bestDistance := "", 1<<30
-	for _, k := range keysAndTables() {
-		distance := nearest.Distance(key, k)
+	distance := func(k string) int {
+		d := nearest.Distance(key, k)
 		if lastPart(k) == lastPart(key) {
-			distance = min(distance, 1)
+			d = min(d, 1)
 		}
-		if distance < bestDistance {
-			best, bestDistance = k, distance
-		}
+		return d
 	}
-	return best
+	return slices.MinFunc(keysAndTables(), func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
 }
 
 // keysAndTables returns the names of all keys, of the tables that they are in, and of the keys of files.

@@ -24,7 +24,7 @@ func join(path, part string) string {
 // positions returns the line of the first occurrence of each key and table. The document must be valid
 // TOML; otherwise lines are missing.
 func positions(doc []byte) map[string]int {
-	f := lineFinder{lines: map[string]int{}, doc: doc, line: 1}
+	f := lineFinder{map[string]int{}, doc}
 	var p unstable.Parser
 	p.Reset(doc)
 	table := ""
@@ -39,12 +39,9 @@ func positions(doc []byte) map[string]int {
 	return f.lines
 }
 
-// lineFinder counts lines incrementally, because keys come in the order of the document.
 type lineFinder struct {
-	lines  map[string]int
-	doc    []byte
-	offset int // line is the line number of offset
-	line   int
+	lines map[string]int
+	doc   []byte
 }
 
 func (f *lineFinder) keyValue(table string, node *unstable.Node) {
@@ -68,11 +65,7 @@ func (f *lineFinder) key(table string, parts unstable.Iterator) string {
 	for depth := 0; depth < deepest && parts.Next(); depth++ {
 		path = join(path, spelled(path, string(parts.Node().Data)))
 		if _, seen := f.lines[path]; !seen {
-			if at := int(parts.Node().Raw.Offset); at > f.offset && at <= len(f.doc) {
-				f.line += bytes.Count(f.doc[f.offset:at], []byte{'\n'})
-				f.offset = at
-			}
-			f.lines[path] = f.line
+			f.lines[path] = 1 + bytes.Count(f.doc[:parts.Node().Raw.Offset], []byte{'\n'})
 		}
 	}
 	return path

@@ -14,15 +14,15 @@ const fileSuffix = "_file"
 // maxSecret limits the file of a secret, in bytes.
 const maxSecret = 1 << 20
 
-// asGiven returns the key that gives a secret, itself or the one of its file; "" if neither is set.
-func (c *Config) asGiven(key, value string) string {
-	switch {
-	case c.Files[key] != "":
+// isGiven reports whether a secret is set, here or in a file.
+func (c *Config) isGiven(key, value string) bool { return value != "" || c.Files[key] != "" }
+
+// asGiven returns the key that gives a value, itself or the one of its file.
+func (c *Config) asGiven(key string) string {
+	if c.Files[key] != "" {
 		return key + fileSuffix
-	case value != "":
-		return key
 	}
-	return ""
+	return key
 }
 
 // ReadSecrets reads the files of the keys that are given as <key>_file, and sets these keys. With names of tables, only those of these

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"mime"
@@ -30,6 +31,7 @@ func (d *decoder) check(c *Config) {
 	for _, p := range d.problems {
 		d.reported[p.Key] = true
 	}
+	d.needs(c, fieldsOf("", reflect.ValueOf(*c)))
 	for f := range fieldsOf("", reflect.ValueOf(*c)) {
 		d.field(f)
 	}
@@ -44,7 +46,9 @@ func (d *decoder) check(c *Config) {
 	if memory := machineMemory(); memory > 0 && c.MaxParallelLoads > 0 && c.Load.Memory > memory/Size(c.MaxParallelLoads) {
 		d.warn("max_parallel_loads", "%d loads may need %s each to sort (load.memory): more than the %s of memory of this machine", c.MaxParallelLoads, c.Load.Memory, memory)
 	}
-	d.credentials(c)
+	if c.isGiven("azure.account_key", c.Azure.AccountKey) && c.isGiven("azure.sas_token", c.Azure.SASToken) {
+		d.problem(c.asGiven("azure.sas_token"), "is set, and so is %s", lastPart(c.asGiven("azure.account_key")))
+	}
 	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
 		d.problem("debug.request_log_file", "is empty, and request_log_enable is set")
 	}
@@ -55,22 +59,24 @@ func (d *decoder) check(c *Config) {
 	}
 	d.gate("gate", &c.Gate)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
-		d.db(join("db", name), name, c.DB[name], c.allDBs())
+		d.db(c, name, c.DB[name])
 	}
 	d.withoutEffect(c)
 }
 
-// needs checks that a key is not set without another one.
-func (d *decoder) needs(key string, set bool, other string, otherSet bool) {
-	if set && !otherSet {
-		d.problem(key, "is set, and %s is not", other)
+// needs checks the tags needs: the keys that they name, of the same table, must be set if the key is.
+func (d *decoder) needs(c *Config, fields iter.Seq[field]) {
+	set := make(map[string]bool)
+	for f := range fields {
+		set[f.key] = !f.value.IsZero() || c.Files[f.key] != ""
 	}
-}
-
-// together checks that two keys are set, or neither.
-func (d *decoder) together(table, a string, aSet bool, b string, bSet bool) {
-	d.needs(table+"."+a, aSet, b, bSet)
-	d.needs(table+"."+b, bSet, a, aSet)
+	for f := range fields {
+		for other := range strings.FieldsSeq(f.tag.Get("needs")) {
+			if set[f.key] && !set[strings.TrimSuffix(f.key, lastPart(f.key))+other] {
+				d.problem(c.asGiven(f.key), "is set, and %s is not", other)
+			}
+		}
+	}
 }
 
 // addresses checks that no two listeners have the same port.
@@ -117,33 +123,13 @@ func within(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// credentials checks that credentials and certificates are complete, and not of two kinds.
-func (d *decoder) credentials(c *Config) {
-	secret := c.asGiven("s3.secret_access_key", c.S3.SecretAccessKey)
-	d.needs("s3.access_key_id", c.S3.AccessKeyID != "", "secret_access_key", secret != "")
-	d.needs(secret, secret != "", "access_key_id", c.S3.AccessKeyID != "")
-	d.together("hdfs", "principal", c.HDFS.Principal != "", "keytab", c.HDFS.Keytab != "")
-	key, token := c.asGiven("azure.account_key", c.Azure.AccountKey), c.asGiven("azure.sas_token", c.Azure.SASToken)
-	if key != "" && token != "" {
-		d.problem(token, "is set, and so is %s", lastPart(key))
-	}
-	certificate, z := c.TLS.Certificate != "", &c.ZK
-	d.together("tls", "certificate", certificate, "key", c.TLS.Key != "")
-	d.needs("tls.ca", c.TLS.CA != "", "certificate", certificate)
-	d.needs("tls.client_ca", c.TLS.ClientCA != "", "certificate", certificate)
-	d.needs("tls.http2", c.TLS.HTTP2, "certificate", certificate)
-	d.together("zk", "tls_certificate", z.TLSCertificate != "", "tls_key", z.TLSKey != "")
-	d.needs("zk.tls_ca", z.TLSCA != "", "tls", z.TLS)
-	d.needs("zk.tls_certificate", z.TLSCertificate != "" && z.TLSKey != "", "tls", z.TLS)
-}
-
 // sharding checks a node of a cluster.
 func (d *decoder) sharding(c *Config) {
 	s := &c.Sharding
 	if len(c.ZK.Servers) == 0 {
 		d.problem("zk.servers", "is empty, and sharding is enabled")
 	}
-	if c.Auth.TokensFile != "" && c.asGiven("sharding.secret", s.Secret) == "" {
+	if c.Auth.TokensFile != "" && !c.isGiven("sharding.secret", s.Secret) {
 		d.problem("sharding.secret", "is not set, and auth.tokens_file is: nodes do not pass tokens on, and need a secret to ask each other")
 	}
 	if s.ProxyStageTimeout >= s.ProxyTimeout {
@@ -196,10 +182,12 @@ func (d *decoder) gate(key string, g *Gate) {
 }
 
 // db checks [db.<name>], of its values those that differ from the values for all databases.
-func (d *decoder) db(key, name string, db, all DB) {
+func (d *decoder) db(c *Config, name string, db DB) {
+	key, all := join("db", name), c.allDBs()
 	if !names.ValidDatabase(name) {
 		d.problem(key, "%q cannot be the name of a database", name)
 	}
+	d.needs(c, fieldsOf(key, reflect.ValueOf(db)))
 	for f, standard := range pairs(key, reflect.ValueOf(db), reflect.ValueOf(all)) {
 		if !f.equals(standard) {
 			d.field(f)
@@ -208,7 +196,6 @@ func (d *decoder) db(key, name string, db, all DB) {
 	if !reflect.DeepEqual(db.Gate, all.Gate) {
 		d.gate(key+".gate", &db.Gate)
 	}
-	d.needs(key+".value", db.Value != "", "key", db.Key != "")
 	switch {
 	case db.PartitionColumns && db.Key == "":
 		d.problem(key+".partition_columns", "is set, and key is not: it is for Avro and Parquet files")
