@@ -90,7 +90,7 @@ func spelled(path, key string) string {
 
 // set sets the keys of a table that are given, or whose files are.
 func (d *decoder) set(path string, table reflect.Value) {
-	for f := range fieldsOf(path, table) {
+	for _, f := range fieldsOf(path, table) {
 		if g, ok := d.given[f.key]; ok {
 			d.value(f.key, g.value, f.value)
 		}

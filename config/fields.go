@@ -1,7 +1,6 @@
 package config
 
 import (
-	"iter"
 	"reflect"
 	"strings"
 )
@@ -14,40 +13,18 @@ type field struct {
 }
 
 // fieldsOf returns the keys of a table and of the tables in it, in the order of the struct. The databases are one of them: db.
-func fieldsOf(path string, table reflect.Value) iter.Seq[field] {
-	return func(yield func(field) bool) {
-		for f, v := range table.Fields() {
-			name := f.Tag.Get("toml")
-			key := join(path, name)
-			switch {
-			case name == "-":
-			case v.Kind() != reflect.Struct:
-				if !yield(field{key, f.Tag, v}) {
-					return
-				}
-			default:
-				for in := range fieldsOf(key, v) {
-					if !yield(in) {
-						return
-					}
-				}
-			}
+func fieldsOf(path string, table reflect.Value) (all []field) {
+	for f, v := range table.Fields() {
+		name := f.Tag.Get("toml")
+		switch key := join(path, name); {
+		case name == "-":
+		case v.Kind() == reflect.Struct:
+			all = append(all, fieldsOf(key, v)...)
+		default:
+			all = append(all, field{key, f.Tag, v})
 		}
 	}
-}
-
-// pairs returns the keys of two tables of the same type, beside each other.
-func pairs(path string, a, b reflect.Value) iter.Seq2[field, field] {
-	return func(yield func(field, field) bool) {
-		next, stop := iter.Pull(fieldsOf(path, b))
-		defer stop()
-		for f := range fieldsOf(path, a) {
-			g, _ := next()
-			if !yield(f, g) {
-				return
-			}
-		}
-	}
+	return all
 }
 
 // isSecret reports whether the value of the key is not shown.
@@ -66,6 +43,9 @@ func (f field) words() []string {
 
 // isReloadable reports whether SIGHUP changes the key.
 func (f field) isReloadable() bool { return f.tag.Get("reload") == "yes" }
+
+// isAlike reports whether all nodes should have the same value.
+func (f field) isAlike() bool { return f.tag.Get("alike") == "yes" }
 
 // equals reports whether two keys have the same value.
 func (f field) equals(other field) bool {

@@ -12,13 +12,8 @@ import (
 
 // keys returns every key in the order of the struct, without retired ones. Keys of a database are named db.<name>.content_type and so on.
 var keys = sync.OnceValue(func() []field {
-	var all []field
-	for f := range fieldsOf("", reflect.ValueOf(Config{})) {
-		if f.key != "db" {
-			all = append(all, f)
-		}
-	}
-	return slices.AppendSeq(all, fieldsOf("db.<name>", reflect.ValueOf(DB{})))
+	all := slices.DeleteFunc(fieldsOf("", reflect.ValueOf(Config{})), func(f field) bool { return f.key == "db" })
+	return append(all, fieldsOf("db.<name>", reflect.ValueOf(DB{}))...)
 })
 
 // byName returns the keys by their names.

@@ -13,7 +13,7 @@ func TestTags(t *testing.T) {
 	c.Source = "/d"
 	var d decoder
 	for _, table := range []any{c, c.allDBs()} {
-		for f := range fieldsOf("", reflect.ValueOf(table)) {
+		for _, f := range fieldsOf("", reflect.ValueOf(table)) {
 			low, high, _ := strings.Cut(f.tag.Get("likely"), "..")
 			for _, limit := range []string{f.tag.Get("min"), f.tag.Get("max"), low, high} {
 				if limit != "" && f.parse(limit) < 0 {

@@ -29,7 +29,7 @@ func (c *Config) asGiven(key string) string {
 // tables are read. The error joins one for each file.
 func (c *Config) ReadSecrets(tables ...string) error {
 	var errs []error
-	for f := range fieldsOf("", reflect.ValueOf(c).Elem()) {
+	for _, f := range fieldsOf("", reflect.ValueOf(c).Elem()) {
 		table, _, _ := strings.Cut(f.key, ".")
 		file := c.Files[f.key]
 		if file == "" || len(tables) > 0 && !slices.Contains(tables, table) {

@@ -47,7 +47,7 @@ const fromDefault = "default"
 
 func (d *decoder) settings(path string, table reflect.Value) []Setting {
 	var all []Setting
-	for f := range fieldsOf(path, table) {
+	for _, f := range fieldsOf(path, table) {
 		if _, dbs := f.value.Interface().(map[string]DB); dbs {
 			continue
 		}
@@ -93,45 +93,28 @@ func shown(v any) any {
 
 // TOML returns the value as it is written in a file.
 func (s *Setting) TOML() string {
-	if table, ok := s.Value.(map[string]string); ok {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(table)) {
-			parts = append(parts, join("", name)+" = "+inTOML(table[name]))
-		}
-		return strings.TrimSpace("{ "+strings.Join(parts, ", ")) + " }"
-	}
-	return inTOML(s.Value)
-}
-
-func inTOML(v any) string {
-	doc, err := toml.Marshal(map[string]any{"x": v})
-	if err != nil {
+	var doc strings.Builder
+	if err := toml.NewEncoder(&doc).SetTablesInline(true).Encode(map[string]any{"x": s.Value}); err != nil {
 		panic(err) // of the types of Value
 	}
-	return strings.TrimSpace(strings.TrimPrefix(string(doc), "x = "))
+	return strings.TrimSpace(strings.TrimPrefix(doc.String(), "x = "))
 }
 
 // Alike returns the values of the keys that all nodes of a cluster should have alike, as they are written in a file. Of [db.<name>], it
 // has the keys whose values differ from those for all databases.
 func (c *Config) Alike() map[string]string {
-	all := alikeOf(reflect.ValueOf(*c))
-	standard := alikeOf(reflect.ValueOf(c.allDBs()))
-	for name, db := range c.DB {
-		for key, value := range alikeOf(reflect.ValueOf(db)) {
-			if value != standard[key] {
-				all[join("db", name)+"."+key] = value
-			}
+	all := make(map[string]string)
+	for _, f := range fieldsOf("", reflect.ValueOf(*c)) {
+		if f.isAlike() {
+			all[f.key] = inFile(f.value)
 		}
 	}
-	return all
-}
-
-// alikeOf returns the values of the keys with the tag alike.
-func alikeOf(table reflect.Value) map[string]string {
-	all := make(map[string]string)
-	for f := range fieldsOf("", table) {
-		if f.tag.Get("alike") == "yes" {
-			all[f.key] = inFile(f.value)
+	standard := fieldsOf("", reflect.ValueOf(c.allDBs()))
+	for name, db := range c.DB {
+		for i, f := range fieldsOf(join("db", name), reflect.ValueOf(db)) {
+			if f.isAlike() && !f.equals(standard[i]) {
+				all[f.key] = inFile(f.value)
+			}
 		}
 	}
 	return all
@@ -162,9 +145,10 @@ type Change struct {
 // of databases' own keys are reported as one change of db, which is reloadable.
 func Changes(from, to Config) []Change {
 	var found []Change
-	for a, b := range pairs("", reflect.ValueOf(from), reflect.ValueOf(to)) {
-		if !a.equals(b) {
-			found = append(found, Change{a.key, a.isReloadable()})
+	after := fieldsOf("", reflect.ValueOf(to))
+	for i, f := range fieldsOf("", reflect.ValueOf(from)) {
+		if !f.equals(after[i]) {
+			found = append(found, Change{f.key, f.isReloadable()})
 		}
 	}
 	return found
@@ -173,9 +157,10 @@ func Changes(from, to Config) []Change {
 // Reloaded returns the running configuration with all reloadable keys set to the values of fresh.
 // SIGHUP applies it.
 func Reloaded(running, fresh Config) Config {
-	for now, next := range pairs("", reflect.ValueOf(&running).Elem(), reflect.ValueOf(fresh)) {
-		if now.isReloadable() {
-			now.value.Set(next.value)
+	next := fieldsOf("", reflect.ValueOf(fresh))
+	for i, f := range fieldsOf("", reflect.ValueOf(&running).Elem()) {
+		if f.isReloadable() {
+			f.value.Set(next[i].value)
 		}
 	}
 	return running

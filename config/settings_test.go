@@ -68,7 +68,7 @@ func TestSettings(t *testing.T) {
 	for key, want := range map[string]string{
 		"source": "'/d' " + path + ":1", "bind": "':1' --bind", "sharding.zone": "'a' SEQUINS_SHARDING_ZONE", "sharding.secret": "'***' " + path + ":4",
 		"sharding.enabled": "true " + path + ":3", "sharding.replication": "2 default", "settle": "'30s' default", "zk.servers": "['localhost:2181'] default",
-		"db.words.gate.min_records": "5 " + path + ":6", "gate.required_keys": "{ } default", "require_success_file": "'auto' default",
+		"db.words.gate.min_records": "5 " + path + ":6", "gate.required_keys": "{} default", "require_success_file": "'auto' default",
 		"events.webhook": "'***' " + path + ":8", "events.secret_file": "'/s' " + path + ":9", "load.peer_bandwidth_mb_per_second": "'100MiB/s' default",
 	} {
 		if got[key] != want {

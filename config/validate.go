@@ -1,7 +1,6 @@
 package config
 
 import (
-	"iter"
 	"maps"
 	"math"
 	"mime"
@@ -31,8 +30,9 @@ func (d *decoder) check(c *Config) {
 	for _, p := range d.problems {
 		d.reported[p.Key] = true
 	}
-	d.needs(c, fieldsOf("", reflect.ValueOf(*c)))
-	for f := range fieldsOf("", reflect.ValueOf(*c)) {
+	fields := fieldsOf("", reflect.ValueOf(*c))
+	d.needs(c, fields)
+	for _, f := range fields {
 		d.field(f)
 	}
 	if s := c.Sharding; s.Replication >= 1 && s.MinReplication > s.Replication {
@@ -65,12 +65,12 @@ func (d *decoder) check(c *Config) {
 }
 
 // needs checks the tags needs: the keys that they name, of the same table, must be set if the key is.
-func (d *decoder) needs(c *Config, fields iter.Seq[field]) {
+func (d *decoder) needs(c *Config, fields []field) {
 	set := make(map[string]bool)
-	for f := range fields {
+	for _, f := range fields {
 		set[f.key] = !f.value.IsZero() || c.Files[f.key] != ""
 	}
-	for f := range fields {
+	for _, f := range fields {
 		for other := range strings.FieldsSeq(f.tag.Get("needs")) {
 			if set[f.key] && !set[strings.TrimSuffix(f.key, lastPart(f.key))+other] {
 				d.problem(c.asGiven(f.key), "is set, and %s is not", other)
@@ -187,9 +187,10 @@ func (d *decoder) db(c *Config, name string, db DB) {
 	if !names.ValidDatabase(name) {
 		d.problem(key, "%q cannot be the name of a database", name)
 	}
-	d.needs(c, fieldsOf(key, reflect.ValueOf(db)))
-	for f, standard := range pairs(key, reflect.ValueOf(db), reflect.ValueOf(all)) {
-		if !f.equals(standard) {
+	standard, fields := fieldsOf(key, reflect.ValueOf(all)), fieldsOf(key, reflect.ValueOf(db))
+	d.needs(c, fields)
+	for i, f := range fields {
+		if !f.equals(standard[i]) {
 			d.field(f)
 		}
 	}
