@@ -22,7 +22,7 @@ type Finding struct {
 	// Runbook is the anchor of its section in docs/RUNBOOK.md.
 	Runbook string
 
-	health string // what the health says of it, if it is the first
+	health string // what the health says of it, if it is the first; "" for the beginning of Text
 }
 
 // Line returns the text of a finding, and for how long it has been so.
@@ -66,12 +66,24 @@ func (st *Status) Overview() (line, runbook string, findings []Finding) {
 			return "Not ready: waiting for " + human.Plural(dbs, "database") + ".", RunbookNotReady, findings
 		}
 		return "Not ready.", RunbookNotReady, findings
-	case first < 0 || all[first].health != st.Health:
+	case first < 0 || st.says(all[first]) != st.Health:
 		return st.Health, "", findings
 	case all[first].Text != "":
 		return st.serving() + ".", "", findings
 	}
 	return st.Health, all[first].Runbook, findings
+}
+
+// says returns what the health says of a finding, if it is the first: by default, its text without the reason.
+func (st *Status) says(f Finding) string {
+	if f.health != "" {
+		return f.health
+	}
+	what, _, _ := strings.Cut(strings.TrimSuffix(f.Text, "."), ": ")
+	if rest, found := strings.CutPrefix(what, "The "); found {
+		what = "the " + rest
+	}
+	return st.serving() + ", but " + what + "."
 }
 
 func (st *Status) serving() string { return "Serving " + human.Plural(len(st.DBs), "database") }
@@ -145,8 +157,7 @@ func (st *Status) ofCluster() (all []Finding) {
 		all = append(all, f)
 	}
 	if z := st.ZooKeeper; z != nil && !z.Connected {
-		all = append(all, Finding{Level: LevelWarn, Text: withReason("ZooKeeper cannot be reached", z.Error), Since: z.Since, Runbook: "sequinszookeeperlost",
-			health: st.serving() + ", but ZooKeeper cannot be reached."})
+		all = append(all, Finding{Level: LevelWarn, Text: withReason("ZooKeeper cannot be reached", z.Error), Since: z.Since, Runbook: "sequinszookeeperlost"})
 	}
 	silent := 0
 	for _, p := range st.Peers {
@@ -164,29 +175,26 @@ func (st *Status) ofCluster() (all []Finding) {
 func (st *Status) ofSource() (all []Finding) {
 	all = st.ofKeys(time.Now())
 	if st.SourceError != "" {
-		all = append(all, Finding{Level: LevelWarn, Text: withReason("The source cannot be read", st.SourceError), Since: st.SourceErrorSince, Runbook: "sequinssourceunreachable",
-			health: st.serving() + ", but the source cannot be read."})
+		all = append(all, Finding{Level: LevelWarn, Text: withReason("The source cannot be read", st.SourceError), Since: st.SourceErrorSince, Runbook: "sequinssourceunreachable"})
 	}
-	for i, d := range st.Differences {
-		f := Finding{Level: LevelNote, Text: d.String(), Runbook: "sequinssettingsdiffer"}
-		if faults := Faults(st.Differences); len(Faults(st.Differences[i:i+1])) > 0 {
-			f.Level, f.health = LevelWarn, st.serving()+", but the configurations of the nodes differ: "+differ(faults)+"."
+	for _, d := range st.Differences {
+		level := LevelWarn
+		if len(Faults([]Difference{d})) == 0 {
+			level = LevelNote
 		}
-		all = append(all, f)
+		all = append(all, Finding{Level: level, Text: d.String(), Runbook: "sequinssettingsdiffer"})
 	}
 	if !st.ExhaustedAt.IsZero() {
-		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors",
-			health: st.serving() + ", but clients are refused: the process is out of file descriptors."})
+		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors"})
 	}
 	for _, text := range st.Warnings {
 		if strings.HasPrefix(text, badPin) {
-			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin,
-				health: st.serving() + ", but a file _PIN cannot be read."})
+			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin})
 		}
 	}
 	if st.ReloadError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", oneLine(st.ReloadError)),
-			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed", health: st.serving() + ", but the last reload of the configuration has failed."})
+			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed"})
 	}
 	return all
 }
@@ -197,20 +205,17 @@ const expiresSoon = 7 * 24 * time.Hour
 // ofKeys returns what is wrong with the certificate and the tokens.
 func (st *Status) ofKeys(now time.Time) (all []Finding) {
 	if c := st.Certificate; c.Error != "" {
-		all = append(all, Finding{Level: LevelWarn, Text: "The new certificates are not in use: " + oneLine(c.Error), Runbook: "sequinscertificateexpires",
-			health: st.serving() + ", but the new certificates are not in use."})
+		all = append(all, Finding{Level: LevelWarn, Text: "The new certificates are not in use: " + oneLine(c.Error), Runbook: "sequinscertificateexpires"})
 	}
 	switch left := st.Certificate.Expires.Sub(now); {
 	case st.Certificate.Expires.IsZero():
 	case left <= 0:
-		all = append(all, Finding{Level: LevelBad, Text: "The certificate of this node has expired.", Since: st.Certificate.Expires, Runbook: "sequinscertificateexpires",
-			health: "The certificate of this node has expired: clients and other nodes refuse it."})
+		all = append(all, Finding{Level: LevelBad, Text: "The certificate of this node has expired.", Since: st.Certificate.Expires, Runbook: "sequinscertificateexpires"})
 	case left < expiresSoon:
 		all = append(all, Finding{Level: LevelNote, Text: "The certificate of this node expires in " + human.Duration(left) + ".", Runbook: "sequinscertificateexpires"})
 	}
 	if st.TokensError != "" {
-		all = append(all, Finding{Level: LevelWarn, Text: "The tokens file is not good, and the former tokens are in use: " + oneLine(st.TokensError), Runbook: "sequinsreloadfailed",
-			health: st.serving() + ", but the tokens file is not good."})
+		all = append(all, Finding{Level: LevelWarn, Text: "The tokens file is not good, and the former tokens are in use: " + oneLine(st.TokensError), Runbook: "sequinsreloadfailed"})
 	}
 	return all
 }

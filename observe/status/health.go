@@ -71,7 +71,7 @@ func (st *Status) health(ready bool, reason string) (level, line string) {
 	}
 	for _, f := range st.Findings() {
 		if f.Level != LevelNote {
-			return f.Level, f.health
+			return f.Level, st.says(f)
 		}
 	}
 	return LevelGood, st.serving() + "."

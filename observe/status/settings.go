@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -108,12 +107,4 @@ func bounded(text string) string {
 // Faults returns the differences that should not be: not other versions of the program, and not other sources.
 func Faults(all []Difference) []Difference {
 	return slices.DeleteFunc(slices.Clone(all), func(d Difference) bool { return d.Setting == SettingBuild || d.Setting == settingSource })
-}
-
-// differ describes differences for the line of health.
-func differ(all []Difference) string {
-	if len(all) == 1 {
-		return all[0].Setting
-	}
-	return fmt.Sprintf("%s and %d more", all[0].Setting, len(all)-1)
 }
