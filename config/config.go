@@ -2,6 +2,7 @@
 //
 // The struct Config is the list of keys. A field with a toml tag is a key, and its other tags say the rest:
 //
+//	default   its value if it is not set, as in a file; arrays are written with commas
 //	reload    SIGHUP changes the key in a running node
 //	secret    its value is not shown, and can be in a file: <key>_file names it, see secrets.go
 //	file      its value can be in a file, too
@@ -23,6 +24,7 @@
 package config
 
 import (
+	"reflect"
 	"runtime"
 	"time"
 )
@@ -33,12 +35,12 @@ type Config struct {
 	// another scheme of Hadoop's file systems for S3 and Azure. It is required.
 	Source string `toml:"source" required:"yes" form:"source" alike:"yes"`
 	// Bind is the address (host:port) to listen on.
-	Bind string `toml:"bind" required:"yes" form:"address"`
+	Bind string `toml:"bind" default:"0.0.0.0:9599" required:"yes" form:"address"`
 	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
 	// process's limit of open files, but at most 262144.
 	MaxConnections int `toml:"max_connections" min:"0" likely:"..1048576"`
 	// LocalStore is the absolute path of the directory for blocks.
-	LocalStore string `toml:"local_store" required:"yes" form:"path"`
+	LocalStore string `toml:"local_store" default:"/var/sequins/" required:"yes" form:"path"`
 	// MaxParallelLoads limits how many databases load at the same time; 0 means ten.
 	MaxParallelLoads int `toml:"max_parallel_loads" min:"0" likely:"..1000"`
 	// ThrottleLoads is the pause per loaded record; 0 disables it.
@@ -46,22 +48,22 @@ type Config struct {
 	// RefreshPeriod is the interval of listing the source; with 0 only SIGHUP does.
 	RefreshPeriod time.Duration `toml:"refresh_period" min:"0s" likely:"1s.." reload:"yes"`
 	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
-	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
+	RequireSuccessFile Require `toml:"require_success_file" default:"auto" reload:"yes" alike:"yes"`
 	// Settle is the time for which a version must be unchanged between two listings unless one shows that it is complete;
 	// with 0 one listing is enough.
-	Settle time.Duration `toml:"settle" min:"0s" likely:"1ms..24h" reload:"yes" alike:"yes"`
+	Settle time.Duration `toml:"settle" default:"30s" min:"0s" likely:"1ms..24h" reload:"yes" alike:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
 	ContentType string `toml:"content_type" form:"header" reload:"yes" alike:"yes"`
 	// Partitioner is the function that partitions data files: one of Partitioners.
-	Partitioner string `toml:"partitioner" oneof:"auto string hadoop spark cascading murmur3 murmur3-int murmur3-long kafka hive hive-int hive-long hive-murmur3 hive-murmur3-int hive-murmur3-long" reload:"yes" alike:"yes"`
+	Partitioner string `toml:"partitioner" default:"auto" oneof:"auto string hadoop spark cascading murmur3 murmur3-int murmur3-long kafka hive hive-int hive-long hive-murmur3 hive-murmur3-int hive-murmur3-long" reload:"yes" alike:"yes"`
 	// MaxDownloadBandwidth limits reads of the node from the source; 0 is unlimited.
 	MaxDownloadBandwidth Rate `toml:"max_download_bandwidth_mb_per_second" min:"0" max:"1TiB/s" reload:"yes"`
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
-	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" min:"0s" reload:"yes" alike:"yes"`
+	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" default:"10m" min:"0s" reload:"yes" alike:"yes"`
 	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
-	KeepVersions int `toml:"keep_versions" min:"1" likely:"..100" reload:"yes" alike:"yes"`
+	KeepVersions int `toml:"keep_versions" default:"1" min:"1" likely:"..100" reload:"yes" alike:"yes"`
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
-	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" min:"1ms" reload:"yes" alike:"yes"`
+	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" default:"1h" min:"1ms" reload:"yes" alike:"yes"`
 	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
 	// stops immediately.
 	ShutdownDelay time.Duration `toml:"shutdown_delay" min:"0s" likely:"1ms..10m"`
@@ -101,15 +103,15 @@ type Config struct {
 // Storage is [storage]: the format of new blocks. Existing blocks are not changed.
 type Storage struct {
 	// Compression is the compression of pages: none, snappy, lz4 or zstd.
-	Compression string `toml:"compression" oneof:"none snappy lz4 zstd" reload:"yes" alike:"yes"`
+	Compression string `toml:"compression" default:"snappy" oneof:"none snappy lz4 zstd" reload:"yes" alike:"yes"`
 	// BlockSize is the size of a page before compression.
-	BlockSize Size `toml:"block_size" min:"256B" reload:"yes" alike:"yes"`
+	BlockSize Size `toml:"block_size" default:"4096" min:"256B" reload:"yes" alike:"yes"`
 }
 
 // Batch is [batch]: requests for several keys.
 type Batch struct {
 	// MaxBytes limits the bytes of the keys of one request, and those of the values of its answer.
-	MaxBytes Size `toml:"max_bytes" min:"128KiB" fits:"memory" alike:"yes"`
+	MaxBytes Size `toml:"max_bytes" default:"64MiB" min:"128KiB" fits:"memory" alike:"yes"`
 }
 
 // Redis is [redis]: the listener for clients of Redis.
@@ -117,7 +119,7 @@ type Redis struct {
 	// Bind is the address (host:port) to listen on; empty disables it.
 	Bind string `toml:"bind" form:"address"`
 	// IdleTimeout is how long a connection may be idle; 0 means no limit.
-	IdleTimeout time.Duration `toml:"idle_timeout" min:"0s"`
+	IdleTimeout time.Duration `toml:"idle_timeout" default:"10m" min:"0s"`
 }
 
 // Cache is [cache]: values of keys on other nodes.
@@ -129,17 +131,17 @@ type Cache struct {
 // LoadKeys is [load].
 type LoadKeys struct {
 	// Memory limits the memory of the sorts of one load.
-	Memory Size `toml:"memory" min:"1MiB" fits:"memory" reload:"yes"`
+	Memory Size `toml:"memory" default:"256MiB" min:"1MiB" fits:"memory" reload:"yes"`
 	// MemoryLimit limits the memory of the process of one load; 0 means a computed limit, see
 	// LoadMemoryLimit.
 	MemoryLimit Size `toml:"memory_limit" min:"0" fits:"memory" reload:"yes"`
 	// MinFreeDisk is how many bytes of the disk loads leave free. CheckDisk lets a load begin only if the disk has room for it.
 	MinFreeDisk Size `toml:"min_free_disk" min:"0" reload:"yes"`
-	CheckDisk   bool `toml:"check_disk" reload:"yes"`
+	CheckDisk   bool `toml:"check_disk" default:"true" reload:"yes"`
 	// FromPeers copies blocks from other nodes of the cluster that have them. PeerBandwidth limits the blocks that are given, and those
 	// that are received; 0 is unlimited.
-	FromPeers     bool `toml:"from_peers" reload:"yes"`
-	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" min:"256KiB/s" zero:"yes" max:"1TiB/s" reload:"yes"`
+	FromPeers     bool `toml:"from_peers" default:"true" reload:"yes"`
+	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" default:"100MiB/s" min:"256KiB/s" zero:"yes" max:"1TiB/s" reload:"yes"`
 	// Window is when loads of new versions may begin, see turns.ParseWindows; empty means always.
 	Window string `toml:"window" form:"windows" reload:"yes" alike:"yes"`
 }
@@ -228,17 +230,17 @@ type HDFS struct {
 type Sharding struct {
 	Enabled bool `toml:"enabled"`
 	// Replication is the number of nodes that hold each partition.
-	Replication int `toml:"replication" min:"1" likely:"..100" alike:"yes"`
+	Replication int `toml:"replication" default:"2" min:"1" likely:"..100" alike:"yes"`
 	// MinReplication is the number of replicas of every partition that a switch to a version requires.
-	MinReplication int `toml:"min_replication" min:"1" alike:"yes"`
+	MinReplication int `toml:"min_replication" default:"1" min:"1" alike:"yes"`
 	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
-	TimeToConverge time.Duration `toml:"time_to_converge" min:"0s" likely:"1ms..10m"`
+	TimeToConverge time.Duration `toml:"time_to_converge" default:"10s" min:"0s" likely:"1ms..10m"`
 	// ProxyTimeout is the timeout of requests to other nodes for one key.
-	ProxyTimeout time.Duration `toml:"proxy_timeout" min:"1ns" likely:"1ms..1m"`
+	ProxyTimeout time.Duration `toml:"proxy_timeout" default:"100ms" min:"1ns" likely:"1ms..1m"`
 	// ProxyStageTimeout is the time after which another node is asked, too; 0 means ProxyTimeout
 	// divided by Replication.
 	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout" min:"0s"`
-	ClusterName       string        `toml:"cluster_name" required:"yes" form:"cluster"`
+	ClusterName       string        `toml:"cluster_name" default:"sequins" required:"yes" form:"cluster"`
 	// AdvertisedHostname is the host name by which other nodes reach this one; empty means its own host
 	// name.
 	AdvertisedHostname string `toml:"advertised_hostname" form:"host"`
@@ -248,9 +250,9 @@ type Sharding struct {
 	// MinNodes is how many nodes a starting node waits for before it divides the data.
 	MinNodes int `toml:"min_nodes" min:"0" likely:"..10000"`
 	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
-	Assignment string `toml:"assignment" oneof:"round_robin balanced" alike:"yes"`
+	Assignment string `toml:"assignment" default:"round_robin" oneof:"round_robin balanced" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
-	Weight float64 `toml:"weight" min:"0.01" max:"1000"`
+	Weight float64 `toml:"weight" default:"1" min:"0.01" max:"1000"`
 	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
 	Zone string `toml:"zone" form:"zone" file:"yes"`
 	// HealAfter is how long the set of nodes may differ from the one for which the current version was
@@ -259,7 +261,7 @@ type Sharding struct {
 	// Secret authenticates nodes to each other; empty disables that.
 	Secret string `toml:"secret" form:"secret" secret:"yes"`
 	// Role is node, or router for a node that holds no partitions and forwards all requests.
-	Role string `toml:"role" oneof:"node router"`
+	Role string `toml:"role" default:"node" oneof:"node router"`
 }
 
 // ShardIDHost is the value of shard_id for the advertised host name.
@@ -267,8 +269,8 @@ const ShardIDHost = "host"
 
 // ZK is [zk].
 type ZK struct {
-	Servers        []string      `toml:"servers" form:"server"`
-	SessionTimeout time.Duration `toml:"session_timeout" min:"1ms" likely:"1ms..5m"`
+	Servers        []string      `toml:"servers" default:"localhost:2181" form:"server"`
+	SessionTimeout time.Duration `toml:"session_timeout" default:"10s" min:"1ms" likely:"1ms..5m"`
 	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that user.
 	Auth string `toml:"auth" form:"user" secret:"yes"`
 	// TLS enables TLS to ZooKeeper.
@@ -283,9 +285,9 @@ type ZK struct {
 // Log is [log]: the log on standard error.
 type Log struct {
 	// Level is the lowest level that is logged: debug, info, warn or error.
-	Level string `toml:"level" oneof:"debug info warn error" reload:"yes"`
+	Level string `toml:"level" default:"info" oneof:"debug info warn error" reload:"yes"`
 	// Format is text (name=value) or json, one line per event.
-	Format string `toml:"format" oneof:"text json"`
+	Format string `toml:"format" default:"text" oneof:"text json"`
 }
 
 // TLS is [tls]: encryption of connections with clients and other nodes. All files except CA are
@@ -314,11 +316,11 @@ type Auth struct {
 // HTTP is [http]: how answers are delivered to clients of HTTP.
 type HTTP struct {
 	// AllowedOrigins are the origins whose pages may read answers in a browser; "*" means all.
-	AllowedOrigins []string `toml:"allowed_origins" form:"origin" reload:"yes"`
+	AllowedOrigins []string `toml:"allowed_origins" default:"" form:"origin" reload:"yes"`
 	// CacheControl is the Cache-Control field of values; empty means none.
 	CacheControl string `toml:"cache_control" form:"Cache-Control" reload:"yes"`
 	// Compression are the content codings for clients that accept them, the preferred one first; each is one of Codings.
-	Compression []string `toml:"compression" oneof:"zstd gzip" reload:"yes"`
+	Compression []string `toml:"compression" default:"" oneof:"zstd gzip" reload:"yes"`
 }
 
 // Tracing is [tracing]: export of traces to an OpenTelemetry collector.
@@ -326,7 +328,7 @@ type Tracing struct {
 	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty disables tracing.
 	OTLPEndpoint string `toml:"otlp_endpoint" form:"collector"`
 	// Sample is the fraction of requests to trace, from 0 to 1, among those without a parent.
-	Sample float64 `toml:"sample" min:"0" max:"1" reload:"yes"`
+	Sample float64 `toml:"sample" default:"0.01" min:"0" max:"1" reload:"yes"`
 }
 
 // Debug is [debug]: the second listener and the request log.
@@ -338,9 +340,9 @@ type Debug struct {
 	// RequestLogEnable enables the request log.
 	RequestLogEnable bool `toml:"request_log_enable"`
 	// RequestLogFile is the file that the request log is appended to, or "stdout".
-	RequestLogFile string `toml:"request_log_file"`
+	RequestLogFile string `toml:"request_log_file" default:"stdout"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
-	RequestLogSample int `toml:"request_log_sample" min:"1" reload:"yes"`
+	RequestLogSample int `toml:"request_log_sample" default:"1" min:"1" reload:"yes"`
 	// ShowKeys shows the keys that are read most on the status pages, instead of their hashes alone.
 	ShowKeys bool `toml:"show_keys" reload:"yes"`
 }
@@ -420,39 +422,13 @@ type DB struct {
 const objectStoreSettle = 2 * time.Minute
 
 // Default returns the configuration of an empty file.
-func Default() Config {
-	return Config{
-		Bind:                 "0.0.0.0:9599",
-		LocalStore:           "/var/sequins/",
-		RequireSuccessFile:   RequireAuto,
-		Settle:               30 * time.Second,
-		Partitioner:          "auto",
-		VersionRemoveTimeout: 10 * time.Minute,
-		KeepVersions:         1,
-		DBRemoveTimeout:      time.Hour,
-		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
-		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}},
-		Batch:                Batch{MaxBytes: 64 << 20},
-		Redis:                Redis{IdleTimeout: 10 * time.Minute},
-		Sharding: Sharding{
-			Replication:    2,
-			MinReplication: 1,
-			TimeToConverge: 10 * time.Second,
-			ProxyTimeout:   100 * time.Millisecond,
-			ClusterName:    "sequins",
-			Assignment:     "round_robin",
-			Weight:         1,
-			Role:           "node",
-		},
-		ZK: ZK{
-			Servers:        []string{"localhost:2181"},
-			SessionTimeout: 10 * time.Second,
-		},
-		Log:     Log{Level: "info", Format: "text"},
-		Tracing: Tracing{Sample: 0.01},
-		Debug:   Debug{RequestLogFile: "stdout", RequestLogSample: 1},
+func Default() (c Config) {
+	for _, f := range fieldsOf("", reflect.ValueOf(&c).Elem()) {
+		if text, found := f.tag.Lookup("default"); found {
+			f.value.Set(f.parse(text))
+		}
 	}
+	return c
 }
 
 // ForDB returns the settings of a database: its [db.<name>], or the defaults of the file.

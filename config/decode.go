@@ -175,9 +175,9 @@ func convert(in, out any) (want string, wrong any, err error) {
 			return v, err
 		})
 	case *Size:
-		return parsed(number(in), out, `a number of bytes or a size such as "256MiB"`, ParseSize)
+		return parsed(digits(in), out, `a number of bytes or a size such as "256MiB"`, ParseSize)
 	case *Rate:
-		return parsed(number(in), out, `a number of MiB/s or a rate such as "50MiB/s"`, ParseRate)
+		return parsed(digits(in), out, `a number of MiB/s or a rate such as "50MiB/s"`, ParseRate)
 	case *[]string:
 		const want = `an array of strings`
 		list, ok := in.([]any)
@@ -218,8 +218,8 @@ func parsed[T any](in any, out *T, want string, parse func(string) (T, error)) (
 	return "", nil, err
 }
 
-// number returns an integer as a string, and other values as they are.
-func number(in any) any {
+// digits returns an integer as a string, and other values as they are.
+func digits(in any) any {
 	if n, ok := in.(int64); ok {
 		return strconv.FormatInt(n, 10)
 	}

@@ -67,7 +67,7 @@ func (f field) checkText(v string) error {
 
 // limits checks a number by the tags min, max and zero.
 func (d *decoder) limits(f field) {
-	v, least, most := f.number(), f.limit("min"), f.limit("max")
+	v, least, most := number(f.value), f.limit("min"), f.limit("max")
 	if v == 0 && f.tag.Get("zero") == "yes" || v >= least && v <= most {
 		return
 	}
@@ -90,7 +90,7 @@ const (
 
 // likely warns of values that are valid and hardly meant, and of sizes for which there is no memory.
 func (d *decoder) likely(f field) {
-	v, shown := f.number(), f.value.Interface()
+	v, shown := number(f.value), f.value.Interface()
 	if memory := machineMemory(); f.tag.Get("fits") == "memory" && memory > 0 && v > float64(memory) {
 		d.warn(f.key, "%s is more than the %s of memory of this machine or its container", shown, memory)
 	}
@@ -106,34 +106,34 @@ func (d *decoder) likely(f field) {
 	low, high, _ := strings.Cut(meant, "..")
 	switch {
 	case v <= 0: // 0 has a meaning of its own
-	case low != "" && v < f.parse(low):
+	case low != "" && v < number(f.parse(low)):
 		d.warn(f.key, "%v is less than %s, which is hardly meant: is the unit right?", shown, low)
-	case high != "" && v > f.parse(high):
+	case high != "" && v > number(f.parse(high)):
 		d.warn(f.key, "%v is more than %s, which is hardly meant", shown, high)
 	}
 }
 
 // number returns the value of a key that is a number.
-func (f field) number() float64 {
-	if f.value.CanInt() {
-		return float64(f.value.Int())
+func number(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
 	}
-	return f.value.Float()
+	return v.Float()
 }
 
 // limit returns the limit in a tag, or an infinite one.
 func (f field) limit(tag string) float64 {
 	if text := f.tag.Get(tag); text != "" {
-		return f.parse(text)
+		return number(f.parse(text))
 	}
 	return map[string]float64{"min": math.Inf(-1), "max": math.Inf(1)}[tag]
 }
 
-// parse returns a number that a tag has, which is written as in a file.
-func (f field) parse(in string) float64 {
+// parse returns a value that a tag has.
+func (f field) parse(in string) reflect.Value {
 	v := reflect.New(f.value.Type())
 	if want, _, err := convert(text(in).as(v.Interface()), v.Interface()); want != "" || err != nil {
 		panic(fmt.Sprintf("%s is not %s: %v", in, want, err)) // tests check all tags
 	}
-	return field{value: v.Elem()}.number()
+	return v.Elem()
 }
