@@ -185,5 +185,5 @@ func (a *attempt) drop() {
 // ended counts the attempt and ends its span. err is the reason why it has no usable answer.
 func (a *attempt) ended(o metrics.Outcome, err error) {
 	a.c.metrics.Done(a.stage, o)
-	a.trace.End(o.String(), a.status, err)
+	a.trace.End(string(o), a.status, err)
 }

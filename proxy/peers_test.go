@@ -217,7 +217,9 @@ func quiet(o Options) (Options, *logs) {
 	l := new(logs)
 	o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	if o.Metrics == nil {
-		o.Metrics = new(metrics.Proxy)
+		m := metrics.New()
+		o.Metrics = m.Proxy
+		registries.Store(m.Proxy, m.Registry())
 	}
 	return o, l
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,11 +117,13 @@ func (w *world) wantCounted(want map[string]int) {
 	}
 }
 
+// registries are those of the metrics of quiet, by *metrics.Proxy.
+var registries sync.Map
+
 // numbers are those of one metric, by the values of its labels.
 func numbers(p *metrics.Proxy, name string) map[string]float64 {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(p)
-	families, err := reg.Gather()
+	reg, _ := registries.Load(p)
+	families, err := reg.(*prometheus.Registry).Gather()
 	if err != nil {
 		panic(err)
 	}

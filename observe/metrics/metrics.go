@@ -44,9 +44,9 @@ type Metrics struct {
 // New returns metrics that are all zero, including those of the Go runtime and
 // the process.
 func New() *Metrics {
-	m := &Metrics{Proxy: new(Proxy), Process: new(Process), registry: prometheus.NewRegistry()}
-	m.Server, m.Load, m.Transfer, m.Events = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents()
-	m.registry.MustRegister(m.Server, m.Proxy,
+	m := &Metrics{Process: new(Process), registry: prometheus.NewRegistry()}
+	m.Server, m.Load, m.Transfer, m.Events, m.Proxy = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents(), m.newProxy()
+	m.registry.MustRegister(m.Server,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
