@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 	"sync/atomic"
@@ -10,31 +9,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// classicBounds are the upper bounds of the classic latency buckets. A value from
-// memory takes one to five microseconds; one from a disk on another continent
-// takes seconds.
-var classicBounds = [...]time.Duration{
-	1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3,
-	1e6, 2e6, 5e6, 10e6, 20e6, 50e6, 100e6, 200e6, 500e6,
-	1e9, 2e9, 5e9, 10e9,
-}
+// steps are the bounds of the durations that are counted within a decade: they are at most 20 % apart, so that quantiles can be computed
+// from them. Histograms show those of 1, 2 and 5, see isShown.
+var steps = [...]float64{1, 1.2, 1.43, 1.7, 2, 2.4, 2.88, 3.46, 4.16, 5, 5.95, 7.07, 8.41}
 
-// fineSteps is how many counters there are for each power of two: they are 19 % wide, so that quantiles can be computed from them.
-const fineSteps = 4
+// decades are those from a microsecond to 1000 s. A value from memory takes one to five microseconds; one from a disk on another
+// continent takes seconds.
+const decades = 9
 
-// bounds are the upper bounds of the durations that are counted: fine ones from a microsecond to 2^9 s, and those of the histogram. One
-// more counter is above the last bound.
+// bucketCount is the number of counters: one for each bound, and one above the last.
+const bucketCount = decades*len(steps) + 1
+
 var bounds = func() (all []time.Duration) {
-	all = append(all, classicBounds[:]...)
-	for i := -20 * fineSteps; i <= 9*fineSteps; i++ {
-		all = append(all, time.Duration(math.Exp2(float64(i)/fineSteps)*1e9)) // durations are whole nanoseconds
+	decade := float64(time.Microsecond)
+	for range decades {
+		for _, step := range steps {
+			all = append(all, time.Duration(step*decade))
+		}
+		decade *= 10
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }()
 
-// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are bounds twice.
-const bucketCount = len(classicBounds) + (29*fineSteps + 1) - 3 + 1
+// isShown reports whether histograms show a bound: those of 1, 2 and 5, up to 10 s.
+func isShown(bound int) bool {
+	step := bound % len(steps)
+	return (step == 0 || step == 4 || step == 9) && bound < len(bounds) && bounds[bound] <= 10*time.Second
+}
 
 // firstOf is the first bucket of durations whose nanoseconds have a given bit
 // length.
@@ -62,14 +63,12 @@ func bucket(d time.Duration) int {
 
 // histogram returns what was counted as a metric, with exemplars if there are any.
 func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, traced *exemplars, labels ...string) prometheus.Metric {
-	shown := make(map[float64]uint64, len(classicBounds))
+	shown := make(map[float64]uint64)
 	var count uint64
-	next := 0
 	for i, n := range buckets {
 		count += n
-		if i < len(bounds) && next < len(classicBounds) && bounds[i] == classicBounds[next] {
+		if isShown(i) {
 			shown[bounds[i].Seconds()] = count
-			next++
 		}
 	}
 	h := prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...)
@@ -85,12 +84,15 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 	return h
 }
 
-// exemplars has the last traced request of each classic bucket, and of the one above the last bound.
-type exemplars [len(classicBounds) + 1]atomic.Pointer[prometheus.Exemplar]
+// exemplars has the last traced request of each bucket that histograms show, and of the one above them.
+type exemplars [bucketCount]atomic.Pointer[prometheus.Exemplar]
 
 // Exemplar records a request whose trace is sampled, with the id of the trace in hex. Its duration is counted by Done. Requests that
 // are not traced do not come here.
 func (r *Requests) Exemplar(trace string, d time.Duration, at time.Time) {
-	i, _ := slices.BinarySearch(classicBounds[:], d)
+	i := bucket(d)
+	for i < len(bounds) && !isShown(i) {
+		i++
+	}
 	r.exemplars[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,16 +21,36 @@ func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
 	}
 }
 
+// shownBounds are the bounds of histograms: 1, 2 and 5 of each decade.
+func shownBounds() (all []float64) {
+	for i, b := range bounds {
+		if isShown(i) {
+			all = append(all, b.Seconds())
+		}
+	}
+	return all
+}
+
+// The bounds of histograms are those that dashboards and recorded histograms have.
+func TestBoundsOfHistograms(t *testing.T) {
+	want := []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10}
+	if got := shownBounds(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for i, b := range bounds[1:] {
+		if ratio := b.Seconds() / bounds[i].Seconds(); ratio > 1.203 {
+			t.Errorf("%v is %v times the bound before", b, ratio)
+		}
+	}
+}
+
 // The histogram is the one of client_golang.
 func TestHistogramAgreesWithPrometheus(t *testing.T) {
 	durations := []time.Duration{-5, 0, 1, 953, 954, 1000, 1001, 1e9, 1e9 + 1, 10e9, 11e9, 1 << 30, 512e9, time.Hour}
 	for range 5000 {
 		durations = append(durations, time.Duration(math.Exp2(rand.Float64()*38.8)))
 	}
-	classic := make([]float64, len(classicBounds))
-	for i, b := range classicBounds {
-		classic[i] = b.Seconds()
-	}
+	classic := shownBounds()
 	theirs := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: classic})
 	m := New()
 	r := m.Server.DB("a").Clients

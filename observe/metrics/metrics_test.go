@@ -286,11 +286,7 @@ func BenchmarkDone(b *testing.B) {
 // BenchmarkDonePrometheus does the same with client_golang, with the children
 // looked up beforehand.
 func BenchmarkDonePrometheus(b *testing.B) {
-	buckets := make([]float64, len(classicBounds))
-	for i, d := range classicBounds {
-		buckets[i] = d.Seconds()
-	}
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: buckets})
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: shownBounds()})
 	code := prometheus.NewCounter(prometheus.CounterOpts{Name: "c"})
 	bytes := prometheus.NewCounter(prometheus.CounterOpts{Name: "b"})
 	b.RunParallel(func(pb *testing.PB) {

@@ -43,6 +43,7 @@ type stripe struct {
 	nanos   atomic.Uint64
 	bytes   atomic.Uint64
 	reads   atomic.Uint64
+	running atomic.Int64 // in those of Server.Invalid, all requests in progress
 	_       [64]byte
 }
 
@@ -107,7 +108,7 @@ func (k *Keys) Of(fromPeer bool) *Requests {
 // runs on the same core should always use the same one. bytes is the size of the
 // body.
 func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
-	s := &r.stripes[stripe&uint32(len(r.stripes)-1)]
+	s := r.stripe(stripe)
 	i := uint8(codeOther)
 	if uint(code) < uint(len(codeIndex)) {
 		i = codeIndex[code]
@@ -122,8 +123,10 @@ func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 
 // Read counts pages of blocks that were read from files.
 func (r *Requests) Read(stripe uint32, pages uint64) {
-	r.stripes[stripe&uint32(len(r.stripes)-1)].reads.Add(pages)
+	r.stripe(stripe).reads.Add(pages)
 }
+
+func (r *Requests) stripe(any uint32) *stripe { return &r.stripes[any&uint32(len(r.stripes)-1)] }
 
 // totals is the sum over the stripes.
 type totals struct {
@@ -132,6 +135,7 @@ type totals struct {
 	nanos   uint64
 	bytes   uint64
 	reads   uint64
+	running int64
 }
 
 func (r *Requests) totals() (t totals) {
@@ -146,30 +150,10 @@ func (r *Requests) totals() (t totals) {
 		t.nanos += s.nanos.Load()
 		t.bytes += s.bytes.Load()
 		t.reads += s.reads.Load()
+		t.running += s.running.Load()
 	}
 	return t
 }
 
 // any reports whether there was a request.
 func (t *totals) any() bool { return t.codes != [len(codes) + 1]uint64{} }
-
-// inFlight is the number of requests in progress, in stripes.
-type inFlight struct{ stripes []paddedInt }
-
-type paddedInt struct {
-	n atomic.Int64
-	_ [56]byte
-}
-
-func newInFlight() inFlight { return inFlight{make([]paddedInt, Stripes)} }
-
-func (g inFlight) add(stripe uint32, n int64) {
-	g.stripes[stripe&uint32(len(g.stripes)-1)].n.Add(n)
-}
-
-func (g inFlight) value() (n int64) {
-	for i := range g.stripes {
-		n += g.stripes[i].n.Load()
-	}
-	return n
-}

@@ -31,7 +31,6 @@ type Server struct {
 	// Unknown counts requests for keys of unknown dbs, all under the db "".
 	Unknown *Keys
 
-	inFlight  inFlight
 	checksums *vector
 	state     atomic.Pointer[func() State]
 	redis     atomic.Pointer[func() Connections]
@@ -64,7 +63,6 @@ func (m *Metrics) newServer() *Server {
 		Health:    newRequests(RouteHealth, ""),
 		Invalid:   newRequests(RouteInvalid, ""),
 		Unknown:   newKeys(""),
-		inFlight:  newInFlight(),
 		dbs:       make(map[string]*Keys),
 		checksums: m.counter("sequins_checksum_failures_total", "Blocks found damaged by a request, by the scrub, or when they were opened.", "db"),
 	}
@@ -92,11 +90,11 @@ func (s *Server) Forget(name string) {
 	s.checksums.drop(name)
 }
 
-// Begin counts a request as in flight until End.
-func (s *Server) Begin(stripe uint32) { s.inFlight.add(stripe, 1) }
+// Begin counts a request as in flight until End. It begins as an invalid one.
+func (s *Server) Begin(stripe uint32) { s.Invalid.stripe(stripe).running.Add(1) }
 
 // End ends what Begin began, with the same stripe.
-func (s *Server) End(stripe uint32) { s.inFlight.add(stripe, -1) }
+func (s *Server) End(stripe uint32) { s.Invalid.stripe(stripe).running.Add(-1) }
 
 // ChecksumFailure counts a damaged block of a db.
 func (s *Server) ChecksumFailure(db string) { s.checksums.add(1, db) }
@@ -148,7 +146,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		}
 		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
-	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.inFlight.value()))
+	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.Invalid.totals().running))
 	if f := s.lacking.Load(); f != nil {
 		counter(ch, "sequins_connections_without_descriptor_total",
 			"Connections refused because the process had no file descriptor left.", float64((*f)()))

@@ -24,8 +24,10 @@ type period struct{ from, to *reading }
 // read reads the counters of clients' requests.
 func (k *Keys) read(now time.Time) *reading {
 	r := &reading{at: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
-	r.lookups.add(k.Batches.totals())
-	r.lookups.add(k.Redis.totals())
+	for _, more := range []*Requests{k.Batches, k.Redis} {
+		t := more.totals()
+		r.lookups.add(&t, 1)
+	}
 	return r
 }
 
@@ -76,10 +78,12 @@ func (s *Server) Traffic(now time.Time) (dbs map[string]status.Traffic, all stat
 			continue
 		}
 		before, r := last.from, k.read(now)
-		r.at, r.lookups, r.scans = before.at, r.lookups.since(&before.lookups), r.scans.since(&before.scans)
+		r.at = before.at
+		r.lookups.add(&before.lookups, -1)
+		r.scans.add(&before.scans, -1)
 		dbs[name] = r.traffic(now)
-		sum.lookups.add(r.lookups)
-		sum.scans.add(r.scans)
+		sum.lookups.add(&r.lookups, 1)
+		sum.scans.add(&r.scans, 1)
 		if r.at.Before(sum.at) {
 			sum.at = r.at
 		}

@@ -20,7 +20,7 @@ type QPS struct {
 }
 
 // Latency is in milliseconds, and 0 without requests. Mean is exact; the
-// quantiles are interpolated in histogram buckets that are 19 % wide.
+// quantiles are interpolated in histogram buckets that are 20 % wide.
 type Latency struct {
 	Max, Mean, P9999, P99, P95, P90, P75, P50, P25 float64
 }
@@ -30,7 +30,8 @@ func (s *Server) Vars() Vars {
 	var sum totals
 	for _, k := range s.keys() {
 		if p := k.period.Load(); p != nil {
-			sum.add(p.to.lookups.since(&p.from.lookups))
+			lookups := p.lookups()
+			sum.add(&lookups, 1)
 		}
 	}
 	v := Vars{QPS: sum.qps(), Latency: sum.latency()}
@@ -41,28 +42,22 @@ func (s *Server) Vars() Vars {
 	return v
 }
 
-func (t *totals) add(o totals) {
+// add adds other totals, or with -1 as times, subtracts them.
+func (t *totals) add(o *totals, times int64) {
 	for i, n := range o.codes {
-		t.codes[i] += n
+		t.codes[i] += n * uint64(times)
 	}
 	for i, n := range o.buckets {
-		t.buckets[i] += n
+		t.buckets[i] += n * uint64(times)
 	}
-	t.nanos += o.nanos
-	t.bytes += o.bytes
-	t.reads += o.reads
+	t.nanos += o.nanos * uint64(times)
 }
 
-// since returns the increase from before to t.
-func (t *totals) since(before *totals) (d totals) {
-	for i := range t.codes {
-		d.codes[i] = t.codes[i] - before.codes[i]
-	}
-	for i := range t.buckets {
-		d.buckets[i] = t.buckets[i] - before.buckets[i]
-	}
-	d.nanos, d.bytes, d.reads = t.nanos-before.nanos, t.bytes-before.bytes, t.reads-before.reads
-	return d
+// lookups returns the requests for keys in a period.
+func (p *period) lookups() totals {
+	t := p.to.lookups
+	t.add(&p.from.lookups, -1)
+	return t
 }
 
 // oldCodes are the codes that QPS always contains.
