@@ -49,43 +49,29 @@ const (
 
 // Compare returns the settings that differ between nodes, by address, in the order of their names. A node of an older release does not tell
 // its settings, or does not have all of them: it is compared by those that it has.
-func Compare(nodes map[string]Settings) []Difference {
-	values := make(map[string]map[string][]string) // setting → value → nodes
-	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		settings := nodes[addr]
+func Compare(nodes map[string]Settings) (all []Difference) {
+	known := make(map[string]bool)
+	for _, settings := range nodes {
 		for _, name := range slices.Sorted(maps.Keys(settings))[:min(len(settings), maxSettings)] {
-			setting, value := bounded(name), bounded(settings[name])
-			if values[setting] == nil {
-				values[setting] = make(map[string][]string)
-			}
-			values[setting][value] = append(values[setting][value], addr)
+			known[name] = true
 		}
 	}
-	var all []Difference
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if strings.HasPrefix(name, "db.") {
-			addUnset(values[name], nodes)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		values := make(map[string][]string) // nodes by value
+		for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+			value, set := nodes[addr][name]
+			if !set && strings.HasPrefix(name, "db.") && len(nodes[addr]) > 0 {
+				value, set = notSet, true
+			}
+			if set {
+				values[bounded(value)] = append(values[bounded(value)], addr)
+			}
 		}
-		if len(values[name]) > 1 && len(all) < maxDifferences {
-			all = append(all, difference(name, values[name]))
+		if len(values) > 1 && len(all) < maxDifferences {
+			all = append(all, difference(bounded(name), values))
 		}
 	}
 	return all
-}
-
-// addUnset adds the nodes that do not set a key of a database.
-func addUnset(values map[string][]string, nodes map[string]Settings) {
-	set := make(map[string]bool)
-	for _, addrs := range values {
-		for _, addr := range addrs {
-			set[addr] = true
-		}
-	}
-	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		if len(nodes[addr]) > 0 && !set[addr] {
-			values[notSet] = append(values[notSet], addr)
-		}
-	}
 }
 
 func difference(name string, values map[string][]string) Difference {
