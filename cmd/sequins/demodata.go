@@ -1,8 +1,8 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"sequins/shard"
-	"sequins/test/sequencefiles"
 )
 
 // The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
@@ -87,22 +86,14 @@ func writeDemo(source, version string) (int, error) {
 	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
 }
 
-// writeDemoFile writes the records that Hadoop's HashPartitioner assigns to reducer i.
-func writeDemoFile(path string, i int, products map[string]product) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{
-		KeyClass:    sequencefiles.Text,
-		ValueClass:  sequencefiles.Text,
-		Compression: sequencefiles.Block,
-		Codec:       sequencefiles.SnappyCodec,
-	})
-	if err != nil {
-		return err
-	}
+// writeDemoFile writes the records that Hadoop's HashPartitioner assigns to reducer i, as a SequenceFile of BytesWritables without
+// compression.
+func writeDemoFile(path string, i int, products map[string]product) error {
+	const class = "org.apache.hadoop.io.BytesWritable"
+	header := "SEQ\x06" + strings.Repeat(string(rune(len(class)))+class, 2) +
+		"\x00\x00\x00\x00\x00\x00" + // no compression, and no metadata
+		"sync of the demo"
+	out := []byte(header)
 	for _, key := range slices.Sorted(maps.Keys(products)) {
 		if shard.Hadoop.Partition([]byte(key), demoFiles) != i {
 			continue
@@ -111,9 +102,10 @@ func writeDemoFile(path string, i int, products map[string]product) (err error) 
 		if err != nil {
 			return err
 		}
-		if err := w.Append([]byte(key), value); err != nil {
-			return err
-		}
+		out = binary.BigEndian.AppendUint32(out, uint32(4+len(key)+4+len(value)))
+		out = binary.BigEndian.AppendUint32(out, uint32(4+len(key)))
+		out = append(binary.BigEndian.AppendUint32(out, uint32(len(key))), key...)
+		out = append(binary.BigEndian.AppendUint32(out, uint32(len(value))), value...)
 	}
-	return w.Close()
+	return os.WriteFile(path, out, 0o644)
 }
