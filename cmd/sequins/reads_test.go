@@ -143,7 +143,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", nobody, "awkward", "k", "--server", nobody}},
 		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", s.base, "awkward"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
-		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"top", "awkward"}},
+		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
 		{exitUsage, "the key is not hexadecimal", []string{"scan", s.base, "numbers", "--hex", "--prefix", "x"}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", s.base, "numbers", "--limit", "0"}},
 		{exitUsage, "--count cannot be combined", []string{"scan", s.base, "numbers", "--count", "--limit", "1"}},

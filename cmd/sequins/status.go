@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/client"
-	"sequins/cmd/sequins/top"
 	"sequins/internal/human"
 	"sequins/internal/term"
 	"sequins/observe/status"
@@ -66,13 +63,8 @@ func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) e
 	if err != nil {
 		return err
 	}
-	for _, db := range dbs {
-		if _, found := st.DBs[db]; !found {
-			return noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
-		}
-	}
-	if len(dbs) > 0 {
-		maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(dbs, name) })
+	if err := chooseDBs(&st, c.URL(), dbs); err != nil {
+		return err
 	}
 	if asJSON {
 		err = printStatusJSON(cmd.OutOrStdout(), raw, dbs)
@@ -83,6 +75,19 @@ func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) e
 		err = errUnhealthy
 	}
 	return err
+}
+
+// chooseDBs removes all but the chosen databases from a status, or none if there are no chosen ones.
+func chooseDBs(st *status.Status, url string, chosen []string) error {
+	for _, db := range chosen {
+		if _, found := st.DBs[db]; !found {
+			return noDB(url, db, slices.Sorted(maps.Keys(st.DBs)))
+		}
+	}
+	if len(chosen) > 0 {
+		maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(chosen, name) })
+	}
+	return nil
 }
 
 // printStatusJSON prints the JSON of the node on a line, also the fields that this release does not know, of all dbs or of some.
@@ -102,17 +107,31 @@ func printStatusJSON(out io.Writer, raw []byte, chosen []string) error {
 	return printJSON(out, all)
 }
 
-// printStatus writes the status for people. Data from the network is escaped.
-func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
-	health, _, findings := st.Overview()
-	head := term.Clean(base)
+// levelColors are the colors of the levels of health, stateColors those of states.
+var (
+	levelColors = map[string]term.Color{status.LevelGood: term.Green, status.LevelWarn: term.Yellow, status.LevelBad: term.Red}
+	stateColors = map[status.State]term.Color{
+		status.Active: term.Green, status.Building: term.Cyan, status.Available: term.Cyan,
+		status.Held: term.Yellow, status.Error: term.Red, status.Kept: term.Dim, status.Removing: term.Dim,
+	}
+)
+
+// headLine returns the line with the node that has answered, its release, and since when it is up.
+func headLine(st *status.Status, url string, now time.Time) string {
+	head := term.Clean(url)
 	if st.Build != "" {
 		head += ", sequins " + term.Clean(st.Build)
 	}
 	if !st.StartedAt.IsZero() {
 		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
 	}
-	lines := []string{head, c.Paint(top.LevelColors[st.Level], term.Clean(health))}
+	return head
+}
+
+// printStatus writes the status for people. Data from the network is escaped.
+func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
+	health, _, findings := st.Overview()
+	lines := []string{headLine(st, base, now), c.Paint(levelColors[st.Level], term.Clean(health))}
 	for _, f := range findings {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
@@ -153,7 +172,7 @@ func printDBs(c term.Console, st *status.Status, now time.Time) error {
 				star = " *"
 			}
 			t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
-				number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, top.StateColors[n.State])
+				number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, stateColors[n.State])
 			label = ""
 		}
 	}
@@ -207,9 +226,22 @@ func printNodes(c term.Console, st *status.Status) error {
 }
 
 func addNode(t *term.Table, p status.Peer, name string) {
-	note, color := top.NodeNote(p, nil)
+	note, color := nodeNote(p, nil)
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
 	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
+}
+
+// nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
+func nodeNote(p status.Peer, lags []string) (string, term.Color) {
+	switch {
+	case p.Error != "":
+		return "did not answer: " + term.Clean(p.Error), term.Red
+	case len(lags) > 0:
+		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
+	case p.Disk.Low:
+		return "the disk is nearly full", term.Yellow
+	}
+	return "", term.Plain
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.
@@ -234,53 +266,4 @@ func dashIf(empty bool, text string) string {
 		return "-"
 	}
 	return text
-}
-
-func topCommand() *cobra.Command {
-	var node nodeFlags
-	cmd := &cobra.Command{
-		Use:   "top [ADDR]",
-		Short: "Watch the traffic, the loads, the nodes and the events of a running sequins",
-		Long: `Show the status of a running sequins on the whole terminal, and keep it up to date:
-for each database the requests per second, the part of them that found no key, the
-times within which a half and 99 % were answered, and what is special; loads with
-their progress and what they wait for; the nodes; and the last events. Of a cluster,
-traffic is that of all nodes, and the times are those of the slowest.
-
-ADDR is host:port or a URL, as in status. While the node does not answer, the last
-status stays, with its age.
-
-Keys: j, k and the arrows select a database, s sorts by the next column, r reverses,
-/ shows only databases whose names contain a text, q quits. For a pipe or a log, use
-sequins status.`,
-		Example: `  sequins top
-  sequins top node1.example.com:9599`,
-		Args:              node.args(0, 0),
-		ValidArgsFunction: node.completeAfterNode(cobra.NoFileCompletions),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node, _ []string) (err error) {
-				tty, err := terminal(cmd)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, tty.Close()) }()
-				return top.Run(cmd.Context(), top.Options{Terminal: tty, Console: term.NewConsole(cmd.OutOrStdout()), Name: c.URL(), Ask: func(ctx context.Context) (status.Status, error) {
-					st, _, err := c.Status(ctx)
-					return st, err
-				}})
-			})
-		},
-	}
-	node.register(cmd)
-	return cmd
-}
-
-// terminal opens the terminal of the process, which must be its output.
-func terminal(cmd *cobra.Command) (*os.File, error) {
-	if term.Is(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb" {
-		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
-			return tty, nil
-		}
-	}
-	return nil, errors.New("top needs a terminal: use sequins status")
 }

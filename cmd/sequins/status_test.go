@@ -69,7 +69,7 @@ func TestStatusFindsItsNode(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"", "host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
-		sequins(t, "top", addr).wants(t, exitUsage, "sequins: ")
+		sequins(t, "scan", addr, "words").wants(t, exitUsage, "sequins: ")
 	}
 }
 

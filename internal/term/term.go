@@ -68,8 +68,6 @@ const (
 	Green  Color = "32"
 	Yellow Color = "33"
 	Cyan   Color = "36"
-	// Reverse exchanges the colors of text and background.
-	Reverse Color = "7"
 )
 
 // Paint returns a text in a color, if colors are used.
