@@ -38,7 +38,7 @@ checked.
 With --deep, what the configuration refers to is tried, too, as the user and
 from the place where sequins will run: the files, all of which must be here, the
 source (a load of the newest version of each database is planned), the local
-store, the addresses, ZooKeeper, and the receivers of events, spans and metrics.
+store, ZooKeeper, and the receivers of events, spans and metrics.
 Each check has a line with the error of the thing itself, and 15 seconds. A file
 is made in the local store, and znodes in a transaction that removes them;
 nothing is left behind.

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,7 +25,6 @@ import (
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/store"
 	"sequins/zk"
 )
 
@@ -64,20 +62,14 @@ type deep struct{ c *config.Config }
 // checks returns the checks that apply to the configuration, in the order in which they are shown.
 func (d deep) checks() []deepCheck {
 	all := []deepCheck{{"files", d.checkFiles}, {"source", d.checkSource}, {"local_store", d.checkStore}}
-	add := func(key, value string, check func(ctx context.Context, key, value string) (string, error)) {
-		if value != "" {
-			all = append(all, deepCheck{key, func(ctx context.Context) (string, error) { return check(ctx, key, value) }})
-		}
-	}
-	add("bind", d.c.Bind, d.checkAddress)
-	add("debug.bind", d.c.Debug.Bind, d.checkAddress)
-	add("redis.bind", d.c.Redis.Bind, d.checkAddress)
 	if d.c.Sharding.Enabled {
 		all = append(all, deepCheck{"zk", d.checkZooKeeper}, deepCheck{"sharding.advertised_hostname", d.checkAdvertised})
 	}
-	add("events.webhook", d.c.Events.Webhook, checkReceiver)
-	add("tracing.otlp_endpoint", d.c.Tracing.OTLPEndpoint, checkReceiver)
-	add("datadog.url", d.c.Datadog.URL, checkReceiver)
+	for _, receiver := range [][2]string{{"events.webhook", d.c.Events.Webhook}, {"tracing.otlp_endpoint", d.c.Tracing.OTLPEndpoint}, {"datadog.url", d.c.Datadog.URL}} {
+		if address := receiver[1]; address != "" {
+			all = append(all, deepCheck{receiver[0], func(ctx context.Context) (string, error) { return "it can be reached", reach(ctx, address) }})
+		}
+	}
 	return all
 }
 
@@ -139,11 +131,8 @@ func (d deep) checkFiles(context.Context) (string, error) {
 	return "those that the configuration names are good", errors.Join(openFiles(&c)...)
 }
 
-// maxPlanned limits the databases whose newest versions are planned, of which planners run at the same time.
-const (
-	maxPlanned = 2000
-	planners   = 8
-)
+// planners is the number of databases whose newest versions are planned at the same time.
+const planners = 8
 
 // checkSource plans a load of the newest version of each database.
 func (d deep) checkSource(ctx context.Context) (string, error) {
@@ -167,11 +156,10 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	}
 	planning, cancel := context.WithTimeout(ctx, checkTime-3*time.Second)
 	defer cancel()
-	planned := dbs[:min(len(dbs), maxPlanned)]
-	errs := make([]error, len(planned))
+	errs := make([]error, len(dbs))
 	var group errgroup.Group
 	group.SetLimit(planners)
-	for i, db := range planned {
+	for i, db := range dbs {
 		group.Go(func() error {
 			errs[i] = planNewest(planning, src, &c, db)
 			return nil
@@ -187,7 +175,7 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	case len(wrong) > 0:
 		const most = 5
 		return "", fmt.Errorf("%s%s; the newest versions of %d cannot be loaded: %w", text, as, len(wrong), errors.Join(wrong[:min(len(wrong), most)]...))
-	case planning.Err() != nil || len(planned) < len(dbs):
+	case planning.Err() != nil:
 		return "", warned("%s%s; there was not time to look at the newest versions of all", text, as)
 	}
 	return text + ", whose newest versions can be loaded" + as, nil
@@ -229,18 +217,12 @@ func planNewest(ctx context.Context, src source.Source, c *config.Config, db str
 // user of this command as its owner. What it makes has a name that the store does not use.
 func (d deep) checkStore(context.Context) (string, error) {
 	dir := filepath.Clean(d.c.LocalStore)
-	info, err := os.Stat(dir)
+	_, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
-		info, err = os.Stat(dir)
+		_, err = os.Stat(dir)
 	}
 	if err = cmp.Or(err, tryDirectory(dir)); err != nil {
-		return "", err
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && os.Getuid() == 0 && stat.Uid != 0 {
-		return "", warned("%s belongs to user %d and was tried as root: run this as the user of the service", dir, stat.Uid)
-	}
-	if err := store.RefuseOld(d.c.LocalStore); err != nil {
 		return "", err
 	}
 	var s unix.Statfs_t
@@ -250,11 +232,7 @@ func (d deep) checkStore(context.Context) (string, error) {
 	if why := unfit(&s); why != "" {
 		return "", warned("%s is on %s", dir, why)
 	}
-	text := fmt.Sprintf("%s can be written, and has %s free", dir, human.Size(int64(min(float64(s.Bavail)*float64(s.Bsize), 1<<62))))
-	if pid := store.Owner(dir); pid != 0 {
-		text += fmt.Sprintf("; it is in use by process %d", pid)
-	}
-	return text, nil
+	return dir + " can be written", nil
 }
 
 // tryDirectory does with a file what the store does with blocks.
@@ -274,22 +252,10 @@ func tryDirectory(dir string) (err error) {
 	return os.Rename(linked, filepath.Join(temp, "c"))
 }
 
-// checkAddress listens on an address for a moment. One that is in use may be in use by the sequins of this configuration.
-func (d deep) checkAddress(_ context.Context, key, address string) (string, error) {
-	ln, err := listen(key, address)
-	if owner := store.Owner(d.c.LocalStore); errors.Is(err, unix.EADDRINUSE) && owner != 0 {
-		return fmt.Sprintf("%s is in use, and so is the local store, by process %d", address, owner), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return address + " can be used", ln.Close()
-}
-
-// probeTime is how long a server of ZooKeeper may take to begin a session.
+// probeTime is how long ZooKeeper may take to begin a session.
 const probeTime = 5 * time.Second
 
-// checkZooKeeper asks each server of ZooKeeper.
+// checkZooKeeper asks ZooKeeper.
 func (d deep) checkZooKeeper(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -297,30 +263,9 @@ func (d deep) checkZooKeeper(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reports, errs := make([]zk.ProbeReport, len(o.Servers)), make([]error, len(o.Servers))
-	var all sync.WaitGroup
-	for i, server := range o.Servers {
-		all.Go(func() {
-			one := o
-			one.Servers = []string{server}
-			reports[i], errs[i] = zk.Probe(ctx, one)
-		})
-	}
-	all.Wait()
-	var unreachable []error
-	var report zk.ProbeReport
-	for i, err := range errs {
-		if err != nil {
-			unreachable = append(unreachable, fmt.Errorf("%s: %w", o.Servers[i], err))
-		} else {
-			report = reports[i]
-		}
-	}
-	switch {
-	case len(unreachable) == len(errs):
-		return "", errors.New(strings.ReplaceAll(errors.Join(unreachable...).Error(), "\n", "; "))
-	case len(unreachable) > 0:
-		return "", warned("%d of %s cannot be used: %w", len(unreachable), human.Plural(len(errs), "server"), unreachable[0])
+	switch report, err := zk.Probe(ctx, o); {
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", strings.Join(o.Servers, ", "), err)
 	case report.Existed:
 		return fmt.Sprintf("this node may create znodes below %s; nodes there: %d", o.Root, len(report.Nodes)), nil
 	}
@@ -340,9 +285,9 @@ func (d deep) checkAdvertised(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s is %v", host, addrs), err
 }
 
-// checkReceiver connects to what is told events, spans or metrics, and sends nothing. address is a URL, whose errors show only the host
+// reach connects to what is told events, spans or metrics, and sends nothing. address is a URL, whose errors show only the host
 // because the rest can hold a password, or that of an agent: of this, the name is resolved, or the socket found.
-func checkReceiver(ctx context.Context, _, address string) (string, error) {
+func reach(ctx context.Context, address string) error {
 	network := "udp"
 	if path, socket := strings.CutPrefix(address, "unix://"); socket {
 		network, address = "unixgram", path
@@ -351,7 +296,7 @@ func checkReceiver(ctx context.Context, _, address string) (string, error) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return "it can be reached", conn.Close()
+	return conn.Close()
 }

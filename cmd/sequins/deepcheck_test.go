@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -49,7 +48,7 @@ func base(t *testing.T) string {
 func TestDeepCheck(t *testing.T) {
 	lines, r := deepLines(t, base(t))
 	for check, want := range map[string]string{
-		"source": "ok 1 database, whose newest versions can be loaded, as user ", "local_store": "ok ", "files": "ok ", "bind": "ok 127.0.0.1:",
+		"source": "ok 1 database, whose newest versions can be loaded, as user ", "local_store": "ok ", "files": "ok ",
 	} {
 		if got, found := lines[check]; !found || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", check, got, want)
@@ -118,9 +117,6 @@ func TestDeepFields(t *testing.T) {
 
 // Each fault is found by its check, which says what to do; the exit code is 1 if one has failed.
 func TestDeepFaults(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.NoError(t, err)
-	defer taken.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	file := filepath.Join(t.TempDir(), "file")
@@ -129,8 +125,6 @@ func TestDeepFaults(t *testing.T) {
 	tests := map[string]struct{ conf, check, want string }{
 		"no source":          {"source = \"/none/such\"\n", "source", "failed its databases cannot be listed, as user "},
 		"empty source":       {"source = \"" + empty + "\"\n", "source", "warning " + empty + " has no databases"},
-		"port in use":        {"bind = \"" + taken.Addr().String() + "\"\n", "bind", "failed bind: cannot listen on " + taken.Addr().String() + ": address already in use"},
-		"no address of ours": {"bind = \"192.0.2.1:1\"\n", "bind", "failed bind: cannot listen on 192.0.2.1:1: cannot assign requested address"},
 		"store below a file": {"local_store = \"" + file + "/store\"\n", "local_store", "failed "},
 		"webhook refused":    {"[events]\nwebhook = \"http://u:hunter2@127.0.0.1:1/x\"\n", "events.webhook", "failed dial tcp 127.0.0.1:1: connect: connection refused"},
 		"webhook":            {"[events]\nwebhook = \"" + plain.URL + "\"\n", "events.webhook", "ok it can be reached"},
@@ -202,28 +196,6 @@ func TestDeepCertificates(t *testing.T) {
 		if _, err := (deep{&c}).checkFiles(t.Context()); (err != nil) != (test.word != "") || err != nil && !strings.Contains(err.Error(), test.word) {
 			t.Errorf("%s, %q: %v, want %q", test.name, test.sharded, err, test.word)
 		}
-	}
-}
-
-// The address of a running sequins is in use by it.
-func TestDeepCheckOfARunningNode(t *testing.T) {
-	c := base(t)
-	conf := filepath.Join(t.TempDir(), "c.conf")
-	writeFile(t, conf, c)
-	s := &served{process: func() *process {
-		cmd := command(t, "--config", conf)
-		return start(t, cmd, cmd.StderrPipe)
-	}()}
-	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demoFirst)
-	r := sequins(t, "check-config", "--deep", conf)
-	for _, want := range []string{" is in use, and so is the local store, by process ", "; it is in use by process "} {
-		if !strings.Contains(r.stdout, want) {
-			t.Errorf("%q is not in\n%s", want, r.stdout)
-		}
-	}
-	if r.code != exitOK {
-		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 }
 

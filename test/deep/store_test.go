@@ -52,15 +52,8 @@ func TestStore(t *testing.T) {
 	if err := os.Chown(dir, other, other); err != nil {
 		t.Fatal(err)
 	}
-	check(t, conf(dir), 0).expects("local_store", "warning", "belongs to user 12345 and was tried as root")
 	check(t, conf(dir), nobody).expects("local_store", "failed", "permission denied", "user nobody (65534)")
 	check(t, conf(dir), other).expects("local_store", "ok", "can be written")
-}
-
-// TestLowPort: a port that only root may use.
-func TestLowPort(t *testing.T) {
-	conf := configuration(t, t.TempDir(), "")
-	check(t, strings.Replace(conf, "bind = \"127.0.0.1:", "bind = \"127.0.0.1:80\"\n#", 1), 65534).expects("bind", "failed", "cannot listen on 127.0.0.1:80: permission denied")
 }
 
 func mount(t *testing.T, path string, flags uintptr, options string) {

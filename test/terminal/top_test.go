@@ -68,7 +68,9 @@ func TestTop(t *testing.T) {
 	s.keys("C-c")
 	s.waitFor("a prompt", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "$") })
 	s.line("clear; sequins top --sort name " + addr + " words")
-	s.waitFor("words alone", func(screen string) bool { return strings.Contains(screen, "\nwords ") && !strings.Contains(screen, "\nusers ") })
+	s.waitFor("words alone", func(screen string) bool {
+		return strings.Contains(screen, "\nwords ") && !strings.Contains(screen, "\nusers ")
+	})
 }
 
 // Signals, ^C and ^Z leave the terminal as it was.
