@@ -41,7 +41,7 @@ answer, and 6 if a value cannot be read.`,
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
   sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
 		Args:              node.args(2, -1),
-		ValidArgsFunction: node.completeAfterNode(node.completeVersions(0)),
+		ValidArgsFunction: node.complete(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if inHex && escaped {
 				return usageError(errors.New("--hex cannot be combined with --escaped"))

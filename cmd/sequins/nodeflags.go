@@ -48,7 +48,7 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	flags.StringVar(&f.files.Key, "certificate-key", "", "PEM `file` with the key of --certificate")
-	_ = cmd.RegisterFlagCompletionFunc("server", f.completeServer) // the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions) // the flag exists
 }
 
 // registerConfig registers the flag for a configuration.

@@ -125,7 +125,7 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 	cmd := &cobra.Command{Use: use, Args: cobra.ExactArgs(n)}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		f.node.config = f.source.config
-		return f.node.completeVersions(n-1)(cmd, args, toComplete)
+		return f.node.complete(n-1)(cmd, args, toComplete)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

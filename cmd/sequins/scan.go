@@ -45,7 +45,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
   sequins scan node1:9599 words --count`,
 		Args:              f.node.args(1, 1),
-		ValidArgsFunction: f.node.completeAfterNode(f.node.completeVersions(0)),
+		ValidArgsFunction: f.node.complete(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
 			if err != nil {

@@ -40,7 +40,7 @@ func completing(t *testing.T) *shell {
 	return s
 }
 
-// bash completes databases, versions and addresses from a node.
+// bash completes databases and versions from a node.
 func TestCompletion(t *testing.T) {
 	n, c := example(t, "")
 	s := completing(t)
@@ -66,24 +66,6 @@ func TestCompletion(t *testing.T) {
 	s.complete("sequins versions wo", "sequins versions words")
 	s.complete("sequins unpin us", "sequins unpin users")
 	s.complete("sequins refresh wo", "sequins refresh wo")
-}
-
-// Addresses of nodes are those of the cluster of the node in sequins.conf.
-func TestCompletionOfAddresses(t *testing.T) {
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"dbs":{},"node":"alpha:9599","peers":{"beta:9599":{},"localhost":{}}}`)
-	}))
-	defer node.Close()
-	s := completing(t)
-	if err := os.WriteFile(filepath.Join(s.dir, "sequins.conf"), []byte(fmt.Sprintf("source = \"/x\"\nbind = %q\n", strings.TrimPrefix(node.URL, "http://"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for typed, want := range map[string]string{
-		"sequins status al": "sequins status alpha:9599", "sequins top b": "sequins top beta:9599", "sequins get be": "sequins get beta:9599",
-		"sequins diff --server al": "sequins diff --server alpha:9599", "sequins status alpha:95": "sequins status alpha:9599",
-	} {
-		s.complete(typed, want)
-	}
 }
 
 // Without a node, a completion says nothing and does not hold people up.
