@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/input/sparkey"
+	"sequins/source"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
@@ -59,9 +60,13 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 	expect.NoError(t, end())
 }
 
+func localFile(t *testing.T, path string) (dataFile, error) {
+	return (&files{ctx: t.Context(), listed: make(map[string][]source.File)}).local(path, "", "")
+}
+
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
-	at, err := localFile(path, guessVersion(path))
+	at, err := localFile(t, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +103,7 @@ func TestEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := localFile(path, guessVersion(path))
+	at, err := localFile(t, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +146,7 @@ func TestFileOfZeroBytes(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		at, err := localFile(path, guessVersion(path))
+		at, err := localFile(t, path)
 		if err != nil {
 			t.Fatal(err)
 		}

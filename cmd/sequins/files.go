@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +23,7 @@ import (
 	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
+	"sequins/source/local"
 )
 
 // fieldFlags are the flags that select fields of Avro and Parquet records.
@@ -41,7 +41,7 @@ func (f *fieldFlags) register(flags *pflag.FlagSet) {
 // fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
 type fileFlags struct {
 	fieldFlags
-	config, source, db string
+	config, db string
 }
 
 func (f *fileFlags) register(cmd *cobra.Command) {
@@ -49,7 +49,6 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	f.fieldFlags.register(flags)
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, and the settings of its source")
-	flags.StringVar(&f.source, "source", "", "source of the data: a `directory` or URL")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
 }
 
@@ -62,18 +61,16 @@ FILE is a path, or the URL of a file of a version in any source that nodes read,
 Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.
 
 The directory of the version, below which directories column=value are columns, is
-that of <source>/<db>/<version> if FILE is in the source of --source, --config or
-sequins.conf; otherwise it is the first directory above FILE that is not named
-column=value.`
+the first directory above FILE that is not named column=value.`
 
 // files opens data files for one command.
 type files struct {
 	flags   *fileFlags
 	ctx     context.Context
 	report  io.Writer                // for progress
-	source  func() string            // the configured source, "" if there is none
 	sources map[string]source.Source // by URL
 	configs map[string]*config.Config
+	listed  map[string][]source.File // the data files of versions on this machine, by directory
 }
 
 // files calls run with what opens files, and closes their sources.
@@ -81,33 +78,13 @@ func (f *fileFlags) files(cmd *cobra.Command, run func(open *files) error) error
 	if f.value != "" && f.key == "" {
 		return usageError(errors.New("--value needs --key"))
 	}
-	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}
+	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(),
+		sources: make(map[string]source.Source), configs: make(map[string]*config.Config), listed: make(map[string][]source.File)}
 	err := run(open)
 	for _, src := range open.sources {
 		err = errors.Join(err, closeSource(src))
 	}
 	return err
-}
-
-// configured returns the source of --source, of --config, or of the configuration that a node would find, "" if there is
-// none. Whether the configuration is good does not matter here. One that can be read only once, as a pipe, is not read.
-func (f *fileFlags) configured() string {
-	where := f.source
-	if where == "" {
-		c, _, _ := config.Reload(cmp.Or(f.config, config.Find(config.SearchPath)))
-		where = c.Source
-	}
-	if isRemote(where) || where == "" {
-		return where
-	}
-	if path, err := localPath(where); err == nil {
-		where = path
-	}
-	full, err := filepath.Abs(where)
-	if err != nil {
-		return ""
-	}
-	return full
 }
 
 // dataFile is where a data file is: on this machine, or in a source.
@@ -120,7 +97,7 @@ type dataFile struct {
 	siblings func() ([]source.File, bool)
 
 	local      string // its path, of a file on this machine
-	source, db string // the URL or path of the source and the database, for the configuration; "" if unknown
+	source, db string // the URL of the source, and the database, for the configuration; "" if unknown
 	remote     bool
 	// found reports whether the file was found in a directory and not named. A directory of a running sequins may lose it
 	// meanwhile.
@@ -130,16 +107,31 @@ type dataFile struct {
 // failed gives an error of the file its exit code.
 func (d dataFile) failed(err error) error { return ofFile(err, d.remote) }
 
-// find returns the file that an argument names. A directory is an error of the type *dirError.
+// isManifest reports whether the file was found as a manifest of finished blocks, which has no records.
+func (d dataFile) isManifest() bool { return d.found && path.Base(d.path) == source.BlocksFile }
+
+// find returns the file that an argument names.
 func (f *files) find(arg string) (dataFile, error) {
 	if isRemote(arg) {
-		return f.findRemote(arg)
+		all, isVersion, err := f.remote(arg)
+		if err == nil && isVersion {
+			err = errDirectory(arg)
+		}
+		if err != nil {
+			return dataFile{}, err
+		}
+		return all[0], nil
 	}
 	path, err := localPath(arg)
 	if err != nil {
 		return dataFile{}, err
 	}
 	return f.local(path, "", "")
+}
+
+// errDirectory is the error for a directory that is not that of a MapFile.
+func errDirectory(path string) error {
+	return fmt.Errorf("%s is a directory, and not that of a MapFile: name a file in it", path)
 }
 
 // localPath returns the path of an argument that may be a file:// URL.
@@ -154,35 +146,67 @@ func localPath(arg string) (string, error) {
 	return u.Path, nil
 }
 
-// local returns the file at a path of this machine. If it was found below a directory, that is dir, as it was named, and
-// rel is the path below it. The directory of the version is that of the structure of the configured source; otherwise dir,
-// if the file would be one of a version there; otherwise it is found from the names of directories.
+// local returns the file at a path of this machine. The directory of a MapFile means its data file. If the file was found below a
+// directory, that is dir, as it was named, and rel is the path below it: dir is that of the version, if the file would be one of a version
+// there. Otherwise that is found from the names of directories.
 func (f *files) local(path, dir, rel string) (dataFile, error) {
+	switch {
+	case isMapFile(path):
+		path, rel = filepath.Join(path, "data"), ""
+	case isDir(path):
+		return dataFile{}, errDirectory(path)
+	}
 	full, err := filepath.Abs(cmp.Or(filepath.Join(dir, rel), path))
 	if err != nil {
 		return dataFile{}, err
 	}
-	l, known := inSource(f.source(), full)
-	if !known {
-		root, err := filepath.EvalSymlinks(f.source())
-		if resolved, rerr := filepath.EvalSymlinks(full); err == nil && rerr == nil {
-			l, known = inSource(root, resolved)
-		}
-	}
-	switch {
-	case known:
-	case rel != "" && inVersion(rel):
+	l := guessVersion(full)
+	if rel != "" && inVersion(rel) {
 		l = wholeVersion(strings.TrimSuffix(full, "/"+rel))
 		l.name = rel
-	case isMapFile(path): // its directory may be named column=value, too
-		l = guessVersion(full + "/data")
-		l.name = strings.TrimSuffix(l.name, "/data")
-	default:
-		l = guessVersion(full)
 	}
-	d, err := localFile(path, l)
-	d.source, d.db = cmp.Or(f.source(), l.source), l.db
-	return d, ofFile(err, false)
+	file, err := fsys.OpenRegular(path, os.O_RDONLY) // to open another one could block forever
+	if err != nil {
+		return dataFile{}, ofFile(err, false)
+	}
+	info, err := file.Stat()
+	if err = errors.Join(err, file.Close()); err != nil {
+		return dataFile{}, ofFile(err, false)
+	}
+	return dataFile{
+		path: path, size: info.Size(), name: l.name, local: path, db: l.db, open: opener(path),
+		siblings: func() ([]source.File, bool) { return f.siblings(l) },
+	}, nil
+}
+
+// opener returns what opens a file of this machine at an offset.
+func opener(path string) func(offset int64) (io.ReadCloser, error) {
+	return func(offset int64) (io.ReadCloser, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Seek(offset, io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return f, nil
+	}
+}
+
+// siblings returns the data files of a version on this machine, and whether they are known.
+func (f *files) siblings(l location) ([]source.File, bool) {
+	if _, known := f.listed[l.dir]; !known {
+		src, err := local.New(cmp.Or(l.source, "/"))
+		if err != nil {
+			return nil, false
+		}
+		c, err := src.Contents(f.ctx, l.db, l.version)
+		if err != nil {
+			return nil, false
+		}
+		f.listed[l.dir] = c.Files
+	}
+	return f.listed[l.dir], true
 }
 
 // location is an absolute path or a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
@@ -233,18 +257,6 @@ func guessVersion(arg string) location {
 	return split(host, elements, n)
 }
 
-// inSource takes apart the path or URL of a file in a source.
-func inSource(root, arg string) (l location, ok bool) {
-	host, elements := hostAndPath(arg)
-	rootHost, above := hostAndPath(root)
-	n := len(above) + 2
-	if root == "" || !strings.EqualFold(host, rootHost) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
-		return l, false
-	}
-	l = split(host, elements, n)
-	return l, l.valid() && inVersion(l.name)
-}
-
 // inVersion reports whether a name relative to the directory of a version can be that of one of its files: all directories in
 // it are named column=value, but for that of a MapFile.
 func inVersion(name string) bool {
@@ -253,66 +265,54 @@ func inVersion(name string) bool {
 	return len(dirs) <= source.MaxPartitionDepth && !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsPartition(dir) })
 }
 
-// findRemote finds a file of a source.
-func (f *files) findRemote(arg string) (dataFile, error) {
-	l, known := inSource(f.source(), arg)
-	if !known {
-		l = guessVersion(arg)
-	}
-	if !l.valid() {
-		return dataFile{}, usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
-	}
-	all, err := f.version(l)
-	if err != nil {
-		return dataFile{}, err
-	}
-	for _, d := range all {
-		if d.name == l.name || d.name == l.name+"/data" {
-			return d, nil
+// remote returns the file of a source that an argument names, or all files of the version that it names, with its manifest.
+func (f *files) remote(arg string) (all []dataFile, isVersion bool, err error) {
+	err = usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
+	for _, l := range []location{guessVersion(arg), wholeVersion(arg)} {
+		if !l.valid() {
+			continue
 		}
-	}
-	if dir := wholeVersion(arg); dir.valid() {
-		if in, err := f.version(dir); err == nil {
-			return dataFile{}, &dirError{arg, in}
+		all, lerr := f.version(l)
+		switch {
+		case lerr == nil && l.name == "":
+			return all, true, nil
+		case lerr != nil && codeOf(lerr) != exitAbsent:
+			return nil, false, lerr
 		}
+		for _, d := range all {
+			if d.name == l.name || d.name == l.name+"/data" {
+				return []dataFile{d}, false, nil
+			}
+		}
+		err = withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
 	}
-	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
+	return nil, false, err
 }
 
-// expand calls found for the file that an argument names, or for the data files of the version or below the local directory that it
-// names. For a local directory it calls manifest for each manifest of finished blocks, and failed for what cannot be looked at.
-// version is the version of a source whose directory is named, if it is one.
-func (f *files) expand(arg string, found func(dataFile), manifest func(path string), failed func(path string, err error)) (version *location, err error) {
-	if dir, ok := localDir(arg); ok {
-		return nil, f.walk(dir, found, manifest, failed)
+// expand calls found for the file that an argument names, or for the data files and manifests of the version or below the local directory
+// that it names, and failed for what cannot be looked at.
+func (f *files) expand(arg string, found func(dataFile), failed func(path string, err error)) error {
+	if dir, err := localPath(arg); err == nil && !isRemote(arg) && isDir(dir) && !isMapFile(dir) {
+		return f.walk(dir, found, failed)
 	}
-	d, err := f.find(arg)
-	if err == nil {
-		found(d)
-		return nil, nil
-	}
-	var dir *dirError
-	l := wholeVersion(arg)
-	if !isRemote(arg) || !l.valid() || !errors.As(err, &dir) && codeOf(err) != exitAbsent && codeOf(err) != exitUsage {
-		return nil, err
-	}
-	if dir == nil { // find has not listed it
-		in, verr := f.version(l)
-		if verr != nil {
-			return nil, err
+	if !isRemote(arg) {
+		d, err := f.find(arg)
+		if err == nil {
+			found(d)
 		}
-		dir = &dirError{arg, in}
+		return err
 	}
-	for _, d := range dir.files {
-		if !withoutRecords(path.Base(d.name)) {
+	all, isVersion, err := f.remote(arg)
+	for _, d := range all {
+		if !isVersion || !withoutRecords(path.Base(d.name)) {
 			found(d)
 		}
 	}
-	return &l, nil
+	return err
 }
 
-// version returns the data files of a version in a source.
-func (f *files) version(l location) ([]dataFile, error) {
+// version returns the data files of a version in a source, and its manifest.
+func (f *files) version(l location) (all []dataFile, err error) {
 	src, err := f.open(l.source)
 	if err != nil {
 		return nil, err
@@ -323,16 +323,21 @@ func (f *files) version(l location) ([]dataFile, error) {
 	if err != nil {
 		return nil, ofFile(err, true)
 	}
-	all := make([]dataFile, len(c.Files))
-	for i, file := range c.Files {
-		all[i] = dataFile{
+	here := slices.Clip(c.Files)
+	for _, m := range c.Hidden {
+		if m.Name == source.BlocksFile {
+			here = append(here, m.File)
+		}
+	}
+	for _, file := range here {
+		all = append(all, dataFile{
 			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, name: file.Name,
 			open: func(offset int64) (io.ReadCloser, error) {
 				return src.Open(f.ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
 			},
 			siblings: func() ([]source.File, bool) { return c.Files, true },
-			source:   l.source, db: l.db, remote: true,
-		}
+			source:   l.source, db: l.db, remote: true, found: file.Name == source.BlocksFile,
+		})
 	}
 	return all, nil
 }
@@ -353,12 +358,16 @@ func (f *files) open(where string) (source.Source, error) {
 	return src, err
 }
 
-// settings returns the configuration for a source.
+// settings returns the configuration for a source; "" is its own.
 func (f *files) settings(where string) (*config.Config, error) {
 	if c := f.configs[where]; c != nil {
 		return c, nil
 	}
-	c, _, err := config.Load(f.flags.config, config.Flag{Name: "FILE", Key: "source", Value: where})
+	var flags []config.Flag
+	if where != "" {
+		flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: where})
+	}
+	c, _, err := config.Load(f.flags.config, flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -416,8 +425,8 @@ func (f *files) openFile(d dataFile, keys bool) (openData, error) {
 	return file, nil
 }
 
-// walk calls found for the files below a local directory, and manifest for the manifests of finished blocks.
-func (f *files) walk(dir string, found func(dataFile), manifest func(path string), failed func(path string, err error)) error {
+// walk calls found for the files below a local directory, and for the manifests of finished blocks.
+func (f *files) walk(dir string, found func(dataFile), failed func(path string, err error)) error {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return ofFile(err, false)
@@ -431,7 +440,7 @@ func (f *files) walk(dir string, found func(dataFile), manifest func(path string
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
 		case entry.Name() == source.BlocksFile:
-			manifest(file)
+			found(dataFile{path: file, open: opener(file), found: true})
 		case entry.Type().IsRegular() && !source.Hidden(entry.Name()):
 			d, err := f.local(file, dir, rel)
 			if d.found = true; err == nil {
@@ -444,90 +453,9 @@ func (f *files) walk(dir string, found func(dataFile), manifest func(path string
 	})
 }
 
-// localDir returns the path of an argument that is a directory of this machine, and not a MapFile.
-func localDir(arg string) (path string, ok bool) {
-	path, err := localPath(arg)
-	return path, err == nil && !isRemote(arg) && isDir(path) && !isMapFile(path)
-}
-
-// localFile returns where a file of this machine is. The directory of a MapFile means its data file.
-func localFile(path string, l location) (dataFile, error) {
-	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
-		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-			return dataFile{}, &dirError{path: path}
-		}
-		path = data
-		l.name += "/data"
-	}
-	f, err := fsys.OpenRegular(path, os.O_RDONLY) // to open another one could block forever
-	if err != nil {
-		return dataFile{}, err
-	}
-	info, err := f.Stat()
-	if err = errors.Join(err, f.Close()); err != nil {
-		return dataFile{}, err
-	}
-	return dataFile{
-		path: path, size: info.Size(), name: l.name, local: path,
-		open: func(offset int64) (io.ReadCloser, error) {
-			f, err := os.Open(path)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := f.Seek(offset, io.SeekStart); err != nil {
-				return nil, errors.Join(err, f.Close())
-			}
-			return f, nil
-		},
-		siblings: func() ([]source.File, bool) { return localFiles(l.dir) },
-	}, nil
-}
-
-// dirError is the error for a directory that is not that of a MapFile.
-type dirError struct {
-	path  string
-	files []dataFile // of a version in a source
-}
-
-func (e *dirError) Error() string {
-	return e.path + " is a directory, and not that of a MapFile: name a file in it"
-}
-
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// localFiles returns the data files of a version, and whether they are known.
-func localFiles(dir string) (files []source.File, known bool) {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, false
-	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		name, rerr := filepath.Rel(dir, path)
-		switch {
-		case err != nil || rerr != nil:
-			return errors.Join(err, rerr)
-		case path == dir:
-			return nil
-		case source.Hidden(entry.Name()) && entry.IsDir():
-			return filepath.SkipDir
-		case source.Hidden(entry.Name()):
-			return nil
-		case entry.IsDir() && isMapFile(path):
-			files = append(files, source.File{Name: filepath.ToSlash(name) + "/data"})
-			return filepath.SkipDir
-		case entry.IsDir() && !source.IsPartition(entry.Name()):
-			return filepath.SkipDir
-		case entry.IsDir():
-			return nil
-		}
-		files = append(files, source.File{Name: filepath.ToSlash(name)})
-		return nil
-	})
-	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, err == nil
 }
 
 func isMapFile(dir string) bool {

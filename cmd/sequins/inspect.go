@@ -104,11 +104,11 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 	for _, arg := range args {
 		var found []dataFile
 		var errs []error
-		_, err := open.expand(arg, func(d dataFile) {
-			if !d.found || !withoutRecords(d.name) {
+		err := open.expand(arg, func(d dataFile) {
+			if !d.isManifest() && (!d.found || !withoutRecords(d.name)) {
 				found = append(found, d)
 			}
-		}, func(string) {}, func(_ string, err error) { errs = append(errs, err) })
+		}, func(_ string, err error) { errs = append(errs, err) })
 		if err = errors.Join(append(errs, err)...); err == nil && len(found) == 0 {
 			err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
 		}

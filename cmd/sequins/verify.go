@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -74,7 +73,7 @@ type verifier struct {
 	out, report io.Writer
 	json        bool
 	queue       []dataFile
-	manifests   []manifest // of finished blocks
+	manifests   []dataFile // of finished blocks
 	progress    *term.Progress
 	result      verification
 	failed      []error
@@ -87,10 +86,13 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 			v.result.Files++
 			v.complain(path, err)
 		}
-		version, err := v.expand(arg, func(d dataFile) { v.queue = append(v.queue, d) }, v.localManifest, failed)
-		if err == nil && version != nil {
-			err = v.remoteManifest(*version)
-		}
+		err := v.expand(arg, func(d dataFile) {
+			if d.isManifest() {
+				v.manifests = append(v.manifests, d)
+			} else {
+				v.queue = append(v.queue, d)
+			}
+		}, failed)
 		if err != nil {
 			failed(arg, err)
 		}
@@ -159,7 +161,7 @@ func (v *verifier) size() (total int64) {
 // one is not: a damaged header must not hide a data file.
 func (v *verifier) file(d dataFile) error {
 	f, err := v.openFile(d, false)
-	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(filepath.Base(d.path))) {
+	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(path.Base(d.path))) {
 		return nil
 	}
 	v.result.Files++
@@ -181,55 +183,10 @@ func (v *verifier) complain(path string, err error) {
 	}
 }
 
-// manifest is the manifest of finished blocks, and the blocks beside it.
-type manifest struct {
-	path   string // of the manifest
-	read   func() (io.ReadCloser, error)
-	blocks []dataFile
-}
-
-// localManifest queues a manifest of this machine with the blocks beside it.
-func (v *verifier) localManifest(path string) {
-	m := manifest{path: path, read: func() (io.ReadCloser, error) { return os.Open(path) }}
-	entries, _ := os.ReadDir(filepath.Dir(path)) // the manifest misses what is not listed
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), source.BlockSuffix) {
-			continue
-		}
-		if d, err := v.local(filepath.Join(filepath.Dir(path), e.Name()), filepath.Dir(path), e.Name()); err == nil {
-			m.blocks = append(m.blocks, d)
-		}
-	}
-	v.manifests = append(v.manifests, m)
-}
-
-// remoteManifest queues the manifest of a version in a source, if there is one.
-func (v *verifier) remoteManifest(l location) error {
-	src, err := v.open(l.source)
-	if err != nil {
-		return err
-	}
-	there, err := source.Exists(v.ctx, src, l.db, l.version, source.BlocksFile)
-	if err != nil || !there {
-		return ofFile(err, true)
-	}
-	m := manifest{path: src.Path(l.db, l.version) + "/" + source.BlocksFile, read: func() (io.ReadCloser, error) {
-		return src.Open(v.ctx, l.db, l.version, source.File{Name: source.BlocksFile}, source.ReadOptions{})
-	}}
-	all, err := v.version(l)
-	for _, d := range all {
-		if strings.HasSuffix(d.name, source.BlockSuffix) {
-			m.blocks = append(m.blocks, d)
-		}
-	}
-	v.manifests = append(v.manifests, m)
-	return err
-}
-
 // verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. A block
 // that was reported as bad is not reported again, and the error is that of the manifest.
-func (v *verifier) verifyFinished(at manifest) error {
-	f, err := at.read()
+func (v *verifier) verifyFinished(at dataFile) error {
+	f, err := at.open(0)
 	if err != nil {
 		return err
 	}
@@ -243,16 +200,21 @@ func (v *verifier) verifyFinished(at manifest) error {
 	}
 	var listed []source.File
 	blocks := make(map[string]dataFile)
-	for _, d := range at.blocks {
-		blocks[d.name] = d
+	dir, _ := path.Split(at.path)
+	for _, d := range v.queue {
+		name, beside := strings.CutPrefix(d.path, dir)
+		if !beside || strings.Contains(name, "/") || !strings.HasSuffix(name, source.BlockSuffix) {
+			continue
+		}
+		blocks[name] = d
 		if !v.reported(d.path) {
-			listed = append(listed, source.File{Name: d.name, Size: d.size})
-		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == d.name }); i >= 0 {
-			listed = append(listed, source.File{Name: d.name, Size: m.Blocks[i].Size})
+			listed = append(listed, source.File{Name: name, Size: d.size})
+		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == name }); i >= 0 {
+			listed = append(listed, source.File{Name: name, Size: m.Blocks[i].Size})
 		}
 	}
 	if err := m.Match(listed); err != nil {
-		return ofFile(fmt.Errorf("%s/%w", strings.TrimSuffix(at.path, "/"+source.BlocksFile), err), false)
+		return ofFile(fmt.Errorf("%s%w", dir, err), false)
 	}
 	for i := range m.Blocks {
 		d := blocks[m.Blocks[i].Name]
