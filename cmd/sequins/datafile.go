@@ -51,8 +51,6 @@ type openData interface {
 	// block contains them; for other files they are the number in the name, or the position among the
 	// data files of the version.
 	Place() (index, n int, known bool)
-	// Unloadable returns the reason why a version with a file of this name cannot be loaded, or "".
-	Unloadable() string
 	Close() error
 }
 
@@ -170,13 +168,12 @@ type block struct {
 	closer io.Closer // of what the reader reads, if it does not close that
 }
 
-func (b *block) Kind() fileKind     { return kindBlock }
-func (b *block) Deleted() bool      { return false }
-func (b *block) Consumed() int64    { return 0 }
-func (b *block) ValueSize() int64   { return b.Value().Len() }
-func (b *block) Unloadable() string { return "" }
-func (b *block) NullKeys() int64    { return 0 }
-func (b *block) Close() error       { return errors.Join(b.r.Close(), b.closer.Close()) }
+func (b *block) Kind() fileKind   { return kindBlock }
+func (b *block) Deleted() bool    { return false }
+func (b *block) Consumed() int64  { return 0 }
+func (b *block) ValueSize() int64 { return b.Value().Len() }
+func (b *block) NullKeys() int64  { return 0 }
+func (b *block) Close() error     { return errors.Join(b.r.Close(), b.closer.Close()) }
 
 func (b *block) Describe() []property {
 	p := b.r.Properties()
@@ -357,18 +354,6 @@ func placeLog(name string, names []string) (index, n int, known bool) {
 		}
 	}
 	return index, n, true
-}
-
-func (s *scanned) Unloadable() string {
-	switch _, err := load.LogPartition(s.at.name); {
-	case s.kind != kindSparkeyLog:
-		return ""
-	case !load.IsLog(s.at.name):
-		return "a load takes only files named *.spl for Sparkey logs"
-	case err != nil:
-		return err.Error()
-	}
-	return ""
 }
 
 func (s *scanned) Describe() []property {

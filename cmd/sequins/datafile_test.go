@@ -124,16 +124,16 @@ func TestPlaceOfSparkeyLogs(t *testing.T) {
 	}
 	for name, want := range placed {
 		f := openFile(t, filepath.Join(dir, name))
-		if index, n, known := f.Place(); index != want || n != 10 || !known || f.Unloadable() != "" {
-			t.Errorf("%s: file %d of %d, %v, %q", name, index, n, known, f.Unloadable())
+		if index, n, known := f.Place(); index != want || n != 10 || !known {
+			t.Errorf("%s: file %d of %d, %v", name, index, n, known)
 		}
 	}
-	for name, want := range map[string]string{"20260131.spl": "20260131 is taken", "log": "named *.spl", "log.spl": "no number"} {
+	for _, name := range []string{"20260131.spl", "log", "log.spl"} { // which a load refuses
 		path := filepath.Join(dir, "other", name)
 		writeData(t, kindSparkeyLog, path)
 		f := openFile(t, path)
-		if _, _, known := f.Place(); known || !strings.Contains(f.Unloadable(), want) {
-			t.Errorf("%s: known %v, %q; want %q", name, known, f.Unloadable(), want)
+		if _, _, known := f.Place(); known {
+			t.Errorf("%s is placed", name)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/term"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -66,7 +67,7 @@ func TestFields(t *testing.T) {
 				}
 			}
 			for _, key := range slices.Sorted(maps.Keys(last))[:min(2, len(last))] {
-				if r := sequins(t, append(args, "get", path, "--hex", fmt.Sprintf("%x", key))...); r.code != exitOK || r.stdout != last[key] {
+				if r := sequins(t, append(args, "get", "--escaped", "--", path, term.Escape([]byte(key)))...); r.code != exitOK || r.stdout != last[key] {
 					t.Errorf("%s: get %q: %+v", path, key, r)
 				}
 			}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +19,7 @@ import (
 type getFlags struct {
 	file    fileFlags
 	node    nodeFlags
-	hex     bool
+	escaped bool
 	json    bool
 	atLeast string
 }
@@ -58,7 +58,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = f.node.take(args)
-			key, err := parseKey(args[1], f.hex)
+			key, err := parseKey(args[1], f.escaped)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.fromNode(cmd, c, args[0], key) })
 		},
 	}
-	cmd.Flags().BoolVar(&f.hex, "hex", false, "KEY is written in hexadecimal")
+	registerEscaped(cmd, &f.escaped, "KEY is")
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"key", "value"} and where it is from as JSON`)
 	registerAtLeast(cmd, &f.atLeast)
 	f.file.register(cmd)
@@ -82,16 +82,29 @@ func registerAtLeast(cmd *cobra.Command, version *string) {
 	cmd.Flags().StringVar(version, "at-least", "", "read no older `version` than this one")
 }
 
-// parseKey returns the key that an argument means.
-func parseKey(arg string, inHex bool) ([]byte, error) {
-	if !inHex {
-		return []byte(arg), nil
+// registerEscaped registers --escaped, for keys that are arguments.
+func registerEscaped(cmd *cobra.Command, escaped *bool, what string) {
+	cmd.Flags().BoolVar(escaped, "escaped", false, what+` written as scan and cat print keys, such as \x00`)
+}
+
+// parseKey returns the key that an argument means. If it is escaped, it is as a term.Escaper has written it.
+func parseKey(text string, escaped bool) ([]byte, error) {
+	if !escaped {
+		return []byte(text), nil
 	}
-	key, err := hex.DecodeString(arg)
-	if err != nil {
-		return nil, usageError(fmt.Errorf("the key is not hexadecimal: %w", err))
+	key := make([]byte, 0, len(text))
+	for {
+		plain, escape, found := strings.Cut(text, `\`)
+		key = append(key, plain...)
+		if !found {
+			return key, nil
+		}
+		r, _, rest, err := strconv.UnquoteChar(`\`+escape, 0)
+		if err != nil || !strings.ContainsRune(`\tnrx`, rune(escape[0])) {
+			return nil, usageError(fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(3, len(escape))]))
+		}
+		key, text = append(key, byte(r)), rest
 	}
-	return key, nil
 }
 
 // fromNode prints the value of a key on a node.

@@ -67,7 +67,6 @@ type inspection struct {
 	Partition    *int     `json:"partition,omitempty"`
 	Partitions   int      `json:"partitions,omitempty"`
 	Partitioners []string `json:"partitioners,omitempty"`
-	Unloadable   string   `json:"unloadable,omitempty"`
 	Sample       []sample `json:"sample,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
@@ -191,7 +190,7 @@ func (i *inspection) records(f openData, show int, p *term.Progress) error {
 			}
 		}
 	}
-	if i.NullKeys, i.Unloadable = f.NullKeys(), f.Unloadable(); !isBlock {
+	if i.NullKeys = f.NullKeys(); !isBlock {
 		i.Records, i.KeyBytes, i.ValueBytes = &records, &keyBytes, &valueBytes
 	}
 	keyless := f.Kind().HasFields() && keyBytes == 0
@@ -268,9 +267,6 @@ func (i *inspection) print(out io.Writer) error {
 	}
 	count("bytes of keys", i.KeyBytes)
 	count("bytes of values", i.ValueBytes)
-	if i.Unloadable != "" {
-		line("cannot be loaded", "%s", term.Clean(i.Unloadable))
-	}
 	if i.Partition != nil {
 		line("partitioner", "%s", i.partitionerGuess())
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +15,7 @@ import (
 
 func mgetCommand() *cobra.Command {
 	var node nodeFlags
-	var inHex, escaped, asJSON bool
+	var escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
 		Use:   "mget [ADDR] DB {KEY... | -}",
@@ -43,22 +41,18 @@ answer, and 6 if a value cannot be read.`,
 		Args:              node.args(2, -1),
 		ValidArgsFunction: node.complete(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if inHex && escaped {
-				return usageError(errors.New("--hex cannot be combined with --escaped"))
-			}
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
 				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key"))
 				defer p.Stop()
 				m := &multiGet{
-					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
+					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, escaped: escaped,
 					printer: newRecordPrinter(out, asJSON), progress: p,
 				}
 				return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&inHex, "hex", false, "keys are written in hexadecimal")
-	cmd.Flags().BoolVar(&escaped, "escaped", false, "keys are written as scan prints them")
+	registerEscaped(cmd, &escaped, "keys are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
 	registerAtLeast(cmd, &atLeast)
 	node.register(cmd)
@@ -78,7 +72,6 @@ type multiGet struct {
 	client   *client.Node
 	db       string
 	want     client.Want // from the second request on, the version of the first
-	hex      bool        // keys are written in hexadecimal
 	escaped  bool        // keys are written as a term.Escaper writes them
 	printer  *recordPrinter
 	progress *term.Progress
@@ -142,13 +135,7 @@ func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
 
 // add adds a key.
 func (m *multiGet) add(ctx context.Context, arg string) error {
-	var key []byte
-	var err error
-	if m.escaped {
-		key, err = unescapeKey(arg)
-	} else {
-		key, err = parseKey(arg, m.hex)
-	}
+	key, err := parseKey(arg, m.escaped)
 	if err != nil {
 		return err
 	}
@@ -157,23 +144,6 @@ func (m *multiGet) add(ctx context.Context, arg string) error {
 		return nil
 	}
 	return m.flush(ctx)
-}
-
-// unescapeKey returns the key that a term.Escaper has written as text.
-func unescapeKey(text string) ([]byte, error) {
-	key := make([]byte, 0, len(text))
-	for {
-		plain, escape, found := strings.Cut(text, `\`)
-		key = append(key, plain...)
-		if !found {
-			return key, nil
-		}
-		r, _, rest, err := strconv.UnquoteChar(`\`+escape, 0)
-		if err != nil || !strings.ContainsRune(`\tnrx`, rune(escape[0])) {
-			return nil, usageError(fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(3, len(escape))]))
-		}
-		key, text = append(key, byte(r)), rest
-	}
 }
 
 // flush prints the values of the keys that were added.

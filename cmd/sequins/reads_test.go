@@ -44,7 +44,7 @@ func TestGetFromANode(t *testing.T) {
 	s := serveRecords(t, "")
 	addr := strings.TrimPrefix(s.base, "http://")
 	for _, r := range awkward {
-		got := sequins(t, "get", "--hex", s.base, "awkward", fmt.Sprintf("%x", r.Key))
+		got := sequins(t, "get", "--escaped", s.base, "awkward", term.Escape([]byte(r.Key)))
 		got.wants(t, exitOK)
 		if got.stdout != r.Value {
 			t.Errorf("%q: %d bytes, want %d", r.Key, len(got.stdout), len(r.Value))
@@ -144,7 +144,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", s.base, "awkward"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
-		{exitUsage, "the key is not hexadecimal", []string{"scan", s.base, "numbers", "--hex", "--prefix", "x"}},
+		{exitUsage, "the key is not escaped: ", []string{"scan", s.base, "numbers", "--escaped", "--prefix", `\q`}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", s.base, "numbers", "--limit", "0"}},
 		{exitUsage, "--count cannot be combined", []string{"scan", s.base, "numbers", "--count", "--limit", "1"}},
 		{exitUsage, "the arguments are [ADDR] DB; see sequins scan --help", []string{"scan", s.base}},
@@ -166,7 +166,7 @@ func TestMget(t *testing.T) {
 	if want := "a/b c\tspaces" + `\tand tabs\nand lines\r` + "\n\tthe empty key\nnone\n" + `back\\slash` + "\t" + `\x1b[2J\x07` + "\n"; r.stdout != want {
 		t.Errorf("printed %q, want %q", r.stdout, want)
 	}
-	r = sequins(t, "mget", "--json", "--hex", s.base, "awkward", "00ff", "6e6f6e65")
+	r = sequins(t, "mget", "--json", "--escaped", s.base, "awkward", `\x00\xff`, "none")
 	want := `{"key_base64":"AP8=","value":"binary key"}
 {"key":"none","absent":true}
 {"version":"1","keys":2,"absent":1}
@@ -228,7 +228,6 @@ func TestMgetOfScannedKeys(t *testing.T) {
 	for _, bad := range []string{`\`, `a\q`, `\x`, `\x4`, `\xgg`, `\\\`, `\X41`, `\41`} {
 		sequins(t, "mget", "--escaped", s.base, "odd", bad).wants(t, exitUsage, "sequins: the key is not escaped: ")
 	}
-	sequins(t, "mget", "--escaped", "--hex", s.base, "odd", "41").wants(t, exitUsage, "sequins: --hex cannot be combined with --escaped")
 }
 
 // Values that are together more than a node answers with are divided among requests.
@@ -267,7 +266,7 @@ func TestScan(t *testing.T) {
 	if r = sequins(t, "scan", s.base, "numbers", "--count", "--json"); r.stdout != `{"version":"1","count":5000}`+"\n" {
 		t.Errorf("count: %+v", r)
 	}
-	if r = sequins(t, "scan", s.base, "awkward", "--hex", "--prefix", "00", "--keys-only"); r.stdout != `\x00\xff`+"\n" {
+	if r = sequins(t, "scan", s.base, "awkward", "--escaped", "--prefix", `\x00`, "--keys-only"); r.stdout != `\x00\xff`+"\n" {
 		t.Errorf("keys: %+v", r)
 	}
 

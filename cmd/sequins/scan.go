@@ -13,12 +13,12 @@ import (
 
 // scanFlags are the flags of sequins scan.
 type scanFlags struct {
-	node                       nodeFlags
-	prefix, start, end         string
-	after                      string
-	limit                      int64
-	keysOnly, count, hex, json bool
-	atLeast                    string
+	node                           nodeFlags
+	prefix, start, end             string
+	after                          string
+	limit                          int64
+	keysOnly, count, json, escaped bool
+	atLeast                        string
 }
 
 func scanCommand() *cobra.Command {
@@ -67,7 +67,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 	flags.StringVar(&f.after, "after", "", "go on from a `cursor`")
 	flags.BoolVar(&f.keysOnly, "keys-only", false, "print no values")
 	flags.BoolVar(&f.count, "count", false, "print only the number of records")
-	flags.BoolVar(&f.hex, "hex", false, "--prefix, --start and --end are written in hexadecimal")
+	registerEscaped(cmd, &f.escaped, "--prefix, --start and --end are")
 	flags.BoolVar(&f.json, "json", false, "write JSON, one object per line")
 	registerAtLeast(cmd, &f.atLeast)
 	f.node.register(cmd)
@@ -90,7 +90,7 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 		if !cmd.Flags().Changed(name) {
 			continue
 		}
-		if *bound.key, err = parseKey(bound.text, f.hex); err != nil {
+		if *bound.key, err = parseKey(bound.text, f.escaped); err != nil {
 			return g, err
 		}
 	}
