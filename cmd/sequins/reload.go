@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"sequins/config"
@@ -23,19 +22,14 @@ type reloader struct {
 	level     *slog.LevelVar
 	log       *slog.Logger
 
-	stopping context.Context // ends when the node shuts down: no reload begins any more, or is waited for
-	wake     chan struct{}   // has an element if next is not nil, and room for one
-
-	mu   sync.Mutex
-	next *reload // that is requested and has not begun; nil if there is none
+	stopping context.Context    // ends when the node shuts down: no reload begins any more, or is waited for
+	requests chan chan reloaded // with room for some
 }
 
-// A reload is one reading of the configuration.
-type reload struct {
-	ended chan struct{} // closed at the end
-	// Valid then: what stays as it was, and why, and the keys that have changed and need a restart.
-	err     error
+// reloaded is the result of a reload: what stays as it was, and why, and the keys that have changed and need a restart.
+type reloaded struct {
 	restart []string
+	err     error
 }
 
 // reloadPatience is the time after which a reload that has not ended counts as failed until it ends.
@@ -46,44 +40,45 @@ var (
 	errReloadStopping = errors.New("sequins is shutting down")
 )
 
-// request requests a reload and does not wait for it. The returned reload begins later than the call.
-func (r *reloader) request() *reload {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.next == nil {
-		r.next = &reload{ended: make(chan struct{})}
-		r.wake <- struct{}{}
+// request requests a reload that begins later than the call, and does not wait for it. The channel gets its result, unless too many wait:
+// they are served by one reload, which follows all the same.
+func (r *reloader) request() <-chan reloaded {
+	done := make(chan reloaded, 1)
+	select {
+	case r.requests <- done:
+	default:
 	}
-	return r.next
+	return done
 }
 
 // reload requests a reload and waits for its end, but not for one that hangs.
 func (r *reloader) reload() (restart []string, err error) {
-	requested := r.request()
-	hangs := time.NewTimer(reloadPatience)
-	defer hangs.Stop()
 	select {
-	case <-requested.ended:
-		return requested.restart, requested.err
+	case got := <-r.request():
+		return got.restart, got.err
 	case <-r.stopping.Done():
 		return nil, errReloadStopping
-	case <-hangs.C:
+	case <-time.After(reloadPatience):
 		return nil, errReloadHangs
 	}
 }
 
-// run runs the reloads that are requested, until stopping ends.
+// run runs the reloads that are requested, until stopping ends, or for good if one hangs.
 func (r *reloader) run() {
-	for r.stopping.Err() == nil {
+	for {
+		var waiting []chan reloaded
 		select {
 		case <-r.stopping.Done():
-		case <-r.wake:
-			r.mu.Lock()
-			one := r.next
-			r.next = nil
-			r.mu.Unlock()
-			one.restart, one.err = r.once()
-			close(one.ended)
+			return
+		case first := <-r.requests:
+			waiting = append(waiting, first)
+		}
+		for len(r.requests) > 0 {
+			waiting = append(waiting, <-r.requests)
+		}
+		restart, err := r.once()
+		for _, done := range waiting {
+			done <- reloaded{restart, err}
 		}
 	}
 }
@@ -93,83 +88,63 @@ func (r *reloader) run() {
 // tokens are read again and the request log is reopened in both cases. The error says what stays as it was, and
 // restart which keys need one.
 func (r *reloader) once() (restart []string, err error) {
+	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
+	hangs := time.AfterFunc(reloadPatience, func() {
+		r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
+		r.serving.node.Reloaded(errReloadHangs)
+	})
+	var unopened, unread error
+	if l := r.serving.requestLog; l != nil {
+		if unopened = l.reopen(); unopened != nil {
+			unopened = fmt.Errorf("the request log: %w", unopened)
+		}
+	}
+	if t := r.serving.tokens; t != nil {
+		unread = t.reload(true)
+	}
+	fresh, warnings, invalid := r.read()
+	hangs.Stop()
 	if r.stopping.Err() != nil {
 		return nil, errReloadStopping
 	}
-	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
-	read := make(chan rereading, 1)
-	go func() { read <- r.read() }() // nobody waits for it if it hangs when the process ends
-	hangs := time.NewTimer(reloadPatience)
-	defer hangs.Stop()
-	for {
-		select {
-		case got := <-read:
-			defer r.systemd.send("READY=1")
-			return r.apply(&got)
-		case <-hangs.C:
-			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
-			r.serving.node.Reloaded(errReloadHangs)
-		case <-r.stopping.Done():
-			return nil, errReloadStopping
-		}
-	}
-}
-
-// rereading is what a reload has read.
-type rereading struct {
-	fresh    config.Config
-	warnings []*config.Warning
-
-	unopened, invalid, unread error // of the request log, the configuration with its secrets, and the tokens
-}
-
-// read reads all files. It may hang.
-func (r *reloader) read() (got rereading) {
-	if l := r.serving.requestLog; l != nil {
-		if err := l.reopen(); err != nil {
-			got.unopened = fmt.Errorf("the request log: %w", err)
-		}
-	}
-	if r.path == "" {
-		got.fresh, got.warnings, got.invalid = config.Load("", r.overrides...)
-	} else {
-		got.fresh, got.warnings, got.invalid = config.Reload(r.path, r.overrides...)
-	}
-	if other := config.Find(config.SearchPath); r.searched && got.invalid == nil && other != r.path {
-		r.log.Warn("reload: a restart would read another configuration file", "file", other, "now", r.path)
-	}
-	if t := r.serving.tokens; t != nil {
-		got.unread = t.reload(true)
-	}
-	if got.invalid == nil {
-		got.invalid = got.fresh.ReadSecrets()
-	}
-	return got
-}
-
-// apply applies what was read, as far as it is good.
-func (r *reloader) apply(got *rereading) (restart []string, err error) {
-	for _, w := range got.warnings {
+	defer r.systemd.send("READY=1")
+	for _, w := range warnings {
 		r.log.Warn("configuration: " + w.Error())
 	}
-	if got.unopened != nil {
-		r.log.Error("reload: the request log stays as it is", "error", got.unopened)
+	if unopened != nil {
+		r.log.Error("reload: the request log stays as it is", "error", unopened)
 	}
-	if got.invalid != nil {
-		r.log.Error("reload: the configuration is not good; the old one stays", "error", got.invalid)
+	if invalid != nil {
+		r.log.Error("reload: the configuration is not good; the old one stays", "error", invalid)
 	} else {
-		restart = r.applyConfig(got)
+		restart = r.applyConfig(fresh)
 	}
-	err = errors.Join(got.invalid, got.unopened)
+	err = errors.Join(invalid, unopened)
 	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
-	return restart, errors.Join(err, got.unread)
+	return restart, errors.Join(err, unread)
+}
+
+// read reads the configuration with its secrets.
+func (r *reloader) read() (fresh config.Config, warnings []*config.Warning, err error) {
+	if r.path == "" {
+		fresh, warnings, err = config.Load("", r.overrides...)
+	} else {
+		fresh, warnings, err = config.Reload(r.path, r.overrides...)
+	}
+	if err != nil {
+		return fresh, warnings, err
+	}
+	if other := config.Find(config.SearchPath); r.searched && other != r.path {
+		r.log.Warn("reload: a restart would read another configuration file", "file", other, "now", r.path)
+	}
+	return fresh, warnings, fresh.ReadSecrets()
 }
 
 // applyConfig applies a configuration, and returns the keys that have changed and need a restart.
-func (r *reloader) applyConfig(got *rereading) []string {
+func (r *reloader) applyConfig(fresh config.Config) []string {
 	taken, left := []string{}, []string{}
-	for _, change := range config.Changes(r.running, got.fresh) {
+	for _, change := range config.Changes(r.running, fresh) {
 		if change.Reloadable {
 			taken = append(taken, change.Key)
 		} else {
@@ -180,7 +155,7 @@ func (r *reloader) applyConfig(got *rereading) []string {
 	if len(left) > 0 {
 		r.log.Warn("reload: these keys have changed and need a restart", "keys", left)
 	}
-	r.running = config.Reloaded(r.running, got.fresh)
+	r.running = config.Reloaded(r.running, fresh)
 	r.level.Set(logLevel(r.running.Log))
 	running := r.running
 	r.serving.config.Store(&running)

@@ -141,17 +141,15 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	defer stop()
 	r := &reloader{
 		path: path, searched: flags.config == "", overrides: overrides, running: c, serving: s, systemd: systemd,
-		level: level, log: log, stopping: stopping, wake: make(chan struct{}, 1),
+		level: level, log: log, stopping: stopping, requests: make(chan chan reloaded, 16),
 	}
 	s.reload = r.reload
-	var reloading sync.WaitGroup
-	reloading.Go(r.run)
+	go r.run() // nobody waits for it if it hangs when the process ends
 	err = untilSignal(ctx, log, c.ShutdownDelay+endPatience, func() { r.request() }, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stop)()
 		return systemd.follow(ctx, base, s.run)
 	})
 	stop()
-	reloading.Wait()
 	return errors.Join(err, s.given.Close())
 }
 
