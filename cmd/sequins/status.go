@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -58,7 +56,7 @@ var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
 	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer")
-	st, raw, err := c.Status(cmd.Context())
+	st, _, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
 		return err
@@ -67,7 +65,7 @@ func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) e
 		return err
 	}
 	if asJSON {
-		err = printStatusJSON(cmd.OutOrStdout(), raw, dbs)
+		err = printJSON(cmd.OutOrStdout(), &st)
 	} else {
 		err = printStatus(term.NewConsole(cmd.OutOrStdout()), &st, c.URL(), time.Now())
 	}
@@ -88,23 +86,6 @@ func chooseDBs(st *status.Status, url string, chosen []string) error {
 		maps.DeleteFunc(st.DBs, func(name string, _ status.DB) bool { return !slices.Contains(chosen, name) })
 	}
 	return nil
-}
-
-// printStatusJSON prints the JSON of the node on a line, also the fields that this release does not know, of all dbs or of some.
-func printStatusJSON(out io.Writer, raw []byte, chosen []string) error {
-	var all, dbs map[string]json.RawMessage
-	err := json.Unmarshal(raw, &all)
-	if err == nil && len(chosen) > 0 {
-		err = json.Unmarshal(all["dbs"], &dbs)
-		maps.DeleteFunc(dbs, func(name string, _ json.RawMessage) bool { return !slices.Contains(chosen, name) })
-		if err == nil {
-			all["dbs"], err = json.Marshal(dbs)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return printJSON(out, all)
 }
 
 // levelColors are the colors of the levels of health, stateColors those of states.
