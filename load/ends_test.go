@@ -15,6 +15,7 @@ import (
 
 	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/sequencefiles"
 )
 
 // telling makes three files cut by spark that fit string as well, but for a run
@@ -38,7 +39,7 @@ func telling(records int) []data {
 func TestEndsRefute(t *testing.T) {
 	files := telling(40_000)
 	w := newWorld(t)
-	w.write(files, sequencefile.WriterOptions{})
+	w.write(files, sequencefiles.WriterOptions{})
 	plan, _ := w.loadRefuting(Options{})
 	if plan.Partitioner != shard.Spark || !plan.Aligned {
 		t.Errorf("%v, aligned %v", plan.Partitioner, plan.Aligned)
@@ -67,7 +68,7 @@ func TestDamagedMiddleIsPlanned(t *testing.T) {
 	for _, offset := range []int{2, 4, 8} {
 		w := newWorld(t)
 		files := cut(shard.Hadoop, 3, keys(40_000)...)
-		w.write(files, sequencefile.WriterOptions{Compression: sequencefile.Block, BlockSize: 100_000})
+		w.write(files, sequencefiles.WriterOptions{Compression: sequencefiles.Block, BlockSize: 100_000})
 		path := filepath.Join(w.root, "db/1", files[0].name)
 		raw := check(os.ReadFile(path))(t)
 		clear(raw[len(raw)-len(raw)/offset:][:len(raw)/offset-20])
