@@ -158,30 +158,18 @@ func smallBlock(b *testing.B) (path string, records []record) {
 	return path, records
 }
 
-// BenchmarkOpenSmall opens a block of one page, as a start does thousands of times: at once, or not before it is used.
+// BenchmarkOpenSmall opens a block of one page, as a start does thousands of times.
 func BenchmarkOpenSmall(b *testing.B) {
 	path, _ := smallBlock(b)
-	r, err := Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	known := r.Known()
-	if err := r.Close(); err != nil {
-		b.Fatal(err)
-	}
-	for name, k := range map[string]Known{"unknown": {}, "known": known} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				r, err := OpenKnown(path, k)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := r.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -9,9 +9,6 @@ const copySpan = 256 << 10
 // its length in bytes, and leaves what of the file is in memory as it finds it, as Scrub does. Nothing is checked:
 // whoever receives the file calls VerifyKeys. Errors are those of w, of wait, of the disk, or ErrBusy.
 func (r *Reader) CopyTo(w io.Writer, wait func(bytes int) error) error {
-	if err := r.EnsureOpen(); err != nil {
-		return err
-	}
 	spans := spanReader{pace: wait, scrub: true}
 	return spans.each(r, 0, r.size, copySpan, func(b []byte) error {
 		_, err := w.Write(b)

@@ -13,9 +13,6 @@ type Place struct {
 // Place returns the only page that can hold key. It reads nothing and looks at the index alone: ok is false
 // where that shows that no page can hold it.
 func (r *Reader) Place(key []byte) (p Place, ok bool) {
-	if r.EnsureOpen() != nil {
-		return Place{}, false
-	}
 	rest, ok := r.index.CutPrefix(key)
 	if !ok || r.index.Pages() == 0 {
 		return Place{}, false

@@ -42,7 +42,7 @@ func (r *Reader) Iter(start, end []byte) *Iterator {
 // as much memory.
 func (r *Reader) IterWithin(start, end []byte, size int) *Iterator {
 	it := &Iterator{r: r, end: end, want: min(minSpan, size), most: size}
-	if it.err = r.EnsureOpen(); it.err == nil && r.props.Pages > 0 {
+	if r.props.Pages > 0 {
 		it.seek(start)
 	}
 	return it

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -30,8 +29,6 @@ type Reader struct {
 	footer  footer
 	trusted trustedPages  // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
 	reads   chan struct{} // one for each read of the disk that has not ended
-
-	unopened atomic.Pointer[unopened] // nil once the block is open
 }
 
 // Scratch is the memory that one caller at a time lends to [Reader.Get]; it grows to a page of
@@ -132,11 +129,6 @@ func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 			return v, found, err
 		}
 		r.Distrust()
-	}
-	if r.unopened.Load() != nil {
-		if err := r.EnsureOpen(); err != nil {
-			return Value{}, false, err
-		}
 	}
 	return r.get(key, s, false)
 }
@@ -304,13 +296,8 @@ func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
 	return s.unpack(stored)
 }
 
-// Properties returns what the block says of itself; of one that [OpenKnown] has not opened yet, only the records.
-func (r *Reader) Properties() Properties {
-	if u := r.unopened.Load(); u != nil {
-		return Properties{Records: u.known.Records}
-	}
-	return r.props
-}
+// Properties returns what the block says of itself.
+func (r *Reader) Properties() Properties { return r.props }
 
 // Size is the length of the file in bytes.
 func (r *Reader) Size() int64 { return r.size }

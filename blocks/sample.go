@@ -6,9 +6,6 @@ import "math/rand/v2"
 // ranges of equal size, at least one key of each. A key is valid until f returns. The error is ErrCorrupt for damage.
 func (r *Reader) SampleKeys(pages, n int, rng *rand.Rand, f func(key []byte)) error {
 	it := &Iterator{r: r, want: minSpan, most: minSpan}
-	if err := r.EnsureOpen(); err != nil {
-		return err
-	}
 	all := r.props.Pages
 	pages = min(pages, all)
 	for i := range pages {

@@ -41,9 +41,6 @@ func (r *Reader) ScrubContent(ctx context.Context, wait func(bytes int) error) e
 
 // verify verifies the block with a verifier of which only the checks to make are set.
 func (r *Reader) verify(ctx context.Context, spans spanReader, v verifier) error {
-	if err := r.EnsureOpen(); err != nil {
-		return err
-	}
 	v.r, v.it = r, r.Iter(nil, nil)
 	v.it.spans = spans
 	v.hash.Reset()

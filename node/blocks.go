@@ -11,7 +11,6 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/human"
-	"sequins/store"
 	"sequins/version"
 )
 
@@ -42,11 +41,10 @@ func (k *keeper) openBlocks(l *live) (opened bool) {
 	if len(partitions) == 0 {
 		return false
 	}
-	list := dir.List()
-	for i, r := range dir.OpenAll(partitions, list) {
+	for i, r := range dir.OpenAll(partitions) {
 		p := partitions[i]
 		if r.Err == nil {
-			r.Err = l.put(p, r.Block, list[p])
+			r.Err = l.put(p, r.Block)
 		}
 		if r.Err != nil {
 			log := k.db.log.With("version", name, "partition", p)
@@ -68,21 +66,6 @@ func (k *keeper) openBlocks(l *live) (opened bool) {
 	return opened
 }
 
-// listBlocks stores what is known of the blocks of a version, so that the next start need not open the small ones, nor the next load make them again.
-func (k *keeper) listBlocks(l *live) {
-	if !l.unlisted {
-		return
-	}
-	l.unlisted = false
-	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
-	if err == nil {
-		err = dir.SetList(l.list)
-	}
-	if err != nil {
-		k.db.log.Warn("the next start has to open every block", "version", l.in().Name, "error", err)
-	}
-}
-
 // keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after a restart, even without the source.
 func (k *keeper) keepManifest(l *live) {
 	_, err := k.db.node.o.Store.Dir(k.db.name, l.in())
@@ -99,7 +82,7 @@ func (k *keeper) keepManifest(l *live) {
 // drop deletes a block. Running reads of it continue.
 func (k *keeper) drop(l *live, p int) {
 	l.v.Drop(p)
-	l.open[p], l.figures[p], l.bytes[p], l.list[p] = false, nil, 0, store.Listed{}
+	l.open[p], l.figures[p], l.bytes[p] = false, nil, 0
 	delete(l.released, p)
 	delete(l.damaged, p)
 	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())

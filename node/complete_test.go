@@ -321,13 +321,9 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 		"_SUCCESS is a directory": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "_SUCCESS"), 0o755) }, "is a directory"},
 		"_SUCCESS is a pipe":      {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "_SUCCESS"), 0o644) }, "not a regular file"},
 		"_SUCCESS is a loop":      {func(dir string) error { return os.Symlink("_SUCCESS", filepath.Join(dir, "_SUCCESS")) }, "too many levels"},
-		"a wrong ._SUCCESS.crc": {func(dir string) error {
-			return errors.Join(os.WriteFile(filepath.Join(dir, "_SUCCESS"), []byte("{}"), 0o644),
-				os.WriteFile(filepath.Join(dir, "._SUCCESS.crc"), []byte("crc\x00\x00\x00\x02\x00abcd"), 0o644))
-		}, "checksum"},
-		"a file is a pipe":      {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "part-1"), 0o644) }, "not a regular file"},
-		"a file is a link":      {func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "part-1")) }, "dangling symbolic link"},
-		"a table of Delta Lake": {func(dir string) error { return os.Mkdir(filepath.Join(dir, "_delta_log"), 0o755) }, "Delta Lake"},
+		"a file is a pipe":        {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "part-1"), 0o644) }, "not a regular file"},
+		"a file is a link":        {func(dir string) error { return os.Symlink("nowhere", filepath.Join(dir, "part-1")) }, "dangling symbolic link"},
+		"a table of Delta Lake":   {func(dir string) error { return os.Mkdir(filepath.Join(dir, "_delta_log"), 0o755) }, "Delta Lake"},
 		"only directories": {func(dir string) error {
 			return errors.Join(os.Rename(filepath.Join(dir, "part-r-00000"), filepath.Join(dir, "_SUCCESS")), os.Mkdir(filepath.Join(dir, "x"), 0o755))
 		}, "only directories (x)"},

@@ -79,7 +79,6 @@ func (k *keeper) open(in content.Input) {
 		return
 	}
 	k.insert(l)
-	k.listBlocks(l)
 	if created := l.manifest.Created; !created.IsZero() {
 		k.db.records[in].created = created
 	}

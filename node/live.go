@@ -20,8 +20,6 @@ type live struct {
 	open     []bool          // by partition: its local block is open
 	figures  []*gate.Figures // of the open blocks, by partition
 	bytes    []int64         // their sizes
-	list     []store.Listed  // what is known of blocks, by partition
-	unlisted bool            // list is not what the store lists
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
 	// have been withdrawn. returning is the timer to advertise some of them again.
@@ -64,7 +62,6 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 		figures:   make([]*gate.Figures, m.Partitions),
 		bytes:     make([]int64, m.Partitions),
 		damaged:   make(map[int]bool),
-		list:      make([]store.Listed, m.Partitions),
 		released:  make(map[int]time.Time),
 	}
 	l.v.Withhold(true) // until it is judged
@@ -112,16 +109,14 @@ func (l *live) advertiseOpen() {
 	}
 }
 
-// put makes a partition readable. was is what was listed of its block.
-func (l *live) put(p int, r *blocks.Reader, was store.Listed) error {
+// put makes a partition readable.
+func (l *live) put(p int, r *blocks.Reader) error {
 	if err := l.v.Put(p, r); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	now := store.Describe(r, was)
+	props := r.Properties()
 	l.open[p], l.bytes[p] = true, r.Size()
-	l.figures[p] = &gate.Figures{Records: r.Properties().Records, Bytes: now.RawBytes, Largest: now.MaxValue}
+	l.figures[p] = &gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 	delete(l.damaged, p)
-	l.list[p] = now
-	l.unlisted = l.unlisted || now != was
 	return nil
 }

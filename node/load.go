@@ -296,7 +296,6 @@ func (lo *loads) ended(in content.Input, err error) {
 	outdated := l.refuted
 	if live := d.live[in]; live != nil {
 		lo.keeper.openBlocks(live)
-		lo.keeper.listBlocks(live)
 		lo.keeper.see(live)
 		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
 		for p := range live.damaged {

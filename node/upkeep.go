@@ -12,8 +12,8 @@ import (
 	"sequins/version"
 )
 
-// upkeep is the care of the blocks of all versions that can be read: which of their pages are in memory, those that the start has not opened, and
-// the search for damage (the scrub), each by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
+// upkeep is the care of the blocks of all versions that can be read: which of their pages are in memory, and the search for damage (the scrub), each
+// by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
 type upkeep struct {
 	node *shared
 	dbs  *follower
@@ -29,12 +29,6 @@ const (
 	sweepPeriod = time.Second
 	sweepRest   = 19
 )
-
-// restDelay is the time between the start and openRest, which the first requests and the listing of the source have for themselves.
-const restDelay = time.Second
-
-// maxRestDelay limits the pause before openRest tries what is left again.
-const maxRestDelay = time.Minute
 
 // reportPause is how long a scrub waits while there are too many reports of damage.
 const reportPause = 100 * time.Millisecond
@@ -53,7 +47,6 @@ func (u upkeep) start(ctx context.Context) {
 		}
 	})
 	u.node.following.Go(func() { u.sweep(ctx) })
-	u.node.following.Go(func() { u.openRest(ctx) })
 	if period := u.node.o.ScrubPeriod; period > 0 {
 		u.node.following.Go(func() {
 			for wait := period; sleep.For(ctx, wait) == nil; {
@@ -93,23 +86,6 @@ func (u upkeep) sweep(ctx context.Context) {
 			u.node.log.Warn("the kernel does not say what is in memory; lookups may wait for the disk", "error", failed)
 		}
 		failing = failed != nil
-	}
-}
-
-// openRest opens the blocks that the start has left unopened, one after the other, so that damage of those that are
-// rarely used is found soon. It goes on until each block is open or is reported.
-func (u upkeep) openRest(ctx context.Context) {
-	for wait := restDelay; sleep.For(ctx, wait) == nil; wait = min(2*wait, maxRestDelay) {
-		left := false
-		_ = u.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
-			if err := b.EnsureOpen(); err != nil {
-				left = !h.Report(p, b, err) || !blocks.IsDamage(err) || left
-			}
-			return ctx.Err()
-		})
-		if !left {
-			return
-		}
 	}
 }
 

@@ -20,16 +20,11 @@ type summary struct {
 // maxHash is the maximum length of a hash in bytes.
 const maxHash = 64
 
-// summarize returns the summary of a block for the range of the scan. A block that was not read yet is opened.
+// summarize returns the summary of a block for the range of the scan.
 func (s *Scan) summarize(b version.Block) (summary, error) {
 	if !s.in.whole() {
 		n, err := s.countLocal(b)
 		return summary{records: n}, err
-	}
-	if r, ok := b.(interface{ EnsureOpen() error }); ok {
-		if err := r.EnsureOpen(); err != nil {
-			return summary{}, err
-		}
 	}
 	p := b.Properties()
 	return summary{p.Records, p.RawBytes, p.ContentHash}, nil

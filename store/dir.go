@@ -21,8 +21,9 @@ type Dir struct {
 	manifest Manifest
 	gone     bool // removed, or replaced by one of another division; under store.mu
 
-	listing sync.Mutex  // guards the file of the list and the field below
-	list    []listEntry // see entries
+	recording sync.Mutex   // guards the file of madeName and the fields below
+	made      map[int]Made // see known
+	unsaved   bool         // the file lacks something of made
 }
 
 // Manifest returns the plan of the content.

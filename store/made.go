@@ -1,13 +1,22 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sequins/blocks"
+	"sequins/internal/fsys"
 )
+
+// madeName is the file in the directory of a content that tells what its blocks were made from, a list of Made. It saves work of later
+// loads: from a file that is missing or damaged nothing is known. So it is not synced.
+const madeName = "MADE.json"
+
+var madeFile = fileKind{name: "made", version: 1, limit: 128 << 20, cache: true}
 
 const (
 	hashDigits    = 64 // of Made.Hash
@@ -48,6 +57,77 @@ func (m Made) Is(p blocks.Properties) bool {
 	return p.Partition == m.Partition && p.ContentHash == m.Content && p.Records == m.Records
 }
 
+// known returns what is known of the blocks by partition. The file is read once. d.recording is held.
+func (d *Dir) known() map[int]Made {
+	if d.made == nil {
+		d.made = make(map[int]Made)
+		for _, m := range readMade(d.store.fs, d.path) {
+			d.made[m.Partition] = m
+		}
+	}
+	return d.made
+}
+
+// Made returns what the block of partition p was made from, and false if that is not known.
+func (d *Dir) Made(p int) (Made, bool) {
+	d.recording.Lock()
+	defer d.recording.Unlock()
+	m, found := d.known()[p]
+	return m, found && d.has(p)
+}
+
+// Record notes what blocks were made from, for the next SaveMade.
+func (d *Dir) Record(made []Made) error {
+	d.recording.Lock()
+	defer d.recording.Unlock()
+	for _, m := range made {
+		if !m.Valid() || !d.has(m.Partition) {
+			return fmt.Errorf("%s: partition %d of %d was made from %.100q", d.path, m.Partition, d.manifest.Partitions, m.Hash)
+		}
+	}
+	for _, m := range made {
+		d.known()[m.Partition], d.unsaved = m, true
+	}
+	return nil
+}
+
+// SaveMade writes what Record has noted.
+func (d *Dir) SaveMade() error {
+	d.recording.Lock()
+	defer d.recording.Unlock()
+	if !d.unsaved {
+		return nil
+	}
+	body, err := json.Marshal(slices.SortedFunc(maps.Values(d.known()), func(a, b Made) int { return a.Partition - b.Partition }))
+	if err != nil {
+		return err
+	}
+	data, err := madeFile.seal(body)
+	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
+	defer d.store.mu.RUnlock()
+	if err == nil && !d.gone {
+		err = d.store.write(madeFile, filepath.Join(d.path, madeName), data)
+	}
+	if err != nil {
+		return fmt.Errorf("recording what the blocks of %s were made from: %w", d.path, err)
+	}
+	d.unsaved = false
+	return nil
+}
+
+// readMade reads what is known of the blocks in the directory of a content.
+func readMade(f fsys.FS, dir string) (all []Made) {
+	data, err := madeFile.read(f, filepath.Join(dir, madeName))
+	if err != nil {
+		return nil
+	}
+	body, err := madeFile.body(data, madeName)
+	if err != nil || json.Unmarshal(body, &all) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(m Made) bool { return !m.Valid() })
+}
+
 // Former lists blocks of all other contents of the db of which it is known what they were made from, those of the newest version first. A
 // block may be missing, damaged or have another content.
 func (s Staging) Former() (all []Former, err error) {
@@ -58,10 +138,8 @@ func (s Staging) Former() (all []Former, err error) {
 		if dir == s.Path {
 			continue
 		}
-		for _, e := range readList(s.fileSystem(), dir, maxPartitions) {
-			if e.made.Hash != "" {
-				all = append(all, Former{e.made, filepath.Join(dir, blockName(e.partition))})
-			}
+		for _, m := range readMade(s.fileSystem(), dir) {
+			all = append(all, Former{m, filepath.Join(dir, blockName(m.Partition))})
 		}
 	}
 	return all, err

@@ -1,12 +1,16 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/content"
 	"sequins/test/expect"
@@ -36,7 +40,7 @@ func twoVersions(t *testing.T) (s *Store, first, second *Dir) {
 func TestFormer(t *testing.T) {
 	s, first, second := twoVersions(t)
 	expect.NoError(t, first.Record(someMade()))
-	expect.NoError(t, first.SetList(first.List()))
+	expect.NoError(t, first.SaveMade())
 	other := planOf("1", "string")
 	other.Input = strings.Repeat("f", 16)
 	third, err := s.Create("db", other)
@@ -90,4 +94,115 @@ func TestLinkBlock(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// allMade returns what is known of what blocks were made from.
+func allMade(d *Dir) (all []Made) {
+	for p := range d.manifest.Partitions {
+		if m, known := d.Made(p); known {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// What blocks were made from is known at once, and after SaveMade also to another store.
+func TestRecord(t *testing.T) {
+	f, _, d := filled(t)
+	expect.NoError(t, d.Record(someMade()[:1]))
+	expect.NoError(t, d.SaveMade())
+	expect.NoError(t, d.Record(someMade()[1:]))
+	again, err := memStore(t, f).Dir("db", input("v"))
+	expect.NoError(t, err)
+	if diff := cmp.Diff(someMade()[:1], allMade(again)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(someMade(), allMade(d)); diff != "" {
+		t.Error(diff)
+	}
+	for _, wrong := range []Made{{Partition: 3, Hash: someMade()[0].Hash, Outline: someMade()[0].Outline}, {Partition: -1}, {Partition: 0, Hash: "x"}} {
+		if d.Record([]Made{wrong}) == nil {
+			t.Errorf("%+v is recorded", wrong)
+		}
+	}
+}
+
+// TestMadeDiskFull: what was written stays, and nothing is left beside it.
+func TestMadeDiskFull(t *testing.T) {
+	f, _, d := filled(t)
+	expect.NoError(t, d.Record(someMade()[:1]))
+	expect.NoError(t, d.SaveMade())
+	before, err := f.ReadDir(d.path)
+	expect.NoError(t, err)
+	f.SetFree(10)
+	expect.NoError(t, d.Record(someMade()))
+	expect.Error(t, "SaveMade", d.SaveMade(), syscall.ENOSPC)
+	again, err := memStore(t, f).Dir("db", input("v"))
+	expect.NoError(t, err)
+	if diff := cmp.Diff(someMade()[:1], allMade(again)); diff != "" {
+		t.Error(diff)
+	}
+	after, err := f.ReadDir(d.path)
+	expect.NoError(t, err)
+	if len(after) != len(before) {
+		t.Errorf("left behind: %v", after)
+	}
+}
+
+// TestMadeSwept: the file is the store's own.
+func TestMadeSwept(t *testing.T) {
+	f, _, _ := filled(t)
+	write(t, f, "/s/data/db/v/0123456789abcdef/MADE.json.7.tmp", "x")
+	expect.NoError(t, f.MkdirAll("/s/data/db/w/0123456789abcdef"))
+	write(t, f, "/s/data/db/w/0123456789abcdef/MADE.json", "x") // where the manifest was lost
+	wantStore(t, memStore(t, f), "db/v A [0 1]")
+	for _, name := range []string{"/s/data/db/v/0123456789abcdef/MADE.json.7.tmp", "/s/data/db/w/0123456789abcdef"} {
+		if _, err := f.Stat(name); err == nil {
+			t.Errorf("%s was left", name)
+		}
+	}
+}
+
+// TestMadeFlippedBits: of a file with a flipped bit, or cut short as by a power loss, nothing is known.
+func TestMadeFlippedBits(t *testing.T) {
+	f, _, d := filled(t)
+	expect.NoError(t, d.Record(someMade()))
+	expect.NoError(t, d.SaveMade())
+	path := filepath.Join(d.path, madeName)
+	data, err := madeFile.read(f, path)
+	expect.NoError(t, err)
+	replace := func(data []byte) {
+		expect.NoError(t, f.Remove(path))
+		write(t, f, path, string(data))
+	}
+	for bit := range len(data) * 8 {
+		data[bit/8] ^= 1 << (bit % 8)
+		replace(data)
+		if all := readMade(f, d.path); len(all) > 0 {
+			t.Errorf("bit %d of %q flipped: %v", bit, data, all)
+		}
+		data[bit/8] ^= 1 << (bit % 8)
+	}
+	for n := range data {
+		if replace(data[:n]); n < len(data)-1 && len(readMade(f, d.path)) > 0 { // the newline may be missing
+			t.Errorf("the first %d bytes", n)
+		}
+	}
+}
+
+// Whatever is in the file, what is taken from it is valid.
+func FuzzMade(f *testing.F) {
+	good, err := json.Marshal(someMade())
+	expect.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte(`[{"partition":-1}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		disk, _, d := filled(t)
+		write(t, disk, filepath.Join(d.path, madeName), string(sealed(madeFile, string(body))))
+		for _, m := range readMade(disk, d.path) {
+			if !m.Valid() {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
 }

@@ -19,26 +19,22 @@ type Opened struct {
 	Err   error
 }
 
-// OpenAll opens the blocks of partitions. Those that are known by the list of List are opened at their first use (see
-// [blocks.OpenKnown]).
-func (d *Dir) OpenAll(partitions []int, list []Listed) []Opened {
+// OpenAll opens the blocks of partitions.
+func (d *Dir) OpenAll(partitions []int) []Opened {
 	results := make([]Opened, len(partitions))
 	_ = parallel.Run(context.Background(), min(openAtOnce, len(partitions)), len(partitions), func(_ context.Context, i int) error {
-		results[i].Block, results[i].Err = d.open(partitions[i], list[partitions[i]].Known)
+		results[i].Block, results[i].Err = d.open(partitions[i])
 		return nil
 	})
 	return results
 }
 
 // open opens the block of partition p, and checks that it is of that partition.
-func (d *Dir) open(p int, known blocks.Known) (*blocks.Reader, error) {
+func (d *Dir) open(p int) (*blocks.Reader, error) {
 	path := d.BlockPath(p)
-	r, err := blocks.OpenKnown(path, known)
+	r, err := blocks.Open(path)
 	if err != nil {
 		return nil, err
-	}
-	if known.Size > 0 && r.Known() == known {
-		return r, nil // it was of this partition when it became known
 	}
 	if props := r.Properties(); props.Partition != p || props.Partitions != d.manifest.Partitions {
 		return nil, errors.Join(damaged(path, fmt.Errorf("is partition %d of %d", props.Partition, props.Partitions)), r.Close())

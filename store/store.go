@@ -24,7 +24,7 @@ import (
 //	data/<db>/.trash-7/                    a content being removed
 //	data/<db>/<version>/<input>/           a content, by the name and the hash of its input:
 //	    MANIFEST.json                      the plan; a directory without one is not a content
-//	    BLOCKS.json                        what is known of the blocks: see Dir.List
+//	    MADE.json                          what the blocks were made from: see Made
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
 //	    00042.block.corrupt-1767225600     set aside at that Unix time

@@ -141,7 +141,7 @@ func (n *node) files(t testing.TB) (names []string) {
 	entries, err := os.ReadDir(filepath.Dir(n.dir.BlockPath(0)))
 	expect.NoError(t, err)
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != "MANIFEST.json" && e.Name() != "BLOCKS.json" {
+		if !e.IsDir() && e.Name() != "MANIFEST.json" && e.Name() != "MADE.json" {
 			names = append(names, e.Name())
 		}
 	}

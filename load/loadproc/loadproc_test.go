@@ -48,7 +48,7 @@ func TestLoad(t *testing.T) {
 	if last.Records != 4000 || last.PartitionsDone != 3 || last.Partitions != 3 || last.FilesDone != 4 {
 		t.Errorf("in the end: %+v", last)
 	}
-	if names := w.left(); len(names) != 5 { // three blocks, the manifest, and the directory for temporary files
+	if names := w.left(); len(names) != 6 { // three blocks, what they were made from, the manifest, and the directory for temporary files
 		t.Errorf("left: %v", names)
 	}
 	p.Close()
@@ -116,10 +116,10 @@ func TestInput(t *testing.T) {
 	if !known || made.Partition != 3 || made.Content == "" {
 		t.Errorf("the block was made from %+v", made)
 	}
-	expect.NoError(t, dir.SetList(dir.List()))
+	expect.NoError(t, dir.SaveMade())
 	again, err := w.store.Dir("db", job.Input)
 	expect.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(again.BlockPath(0)), "BLOCKS.json"))
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(again.BlockPath(0)), "MADE.json"))
 	if err != nil || !strings.Contains(string(data), made.Hash) {
 		t.Errorf("%s, %v", data, err)
 	}

@@ -180,6 +180,7 @@ func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News
 }
 
 func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
+	defer func() { _ = dir.SaveMade() }() // it only saves work of later loads
 	for {
 		e, err := p.next()
 		if err != nil {
@@ -194,7 +195,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 					return err
 				}
 			}
-			_ = dir.Record(e.Made) // it only saves work of later loads
+			_ = dir.Record(e.Made)
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure

@@ -89,7 +89,7 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 		}
 		return dir.Publish(to, partitions...)
 	}}, nil))
-	expect.NoError(b, dir.SetList(dir.List()))
+	expect.NoError(b, dir.SaveMade())
 }
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.

@@ -209,7 +209,7 @@ func TestForgedList(t *testing.T) {
 	m := numbers(100, "1")
 	w.put("1", 2, m, false)
 	w.load("1")
-	path := filepath.Join(filepath.Dir(w.block("1", 0)), "BLOCKS.json")
+	path := filepath.Join(filepath.Dir(w.block("1", 0)), "MADE.json")
 	good, err := os.ReadFile(path)
 	expect.NoError(t, err)
 	// A block that is not the one that was recorded.

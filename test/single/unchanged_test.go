@@ -148,7 +148,7 @@ func TestUnchangedAfterKill(t *testing.T) {
 	n.WaitCurrent(t, "db", "1")
 	writeCut(t, source, "2", files, keys, but("1", 7, ""))
 	n.WaitFor(t, "all others are linked, and it is known what they were made from", func() bool {
-		_, err := os.Stat(filepath.Join(contentDir(c.Store, "db", "2"), "BLOCKS.json"))
+		_, err := os.Stat(filepath.Join(contentDir(c.Store, "db", "2"), "MADE.json"))
 		return err == nil && len(inodes(t, c, "2")) == files-1
 	})
 	n.Kill()

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,12 +22,11 @@ import (
 // File is the file of a block. If its descriptor does not stay open, each read opens one. The map, if there is one, stays until
 // Close.
 type File struct {
-	path    string
-	size    int64
-	modTime int64  // µs since 1970
-	tail    []byte // by which a file that is opened again is known to be the same; nil until it has been read
-	data    []byte // the map of the whole file; nil if it is not mapped
-	keep    bool   // the descriptor stays open if there are not too many
+	path string
+	size int64
+	tail []byte // by which a file that is opened again is known to be the same; nil until it has been read
+	data []byte // the map of the whole file; nil if it is not mapped
+	keep bool   // the descriptor stays open if there are not too many
 
 	fd atomic.Int64 // the descriptor that stays open, and 1; 0 for none
 }
@@ -39,38 +37,16 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, size: st.Size, modTime: modTime(&st), keep: true}
+	f := &File{path: path, size: st.Size, keep: true}
 	f.stay(fd)
 	return f, f.release(fd)
 }
 
-// OpenLater returns the file at path, of which Stat has told the size and the time of modification. Each read opens it.
-func OpenLater(path string, size, modTime int64) *File {
-	return &File{path: path, size: size, modTime: modTime}
-}
-
-// Stat returns the size of the file at path and its time of modification, in microseconds since 1970.
-func Stat(path string) (size, modified int64, err error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return 0, 0, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return st.Size, modTime(&st), nil
-}
-
-func modTime(st *unix.Stat_t) int64 { return time.Unix(st.Mtim.Unix()).UnixMicro() }
-
 // Size is the length of the file when it was opened, in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// ModTime is the time of modification when it was opened, in microseconds since 1970.
-func (f *File) ModTime() int64 { return f.modTime }
-
 // SetTail tells the last bytes of the file. A file that is opened again must have the same.
 func (f *File) SetTail(tail []byte) { f.tail = bytes.Clone(tail) }
-
-// Tail returns what SetTail was told.
-func (f *File) Tail() []byte { return f.tail }
 
 // Data is the map of the whole file; nil if it is not mapped.
 func (f *File) Data() []byte { return f.data }
