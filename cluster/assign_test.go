@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sequins/shard"
+	"sequins/version"
 	"sequins/zk"
 )
 
@@ -80,7 +81,7 @@ func TestRestartWithANodeLess(t *testing.T) {
 			}
 			look("a", "b", "c")
 			for _, h := range hs {
-				if missing := h.Missing(h.held, replication); len(missing) > 0 {
+				if missing := version.Missing(h, h.held, replication); len(missing) > 0 {
 					t.Errorf("%s, %d replicas: nobody loads %v", rule, replication, missing)
 				}
 			}

@@ -203,7 +203,7 @@ func testDivide(t *testing.T, server string) {
 			t.Errorf("node %d: %s", i, diff)
 		}
 	}
-	if got := hs[0].Missing(hs[0].held, 1); len(got) != 7 {
+	if got := version.Missing(hs[0], hs[0].held, 1); len(got) != 7 {
 		t.Errorf("before anything is loaded, missing are %v", got)
 	}
 	if a.Knows("db") {
@@ -214,7 +214,7 @@ func testDivide(t *testing.T, server string) {
 	}
 	f.eventually("a knows the db", func() bool { return a.Knows("db") && !a.Knows("other") })
 	for _, x := range hs {
-		f.eventually("all see two replicas", func() bool { return len(x.Missing(x.held, 2)) == 0 })
+		f.eventually("all see two replicas", func() bool { return len(version.Missing(x, x.held, 2)) == 0 })
 	}
 	if diff := cmp.Diff([]string{"b:1"}, hs[0].Peers(0)); diff != "" {
 		t.Errorf("peers of a for 0: %s", diff)
@@ -226,10 +226,10 @@ func testDivide(t *testing.T, server string) {
 		t.Error("replicas of an unknown partition")
 	}
 	hs[2].Withdraw(1, 2)
-	f.eventually("two are withdrawn", func() bool { return cmp.Equal(hs[0].Missing(hs[0].held, 2), []int{1, 2}) })
+	f.eventually("two are withdrawn", func() bool { return cmp.Equal(version.Missing(hs[0], hs[0].held, 2), []int{1, 2}) })
 	loseC()
 	f.eventually("c is gone", func() bool {
-		return cmp.Equal(hs[0].Missing(hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
+		return cmp.Equal(version.Missing(hs[0], hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
 	})
 	if !slices.Contains(hs[0].Peers(5), "c:1") {
 		t.Error("c is not a peer any more, but may still answer")
@@ -284,7 +284,7 @@ func testLostInUpgrade(t *testing.T, server string) {
 	f.eventually("a and b hold what c should have", func() bool {
 		ha.load()
 		hb.load()
-		return len(ha.Missing(ha.held, 1))+len(hb.Missing(hb.held, 1)) == 0
+		return len(version.Missing(ha, ha.held, 1))+len(version.Missing(hb, hb.held, 1)) == 0
 	})
 }
 
@@ -300,7 +300,7 @@ func testNoHealing(t *testing.T, server string) {
 		x.load()
 	}
 	for _, x := range []*holder{ha, hb} {
-		f.eventually("it is complete", func() bool { return len(x.Missing(x.held, 2)) == 0 })
+		f.eventually("it is complete", func() bool { return len(version.Missing(x, x.held, 2)) == 0 })
 		x.Switched()
 	}
 	before := slices.Clone(ha.has())
@@ -374,7 +374,7 @@ func testRouter(t *testing.T, server string) {
 	if len(ha.has()) != 4 || len(a.Members()) != 1 {
 		t.Errorf("a holds %v of 4 among %v", ha.has(), a.Members())
 	}
-	f.eventually("the router knows of all", func() bool { return len(hr.Missing(hr.held, 1)) == 0 })
+	f.eventually("the router knows of all", func() bool { return len(version.Missing(hr, hr.held, 1)) == 0 })
 }
 
 // The directories of old versions are removed, also those whose nodes have all gone.

@@ -12,10 +12,10 @@
 // SetDivision makes it a content: replicas of other contents do not count from then on, except those of upstream's nodes,
 // which do not name theirs. SetDivision also assigns the partitions to the members (package shard); the assignment is
 // kept, so that nodes that join or leave do not make others load. Owned returns this node's share. Advertise publishes
-// each loaded partition, and Missing reports when there are enough replicas to switch to the content. Stop ends it.
+// each loaded partition, and version.Missing reports when there are enough replicas to switch to the content. Stop ends it.
 // Several inputs of one version can be followed; a znode lists the contents of all of them.
 //
-// Queries (Owned, Peers, Replicas, Elsewhere, Reports, Missing, Surplus) change nothing. State changes with SetDivision,
+// Queries (Owned, Peers, Replicas, Elsewhere, Reports, Surplus) change nothing. State changes with SetDivision,
 // Advertise, Withdraw, Switched, Report and Stop, with changes of znodes, and with time (keepAssigned).
 //
 // The assignment depends on the members alone. Partitions are assigned again in two cases: when the members have changed

@@ -94,21 +94,6 @@ func (f *following) Peers(partition int) []string { return f.view.Load().peersOf
 // Replicas implements version.Following.
 func (f *following) Replicas(partition int) int { return len(f.view.Load().replicasOf(partition)) }
 
-// Missing implements version.Following.
-func (f *following) Missing(held []bool, minReplication int) []int {
-	var missing []int
-	for p, here := range held {
-		n := f.Replicas(p)
-		if here {
-			n++
-		}
-		if n < minReplication {
-			missing = append(missing, p)
-		}
-	}
-	return missing
-}
-
 // Advertise implements version.Following. There is nothing to advertise before SetDivision: a znode without a content would
 // count for all of them.
 func (f *following) Advertise(partition int) {

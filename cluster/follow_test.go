@@ -118,7 +118,7 @@ func TestQueriesChangeNothing(t *testing.T) {
 	query := func() {
 		f.Owned(len(held))
 		f.Owners()
-		f.Missing(held, 1)
+		version.Missing(f, held, 1)
 		f.Surplus(held)
 		f.Replicas(0)
 		f.Peers(0)
@@ -216,7 +216,7 @@ func testDivisions(t *testing.T, server string) {
 	if diff := cmp.Diff([]string{"old:1"}, a.Peers(2)); diff != "" {
 		t.Errorf("peers: %s", diff)
 	}
-	if diff := cmp.Diff([]int{0, 1, 2}, a.Missing(held, 2)); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 2}, version.Missing(a, held, 2)); diff != "" {
 		t.Errorf("missing: %s", diff)
 	}
 	advertise(a)
@@ -226,7 +226,7 @@ func testDivisions(t *testing.T, server string) {
 		t.Errorf("b holds nothing of its new content yet, and counts: %d", n)
 	}
 	advertise(b)
-	f.eventually("a counts b", func() bool { return len(a.Missing(held, 3)) == 0 || a.Replicas(2) == 2 })
+	f.eventually("a counts b", func() bool { return len(version.Missing(a, held, 3)) == 0 || a.Replicas(2) == 2 })
 	if got := a.Peers(0); len(got) != 2 {
 		t.Errorf("peers: %q", got)
 	}

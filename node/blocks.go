@@ -154,7 +154,7 @@ func (k *keeper) logLost() {
 	if l == nil || !k.seenWhole {
 		return
 	}
-	missing := l.Missing(l.v.Held(), 1)
+	missing := version.Missing(l, l.v.Held(), 1)
 	before := k.lost
 	if k.lost = human.Ranges(missing); k.lost == before {
 		return

@@ -251,20 +251,6 @@ func (f testFollowing) Reports() (map[string][]byte, bool) {
 	return nil, true
 }
 
-func (f testFollowing) Missing(held []bool, minReplication int) []int {
-	var missing []int
-	for p, h := range held {
-		n := len(f.Peers(p))
-		if h {
-			n++
-		}
-		if n < minReplication {
-			missing = append(missing, p)
-		}
-	}
-	return missing
-}
-
 // own sets the partitions that the node owns.
 func (c *testCluster) own(partitions ...int) {
 	c.mu.Lock()

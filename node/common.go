@@ -83,7 +83,7 @@ func (d *common) isRefuted(l *live) bool {
 // isWhole reports whether every partition of the current version is on this node or on a known one.
 func (d *common) isWhole() bool {
 	l := d.live[d.facts.Current]
-	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
+	return l != nil && len(version.Missing(l, l.v.Held(), 1)) == 0
 }
 
 // take takes what most other nodes serve of the database (transfer.Latest) into the facts; nothing if none serves it, or none has answered.

@@ -61,7 +61,7 @@ var verdicts = map[string]version.Verdict{gate.Pending: version.Unjudged, gate.P
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
 func (k *keeper) replicated(f version.Following, held []bool) bool {
-	return len(f.Missing(held, k.db.node.o.MinReplication)) == 0
+	return len(version.Missing(f, held, k.db.node.o.MinReplication)) == 0
 }
 
 // open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it.

@@ -172,7 +172,7 @@ func (shown *view) detail(v *versionView) string {
 	case v.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + v.verdict.Reason
 	}
-	missing := v.live.Info().Following.Missing(v.live.Held(), shown.node.o.MinReplication)
+	missing := version.Missing(v.live.Info().Following, v.live.Held(), shown.node.o.MinReplication)
 	if len(missing) == 0 {
 		return "prepared"
 	}

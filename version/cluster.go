@@ -64,9 +64,6 @@ type Following interface {
 	Advertise(partition int)
 	Withdraw(partitions ...int)
 
-	// Missing returns the partitions that have fewer than minReplication replicas, including that of this node, ascending.
-	Missing(held []bool, minReplication int) []int
-
 	// Surplus returns the partitions that this node holds but no longer owns, and that all their owners hold.
 	Surplus(held []bool) []int
 
@@ -82,6 +79,20 @@ type Following interface {
 
 	// Stop withdraws everything published of the input. The view is not updated after it, and nothing is published.
 	Stop()
+}
+
+// Missing returns the partitions that have fewer than minReplication replicas, including that of this node, ascending.
+func Missing(f Following, held []bool, minReplication int) (missing []int) {
+	for p, here := range held {
+		n := f.Replicas(p)
+		if here {
+			n++
+		}
+		if n < minReplication {
+			missing = append(missing, p)
+		}
+	}
+	return missing
 }
 
 // OnAnyNode reports whether another node holds one of the first partitions of a version.
@@ -147,14 +158,4 @@ func (nobody) Reports() (reports map[string][]byte, known bool)        { return 
 func (nobody) Stop()                                                   {}
 
 // Owned returns all partitions.
-func (Solo) Owned(partitions int) []int { return Solo{}.Missing(make([]bool, partitions), 1) }
-
-// Missing returns the partitions that are not held. It ignores minReplication, as there cannot be more than one replica.
-func (Solo) Missing(held []bool, minReplication int) (missing []int) {
-	for p, h := range held {
-		if !h {
-			missing = append(missing, p)
-		}
-	}
-	return missing
-}
+func (Solo) Owned(partitions int) []int { return Missing(Solo{}, make([]bool, partitions), 1) }

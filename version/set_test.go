@@ -373,10 +373,10 @@ func TestSolo(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 1, 2}, f.Owned(3)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]int{0, 2}, f.Missing([]bool{false, true, false}, 2)); diff != "" {
+	if diff := cmp.Diff([]int{0, 2}, Missing(f, []bool{false, true, false}, 1)); diff != "" {
 		t.Error(diff)
 	}
-	if m := f.Missing([]bool{true}, 2); m != nil {
+	if m := Missing(f, []bool{true}, 1); m != nil {
 		t.Errorf("missing %v", m)
 	}
 	if c.Linger(time.Hour) != 0 || c.Changes() != nil || f.Peers(0) != nil {
