@@ -50,33 +50,25 @@ func Parse(data []byte) (File, error) {
 	if len(data) > MaxSize {
 		return File{}, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
 	}
-	var f File
+	var raw struct {
+		File
+		Until any `toml:"until"` // each node would take a time without a zone for one of its own
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // as some editors write
 	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	if err := d.Decode(&raw); err != nil {
 		return File{}, describe(err)
 	}
-	if err := checkUntil(data); err != nil {
-		return File{}, err
+	until, ok := raw.Until.(time.Time)
+	if raw.Until != nil && !ok {
+		return File{}, fmt.Errorf("until = %v needs a date, a time and a zone, such as 2026-02-02T12:00:00Z", raw.Until)
 	}
+	f := raw.File
+	f.Until = until
 	if _, err := f.Encode(); err != nil { // nodes record it as it is encoded
 		return File{}, err
 	}
 	return f, nil
-}
-
-// checkUntil refuses a time without a zone, which each node would take for one of its own, and one without a date.
-func checkUntil(data []byte) error {
-	var raw struct {
-		Until any `toml:"until"`
-	}
-	if err := toml.Unmarshal(data, &raw); err != nil {
-		return describe(err)
-	}
-	if _, ok := raw.Until.(time.Time); raw.Until != nil && !ok {
-		return fmt.Errorf("until = %v needs a date, a time and a zone, such as 2026-02-02T12:00:00Z", raw.Until)
-	}
-	return nil
 }
 
 // describe names the place of an error of TOML.
