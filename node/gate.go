@@ -165,7 +165,7 @@ func (j *judge) report(l *live) {
 	if before := j.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
 		found = *before
 	}
-	r := gate.NewReport(l.content(), j.servedContent(), j.rules, l.known(), found)
+	r := gate.NewReport(j.servedContent(), j.rules, l.known(), found)
 	v, _ := j.db.facts.Entry(l.in())
 	r.Loading = v.Begun
 	data, err := r.Encode()

@@ -218,7 +218,7 @@ func (j judge) await(v Verdict) Verdict {
 	}
 	newer := func(node string) bool {
 		r := j.Reports[node]
-		return r.Rules == j.fingerprint && !r.Serves && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name)
+		return r.Rules == j.fingerprint && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name)
 	}
 	switch i := slices.IndexFunc(j.nodes, newer); {
 	case j.Undecided:

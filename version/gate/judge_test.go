@@ -34,7 +34,7 @@ func seen(rules gate.Rules, serves string, state string, against string) gate.Re
 }
 
 func vetoed(r gate.Report) gate.Report  { r.Finding.Vetoed = true; return r }
-func serving(r gate.Report) gate.Report { r.Serves, r.Served = true, of("3"); return r }
+func serving(r gate.Report) gate.Report { r.Served = of("3"); return r }
 
 // judging are facts of version 3 with two partitions, of which this node has the first one with so many records, and serves version 2 with
 // 2,000.
@@ -122,7 +122,6 @@ func TestJudge(t *testing.T) {
 		"newer has decided already":    {judging(good, seen(shrink, "20", gate.Pending, ""), seen(shrink, "20", gate.Passed, "20")), gate.Passed, "node b has passed it"},
 		"newer pending, other rules":   {judging(good, seen(other, "20", gate.Pending, "")), gate.Passed, ""},
 		"no wait for a former version": {judging(good, seen(gate.Rules{}, "20", gate.Passed, "")), gate.Passed, ""},
-		"serving this one is no wait":  {judging(good, serving(seen(shrink, "", gate.Pending, ""))), gate.Passed, ""},
 
 		"nothing served":              {with(judging(bad, figures), servesNothing), gate.Passed, ""},
 		"nothing served, min_records": {with(judging(bad, figures), servesNothing, minimum), gate.Held, "min_records"},
@@ -300,7 +299,7 @@ func TestTotalsOfServedAreLost(t *testing.T) {
 	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Finding.Against.Name != "" || v.Record().Against.Name != "" {
 		t.Errorf("%+v", v)
 	}
-	r := gate.NewReport(of("3"), of("2"), shrink, nil, v.Finding)
+	r := gate.NewReport(of("2"), shrink, nil, v.Finding)
 	r.Blocks = seen(shrink, "", gate.Passed, "").Blocks
 	if v := gate.Judge(judging(bad, r)); v.State != gate.Held {
 		t.Errorf("another node: %+v", v)
@@ -312,10 +311,10 @@ func TestNodeWithoutRulesIsNoWitness(t *testing.T) {
 	without := gate.Judge(gate.Facts{Served: of("2")})
 	own := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1000, Bytes: 1000}}}
 	for name, r := range map[string]gate.Report{
-		"before the switch":  gate.NewReport(of("3"), of("2"), gate.Rules{}, own, without.Finding),
-		"after the switch":   gate.NewReport(of("3"), of("3"), gate.Rules{}, own, without.Record()),
-		"with rules by then": gate.NewReport(of("3"), of("3"), shrink, own, without.Record()),
-		"never judged":       gate.NewReport(of("3"), of("3"), shrink, own, gate.Finding{}),
+		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, without.Finding),
+		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, without.Record()),
+		"with rules by then": gate.NewReport(of("3"), shrink, own, without.Record()),
+		"never judged":       gate.NewReport(of("3"), shrink, own, gate.Finding{}),
 	} {
 		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Finding.Against != of("2") {
 			t.Errorf("%s: %+v", name, v)
@@ -334,13 +333,13 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Pending || len(v.Checks) != 0 {
 		t.Errorf("%+v", v)
 	}
-	f.Reports["slow"] = gate.NewReport(of("3"), of("2"), f.Rules, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+	f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 	if v := gate.Judge(f); v.State != gate.Pending {
 		t.Errorf("%+v", v)
 	}
 	for records, want := range map[int64]string{0: gate.Held, 1: gate.Passed} {
 		slow := &gate.Measures{Figures: []*gate.Figures{nil, {Records: records}}}
-		f.Reports["slow"] = gate.NewReport(of("3"), of("2"), f.Rules, slow, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+		f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, slow, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 		if v := gate.Judge(f); v.State != want {
 			t.Errorf("%d: %+v", records, v)
 		}

@@ -19,9 +19,8 @@ type Report struct {
 	Rules string `json:"rules,omitempty"`
 	// Finding is what the node finds by itself, or, of a content that it serves or has served, how it was passed.
 	Finding Finding `json:"finding"`
-	// Served is the content that the node serves, zero if there is none, and Serves, whether it is the one that is reported.
+	// Served is the content that the node serves, zero if there is none.
 	Served content.Content `json:"served,omitzero"`
-	Serves bool            `json:"serves,omitempty"`
 	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
 	Loading bool   `json:"loading,omitempty"`
 	Sample  Sample `json:"sample,omitzero"` // of keys of Served
@@ -50,9 +49,9 @@ const (
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
 // NewReport returns the report of a content of a node that serves another one, the same one, or none. m may be nil; f is Verdict.Finding, or
-// Verdict.Record from when the content was judged, if the node serves it or has served it.
-func NewReport(of, served content.Content, rules Rules, m *Measures, f Finding) Report {
-	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Serves: of == served}
+// Verdict.Record from when the content was judged, if the node serves it or has served it: that is not Pending.
+func NewReport(served content.Content, rules Rules, m *Measures, f Finding) Report {
+	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served}
 	if f.State == "" { // it was never judged
 		r.Finding.State = Passed
 	}

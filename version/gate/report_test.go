@@ -31,7 +31,7 @@ func encode(t testing.TB, r gate.Report) []byte {
 func TestReport(t *testing.T) {
 	for _, r := range []gate.Report{
 		{Finding: gate.Finding{State: gate.Passed}},
-		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Serves: true, Loading: true,
+		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Loading: true,
 			Sample: gate.Sample{Keys: 10, Missing: 3}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
 	} {
 		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
@@ -40,20 +40,20 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A report has the figures that the node has, the sample only of what it serves, and tells whether it serves the content.
+// A report has the figures that the node has, and the sample only of what it serves.
 func TestNewReport(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.1}
 	m := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1}, nil, {Records: 2}}, Rules: rules.Fingerprint(), Sample: gate.Sample{Keys: 9}, Against: of("1")}
 	finding := gate.Finding{State: gate.Held, Reason: "r"}
-	r := gate.NewReport(of("2"), of("1"), rules, m, finding)
-	if r.Has(0) || !r.Has(1) || r.Has(2) || !r.Has(3) || r.Has(4) || r.Serves || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
+	r := gate.NewReport(of("1"), rules, m, finding)
+	if r.Has(0) || !r.Has(1) || r.Has(2) || !r.Has(3) || r.Has(4) || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
 		t.Errorf("%+v", r)
 	}
-	r = gate.NewReport(of("2"), of("2"), gate.Rules{}, m, gate.Finding{})
-	if !r.Serves || r.Sample != (gate.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
+	r = gate.NewReport(of("2"), gate.Rules{}, m, gate.Finding{})
+	if r.Sample != (gate.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
 		t.Errorf("%+v", r)
 	}
-	if r := gate.NewReport(of("2"), content.Content{}, rules, nil, finding); r.Serves || r.Blocks != nil {
+	if r := gate.NewReport(content.Content{}, rules, nil, finding); r.Blocks != nil {
 		t.Errorf("%+v", r)
 	}
 }
