@@ -60,6 +60,7 @@ func (a *aligned) load(ctx context.Context) error {
 	err := a.onePass(ctx, s)
 	if errors.Is(err, blocks.ErrOrder) || errors.Is(err, errDeletes) {
 		a.progress.undo(s.reported)
+		a.tolerance.forget(s.leftOut)
 		err = a.sorted(ctx)
 	}
 	return err

@@ -86,7 +86,10 @@ func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err e
 		if _, werr := to.Write(buffer[:n]); werr != nil {
 			return nil, fmt.Errorf("block %d: %w", c.partition, werr)
 		}
-		if rerr := c.report(ctx, c.passed(int64(n), in.n)); rerr != nil {
+		share := float64(in.n) / float64(max(1, c.file.Size)) // of the block's records
+		news := tally{bytes: int64(n), fetched: int64(n), records: min(int64(float64(c.want.Records)*share), c.want.Records) - c.records}
+		c.records += news.records
+		if rerr := c.report(ctx, news); rerr != nil {
 			return nil, rerr
 		}
 		if err == io.EOF {
@@ -96,25 +99,6 @@ func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err e
 			return nil, err
 		}
 	}
-}
-
-// passed returns the tally of n copied bytes, which end at an offset, with a share of the block's records.
-func (c *copier) passed(n, end int64) tally {
-	records := int64(float64(c.want.Records) * float64(end) / float64(max(1, c.file.Size)))
-	return tally{bytes: n, fetched: n, records: min(records, c.want.Records) - c.records}
-}
-
-// report updates the progress and the metrics, and waits for the time that the records may take.
-func (c *copier) report(ctx context.Context, news tally) error {
-	c.records += news.records
-	c.progress.add(news)
-	c.metrics.Read(c.plan.DB, news.fetched, news.records)
-	for step := int64(c.pacer.Burst()); news.records > 0; news.records -= step {
-		if err := c.pacer.WaitN(ctx, int(min(step, news.records))); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }
 
 // check opens the copied block, as the store will, and compares its properties with the manifest and its keys with the partitioner. The

@@ -38,11 +38,11 @@ var (
 // Records are the records of an open data file. Key and Value return those of the current record, until the next Scan.
 type Records struct {
 	records
-	format  any                         // the reader of the format, which records may wrap
-	deletes interface{ Deleted() bool } // nil if the format has no deletes
-	path    string
-	// tolerance is what may be left out.
-	tolerance *tolerance
+	format    any                         // the reader of the format, which records may wrap
+	deletes   interface{ Deleted() bool } // nil if the format has no deletes
+	path      string
+	tolerance *tolerance // what may be left out
+	leftOut   int64
 	body      io.Closer
 	size      int64
 
@@ -59,7 +59,6 @@ func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*Recor
 	in, err := l.openFields(ctx, plan, file, l.opts.Fields)
 	if err == nil {
 		in.tolerance = l.tolerance
-		in.tolerance.begin(in.path)
 	}
 	return in, err
 }

@@ -194,7 +194,9 @@ func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progres
 	if len(to.Want) == 0 {
 		return ctx.Err()
 	}
-	j := &job{Loader: l, plan: plan, target: to, progress: p, pacer: newPacer(l.opts.Throttle)}
+	own := *l
+	own.tolerance = newTolerance(l.opts.MaxRecordErrors)
+	j := &job{Loader: &own, plan: plan, target: to, progress: p, pacer: newPacer(l.opts.Throttle)}
 	j.publisher = &publisher{job: j}
 	return j.loadAndPublish(ctx, func(ctx context.Context) error {
 		if plan.ready != nil {

@@ -32,6 +32,7 @@ type scanner struct {
 
 	total    tally // of this scan
 	reported tally // the part of total that was added to the progress
+	leftOut  int64
 }
 
 // run reads the files with these indices in the plan. If piped is true, reading and the sink run in
@@ -68,6 +69,7 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 		s.total.files++
 	}
 	s.countBytes(before, in)
+	s.leftOut += in.leftOut
 	if perr := s.report(ctx); err == nil {
 		err = perr
 	}
@@ -114,8 +116,7 @@ func (s *scanner) records(ctx context.Context, in *Records, before tally, give s
 	return in.Err()
 }
 
-// report updates the progress and the metrics, and then waits for the time that the reported records
-// may take.
+// report reports what was read since the last report.
 func (s *scanner) report(ctx context.Context) error {
 	news := tally{
 		files:   s.total.files - s.reported.files,
@@ -124,10 +125,20 @@ func (s *scanner) report(ctx context.Context) error {
 		fetched: s.total.fetched - s.reported.fetched,
 	}
 	s.reported = s.total
-	s.job.progress.add(news)
-	s.job.progress.update(func(now *Snapshot) { now.LeftOut = s.job.tolerance.count() })
-	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
-	return s.job.pacer.WaitN(ctx, int(news.records))
+	return s.job.report(ctx, news)
+}
+
+// report updates the progress and the metrics, and then waits for the time that the records may take.
+func (j *job) report(ctx context.Context, news tally) error {
+	j.progress.add(news)
+	j.progress.update(func(now *Snapshot) { now.LeftOut = j.tolerance.count() })
+	j.metrics.Read(j.plan.DB, news.fetched, news.records)
+	for step := int64(j.pacer.Burst()); news.records > 0; news.records -= step {
+		if err := j.pacer.WaitN(ctx, int(min(step, news.records))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 func tooLarge(in *Records) error {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
+	"sync/atomic"
 
 	"sequins/blocks"
 	"sequins/internal/render"
@@ -13,10 +13,8 @@ import (
 // tolerance counts the records that are left out: those whose key is null, and those whose key or value is too long. It
 // is safe for concurrent use. A nil *tolerance tolerates none.
 type tolerance struct {
-	max    int64
-	mu     sync.Mutex
-	all    int64
-	byFile map[string]int64
+	max int64
+	all atomic.Int64
 }
 
 // newTolerance returns a tolerance for max records; nil for none.
@@ -24,7 +22,7 @@ func newTolerance(max int64) *tolerance {
 	if max <= 0 {
 		return nil
 	}
-	return &tolerance{max: max, byFile: make(map[string]int64)}
+	return &tolerance{max: max}
 }
 
 // sampling returns the tolerance of a sample, which is not counted.
@@ -35,27 +33,20 @@ func (t *tolerance) sampling() *tolerance {
 	return newTolerance(math.MaxInt64)
 }
 
-// begin forgets the records of a file, which is read from its start, maybe again.
-func (t *tolerance) begin(file string) {
-	if t == nil {
-		return
+// add reports whether another record may be left out, and counts it then.
+func (t *tolerance) add() bool {
+	if t.all.Add(1) <= t.max {
+		return true
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all -= t.byFile[file]
-	delete(t.byFile, file)
+	t.forget(1)
+	return false
 }
 
-// add reports whether another record of a file may be left out, and counts it then.
-func (t *tolerance) add(file string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all >= t.max {
-		return false
+// forget takes back records of files that are read again.
+func (t *tolerance) forget(n int64) {
+	if t != nil {
+		t.all.Add(-n)
 	}
-	t.all++
-	t.byFile[file]++
-	return true
 }
 
 // count returns the number of records that are left out.
@@ -63,9 +54,16 @@ func (t *tolerance) count() int64 {
 	if t == nil {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all
+	return t.all.Load()
+}
+
+// leaveOut reports whether the current record may be left out, and counts it then.
+func (in *Records) leaveOut() bool {
+	if !in.tolerance.add() {
+		return false
+	}
+	in.leftOut++
+	return true
 }
 
 // Scan implements records. It leaves out what is tolerated.
@@ -75,12 +73,12 @@ func (in *Records) Scan() bool {
 	}
 	for {
 		if in.records.Scan() {
-			if !isTooLarge(in) || !in.tolerance.add(in.path) {
+			if !isTooLarge(in) || !in.leaveOut() {
 				return true
 			}
 			continue
 		}
-		if !errors.Is(in.records.Err(), render.ErrNullKey) || !in.tolerance.add(in.path) || !in.Resume() {
+		if !errors.Is(in.records.Err(), render.ErrNullKey) || !in.leaveOut() || !in.Resume() {
 			return false
 		}
 	}
