@@ -74,12 +74,3 @@ func (l *Loader) agrees(m *finished.Manifest, path string) error {
 	return fmt.Errorf("%s: the blocks are cut by the partitioner %q, and %q is configured for this db: configure %[2]q or \"auto\", or build the version with --partitioner %[3]s",
 		path, m.Partitioner, l.opts.Partitioner)
 }
-
-// refuseManifest returns an error if a version without data files has the manifest of finished blocks, which were deleted.
-func (l *Loader) refuseManifest(ctx context.Context, plan *Plan) error {
-	there, err := source.Exists(ctx, l.src, plan.DB, plan.Version, source.BlocksFile)
-	if err == nil && there {
-		err = fmt.Errorf("%s: %w: there is %s, and none of its blocks", l.src.Path(plan.DB, plan.Version), finished.ErrCorrupt, source.BlocksFile)
-	}
-	return err
-}

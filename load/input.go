@@ -83,7 +83,7 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	}
 	in, err := f.open(fields, plan.classes)
 	if err != nil {
-		return nil, ExplainKey(l.explain(ctx, plan, file, err), plan.DB)
+		return nil, l.explain(ctx, plan, file, err)
 	}
 	return in, nil
 }

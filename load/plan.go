@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -125,7 +124,7 @@ func (l *Loader) plan(ctx context.Context, db string, in content.Input, refuted 
 		}
 	}
 	if len(plan.Files) == 0 {
-		return plan, l.planEmpty(ctx, plan)
+		return plan, l.planEmpty(plan, files.listing)
 	}
 	if plan.Format != FormatSparkey {
 		if err := l.sniff(ctx, plan); err != nil {
@@ -146,19 +145,18 @@ func (l *Loader) plan(ctx context.Context, db string, in content.Input, refuted 
 }
 
 // planEmpty plans a version without data files: one partition with an empty block.
-func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
-	if !l.opts.AllowEmpty {
-		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), ErrEmpty)
-	}
-	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.File{Name: source.SuccessFile}, source.ReadOptions{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w, and no %s file", l.src.Path(plan.DB, plan.Version), ErrEmpty, source.SuccessFile)
-	}
-	if err != nil {
-		return err
+func (l *Loader) planEmpty(plan *Plan, listing source.Listing) error {
+	path := l.src.Path(plan.DB, plan.Version)
+	switch {
+	case !l.opts.AllowEmpty:
+		return fmt.Errorf("%s: %w", path, ErrEmpty)
+	case !listing.Success:
+		return fmt.Errorf("%s: %w, and no %s file", path, ErrEmpty, source.SuccessFile)
+	case listing.Blocks != "": // they were deleted
+		return fmt.Errorf("%s: %w: there is %s, and none of its blocks", path, finished.ErrCorrupt, source.BlocksFile)
 	}
 	plan.Partitions, plan.Aligned = 1, true
-	return errors.Join(f.Close(), l.refuseManifest(ctx, plan))
+	return nil
 }
 
 // choose decides which partitioner to use, and whether the files are cut by it, as far as their names allow that.

@@ -208,7 +208,7 @@ func planNewest(ctx context.Context, src source.Source, c *config.Config, db str
 		return src.Open(ctx, db, version, f, source.ReadOptions{Offset: offset})
 	}}.Records(o.Fields)
 	if err != nil {
-		return load.ExplainKey(err, db)
+		return err
 	}
 	return records.Close()
 }
