@@ -1,7 +1,6 @@
 package blocks
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -76,60 +75,47 @@ func (r *Reader) loadSections(b *openBuffer) error {
 			return r.corrupt(-1, part.s.offset, err)
 		}
 	}
-	if r.file == nil || r.size <= maxSmall {
-		return r.loadFilter(b)
-	}
-	return r.scanFilter(b)
+	return r.loadFilter(b)
 }
 
 // readSection returns a section, which is valid until the next one is read.
 func (r *Reader) readSection(s section, b *openBuffer) ([]byte, error) {
-	var data []byte
-	if s.offset >= b.at {
-		data = b.tail[s.offset-b.at:][:s.length]
-	} else {
-		var err error
-		if b.rest, err = r.read(b.rest, s.offset, int(s.length)); err != nil {
-			return nil, r.broken(-1, s.offset, err)
-		}
-		data = b.rest
+	data, err := r.readPart(s.offset, s.length, b)
+	if err == nil && crc32.Checksum(data, castagnoli) != s.crc {
+		err = r.corrupt(-1, s.offset, errChecksum)
 	}
-	if crc32.Checksum(data, castagnoli) != s.crc {
-		return nil, r.corrupt(-1, s.offset, errChecksum)
-	}
-	return data, nil
+	return data, err
 }
 
-// loadFilter reads the filter into memory.
+// readPart returns n bytes of the file, which are valid until the next ones are read.
+func (r *Reader) readPart(off, n int64, b *openBuffer) ([]byte, error) {
+	if off >= b.at {
+		return b.tail[off-b.at:][:n], nil
+	}
+	var err error
+	if b.rest, err = r.read(b.rest, off, int(n)); err != nil {
+		return nil, r.broken(-1, off, err)
+	}
+	return b.rest, nil
+}
+
+// loadFilter reads the filter in pieces. It keeps it all, or if it will be read through a map, its checksums and the tables at its end.
 func (r *Reader) loadFilter(b *openBuffer) error {
 	s := r.footer.filter
-	data, err := r.readSection(s, b)
+	end, err := r.readPart(s.offset+max(s.length-4, 0), min(s.length, 4), b)
 	if err != nil {
 		return err
 	}
-	if r.filter, err = filter.Parse(bytes.Clone(data)); err != nil {
-		return r.corrupt(-1, s.offset, err)
-	}
-	return nil
-}
-
-// scanFilter reads the filter in pieces, of which it keeps the checksums, and the tables at its end.
-func (r *Reader) scanFilter(b *openBuffer) error {
-	s := r.footer.filter
-	end, err := r.read(b.rest, s.offset+max(s.length-4, 0), int(min(s.length, 4)))
-	if err != nil {
-		return r.broken(-1, s.offset, err)
-	}
-	b.rest = end
-	scan, err := filter.NewScanner(end, s.length)
+	scan, err := filter.NewScanner(end, s.length, r.file == nil || r.size <= maxSmall)
 	if err != nil {
 		return r.corrupt(-1, s.offset, err)
 	}
 	for at := int64(0); at < s.length; at += filterBuffer {
-		if b.rest, err = r.read(b.rest, s.offset+at, int(min(filterBuffer, s.length-at))); err != nil {
-			return r.broken(-1, s.offset+at, err)
+		piece, err := r.readPart(s.offset+at, min(filterBuffer, s.length-at), b)
+		if err != nil {
+			return err
 		}
-		scan.Add(b.rest)
+		scan.Add(piece)
 	}
 	if scan.CRC() != s.crc {
 		return r.corrupt(-1, s.offset, errChecksum)

@@ -55,19 +55,6 @@ type Filter struct {
 	nothing byte // 0, which the compiler does not know
 }
 
-// Parse decodes a filter whose bytes are in memory and stay there.
-func Parse(b []byte) (*Filter, error) {
-	n, err := tablesSize(b, int64(len(b)))
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFilter(b[len(b)-n:], int64(len(b)))
-	if err == nil {
-		f.data = b
-	}
-	return f, err
-}
-
 // tablesSize returns the length of the tables behind the blocks of a filter of length bytes that ends with tail, of four
 // bytes or more.
 func tablesSize(tail []byte, length int64) (int, error) {

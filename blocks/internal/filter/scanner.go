@@ -6,24 +6,29 @@ import (
 	"sequins/blocks/internal/decode"
 )
 
-// Scanner makes the filter of a block whose data is not kept on the heap, from its section read in pieces.
+// Scanner makes the filter of a block from its section, which is read in pieces.
 type Scanner struct {
-	tables []byte // the end of the section
-	from   int64  // where they begin
+	kept   []byte // the end of the section, from the tables on, or all of it
+	from   int64  // where that begins
+	tables int    // their length
 	at     int64  // of the next piece
 	length int64
 	sums   []uint32
 	crc    uint32
 }
 
-// NewScanner begins with a section of length bytes. tail are the last bytes of it, four if there are as many.
-func NewScanner(tail []byte, length int64) (Scanner, error) {
+// NewScanner begins with a section of length bytes. tail are the last bytes of it, four if there are as many. whole keeps all of the
+// section on the heap; otherwise its checksums are kept.
+func NewScanner(tail []byte, length int64, whole bool) (Scanner, error) {
 	n, err := tablesSize(tail, length)
 	if err != nil {
 		return Scanner{}, err
 	}
+	if whole {
+		return Scanner{kept: make([]byte, length), tables: n, length: length}, nil
+	}
 	return Scanner{
-		tables: make([]byte, n), from: length - int64(n), length: length,
+		kept: make([]byte, n), from: length - int64(n), tables: n, length: length,
 		sums: make([]uint32, 0, (length+ChunkSize-1)/ChunkSize),
 	}, nil
 }
@@ -32,10 +37,12 @@ func NewScanner(tail []byte, length int64) (Scanner, error) {
 func (s *Scanner) Add(piece []byte) {
 	for i := 0; i < len(piece); i += ChunkSize {
 		s.crc = crc32.Update(s.crc, castagnoli, piece[i:min(i+ChunkSize, len(piece))])
-		s.sums = append(s.sums, s.crc)
+		if s.sums != nil {
+			s.sums = append(s.sums, s.crc)
+		}
 	}
 	if end := s.at + int64(len(piece)); end > s.from {
-		copy(s.tables[max(s.at-s.from, 0):], piece[max(s.from-s.at, 0):])
+		copy(s.kept[max(s.at-s.from, 0):], piece[max(s.from-s.at, 0):])
 	}
 	s.at += int64(len(piece))
 }
@@ -43,14 +50,17 @@ func (s *Scanner) Add(piece []byte) {
 // CRC is the CRC-32C of the pieces.
 func (s *Scanner) CRC() uint32 { return s.crc }
 
-// Filter returns the filter when all pieces have been added. It has no map yet.
+// Filter returns the filter when all pieces have been added. Unless all of the section is kept, it has no map yet.
 func (s *Scanner) Filter() (*Filter, error) {
 	if s.at != s.length {
 		return nil, decode.ErrMalformed
 	}
-	f, err := newFilter(s.tables, s.length)
-	if err == nil {
-		f.sums = s.sums
+	f, err := newFilter(s.kept[len(s.kept)-s.tables:], s.length)
+	if err != nil {
+		return nil, err
 	}
-	return f, err
+	if f.sums = s.sums; s.sums == nil {
+		f.data = s.kept
+	}
+	return f, nil
 }
