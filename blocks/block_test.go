@@ -319,51 +319,6 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestPut writes records some of which are replaced by the next ones, and compares the block with that
-// of those that are left.
-func TestPut(t *testing.T) {
-	rng := rand.New(rand.NewPCG(31, 32))
-	for _, size := range []int{MinBlockSize, DefaultBlockSize} {
-		records := makeRecords(rng, blocktest.KeyShapes["url"], 500, 60)
-		var put, left bytes.Buffer
-		opts := WriterOptions{BlockSize: size}
-		w, err := NewWriter(&put, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range records {
-			for range []int{0, 0, 1, 3}[i%4] {
-				if err := w.Put(r.key, make([]byte, rng.IntN(len(r.value)+1))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Put(r.key, r.value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		left.Write(buildBlock(t, records, opts))
-		if !bytes.Equal(put.Bytes(), left.Bytes()) {
-			t.Errorf("pages of %d: a block with replaced records is another than one without them", size)
-		}
-	}
-	w, err := NewWriter(io.Discard, WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Put([]byte("a"), make([]byte, LargeValue+1)), w.Put([]byte("b"), nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Put([]byte("b"), make([]byte, LargeValue+1)); err != nil {
-		t.Errorf("a large value in a small one's place: %v", err)
-	}
-	if err := w.Put([]byte("b"), nil); !errors.Is(err, ErrOrder) {
-		t.Errorf("a value in a large one's place: %v", err)
-	}
-}
-
 func TestGetAllocatesNothing(t *testing.T) {
 	records := makeRecords(rand.New(rand.NewPCG(4, 4)), blocktest.KeyShapes["hex"], 5000, 100)
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {

@@ -60,28 +60,6 @@ func (p *pageBuilder) add(key, value []byte, hash uint64) {
 	p.count++
 }
 
-// start is where record i begins, from room on.
-func (p *pageBuilder) start(i int) int {
-	if i == 0 {
-		return 0
-	}
-	return int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
-}
-
-// dropLast removes the last record, of which there is one, and returns how long its key and value were.
-func (p *pageBuilder) dropLast() int {
-	length := p.room + p.end - p.key
-	p.count--
-	p.end = p.start(p.count)
-	if p.count > 0 {
-		at := p.room + p.start(p.count-1)
-		n, head := binary.Uvarint(p.buf[at:])
-		p.key = at + head
-		p.keyEnd = p.key + int(n)
-	}
-	return length
-}
-
 // lastKey is the key of the last record, of which there is one, as it lies in the builder, until another
 // is added.
 func (p *pageBuilder) lastKey() []byte { return p.buf[p.key:p.keyEnd] }

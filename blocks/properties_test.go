@@ -5,21 +5,17 @@ import (
 	"testing"
 )
 
-// MaxValue is the size of the largest value that is in the block: not of one that Put has replaced.
+// MaxValue is the size of the largest value.
 func TestMaxValue(t *testing.T) {
 	for name, test := range map[string]struct {
-		sizes []int // of values; each of the same key as the one before if negative
+		sizes []int // of values
 		want  int64
 	}{
-		"none":              {nil, 0},
-		"empty":             {[]int{0, 0}, 0},
-		"first":             {[]int{9, 3, 4}, 9},
-		"last":              {[]int{3, 4, 9}, 9},
-		"large":             {[]int{3, LargeValue + 5, 4}, LargeValue + 5},
-		"replaced, smaller": {[]int{3, 9, -4, 2}, 4},
-		"replaced, larger":  {[]int{3, 4, -9, 2}, 9},
-		"last replaced":     {[]int{3, 9, -1}, 3},
-		"first replaced":    {[]int{9, -1, 3}, 3},
+		"none":  {nil, 0},
+		"empty": {[]int{0, 0}, 0},
+		"first": {[]int{9, 3, 4}, 9},
+		"last":  {[]int{3, 4, 9}, 9},
+		"large": {[]int{3, LargeValue + 5, 4}, LargeValue + 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -27,12 +23,8 @@ func TestMaxValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			key := byte('a')
 			for i, size := range test.sizes {
-				if i > 0 && size >= 0 {
-					key++
-				}
-				if err := w.Put([]byte{key}, make([]byte, max(size, -size))); err != nil {
+				if err := w.Add([]byte{'a' + byte(i)}, make([]byte, size)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -42,7 +42,6 @@ type Writer struct {
 	hash   xxhash.Digest // of the content
 	sum    [4]byte
 
-	lastValue int64  // size of the last value, which Put may take back
 	keptKey   []byte // the last one before page
 	pageStart []byte // separator of the page being built
 	piece     int    // how much is written at once
@@ -94,39 +93,29 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 
 // Add appends a record. Keys must ascend strictly, byte by byte; otherwise ErrOrder, and the
 // block is lost, as it is after any other error. ErrTooLarge for a key or value over its limit.
-func (b *Writer) Add(key, value []byte) error { return b.add(key, value, false) }
-
-// Put is Add, but a record with the last one's key takes its place. ErrOrder also for a key whose
-// large value is already written.
-func (b *Writer) Put(key, value []byte) error { return b.add(key, value, true) }
-
-func (b *Writer) add(key, value []byte, replace bool) error {
+func (b *Writer) Add(key, value []byte) error {
 	if b.err == nil {
-		if err := b.addRecord(key, value, replace); err != nil {
+		if err := b.addRecord(key, value); err != nil {
 			b.end(err)
 		}
 	}
 	return b.err
 }
 
-func (b *Writer) addRecord(key, value []byte, replace bool) error {
+func (b *Writer) addRecord(key, value []byte) error {
 	if len(key) > MaxKey || len(value) > MaxValue {
 		return fmt.Errorf("record with a key of %d and a value of %d bytes: %w", len(key), len(value), ErrTooLarge)
 	}
-	hash := xxhash.Sum64(key)
-	first := b.props.Records == 0
-	if first {
+	if b.props.Records == 0 {
 		b.props.FirstKey = cloneKey(key)
+	} else if bytes.Compare(b.lastKey(), key) >= 0 {
+		return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey()))
 	}
-	if first || bytes.Compare(b.lastKey(), key) < 0 {
-		if err := b.filter.Add(hash); err != nil {
-			return fmt.Errorf("filter: %w", err)
-		}
-		b.props.MaxValue = max(b.props.MaxValue, b.lastValue)
-	} else if err := b.takeBack(key, replace); err != nil {
-		return err
+	hash := xxhash.Sum64(key)
+	if err := b.filter.Add(hash); err != nil {
+		return fmt.Errorf("filter: %w", err)
 	}
-	b.lastValue = int64(len(value))
+	b.props.MaxValue = max(b.props.MaxValue, int64(len(value)))
 	size := recordSize(len(key), len(value))
 	if !b.page.empty() && (len(value) > LargeValue || b.page.size(size) > b.opts.BlockSize) {
 		if err := b.flushPage(); err != nil {
@@ -146,16 +135,6 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 		return b.addLarge(key, value)
 	}
 	b.page.add(key, value, hash)
-	return nil
-}
-
-// takeBack makes room for a record with the last one's key, if that may be and it is still in the page.
-func (b *Writer) takeBack(key []byte, replace bool) error {
-	if !replace || b.page.empty() || !bytes.Equal(b.lastKey(), key) {
-		return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey()))
-	}
-	b.props.Records--
-	b.props.RawBytes -= int64(b.page.dropLast())
 	return nil
 }
 
@@ -310,7 +289,6 @@ func (b *Writer) finish() error {
 	if b.props.Records > 0 {
 		b.props.LastKey = cloneKey(b.keptKey)
 	}
-	b.props.MaxValue = max(b.props.MaxValue, b.lastValue)
 	b.props.ContentHash = hex.EncodeToString(b.hash.Sum(nil))
 	var f footer
 	if err := b.section(&f.index, func(write func([]byte) error) error {

@@ -67,7 +67,7 @@ func (a *aligned) load(ctx context.Context) error {
 }
 
 // onePass writes the records into the block in the order of the file. It fails with blocks.ErrOrder if
-// they are not sorted. Of adjacent records with the same key the last one counts.
+// they are not sorted, or if two have the same key.
 func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 	b, err := a.newBuilder(a.partition)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 		if deleted {
 			return errDeletes
 		}
-		return b.put(key, value)
+		return b.add(key, value)
 	})
 	if err != nil {
 		return err

@@ -40,14 +40,6 @@ func (b *builder) add(key, value []byte) error {
 	return nil
 }
 
-// put is like add, but a record with the previous key replaces the previous record.
-func (b *builder) put(key, value []byte) error {
-	if err := b.w.Put(key, value); err != nil {
-		return fmt.Errorf("block %d: %w", b.partition, err)
-	}
-	return nil
-}
-
 // publish finishes the block and passes it to the publisher.
 func (b *builder) publish() error {
 	if _, err := b.w.Finish(); err != nil {

@@ -17,7 +17,7 @@
 //
 // A version is aligned if file i holds partition i. Then only the files of the wanted partitions are
 // opened, and every record in them is checked to belong there. The first attempt is a single pass,
-// because jobs mostly write sorted files; at the first key that is smaller than its predecessor, the
+// because jobs mostly write sorted files; at the first key that is not greater than its predecessor, the
 // block is discarded and the file is read again, into an external sort. An unsorted file shows this
 // within its first few records, so little is read twice, and a sorted file costs nothing extra.
 //
