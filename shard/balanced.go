@@ -6,153 +6,104 @@ import (
 	"slices"
 )
 
-// division is an assignment under construction. The partitions choose one after another, by score, among the shards and
-// zones with free quota. Two rules guarantee that it ends with a complete assignment: a shard whose free quota equals the
-// number of partitions left is chosen by each of them, and each partition gets at least least and at most most replicas in
-// a zone.
+// division is an assignment under construction. The partitions choose one after another, by score, among the shards with
+// free quota. Two rules guarantee that it ends with a complete assignment: a shard whose free quota equals the number of
+// partitions left is chosen by each of them, and each partition has as many replicas in a zone as the zone's free quota
+// divided by the number of partitions left, rounded down or up. So replicas are in distinct zones unless a zone's quota is
+// more than one of each partition.
 type division struct {
-	shards     []Member
-	seed       uint64 // hash of the database
-	partitions int
-
-	// least and most bound the replicas of one partition in a zone: the zone's quota divided by the number of partitions,
-	// rounded down and up. So replicas are in distinct zones unless a zone's quota is more than one of each partition.
-	least, most []int
-	extra       int // replicas of a partition above the sum of least
-
-	open  []spot
-	room  []int    // by zone: free quota
-	best  [][]pick // by zone: candidates for the current partition
-	picks []pick
-	ids   []string // shard ids chosen so far; their array is that of the result
+	spots []spot
+	zones []zone
 }
 
-// spot is a shard with free quota, and the inputs of its score, stored together because all spots are visited for each
-// partition.
+// spot is a shard, and its score for the current partition; lower ones are better.
 type spot struct {
 	key, inverse uint64 // hash of the shard's id and the database, inverse of its weight
-	room         int
-	shard, zone  int32
+	room         int    // free quota
+	zone         int
+	score        uint64
+	chosen       bool // by the current partition
 }
 
-// pick is a candidate for a partition; lower scores are better.
-type pick struct {
-	score uint64
-	spot  int
+// zone is a failure domain.
+type zone struct {
+	room        int // free quota
+	least, most int // replicas that the current partition may still have in it
 }
 
 // balanced implements Balanced. It requires 1 ≤ replicas ≤ len(shards).
 func balanced(shards []Member, partitions, replicas int, db string) [][]string {
-	d := newDivision(shards, partitions, replicas, db)
+	seed := hashString(0, db)
+	d := newDivision(shards, partitions, replicas, seed)
 	assigned := make([][]string, partitions)
+	ids := make([]string, 0, partitions*replicas)
 	for p := range assigned {
-		first := len(d.ids)
-		d.rank(p)
-		d.choose(p)
-		assigned[p] = d.ids[first:len(d.ids):len(d.ids)]
+		first := len(ids)
+		d.begin(mix(seed+uint64(p)*0x9e3779b97f4a7c15), partitions-p)
+		for range replicas {
+			ids = append(ids, shards[d.choose(partitions-p)].ShardID)
+		}
+		assigned[p] = ids[first:len(ids):len(ids)]
 		slices.Sort(assigned[p])
 	}
 	return assigned
 }
 
-func newDivision(shards []Member, partitions, replicas int, db string) *division {
-	d := &division{
-		shards: shards, seed: hashString(0, db), partitions: partitions, extra: replicas, ids: make([]string, 0, partitions*replicas),
-	}
+func newDivision(shards []Member, partitions, replicas int, seed uint64) *division {
 	keys := make([]uint64, len(shards))
 	for i, s := range shards {
-		keys[i] = hashString(d.seed, s.ShardID)
+		keys[i] = hashString(seed, s.ShardID)
 	}
-	zones := make(map[string]int)
+	d, zones := new(division), make(map[string]int)
 	for i, quota := range quotas(shards, keys, partitions, replicas) {
 		z, known := zones[shards[i].Zone]
 		if !known {
 			z = len(zones)
 			zones[shards[i].Zone] = z
-			d.room = append(d.room, 0)
+			d.zones = append(d.zones, zone{})
 		}
-		d.room[z] += quota
-		d.open = append(d.open, spot{keys[i], 1 << 63 / thousandths(shards[i].Weight), quota, int32(i), int32(z)})
+		d.zones[z].room += quota
+		d.spots = append(d.spots, spot{key: keys[i], inverse: 1 << 63 / thousandths(shards[i].Weight), room: quota, zone: z})
 	}
-	for _, quota := range d.room {
-		d.least = append(d.least, quota/partitions)
-		d.most = append(d.most, (quota+partitions-1)/partitions)
-		d.extra -= quota / partitions
-	}
-	d.best = make([][]pick, len(zones))
 	return d
 }
 
-// rank finds the best spots of each zone for partition p, and removes those without free quota.
-func (d *division) rank(p int) {
-	for z := range d.best {
-		d.best[z] = d.best[z][:0]
+// begin begins a partition; left is the number of those that have no replicas yet, itself included.
+func (d *division) begin(key uint64, left int) {
+	for i := range d.spots {
+		s := &d.spots[i]
+		s.score, s.chosen = score(key, s.key, s.inverse), false
 	}
-	left, key, kept := d.partitions-p, mix(d.seed+uint64(p)*0x9e3779b97f4a7c15), 0
-	for at := range d.open {
-		if d.open[at].room == 0 {
+	for i := range d.zones {
+		z := &d.zones[i]
+		z.least, z.most = z.room/left, (z.room+left-1)/left
+	}
+}
+
+// choose gives the current partition a replica, and returns its shard.
+func (d *division) choose(left int) int {
+	best, bestRank := -1, 0
+	for i := range d.spots {
+		s := &d.spots[i]
+		z := d.zones[s.zone]
+		if s.room == 0 || s.chosen || z.most == 0 {
 			continue
 		}
-		if at != kept {
-			d.open[kept] = d.open[at]
+		rank := 2
+		switch {
+		case s.room == left:
+			rank = 0
+		case z.least > 0:
+			rank = 1
 		}
-		s := &d.open[kept]
-		score := score(key, s.key, s.inverse) + 1
-		if s.room == left {
-			score = 0
+		if best < 0 || rank < bestRank || rank == bestRank && s.score < d.spots[best].score {
+			best, bestRank = i, rank
 		}
-		best, most := d.best[s.zone], d.most[s.zone]
-		if len(best) < most || score < best[most-1].score {
-			d.best[s.zone] = insert(best, pick{score, kept}, most)
-		}
-		kept++
 	}
-	d.open = d.open[:kept]
-}
-
-// choose gives partition p the least number of replicas in each zone, and the remaining ones to zones below most.
-func (d *division) choose(p int) {
-	left := d.partitions - p
-	d.picks = d.picks[:0]
-	for z, best := range d.best {
-		over := d.room[z] - d.least[z]*left
-		for _, b := range best[:d.least[z]] {
-			d.take(b)
-		}
-		if over == 0 {
-			continue
-		}
-		b := best[d.least[z]]
-		if over == left {
-			b.score = 0
-		}
-		d.picks = insert(d.picks, b, d.extra)
-	}
-	for _, b := range d.picks {
-		d.take(b)
-	}
-}
-
-// take gives the current partition a replica.
-func (d *division) take(b pick) {
-	s := &d.open[b.spot]
-	s.room--
-	d.room[s.zone]--
-	d.ids = append(d.ids, d.shards[s.shard].ShardID)
-}
-
-// insert inserts b and keeps the best n in ascending order.
-func insert(best []pick, b pick, n int) []pick {
-	if len(best) == n {
-		if n == 0 || best[n-1].score <= b.score {
-			return best
-		}
-		best = best[:n-1]
-	}
-	best = append(best, b)
-	for at := len(best) - 1; at > 0 && best[at-1].score > b.score; at-- {
-		best[at], best[at-1] = best[at-1], b
-	}
+	s := &d.spots[best]
+	z := &d.zones[s.zone]
+	s.room, s.chosen = s.room-1, true
+	z.room, z.least, z.most = z.room-1, max(0, z.least-1), z.most-1
 	return best
 }
 

@@ -36,10 +36,10 @@ func TestQuotasFall(t *testing.T) {
 }
 
 func (s sample) quotas() map[string]int {
-	d := newDivision(distinctShards(s.members), s.partitions, min(s.replicas, len(s.members)), "db")
+	shards := distinctShards(s.members)
 	quotas := map[string]int{}
-	for _, spot := range d.open {
-		quotas[d.shards[spot.shard].ShardID] = spot.room
+	for i, spot := range newDivision(shards, s.partitions, min(s.replicas, len(s.members)), hashString(0, "db")).spots {
+		quotas[shards[i].ShardID] = spot.room
 	}
 	return quotas
 }
