@@ -24,8 +24,6 @@ func (m memory) Replace(context.Context, string, string, []byte) error {
 	return fs.ErrPermission
 }
 
-func (m memory) Identity(context.Context) (string, error) { return "nobody", nil }
-
 func (m memory) Path(db, version string) string { return "/" + db + "/" + version }
 
 func (m memory) Contents(context.Context, string, string) (source.Contents, error) {

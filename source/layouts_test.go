@@ -85,8 +85,6 @@ func (b bucket) Get(_ context.Context, key, _ string, offset, _ int64) (*objects
 	return &objects.Body{ReadCloser: io.NopCloser(bytes.NewReader(data[offset:])), Offset: offset, Size: int64(len(data)), ID: "id", Modified: noon}, nil
 }
 
-func (bucket) Identity(context.Context) (string, error) { return "nobody", nil }
-
 func (b bucket) Put(context.Context, string, []byte) error { return fs.ErrPermission }
 
 // inBucket is the place of a bucket.

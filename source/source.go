@@ -138,10 +138,6 @@ type Source interface {
 
 	// Path returns the location of a version for messages.
 	Path(db, version string) string
-
-	// Identity describes as whom the source is read, without showing a secret: a user, a principal, or a part of the id
-	// of a key and where it is from.
-	Identity(ctx context.Context) (string, error)
 }
 
 // A Checksummer is a Source that knows checksums of files without reading them.

@@ -142,17 +142,12 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = closeSource(src) }() // it was only read
-	as, err := src.Identity(ctx)
-	if err != nil {
-		return "", err
-	}
-	as = ", as " + as
 	dbs, err := source.Databases(ctx, src)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("its databases cannot be listed%s: %w", as, err)
+		return "", fmt.Errorf("its databases cannot be listed: %w", err)
 	case len(dbs) == 0:
-		return "", warned("%s has no databases%s: is it the right place, and mounted?", c.Source, as)
+		return "", warned("%s has no databases: is it the right place, and mounted?", c.Source)
 	}
 	planning, cancel := context.WithTimeout(ctx, checkTime-3*time.Second)
 	defer cancel()
@@ -174,11 +169,11 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	switch {
 	case len(wrong) > 0:
 		const most = 5
-		return "", fmt.Errorf("%s%s; the newest versions of %d cannot be loaded: %w", text, as, len(wrong), errors.Join(wrong[:min(len(wrong), most)]...))
+		return "", fmt.Errorf("%s; the newest versions of %d cannot be loaded: %w", text, len(wrong), errors.Join(wrong[:min(len(wrong), most)]...))
 	case planning.Err() != nil:
-		return "", warned("%s%s; there was not time to look at the newest versions of all", text, as)
+		return "", warned("%s; there was not time to look at the newest versions of all", text)
 	}
-	return text + ", whose newest versions can be loaded" + as, nil
+	return text + ", whose newest versions can be loaded", nil
 }
 
 // planNewest plans a load of the newest version of a db, without a sample of its keys, and opens a file as the load does. A version that is

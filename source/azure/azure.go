@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -44,11 +43,6 @@ func New(o Options) (*objects.Source, error) {
 		return nil, fmt.Errorf("azure: %w", err)
 	}
 	return objects.New(s, conns, path), nil
-}
-
-// Identity implements objects.Store. Whether the server accepts the credentials is not known before a request.
-func (s *store) Identity(context.Context) (string, error) {
-	return strings.TrimPrefix(s.asks, "with "), nil
 }
 
 // place is a container.

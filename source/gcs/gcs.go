@@ -73,17 +73,6 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	return &Source{objects.New(s, conns, root), s}, nil
 }
 
-// Identity implements objects.Store. It gets a token.
-func (s *store) Identity(ctx context.Context) (string, error) {
-	if s.tokens == nil {
-		return "nobody: requests have no credentials", nil
-	}
-	if _, err := s.tokens.get(ctx); err != nil {
-		return "", fmt.Errorf("gs: %w", err)
-	}
-	return s.tokens.describe(), nil
-}
-
 // Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has
 // none. It takes a request.
 func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {

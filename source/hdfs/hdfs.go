@@ -171,18 +171,6 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Identity implements source.Source.
-func (s *Source) Identity(context.Context) (string, error) {
-	switch k := s.kerberos; {
-	case k == nil:
-		return "user " + s.library.User + ", without Kerberos", nil
-	case k.keytab != "":
-		return "Kerberos principal " + k.principal + " with the keytab " + k.keytab, nil
-	default:
-		return "the Kerberos credential cache " + k.cache, nil
-	}
-}
-
 // Path returns a version's directory as a URL.
 func (s *Source) Path(db, version string) string {
 	return s.display(path.Join(s.root, db, version))

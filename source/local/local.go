@@ -66,9 +66,6 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
-// Identity implements source.Source.
-func (s *Source) Identity(context.Context) (string, error) { return source.ProcessUser(), nil }
-
 // ReadDir returns the names in a directory.
 func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
 	p := filepath.Join(s.root, dir)

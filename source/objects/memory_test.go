@@ -50,6 +50,4 @@ func (m inMemory) Get(_ context.Context, key, id string, offset, n int64) (*Body
 	return &Body{ReadCloser: io.NopCloser(body), Offset: offset, Size: size, ID: fmt.Sprint(size), Modified: written}, nil
 }
 
-func (m inMemory) Identity(context.Context) (string, error) { return "nobody", nil }
-
 func (m inMemory) Put(context.Context, string, []byte) error { return fs.ErrPermission }

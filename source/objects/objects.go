@@ -48,9 +48,6 @@ func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
 
-// Identity describes the credentials of the store.
-func (s *Source) Identity(ctx context.Context) (string, error) { return s.store.Identity(ctx) }
-
 // Key returns the key of a file for Open: of a linked version, that of its target.
 func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
 	key, err := source.FilePath(db, version, file.Name, o)

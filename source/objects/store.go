@@ -24,9 +24,6 @@ type Store interface {
 
 	// Put writes a small object.
 	Put(ctx context.Context, key string, data []byte) error
-
-	// Identity describes the credentials; see source.Source.
-	Identity(ctx context.Context) (string, error)
 }
 
 // ErrRange is wrapped by errors of Store.Get for an offset at or after the end of the object.

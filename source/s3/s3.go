@@ -51,24 +51,6 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	return &Source{objects.New(&store{bucket: bucket, client: client}, conns, root)}, nil
 }
 
-// Identity implements objects.Store. It shows the end of the id of the access key.
-func (s *store) Identity(ctx context.Context) (string, error) {
-	o := s.client.Options()
-	if o.Credentials == nil {
-		return "nobody: there are no credentials", nil
-	}
-	c, err := o.Credentials.Retrieve(ctx)
-	if err != nil {
-		return "", fmt.Errorf("s3: there are no credentials: %w", err)
-	}
-	const shown = 4
-	id := c.AccessKeyID
-	if len(id) > shown {
-		id = "…" + id[len(id)-shown:]
-	}
-	return fmt.Sprintf("access key %s, from %s, in region %s", id, c.Source, o.Region), nil
-}
-
 // Checksum returns the ETag of a listed object. It is a hash of the content, of the parts that the object was uploaded in, or, with some
 // encryption, of the encrypted content: an object with another content has another ETag, and one with the same content may have another
 // one as well.

@@ -26,7 +26,7 @@ func TestHDFS(t *testing.T) {
 	}
 	t.Setenv("HADOOP_USER_NAME", user)
 	url := "hdfs://" + namenode + "/data"
-	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database, whose newest versions can be loaded", "as user "+user+", without Kerberos")
+	check(t, configuration(t, url, ""), 0).expects("source", "ok", "1 database, whose newest versions can be loaded")
 	check(t, configuration(t, "hdfs://"+namenode+"/none", ""), 0).expects("source", "failed", "cannot be listed", "/none")
 
 	h.Do(t, "dfs killdn i=0")
@@ -36,7 +36,7 @@ func TestHDFS(t *testing.T) {
 	check(t, configuration(t, url, ""), 0).expects("source", "failed", "connection refused")
 }
 
-// TestHDFSWithKerberos: the principal and its keytab are named, and a keytab that is not there.
+// TestHDFSWithKerberos: a keytab that is not there is named.
 func TestHDFSWithKerberos(t *testing.T) {
 	h := harness.Start(t)
 	kdc := h.Do(t, "kdc start")
@@ -47,11 +47,11 @@ func TestHDFSWithKerberos(t *testing.T) {
 	settings := func(keytab string) string {
 		return fmt.Sprintf("[hdfs]\nconfig_dir = %q\nprincipal = %q\nkeytab = %q\n", r["conf"], kdc["principal"], keytab)
 	}
-	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be loaded", "Kerberos principal "+kdc["principal"]+" with the keytab "+kdc["keytab"])
+	check(t, configuration(t, url, settings(kdc["keytab"])), 0).expects("source", "ok", "can be loaded")
 	check(t, configuration(t, url, settings("/none.keytab")), 0).expects("source", "failed", "/none.keytab")
 }
 
-// TestS3: the credentials are named without the secret; each fault has its line.
+// TestS3: refused credentials are named without the secret; each fault has its line.
 func TestS3(t *testing.T) {
 	g := gateway.Start(t)
 	local := t.TempDir()
@@ -66,12 +66,12 @@ func TestS3(t *testing.T) {
 	}
 	source := "s3://" + gateway.Bucket + "/data"
 	r := check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0)
-	r.expects("source", "ok", "1 database, whose newest versions can be loaded", "as access key …YKEY, from StaticCredentials")
+	r.expects("source", "ok", "1 database, whose newest versions can be loaded")
 	if contains(r.all, gateway.SecretKey) || contains(r.all, gateway.AccessKey) {
 		t.Errorf("the credentials are shown:\n%s", r.all)
 	}
 	check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, "wrong")), 0).
-		expects("source", "failed", "cannot be listed, as access key …YKEY", "SignatureDoesNotMatch")
+		expects("source", "failed", "cannot be listed", "with the access key", "SignatureDoesNotMatch")
 	check(t, configuration(t, "s3://none/data", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "NoSuchBucket")
 	check(t, configuration(t, "s3://"+gateway.Bucket+"/none", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "s3://bucket/none/: file does not exist")
 	check(t, configuration(t, source, settings("http://none.invalid:9000", gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "no such host")
@@ -80,7 +80,7 @@ func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", gateway.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey)
 	check(t, configuration(t, source, fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\n", gateway.Region, g.Endpoint())), 0).
-		expects("source", "ok", "as access key …YKEY, from EnvConfigCredentials")
+		expects("source", "ok", "can be loaded")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
 	check(t, configuration(t, source, fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\n", gateway.Region, g.Endpoint())), 0).
 		expects("source", "failed", "from EnvConfigCredentials", "SignatureDoesNotMatch")
@@ -112,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	writeVersion(t, root, 10)
 	const nobody = 65534
 	conf := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = \"127.0.0.1:0\"\n", root, filepath.Join(root, "..", "sequins-none"))
-	check(t, conf, nobody).expects("source", "ok", "can be loaded, as user nobody (65534)")
+	check(t, conf, nobody).expects("source", "ok", "can be loaded")
 	for _, path := range []string{"db/1/part-00000", "db", "."} {
 		path := filepath.Join(root, path)
 		info, err := os.Stat(path)
