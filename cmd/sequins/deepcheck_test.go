@@ -48,7 +48,7 @@ func base(t *testing.T) string {
 func TestDeepCheck(t *testing.T) {
 	lines, r := deepLines(t, base(t))
 	for check, want := range map[string]string{
-		"source": "ok 1 database, whose newest versions can be loaded, as user ", "local_store": "ok ", "files": "ok ",
+		"source": "ok 1 database, whose newest versions can be loaded", "local_store": "ok ", "files": "ok ",
 	} {
 		if got, found := lines[check]; !found || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", check, got, want)
@@ -123,7 +123,7 @@ func TestDeepFaults(t *testing.T) {
 	writeFile(t, file, "x")
 	empty := t.TempDir()
 	tests := map[string]struct{ conf, check, want string }{
-		"no source":          {"source = \"/none/such\"\n", "source", "failed its databases cannot be listed, as user "},
+		"no source":          {"source = \"/none/such\"\n", "source", "failed its databases cannot be listed"},
 		"empty source":       {"source = \"" + empty + "\"\n", "source", "warning " + empty + " has no databases"},
 		"store below a file": {"local_store = \"" + file + "/store\"\n", "local_store", "failed "},
 		"webhook refused":    {"[events]\nwebhook = \"http://u:hunter2@127.0.0.1:1/x\"\n", "events.webhook", "failed dial tcp 127.0.0.1:1: connect: connection refused"},
