@@ -41,10 +41,9 @@ func hashUnsigned(key []byte) uint32 {
 	return h
 }
 
-// hashSigned is the polynomial over signed bytes, from 1. A signed byte is its
-// bits with the top one flipped, less 128.
-func hashSigned(key []byte) uint32 {
-	h := uint32(1)
+// hashSigned is the polynomial over signed bytes, from h: 1 for Hadoop, 0 for
+// strings of Hive. A signed byte is its bits with the top one flipped, less 128.
+func hashSigned(h uint32, key []byte) uint32 {
 	for len(key) >= 8 {
 		h = h*pow8 + hash8(binary.LittleEndian.Uint64(key)^highBits) - 128*ones8&0xffffffff
 		key = key[8:]

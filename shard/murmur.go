@@ -78,24 +78,6 @@ func murmur2(key []byte) uint32 {
 	return h ^ h>>15
 }
 
-// hashBytes is Hive's hash of a string before Murmur3: the polynomial over signed bytes, from 0.
-func hashBytes(key []byte) uint32 {
-	// From 1, the polynomial has 31 to the power of the length on top.
-	return hashSigned(key) - power31(len(key))
-}
-
-// power31 is 31 to the power of n, modulo 2³².
-func power31(n int) uint32 {
-	result, base := uint32(1), uint32(31)
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			result *= base
-		}
-		base *= base
-	}
-	return result
-}
-
 // parseNumber parses key as a number of that many bits in the one form in which loads write numbers: decimal, without leading
 // zeros or a plus sign. No key is a number of 0 bits.
 func parseNumber(key []byte, size int) (v int64, ok bool) {

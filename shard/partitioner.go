@@ -119,7 +119,7 @@ func (p *Partitioner) UnmarshalText(text []byte) (err error) {
 func (p Partitioner) Hash(key []byte) int32 {
 	switch p {
 	case Hadoop:
-		return int32(hashSigned(key) & 0x7fffffff)
+		return int32(hashSigned(1, key) & 0x7fffffff)
 	case Spark:
 		return int32(hashUTF16(key))
 	case Cascading:
@@ -159,7 +159,7 @@ func (p Partitioner) hashOfHive(key []byte) uint32 {
 	case p == HiveMurmur3Long && ok:
 		return murmur3Hive(binary.BigEndian.AppendUint64(b[:0], uint64(v)))
 	case p == Hive || p == HiveInt || p == HiveLong:
-		return hashBytes(key)
+		return hashSigned(0, key)
 	default:
 		return murmur3Hive(key)
 	}
