@@ -48,7 +48,9 @@ func create(ctx context.Context, client *lib.Client, p string, data []byte) erro
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	if len(data) > 0 { // an empty write would begin a block that never ends
+		_, err = f.Write(data)
+	}
 	cerr := f.Close()
 	for lib.IsErrReplicating(cerr) && sleep.For(ctx, closePause) == nil {
 		cerr = f.Close()
