@@ -100,7 +100,7 @@ func (a *attempt) ask() error {
 
 func (a *attempt) await() error {
 	if a.conn != nil {
-		if err := a.conn.until(a.deadline, 0); err != nil {
+		if err := a.conn.SetDeadline(a.deadline); err != nil {
 			return err
 		}
 		return a.conn.await()
@@ -109,7 +109,7 @@ func (a *attempt) await() error {
 		return err
 	}
 	a.conn.out = a.trace.AppendHeader(append(a.conn.out[:0], a.request...))
-	return a.conn.ask(a.race, a.deadline, 0)
+	return a.conn.ask(a.race, a.deadline)
 }
 
 // stale reports whether the attempt failed because the peer had closed the idle connection. The

@@ -47,10 +47,9 @@ type conn struct {
 	net.Conn
 	peer *peer
 	socket
-	deadline time.Time // the deadline set on Conn
-	since    time.Time // time of the last answer
-	pooled   bool      // it was idle before
-	asked    bool      // a request was sent before
+	since  time.Time // time of the last answer
+	pooled bool      // it was idle before
+	asked  bool      // a request was sent before
 
 	out            []byte // the request
 	buf            []byte // buf[:w] is the answer; its body begins at start, which is 0 until the header is complete
@@ -63,7 +62,7 @@ type conn struct {
 	have           int    // bytes of body that have arrived
 	large          *[]byte
 	prompt         bool      // see Query.Prompt
-	streamed       int64     // bytes of a streamed body returned to the reader
+	streamed       int64     // bytes of the body returned to the reader
 	streamingSince time.Time // when streaming began; zero if the connection holds an ordinary slot
 }
 
@@ -79,12 +78,12 @@ func newConn(nc net.Conn, p *peer) *conn {
 // ask appends Host and the body to the request in out, sends it, and waits for the answer until the deadline. A
 // connection that ends before the first byte of an answer is errUnanswered. After errLate the
 // caller may call await; after any other error the connection cannot be used.
-func (c *conn) ask(r *race, deadline time.Time, slack time.Duration) error {
+func (c *conn) ask(r *race, deadline time.Time) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = r.head, 0, 0, 0, 0, 0
 	c.header, c.body, c.asked, c.prompt = header{}, nil, true, r.prompt
 	c.out = append(append(append(c.out, "Host: "...), c.peer.addr...), "\r\n\r\n"...)
 	c.out = append(c.out, r.body...)
-	if err := c.until(deadline, slack); err != nil {
+	if err := c.SetDeadline(deadline); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
 	if _, err := c.Write(c.out); err != nil {
@@ -100,16 +99,6 @@ func (c *conn) ask(r *race, deadline time.Time, slack time.Duration) error {
 	return c.await()
 }
 
-// until sets the deadline. A deadline that is at most slack too early is kept, because setting one
-// takes a lock and moves a timer in the runtime.
-func (c *conn) until(deadline time.Time, slack time.Duration) error {
-	if d := deadline.Sub(c.deadline); d >= 0 && d <= slack {
-		return nil
-	}
-	c.deadline = deadline
-	return c.SetDeadline(deadline)
-}
-
 // usable reports whether an idle connection can be used. Unsolicited input would be mistaken for
 // the next answer.
 func (c *conn) usable() bool {
@@ -118,7 +107,7 @@ func (c *conn) usable() bool {
 	}
 	// TLS may have buffered input. On a connection without a request so far, input of the socket is
 	// the end of the handshake.
-	if c.until(longAgo, 0) != nil {
+	if c.SetDeadline(longAgo) != nil {
 		return false
 	}
 	_, err := c.Read(c.buf[:1])
@@ -137,7 +126,7 @@ func (c *conn) awaitRest() error {
 	if c.silent() {
 		return errLate
 	}
-	if err := c.until(time.Now().Add(patience), 0); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
 	return c.await()
@@ -227,9 +216,9 @@ func (c *conn) receive(p []byte) (int, error) {
 	return 0, err
 }
 
-// stream reads the next part of a streamed body.
+// stream reads the next part of the body.
 func (c *conn) stream(p []byte) (int, error) {
-	left := c.header.length - c.streamed
+	left := c.size() - c.streamed
 	if left <= 0 {
 		return 0, io.EOF
 	}
@@ -259,7 +248,7 @@ func (c *conn) nextPiece(p []byte) (int, error) {
 	if c.prompt {
 		wait = promptTime
 	}
-	if err := c.until(now.Add(wait), wait/10); err != nil {
+	if err := c.SetDeadline(now.Add(wait)); err != nil {
 		return 0, err
 	}
 	return c.receive(p)
@@ -289,7 +278,7 @@ func (c *conn) done() {
 	if cap(c.out) > readBuffer {
 		c.out = nil
 	}
-	if keep && c.streamed > 0 {
+	if keep && c.streams() {
 		c.since = time.Now()
 	}
 	c.peer.release(c, keep)

@@ -146,7 +146,7 @@ func TestAnswerThatHasArrived(t *testing.T) {
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.until(time.Unix(1, 0), 0); err != nil {
+		if err := c.SetDeadline(time.Unix(1, 0)); err != nil {
 			t.Fatal(err)
 		}
 		expect.Eventually(t, "the answer", func() bool { return !c.silent() })

@@ -60,7 +60,7 @@ func FuzzAnswer(f *testing.F) {
 		c := newConn(source, newPeer(client, "a"))
 		c.peer.slots <- struct{}{}
 		a := attempt{race: &race{c: client, version: "v1"}, peer: c.peer, conn: c}
-		err := c.ask(&race{head: head}, time.Time{}, 0)
+		err := c.ask(&race{head: head}, time.Time{})
 		if err == nil {
 			err = a.judge()
 		}

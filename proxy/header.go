@@ -109,49 +109,34 @@ func (h *header) statusLine(line []byte) error {
 // field stores a header field. Of a repeated field the first one counts.
 func (h *header) field(name, value []byte, chunked *bool) error {
 	var keep *[]byte
-	switch len(name) {
-	case len("ETag"):
-		keep = h.named(name, "ETag", &h.ETag)
-	case len("Connection"):
-		if bytes.EqualFold(name, []byte("Connection")) {
-			h.closing = h.closing || http1.HasToken(value, "close")
+	is := func(field string) bool { return len(name) == len(field) && bytes.EqualFold(name, []byte(field)) }
+	switch {
+	case is("Content-Length"):
+		return h.contentLength(value)
+	case is("Connection"):
+		h.closing = h.closing || http1.HasToken(value, "close")
+	case is("Transfer-Encoding"):
+		if *chunked || !bytes.EqualFold(value, []byte("chunked")) {
+			return errEncoding
 		}
-	case len("Content-Type"):
-		keep = h.named(name, "Content-Type", &h.ContentType)
-	case len("Content-Range"):
-		keep = h.named(name, "Content-Range", &h.ContentRange)
-		if keep == nil {
-			keep = h.named(name, "Last-Modified", &h.LastModified)
-		}
-		if keep == nil {
-			keep = h.named(name, "Accept-Ranges", &h.AcceptRanges)
-		}
-	case len("Content-Length"):
-		if bytes.EqualFold(name, []byte("Content-Length")) {
-			return h.contentLength(value)
-		}
-	case len(wire.Version):
-		keep = h.named(name, wire.Version, &h.Version)
-		if keep == nil {
-			keep = h.named(name, wire.Content, &h.Content)
-		}
-		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
-			if *chunked || !bytes.EqualFold(value, []byte("chunked")) {
-				return errEncoding
-			}
-			*chunked = true
-		}
+		*chunked = true
+	case is(wire.Version):
+		keep = &h.Version
+	case is(wire.Content):
+		keep = &h.Content
+	case is("Content-Type"):
+		keep = &h.ContentType
+	case is("ETag"):
+		keep = &h.ETag
+	case is("Last-Modified"):
+		keep = &h.LastModified
+	case is("Content-Range"):
+		keep = &h.ContentRange
+	case is("Accept-Ranges"):
+		keep = &h.AcceptRanges
 	}
 	if keep != nil && *keep == nil {
 		*keep = value
-	}
-	return nil
-}
-
-// named returns to if name is field, ignoring case, and nil otherwise.
-func (h *header) named(name []byte, field string, to *[]byte) *[]byte {
-	if bytes.EqualFold(name, []byte(field)) {
-		return to
 	}
 	return nil
 }

@@ -62,7 +62,6 @@ type Client struct {
 	logger    *slog.Logger
 	dial      func(ctx context.Context, addr string) (net.Conn, error)
 	stage     time.Duration // min(StageTimeout, Timeout)
-	slack     time.Duration // the time by which a stage may end early
 	tolerated time.Duration // a peer whose cost is higher is failing
 	began     time.Time
 
@@ -88,7 +87,7 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 		c.dial = dialer(o.TLS)
 	}
 	c.stage = min(o.StageTimeout, o.Timeout)
-	c.slack, c.tolerated = c.stage/10, c.stage/2
+	c.tolerated = c.stage / 2
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.peers.Store(&map[string]*peer{})
 	c.running.Go(c.evictLoop)

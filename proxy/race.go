@@ -109,7 +109,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	}
 	c := a.conn
 	c.out = a.trace.AppendHeader(r.q.appendTo(c.out[:0]))
-	err := c.ask(r, r.began.Add(r.stage), r.c.slack)
+	err := c.ask(r, r.began.Add(r.stage))
 	if errors.Is(err, errLate) {
 		err = c.awaitRest()
 	}
