@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"sequins/internal/term"
 	"sequins/internal/wire"
@@ -126,10 +125,10 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.shown, "https://"))
 	case alertOf(err) != "":
 		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
-	case !secure && c.handshakes(ctx):
+	case strings.Contains(text, `malformed HTTP response "\x15`): // an alert of TLS
 		return c.speaksTLS(err)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, "server closed idle connection"):
-		return fail("closes the connection without an answer: it is not sequins, or shuts down")
+		return fail("closes the connection without an answer: it is not sequins, speaks TLS (https://), or shuts down")
 	}
 	if text := certificateProblem(err); text != "" {
 		return fail("%s", text)
@@ -142,20 +141,6 @@ func (c *Node) speaksTLS(err error) error {
 	host := strings.TrimPrefix(c.shown, "http://")
 	return &NodeError{Kind: ErrUnreachable, URL: c.shown, cause: err,
 		text: fmt.Sprintf("speaks TLS: use https://%s, with --ca FILE if no public authority has signed its certificate", host)}
-}
-
-// handshakes reports whether the node speaks TLS. Only that is looked at, so that the certificate does not matter.
-func (c *Node) handshakes(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	host := strings.TrimPrefix(c.shown, "http://")
-	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
-	conn, err := d.DialContext(ctx, "tcp", host)
-	if err == nil {
-		_ = conn.Close() // nothing was sent
-		return true
-	}
-	return alertOf(err) != ""
 }
 
 // alertOf returns the alert of TLS that the node has sent, "" if an error is another one.

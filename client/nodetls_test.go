@@ -103,7 +103,7 @@ func TestCertificateProblems(t *testing.T) {
 	}
 }
 
-// A node with TLS that is asked without is recognized, whatever it does then; so is the reverse.
+// A node with TLS that is asked without is recognized, unless it says nothing; so is the reverse.
 func TestTheOtherProtocol(t *testing.T) {
 	pair, _ := issue(t, func(*x509.Certificate) {})
 	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
@@ -124,6 +124,22 @@ func TestTheOtherProtocol(t *testing.T) {
 			conn.Close()
 		}
 	}()
+	alerts, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alerts.Close()
+	go func() { // answers with an alert, as other terminators do
+		for {
+			conn, err := alerts.Accept()
+			if err != nil {
+				return
+			}
+			conn.Read(make([]byte, 4096))
+			conn.Write([]byte("\x15\x03\x01\x00\x02\x02\x16"))
+			conn.Close()
+		}
+	}()
 	withGo := httptest.NewUnstartedServer(http.NotFoundHandler()) // answers 400
 	withGo.Config.ErrorLog = quiet
 	withGo.StartTLS()
@@ -131,7 +147,8 @@ func TestTheOtherProtocol(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	for url, want := range map[string]string{
-		"http://" + secure.Addr().String():               "speaks TLS: use https://" + secure.Addr().String() + ", with --ca FILE if no public authority",
+		"http://" + secure.Addr().String():               "closes the connection without an answer: it is not sequins, speaks TLS (https://), or shuts down",
+		"http://" + alerts.Addr().String():               "speaks TLS: use https://" + alerts.Addr().String() + ", with --ca FILE if no public authority",
 		"http" + strings.TrimPrefix(withGo.URL, "https"): "speaks TLS: use " + withGo.URL + ", with --ca FILE if",
 		"https" + strings.TrimPrefix(plain.URL, "http"):  "does not speak TLS: use " + plain.URL,
 	} {

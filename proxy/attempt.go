@@ -53,7 +53,7 @@ func (a *attempt) judge() error {
 		}
 		return fmt.Errorf("%w: status %d", errUnusable, h.status)
 	}
-	if string(h.Version) != a.version {
+	if string(h.Version) != a.q.Version {
 		return fmt.Errorf("%w: it is from version %.80q", errUnusable, h.Version)
 	}
 	if a.conn.streams() && !a.peer.beginStream(a.conn) {
@@ -155,7 +155,7 @@ func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 	switch {
 	case err == nil:
 		a.conn.since = time.Now()
-		a.peer.observe(a.conn.since.Sub(a.began)/time.Duration(a.scale), errLate)
+		a.peer.observe(a.conn.since.Sub(a.began)/time.Duration(a.q.Scale), errLate)
 		return metrics.ProxyOK, nil
 	case errors.Is(err, ErrAbsent):
 		outcome = metrics.ProxyAbsent

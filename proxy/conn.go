@@ -79,10 +79,10 @@ func newConn(nc net.Conn, p *peer) *conn {
 // connection that ends before the first byte of an answer is errUnanswered. After errLate the
 // caller may call await; after any other error the connection cannot be used.
 func (c *conn) ask(r *race, deadline time.Time) error {
-	c.head, c.w, c.start, c.searched, c.have, c.streamed = r.head, 0, 0, 0, 0, 0
-	c.header, c.body, c.asked, c.prompt = header{}, nil, true, r.prompt
+	c.head, c.w, c.start, c.searched, c.have, c.streamed = r.q.Head, 0, 0, 0, 0, 0
+	c.header, c.body, c.asked, c.prompt = header{}, nil, true, r.q.Prompt
 	c.out = append(append(append(c.out, "Host: "...), c.peer.addr...), "\r\n\r\n"...)
-	c.out = append(c.out, r.body...)
+	c.out = append(c.out, r.q.Body...)
 	if err := c.SetDeadline(deadline); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
@@ -90,7 +90,7 @@ func (c *conn) ask(r *race, deadline time.Time) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return errLate // await will return it, too: the request was not sent
 		}
-		if r.body == nil || c.await() != nil {
+		if r.q.Body == nil || c.await() != nil {
 			return fmt.Errorf("%w: %w", errUnanswered, err)
 		}
 		c.header.closing = true // the peer has refused the request without having read its body

@@ -59,8 +59,8 @@ func FuzzAnswer(f *testing.F) {
 		source := &scripted{rest: raw, piece: int(piece) + 1}
 		c := newConn(source, newPeer(client, "a"))
 		c.peer.slots <- struct{}{}
-		a := attempt{race: &race{c: client, version: "v1"}, peer: c.peer, conn: c}
-		err := c.ask(&race{head: head}, time.Time{})
+		a := attempt{race: &race{c: client, q: Query{Version: "v1"}}, peer: c.peer, conn: c}
+		err := c.ask(&race{q: Query{Head: head}}, time.Time{})
 		if err == nil {
 			err = a.judge()
 		}

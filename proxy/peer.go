@@ -162,19 +162,23 @@ func (p *peer) discard(c *conn) {
 	}
 }
 
-// evict removes and returns the connections that have been idle since before. It sets gone if the
-// peer was not used since forget.
-func (p *peer) evict(before, forget time.Time) (old []*conn, gone bool) {
+// evict closes the connections that have been idle since before. It returns true if the peer
+// was not used since forget.
+func (p *peer) evict(before, forget time.Time) (gone bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	n := 0
 	for n < len(p.idle) && p.idle[n].since.Before(before) {
 		n++
 	}
-	old = slices.Clone(p.idle[:n])
+	old := slices.Clone(p.idle[:n])
 	p.idle = slices.Delete(p.idle, 0, n)
 	p.gone = p.gone || len(p.open) == 0 && len(p.slots)+len(p.streams) == 0 && p.used.Before(forget)
-	return old, p.gone
+	gone = p.gone
+	p.mu.Unlock()
+	for _, c := range old {
+		p.discard(c)
+	}
+	return gone
 }
 
 // close closes every connection, including those in use.

@@ -152,26 +152,17 @@ func (c *Client) evictLoop() {
 	}
 }
 
+// evict closes connections that are idle for too long, and removes unused peers.
 func (c *Client) evict(now time.Time) {
-	for _, p := range c.evicted(now) {
-		p.peer.discard(p)
-	}
-}
-
-// evicted removes unused peers and returns the connections to close.
-func (c *Client) evicted(now time.Time) (all []*conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	table := maps.Clone(*c.peers.Load())
-	for addr, p := range table {
-		old, gone := p.evict(now.Add(-idleTime), now.Add(-forgetTime))
-		all = append(all, old...)
-		if gone {
+	for addr, p := range *c.peers.Load() {
+		if p.evict(now.Add(-idleTime), now.Add(-forgetTime)) {
+			c.mu.Lock()
+			table := maps.Clone(*c.peers.Load())
 			delete(table, addr)
+			c.peers.Store(&table)
+			c.mu.Unlock()
 		}
 	}
-	c.peers.Store(&table)
-	return all
 }
 
 // Fetch asks the peers of q until one gives a usable answer: status 200, 206, 304, 404, 412, 413 or 416,
@@ -187,9 +178,9 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("asking peers: %w", err)
 	}
-	r := &race{c: c, q: q, version: q.Version, head: q.Head, body: q.Body, prompt: q.Prompt, began: time.Now()}
+	r := &race{c: c, q: *q, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
-	r.scale = max(1, q.Scale)
-	r.stage, r.deadline = time.Duration(r.scale)*c.stage, r.began.Add(time.Duration(r.scale)*c.opts.Timeout)
+	r.q.Scale = max(1, q.Scale)
+	r.stage, r.deadline = time.Duration(r.q.Scale)*c.stage, r.began.Add(time.Duration(r.q.Scale)*c.opts.Timeout)
 	return r.begin(ctx)
 }

@@ -14,12 +14,7 @@ import (
 // race is the state of one Fetch.
 type race struct {
 	c        *Client
-	q        *Query // not for goroutines: they may outlive Fetch
-	version  string
-	head     bool
-	body     []byte        // of the request
-	prompt   bool          // see Query.Prompt
-	scale    int           // of the timeouts, see Query.Scale
+	q        Query         // its slices, but for Body, are not for goroutines: they may outlive Fetch
 	stage    time.Duration // Client.stage, scaled
 	began    time.Time
 	deadline time.Time
@@ -100,7 +95,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	if !ok {
 		return nil, r.noPeers()
 	}
-	if len(r.body) <= maxEager {
+	if len(r.q.Body) <= maxEager {
 		a.conn = a.peer.tryTake(r.began)
 	}
 	if a.conn == nil {
@@ -234,5 +229,5 @@ func (r *race) failure(err error) error {
 		err = fmt.Errorf("%w (%w)", err, ErrAbsent)
 	}
 	return fmt.Errorf("asking peers for version %s (%d asked, no answer from %d within %v): %w%s",
-		r.version, r.stages, r.pending, time.Since(r.began).Round(time.Millisecond), err, all.String())
+		r.q.Version, r.stages, r.pending, time.Since(r.began).Round(time.Millisecond), err, all.String())
 }
