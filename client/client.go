@@ -70,6 +70,9 @@ const MaxKey = wire.MaxKey
 // again, and requests the maps of those in use.
 const maxDBs = 1024
 
+// maxKnown is the number of nodes whose health a client remembers. After more, it begins again.
+const maxKnown = 2 * maxNodes
+
 // New returns a client, which the caller must close. It connects to no node yet.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
@@ -219,30 +222,18 @@ func (c *Client) database(name string) (*database, error) {
 func (c *Client) node(addr string) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.nodes[addr]
-	if n == nil {
-		n = c.newNode(addr)
-		c.nodes[addr] = n
+	if n := c.nodes[addr]; n != nil {
+		return n
 	}
-	return n
-}
-
-// forgetNodes removes the nodes that are in no map.
-func (c *Client) forgetNodes() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	nodes := map[string]*node{}
-	for _, n := range c.seeds {
-		nodes[n.addr] = n
-	}
-	for _, d := range c.dbs {
-		if m := d.current.Load(); m != nil {
-			for _, n := range m.nodes {
-				nodes[n.addr] = n
-			}
+	if len(c.nodes) >= maxKnown { // most have left the cluster
+		clear(c.nodes)
+		for _, seed := range c.seeds {
+			c.nodes[seed.addr] = seed
 		}
 	}
-	c.nodes = nodes
+	n := c.newNode(addr)
+	c.nodes[addr] = n
+	return n
 }
 
 // spawn runs f on its own goroutine, for which Close waits. It returns false if the client is closed.

@@ -75,7 +75,6 @@ func (d *database) fetch(ctx context.Context, next *route) bool {
 		if m, err := d.fetchFrom(ctx, n); err == nil {
 			n.answered()
 			d.current.Store(m)
-			d.c.forgetNodes()
 			return true
 		}
 	}

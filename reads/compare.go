@@ -16,9 +16,10 @@ import (
 // Comparison reads two versions of a db in order, partition by partition, whether or not they are served. It follows reports
 // of nodes, as a version that is not served is not advertised. Its methods are for one goroutine.
 type Comparison struct {
-	Before, After *Read
-	ctx           context.Context
-	reserved      int64
+	reader   *Reader
+	versions [2]*Read
+	ctx      context.Context
+	reserved int64
 }
 
 // Compare acquires two versions of a db by name. If one of them is not on this node, missing is its name and the outcome
@@ -28,15 +29,14 @@ func (rd *Reader) Compare(ctx context.Context, db, before, after string) (c *Com
 	if set == nil {
 		return nil, "", NoDB
 	}
-	c = &Comparison{ctx: ctx}
-	if c.Before = rd.readVersion(set, before); c.Before == nil {
-		return nil, before, NotHere
+	c = &Comparison{reader: rd, ctx: ctx}
+	for i, name := range []string{before, after} {
+		if c.versions[i] = rd.readVersion(set, name); c.versions[i] == nil {
+			c.Close()
+			return nil, name, NotHere
+		}
 	}
-	if c.After = rd.readVersion(set, after); c.After == nil {
-		c.Close()
-		return nil, after, NotHere
-	}
-	if !c.reserve(rd) {
+	if !c.reserve() {
 		c.Close()
 		return nil, "", Busy
 	}
@@ -89,10 +89,10 @@ func reportedBlocks(h *version.Handle) iter.Seq2[string, gate.Block] {
 }
 
 // reserve counts the comparison as the ordered reads that it consists of, until Close. It returns false if there are too many.
-func (c *Comparison) reserve(rd *Reader) bool {
-	limit := int64(rd.opts.MaxScans)
+func (c *Comparison) reserve() bool {
+	running, limit := &c.reader.scans, int64(c.reader.opts.MaxScans)
 	var n int64
-	for _, r := range []*Read{c.Before, c.After} {
+	for _, r := range c.versions {
 		most := allPartitions(r.handle)
 		if c.Aligned() {
 			most = most[:min(1, len(most))]
@@ -101,8 +101,8 @@ func (c *Comparison) reserve(rd *Reader) bool {
 		n += 1 + bytes/scanUnit
 	}
 	n = min(n, limit)
-	if rd.scans.Add(n) > limit {
-		rd.scans.Add(-n)
+	if running.Add(n) > limit {
+		running.Add(-n)
 		return false
 	}
 	c.reserved = n
@@ -111,8 +111,8 @@ func (c *Comparison) reserve(rd *Reader) bool {
 
 // Close releases the versions.
 func (c *Comparison) Close() {
-	c.Before.reader.scans.Add(-c.reserved)
-	for _, r := range []*Read{c.Before, c.After} {
+	c.reader.scans.Add(-c.reserved)
+	for _, r := range c.versions {
 		if r != nil {
 			r.LetGo()
 		}
@@ -121,21 +121,21 @@ func (c *Comparison) Close() {
 
 // Aligned reports whether both versions put each key into the same partition.
 func (c *Comparison) Aligned() bool {
-	a, b := c.Before.handle, c.After.handle
+	a, b := c.versions[0].handle, c.versions[1].handle
 	return a.Partitions() == b.Partitions() && a.Partitioner() == b.Partitioner()
 }
 
 // Partitions returns the number of partitions of versions that are aligned.
-func (c *Comparison) Partitions() int { return c.Before.handle.Partitions() }
+func (c *Comparison) Partitions() int { return c.versions[0].handle.Partitions() }
 
 // Equal reports whether a partition of both versions has the same records, by hashes, and how many. It is false if that is
 // not known.
 func (c *Comparison) Equal(partition int) (records int64, equal bool) {
-	a, ok := c.Before.summary(c.ctx, partition)
+	a, ok := c.versions[0].summary(c.ctx, partition)
 	if !ok {
 		return 0, false
 	}
-	b, ok := c.After.summary(c.ctx, partition)
+	b, ok := c.versions[1].summary(c.ctx, partition)
 	return a.records, ok && a.hash != "" && a == b
 }
 
@@ -143,7 +143,7 @@ func (c *Comparison) Equal(partition int) (records int64, equal bool) {
 // is that of the first one that fails.
 func (c *Comparison) Scan(partition int) (before, after *Scan, o Outcome) {
 	scans := [2]*Scan{}
-	for i, r := range []*Read{c.Before, c.After} {
+	for i, r := range c.versions {
 		partitions := []int{partition}
 		if partition < 0 {
 			partitions = allPartitions(r.handle)
