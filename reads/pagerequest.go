@@ -22,8 +22,8 @@ type pageKind uint8
 
 const (
 	pageRecords pageKind = iota // records in order, see appendPage
-	pageValue                   // one large value, as for GET /<db>/<key>
 	pageSummary                 // that of one partition, see summary
+	pageValue                   // one large value, as for GET /<db>/<key>
 )
 
 const (
@@ -67,7 +67,7 @@ func (p *PageRequest) encode() []byte {
 // ParsePageRequest decodes the value of the parameter page.
 func ParsePageRequest(text []byte) (*PageRequest, error) {
 	b, err := decodeText(text)
-	if err != nil || len(b) < 3 || b[0] != cursorFormat || b[1] > byte(pageSummary) || b[2] > 1 {
+	if err != nil || len(b) < 3 || b[0] != cursorFormat || b[1] > byte(pageValue) || b[2] > 1 {
 		return nil, errPageRequest
 	}
 	p := &PageRequest{kind: pageKind(b[1]), keysOnly: b[2] == 1}
