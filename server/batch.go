@@ -263,9 +263,7 @@ func (b *batchBuffer) value(v []byte) {
 		b.string(v)
 		b.text("}")
 	default:
-		b.text(`{"base64":"`)
-		b.base64(v)
-		b.text(`"}`)
+		b.textOrBase64(v)
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *conn) handshake() (isHTTP2 bool) {
 // refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.
 func (c *conn) refusePlainHTTP() {
 	var first tls.RecordHeaderError
-	if !errors.As(c.err, &first) || first.Conn == nil || !isMethod(first.RecordHeader[:]) {
+	if !errors.As(c.err, &first) || first.Conn == nil || !slices.Contains(httpBegins, string(first.RecordHeader[:])) {
 		return
 	}
 	c.err = errPlainHTTP
@@ -120,17 +120,10 @@ func refuse(nc net.Conn, line string) {
 	}
 }
 
-var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
+// httpBegins are the first bytes of HTTP requests.
+var httpBegins = []string{"GET /", "HEAD ", "POST ", "OPTIO", "PRI *"}
 
-// isMethod reports whether a request line may begin with b.
-func isMethod(b []byte) bool {
-	for _, c := range b {
-		if (c < 'A' || c > 'Z') && c != ' ' && c != '/' && c != '*' { // PRI * is of HTTP/2
-			return false
-		}
-	}
-	return true
-}
+var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
 
 // fetch waits for a header and returns it. If the header stays incomplete, because of an error or its length,
 // fetch returns the part that has arrived. The idle timeout applies until the first byte, the read timeout

@@ -25,17 +25,16 @@ type Delivery struct {
 
 // delivery is a Delivery as requests use it.
 type delivery struct {
-	all        bool            // origins has "*"
-	origins    map[string]bool // nil if pages of no other origin may read answers
-	codings    []string
-	minEncoded int64
-	caching    []byte
-	cachingOf  map[string][]byte
+	Delivery
+	all       bool            // origins has "*"
+	origins   map[string]bool // nil if pages of no other origin may read answers
+	caching   []byte
+	cachingOf map[string][]byte
 }
 
 // SetDelivery replaces Options.Delivery for later requests.
 func (s *Server) SetDelivery(d Delivery) {
-	c := &delivery{codings: d.Codings, minEncoded: d.MinEncoded, cachingOf: make(map[string][]byte)}
+	c := &delivery{Delivery: d, cachingOf: make(map[string][]byte)}
 	for _, origin := range d.Origins {
 		if c.origins == nil {
 			c.origins = make(map[string]bool)
@@ -110,8 +109,8 @@ const (
 	varySession
 )
 
-// varyFields are the Vary fields for each combination. sharedLines are these, rendered with the field that all answers have.
-var varyFields, sharedLines = func() (fields, lines [16]string) {
+// varyFields are the Vary fields for each combination.
+var varyFields = func() (fields [16][]byte) {
 	for i := range fields {
 		var names []string
 		for bit, name := range []string{"Accept", "Accept-Encoding", "Origin", wire.AtLeast + ", " + wire.Version} {
@@ -119,17 +118,15 @@ var varyFields, sharedLines = func() (fields, lines [16]string) {
 				names = append(names, name)
 			}
 		}
-		fields[i], lines[i] = strings.Join(names, ", "), "\r\nX-Content-Type-Options: nosniff"
-		if i != 0 {
-			lines[i] += "\r\nVary: " + fields[i]
-		}
+		fields[i] = []byte(strings.Join(names, ", "))
 	}
-	return fields, lines
+	return fields
 }()
 
 var (
 	noStore = []byte("no-store")
 	private = []byte("private")
+	noSniff = []byte("nosniff")
 )
 
 // addShared adds the fields that all answers have in common, and finds out what the answer varies by. It is called when all
@@ -140,7 +137,7 @@ func (r *request) addShared() {
 	if r.internal {
 		r.vary = 0
 	} else {
-		if len(d.codings) > 0 && r.code < 400 {
+		if len(d.Codings) > 0 && r.code < 400 {
 			r.vary |= varyEncoding
 		}
 		if d.origins != nil {
@@ -151,13 +148,14 @@ func (r *request) addShared() {
 		r.cache = private
 	}
 	r.add("Cache-Control", r.cache)
+	r.add("X-Content-Type-Options", noSniff)
+	r.add("Vary", varyFields[r.vary])
 }
 
 // encodes reports whether a plain request may have its answer in a content coding, so that net/http answers it.
 func (d *delivery) encodes(accepted []byte) bool {
-	if len(d.codings) == 0 || len(http1.Trim(accepted)) == 0 {
+	if len(d.Codings) == 0 || len(http1.Trim(accepted)) == 0 {
 		return false
 	}
-	coding, _ := negotiate.Coding(string(accepted), d.codings...)
-	return coding != ""
+	return negotiate.Coding(string(accepted), d.Codings...) != ""
 }

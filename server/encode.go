@@ -28,10 +28,10 @@ var Codings = encoders.Codings
 func (w *writer) negotiate(req *http.Request) {
 	r, h := w.r, req.Header
 	accepted := h["Accept-Encoding"]
-	if len(r.delivery.codings) == 0 || len(accepted) == 0 || r.internal || h["Range"] != nil || h["If-Match"] != nil {
+	if len(r.delivery.Codings) == 0 || len(accepted) == 0 || r.internal || h["Range"] != nil || h["If-Match"] != nil {
 		return
 	}
-	w.coding, w.forced = negotiate.Coding(strings.Join(accepted, ","), r.delivery.codings...)
+	w.coding = negotiate.Coding(strings.Join(accepted, ","), r.delivery.Codings...)
 }
 
 // encode encodes the answer, whose status and header are complete, if it is to be.
@@ -48,7 +48,7 @@ func (w *writer) encode() {
 	if err != nil {
 		length = -1
 	}
-	if w.r.code != http.StatusOK || !w.forced && !w.isWorthwhile(length) {
+	if w.r.code != http.StatusOK || !w.isWorthwhile(length) {
 		return
 	}
 	if w.r.method != http.MethodHead {
@@ -72,7 +72,7 @@ func weaken(h http.Header) {
 
 // isWorthwhile reports whether an answer of this length, or -1, is large enough and not compressed yet.
 func (w *writer) isWorthwhile(length int64) bool {
-	return (length < 0 || length >= w.r.delivery.minEncoded) && !isCompressed(w.Header().Get("Content-Type"))
+	return (length < 0 || length >= w.r.delivery.MinEncoded) && !isCompressed(w.Header().Get("Content-Type"))
 }
 
 // compressed are media types whose data is compressed, without those of images, audio and video.

@@ -134,7 +134,6 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 		b = append(b, "\r\nConnection: close"...)
 	}
 	r.addShared()
-	b = append(b, sharedLines[r.vary]...)
 	for _, f := range r.fields {
 		b = append(append(append(append(b, "\r\n"...), f.name...), ": "...), f.value...)
 	}

@@ -293,7 +293,6 @@ type writer struct {
 	replaced int   // if this is the status, what is written is discarded, because it will be replaced; 0 for none
 
 	coding    string           // the client's preference among the codings, see encode.go; "" for none
-	forced    bool             // the client does not accept an answer without one
 	encoded   bool             // the answer has the coding
 	encoder   encoders.Encoder // nil if nothing is encoded
 	length    int64            // of the body before it is encoded; -1 if unknown
@@ -370,10 +369,6 @@ func (w *writer) addShared() {
 	r.addShared()
 	for _, f := range r.fields {
 		h.Set(f.name, string(f.value))
-	}
-	h.Set("X-Content-Type-Options", "nosniff")
-	if vary := varyFields[r.vary]; vary != "" {
-		h.Set("Vary", vary)
 	}
 }
 

@@ -28,7 +28,6 @@ type asked struct {
 type plainParser struct {
 	asked
 	hosts int
-	seen  uint8 // fields that may be empty, but not repeated
 }
 
 // parsePlain parses a complete header and reports whether it is that of a plain request. It accepts neither
@@ -99,9 +98,9 @@ func (p *plainParser) field(name, value []byte) bool {
 	case len("Accept"):
 		switch {
 		case is(name, "Accept"):
-			return p.optional(seenAccept, &p.accept, value)
+			return optional(&p.accept, value)
 		case is(name, "Origin"):
-			return p.optional(seenOrigin, &p.origin, value)
+			return optional(&p.origin, value)
 		}
 		return !is(name, "Expect")
 	case len("Trailer"):
@@ -123,7 +122,7 @@ func (p *plainParser) field(name, value []byte) bool {
 		return !is(name, "Content-Length")
 	case len("Accept-Encoding"):
 		if is(name, "Accept-Encoding") {
-			return p.optional(seenEncoding, &p.encoding, value)
+			return optional(&p.encoding, value)
 		}
 	case len(wire.AtLeast):
 		if is(name, wire.AtLeast) {
@@ -149,41 +148,21 @@ func is(name []byte, other string) bool {
 }
 
 // once stores the value of a field that must not be repeated or empty.
-func once(to *[]byte, value []byte) bool {
-	if *to != nil || len(value) == 0 {
-		return false
-	}
-	*to = value
-	return true
-}
+func once(to *[]byte, value []byte) bool { return len(value) > 0 && optional(to, value) }
 
-// The bits of plainParser.seen.
-const (
-	seenAccept = 1 << iota
-	seenOrigin
-	seenEncoding
-)
-
-// optional stores the value of a field that must not be repeated.
-func (p *plainParser) optional(bit uint8, to *[]byte, value []byte) bool {
-	again := p.seen&bit != 0
-	p.seen |= bit
+// optional stores the value of a field that must not be repeated. An empty value is not nil.
+func optional(to *[]byte, value []byte) bool {
+	again := *to != nil
 	*to = value
 	return !again
 }
 
-// isPlainHost reports whether a host is a name or an IPv4 address, with or without a port.
+// isPlainHost reports whether a host has only bytes that names, IPv4 addresses and ports have.
 func isPlainHost(host []byte) bool {
-	name, port, hasPort := bytes.Cut(host, []byte{':'})
-	for _, c := range name {
-		if c != '-' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+	for _, c := range host {
+		if c != '-' && c != '.' && c != ':' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
 			return false
 		}
 	}
-	for _, c := range port {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(name) > 0 && (!hasPort || len(port) > 0)
+	return len(host) > 0
 }

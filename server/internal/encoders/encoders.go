@@ -39,10 +39,13 @@ func (p *Pool) Get(coding string, w io.Writer) Encoder {
 		p.used.Add(-1)
 		return nil
 	}
-	pool, create := p.of(coding)
-	e, ok := pool.Get().(Encoder)
-	if !ok {
-		e = create()
+	e, ok := p.of(coding).Get().(Encoder)
+	switch {
+	case ok:
+	case coding == "zstd":
+		e = newZstd()
+	default:
+		e = newGzip()
 	}
 	e.Reset(w)
 	return e
@@ -51,16 +54,15 @@ func (p *Pool) Get(coding string, w io.Writer) Encoder {
 // Put returns an encoder, which need not be closed.
 func (p *Pool) Put(coding string, e Encoder) {
 	e.Reset(nil)
-	pool, _ := p.of(coding)
-	pool.Put(e)
+	p.of(coding).Put(e)
 	p.used.Add(-1)
 }
 
-func (p *Pool) of(coding string) (pool *sync.Pool, create func() Encoder) {
+func (p *Pool) of(coding string) *sync.Pool {
 	if coding == "zstd" {
-		return &p.zstd, newZstd
+		return &p.zstd
 	}
-	return &p.gzip, newGzip
+	return &p.gzip
 }
 
 func newGzip() Encoder {

@@ -4,21 +4,17 @@ package negotiate
 
 import (
 	"iter"
+	"strconv"
 	"strings"
 )
 
-// full is the weight 1, in thousandths.
-const full = 1000
-
 // items returns the items of a list: their names and weights. Other parameters than q are ignored, so that
 // "application/json; charset=utf-8" means application/json.
-func items(list string) iter.Seq2[string, int] {
-	return func(yield func(name string, weight int) bool) {
-		for len(list) > 0 {
-			var item string
-			item, list = cut(list, ',')
-			name, params := cut(item, ';')
-			if name = trim(name); name == "" {
+func items(list string) iter.Seq2[string, float64] {
+	return func(yield func(name string, weight float64) bool) {
+		for item := range strings.SplitSeq(list, ",") {
+			name, params, _ := strings.Cut(item, ";")
+			if name = strings.TrimSpace(name); name == "" {
 				continue
 			}
 			if weight, ok := weightOf(params); ok && !yield(name, weight) {
@@ -28,55 +24,17 @@ func items(list string) iter.Seq2[string, int] {
 	}
 }
 
-// cut is strings.Cut at a separator that is not within a quoted string.
-func cut(s string, separator byte) (before, after string) {
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case quoted && s[i] == '\\':
-			i++
-		case !quoted && s[i] == separator:
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
-}
-
-func trim(s string) string { return strings.Trim(s, " \t") }
-
 // weightOf returns the weight among the parameters of an item.
-func weightOf(params string) (weight int, ok bool) {
-	weight, ok = full, true
-	for len(params) > 0 && ok {
-		var param string
-		param, params = cut(params, ';')
-		if name, value, _ := strings.Cut(param, "="); strings.EqualFold(trim(name), "q") {
-			weight, ok = parseWeight(trim(value))
+func weightOf(params string) (weight float64, ok bool) {
+	weight, ok = 1, true
+	for param := range strings.SplitSeq(params, ";") {
+		if name, value, _ := strings.Cut(param, "="); ok && strings.EqualFold(strings.TrimSpace(name), "q") {
+			var err error
+			weight, err = strconv.ParseFloat(strings.TrimSpace(value), 64)
+			ok = err == nil && weight >= 0 && weight <= 1
 		}
 	}
 	return weight, ok
-}
-
-// parseWeight parses a number from 0 to 1 into thousandths. Further digits are cut off.
-func parseWeight(s string) (weight int, ok bool) {
-	whole, fraction, dot := strings.Cut(s, ".")
-	if whole != "0" && whole != "1" && (whole != "" || fraction == "") {
-		return 0, false
-	}
-	if whole == "1" {
-		weight = full
-	}
-	digit := full / 10
-	for _, c := range []byte(fraction) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		weight += int(c-'0') * digit
-		digit /= 10
-	}
-	return weight, weight <= full && (dot || fraction == "")
 }
 
 // How specific the range is that a media type matches.
@@ -88,7 +46,10 @@ const (
 )
 
 // opinion is what a client says about a media type.
-type opinion struct{ weight, specific int }
+type opinion struct {
+	weight   float64
+	specific int
+}
 
 // opinionOn returns the weight of the most specific range of an Accept field that a media type matches.
 func opinionOn(accept, media string) (o opinion) {
@@ -126,11 +87,10 @@ func Media(accept, byDefault string, others ...string) string {
 }
 
 // Coding returns the content coding that a client prefers of those offered, of which the first are preferred if the client
-// gives several the same weight. It is "" for none. forced reports that the client does not accept an answer without a coding.
-// accepts is the Accept-Encoding field, joined by commas if it is repeated.
-func Coding(accepts string, offered ...string) (coding string, forced bool) {
-	const absent = -1
-	weights, others, identity := make([]int, len(offered)), absent, absent
+// gives several the same weight. It is "" for none. accepts is the Accept-Encoding field, joined by commas if it is repeated.
+func Coding(accepts string, offered ...string) (coding string) {
+	const absent = -1.0
+	weights, others, identity := make([]float64, len(offered)), absent, absent
 	for i := range weights {
 		weights[i] = absent
 	}
@@ -150,7 +110,7 @@ func Coding(accepts string, offered ...string) (coding string, forced bool) {
 	if identity == absent {
 		identity = others
 	}
-	best := max(identity, 1)
+	best := max(identity, 0.001)
 	for i, w := range weights {
 		if w == absent {
 			w = others
@@ -159,5 +119,5 @@ func Coding(accepts string, offered ...string) (coding string, forced bool) {
 			coding, best = offered[i], w
 		}
 	}
-	return coding, coding != "" && identity == 0
+	return coding
 }
