@@ -5,10 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,7 +257,6 @@ func (n *Node) newRedis() *resp.Server {
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
-	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.follower.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	n.o.Metrics.Server.SetRedis(func() metrics.Connections {

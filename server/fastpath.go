@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"sequins/reads"
 )
@@ -129,7 +127,7 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	} else { // like net/http
 		b = strconv.AppendInt(append(b, "status code "...), int64(r.code), 10)
 	}
-	b = r.s.date.appendTo(append(b, "\r\nDate: "...), r.Start())
+	b = r.Start().UTC().AppendFormat(append(b, "\r\nDate: "...), http.TimeFormat)
 	if r.closing {
 		b = append(b, "\r\nConnection: close"...)
 	}
@@ -139,21 +137,4 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	}
 	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), n, 10)
 	return append(b, "\r\n\r\n"...)
-}
-
-// dateCache renders the Date field once a second.
-type dateCache struct{ now atomic.Pointer[second] }
-
-type second struct {
-	unix int64
-	text []byte
-}
-
-func (d *dateCache) appendTo(b []byte, now time.Time) []byte {
-	s := d.now.Load()
-	if unix := now.Unix(); s == nil || s.unix != unix {
-		s = &second{unix, []byte(now.UTC().Format(http.TimeFormat))}
-		d.now.Store(s)
-	}
-	return append(b, s.text...)
 }

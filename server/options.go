@@ -80,9 +80,6 @@ func (o Options) withDefaults() Options {
 	o.Timeouts.Write = cmp.Or(o.Timeouts.Write, 30*time.Second)
 	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.OtherConns == nil {
-		o.OtherConns = func() int { return 0 }
-	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server
 	}

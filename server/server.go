@@ -49,7 +49,6 @@ type Server struct {
 	delivery   atomic.Pointer[delivery]
 	encoders   encoders.Pool
 	draining   atomic.Bool
-	date       dateCache
 
 	requests sync.Pool // of *request
 

@@ -20,7 +20,7 @@ type Client interface{ base() *Base }
 
 // Set is the listeners and the open connections of a server. It is safe for concurrent use.
 type Set[C Client] struct {
-	// Max limits the open connections together with those of other servers, which Others returns.
+	// Max limits the open connections together with those of other servers, which Others returns; it may be nil.
 	Max    int
 	Others func() int
 	Log    *limitlog.Logger
@@ -79,7 +79,10 @@ func (s *Set[C]) isClosed() bool {
 
 // Excess returns how many connections too many there are with one more; 0 or less if that is allowed. It counts and logs the others.
 func (s *Set[C]) Excess() int {
-	n := s.Count() + s.Others()
+	n := s.Count()
+	if s.Others != nil {
+		n += s.Others()
+	}
 	if n >= s.Max {
 		s.refused.Add(1)
 		s.Log.Error("too many connections: clients are refused", "open", n, "max_connections", s.Max)

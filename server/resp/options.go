@@ -26,8 +26,6 @@ type Options struct {
 	Tokens *auth.Tokens
 	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
 	Exists func(db []byte) bool
-	// Databases returns the names of all dbs; nil means that there are none. DBSIZE asks it.
-	Databases func() []string
 	// Build is the version of the program, for INFO.
 	Build string
 	// Metrics counts failed authentication; it may be nil.
@@ -43,14 +41,8 @@ func (o Options) withDefaults() Options {
 	o.Write = cmp.Or(o.Write, 30*time.Second)
 	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.OtherConns == nil {
-		o.OtherConns = func() int { return 0 }
-	}
 	if o.Exists == nil {
 		o.Exists = func([]byte) bool { return false }
-	}
-	if o.Databases == nil {
-		o.Databases = func() []string { return nil }
 	}
 	return o
 }

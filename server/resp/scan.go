@@ -211,44 +211,35 @@ func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 }
 
 // hlen answers HLEN.
-func (c *conn) hlen(args [][]byte) { c.size(string(args[1])) }
+func (c *conn) hlen(args [][]byte) { c.size(args[1]) }
 
-// dbSize answers DBSIZE for the selected db, or all.
+// dbSize answers DBSIZE.
 func (c *conn) dbSize([][]byte) {
-	if c.selected != nil {
-		c.size(string(c.selected))
+	if c.selected == nil {
+		c.w.fail("ERR no database is named: SELECT one, or HLEN db")
 		return
 	}
-	c.size(c.server.opts.Databases()...)
+	c.size(c.selected)
 }
 
-// size answers with the number of records of dbs, without those that the client may not read or that cannot be counted. It is an error if
-// there are no others.
-func (c *conn) size(dbs ...string) {
-	b, r := &c.round.reading, &c.round.Read
-	defer b.clear()
-	total, counted, text := int64(0), false, ""
-	for _, db := range dbs {
-		name := []byte(db)
-		if text = c.readable(name); text != "" {
-			continue
-		}
-		r.Begin(time.Now())
-		c.ask(name, nil)
-		n, o := r.Count(context.Background(), &b.query, &reads.Range{})
-		r.Done(tracing.Answer{Status: status(o)})
-		if o != reads.Found {
-			text = failures[o].text
-		} else {
-			total, counted = total+n, true
-		}
-		r.Release()
-	}
-	if text != "" && !counted {
+// size answers with the number of records of a db.
+func (c *conn) size(db []byte) {
+	if text := c.readable(db); text != "" {
 		c.w.fail(text)
 		return
 	}
-	c.w.integer(total)
+	b, r := &c.round.reading, &c.round.Read
+	defer b.clear()
+	r.Begin(time.Now())
+	defer r.Release()
+	c.ask(db, nil)
+	n, o := r.Count(context.Background(), &b.query, &reads.Range{})
+	r.Done(tracing.Answer{Status: status(o)})
+	if o != reads.Found {
+		c.w.fail(failures[o].text)
+		return
+	}
+	c.w.integer(n)
 }
 
 // parseInteger parses an integer as Redis does: without a plus sign, leading zeros and blanks.

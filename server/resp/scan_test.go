@@ -47,7 +47,7 @@ func TestScan(t *testing.T) {
 	}
 	some["l"], some["m*"] = large, "star"
 	sets := catalog{"db": setOf(t, "db", "v1", some), "other": setOf(t, "other", "w1", map[string]string{"x": "y"})}
-	s := start(t, sets, resp.Options{Databases: func() []string { return []string{"db", "other"} }}, reads.Options{})
+	s := start(t, sets, resp.Options{}, reads.Options{})
 	c := s.dial(t)
 	for _, test := range []struct {
 		args  []string
@@ -72,7 +72,7 @@ func TestScan(t *testing.T) {
 	for in, want := range map[string]string{
 		"HLEN db":                     "252",
 		"HLEN nodb":                   "-ERR no such database",
-		"DBSIZE":                      "253",
+		"DBSIZE":                      "-ERR no database is named: SELECT one, or HLEN db",
 		"HSCAN nodb 0":                "-ERR no such database",
 		"HSCAN db x":                  "-ERR invalid cursor",
 		"HSCAN db 7":                  "-ERR invalid cursor",
@@ -139,33 +139,16 @@ func TestScanOfAnotherContent(t *testing.T) {
 
 // Tokens are checked before cursors and names.
 func TestScanRights(t *testing.T) {
-	s := startNames(t, resp.Options{Tokens: tokens(t, "one abcdefghijklmnopqrstuvwx names\n"), Databases: func() []string { return []string{"names", "other"} }})
+	s := startNames(t, resp.Options{Tokens: tokens(t, "one abcdefghijklmnopqrstuvwx names\n")})
 	c := s.dial(t)
 	c.do("AUTH", "abcdefghijklmnopqrstuvwx")
 	for in, want := range map[string]string{
 		"HLEN other": "-NOPERM No permissions to access a key", "HLEN nodb": "-NOPERM No permissions to access a key", "HSCAN other 0": "-NOPERM No permissions to access a key",
 		"HSCAN nodb 0": "-NOPERM No permissions to access a key", "SCAN 0 MATCH other/*": "-NOPERM No permissions to access a key",
-		"DBSIZE": "1006", "HLEN names": "1006",
+		"HLEN names": "1006",
 	} {
 		if got := c.do(strings.Split(in, " ")...); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
-	}
-}
-
-// DBSIZE counts what can be counted, and fails only if that is nothing.
-func TestDBSizeWithoutBrokenDatabases(t *testing.T) {
-	sets := catalog{"a": setOf(t, "a", "v1", map[string]string{"k": "v", "l": "w"}), "lost": setOf(t, "lost", "v1", map[string]string{"k": "v"}, 0, 1), "none": version.NewSet("none")}
-	all := []string{"none", "a", "lost", "perhaps"}
-	c := start(t, sets, resp.Options{Databases: func() []string { return all }}, reads.Options{}).dial(t)
-	if got := c.do("DBSIZE"); got != "2" {
-		t.Errorf("%s", got)
-	}
-	all = all[:1]
-	if got := c.do("DBSIZE"); !strings.HasPrefix(got, "-LOADING ") {
-		t.Errorf("none can be counted: %s", got)
-	}
-	if all = nil; c.do("DBSIZE") != "0" {
-		t.Error("there is no database")
 	}
 }
