@@ -1,7 +1,6 @@
 package avro
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ const (
 
 // container reads the framing of a file.
 type container struct {
-	in   *bufio.Reader
+	file stream
 	sync [syncSize]byte
 	codec
 	codecName string
@@ -37,9 +36,9 @@ type container struct {
 
 // header reads the header up to the first block, and returns the schema.
 func (c *container) header() (schema []byte, err error) {
-	head := make([]byte, len(Magic))
-	if _, err := io.ReadFull(c.in, head); err != nil {
-		return nil, cut(err)
+	head := c.file.append(nil, int64(len(Magic)))
+	if c.file.err != nil {
+		return nil, c.file.err
 	}
 	if string(head) != Magic {
 		return nil, fmt.Errorf("not an Avro object container file: begins with %q, not %q", head, Magic)
@@ -48,8 +47,9 @@ func (c *container) header() (schema []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.ReadFull(c.in, c.sync[:]); err != nil {
-		return nil, cut(err)
+	copy(c.sync[:], c.file.append(nil, syncSize))
+	if c.file.err != nil {
+		return nil, c.file.err
 	}
 	if meta["avro.schema"] == nil {
 		return nil, errors.New("no avro.schema in the metadata")
@@ -59,21 +59,23 @@ func (c *container) header() (schema []byte, err error) {
 	return meta["avro.schema"], err
 }
 
-// metadata reads byte by byte, so that it reads nothing beyond the metadata.
 func (c *container) metadata() (map[string][]byte, error) {
-	limited := &io.LimitedReader{R: c.in, N: maxHeader}
-	s := stream{r: limited, buf: make([]byte, 1)}
+	s := &c.file
+	text := func() []byte {
+		n := s.length()
+		if n > maxHeader-s.consumed() {
+			s.fail(fmt.Errorf("the metadata has more than %d bytes", maxHeader))
+			return nil
+		}
+		return s.append([]byte{}, n)
+	}
 	meta := map[string][]byte{}
 	s.blocks(func() {
-		key := string(s.append(nil, s.length()))
-		value := s.append([]byte{}, s.length())
+		key, value := string(text()), text()
 		if key == "avro.schema" || key == "avro.codec" {
 			meta[key] = value
 		}
 	})
-	if s.err != nil && limited.N == 0 {
-		return nil, fmt.Errorf("the metadata has more than %d bytes", maxHeader)
-	}
 	return meta, s.err
 }
 
@@ -94,18 +96,17 @@ func (c *container) next() error {
 }
 
 func (c *container) startBlock() error {
-	if _, err := c.in.Peek(1); err != nil {
-		return err
+	if !c.file.in.Fill(1) {
+		return c.file.in.Err()
 	}
-	s := stream{r: c.in, buf: make([]byte, 1)}
-	count, size := s.long(), s.long()
-	if s.err != nil {
-		return s.err
+	count, size := c.file.long(), c.file.long()
+	if c.file.err != nil {
+		return c.file.err
 	}
 	if count < 0 || size < 0 || size > MaxBlock {
 		return fmt.Errorf("a block of %d records in %d bytes, of at most %d", count, size, MaxBlock)
 	}
-	c.body = io.LimitedReader{R: c.in, N: size}
+	c.body = io.LimitedReader{R: &c.file.in, N: size}
 	r, err := c.codec.open(&c.body, size)
 	if err != nil {
 		return cut(err)
@@ -129,13 +130,14 @@ func (c *container) finishBlock() error {
 	if c.body.N > 0 {
 		return errShort
 	}
-	var sync [syncSize]byte
-	if _, err := io.ReadFull(c.in, sync[:]); err != nil {
-		return cut(err)
+	if !c.file.in.Fill(syncSize) {
+		c.file.short()
+		return c.file.err
 	}
-	if !bytes.Equal(sync[:], c.sync[:]) {
+	if !bytes.HasPrefix(c.file.in.Bytes(), c.sync[:]) {
 		return errors.New("the sync marker after a block differs from the header's")
 	}
+	c.file.in.Skip(syncSize)
 	c.inBlock = false
 	return nil
 }

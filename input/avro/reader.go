@@ -1,7 +1,6 @@
 package avro
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ var ErrCorrupt = errors.New("corrupt Avro file")
 // Reader reads the records of a file in order.
 type Reader struct {
 	name      string
-	in        *counter
 	file      container
 	root      *typ
 	noKey     bool // records are read without their keys
@@ -39,8 +37,8 @@ type Reader struct {
 // NewReader reads the header of a file and looks up the fields in paths. name is used in errors. Errors wrap ErrCorrupt
 // for a damaged file, and render.ErrField if the fields do not exist.
 func NewReader(r io.Reader, name string, paths render.Paths) (*Reader, error) {
-	rd := &Reader{name: name, in: &counter{r: r}, record: -1}
-	rd.file.in = bufio.NewReaderSize(rd.in, window)
+	rd := &Reader{name: name, record: -1}
+	rd.file.file.reset(r)
 	schema, err := rd.file.header()
 	if err != nil {
 		return nil, rd.failed(err)
@@ -124,7 +122,7 @@ func (r *Reader) Resume() bool {
 
 func (r *Reader) next() error {
 	r.record++
-	if err := r.file.next(); err == io.EOF && r.in.err == nil {
+	if err := r.file.next(); err == io.EOF {
 		return io.EOF
 	} else if err != nil {
 		return r.failed(err)
@@ -163,19 +161,21 @@ func (r *Reader) Err() error {
 }
 
 // Offset returns how far the file has been read, which is at or after the current record.
-func (r *Reader) Offset() int64 { return r.in.n }
+func (r *Reader) Offset() int64 { return r.file.file.consumed() }
 
 // Close releases buffers and decoders. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	r.err = cmp.Or(r.err, io.EOF)
+	r.file.file.in.Close(io.EOF)
+	r.file.data.in.Close(io.EOF)
 	r.row, r.file = row{}, container{}
 	return nil
 }
 
 // failed returns the error of the underlying reader if there is one, otherwise an ErrCorrupt.
 func (r *Reader) failed(err error) error {
-	if r.in.err != nil {
-		return fmt.Errorf("%s: %w", r.name, r.in.err)
+	if source := r.file.file.in.Err(); source != nil && source != io.EOF {
+		return fmt.Errorf("%s: %w", r.name, source)
 	}
 	return r.corrupt(err)
 }
@@ -186,21 +186,5 @@ func (r *Reader) corrupt(reason error) error {
 	if r.record >= 0 {
 		at = fmt.Sprintf("in record %d", r.record)
 	}
-	return fmt.Errorf("%s: %s, by offset %d: %w: %s", r.name, at, r.in.n, ErrCorrupt, reason.Error())
-}
-
-// counter counts the bytes read, and keeps the reader's error unless it is io.EOF.
-type counter struct {
-	r   io.Reader
-	n   int64
-	err error
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	if err != nil && err != io.EOF {
-		c.err = err
-	}
-	return n, err
+	return fmt.Errorf("%s: %s, by offset %d: %w: %s", r.name, at, r.Offset(), ErrCorrupt, reason.Error())
 }

@@ -6,33 +6,25 @@ import (
 	"fmt"
 	"io"
 	"math"
-)
 
-// window is how much of a block is decompressed at a time, in bytes.
-const window = 64 << 10
+	"sequins/internal/lookahead"
+)
 
 var errShort = errors.New("unexpected end of data")
 
-// stream decodes Avro's primitive values from a reader, through a window of fixed size. It keeps the first error, after
-// which it returns zeros.
+// stream decodes Avro's primitive values. It keeps the first error, after which it returns zeros.
 type stream struct {
-	r        io.Reader
-	buf      []byte // the window; buf[pos:end] is not used yet
-	pos, end int
-	used     int64 // bytes used before buf[0]
-	err      error
-	eof      bool // r has ended
+	in  lookahead.Reader
+	err error
 }
 
 func (s *stream) reset(r io.Reader) {
-	if s.buf == nil {
-		s.buf = make([]byte, window)
-	}
-	*s = stream{r: r, buf: s.buf}
+	s.in.Reset(r, 0)
+	s.err = nil
 }
 
 // consumed returns the number of bytes used.
-func (s *stream) consumed() int64 { return s.used + int64(s.pos) }
+func (s *stream) consumed() int64 { return s.in.Offset() }
 
 func (s *stream) fail(err error) {
 	if s.err == nil {
@@ -40,66 +32,52 @@ func (s *stream) fail(err error) {
 	}
 }
 
-// maxEmptyReads is how many times a reader may return neither data nor an error, as in package bufio.
-const maxEmptyReads = 100
-
-// more refills the window when it is used up. It returns false at the end and after an error.
-func (s *stream) more() bool {
-	if s.err != nil || s.eof {
-		return false
+// short fails because there are too few bytes.
+func (s *stream) short() {
+	if err := s.in.Err(); err != io.EOF {
+		s.fail(err)
 	}
-	s.used += int64(s.pos)
-	s.pos, s.end = 0, 0
-	for range maxEmptyReads {
-		n, err := s.r.Read(s.buf)
-		s.end = n
-		if err == io.EOF {
-			s.eof = true
-		} else if err != nil {
-			s.fail(err)
-		}
-		if n > 0 || err != nil {
-			return n > 0
-		}
-	}
-	s.fail(io.ErrNoProgress)
-	return false
+	s.fail(errShort)
 }
 
 // ended reports whether all bytes were used. Reaching the end also makes decompressors verify checksums.
-func (s *stream) ended() bool { return s.pos == s.end && !s.more() && s.err == nil }
+func (s *stream) ended() bool {
+	if s.in.Fill(1) {
+		return false
+	}
+	if err := s.in.Err(); err != io.EOF {
+		s.fail(err)
+	}
+	return s.err == nil
+}
 
 func (s *stream) byte() byte {
-	if s.pos == s.end && !s.more() {
-		s.fail(errShort)
+	if !s.in.Fill(1) {
+		s.short()
 		return 0
 	}
-	s.pos++
-	return s.buf[s.pos-1]
+	b := s.in.Bytes()[0]
+	s.in.Skip(1)
+	return b
 }
 
 // long reads an int or a long: zigzag, seven bits a byte, lowest first.
 func (s *stream) long() int64 {
-	if b := s.buf[s.pos:s.end]; len(b) >= binary.MaxVarintLen64 {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			s.fail(errors.New("a number of more than 64 bits"))
-			return 0
-		}
-		s.pos += n
+	b := s.in.Bytes()
+	if len(b) < binary.MaxVarintLen64 {
+		s.in.Fill(binary.MaxVarintLen64) // or less, near the end
+		b = s.in.Bytes()
+	}
+	v, n := binary.Uvarint(b)
+	switch {
+	case n > 0:
+		s.in.Skip(n)
 		return int64(v>>1) ^ -int64(v&1)
+	case n == 0:
+		s.short()
+	default:
+		s.fail(errors.New("a number of more than 64 bits"))
 	}
-	v := uint64(0)
-	for shift := 0; shift < 64; shift += 7 {
-		b := s.byte()
-		if shift == 63 && b > 1 {
-			break
-		}
-		if v |= uint64(b&0x7f) << shift; b < 0x80 {
-			return int64(v>>1) ^ -int64(v&1)
-		}
-	}
-	s.fail(errors.New("a number of more than 64 bits"))
 	return 0
 }
 
@@ -124,14 +102,14 @@ func (s *stream) length() int64 {
 // append appends the next n bytes. It grows dst as they are received.
 func (s *stream) append(dst []byte, n int64) []byte {
 	for n > 0 && s.err == nil {
-		if s.pos == s.end && !s.more() {
-			s.fail(errShort)
+		if !s.in.Fill(1) {
+			s.short()
 			break
 		}
-		b := s.buf[s.pos:s.end]
+		b := s.in.Bytes()
 		b = b[:min(int64(len(b)), n)]
 		dst = append(dst, b...)
-		s.pos += len(b)
+		s.in.Skip(len(b))
 		n -= int64(len(b))
 	}
 	return dst
@@ -139,12 +117,12 @@ func (s *stream) append(dst []byte, n int64) []byte {
 
 func (s *stream) discard(n int64) {
 	for n > 0 && s.err == nil {
-		if s.pos == s.end && !s.more() {
-			s.fail(errShort)
+		if !s.in.Fill(1) {
+			s.short()
 			return
 		}
-		k := min(int64(s.end-s.pos), n)
-		s.pos += int(k)
+		k := min(int64(s.in.Len()), n)
+		s.in.Skip(int(k))
 		n -= k
 	}
 }

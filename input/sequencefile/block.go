@@ -44,18 +44,8 @@ func (r *Reader) scanBlock() bool {
 // entry returns the next key or value of its columns.
 func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
 	l, b := r.columns[lengths], r.columns[bytes]
-	n, size := 0, 1
-	switch v := l.buf[l.pos:]; { // the vints of small lengths, see decodeLength
-	case len(v) >= 1 && v[0] < 0x80:
-		n = int(v[0])
-	case len(v) >= 2 && v[0] == 0x8f:
-		n, size = int(v[1]), 2
-	case len(v) >= 3 && v[0] == 0x8e:
-		n, size = int(v[1])<<8|int(v[2]), 3
-	default:
-		return r.entrySlowly(lengths, bytes)
-	}
-	if n > len(b.buf)-b.pos {
+	n, size := decodeLength(l.buf[l.pos:])
+	if size <= 0 || n > len(b.buf)-b.pos {
 		return r.entrySlowly(lengths, bytes)
 	}
 	l.pos += size
@@ -64,7 +54,7 @@ func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
 	return b.buf[start:b.pos], true
 }
 
-// entrySlowly handles the cases that entry does not: large lengths, ends of windows and damage.
+// entrySlowly handles the cases that entry does not: ends of windows and damage.
 func (r *Reader) entrySlowly(lengths, bytes int) ([]byte, bool) {
 	n, err := r.columns[lengths].length()
 	if err != nil {
@@ -90,11 +80,11 @@ func (r *Reader) nextBlock() bool {
 		return false
 	}
 	in := &r.in
-	r.offset = in.offset()
-	if !in.fill(4) {
+	r.offset = in.Offset()
+	if !in.Fill(4) {
 		return r.endOfFile("within the sync marker of a block")
 	}
-	if int32(binary.BigEndian.Uint32(in.buf[in.pos:])) != syncEscape {
+	if int32(binary.BigEndian.Uint32(in.Bytes())) != syncEscape {
 		return r.fail(r.corrupt(r.offset, "a block does not begin with a sync marker"))
 	}
 	return r.takeSync() && r.readBlock()
@@ -108,7 +98,7 @@ func (r *Reader) finishBlock() bool {
 			return r.failColumn(i, err)
 		}
 	}
-	r.in.pos += b.size
+	r.in.Skip(b.size)
 	b.size = 0
 	return true
 }
@@ -129,11 +119,11 @@ func (r *Reader) readBlock() bool {
 		}
 		start[i], end[i] = b.size, b.size+n
 		b.size += n
-		if !r.in.fill(b.size) {
+		if !r.in.Fill(b.size) {
 			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", name, n)))
 		}
 	}
-	data := r.in.buf[r.in.pos:r.in.end]
+	data := r.in.Bytes()
 	for i := range r.columns {
 		if err := r.columns[i].reset(data[start[i]:end[i]]); err != nil {
 			return r.failColumn(i, err)
@@ -145,8 +135,8 @@ func (r *Reader) readBlock() bool {
 // blockLength reads a vint in the head of a block or in front of one of its columns.
 func (r *Reader) blockLength(what string) (int, bool) {
 	in := &r.in
-	in.fill(r.block.size + maxVIntLen) // or less, near the end of the file
-	n, size := decodeLength(in.buf[in.pos+r.block.size : in.end])
+	in.Fill(r.block.size + maxVIntLen) // or less, near the end of the file
+	n, size := decodeLength(in.Bytes()[r.block.size:])
 	switch {
 	case size < 0:
 		return 0, r.fail(r.corrupt(r.offset, "a block with an impossible length: "+what))

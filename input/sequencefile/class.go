@@ -31,7 +31,7 @@ func wrappingOf(class string) wrapping {
 func (w wrapping) unwrap(b []byte) ([]byte, bool) {
 	switch w {
 	case int32Size:
-		if !hasInt32Size(b) {
+		if len(b) < 4 || binary.BigEndian.Uint32(b) != uint32(len(b)-4) {
 			return nil, false
 		}
 		return b[4:], true
@@ -40,9 +40,4 @@ func (w wrapping) unwrap(b []byte) ([]byte, bool) {
 		return b[max(size, 0):], size > 0 && n == len(b)-size
 	}
 	return b, true
-}
-
-// hasInt32Size reports whether b begins with the length of the rest.
-func hasInt32Size(b []byte) bool {
-	return len(b) >= 4 && binary.BigEndian.Uint32(b) == uint32(len(b)-4)
 }

@@ -29,11 +29,11 @@ func boundaries(t *testing.T, file []byte) []int64 {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	ends := []int64{r.in.offset()}
+	ends := []int64{r.in.Offset()}
 	for r.Scan() {
 		ends = append(ends, r.Offset())
 		if r.header.Compression != Block {
-			ends = append(ends, r.in.offset())
+			ends = append(ends, r.in.Offset())
 		}
 	}
 	if r.Err() != nil {

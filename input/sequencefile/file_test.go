@@ -119,7 +119,7 @@ func manyRecords() []record {
 	for n := range 300 {
 		records = append(records, record{noise.Bytes(rng, n%37), noise.Bytes(rng, n)})
 	}
-	for _, n := range []int{65534, 65535, 65536, 65537, bufferSize - 9, bufferSize, bufferSize + 1} {
+	for _, n := range []int{65534, 65535, 65536, 65537, (128 << 10) - 9, (128 << 10), (128 << 10) + 1} {
 		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise.Bytes(rng, n)})
 	}
 	return append(records, record{noise.Bytes(rng, 70_000), nil}, record{nil, nil})

@@ -89,19 +89,19 @@ func (p *headerParser) take(n int, what string) []byte {
 		return nil
 	}
 	in := &p.r.in
-	if !in.fill(n) {
-		p.err = p.r.ended(in.offset(), "in the header's "+what)
+	if !in.Fill(n) {
+		p.err = p.r.ended(in.Offset(), "in the header's "+what)
 		return nil
 	}
-	b := in.buf[in.pos : in.pos+n]
-	in.pos += n
+	b := in.Bytes()[:n]
+	in.Skip(n)
 	p.left -= n
 	return b
 }
 
 func (p *headerParser) fail(reason string) {
 	if p.err == nil {
-		p.err = p.r.corrupt(p.r.in.offset(), reason)
+		p.err = p.r.corrupt(p.r.in.Offset(), reason)
 	}
 }
 
@@ -126,14 +126,14 @@ func (p *headerParser) str(what string) string {
 		return ""
 	}
 	in := &p.r.in
-	in.fill(maxVIntLen) // or less, near the end of a short file
-	n, size := decodeLength(in.buf[in.pos:in.end])
+	in.Fill(maxVIntLen) // or less, near the end of a short file
+	n, size := decodeLength(in.Bytes())
 	switch {
 	case size < 0:
 		p.fail("bad length of the " + what)
 		return ""
 	case size == 0: // the file ends within the length
-		size = in.len() + 1
+		size = in.Len() + 1
 	}
 	p.take(size, what)
 	return string(p.take(n, what))

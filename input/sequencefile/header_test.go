@@ -85,7 +85,7 @@ func TestOldVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, sync := file[r.in.offset():], r.header.Sync[:]
+		body, sync := file[r.in.Offset():], r.header.Sync[:]
 		r.Close()
 		flags := []string{None: "\x00\x00", Record: "\x01\x00", Block: "\x01\x01"}[c]
 		codec := nameDefault

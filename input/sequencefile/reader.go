@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"sequins/internal/lookahead"
 )
 
 // maxRecord bounds a key and its value together, in bytes: what Java can hold in one array.
@@ -21,7 +23,7 @@ var errClosed = errors.New("sequencefile: reader is closed")
 
 // Reader reads a SequenceFile from its start to its end. It is not safe for concurrent use.
 type Reader struct {
-	in     input
+	in     lookahead.Reader
 	name   string
 	header Header
 
@@ -40,7 +42,8 @@ type Reader struct {
 // It returns an ErrCorrupt if r does not give a SequenceFile's header, or the wrapped error of r. It reads ahead, so
 // how far r has been read is undefined.
 func NewReader(r io.Reader, name string) (*Reader, error) {
-	sr := &Reader{in: input{r: r}, name: name}
+	sr := &Reader{name: name}
+	sr.in.Reset(r, 0)
 	if err := sr.readHeader(); err != nil {
 		return nil, err
 	}
@@ -106,7 +109,7 @@ func (r *Reader) Close() error {
 			r.columns[i] = nil
 		}
 	}
-	r.in.close()
+	r.in.Close(errClosed)
 	r.key, r.value, r.block = nil, nil, block{}
 	return nil
 }
@@ -118,8 +121,8 @@ func (r *Reader) corrupt(offset int64, reason string) error {
 
 // ended returns the error for a file that ends too early or could not be read. where describes the position.
 func (r *Reader) ended(offset int64, where string) error {
-	if r.in.err != io.EOF {
-		return fmt.Errorf("%s: reading SequenceFile at offset %d: %w", r.name, r.in.base+int64(r.in.end), r.in.err)
+	if r.in.Err() != io.EOF {
+		return fmt.Errorf("%s: reading SequenceFile at offset %d: %w", r.name, r.in.ReadTo(), r.in.Err())
 	}
 	return r.corrupt(offset, "the file ends "+where)
 }

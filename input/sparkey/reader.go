@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"sequins/internal/lookahead"
 )
 
 const (
-	inputBuffer = 64 << 10  // of the underlying reader
-	entryBuffer = 256 << 10 // of entries, at first; it grows to the longest entry
-
-	maxBlockLength = 5 // bytes of the length of a block
+	inputBuffer    = 64 << 10 // of the underlying reader
+	maxBlockLength = 5        // bytes of the length of a block
 )
 
 var (
@@ -24,23 +24,20 @@ var (
 )
 
 // A Reader reads the entries of one log in the order in which they were written. It is not safe for concurrent use.
-//
-// The entries that are yet to be scanned lie in buf[pos:end]. Uncompressed logs are read straight into it, and of compressed ones it takes
-// whole blocks. It grows only by what was really there, never by what a length promised.
 type Reader struct {
-	name string
-	in   *bufio.Reader
-	h    Header
+	name    string
+	in      *bufio.Reader
+	h       Header
+	entries lookahead.Reader // what readPlain or readBlocks returns
 
-	buf      []byte
-	pos, end int
-	left     uint64 // bytes before the data end not read from in yet
-	block    int64  // file offset of the block that contains buf[end-1]
+	left uint64 // bytes before the data end that were not read from in
 
-	decode     func(dst []byte, src []byte, limit int) ([]byte, error) // appends one block to dst; nil without compression
-	release    func()
-	compressed bytes.Buffer
-	body       io.LimitedReader // of a block
+	// Of a compressed log:
+	decoder decoder
+	body    io.LimitedReader // of a block
+	packed  bytes.Buffer
+	plain   bytes.Reader // what is left of the current block
+	block   int64        // its offset in the file
 
 	key, value []byte
 	deleted    bool
@@ -60,13 +57,21 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	rd.left = rd.h.DataEnd - headerSize
-	var err error
-	if rd.decode, rd.release, err = newDecoder(rd.h.Compression); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	read := rd.readPlain
+	if rd.compressed() {
+		rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
+		read = rd.readBlocks
 	}
-	rd.buf = make([]byte, min(uint64(entryBuffer), max(rd.left, minBlockSize)))
+	rd.entries.Reset(readerFunc(read), headerSize)
 	return rd, nil
 }
+
+// readerFunc is a function as an io.Reader.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (r *Reader) compressed() bool { return r.h.Compression != None }
 
 func (r *Reader) readHeader() error {
 	b, err := r.in.Peek(headerSize)
@@ -120,12 +125,11 @@ func (r *Reader) Err() error {
 
 // Close gives back what the Reader holds. It does not close the underlying reader.
 func (r *Reader) Close() error {
-	r.release()
-	r.release = func() {}
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.buf, r.compressed = nil, nil, nil, bytes.Buffer{}
+	r.key, r.value, r.decoder, r.packed = nil, nil, decoder{}, bytes.Buffer{}
+	r.entries.Close(r.err)
 	return nil
 }
 
@@ -139,14 +143,14 @@ func (r *Reader) Scan() bool {
 }
 
 func (r *Reader) next() error {
-	if err := r.fill(1); errors.Is(err, errEnd) {
+	if err := r.fill(1); isEOF(err) {
 		return r.finish()
 	} else if err != nil {
 		return err
 	}
-	r.offset = r.block
-	if r.decode == nil {
-		r.offset = int64(r.h.DataEnd - r.left - uint64(r.end-r.pos))
+	r.offset = r.entries.Offset()
+	if r.compressed() {
+		r.offset = r.block
 	}
 	a, n, err := r.vlq(0)
 	if err != nil {
@@ -170,18 +174,18 @@ func (r *Reader) take(a, b uint64, n int) error {
 		return err
 	}
 	size := n + int(keyLen) + int(valueLen)
-	if r.decode != nil && size > MaxExpanded {
+	if r.compressed() && size > MaxExpanded {
 		return r.corrupt("an entry of %d bytes, more than the %d that a compressed one may have", size, MaxExpanded)
 	}
-	if r.decode == nil && uint64(size) > r.left+uint64(r.end-r.pos) {
-		return r.corrupt("an entry of %d bytes, but only %d are left", size, r.left+uint64(r.end-r.pos))
+	if left := r.left + uint64(r.entries.Len()); !r.compressed() && uint64(size) > left {
+		return r.corrupt("an entry of %d bytes, but only %d are left", size, left)
 	}
 	if err := r.fill(size); err != nil {
 		return r.cut(err)
 	}
-	entry := r.buf[r.pos : r.pos+size : r.pos+size]
+	entry := r.entries.Bytes()[:size:size]
 	r.key, r.value = entry[n:n+int(keyLen):n+int(keyLen)], entry[n+int(keyLen):]
-	r.pos += size
+	r.entries.Skip(size)
 	r.count(keyLen, valueLen, uint64(size))
 	return nil
 }
@@ -236,55 +240,55 @@ func (r *Reader) finish() error {
 // vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
 func (r *Reader) vlq(at int) (uint64, int, error) {
 	for {
-		v, n := binary.Uvarint(r.buf[r.pos+at : r.end])
+		v, n := binary.Uvarint(r.entries.Bytes()[at:])
 		if n > 0 {
 			return v, n, nil
 		}
 		if n < 0 {
 			return 0, 0, r.corrupt("a length of more than 64 bits")
 		}
-		if err := r.fill(r.end - r.pos + 1); err != nil {
+		if err := r.fill(r.entries.Len() + 1); err != nil {
 			return 0, 0, r.cut(err)
 		}
 	}
 }
 
-// fill reads until n bytes of entries lie in the buffer. It returns errEnd at the end of the data.
+// fill makes n bytes of entries available. It returns io.EOF at the end of the data.
 func (r *Reader) fill(n int) error {
-	for r.end-r.pos < n {
-		if r.left == 0 {
-			return errEnd
-		}
-		if r.pos > 0 {
-			r.end = copy(r.buf, r.buf[r.pos:r.end])
-			r.pos = 0
-		}
-		more := r.readPlain
-		if r.decode != nil {
-			more = r.readBlock
-		}
-		if err := more(); err != nil {
-			return err
-		}
+	if r.entries.Fill(n) {
+		return nil
 	}
-	return nil
+	err := r.entries.Err()
+	if errors.Is(err, io.ErrNoProgress) {
+		err = fmt.Errorf("%s: at offset %d: %w", r.name, r.entries.ReadTo(), err)
+	}
+	return err
 }
 
-func (r *Reader) readPlain() error {
-	if r.end == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...) // no more than what was read so far
+// readPlain reads entries that are not compressed.
+func (r *Reader) readPlain(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
 	}
-	room := r.buf[r.end:]
-	if uint64(len(room)) > r.left {
-		room = room[:r.left]
-	}
-	n, err := io.ReadAtLeast(r.in, room, 1)
-	r.end += n
+	n, err := r.in.Read(p[:min(uint64(len(p)), r.left)])
 	r.left -= uint64(n)
-	return r.truncated(err)
+	return n, r.truncated(err)
 }
 
-func (r *Reader) readBlock() error {
+// readBlocks reads entries that are compressed, of one block at a time.
+func (r *Reader) readBlocks(p []byte) (int, error) {
+	for r.plain.Len() == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		if err := r.nextBlock(); err != nil {
+			return 0, err
+		}
+	}
+	return r.plain.Read(p)
+}
+
+func (r *Reader) nextBlock() error {
 	r.block = int64(r.h.DataEnd - r.left)
 	size, err := r.blockLength()
 	if err != nil {
@@ -293,13 +297,12 @@ func (r *Reader) readBlock() error {
 	if err := r.readCompressed(size); err != nil {
 		return err
 	}
-	out, err := r.decode(r.buf[:r.end], r.compressed.Bytes(), int(r.h.BlockSize))
+	plain, err := r.decoder.decode(r.packed.Bytes())
 	if err != nil {
 		r.offset = r.block
 		return r.corrupt("block of %d bytes: %v", size, err)
 	}
-	r.end = len(out)
-	r.buf = out[:cap(out)]
+	r.plain.Reset(plain)
 	return nil
 }
 
@@ -327,9 +330,9 @@ func (r *Reader) blockLength() (int, error) {
 
 // readCompressed reads a block of size bytes. Its memory grows by what comes.
 func (r *Reader) readCompressed(size int) error {
-	r.compressed.Reset()
+	r.packed.Reset()
 	r.body = io.LimitedReader{R: r.in, N: int64(size)}
-	n, err := r.compressed.ReadFrom(&r.body)
+	n, err := r.packed.ReadFrom(&r.body)
 	r.left -= uint64(n)
 	if err == nil && n < int64(size) {
 		err = io.EOF
@@ -352,7 +355,7 @@ func (r *Reader) truncated(err error) error {
 
 // cut makes the end of the data within an entry an ErrCorrupt.
 func (r *Reader) cut(err error) error {
-	if errors.Is(err, errEnd) {
+	if isEOF(err) {
 		return r.corrupt("the data ends within an entry")
 	}
 	return err
