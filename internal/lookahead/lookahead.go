@@ -64,7 +64,9 @@ func (in *Reader) Err() error { return in.err }
 
 // Fill makes at least n unused bytes available. If fewer are left, it makes those available and returns false; Err
 // is the reason.
-func (in *Reader) Fill(n int) bool {
+func (in *Reader) Fill(n int) bool { return in.end-in.pos >= n || in.fill(n) }
+
+func (in *Reader) fill(n int) bool {
 	for in.end-in.pos < n {
 		if in.err != nil {
 			return false
