@@ -168,7 +168,7 @@ func (r *Reader) Close() error {
 	r.err = cmp.Or(r.err, io.EOF)
 	r.file.file.in.Close(io.EOF)
 	r.file.data.in.Close(io.EOF)
-	r.row, r.file = row{}, container{}
+	r.row, r.file.codec = row{}, nil
 	return nil
 }
 

@@ -43,19 +43,6 @@ func (r *Reader) scanBlock() bool {
 
 // entry returns the next key or value of its columns.
 func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
-	l, b := r.columns[lengths], r.columns[bytes]
-	n, size := decodeLength(l.buf[l.pos:])
-	if size <= 0 || n > len(b.buf)-b.pos {
-		return r.entrySlowly(lengths, bytes)
-	}
-	l.pos += size
-	start := b.pos
-	b.pos += n
-	return b.buf[start:b.pos], true
-}
-
-// entrySlowly handles the cases that entry does not: ends of windows and damage.
-func (r *Reader) entrySlowly(lengths, bytes int) ([]byte, bool) {
 	n, err := r.columns[lengths].length()
 	if err != nil {
 		return nil, r.failColumn(lengths, err)

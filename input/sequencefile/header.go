@@ -14,17 +14,7 @@ const (
 	Block                     // keys and values of many records together
 )
 
-func (c Compression) String() string {
-	switch c {
-	case None:
-		return "NONE"
-	case Record:
-		return "RECORD"
-	case Block:
-		return "BLOCK"
-	}
-	return fmt.Sprintf("Compression(%d)", uint8(c))
-}
+func (c Compression) String() string { return [...]string{"NONE", "RECORD", "BLOCK"}[c] }
 
 // Format versions. The supported ones differ only in the header.
 const (

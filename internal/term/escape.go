@@ -64,15 +64,9 @@ func Excerpt(b []byte, size int64) string {
 
 // Clean escapes what is not printable in a text of our own that may quote others, and leaves the rest as it is.
 func Clean(text string) string {
-	var out []byte
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if raw := text[i : i+size]; r == '\\' {
-			out = append(out, raw...)
-		} else {
-			out = appendEscaped(out, r, []byte(raw))
-		}
-		i += size
+	parts := strings.Split(text, `\`)
+	for i := range parts {
+		parts[i] = Escape([]byte(parts[i]))
 	}
-	return string(out)
+	return strings.Join(parts, `\`)
 }
