@@ -110,10 +110,9 @@ func (d *decoder) set(path string, table reflect.Value) {
 	}
 }
 
-// unknown reports an unknown key. It looks for a similar key, which is slow, only while problems are
-// still reported.
+// unknown reports an unknown key. It looks for a similar key, which is slow, only while there are few problems.
 func (d *decoder) unknown(key string) {
-	const enough = 20 * maxReported
+	const enough = 1000
 	if len(d.problems) > enough {
 		d.problem(key, "unknown key")
 		return

@@ -35,8 +35,8 @@ func Find(searchPath []string) string {
 }
 
 // Load reads a configuration file, which may be a pipe. The file overrides the defaults, variables of the environment override
-// the file, and flags override both. An empty path means an empty file. The error is a Problems, or the
-// reason why the file cannot be read; the warnings are valid in both cases.
+// the file, and flags override both. An empty path means an empty file. The error joins a Problem
+// for each line, or is the reason why the file cannot be read; the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Warning, error) {
 	c, d, err := loadFile(path, os.Open, flags)
 	return c, d.warnings, err
@@ -113,20 +113,16 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	}
 	d.databases(&c)
 	d.check(&c)
-	sortProblems(d.problems)
 	sortProblems(d.warnings)
-	if len(d.problems) > 0 {
-		return c, d, Problems(d.problems)
-	}
-	return c, d, nil
+	return c, d, joined(d.problems)
 }
 
-// syntaxProblem returns the first syntax error of go-toml as a Problems.
+// syntaxProblem returns the first syntax error of go-toml as a Problem.
 func syntaxProblem(path string, err error) error {
 	p := &Problem{File: path, Reason: strings.TrimPrefix(err.Error(), "toml: ")}
 	var syntax *toml.DecodeError
 	if errors.As(err, &syntax) {
 		p.Line, _ = syntax.Position()
 	}
-	return Problems{p}
+	return p
 }

@@ -272,10 +272,6 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 		doc.WriteString(strings.Repeat("x", i+1) + " = 1\n")
 	}
 	_, _, err := load(doc.String())
-	var problems Problems
-	if !errors.As(err, &problems) || len(problems) != 61 { // and no source
-		t.Fatalf("problems: %v", err)
-	}
 	if lines := strings.Split(report(err), "\n"); len(lines) != 51 || lines[50] != "and 11 more" {
 		t.Errorf("reported %d lines, the last %q", len(lines), lines[len(lines)-1])
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -51,31 +52,20 @@ func oneLine(s string) string {
 // A Warning is a Problem that does not keep sequins from starting.
 type Warning = Problem
 
-// Problems are all problems of a configuration, in the order of the file.
-type Problems []*Problem
-
 // maxReported limits the number of reported problems.
 const maxReported = 50
 
-// Error returns one line per problem, up to fifty.
-func (ps Problems) Error() string {
-	lines := make([]string, 0, len(ps))
+// joined returns the problems of a configuration as one error, in the order of the file, one line each, up to fifty.
+func joined(ps []*Problem) error {
+	sortProblems(ps)
+	var errs []error
 	for _, p := range ps[:min(len(ps), maxReported)] {
-		lines = append(lines, p.Error())
+		errs = append(errs, p)
 	}
 	if more := len(ps) - maxReported; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
+		errs = append(errs, fmt.Errorf("and %d more", more))
 	}
-	return strings.Join(lines, "\n")
-}
-
-// Unwrap lets errors.As find a *Problem.
-func (ps Problems) Unwrap() []error {
-	errs := make([]error, len(ps))
-	for i, p := range ps {
-		errs[i] = p
-	}
-	return errs
+	return errors.Join(errs...)
 }
 
 func sortProblems(ps []*Problem) {

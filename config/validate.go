@@ -15,13 +15,11 @@ import (
 	"sequins/internal/names"
 )
 
-// Validate checks the values and their combinations, as Load does. The error is a Problems without lines.
+// Validate checks the values and their combinations, as Load does. The error joins a Problem without a line for each.
 func (c *Config) Validate() error {
 	d := new(decoder)
-	if d.check(c); len(d.problems) == 0 {
-		return nil
-	}
-	return Problems(d.problems)
+	d.check(c)
+	return joined(d.problems)
 }
 
 // check checks the values and their combinations. A key that could not be decoded has its default value here, and was reported.
