@@ -60,14 +60,8 @@ func New(o Options) *Recorder {
 	return &Recorder{o: o, boot: hex.EncodeToString(boot), last: make(map[string][]status.Event), webhook: startWebhook(o)}
 }
 
-// SetTarget changes where events are sent. With nil, the events in the queue are dropped.
-func (r *Recorder) SetTarget(t *Target) {
-	r.webhook.target.Store(t)
-	select {
-	case r.webhook.changed <- struct{}{}:
-	default:
-	}
-}
+// SetTarget changes where events are sent, from the next request on. With nil, the events in the queue are dropped.
+func (r *Recorder) SetTarget(t *Target) { r.webhook.target.Store(t) }
 
 // Close waits up to two seconds until the events in the queue are sent, once each, and drops the others.
 func (r *Recorder) Close() error {

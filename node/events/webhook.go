@@ -26,10 +26,9 @@ const (
 	maxQueue = 4096
 	// attemptTimeout limits one request.
 	attemptTimeout = 10 * time.Second
-	// minPause and maxPause limit the pause after failed requests, maxRetryAfter what the receiver may ask for.
-	minPause      = time.Second
-	maxPause      = time.Minute
-	maxRetryAfter = 5 * time.Minute
+	// minPause and maxPause limit the pause after failed requests.
+	minPause = time.Second
+	maxPause = time.Minute
 	// maxAge is the age after which an event is not retried.
 	maxAge = time.Hour
 	// closeTimeout limits how long Recorder.Close waits.
@@ -38,10 +37,11 @@ const (
 	maxAnswer = 4 << 10
 )
 
-// Reasons to drop events that are not answers of the receiver.
+// Reasons to drop events.
 var (
 	errFull     = errors.New("the queue is full")
 	errNoTarget = errors.New("the webhook was removed from the configuration")
+	errRefused  = errors.New("it refuses this event") // rather than all events at this time
 )
 
 // webhook sends events to a URL, one after another.
@@ -52,7 +52,6 @@ type webhook struct {
 	ctx      context.Context // of requests
 	cancel   context.CancelFunc
 	target   atomic.Pointer[Target] // nil: nothing is sent
-	changed  chan struct{}          // target was set
 	queue    chan status.Event
 	closing  chan struct{} // closed by Recorder.Close
 	ended    chan struct{} // closed when run has ended
@@ -70,7 +69,7 @@ func startWebhook(o Options) *webhook {
 	transport.MaxConnsPerHost = 1
 	w := &webhook{
 		o: o, client: &http.Client{Transport: transport, Timeout: attemptTimeout, CheckRedirect: wire.NoRedirects},
-		changed: make(chan struct{}, 1), queue: make(chan status.Event, maxQueue), closing: make(chan struct{}), ended: make(chan struct{}),
+		queue: make(chan status.Event, maxQueue), closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.target.Store(o.Target)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -122,7 +121,7 @@ func (w *webhook) run() {
 }
 
 // deliver sends an event, and repeats that until the receiver has accepted or refused it, or it is too old. It returns false if close has
-// been called and the receiver does not answer.
+// been called and the receiver does not answer. A new target is used from the next request on.
 func (w *webhook) deliver(e status.Event) bool {
 	for {
 		target := w.target.Load()
@@ -131,61 +130,34 @@ func (w *webhook) deliver(e status.Event) bool {
 			return true
 		}
 		err := w.post(*target, e)
-		var refused *refusal
-		final := errors.As(err, &refused) && refused.final()
-		switch {
-		case err == nil:
+		if err == nil {
 			if w.failures > 0 {
 				w.o.Logger.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
 			}
 			w.failures = 0
 			w.dropping.Store(false)
 			return true
-		case !final:
-			if w.failures++; w.failures == 1 {
-				w.failingSince = time.Now()
-				w.o.Logger.Warn("the webhook does not accept events; they are sent later", "error", err)
-			}
 		}
-		old := time.Since(e.Time) > maxAge
-		if final || old {
+		refused, old := errors.Is(err, errRefused), time.Since(e.Time) > maxAge
+		if refused || old {
 			w.drop(1, fmt.Errorf("event %s (%s %s of %s): %w", e.ID, e.Kind, e.Version, e.DB, err))
 		}
-		if final {
+		if refused {
 			return true
 		}
-		if !w.pause(refused, target) {
+		if w.failures++; w.failures == 1 {
+			w.failingSince = time.Now()
+			w.o.Logger.Warn("the webhook does not accept events; they are sent later", "error", err)
+		}
+		select {
+		case <-w.closing:
 			return old
+		case <-time.After(sleep.Backoff(w.failures, minPause, maxPause)):
 		}
 		if old {
 			return true
 		}
 	}
-}
-
-// pause waits after a failed request to a target. Another one ends it, also if it was set during the request. It returns false if close has
-// been called.
-func (w *webhook) pause(refused *refusal, used *Target) bool {
-	wait := sleep.Backoff(w.failures, minPause, maxPause)
-	if refused != nil {
-		wait = max(wait, min(refused.retryAfter, maxRetryAfter))
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for w.target.Load() == used {
-		select {
-		case <-w.closing:
-			return false
-		default:
-		}
-		select {
-		case <-timer.C:
-			return true
-		case <-w.closing:
-		case <-w.changed:
-		}
-	}
-	return true
 }
 
 // post sends one event.
@@ -209,14 +181,14 @@ func (w *webhook) post(t Target, e status.Event) error {
 	}
 	defer resp.Body.Close()                                          //nolint:errcheck // it was only read
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // the status counts
-	if resp.StatusCode/100 == 2 {
-		return nil
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return fmt.Errorf("%w with status %d", errRefused, resp.StatusCode)
 	}
-	refused := &refusal{status: resp.StatusCode}
-	if s, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); err == nil {
-		refused.retryAfter = time.Duration(s) * time.Second
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("it answers with status %d", resp.StatusCode)
 	}
-	return refused
+	return nil
 }
 
 // withoutURL returns an error without the URL of the request, which may contain a password.
@@ -227,24 +199,6 @@ func withoutURL(err error) error {
 	}
 	return err
 }
-
-// refusal is an answer with another status than 2xx.
-type refusal struct {
-	status     int
-	retryAfter time.Duration
-}
-
-// final reports whether the receiver refuses this event, rather than all events at this time.
-func (r *refusal) final() bool {
-	switch r.status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
-}
-
-// Error implements error.
-func (r *refusal) Error() string { return fmt.Sprintf("it answers with status %d", r.status) }
 
 // Target is where events are sent.
 type Target struct {
