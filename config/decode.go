@@ -44,7 +44,7 @@ func (d *decoder) at(key, reason string) *Problem {
 	if flag := d.given[key].by; flag != "" {
 		return &Problem{File: flag, Reason: reason}
 	}
-	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
+	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
 }
 
 // read collects the values of a table at a path, and of those in it. known is the path as in keys: that of the tables of databases is

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -21,52 +22,40 @@ func join(path, part string) string {
 	return path + "." + part
 }
 
-// positions returns the line of the first occurrence of each key and table. The document must be valid
-// TOML; otherwise lines are missing.
+// positions returns the line of the first occurrence of each key and table. The document must be valid TOML; otherwise lines are missing.
+// Those of keys in inline tables are missing, too, see decoder.line, and those deeper than any known key.
 func positions(doc []byte) map[string]int {
-	f := lineFinder{map[string]int{}, doc}
+	const deepest = 5 // db.<name>.gate.required_keys.<key>
+	lines, table := make(map[string]int), ""
 	var p unstable.Parser
 	p.Reset(doc)
-	table := ""
 	for p.NextExpression() {
-		switch node := p.Expression(); node.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			table = f.key("", node.Key())
+		node, path := p.Expression(), ""
+		switch node.Kind {
 		case unstable.KeyValue:
-			f.keyValue(table, node)
+			path = table
+		case unstable.Table, unstable.ArrayTable:
+		default:
+			continue
+		}
+		parts := node.Key()
+		for depth := 0; depth < deepest && parts.Next(); depth++ {
+			path = join(path, spelled(path, string(parts.Node().Data)))
+			if _, seen := lines[path]; !seen {
+				lines[path] = 1 + bytes.Count(doc[:parts.Node().Raw.Offset], []byte{'\n'})
+			}
+		}
+		if node.Kind != unstable.KeyValue {
+			table = path
 		}
 	}
-	return f.lines
+	return lines
 }
 
-type lineFinder struct {
-	lines map[string]int
-	doc   []byte
-}
-
-func (f *lineFinder) keyValue(table string, node *unstable.Node) {
-	key := f.key(table, node.Key())
-	value := node.Value()
-	if value.Kind != unstable.InlineTable {
-		return
+// line returns the line of a key, or of the table that it is in: an inline table has one line.
+func (d *decoder) line(key string) int {
+	for key != "" && d.lines[key] == 0 {
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
-	for it := value.Children(); it.Next(); {
-		if it.Node().Kind == unstable.KeyValue {
-			f.keyValue(key, it.Node())
-		}
-	}
-}
-
-// key records the lines of a dotted key and of the tables it names, and returns the key. Parts deeper
-// than any known key are omitted, because their parent is already unknown.
-func (f *lineFinder) key(table string, parts unstable.Iterator) string {
-	const deepest = 5 // db.<name>.gate.required_keys.<key>
-	path := table
-	for depth := 0; depth < deepest && parts.Next(); depth++ {
-		path = join(path, spelled(path, string(parts.Node().Data)))
-		if _, seen := f.lines[path]; !seen {
-			f.lines[path] = 1 + bytes.Count(f.doc[:parts.Node().Raw.Offset], []byte{'\n'})
-		}
-	}
-	return path
+	return d.lines[key]
 }

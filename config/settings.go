@@ -66,13 +66,13 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 
 // from describes where a key was set.
 func (d *decoder) from(key string) string {
-	if flag := d.given[key].by; flag != "" {
-		return flag
+	switch g, found := d.given[key]; {
+	case !found:
+		return fromDefault
+	case g.by != "":
+		return g.by
 	}
-	if line := d.lines[key]; line > 0 {
-		return fmt.Sprintf("%s:%d", d.file, line)
-	}
-	return fromDefault
+	return fmt.Sprintf("%s:%d", d.file, d.line(key))
 }
 
 // shown returns a value as it is written in a file.
