@@ -65,13 +65,18 @@ func (d *decoder) read(path, known string, in map[string]any) {
 		if part != name {
 			d.warn(key, "is written in lower case, not %s", name)
 		}
-		if _, isKey := byName()[of]; isKey || otherForm(of) != "" {
+		_, isKey := byName()[of]
+		table, isTable := in[name].(map[string]any)
+		switch {
+		case isKey || otherForm(of) != "":
 			d.given[key] = given{value: in[name]}
-		} else if retired[of] != "" {
+		case retired[of] != "":
 			d.warn(key, "%s", retired[of])
-		} else if !slices.Contains(keysAndTables(), of) {
+		case !slices.Contains(keysAndTables(), of):
 			d.unknown(key)
-		} else if table, ok := d.asTable(key, in[name]); ok {
+		case !isTable:
+			d.mismatch(key, in[name], "a table")
+		default:
 			if known == "db" {
 				d.dbs = append(d.dbs, name)
 			}
@@ -125,16 +130,11 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	if t, ok := in.(text); ok {
 		in = t.as(out.Addr().Interface())
 	}
-	switch out := out.Addr().Interface().(type) {
-	case *map[string]string:
-		d.texts(key, in, out)
-	default:
-		switch want, wrong, err := convert(in, out); {
-		case err != nil:
-			d.problem(key, "%v", err)
-		case want != "":
-			d.mismatch(key, wrong, want)
-		}
+	switch want, wrong, err := convert(in, out.Addr().Interface()); {
+	case err != nil:
+		d.problem(key, "%v", err)
+	case want != "":
+		d.mismatch(key, wrong, want)
 	}
 }
 
@@ -190,6 +190,21 @@ func convert(in, out any) (want string, wrong any, err error) {
 			}
 		}
 		*out = read
+	case *map[string]string:
+		table, ok := in.(map[string]any)
+		if !ok {
+			return "a table", in, nil
+		}
+		read := make(map[string]string, len(table))
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if read[name], ok = table[name].(string); !ok {
+				return "a table of strings", table[name], nil
+			}
+		}
+		*out = read
+		if len(read) == 0 {
+			*out = nil
+		}
 	}
 	return "", nil, nil
 }
@@ -235,32 +250,6 @@ func (d *decoder) databases(c *Config) {
 		}
 		c.DB[name] = db
 	}
-}
-
-func (d *decoder) asTable(key string, in any) (map[string]any, bool) {
-	table, ok := in.(map[string]any)
-	if !ok {
-		d.mismatch(key, in, "a table")
-	}
-	return table, ok
-}
-
-// texts replaces a map by the one of the file.
-func (d *decoder) texts(key string, in any, out *map[string]string) {
-	table, ok := d.asTable(key, in)
-	if !ok {
-		return
-	}
-	read := make(map[string]string, len(table))
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		var value string
-		d.value(join(key, name), table[name], reflect.ValueOf(&value).Elem())
-		read[name] = value
-	}
-	if len(read) == 0 {
-		read = nil
-	}
-	*out = read
 }
 
 func (d *decoder) mismatch(key string, in any, want string) {
