@@ -67,7 +67,6 @@ func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
 		return // the node is shutting down
 	}
 	since, news := s.health.Fail(db, err)
-	s.o.Metrics.Load.SourceFailed()
 	lasts := time.Since(since).Round(time.Second)
 	switch {
 	case news && db != "":

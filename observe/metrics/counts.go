@@ -11,7 +11,7 @@ import (
 // Load counts loads from the source. It is safe for concurrent use; the zero value counts nothing.
 type Load struct {
 	bytes, records, failures, unchanged *vector
-	seconds, running, source            *vector
+	seconds, running                    *vector
 
 	statsd *Statsd
 }
@@ -25,12 +25,8 @@ func (m *Metrics) newLoad() Load {
 		seconds: m.durations("sequins_load_duration_seconds", "Duration of successful loads.",
 			[]float64{.1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600}, "db"),
 		running: m.gauge("sequins_loads_running", "Loads in progress.", "db"),
-		source:  m.counter("sequins_source_errors_total", "Failures to list the source or a database in it."),
 	}
 }
-
-// SourceFailed counts a failed listing of the source or of a db in it.
-func (l Load) SourceFailed() { l.source.add(1) }
 
 // Read counts bytes and records read from the source for a db since the last call. Call it once per many records.
 func (l Load) Read(db string, bytes, records int64) {

@@ -210,8 +210,6 @@ func TestLoad(t *testing.T) {
 	wantLines(t, m, "sequins_load_records", `sequins_load_records_total{db="a"} 3`)
 	wantLines(t, m, "sequins_load_failures", `sequins_load_failures_total{db="a"} 1`)
 	wantLines(t, m, "sequins_load_duration_seconds_count", `sequins_load_duration_seconds_count{db="a"} 1`)
-	m.Load.SourceFailed()
-	wantLines(t, m, "sequins_source_errors", "sequins_source_errors_total 1")
 	m.Forget("a")
 	if got := scrape(t, m, "sequins_load"); got != nil {
 		t.Errorf("after Forget: %q", got)
@@ -226,7 +224,6 @@ func TestLoad(t *testing.T) {
 	var none Load
 	none.Begin("a")(nil)
 	none.Read("a", 1, 1)
-	none.SourceFailed()
 }
 
 func TestProxy(t *testing.T) {
