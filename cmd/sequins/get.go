@@ -73,7 +73,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"key", "value"} and where it is from as JSON`)
 	registerAtLeast(cmd, &f.atLeast)
 	f.file.register(cmd)
-	f.node.registerNode(cmd, defaultNode)
+	f.node.registerNode(cmd)
 	return cmd
 }
 

@@ -35,15 +35,15 @@ type nodeFlags struct {
 
 // register registers the flags, with --config.
 func (f *nodeFlags) register(cmd *cobra.Command) {
-	f.registerNode(cmd, defaultNode)
+	f.registerNode(cmd)
 	registerConfig(cmd.Flags(), &f.config)
 }
 
 // registerNode registers the flags of a command that has --config for its source.
-func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
+func (f *nodeFlags) registerNode(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of a node ("+without+")")
+	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of a node (default: "+serverVariable+", or bind of sequins.conf)")
 	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token, - for stdin (default: variable "+tokenVariable+")")
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
@@ -59,9 +59,6 @@ func registerConfig(flags *pflag.FlagSet, path *string) {
 // nodeHelp is the part of the help texts about which node is asked.
 const nodeHelp = `ADDR is host:port or the URL of any node of a cluster, also as --server or in the
 variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.`
-
-// defaultNode describes which node is asked without --server.
-const defaultNode = "default: " + serverVariable + ", or bind of sequins.conf"
 
 // serverVariable is the environment variable with the node that commands ask unless the command line names one.
 const serverVariable = "SEQUINS_SERVER"

@@ -32,6 +32,7 @@ type pinFlags struct {
 	reason string
 	until  string
 	force  bool
+	asks   bool // it asks the node of the flags which version is active
 }
 
 func pinCommand() *cobra.Command {
@@ -64,17 +65,16 @@ is excluded stays excluded.` + pinHelp
 }
 
 func rollbackCommand() *cobra.Command {
-	var f pinFlags
+	f := pinFlags{asks: true}
 	cmd := f.command("rollback DB", func(p *pinning, _ []string) error { return p.rollback() })
 	cmd.Short = "Exclude the active version of a database"
 	cmd.Long = `Exclude the active version of a database: add it to exclude in
 <source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
 newest other version. The next version that is loaded goes live by itself.
 
-The active version is the newest one that a node serves, with --server. Without
-it, it is the newest complete version of the source that is not excluded, even if
-the gate holds it. A database that is pinned is refused: pin another version instead. So is one
-without an older complete version in the source, unless --force is given.` + pinHelp
+The active version is the newest one that a node of the cluster serves. A database
+that is pinned is refused: pin another version instead. So is one without an older
+version in the source, unless --force is given.` + pinHelp
 	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
   sequins rollback words --server node1:9599 --wait`
 	f.registerReason(cmd)
@@ -107,9 +107,11 @@ settings of remote sources. Its path and the new content are printed. If somebod
 else writes the file meanwhile, nothing is written. The command ends with what
 sequins refresh does.
 
+` + nodeHelp + `
+
 Exits with 1 if the file was not written, or if --wait ends without success; 3 if
-the database or the version is not in the source; 5 if the source or the node of
---server does not answer; 6 if the source refuses.`
+the database or the version is not in the source; 5 if the source or the node
+does not answer; 6 if the source refuses.`
 
 func (f *pinFlags) registerReason(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` about this version, for the people who read the file and the status")
@@ -133,9 +135,8 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 			return usageError(fmt.Errorf("%q cannot be the name of a database", args[0]))
 		case n > 1 && !names.Valid(args[1]):
 			return usageError(fmt.Errorf("%q cannot be the name of a version", args[1]))
-		case f.node.wait && f.node.server == "":
-			return usageError(errors.New("--wait needs --server"))
 		}
+		f.node.config = f.source.config
 		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
 			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now()}
 			return p.run(cmd, func() error { return edit(p, args) })
@@ -165,7 +166,7 @@ type pinning struct {
 
 // run changes the file and waits for the nodes if it should.
 func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
-	if p.source.config == "" && p.source.source == "" { // nobody has named it
+	if named := p.source.config != "" || p.source.source != ""; !named && (p.asks || p.node.wait || p.node.server != "") {
 		if err := p.node.reads(p.ctx, p.config); err != nil {
 			return err
 		}
@@ -327,17 +328,17 @@ func (p *pinning) rollback() error {
 	if v := p.file.Pinned(p.now); v != "" {
 		return fmt.Errorf("%s is pinned to version %s: pin another version instead, or unpin it first", p.db, v)
 	}
-	ready, err := p.complete()
+	all, err := source.Versions(p.ctx, p.src, p.db)
+	if err != nil {
+		return ofSource(p.src, err)
+	}
+	bad, err := p.node.active(p.ctx, p.db)
 	if err != nil {
 		return err
 	}
-	bad, err := p.active(ready)
-	if err != nil {
-		return err
-	}
-	i, _ := slices.BinarySearch(ready, bad)
-	if i == 0 && !p.force {
-		return fmt.Errorf("there is no complete version of %s before %s in the source; --force excludes it nevertheless", p.db, bad)
+	isOlder := func(v string) bool { return v < bad && !slices.Contains(p.file.Exclude, v) }
+	if !p.force && !slices.ContainsFunc(all, isOlder) {
+		return fmt.Errorf("there is no version of %s before %s in the source; --force excludes it nevertheless", p.db, bad)
 	}
 	if !slices.Contains(p.file.Exclude, bad) {
 		p.file.Exclude = append(p.file.Exclude, bad)
@@ -348,37 +349,6 @@ func (p *pinning) rollback() error {
 		return p.unpin()
 	}
 	return nil
-}
-
-// complete returns the complete versions in the source that are not excluded, the newest last.
-func (p *pinning) complete() ([]string, error) {
-	all, err := source.Versions(p.ctx, p.src, p.db)
-	if err != nil {
-		return nil, ofSource(p.src, err)
-	}
-	l := lister{src: p.src, config: p.config}
-	found, _, err := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
-	if err != nil {
-		return nil, err
-	}
-	var ready []string
-	for _, v := range found {
-		if v.Complete && !slices.Contains(p.file.Exclude, v.Version) {
-			ready = append(ready, v.Version)
-		}
-	}
-	return ready, nil
-}
-
-// active returns the version to be excluded.
-func (p *pinning) active(ready []string) (string, error) {
-	if p.node.server != "" {
-		return p.node.active(p.ctx, p.db)
-	}
-	if len(ready) == 0 {
-		return "", fmt.Errorf("there is no complete version of %s in the source; --server finds the active one", p.db)
-	}
-	return ready[len(ready)-1], nil
 }
 
 func refreshCommand() *cobra.Command {

@@ -41,8 +41,21 @@ func written(t *testing.T, source string) pin.File {
 	return f
 }
 
+// nodeServing starts what answers as a node that serves a version of words from a source, and returns its URL.
+func nodeServing(t *testing.T, source, version string) string {
+	t.Helper()
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+			version: {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
+	}))
+	t.Cleanup(node.Close)
+	return node.URL
+}
+
 func TestPinCommands(t *testing.T) {
 	source := pinSource(t)
+	first, second := nodeServing(t, source, "1"), nodeServing(t, source, "2")
 	do := func(want pin.File, args ...string) {
 		t.Helper()
 		r := sequins(t, append(args, "--source", source)...)
@@ -58,11 +71,11 @@ func TestPinCommands(t *testing.T) {
 	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: words is pinned to version 1: ")
 	do(pin.File{}, "unpin", "words")
 	bad := map[string]string{"2": "bad"}
-	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "rollback", "words", "--reason", "bad")
+	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "rollback", "words", "--reason", "bad", "--server", second)
 	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: bad}, "pin", "words", "1")
 	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: map[string]string{"1": "good", "2": "bad"}}, "pin", "words", "1", "--reason", "good")
 	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "unpin", "words")
-	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
+	sequins(t, "rollback", "words", "--source", source, "--server", first).wants(t, exitFailure, "sequins: there is no version of words before 1")
 	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
 	do(pin.File{Version: "2"}, "pin", "words", "2", "--force")
 	do(pin.File{Version: "9"}, "pin", "words", "9", "--force")
@@ -85,7 +98,7 @@ func TestPinErrors(t *testing.T) {
 		{exitUsage, `"_x" cannot be the name of a version`, []string{"pin", "words", "_x"}},
 		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "tomorrow"}},
 		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "2020-01-01T00:00:00Z"}},
-		{exitUsage, "--wait needs --server", []string{"pin", "words", "1", "--wait"}},
+		{exitUnreachable, "http://127.0.0.1:1 ", []string{"rollback", "words", "--server", "127.0.0.1:1"}},
 		{exitAbsent, filepath.Join(source, "words", "9") + " is not in the source", []string{"pin", "words", "9"}},
 		{exitAbsent, "", []string{"rollback", "none"}},
 	} {
@@ -161,16 +174,11 @@ func TestRollbackDuringSwitch(t *testing.T) {
 // The configuration that happens to be there does not decide which cluster is rolled back.
 func TestRollbackOfAnotherSource(t *testing.T) {
 	source, other := pinSource(t), pinSource(t)
-	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
-			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
-	}))
-	defer node.Close()
+	node := nodeServing(t, source, "2")
 	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK, "file://" + source: exitOK} {
 		t.Setenv("SEQUINS_SOURCE", configured)
-		r := sequins(t, "rollback", "words", "--server", node.URL)
-		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and the configuration here has the source "+other) {
+		r := sequins(t, "rollback", "words", "--server", node)
+		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node+" reads "+source+", and the configuration here has the source "+other) {
 			t.Errorf("%s: %+v", configured, r)
 		}
 	}

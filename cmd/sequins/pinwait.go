@@ -29,9 +29,9 @@ const waitPeriod = time.Second
 
 func (f *waitFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.wait, "wait", false, "wait until all nodes of --server's cluster follow")
+	flags.BoolVar(&f.wait, "wait", false, "wait until all nodes of the cluster follow")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits")
-	f.registerNode(cmd, "which is needed for --wait")
+	f.registerNode(cmd)
 }
 
 // plainSource returns a source as it is spelled without need.
@@ -39,12 +39,9 @@ func plainSource(source string) string {
 	return strings.TrimRight(strings.NewReplacer("file://", "", "s3a://", "s3://", "s3n://", "s3://").Replace(source), "/")
 }
 
-// reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
+// reads returns an error if the node reads another source: the configuration that happens to be here may be that
 // of another cluster.
 func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
-	if f.server == "" {
-		return nil
-	}
 	st, url, err := f.status(ctx)
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-// status asks the node of --server once, and returns its URL, too.
+// status asks the node once, and returns its URL, too.
 func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
 	c, err := f.client(0)
 	if err != nil {

@@ -216,7 +216,7 @@ func TestRefresh(t *testing.T) {
 		}
 		n.WaitCurrent(t, "db", version)
 	}
-	if out, err := exec.Command(process.Binary(t), "rollback", "db", "--source", source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(process.Binary(t), "rollback", "db", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	n.WaitCurrent(t, "db", "2")
