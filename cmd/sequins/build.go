@@ -28,9 +28,7 @@ import (
 // buildFlags are the flags of the command build. An empty one was not given.
 type buildFlags struct {
 	fieldFlags
-	config, db                       string
-	partitioner, compression, memory string
-	blockSize                        int
+	config, db, partitioner string
 }
 
 func buildCommand() *cobra.Command {
@@ -53,8 +51,8 @@ which needs room for the blocks and for sorting, up to twice the size of the
 data. It removes that directory if it fails or is interrupted. The next build of
 the same DST replaces what one that was killed has left.
 
-The settings of the blocks are the defaults of sequins.conf, those of --config,
-or those of flags. [s3], [azure] and [hdfs] of --config hold for SRC. All
+The settings of the blocks are the defaults of sequins.conf, those of --config, of
+the environment (SEQUINS_STORAGE_COMPRESSION), or of flags. [s3], [azure] and [hdfs] of --config hold for SRC. All
 cores are used; memory is that of a load.
 
 Exits with 1 if the build fails, and 2 for an invalid command line.`,
@@ -80,9 +78,6 @@ func (f *buildFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
 	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	f.fieldFlags.register(flags)
-	flags.StringVar(&f.compression, "compression", "", "none, snappy, lz4 or zstd")
-	flags.IntVar(&f.blockSize, "block-size", 0, "size of a page before compression, in `bytes`")
-	flags.StringVar(&f.memory, "memory", "", "`size` of the memory for sorting, such as 256MiB")
 }
 
 // run builds the version in srcDir into dstDir.
@@ -213,14 +208,6 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
 	d.PartitionColumns = d.PartitionColumns || f.columns
 	c.DB = map[string]config.DB{db: d}
-	c.Storage.Compression, c.Storage.BlockSize = cmp.Or(f.compression, c.Storage.Compression), cmp.Or(config.Size(f.blockSize), c.Storage.BlockSize)
-	if f.memory != "" {
-		memory, err := config.ParseSize(f.memory)
-		if err != nil {
-			return nil, usageError(fmt.Errorf("--memory: %w", err))
-		}
-		c.Load.Memory = memory
-	}
 	if err := c.Validate(); err != nil {
 		return nil, usageError(err)
 	}

@@ -2,17 +2,14 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,11 +26,10 @@ func checkConfigCommand() *cobra.Command {
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
 reported with its line. FILE defaults to sequins.conf or /etc/sequins.conf.
 
-The files of [tls], tokens_file, secret_file and the directory of
-request_log_file are checked as at a start. A file that does not exist here or
-cannot be read is a warning, so the check works on other machines. Nothing is
-written or connected to. The source, the local store and the addresses are not
-checked.
+The files of [tls], tokens and secrets are checked as at a start. A file that does
+not exist here or cannot be read is a warning, so the check works on other
+machines. Nothing is written or connected to. The source, the local store, the
+request log and the addresses are not checked.
 
 With --deep, what the configuration refers to is tried, too, as the user and
 from the place where sequins will run: the files, all of which must be here, the
@@ -146,7 +142,7 @@ func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
 // openFiles opens the configured files like a start does, and returns what is wrong with them.
 func openFiles(c *config.Config) []error {
 	_, unread := openTokens(c.Auth, discard())
-	all := []error{unread, checkRequestLog(c), checkCertificates(c)}
+	all := []error{unread, checkCertificates(c)}
 	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
 		all = append(joined.Unwrap(), all...)
 	}
@@ -167,27 +163,6 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 		}
 	}
 	return warnings, errors.Join(errs...)
-}
-
-// checkRequestLog checks that the file can be written, or made.
-func checkRequestLog(c *config.Config) error {
-	path := c.Debug.RequestLogFile
-	if !c.Debug.RequestLogEnable || path == "stdout" {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
-	switch {
-	case err == nil:
-		err = f.Close()
-	case errors.Is(err, fs.ErrNotExist):
-		_, err = os.Stat(filepath.Dir(path))
-	case errors.Is(err, syscall.ENXIO): // a pipe that nobody reads yet
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("debug.request_log_file: %w", err)
-	}
-	return nil
 }
 
 // expiredError is the error of a certificate with which a single node starts, and which clients refuse.
@@ -275,10 +250,7 @@ func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(settings)
+		return printJSON(out, settings)
 	}
 	table := "" // the keys of the top level are first
 	for _, s := range settings {

@@ -49,34 +49,29 @@ func TestCheckConfigLooksAtFiles(t *testing.T) {
 		return path
 	}
 	tokens, none := file("tokens", "reader 0123456789abcdef *\n"), filepath.Join(dir, "none")
-	const auth, secret, log = "[auth]\ntokens_file = %q\n", "[sharding]\nenabled = true\nsecret_file = %q\n", "[debug]\nbind = \"localhost:9598\"\nrequest_log_enable = true\nrequest_log_file = %q\n"
+	const auth, secret = "[auth]\ntokens_file = %q\n", "[sharding]\nenabled = true\nsecret_file = %q\n"
 	const zk, s3 = "[sharding]\nenabled = true\n[zk]\nauth_file = %q\n", "[s3]\naccess_key_id = \"A\"\nsecret_access_key_file = %q\n"
 	for name, test := range map[string]struct {
 		keys, file string
 		code       int
 		want       string
 	}{
-		"tokens":                      {auth, tokens, exitOK, ""},
-		"malformed tokens":            {auth, file("bad", "x y z\n"), exitFailure, "bad:1: "},
-		"no tokens":                   {auth, none, exitOK, "warning: a file cannot be checked here: auth.tokens_file: "},
-		"secret":                      {secret, file("secret", "0123456789abcdef0123\n"), exitOK, ""},
-		"short secret":                {secret, file("short", "x\n"), exitFailure, "sharding.secret_file: what is in "},
-		"no secret":                   {secret, none, exitOK, "warning: a file cannot be checked here: sharding.secret_file: "},
-		"ZooKeeper's user":            {zk, file("user", "me:secret\n"), exitOK, ""},
-		"no user of ZooKeeper":        {zk, file("nobody", "hunter2\n"), exitFailure, "nobody is not of the form user:password"},
-		"secret of S3":                {s3, file("s3", "abc/+=\n"), exitOK, ""},
-		"empty secret of S3":          {s3, file("empty", "\n"), exitFailure, "empty is empty"},
-		"no secret of S3":             {s3, none, exitOK, "warning: a file cannot be checked here: s3.secret_access_key_file: "},
-		"key of Azure":                {"[azure]\naccount_key_file = %q\n", file("azure", "abc/+A==\n"), exitOK, ""},
-		"bad key of Azure":            {"[azure]\naccount_key_file = %q\n", file("badkey", "hunter2!\n"), exitFailure, "badkey is not base64"},
-		"bad SAS of Azure":            {"[azure]\nsas_token_file = %q\n", file("badsas", "sig=a b\n"), exitFailure, "badsas is not a SAS token"},
-		"empty key of Azure":          {"[azure]\naccount_key_file = %q\n", file("empty", "\n"), exitFailure, "empty is empty"},
-		"empty SAS of Azure":          {"[azure]\nsas_token_file = %q\n", file("empty", "\n"), exitFailure, "empty is empty"},
-		"request log":                 {log, filepath.Join(dir, "requests"), exitOK, ""},
-		"request log below a file":    {log, filepath.Join(tokens, "requests"), exitFailure, "debug.request_log_file: "},
-		"request log is a directory":  {log, dir, exitFailure, "is a directory"},
-		"request log in no directory": {log, filepath.Join(none, "requests"), exitOK, "warning: a file cannot be checked here: debug.request_log_file: "},
-		"request log off":             {strings.Replace(log, "true", "false", 1), filepath.Join(tokens, "requests"), exitOK, ""},
+		"tokens":               {auth, tokens, exitOK, ""},
+		"malformed tokens":     {auth, file("bad", "x y z\n"), exitFailure, "bad:1: "},
+		"no tokens":            {auth, none, exitOK, "warning: a file cannot be checked here: auth.tokens_file: "},
+		"secret":               {secret, file("secret", "0123456789abcdef0123\n"), exitOK, ""},
+		"short secret":         {secret, file("short", "x\n"), exitFailure, "sharding.secret_file: what is in "},
+		"no secret":            {secret, none, exitOK, "warning: a file cannot be checked here: sharding.secret_file: "},
+		"ZooKeeper's user":     {zk, file("user", "me:secret\n"), exitOK, ""},
+		"no user of ZooKeeper": {zk, file("nobody", "hunter2\n"), exitFailure, "nobody is not of the form user:password"},
+		"secret of S3":         {s3, file("s3", "abc/+=\n"), exitOK, ""},
+		"empty secret of S3":   {s3, file("empty", "\n"), exitFailure, "empty is empty"},
+		"no secret of S3":      {s3, none, exitOK, "warning: a file cannot be checked here: s3.secret_access_key_file: "},
+		"key of Azure":         {"[azure]\naccount_key_file = %q\n", file("azure", "abc/+A==\n"), exitOK, ""},
+		"bad key of Azure":     {"[azure]\naccount_key_file = %q\n", file("badkey", "hunter2!\n"), exitFailure, "badkey is not base64"},
+		"bad SAS of Azure":     {"[azure]\nsas_token_file = %q\n", file("badsas", "sig=a b\n"), exitFailure, "badsas is not a SAS token"},
+		"empty key of Azure":   {"[azure]\naccount_key_file = %q\n", file("empty", "\n"), exitFailure, "empty is empty"},
+		"empty SAS of Azure":   {"[azure]\nsas_token_file = %q\n", file("empty", "\n"), exitFailure, "empty is empty"},
 	} {
 		conf := file("sequins.conf", "source = \"/data\"\n"+fmt.Sprintf(test.keys, test.file))
 		r := sequins(t, "check-config", conf)

@@ -49,7 +49,7 @@ type openData interface {
 
 	// Place returns the partition of the file and the number of partitions, as a load determines them: a
 	// block contains them; for other files they are the number in the name, or the position among the
-	// data files of the version.
+	// data files of the version. It is not known of Sparkey logs.
 	Place() (index, n int, known bool)
 	Close() error
 }
@@ -322,38 +322,12 @@ func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int
 
 func (s *scanned) Place() (index, n int, known bool) {
 	files, known := s.at.siblings()
-	if !known || len(source.Columns(s.at.name)) > 0 { // a partition can have a file in each directory
+	if !known || s.kind == kindSparkeyLog || len(source.Columns(s.at.name)) > 0 { // a partition can have several logs, or a file in each directory
 		return 0, 0, false
 	}
-	var names []string
-	for _, f := range files {
-		if load.IsLog(f.Name) == load.IsLog(s.at.name) && !load.IsLogIndex(f.Name) {
-			names = append(names, f.Name)
-		}
-	}
-	if s.kind == kindSparkeyLog {
-		return placeLog(s.at.name, names)
-	}
-	index, n = shard.FileIndex(s.at.name, slices.Index(names, s.at.name)), len(names)
+	i := slices.IndexFunc(files, func(f source.File) bool { return f.Name == s.at.name })
+	index, n = shard.FileIndex(s.at.name, i), len(files)
 	return index, n, index >= 0 && index < n
-}
-
-// placeLog is Place for a Sparkey log: a partition can have several logs, or none.
-func placeLog(name string, names []string) (index, n int, known bool) {
-	if !load.IsLog(name) {
-		return 0, 0, false
-	}
-	for _, other := range names {
-		part, err := load.LogPartition(other)
-		if err != nil {
-			return 0, 0, false
-		}
-		n = max(n, part+1)
-		if other == name {
-			index = part
-		}
-	}
-	return index, n, true
 }
 
 func (s *scanned) Describe() []property {
@@ -394,17 +368,11 @@ func (s *scanned) Describe() []property {
 	return nil
 }
 
-// maxDescribed limits the fields that are described.
-const maxDescribed = 100
-
 // describeFields describes the fields of records, and which of them is the key.
 func (s *scanned) describeFields(names, types []string) []property {
 	var fields []string
-	for i, name := range names[:min(len(names), maxDescribed)] {
+	for i, name := range names {
 		fields = append(fields, name+" "+types[i])
-	}
-	if more := len(names) - maxDescribed; more > 0 {
-		fields = append(fields, fmt.Sprintf("and %d more", more))
 	}
 	found := []property{{"fields", strings.Join(fields, ", "), nil}}
 	if s.key != "" {

@@ -112,32 +112,6 @@ func TestEncryptedParquet(t *testing.T) {
 	}
 }
 
-// The partition of a Sparkey log is that of a load, whatever else is in the name.
-func TestPlaceOfSparkeyLogs(t *testing.T) {
-	dir := t.TempDir()
-	placed := map[string]int{"20260131-part-00000.spl": 0, "20260131-part-00002.spl": 2, "x9.spl": 9}
-	for name := range placed {
-		writeData(t, kindSparkeyLog, filepath.Join(dir, name))
-	}
-	if err := os.WriteFile(filepath.Join(dir, "20260131-part-00000.spi"), []byte("an index"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range placed {
-		f := openFile(t, filepath.Join(dir, name))
-		if index, n, known := f.Place(); index != want || n != 10 || !known {
-			t.Errorf("%s: file %d of %d, %v", name, index, n, known)
-		}
-	}
-	for _, name := range []string{"20260131.spl", "log", "log.spl"} { // which a load refuses
-		path := filepath.Join(dir, "other", name)
-		writeData(t, kindSparkeyLog, path)
-		f := openFile(t, path)
-		if _, _, known := f.Place(); known {
-			t.Errorf("%s is placed", name)
-		}
-	}
-}
-
 // A file of 0 bytes has no records, as in a load; other files of 0 bytes are not data.
 func TestFileOfZeroBytes(t *testing.T) {
 	dir := t.TempDir()

@@ -131,9 +131,6 @@ func (d deep) checkFiles(context.Context) (string, error) {
 	return "those that the configuration names are good", errors.Join(openFiles(&c)...)
 }
 
-// planners is the number of databases whose newest versions are planned at the same time.
-const planners = 8
-
 // checkSource plans a load of the newest version of each database.
 func (d deep) checkSource(ctx context.Context) (string, error) {
 	c := *d.c // which gets the secrets, while other checks run
@@ -153,7 +150,7 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	defer cancel()
 	errs := make([]error, len(dbs))
 	var group errgroup.Group
-	group.SetLimit(planners)
+	group.SetLimit(maxLookups)
 	for i, db := range dbs {
 		group.Go(func() error {
 			errs[i] = planNewest(planning, src, &c, db)

@@ -26,7 +26,7 @@ const (
 	exitUnreadable  = 6
 )
 
-// exitCodes is the table of the exit codes, of which --help and docs/CLI.md are made.
+// exitCodes is the table of the exit codes, by code, of which --help and docs/CLI.md are made.
 var exitCodes = []struct {
 	code          int
 	name, meaning string
@@ -50,14 +50,7 @@ func exitHelp() string {
 }
 
 // exitName returns the name of an exit code.
-func exitName(code int) string {
-	for _, c := range exitCodes {
-		if c.code == code {
-			return c.name
-		}
-	}
-	return ""
-}
+func exitName(code int) string { return exitCodes[code].name }
 
 // failure is the JSON of an error.
 type failure struct {

@@ -68,8 +68,8 @@ type files struct {
 	flags   *fileFlags
 	ctx     context.Context
 	report  io.Writer                // for progress
+	config  *config.Config           // nil before it is needed
 	sources map[string]source.Source // by URL
-	configs map[string]*config.Config
 	listed  map[string][]source.File // the data files of versions on this machine, by directory
 }
 
@@ -79,7 +79,7 @@ func (f *fileFlags) files(cmd *cobra.Command, run func(open *files) error) error
 		return usageError(errors.New("--value needs --key"))
 	}
 	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(),
-		sources: make(map[string]source.Source), configs: make(map[string]*config.Config), listed: make(map[string][]source.File)}
+		sources: make(map[string]source.Source), listed: make(map[string][]source.File)}
 	err := run(open)
 	for _, src := range open.sources {
 		err = errors.Join(err, closeSource(src))
@@ -360,18 +360,19 @@ func (f *files) open(where string) (source.Source, error) {
 
 // settings returns the configuration for a source; "" is its own.
 func (f *files) settings(where string) (*config.Config, error) {
-	if c := f.configs[where]; c != nil {
-		return c, nil
+	if f.config == nil {
+		var flags []config.Flag
+		if where != "" {
+			flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: where})
+		}
+		c, _, err := config.Load(f.flags.config, flags...)
+		if err != nil {
+			return nil, err
+		}
+		f.config = &c
 	}
-	var flags []config.Flag
-	if where != "" {
-		flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: where})
-	}
-	c, _, err := config.Load(f.flags.config, flags...)
-	if err != nil {
-		return nil, err
-	}
-	f.configs[where] = &c
+	c := *f.config
+	c.Source = where
 	return &c, nil
 }
 

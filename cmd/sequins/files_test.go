@@ -131,16 +131,7 @@ func TestInspect(t *testing.T) {
 
 	r = sequins(t, "inspect", log)
 	r.wants(t, exitOK)
-	has(t, r.stdout, log+": Sparkey log", "compression snappy", "records 8", "deletes among them 1",
-		"partitioner any, as it is the only file")
-
-	unplaced := filepath.Join(filepath.Dir(log), "20260131.spl")
-	writeData(t, kindSparkeyLog, unplaced)
-	r = sequins(t, "inspect", unplaced)
-	r.wants(t, exitOK)
-	if strings.Contains(r.stdout, "partitioner") {
-		t.Errorf("what cannot be loaded:\n%s", r.stdout)
-	}
+	has(t, r.stdout, log+": Sparkey log", "compression snappy", "records 8", "deletes among them 1")
 }
 
 func TestInspectFindsThePartitioner(t *testing.T) {

@@ -75,12 +75,8 @@ type inspection struct {
 
 // sample is a record that is shown.
 type sample struct {
-	Key         *string `json:"key,omitempty"`
-	KeyBase64   []byte  `json:"key_base64,omitempty"`
-	Value       *string `json:"value,omitempty"`
-	ValueBase64 []byte  `json:"value_base64,omitempty"`
-	ValueBytes  int64   `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
-	Deleted     bool    `json:"deleted,omitempty"`
+	keyValue
+	ValueBytes int64 `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
 
 	key, value []byte
 }
@@ -208,7 +204,7 @@ const maxSample = 1 << 10
 
 // sample adds the current record to those that are shown.
 func (i *inspection) sample(f openData) error {
-	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
+	s := sample{key: bytes.Clone(f.Key()), keyValue: keyValue{Deleted: f.Deleted()}}
 	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {
 		var head headBuffer

@@ -193,7 +193,7 @@ var nodeCodes = map[error]int{
 	client.ErrDenied: exitUnreadable, client.ErrDamaged: exitUnreadable,
 }
 
-// ofNode gives an error of a request to a node its exit code, and if the node does not have the db, adds what it has.
+// ofNode gives an error of a request to a node its exit code, and if the node does not have the db, adds which one may be meant.
 func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
 	var refused *client.NodeError
 	if !errors.As(err, &refused) {
@@ -212,17 +212,5 @@ func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
 
 // noDB returns the error for a database that a node does not have among its own.
 func noDB(base, db string, known []string) error {
-	err := fmt.Errorf("%s has no database %q", base, db)
-	switch meant := nearest.Of(db, known); {
-	case meant != "":
-		err = fmt.Errorf("%w%s", err, didYouMean(meant))
-	case len(known) > 0:
-		const most = 10
-		names := strings.Join(known[:min(len(known), most)], ", ")
-		if len(known) > most {
-			names += ", …"
-		}
-		err = fmt.Errorf("%w; it has %s", err, term.Clean(names))
-	}
-	return withCode(exitAbsent, err)
+	return withCode(exitAbsent, fmt.Errorf("%s has no database %q%s", base, db, didYouMean(nearest.Of(db, known))))
 }

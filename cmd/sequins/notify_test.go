@@ -153,7 +153,7 @@ func TestNotifierEnvironment(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	t.Setenv("NOTIFY_SOCKET", "@abstract")
 	t.Setenv("WATCHDOG_USEC", "3000000")
-	if n := newNotifier(log); n.socket != "\x00abstract" || n.watchdog != 3*time.Second {
+	if n := newNotifier(log); n.socket != "@abstract" || n.watchdog != 3*time.Second {
 		t.Errorf("%+v", n)
 	}
 	t.Setenv("WATCHDOG_PID", "1") // somebody else is watched

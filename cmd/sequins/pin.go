@@ -171,13 +171,11 @@ func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
 			return err
 		}
 	}
-	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+p.config.Source, "node")
-	p.out = &afterProgress{cmd.OutOrStdout(), p.progress}
-	err := p.change(edit)
-	if p.progress.Stop(); err != nil || !p.node.wait {
+	p.out = cmd.OutOrStdout()
+	if err := p.change(edit); err != nil || !p.node.wait {
 		return err
 	}
-	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"), cmd.OutOrStdout()
+	p.progress = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node")
 	defer p.progress.Stop()
 	return p.await()
 }

@@ -27,12 +27,16 @@ type record struct {
 	DB      string `json:"db,omitempty"`
 	Version string `json:"version,omitempty"`
 	File    string `json:"file,omitempty"`
+	keyValue
+	Absent bool `json:"absent,omitempty"`
+}
 
+// keyValue is a key, and its value or that a record deletes it.
+type keyValue struct {
 	Key         *string `json:"key,omitempty"`
 	KeyBase64   []byte  `json:"key_base64,omitempty"`
 	Value       *string `json:"value,omitempty"`
 	ValueBase64 []byte  `json:"value_base64,omitempty"`
-	Absent      bool    `json:"absent,omitempty"`
 	Deleted     bool    `json:"deleted,omitempty"`
 }
 
@@ -182,7 +186,7 @@ func (p *recordPrinter) all(f openData, progress *term.Progress) error {
 		}
 		var err error
 		if f.Deleted() {
-			err = p.key(f.Key(), record{Deleted: true})
+			err = p.key(f.Key(), record{keyValue: keyValue{Deleted: true}})
 		} else {
 			err = p.record(f.Key(), f.WriteValue)
 		}

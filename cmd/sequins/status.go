@@ -199,17 +199,12 @@ func printNodes(c term.Console, st *status.Status) error {
 		return err
 	}
 	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
-	addNode(t, status.Peer{ShardID: st.ShardID, Zone: st.Zone, Disk: st.Disk}, st.Node)
-	for _, name := range slices.Sorted(maps.Keys(st.Peers)) {
-		addNode(t, st.Peers[name], name)
+	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
+	for _, p := range st.Members() {
+		note, color := nodeNote(p, nil)
+		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 	}
 	return t.Flush()
-}
-
-func addNode(t *term.Table, p status.Peer, name string) {
-	note, color := nodeNote(p, nil)
-	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
-	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 }
 
 // nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -57,7 +56,7 @@ func untilSignal(ctx context.Context, log *slog.Logger, patience time.Duration, 
 // A notifier reports the state of the process to systemd by the protocol of sd_notify(3): datagrams of
 // NAME=value lines to the socket named by NOTIFY_SOCKET. Without that variable it does nothing.
 type notifier struct {
-	socket   string        // path; an abstract socket begins with NUL
+	socket   string        // path; an abstract socket begins with @
 	secure   *tls.Config   // for connections to the node; nil without TLS
 	watchdog time.Duration // interval within which systemd expects a message; 0 if disabled
 	log      *slog.Logger
@@ -66,9 +65,6 @@ type notifier struct {
 // newNotifier reads the environment that systemd sets for a service.
 func newNotifier(log *slog.Logger) *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET"), log: log}
-	if abstract, ok := strings.CutPrefix(n.socket, "@"); ok {
-		n.socket = "\x00" + abstract
-	}
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return n
 	}

@@ -268,13 +268,9 @@ func (v *topView) nodes() []string {
 	}
 	lags := v.st.Lags()
 	return v.table([]string{"NODE", "REQ/S", "P99", "DISK FREE", ""}, func(t *term.Table) {
-		add := func(name string, p status.Peer) {
-			note, color := nodeNote(p, lags[name])
-			t.Row(term.Clean(name), human.Rate(p.Traffic.Requests), latency(p.Traffic.P99), free(p.Disk), note).Color(4, color)
-		}
-		add(v.st.Node, status.Peer{Disk: v.st.Disk, Traffic: v.st.Traffic})
-		for _, name := range slices.Sorted(maps.Keys(v.st.Peers)) {
-			add(name, v.st.Peers[name])
+		for _, p := range v.st.Members() {
+			note, color := nodeNote(p, lags[p.Addr])
+			t.Row(term.Clean(p.Addr), human.Rate(p.Traffic.Requests), latency(p.Traffic.P99), free(p.Disk), note).Color(4, color)
 		}
 	})
 }

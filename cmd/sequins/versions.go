@@ -124,7 +124,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	if len(dbs) == 0 {
 		in, err := source.ListNames(ctx, l.src, "")
 		if err != nil {
-			return nil, l.failed(err)
+			return nil, ofSource(l.src, err)
 		}
 		dbs, listing.Ignored, l.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
 	}
@@ -140,10 +140,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	return listing, errors.Join(failed...)
 }
 
-// failed gives an error of the source its exit code.
-func (l *lister) failed(err error) error { return ofSource(l.src, err) }
-
-// maxLookups is the number of parallel lookups of versions. Each takes one or two round trips to S3 or
+// maxLookups is the number of parallel lookups of versions, or plans of loads. A lookup takes one or two round trips to S3 or
 // HDFS.
 const maxLookups = 8
 
@@ -158,13 +155,13 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 	}
 	if err != nil {
 		d.Error = err.Error()
-		return d, l.failed(err)
+		return d, ofSource(l.src, err)
 	}
 	d.Ignored, l.remarks = slices.Concat(in.Invalid, in.Files), append(l.remarks, in.Remarks(db)...)
 	found, failed, err := l.lookAll(ctx, db, in.Names)
 	if err != nil {
 		d.Error = err.Error()
-		return d, l.failed(err)
+		return d, ofSource(l.src, err)
 	}
 	slices.Reverse(found)
 	d.Versions = found
@@ -182,7 +179,7 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []
 		group.Go(func() error {
 			var err error
 			if found[i], err = l.look(ctx, db, name); err != nil {
-				errs[i] = withCode(exitUnreadable, l.failed(err)) // it was listed
+				errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
 			}
 			l.progress.Add(1)
 			return nil
