@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sequins/shard"
+	"sequins/version"
 )
 
 // assignment says which shards have to hold the partitions of a content. It is immutable.
@@ -148,16 +149,11 @@ func (f *following) assess() {
 
 // short reports whether a partition has too few replicas for a switch. c.mu is held.
 func (f *following) short() bool {
-	for p := range f.assignment.owners {
-		n := f.Replicas(p)
-		if f.advertised[p] {
-			n++
-		}
-		if n < f.c.o.MinReplication {
-			return true
-		}
+	held := make([]bool, len(f.assignment.owners))
+	for p := range held {
+		held[p] = f.advertised[p]
 	}
-	return false
+	return len(version.Missing(f, held, f.c.o.MinReplication)) > 0
 }
 
 // Surplus implements version.Following. It counts only replicas that the assignment
