@@ -8,14 +8,6 @@ import (
 	"sequins/version"
 )
 
-// assignment says which shards have to hold the partitions of a content. It is immutable.
-type assignment struct {
-	owners [][]string     // shard ids by partition
-	owned  []int          // by this node, ascending
-	shards []shard.Member // of the membership that it was made for
-	made   time.Time
-}
-
 // Owned implements version.Following. Nodes that assign partitions to the same members get the same result.
 func (f *following) Owned(partitions int) []int {
 	f.c.mu.Lock()

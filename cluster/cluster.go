@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/content"
+	"sequins/shard"
 	"sequins/zk"
 )
 
@@ -64,6 +66,63 @@ type Cluster struct {
 	running   sync.WaitGroup
 }
 
+// key names a version of a database.
+type key struct{ db, version string }
+
+// watched is what other nodes publish of a version. Its directories are watched once for all of its inputs that are
+// followed.
+type watched struct {
+	key
+	c                             *Cluster
+	ctx                           context.Context // ends when no input is followed, and with Leave
+	end                           context.CancelFunc
+	partitionsKnown, reportsKnown chan struct{} // closed when the directory has been listed
+	malformed                     bool          // a malformed znode was logged; used only by updatePartitions
+
+	// The fields below are guarded by c.mu.
+	inputs         map[content.Input]*following          // the followed ones
+	advertisements []advertisement                       // see withVanished
+	reports        map[content.Content]map[string][]byte // by address
+	elsewhere      map[content.Content][]string          // of both; see Elsewhere
+}
+
+// following is the state of one followed input. It implements version.Following.
+type following struct {
+	*watched
+	view atomic.Pointer[view] // read-only and replaced as a whole, with c.mu held
+
+	// The fields below are guarded by c.mu.
+	content    content.Content // without a division until SetDivision
+	stopped    bool
+	advertised map[int]bool
+	assignment *assignment // nil until SetDivision
+	history    history     // of its replicas
+}
+
+// A history is what has been seen of the replicas of a content since its division is known. It may be lost.
+type history struct {
+	switched bool // this node has switched to the content
+	sufficed bool // all partitions had enough replicas at some time since then
+	stable   bool // the assignment has been stable for Converge
+}
+
+// assignment says which shards have to hold the partitions of a content. It is immutable.
+type assignment struct {
+	owners [][]string     // shard ids by partition
+	owned  []int          // by this node, ascending
+	shards []shard.Member // of the membership that it was made for
+	made   time.Time
+}
+
+// Joining is what a node waits for that joins the cluster.
+type Joining struct {
+	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". Without a connection, it is ZooKeeper.
+	For string
+	// ZooKeeper reports whether that is ZooKeeper, and not other nodes.
+	ZooKeeper bool
+	Since     time.Time // when it began to join
+}
+
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {
 	c := &Cluster{
@@ -91,31 +150,6 @@ func (c *Cluster) ShardID() string {
 	return c.o.ShardID
 }
 
-// Leave implements version.Cluster.
-func (c *Cluster) Leave() {
-	c.mu.Lock()
-	c.leave()
-	for _, w := range c.versions {
-		for _, f := range w.inputs {
-			f.unpublish()
-			f.unreport()
-		}
-	}
-	for _, path := range c.published {
-		c.o.Session.Unpublish(path)
-	}
-	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := c.o.Session.Flush(ctx); err != nil {
-		c.log.Warn("could not announce the shutdown to other nodes; they will notice when the session expires", "error", err)
-	}
-	c.running.Wait()
-}
-
-// leaveTimeout bounds how long Leave waits for ZooKeeper.
-const leaveTimeout = 2 * time.Second
-
 // Changes implements version.Cluster.
 func (c *Cluster) Changes() <-chan struct{} { return c.changes }
 
@@ -139,23 +173,6 @@ func (c *Cluster) Mixed() bool {
 func (c *Cluster) Knows(db string) bool {
 	dbs := c.dbs.Load()
 	return dbs != nil && (*dbs)[db]
-}
-
-// updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
-// tidied once: when the last node of a database crashes, nobody removes its directory.
-func (c *Cluster) updateDatabases(entries []zk.Entry) {
-	names := make(map[string]bool)
-	for _, e := range entries {
-		names[e.Name] = true
-	}
-	if c.dbs.Swap(&names) != nil {
-		return
-	}
-	c.running.Go(func() {
-		for db := range names {
-			c.prune(db, "")
-		}
-	})
 }
 
 // Linger implements version.Cluster. Other nodes may switch later than this one.
@@ -211,3 +228,15 @@ func (c *Cluster) Problems() []string { return c.members.Load().problems }
 
 // Status returns the status of the session with ZooKeeper.
 func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
+
+// ended reports whether nothing may be published any more. c.mu is held.
+func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
+
+// updateView makes the view from what is advertised. c.mu is held.
+func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content)) }
+
+// Peers implements version.Following.
+func (f *following) Peers(partition int) []string { return f.view.Load().peersOf(partition) }
+
+// Replicas implements version.Following.
+func (f *following) Replicas(partition int) int { return len(f.view.Load().replicasOf(partition)) }

@@ -3,32 +3,11 @@ package cluster
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"sequins/internal/content"
 	"sequins/version"
 	"sequins/zk"
 )
-
-// following is the state of one followed input. It implements version.Following.
-type following struct {
-	*watched
-	view atomic.Pointer[view] // read-only and replaced as a whole, with c.mu held
-
-	// The fields below are guarded by c.mu.
-	content    content.Content // without a division until SetDivision
-	stopped    bool
-	advertised map[int]bool
-	assignment *assignment // nil until SetDivision
-	history    history     // of its replicas
-}
-
-// A history is what has been seen of the replicas of a content since its division is known. It may be lost.
-type history struct {
-	switched bool // this node has switched to the content
-	sufficed bool // all partitions had enough replicas at some time since then
-	stable   bool // the assignment has been stable for Converge
-}
 
 // Follow implements version.Cluster.
 func (c *Cluster) Follow(ctx context.Context, db string, in content.Input) version.Following {
@@ -57,9 +36,6 @@ func (c *Cluster) follow(db string, in content.Input) *following {
 	return f
 }
 
-// ended reports whether nothing may be published any more. c.mu is held.
-func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
-
 // SetDivision implements version.Following.
 func (f *following) SetDivision(division string, partitions int) {
 	c := f.c
@@ -84,15 +60,6 @@ func (f *following) SetDivision(division string, partitions int) {
 		c.changed()
 	}
 }
-
-// updateView makes the view from what is advertised. c.mu is held.
-func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content)) }
-
-// Peers implements version.Following.
-func (f *following) Peers(partition int) []string { return f.view.Load().peersOf(partition) }
-
-// Replicas implements version.Following.
-func (f *following) Replicas(partition int) int { return len(f.view.Load().replicasOf(partition)) }
 
 // Advertise implements version.Following. There is nothing to advertise before SetDivision: a znode without a content would
 // count for all of them.

@@ -1,11 +1,70 @@
 package cluster
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
+	"sequins/zk"
 )
+
+// holding is one partition on one node.
+type holding struct {
+	partition int
+	addr      string
+}
+
+// maxPartitions limits the size of the tables, which the name of a znode determines.
+const maxPartitions = 1 << 20
+
+// advertisement is what another node publishes of a partition.
+type advertisement struct {
+	holding
+	contents   []content.Content // none of an upstream node, which serves any, and if unreadable
+	unreadable bool
+	vanished   time.Time // since when it is not published any more; zero: it is
+}
+
+// parseAdvertisements returns what nodes other than self advertise of a version, and the last error.
+func parseAdvertisements(entries []zk.Entry, version, self string) (all []advertisement, malformed error) {
+	var last []byte // most znodes of a version have the same data
+	var contents []content.Content
+	var invalid error
+	for _, e := range entries {
+		p, addr, err := zk.ParsePartition(e.Name)
+		if err == nil && p >= maxPartitions {
+			err = fmt.Errorf("znode %q: no such partition", e.Name)
+		}
+		if err != nil {
+			malformed = err
+			continue
+		}
+		if addr == self {
+			continue
+		}
+		if !bytes.Equal(e.Data, last) {
+			contents, invalid = zk.ParseContents(version, e.Data)
+			last = e.Data
+		}
+		if invalid != nil {
+			malformed = fmt.Errorf("znode %q: %w", e.Name, invalid)
+		}
+		all = append(all, advertisement{holding: holding{p, addr}, contents: contents, unreadable: invalid != nil || e.Unreadable})
+	}
+	return all, malformed
+}
+
+// serves reports whether a is of a content, or if c has no division, of any content of its input.
+func (a advertisement) serves(c content.Content) bool {
+	if len(a.contents) == 0 {
+		return !a.unreadable
+	}
+	return slices.ContainsFunc(a.contents, func(theirs content.Content) bool {
+		return theirs == c || c.Division == "" && theirs.Input == c.Input
+	})
+}
 
 // view lists the nodes that hold partitions of a content. It is immutable. Both tables are by partition.
 type view struct {

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,26 +10,6 @@ import (
 	"sequins/internal/content"
 	"sequins/zk"
 )
-
-// key names a version of a database.
-type key struct{ db, version string }
-
-// watched is what other nodes publish of a version. Its directories are watched once for all of its inputs that are
-// followed.
-type watched struct {
-	key
-	c                             *Cluster
-	ctx                           context.Context // ends when no input is followed, and with Leave
-	end                           context.CancelFunc
-	partitionsKnown, reportsKnown chan struct{} // closed when the directory has been listed
-	malformed                     bool          // a malformed znode was logged; used only by updatePartitions
-
-	// The fields below are guarded by c.mu.
-	inputs         map[content.Input]*following          // the followed ones
-	advertisements []advertisement                       // see withVanished
-	reports        map[content.Content]map[string][]byte // by address
-	elsewhere      map[content.Content][]string          // of both; see Elsewhere
-}
 
 // watch returns the state of a version, and begins to watch it if necessary. c.mu is held.
 func (c *Cluster) watch(k key) *watched {
@@ -111,62 +90,6 @@ func (w *watched) updateElsewhere() {
 	w.elsewhere = all
 }
 
-// maxPartitions limits the size of the tables, which the name of a znode determines.
-const maxPartitions = 1 << 20
-
-// holding is one partition on one node.
-type holding struct {
-	partition int
-	addr      string
-}
-
-// advertisement is what another node publishes of a partition.
-type advertisement struct {
-	holding
-	contents   []content.Content // none of an upstream node, which serves any, and if unreadable
-	unreadable bool
-	vanished   time.Time // since when it is not published any more; zero: it is
-}
-
-// parseAdvertisements returns what nodes other than self advertise of a version, and the last error.
-func parseAdvertisements(entries []zk.Entry, version, self string) (all []advertisement, malformed error) {
-	var last []byte // most znodes of a version have the same data
-	var contents []content.Content
-	var invalid error
-	for _, e := range entries {
-		p, addr, err := zk.ParsePartition(e.Name)
-		if err == nil && p >= maxPartitions {
-			err = fmt.Errorf("znode %q: no such partition", e.Name)
-		}
-		if err != nil {
-			malformed = err
-			continue
-		}
-		if addr == self {
-			continue
-		}
-		if !bytes.Equal(e.Data, last) {
-			contents, invalid = zk.ParseContents(version, e.Data)
-			last = e.Data
-		}
-		if invalid != nil {
-			malformed = fmt.Errorf("znode %q: %w", e.Name, invalid)
-		}
-		all = append(all, advertisement{holding: holding{p, addr}, contents: contents, unreadable: invalid != nil || e.Unreadable})
-	}
-	return all, malformed
-}
-
-// serves reports whether a is of a content, or if c has no division, of any content of its input.
-func (a advertisement) serves(c content.Content) bool {
-	if len(a.contents) == 0 {
-		return !a.unreadable
-	}
-	return slices.ContainsFunc(a.contents, func(theirs content.Content) bool {
-		return theirs == c || c.Division == "" && theirs.Input == c.Input
-	})
-}
-
 // updateReports replaces the reports of other nodes. Those that have not changed keep their memory.
 func (w *watched) updateReports(entries []zk.Entry) {
 	w.c.mu.Lock()
@@ -238,4 +161,21 @@ func (c *Cluster) prune(db, last string) {
 		}
 		c.o.Session.Prune(dir)
 	}
+}
+
+// updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
+// tidied once: when the last node of a database crashes, nobody removes its directory.
+func (c *Cluster) updateDatabases(entries []zk.Entry) {
+	names := make(map[string]bool)
+	for _, e := range entries {
+		names[e.Name] = true
+	}
+	if c.dbs.Swap(&names) != nil {
+		return
+	}
+	c.running.Go(func() {
+		for db := range names {
+			c.prune(db, "")
+		}
+	})
 }

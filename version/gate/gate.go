@@ -27,40 +27,6 @@ const (
 // Finding is how a content was judged: Pending, Passed or Held.
 type Finding = store.Finding
 
-// Facts are what the verdict on a content depends on.
-type Facts struct {
-	Rules Rules
-	// Held reports for each partition whether it is on this node.
-	Held []bool
-	// Own are the measures of these partitions, maybe not the current ones; nil if there are none yet. Failure is why they could not be made.
-	Own     *Measures
-	Failure error
-	// Reports are those of the other nodes, by address; Known, whether they are known.
-	Reports map[string]Report
-	Known   bool
-	// Mixed: nodes of the original sequins, which do not report, may hold partitions.
-	Mixed bool
-	// Served is the content that this node serves, zero if there is none, and Totals are its totals; nil if they are not known.
-	Served content.Content
-	Totals *store.Totals
-	// Sampled is the content whose keys are looked up in the one that is judged: Served, or zero if that is not to be compared with, or if no key
-	// of it can be read here, as after its blocks were lost.
-	Sampled content.Content
-	// Waited: MaxWait is over since a verdict on this content by these rules, beside what is served, had Waits for the first time.
-	Waited bool
-	// Excused is why the content need not keep the rules, such as a pin; "" if it must.
-	Excused string
-	// Older: its name is less than that of the content that is served or was served before a restart. It is then not compared with that content,
-	// which people do not want.
-	Older bool
-	// Undecided: it is not decided yet which version is served after a restart, and this is not the one that was.
-	Undecided bool
-	// Fellows are the nodes with the same rules that have what is served: they may have held an older content when it came.
-	Fellows []string
-	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
-	Before *Finding
-}
-
 // Verdict is the result of Judge.
 type Verdict struct {
 	State  string
