@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash"
-	"hash/adler32"
 	"hash/crc32"
 	"io"
 
@@ -24,25 +22,30 @@ type deflateDecoder struct {
 	z       inflate.Decoder
 	open    bool // within a stream
 	framing framing
-	sum     hash.Hash32 // of what has come out of this stream
-	size    uint32      // of that, modulo 2³²
+	sum     uint32 // checksum of what has come out of this stream
+	size    uint32 // of that, modulo 2³²
 }
 
 // framing is what zlib and gzip put around a deflate stream.
 type framing struct {
 	// header returns what follows the header at the beginning of src.
 	header func(src []byte) ([]byte, error)
+	// begin and update are the checksum.
+	begin  uint32
+	update func(sum uint32, b []byte) uint32
 	// trailer checks the trailer at the beginning of src, and returns what follows it.
 	trailer func(src []byte, sum, size uint32) ([]byte, error)
 }
 
 func newZlibDecoder() decoder {
-	return &deflateDecoder{framing: framing{zlibHeader, zlibTrailer}, sum: adler32.New()}
+	return &deflateDecoder{framing: framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}}
 }
 
 func newGzipDecoder() decoder {
-	return &deflateDecoder{framing: framing{gzipHeader, gzipTrailer}, sum: crc32.NewIEEE()}
+	return &deflateDecoder{framing: framing{gzipHeader, 0, updateCRC, gzipTrailer}}
 }
+
+func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
 
 func (d *deflateDecoder) Reset(src []byte) {
 	d.src, d.open = src, false
@@ -60,19 +63,18 @@ func (d *deflateDecoder) More(dst []byte) ([]byte, error) {
 				return dst, err
 			}
 			d.z.Reset(data)
-			d.sum.Reset()
-			d.size, d.open = 0, true
+			d.sum, d.size, d.open = d.framing.begin, 0, true
 		}
 		piece, err := d.z.Next()
 		if err == nil {
-			d.sum.Write(piece) //nolint:errcheck // it never fails
+			d.sum = d.framing.update(d.sum, piece)
 			d.size += uint32(len(piece))
 			return append(grow(dst, len(piece)), piece...), nil
 		}
 		if err != io.EOF {
 			return dst, err
 		}
-		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum.Sum32(), d.size); err != nil {
+		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum, d.size); err != nil {
 			return dst, err
 		}
 		d.open = false
