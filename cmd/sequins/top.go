@@ -84,7 +84,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 			}
 			switch {
 			case ctx.Err() != nil:
-				return nil
+				return nil //nolint:nilerr // a signal has ended it
 			case err == nil:
 				v.st, v.at = &st, time.Now()
 			case v.st == nil:
@@ -96,9 +96,8 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 			if _, err := io.WriteString(out, begin+noWrap+strings.Join(append(lines, clearBelow+wrap), clearRight+"\n")); err != nil {
 				return err
 			}
-			if begin = home; sleep.For(ctx, topPeriod) != nil {
-				return nil
-			}
+			begin = home
+			_ = sleep.For(ctx, topPeriod) // at its end, the next request fails
 		}
 	})
 }
