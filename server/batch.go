@@ -73,14 +73,14 @@ func (r *request) batchKeys(req *http.Request) (keys [][]byte, ok bool) {
 func (r *request) readKeys(req *http.Request, limit int64) (body []byte, ok bool) {
 	const first = 4 << 10 // what is announced and not sent takes no more than this
 	b := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), first)+bytes.MinRead))
-	o, n, err := reads.Found, int64(0), error(nil)
+	o, err := reads.TooLarge, error(nil)
 	if req.ContentLength <= limit {
-		n, err = io.CopyN(b, req.Body, first)
-	} else {
-		o = reads.TooLarge
+		o = reads.Found
+		_, err = io.CopyN(b, req.Body, first)
 	}
 	for piece := int64(first); err == nil && o == reads.Found; piece = min(2*piece, 4<<20) {
 		if o = r.Reserve(piece); o == reads.Found {
+			var n int64
 			n, err = io.CopyN(b, req.Body, piece)
 			r.Unreserve(piece - n)
 		}
