@@ -97,32 +97,32 @@ func (v *view) problem() string {
 	return "there are no versions in the source"
 }
 
-func (shown *view) onNode(v *versionView) status.OnNode {
+func (v *view) onNode(of *versionView) status.OnNode {
 	s := status.OnNode{
-		Name: shown.node.o.Name, ShardID: shown.node.o.ShardID(),
-		CreatedAt: seconds(v.known.created), ActiveAt: seconds(v.known.activeAt),
-		Current: v.Input == shown.facts.Current, State: status.State(v.status.String()), Diverged: v.differs != "",
-		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.known.unchanged,
-		Detail: shown.detail(v), Gate: v.verdict.Checks,
+		Name: v.node.o.Name, ShardID: v.node.o.ShardID(),
+		CreatedAt: seconds(of.known.created), ActiveAt: seconds(of.known.activeAt),
+		Current: of.Input == v.facts.Current, State: status.State(of.status.String()), Diverged: of.differs != "",
+		Partitions: []int{}, Records: of.records, Bytes: of.bytes, Unchanged: of.known.unchanged,
+		Detail: v.detail(of), Gate: of.verdict.Checks,
 	}
-	f, unrecorded := &shown.facts, ""
-	if f.Unrecorded && v.Coverage == version.Replicated && v.Verdict == version.Passed && v.Name > f.Current.Name {
+	f, unrecorded := &v.facts, ""
+	if f.Unrecorded && of.Coverage == version.Replicated && of.Verdict == version.Passed && of.Name > f.Current.Name {
 		unrecorded = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
 	}
-	s.Error = cmp.Or(shown.divergence(v), v.Failure.Reason, unrecorded, v.wrong)
-	if v.live != nil {
-		info := v.live.Info()
+	s.Error = cmp.Or(v.divergence(of), of.Failure.Reason, unrecorded, of.wrong)
+	if of.live != nil {
+		info := of.live.Info()
 		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
-		for p, held := range v.live.Held() {
+		for p, held := range of.live.Held() {
 			if held {
 				s.Partitions = append(s.Partitions, p)
 			}
 		}
 	}
-	loading := v.loading
-	for _, other := range shown.versions {
-		if other.Name == v.Name && loading == nil {
+	loading := of.loading
+	for _, other := range v.versions {
+		if other.Name == of.Name && loading == nil {
 			loading = other.loading
 		}
 	}
@@ -130,13 +130,13 @@ func (shown *view) onNode(v *versionView) status.OnNode {
 		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())
 	}
 	switch {
-	case v.isKept(shown):
+	case of.isKept(v):
 		s.State = status.Kept
-	case v.status == version.Prepared && v.Verdict == version.Held:
+	case of.status == version.Prepared && of.Verdict == version.Held:
 		s.State = status.Held
-	case v.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
+	case of.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
 		s.State = status.Available
-	case v.status <= version.Prepared:
+	case of.status <= version.Prepared:
 		s.State = status.Building
 	}
 	return s
@@ -148,31 +148,31 @@ func (v *versionView) isKept(shown *view) bool {
 }
 
 // detail adds to the state in a few words.
-func (shown *view) detail(v *versionView) string {
+func (v *view) detail(of *versionView) string {
 	switch {
-	case v.Removal == version.Lingering:
+	case of.Removal == version.Lingering:
 		return "other nodes may still ask for it"
-	case v.Removal == version.Closing:
+	case of.Removal == version.Closing:
 		return "waiting for the requests in flight"
-	case v.Removal != version.Staying:
+	case of.Removal != version.Staying:
 		return "being deleted"
-	case v.Failure.Waits && v.known.retries.failed > 0:
-		r := &v.known.retries
+	case of.Failure.Waits && of.known.retries.failed > 0:
+		r := &of.known.retries
 		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
-	case v.loading != nil:
-		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
-	case v.status == version.Available:
+	case of.loading != nil:
+		return cmp.Or(of.loading.turn.Waits(time.Now()), stages[of.loading.stage.Load()])
+	case of.status == version.Available:
 		return "on this node's disk, and the source cannot be read"
-	case v.status != version.Prepared:
+	case of.status != version.Prepared:
 		return ""
-	case v.Verdict == version.Held:
-		return "held: " + v.verdict.Reason
-	case v.isKept(shown):
+	case of.Verdict == version.Held:
+		return "held: " + of.verdict.Reason
+	case of.isKept(v):
 		return "for a rollback"
-	case v.verdict.State == gate.Pending:
-		return "prepared, not judged yet: " + v.verdict.Reason
+	case of.verdict.State == gate.Pending:
+		return "prepared, not judged yet: " + of.verdict.Reason
 	}
-	missing := version.Missing(v.live.Info().Following, v.live.Held(), shown.node.o.MinReplication)
+	missing := version.Missing(of.live.Info().Following, of.live.Held(), v.node.o.MinReplication)
 	if len(missing) == 0 {
 		return "prepared"
 	}

@@ -111,16 +111,3 @@ func writePID(f *os.File) error {
 	}
 	return err
 }
-
-// Owner returns the process that uses the store in dir, 0 if there is none or it is not known.
-func Owner(dir string) int {
-	f, err := fsys.OpenRegular(filepath.Join(dir, lockName), os.O_RDONLY)
-	if err != nil {
-		return 0
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	if pid := readPID(f); pid != 0 && running(pid) {
-		return pid
-	}
-	return 0
-}

@@ -38,7 +38,4 @@ func TestPipeForTheLock(t *testing.T) {
 	if _, err := Open(dir); !errors.Is(err, fsys.ErrNotRegular) {
 		t.Errorf("opened: %v", err)
 	}
-	if pid := Owner(dir); pid != 0 {
-		t.Errorf("its owner is %d", pid)
-	}
 }

@@ -71,6 +71,7 @@ func init() { // commands refer to the table
 		"hello":   {arity: -1, flags: loading | noAuth, run: (*conn).hello},
 		"auth":    {arity: -2, flags: loading | noAuth, run: (*conn).auth},
 		"client":  {arity: -2, flags: loading, run: (*conn).client},
+		"command": {arity: -1, flags: loading, run: (*conn).command},
 		"info":    {arity: -1, flags: loading, run: (*conn).info},
 		"quit":    {arity: -1, flags: loading | noAuth, run: (*conn).quit},
 	}

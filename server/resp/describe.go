@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// command answers COMMAND, which clients send when they connect, with an empty list: they know the commands of Redis by themselves.
+func (c *conn) command([][]byte) { c.w.array(0) }
+
 // info answers INFO with the lines that monitoring and clients read, whichever sections are asked for.
 func (c *conn) info([][]byte) {
 	s := c.server
