@@ -101,7 +101,7 @@ var layers = []layer{
 	{"test/zktest", nil},
 	{"store", []string{"blocks", "internal/fsys", "internal/knownjson", "internal/names", "internal/parallel", "internal/content"}},
 	{"load/extsort", []string{"internal/fsys", "internal/offheap"}},
-	{"blocks", []string{"blocks/internal/decode", "blocks/internal/file", "blocks/internal/filter", "blocks/internal/index"}},
+	{"blocks", []string{"blocks/internal/decode", "blocks/internal/file", "blocks/internal/filter", "blocks/internal/index", "internal/knownjson"}},
 	{"blocks/internal/file", nil},
 	{"blocks/internal/filter", []string{"blocks/internal/decode", "blocks/internal/spill"}},
 	{"blocks/internal/index", []string{"blocks/internal/decode", "blocks/internal/spill", "internal/offheap"}},
