@@ -10,19 +10,28 @@ import (
 const (
 	maxReads      = 1000 // at a time, of all blocks
 	maxBlockReads = 100  // of one block, so that a part of the disk that hangs leaves the others the rest
+	maxCached     = 1000 // that are to be answered from memory when there are as many as that
 
 	// readPatience is how long a read waits for its turn. A disk that works gives it in less.
 	readPatience = time.Second
 )
 
-var reading = make(chan struct{}, maxReads)
+var (
+	reading = make(chan struct{}, maxReads)
+	caching = make(chan struct{}, maxCached)
+)
 
 // read reads n bytes at off into buf, grown as needed. The file's own length has been compared
 // with both, so that n is never more than the file holds.
 func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	buf = grow(buf[:0], n)[:n]
-	if !r.beginRead(nil) && !r.beginRead(time.After(readPatience)) {
-		return nil, ErrBusy
+	if !r.beginRead(nil) {
+		if r.readCached(buf, off) {
+			return buf, nil
+		}
+		if !r.beginRead(time.After(readPatience)) {
+			return nil, ErrBusy
+		}
 	}
 	m, err := r.at.ReadAt(buf, off)
 	<-reading
@@ -64,4 +73,16 @@ func take(places chan struct{}, patience <-chan time.Time) bool {
 	case <-patience:
 		return false
 	}
+}
+
+// readCached reads what the kernel has in memory, as it may have while the disk does not answer.
+func (r *Reader) readCached(buf []byte, off int64) bool {
+	if r.file == nil {
+		return false
+	}
+	if !take(caching, nil) {
+		return false
+	}
+	defer func() { <-caching }()
+	return r.file.ReadCached(buf, off)
 }

@@ -42,6 +42,16 @@ func mapFile(fd int, size int64) []byte {
 	return b
 }
 
+// ReadCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
+func (f *File) ReadCached(p []byte, off int64) bool {
+	fd := f.kept()
+	if fd < 0 {
+		return false
+	}
+	n, err := unix.Preadv2(fd, [][]byte{p}, off, unix.RWF_NOWAIT)
+	return err == nil && n == len(p)
+}
+
 // Prefetch asks the kernel to begin reading n bytes, and does not wait for them. It does nothing if the file does not stay open.
 func (f *File) Prefetch(off, n int64) {
 	if fd := f.kept(); fd >= 0 {
