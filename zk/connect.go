@@ -36,7 +36,7 @@ func (s *Session) run() {
 		err = s.serve(conn, server, &session)
 		s.recordError("connection", fmt.Errorf("%s: %w", server, err))
 		if s.rejected() {
-			s.logLimited(slog.LevelWarn, "zookeeper: servers reject the session; starting a new one; the ensemble may have lost data")
+			s.logLimited("refused", slog.LevelWarn, "zookeeper: servers reject the session; starting a new one; the ensemble may have lost data")
 			err = wire.SessionExpired
 		}
 		if errors.Is(err, wire.SessionExpired) {

@@ -59,7 +59,7 @@ func TestHostileServers(t *testing.T) {
 			s.Prune(VersionDir("db", "0"))
 			<-time.After(window) // the rate is measured over that time
 			seconds := time.Since(start).Seconds()
-			if n := server.Requests.Load(); float64(n) > 4*(paths+100*seconds) {
+			if n := server.Requests.Load(); float64(n) > 2*(againBurst+againRate*seconds) {
 				t.Errorf("%d requests in %.1f s", n, seconds)
 			}
 			if n := server.Connections.Load(); float64(n) > 2+seconds {

@@ -192,7 +192,6 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = maxRetry
-	var alone *znode
 	budget := s.pathBudget()
 	size := 0
 	for _, z := range s.dirty {
@@ -201,13 +200,10 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		case d > 0:
 			wait = min(wait, d)
 			continue
+		case len(batch) > 0 && z.fresh != batch[0].fresh:
+			continue
 		case z.wanted && budget < len(z.path)+4:
 			s.scheduleRetry(z, errTooMany, now)
-			continue
-		case z.failures > 0: // written alone, so that no other fails because of it
-			alone = z
-			continue
-		case len(batch) > 0 && z.fresh != batch[0].fresh:
 			continue
 		case len(batch) == batchPaths || len(batch) > 0 && size+cost > batchBytes:
 			return batch, 0
@@ -215,9 +211,6 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		size += cost
 		budget -= len(z.path) + 4
 		batch = append(batch, &write{znode: *z})
-	}
-	if len(batch) == 0 && alone != nil {
-		batch = append(batch, &write{znode: *alone})
 	}
 	return batch, wait
 }
@@ -234,7 +227,7 @@ func (s *Session) pathBudget() int {
 		}
 	}
 	if budget < maxPaths-warnPaths {
-		s.logLimited(slog.LevelWarn, "zookeeper: published paths are near the limit; above it, no more paths are published",
+		s.logLimited("paths", slog.LevelWarn, "zookeeper: published paths are near the limit; above it, no more paths are published",
 			"bytes", maxPaths-budget, "limit", maxPaths)
 	}
 	return budget
@@ -247,10 +240,6 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 	now := time.Now()
 	for _, w := range batch {
 		z := s.desired[w.path]
-		if w.err != nil && len(batch) > 1 && !errors.Is(w.err, wire.ErrLost) { // perhaps because of another one
-			z.fresh, z.failures, failed = false, 1, true
-			continue
-		}
 		if w.err != nil {
 			s.scheduleRetry(z, w.err, now)
 			failed = true
@@ -285,7 +274,7 @@ func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
 	z.retry = now.Add(backoff(z.failures))
 	if z.err != err.Error() {
 		z.err = err.Error()
-		s.logLimited(slog.LevelError, "zookeeper: cannot write znode; will retry", "path", z.path, "error", err)
+		s.logLimited("write", slog.LevelError, "zookeeper: cannot write znode; will retry", "path", z.path, "error", err)
 	}
 }
 

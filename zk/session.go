@@ -70,7 +70,8 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
-	limits  sync.Map       // *rate.Sometimes by the message of a log line
+	again   *rate.Limiter  // in requests of what is written again without a backoff
+	limiter logLimiter
 
 	wake chan struct{} // capacity 1: there is work for reconcile
 
@@ -107,7 +108,7 @@ func connect(o Options, t tuning) *Session {
 	o = o.withDefaults()
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
-		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
+		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
 		prunes: make(map[string]int), watched: make(map[string][]*Children),
@@ -214,9 +215,9 @@ func (s *Session) logState(server string) {
 		s.lossLogged, s.lost = false, time.Time{}
 	case Suspended:
 		s.lost = s.since
-		s.lossLogged = s.logLimited(slog.LevelWarn, "zookeeper: connection lost; using the last known state") || s.lossLogged
+		s.lossLogged = s.logLimited("lost", slog.LevelWarn, "zookeeper: connection lost; using the last known state") || s.lossLogged
 	case Connecting:
-		s.lossLogged = s.logLimited(slog.LevelWarn, "zookeeper: session lost; using the last known state") || s.lossLogged
+		s.lossLogged = s.logLimited("expired", slog.LevelWarn, "zookeeper: session lost; using the last known state") || s.lossLogged
 	}
 }
 

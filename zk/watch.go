@@ -26,6 +26,8 @@ const (
 	warnListing = 512 << 10
 	// minInterval is the minimum time between two listings of a small directory.
 	minInterval = 50 * time.Millisecond
+	// maxIgnored bounds the ignored children per directory that are remembered, and logged once each.
+	maxIgnored = 1000
 )
 
 // Entry is one child of a directory.
@@ -53,10 +55,11 @@ type Children struct {
 	entries atomic.Pointer[[]Entry]
 
 	mu        sync.Mutex
-	relist    bool          // no watch is set on the directory
-	kick      chan struct{} // capacity 1: relist was set
-	announced int           // number of changes announced; see Current
-	shown     int           // value of announced that entries reflect; -1 before the first listing
+	relist    bool            // no watch is set on the directory
+	kick      chan struct{}   // capacity 1: relist was set
+	ignored   map[string]bool // see ignore
+	announced int             // number of changes announced; see Current
+	shown     int             // value of announced that entries reflect; -1 before the first listing
 
 	// The fields below belong to the goroutine in follow.
 	members map[string]Entry // children in the last listing
@@ -76,7 +79,7 @@ func (s *Session) Watch(dir string, data bool) *Children {
 		s: s, dir: s.absolute(dir), data: data,
 		seen: make(chan struct{}), changes: make(chan struct{}, 1),
 		relist: true, kick: make(chan struct{}, 1), shown: -1,
-		members: make(map[string]Entry), unread: make(map[string]bool),
+		members: make(map[string]Entry), unread: make(map[string]bool), ignored: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	c.entries.Store(new([]Entry))
@@ -296,7 +299,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 		err = fmt.Errorf("%d bytes of data", len(data))
 	}
 	if err != nil {
-		c.s.logLimited(slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "name", name, "error", err)
+		c.ignore(name, err)
 		data = nil
 	}
 	c.members[name] = Entry{name, data, err != nil}
@@ -315,7 +318,7 @@ func (c *Children) check(conn *wire.Conn) {
 	if stat.Pzxid == c.stat.Pzxid || told { // an event would arrive before the answer
 		return
 	}
-	c.s.logLimited(slog.LevelWarn, "zookeeper: missed a change of a directory; listing it again", "dir", c.dir)
+	c.s.logLimited("missed", slog.LevelWarn, "zookeeper: missed a change of a directory; listing it again", "dir", c.dir)
 	c.invalidate()
 }
 
@@ -367,9 +370,22 @@ func (s *Session) settleTime() time.Duration {
 	return time.Until(s.began.Add(s.tuning.settle))
 }
 
+// ignore logs, once per child, why it is ignored.
+func (c *Children) ignore(name string, err error) {
+	c.mu.Lock()
+	known := c.ignored[name] || len(c.ignored) >= maxIgnored
+	if !known {
+		c.ignored[name] = true
+	}
+	c.mu.Unlock()
+	if !known {
+		c.s.logLimited("ignored "+c.dir, slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "error", err)
+	}
+}
+
 func (c *Children) warnLarge(size, n int) {
 	if size >= warnListing {
-		c.s.logLimited(slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
+		c.s.logLimited("large "+c.dir, slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
 			"unless their jute.maxbuffer is raised, and every node reads it again after a change; use fewer partitions per version or a lower replication",
 			"dir", c.dir, "bytes", size, "children", n)
 	}
@@ -378,6 +394,6 @@ func (c *Children) warnLarge(size, n int) {
 func (c *Children) logListError(err error) {
 	c.s.recordError("listing "+c.dir, err)
 	if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
-		c.s.logLimited(slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
+		c.s.logLimited("listing "+c.dir, slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,8 +18,12 @@ import (
 const (
 	// inFlight is the maximum number of concurrent requests.
 	inFlight = 32
-	// maxRaces is the maximum number of attempts to list a directory after concurrent changes by other nodes.
+	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
 	maxRaces = 3
+	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per
+	// second and at once: after a race, or in a divided batch.
+	againRate  = 200
+	againBurst = 4 * batchPaths
 )
 
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
@@ -37,7 +42,8 @@ type existing struct {
 	data    []byte
 }
 
-// write applies a batch, which is one atomic request, and sets the result of each write.
+// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails because of one
+// write, the batch is split until that write is alone, or as far as againRate allows.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
 	if batch[0].fresh { // then all are
 		if err := s.commit(conn, batch); err == nil {
@@ -47,15 +53,41 @@ func (s *Session) write(conn *wire.Conn, batch []*write) {
 			w.fresh = false
 		}
 	}
-	err := s.readExisting(conn, batch)
-	if err == nil {
-		err = s.commit(conn, batch)
+	s.writeOrDivide(conn, batch)
+}
+
+func (s *Session) writeOrDivide(conn *wire.Conn, batch []*write) {
+	var err error
+	for range maxRaces {
+		if err = s.readExisting(conn, batch); err == nil {
+			err = s.commit(conn, batch)
+		}
+		if !isRace(err) || !s.mayRepeat(batch) {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
+		half := len(batch) / 2
+		s.writeOrDivide(conn, batch[:half])
+		s.writeOrDivide(conn, batch[half:])
+		return
 	}
 	for _, w := range batch {
 		if w.err == nil {
 			w.err = err
 		}
 	}
+}
+
+// mayRepeat reports whether a batch may be written again at once.
+func (s *Session) mayRepeat(batch []*write) bool {
+	const others = 10 // the transaction twice, and missing directories
+	return s.again.AllowN(time.Now(), len(batch)+others)
+}
+
+// isRace reports whether a request failed because of a concurrent change.
+func isRace(err error) bool {
+	return errors.Is(err, wire.NoNode) || errors.Is(err, wire.NodeExists) || errors.Is(err, wire.BadVersion)
 }
 
 // readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single
@@ -142,7 +174,7 @@ func (w *write) taken() bool {
 func (s *Session) logTakeovers(batch []*write) {
 	for _, w := range batch {
 		if w.err == nil && !w.fresh && w.wanted && !w.found.nothing && !w.found.ours && !w.taken() {
-			s.logLimited(slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
+			s.logLimited("taken over", slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
 				"path", w.path, "owner", fmt.Sprintf("%#x", w.found.owner))
 		}
 	}
@@ -227,7 +259,7 @@ func (s *Session) audit(conn *wire.Conn) {
 		z := s.desired[w.path]
 		if w.err == nil && len(s.operations(w)) > 0 && z != nil && z.change == w.change {
 			s.markDirty(z)
-			s.logLimited(slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; publishing it again", "path", w.path)
+			s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; publishing it again", "path", w.path)
 		}
 	}
 }

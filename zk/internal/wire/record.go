@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -125,12 +124,18 @@ func readPacket(r io.Reader, least, most int) ([]byte, error) {
 	if uint64(n) < uint64(least) || uint64(n) > uint64(most) {
 		return nil, fmt.Errorf("packet of %d bytes: not a ZooKeeper server", n)
 	}
-	var packet bytes.Buffer // grows with what arrives
-	if _, err := io.CopyN(&packet, r, int64(n)); err != nil {
-		if err == io.EOF {
+	const step = 64 << 10
+	packet := make([]byte, min(int(n), step))
+	for read := 0; ; {
+		k, err := io.ReadFull(r, packet[read:])
+		if read += k; err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, err
+		if err != nil || read == int(n) {
+			return packet, err
+		}
+		grown := make([]byte, min(int(n), 2*read))
+		copy(grown, packet)
+		packet = grown
 	}
-	return packet.Bytes(), nil
 }
