@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,12 +32,12 @@ func serveNode(t *testing.T, f http.HandlerFunc) *client.Node {
 
 // A user and a password of the URL are sent, and no error and nothing else shows them.
 func TestPasswordOfURL(t *testing.T) {
-	answer := func(http.ResponseWriter, *http.Request) {}
+	var answer atomic.Value
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); !ok || user != "u" || password != "hunter2" {
 			t.Errorf("%q %q", user, password)
 		}
-		answer(w, r)
+		answer.Load().(func(http.ResponseWriter, *http.Request))(w, r)
 	}))
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -67,7 +68,7 @@ func TestPasswordOfURL(t *testing.T) {
 		{"http://u:hun/hunter2@h", nil, "http://h is not the URL of a node"},
 		{"http://127.0.0.1:1?hunter2", nil, "http://127.0.0.1:1 "},
 	} {
-		answer = test.answer
+		answer.Store(test.answer)
 		c := client.NewNode(client.NodeOptions{URL: test.url, Silence: 10 * time.Second})
 		_, _, err := c.Status(t.Context())
 		_, derr := c.Diff(t.Context(), "db", "1", "2", false)

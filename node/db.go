@@ -169,6 +169,7 @@ func (d *db) decide() {
 		again := d.note()
 		after, actions := version.Decide(d.facts)
 		if len(actions) == 0 && !again {
+			d.lister.listAgain()
 			return
 		}
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })

@@ -174,11 +174,15 @@ func (ls *lister) listed(l listing) {
 		}
 	}
 	ls.due = nil
-	if ls.again {
+	ls.checkIfDue()
+}
+
+// listAgain begins the listing that was asked for while another one ran, when what follows from that one has been decided.
+func (ls *lister) listAgain() {
+	if ls.again && !ls.listing {
 		ls.again = false
 		ls.startListing(false)
 	}
-	ls.checkIfDue()
 }
 
 // unreadable records that the source could not be listed, or does not have the database. Once it has been listed, that only ends a pin whose time

@@ -100,10 +100,10 @@ func (l *live) Advertise(partition int) {
 	}
 }
 
-// advertiseOpen advertises the open partitions of a version.
+// advertiseOpen advertises the open partitions of a version that are not given up.
 func (l *live) advertiseOpen() {
 	for p, open := range l.open {
-		if open {
+		if open && l.released[p].IsZero() {
 			l.Advertise(p)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -268,6 +269,7 @@ func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, err
 		return loadproc.Room{}, fmt.Errorf("version %s of %s is served by the partitioner %s with %d partitions, and would be loaded by %s with %d", in.Name, lo.db.name,
 			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)
 	}
+	lo.running[in].damaged = slices.Collect(maps.Keys(l.damaged))
 	lo.lookForDivisions(in)
 	return lo.room(l, l.Owned(l.manifest.Partitions)), nil
 }
@@ -298,8 +300,8 @@ func (lo *loads) ended(in content.Input, err error) {
 		lo.keeper.openBlocks(live)
 		lo.keeper.see(live)
 		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
-		for p := range live.damaged {
-			outdated = outdated || !live.open[p] // it was set aside while the load ran
+		for p := range live.damaged { // while the load ran
+			outdated = outdated || !live.open[p] && !slices.Contains(l.damaged, p)
 		}
 	}
 	delete(lo.running, in)

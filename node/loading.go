@@ -41,6 +41,7 @@ type loading struct {
 	ordered  time.Time
 	turn     *turns.Turn
 	want     []int           // partitions to load; written before the load's last message
+	damaged  []int           // partitions whose block was damaged before it had a plan
 	workers  int             // files that are read at a time; 0: as many as there are processors
 	known    *store.Manifest // by which it is loaded; nil: it has to be planned
 	passed   *store.Manifest // the last one that was refuted

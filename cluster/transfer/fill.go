@@ -59,8 +59,9 @@ type spot struct {
 type peer struct {
 	loading bool      // it reports that it loads
 	blocks  int       // the most that it has reported
-	since   time.Time // since when this node waits for it as a reader, or for a block that it was asked for; zero: it does not
-	passed  bool      // that was for too long: it is not waited for and not asked until it reports more
+	since   time.Time // since when this node waits for it as a reader; zero: it does not
+	failing time.Time // since when all copies from it have failed; zero: they have not
+	passed  bool      // one of these was for too long: it is not waited for and not asked; if it is no failure, until it reports more
 	resting time.Time // until when it is not asked for blocks
 }
 
@@ -226,7 +227,11 @@ func (f *filling) copy() {
 	for s := f.next(); s != nil; s = f.next() {
 		f.copying[s.partition] = true
 		f.do(func() func() {
-			err := f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+			err := f.t.receiving.Acquire(f.ctx, 1)
+			if err == nil {
+				err = f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+				f.t.receiving.Release(1)
+			}
 			return func() { f.fetched(*s, err) }
 		})
 	}
@@ -261,7 +266,7 @@ func (f *filling) fetched(s spot, err error) {
 	case err == nil:
 		f.copied++
 		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
-		p.since = time.Time{}
+		p.since, p.failing = time.Time{}, time.Time{}
 		f.job.Published()
 	case f.ctx.Err() != nil:
 	case errors.Is(err, errDisk):
@@ -275,21 +280,21 @@ func (f *filling) fetched(s spot, err error) {
 		patience := f.times.silent
 		if errors.Is(err, errBusy) {
 			patience = f.times.most
-		} else if p.since.IsZero() {
+		} else if p.failing.IsZero() {
 			log("a copy from another node has failed, and is tried again")
 		}
 		p.resting = now.Add(restTime/2 + rand.N(restTime))
-		f.wait(s.addr, patience)
+		f.wait(s.addr, &p.failing, patience)
 	}
 }
 
-// wait passes over a node that this node has waited for for too long.
-func (f *filling) wait(addr string, patience time.Duration) {
+// wait passes over a node that this node has waited for for too long since a time, which begins now if it is zero.
+func (f *filling) wait(addr string, since *time.Time, patience time.Duration) {
 	p := f.peer(addr)
-	if p.since.IsZero() {
-		p.since = time.Now()
+	if since.IsZero() {
+		*since = time.Now()
 	}
-	if time.Since(p.since) > patience && !p.passed {
+	if time.Since(*since) > patience && !p.passed {
 		p.passed = true
 		f.log.Info("a node is not waited for any longer; another one reads its partitions from the source", "version", f.content.Name, "peer", addr)
 	}
@@ -311,7 +316,7 @@ func (f *filling) look() {
 		p := f.peer(addr)
 		p.loading = r.Loading
 		if len(r.Blocks) > p.blocks {
-			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, false
+			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, p.passed && !p.failing.IsZero()
 		}
 		for _, b := range r.Blocks {
 			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
@@ -386,6 +391,6 @@ func (f *filling) waitForReaders() {
 		case loading:
 			patience = f.times.most
 		}
-		f.wait(addr, patience)
+		f.wait(addr, &f.peer(addr).since, patience)
 	}
 }

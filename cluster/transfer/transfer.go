@@ -57,6 +57,7 @@ type Transfer struct {
 	o          Options
 	give, take *rate.Limiter
 	places     *semaphore.Weighted // for the blocks that are given
+	receiving  *semaphore.Weighted // places for those that are received, by all Fills
 	leastRate  float64
 	patience   time.Duration
 	// ending is canceled by Close.
@@ -68,7 +69,7 @@ type Transfer struct {
 func New(o Options) *Transfer {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	t := &Transfer{o: o, give: rate.NewLimiter(rate.Inf, burst), take: rate.NewLimiter(rate.Inf, burst), places: semaphore.NewWeighted(streams),
-		leastRate: defaultRate, patience: defaultPatience}
+		receiving: semaphore.NewWeighted(streams), leastRate: defaultRate, patience: defaultPatience}
 	t.ending, t.end = context.WithCancel(context.Background())
 	return t
 }
