@@ -72,7 +72,7 @@ type multiGet struct {
 	client   *client.Node
 	db       string
 	want     client.Want // from the second request on, the version of the first
-	escaped  bool        // keys are written as term.Escape writes them
+	escaped  bool        // keys are written as a term.Escaper writes them
 	printer  *recordPrinter
 	progress *term.Progress
 

@@ -81,15 +81,14 @@ func (w *afterProgress) Write(p []byte) (int, error) {
 // A recordPrinter prints records, each on a line.
 type recordPrinter struct {
 	out     *bufio.Writer
-	value   bytes.Buffer // of a record that is printed as text
-	escaped []byte
+	escaped *term.Escaper // of out
 	json    bool
 	keyless bool
 }
 
 func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
 	w := bufio.NewWriterSize(out, 64<<10)
-	return &recordPrinter{out: w, json: asJSON}
+	return &recordPrinter{out: w, escaped: term.NewEscaper(w), json: asJSON}
 }
 
 // record prints a record. It relies on out, which fails for good once it has failed.
@@ -121,15 +120,9 @@ func (p *recordPrinter) key(key []byte, as record) error {
 
 // text prints a key, escaped, and what value writes.
 func (p *recordPrinter) text(key []byte, value func(io.Writer) error) error {
-	p.value.Reset()
-	return cmp.Or(p.escape(key), value(&p.value), p.escape(p.value.Bytes()), p.out.WriteByte('\n'))
-}
-
-// escape prints b, escaped.
-func (p *recordPrinter) escape(b []byte) error {
-	p.escaped = term.AppendEscape(p.escaped[:0], b)
-	_, err := p.out.Write(p.escaped)
-	return err
+	e := p.escaped
+	_, err := e.Write(key)
+	return cmp.Or(err, e.Flush(), value(e), e.Flush(), p.out.WriteByte('\n'))
 }
 
 func catCommand() *cobra.Command {

@@ -2,25 +2,50 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// AppendEscape appends b, escaped so that it stays on one line, is harmless to a terminal, and can be decoded: printable UTF-8 is
-// unchanged, a backslash becomes \\, tab and newlines become \t, \n and \r, anything else becomes \xNN.
-func AppendEscape(out, b []byte) []byte {
-	for len(b) > 0 {
-		n := plainLength(b)
-		out, b = append(out, b[:n]...), b[n:]
-		if len(b) == 0 {
+// Escaper escapes bytes so that they stay on one line, are harmless to a terminal, and can be decoded:
+// printable UTF-8 is unchanged, a backslash becomes \\, tab and newlines become \t, \n and \r, anything
+// else becomes \xNN. A character may be split between two calls of Write; Flush writes an incomplete
+// one.
+type Escaper struct {
+	w    io.Writer
+	left []byte // the beginning of a character
+	out  []byte
+}
+
+// Write implements io.Writer.
+func (e *Escaper) Write(p []byte) (int, error) {
+	in := p
+	if len(e.left) > 0 {
+		in = append(e.left, p...)
+	}
+	var rest []byte
+	e.out, rest = escape(e.out[:0], in, false)
+	e.left = append(e.left[:0], rest...)
+	if _, err := e.w.Write(e.out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// escape appends the escaped form of in, and returns an incomplete character at its end unless nothing follows.
+func escape(out, in []byte, last bool) (escaped, rest []byte) {
+	for len(in) > 0 {
+		n := plainLength(in)
+		out, in = append(out, in[:n]...), in[n:]
+		if len(in) == 0 || !last && !utf8.FullRune(in) {
 			break
 		}
-		r, size := utf8.DecodeRune(b)
-		out = appendEscaped(out, r, b[:size])
-		b = b[size:]
+		r, size := utf8.DecodeRune(in)
+		out = appendEscaped(out, r, in[:size])
+		in = in[size:]
 	}
-	return out
+	return out, in
 }
 
 // plainLength returns the number of bytes at the beginning of b that are printable ASCII and stand for themselves, which most
@@ -33,6 +58,20 @@ func plainLength(b []byte) int {
 	}
 	return len(b)
 }
+
+// Flush writes the beginning of a character that no other bytes have followed.
+func (e *Escaper) Flush() error {
+	if len(e.left) == 0 {
+		return nil
+	}
+	e.out, _ = escape(e.out[:0], e.left, true)
+	e.left = e.left[:0]
+	_, err := e.w.Write(e.out)
+	return err
+}
+
+// NewEscaper returns an Escaper that writes to w.
+func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
 // appendEscaped appends one character with the bytes raw.
 func appendEscaped(out []byte, r rune, raw []byte) []byte {
@@ -48,9 +87,10 @@ func appendEscaped(out []byte, r rune, raw []byte) []byte {
 	return append(out, raw...)
 }
 
-// Escape returns what AppendEscape makes of b.
+// Escape returns the escaped form of b.
 func Escape(b []byte) string {
-	return string(AppendEscape(nil, b))
+	out, _ := escape(nil, b, true)
+	return string(out)
 }
 
 // Excerpt returns the escaped form of b, the first bytes of data of the given size.
