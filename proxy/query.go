@@ -11,6 +11,9 @@ import (
 	"sequins/observe/tracing"
 )
 
+// maxStageScale limits by how much a stage is longer: a node that hangs is passed over soon, however much it was asked for.
+const maxStageScale = 16
+
 // Query is a request to peers.
 type Query struct {
 	// Peers are the nodes (host:port) to ask, in any order. Fetch does not modify it.
@@ -26,7 +29,7 @@ type Query struct {
 	// Body makes the request a POST with this body, of application/octet-stream. It must not change until
 	// Fetch and all attempts that it started have ended, so it must not be reused.
 	Body []byte
-	// Scale multiplies the timeouts, for requests that cost a peer as much as Scale requests for single keys; 0 means
+	// Scale multiplies the timeouts, that of a stage by maxStageScale at most, for requests that cost a peer as much as Scale requests for single keys; 0 means
 	// 1.
 	Scale int
 	// Prompt says that the caller reads the body of the answer at once, so that any pause is the peer's: Read then fails

@@ -73,8 +73,8 @@ func rollbackCommand() *cobra.Command {
 newest other version. The next version that is loaded goes live by itself.
 
 The active version is the newest one that a node of the cluster serves. A database
-that is pinned is refused: pin another version instead. So is one without an older
-version in the source, unless --force is given.` + pinHelp
+that is pinned is refused: pin another version instead. So are a node of another source, and a
+database without an older complete version, unless --force is given.` + pinHelp
 	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
   sequins rollback words --server node1:9599 --wait`
 	f.registerReason(cmd)
@@ -330,13 +330,23 @@ func (p *pinning) rollback() error {
 	if err != nil {
 		return ofSource(p.src, err)
 	}
+	if !p.force {
+		if err := p.node.reads(p.ctx, p.config); err != nil {
+			return err
+		}
+	}
 	bad, err := p.node.active(p.ctx, p.db)
 	if err != nil {
 		return err
 	}
-	isOlder := func(v string) bool { return v < bad && !slices.Contains(p.file.Exclude, v) }
-	if !p.force && !slices.ContainsFunc(all, isOlder) {
-		return fmt.Errorf("there is no version of %s before %s in the source; --force excludes it nevertheless", p.db, bad)
+	older := slices.DeleteFunc(all, func(v string) bool { return v >= bad || slices.Contains(p.file.Exclude, v) })
+	l := lister{src: p.src, config: p.config}
+	found, _, err := l.lookAll(p.ctx, p.db, older) // one that cannot be read is not complete, and no reason to keep a bad one
+	if err != nil {
+		return err
+	}
+	if !p.force && !slices.ContainsFunc(found, func(v versionListing) bool { return v.Complete }) {
+		return fmt.Errorf("there is no complete version of %s before %s in the source; --force excludes it nevertheless", p.db, bad)
 	}
 	if !slices.Contains(p.file.Exclude, bad) {
 		p.file.Exclude = append(p.file.Exclude, bad)

@@ -75,7 +75,7 @@ func TestPinCommands(t *testing.T) {
 	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: bad}, "pin", "words", "1")
 	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: map[string]string{"1": "good", "2": "bad"}}, "pin", "words", "1", "--reason", "good")
 	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "unpin", "words")
-	sequins(t, "rollback", "words", "--source", source, "--server", first).wants(t, exitFailure, "sequins: there is no version of words before 1")
+	sequins(t, "rollback", "words", "--source", source, "--server", first).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
 	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
 	do(pin.File{Version: "2"}, "pin", "words", "2", "--force")
 	do(pin.File{Version: "9"}, "pin", "words", "9", "--force")
@@ -156,7 +156,7 @@ func TestRollbackDuringSwitch(t *testing.T) {
 	source := pinSource(t)
 	var asked atomic.Int32
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		st := status.Status{Node: "a:1", DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+		st := status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
 			fmt.Sprint(asked.Add(1)): {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(st); err != nil {
@@ -165,7 +165,7 @@ func TestRollbackDuringSwitch(t *testing.T) {
 	}))
 	defer node.Close()
 	r := sequins(t, "rollback", "words", "--source", source, "--server", node.URL)
-	r.wants(t, exitFailure, "sequins: version 2 of words has just gone live instead of 1: ")
+	r.wants(t, exitFailure, "sequins: version 3 of words has just gone live instead of 2: ")
 	if _, err := os.Stat(filepath.Join(source, "words", pin.FileName)); !os.IsNotExist(err) {
 		t.Error("the file was written")
 	}

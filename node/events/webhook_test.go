@@ -326,6 +326,7 @@ func TestSetTarget(t *testing.T) {
 		tried := len(f.times)
 		s.SetTarget(&Target{URL: "https://new.example.com", Secret: "another-secret-of-16"})
 		time.Sleep(maxPause)
+		synctest.Wait()
 		s.wantDropped(t, 0)
 		if got := f.requests[tried].Header.Get(SignatureHeader); got != Sign("another-secret-of-16", f.began.Add(f.times[tried]), f.bodies[tried]) {
 			t.Errorf("signature %s", got)
