@@ -121,17 +121,17 @@ type topView struct {
 	failed  error          // why there is no newer one; nil if st is the newest
 }
 
-// frame returns the lines of the screen, at most height of them. Databases have the lines that the rest, of which each part has a share,
-// leaves.
+// frame returns the lines of the screen, at most height of them. Loads, nodes and events have a share each. Databases have the lines that these leave,
+// and events what the databases leave.
 func (v *topView) frame(height int, now time.Time) []string {
-	lines := v.header(now)
+	lines, share := v.header(now), max(2, height/6)
 	var rest []string
-	for _, part := range [][]string{v.loads(now), v.nodes(), v.events()} {
-		rest = append(rest, part[:min(len(part), max(2, height/6))]...)
+	for _, part := range [][]string{v.loads(now), v.nodes()} {
+		rest = append(rest, part[:min(len(part), share)]...)
 	}
-	dbs := v.databases()
-	lines = append(lines, dbs[:min(len(dbs), max(2, height-len(lines)-len(rest)))]...)
-	lines = append(lines, rest...)
+	dbs, events := v.databases(), v.events()
+	lines = append(lines, dbs[:min(len(dbs), max(2, height-len(lines)-len(rest)-min(len(events), share)))]...)
+	lines = append(append(lines, rest...), events...)
 	return lines[:min(len(lines), height)]
 }
 
