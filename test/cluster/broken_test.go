@@ -33,7 +33,7 @@ var sabotages = []sabotage{
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
-		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
+		{"proxy/attempt.go", "if string(h.Version) != a.q.Version {", "if false {"},
 		{"reads/read.go", "r.answered = a.Body", "r.answered, r.Version = a.Body, a.Header.Version"},
 	}, "went back"},
 	{"X-Sequins-At-Least has no effect", []change{
