@@ -178,7 +178,7 @@ func TestWalks(t *testing.T) {
 	for _, text := range texts {
 		all = append(all, parse(t, text))
 	}
-	for seed := range uint64(60) {
+	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { walk(t, rand.New(rand.NewPCG(seed, 0)), all) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
