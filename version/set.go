@@ -45,11 +45,12 @@ func (s *Set) Acquire() *Handle {
 }
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current or retired, or nil. code is that of its content (see
-// content.Content); "" is that of any: the current one, or else one that is not retired. It restarts the idle time of a retired version.
+// content.Content); "" is that of any: the current one, or else one that was current, or else one that is not retired: a content that has never been
+// current need not be whole. It restarts the idle time of a retired version.
 func (s *Set) AcquireVersion(name, code string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for _, each := range *s.named.Load() {
-		if each.info.Name == name && (code == "" || code == each.code) && (v == nil || each == current || v != current && v.retired.Load() != 0) {
+		if each.info.Name == name && (code == "" || code == each.code) && (v == nil || each.rank(current) > v.rank(current)) {
 			v = each
 		}
 	}
@@ -60,6 +61,21 @@ func (s *Set) AcquireVersion(name, code string) *Handle {
 		v.retired.CompareAndSwap(retired, v.age()) // it may have been revived
 	}
 	return (*Handle)(v)
+}
+
+// rank orders the contents of a version for a request by its name: see AcquireVersion.
+func (v *Version) rank(current *Version) int {
+	switch was, stays := v.wasCurrent.Load(), v.retired.Load() == 0; {
+	case v == current:
+		return 4
+	case was && stays:
+		return 3
+	case was:
+		return 2
+	case stays:
+		return 1
+	}
+	return 0
 }
 
 // AcquireServed returns a handle on the current version, or on one that it has replaced and that can still be read,

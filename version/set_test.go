@@ -476,3 +476,26 @@ func TestAcquireOfARetiredInput(t *testing.T) {
 		}
 	}
 }
+
+// A version is read by its name from the content that was current rather than from one that has never been, also while the former is retired.
+func TestAcquireVersionThatWasCurrent(t *testing.T) {
+	for range 20 { // the contents are in a map
+		s := NewSet("db")
+		was, never, next := New(Info{DB: "db", Content: contentOf("1", "a")}), New(Info{DB: "db", Content: contentOf("1", "b")}), New(Info{DB: "db", Content: contentOf("2", "a")})
+		for _, v := range []*Version{was, never, next} {
+			s.Prepare(v)
+		}
+		expect.NoError(t, s.Activate(was.info.Input))
+		expect.NoError(t, s.Activate(next.info.Input))
+		s.Retire(was.info.Input)
+		h := s.AcquireVersion("1", "")
+		if h.ID() != was.id {
+			t.Fatalf("the content %v is read", h.Content())
+		}
+		h.Release()
+	}
+}
+
+func contentOf(name, hash string) content.Content {
+	return content.Content{Input: content.Input{Name: name, Hash: hash}}
+}
