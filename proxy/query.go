@@ -29,8 +29,8 @@ type Query struct {
 	// Body makes the request a POST with this body, of application/octet-stream. It must not change until
 	// Fetch and all attempts that it started have ended, so it must not be reused.
 	Body []byte
-	// Scale multiplies the timeouts, that of a stage by maxStageScale at most, for requests that cost a peer as much as Scale requests for single keys; 0 means
-	// 1.
+	// Scale multiplies the timeouts, for requests that cost a peer as much as Scale requests for single keys; 0 means 1.
+	// The timeout of a stage is multiplied by maxStageScale at most.
 	Scale int
 	// Prompt says that the caller reads the body of the answer at once, so that any pause is the peer's: Read then fails
 	// if it sends nothing for a second.

@@ -36,7 +36,7 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 	for p := range r.handle.Partitions() {
 		f, known := reported[p]
 		if !known {
-			f.Records = 1 << 20 // a guess for the time that it takes
+			f.Records = 1 << 20 // not known: a guess, from which the timeout follows
 		}
 		n, o := s.countPartition(p, f, known)
 		if o != Found {

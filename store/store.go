@@ -70,7 +70,7 @@ func Open(dir string) (*Store, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	var s *Store
-	if err = RefuseOld(dir); err == nil {
+	if err = refuseOld(dir); err == nil {
 		s, err = OpenFS(fsys.OS, dir)
 	}
 	if err != nil {

@@ -37,8 +37,8 @@ func (s *Store) sweep() error {
 	return err
 }
 
-// RefuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
-func RefuseOld(dir string) error {
+// refuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
+func refuseOld(dir string) error {
 	manifests, _ := fs.Glob(os.DirFS(filepath.Join(dir, dataDir)), "*/*/"+manifestName) // the pattern is valid
 	for _, name := range manifests {
 		if !strings.Contains(name, "/"+trashPrefix) {

@@ -59,14 +59,14 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, byte
 			newest[f.Hash] = f
 		}
 	}
-	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(heads[p])] }) // there is none of ""
+	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(heads[p])] }) // no former block has the outline ""
 	sums, err := r.inputs(ctx, similar, r.checksums, r.checksum)
 	if err != nil {
 		return nil, 0, err
 	}
 	made, sizes := make([]store.Made, len(similar)), make([]int64, len(similar))
 	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(similar)), len(similar), func(ctx context.Context, i int) error {
-		if f, found := newest[sums[similar[i]]]; found && f.Partition == similar[i] { // there is none of ""
+		if f, found := newest[sums[similar[i]]]; found && f.Partition == similar[i] { // no former block has the sum ""
 			if size, err := r.link(ctx, f); err == nil {
 				made[i], sizes[i] = f.Made, size
 			}
