@@ -198,11 +198,8 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 		})
 	}
 	logged := time.Now()
-	news := func(n loadproc.News) {
+	progress := func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
-		if len(n.Published) > 0 {
-			published()
-		}
 		if time.Since(logged) >= progressPeriod && !n.Snapshot.Started.IsZero() {
 			logged = time.Now()
 			lo.db.log.Info("loading", append([]any{"version", in.Name}, loadproc.Figures(n.Snapshot, logged)...)...)
@@ -210,7 +207,7 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	}
 	l.stage.Store(copying)
 	if process != nil {
-		if err := process.Link(dir, l.want, news); err != nil {
+		if err := process.Link(dir, l.want, progress); err != nil {
 			return err
 		}
 		if err := lo.claim(process, m, dir, room); err != nil {
@@ -219,6 +216,7 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	}
 	lo.db.log.Info("load started", "version", in.Name, "partitions", m.Partitions, "files", len(m.Files), "partitioner", m.Partitioner, "aligned", m.Aligned,
 		"to_load", missing, "waited", time.Since(l.ordered).Round(time.Millisecond))
+	published() // what has been linked, not before the load has started: it may be all
 	job := transfer.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: published}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
@@ -234,7 +232,12 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 		if len(all) < len(l.want) {
 			defer l.stage.Store(fetching)
 		}
-		return process.Load(dir, all, news)
+		return process.Load(dir, all, func(n loadproc.News) {
+			progress(n)
+			if len(n.Published) > 0 {
+				published()
+			}
+		})
 	}
 	return l.fill.Fill(ctx, job)
 }
