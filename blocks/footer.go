@@ -10,7 +10,7 @@ import (
 	"sequins/blocks/internal/decode"
 )
 
-// Properties describe a block. Everything but Compression and BlockSize depends on the records
+// Properties describe a block. Everything but Compression, BlockSize and MadeFrom depends on the records
 // alone; ContentHash does not depend on Compression, so that nodes can compare what they hold.
 type Properties struct {
 	Partition   int    `json:"partition"`
@@ -22,8 +22,9 @@ type Properties struct {
 	LastKey     []byte `json:"last_key"`
 	Compression string `json:"compression"`
 	BlockSize   int    `json:"block_size"`
-	ContentHash string `json:"content_hash"` // XXH64 of the CRC-32C of all payloads before packing, hex
-	MaxValue    int64  `json:"max_value"`    // the size of the largest value, in bytes
+	ContentHash string `json:"content_hash"`        // XXH64 of the CRC-32C of all payloads before packing, hex
+	MaxValue    int64  `json:"max_value"`           // the size of the largest value, in bytes
+	MadeFrom    string `json:"made_from,omitempty"` // see Writer.SetMadeFrom
 }
 
 func parseProperties(b []byte) (Properties, error) {

@@ -17,5 +17,8 @@ func parseWritten(b []byte) (p Properties, ok bool) {
 	p.BlockSize = int(r.Number(`,"block_size":`))
 	p.ContentHash = string(r.Text(`,"content_hash":`))
 	p.MaxValue = r.Number(`,"max_value":`)
+	if string(r.Rest) != "}" {
+		p.MadeFrom = string(r.Text(`,"made_from":`))
+	}
 	return p, r.OK && string(r.Rest) == "}"
 }

@@ -60,6 +60,12 @@ func FuzzParseWritten(f *testing.F) {
 		f.Fatalf("%s: %v, %+v", b, ok, got)
 	}
 	f.Add(b)
+	p.MadeFrom = "0123456789abcdef"
+	b, _ = json.Marshal(p)
+	if got, ok := parseWritten(b); !ok || !reflect.DeepEqual(got, p) {
+		f.Fatalf("%s: %v, %+v", b, ok, got)
+	}
+	f.Add(b)
 	p.FirstKey, p.Compression = []byte{}, `"<`
 	b, _ = json.Marshal(p)
 	f.Add(b)

@@ -267,6 +267,9 @@ func (b *Writer) flush() error {
 	return err
 }
 
+// SetMadeFrom sets what the block says of the input that it was made from, a text that this package does not read.
+func (b *Writer) SetMadeFrom(text string) { b.props.MadeFrom = text }
+
 // Finish writes what is left of the block. The properties are those that the reader will give.
 func (b *Writer) Finish() (Properties, error) {
 	if b.err != nil {

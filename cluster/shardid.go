@@ -64,7 +64,7 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 		j.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
 	// Without a newline: the original sequins uses the whole content as the id.
-	if err := fsys.WriteFile(fsys.OS, j.o.ShardIDFile+".tmp", j.o.ShardIDFile, []byte(id), true); err != nil {
+	if err := fsys.WriteFile(fsys.OS, j.o.ShardIDFile+".tmp", j.o.ShardIDFile, []byte(id)); err != nil {
 		j.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
 	}
 	return id, nil

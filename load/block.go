@@ -42,6 +42,9 @@ func (b *builder) add(key, value []byte) error {
 
 // publish finishes the block and passes it to the publisher.
 func (b *builder) publish() error {
+	if madeFrom := b.job.target.MadeFrom; madeFrom != nil {
+		b.w.SetMadeFrom(madeFrom(b.partition))
+	}
 	if _, err := b.w.Finish(); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
 	}

@@ -131,6 +131,9 @@ type Target struct {
 	Staging store.Staging
 	Want    []int // partitions
 	Have    int   // number of other partitions, already present, for the progress
+	// MadeFrom returns what the block of a partition says that it was made from, see package unchanged. It is called concurrently, after
+	// the partition's files have been read. nil is for blocks that do not say it.
+	MadeFrom func(partition int) string
 	// Publish publishes blocks that are finished in Staging. It is not called concurrently. An error
 	// ends the load.
 	Publish func(partitions []int) error

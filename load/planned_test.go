@@ -87,8 +87,8 @@ func TestPlannedAgain(t *testing.T) {
 				now.Partitioner, now.Partitions, now.Aligned)
 		}
 		l := &Loader{}
-		made, _, _ := l.MadeFrom(plan)
-		if repeated, _, _ := l.MadeFrom(again); made != repeated {
+		made, _ := l.MadeFrom(plan)
+		if repeated, _ := l.MadeFrom(again); made != repeated {
 			t.Errorf("seed %d, round %d: blocks are made from %q, and of the same plan from %q", seed, round, made, repeated)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sequins/input/finished"
 	"sequins/source"
 	"sequins/store"
 )
@@ -63,24 +64,29 @@ func (d Difference) String() string {
 }
 
 // MadeFrom returns what the blocks of a plan of this Loader are made from, but for the contents of files: a text with the settings that
-// determine them, and the files of each partition, in order, or once those of all partitions. The IDs of finished blocks are their hashes. It is false if blocks also
-// depend on other files.
-func (l *Loader) MadeFrom(p *Plan) (settings string, files [][]source.File, ok bool) {
+// determine them, and the files of each partition, in order, or once those of all partitions. There are no files if
+// blocks also depend on others, nor for finished blocks.
+func (l *Loader) MadeFrom(p *Plan) (settings string, files [][]source.File) {
 	o := l.opts
 	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
 		p.fields.Key, p.fields.Value, []pathColumn(p.columns))
+	if len(p.Files) == 0 || l.tolerance != nil || p.ready != nil {
+		return settings, nil
+	}
 	if !p.Aligned {
-		return settings, [][]source.File{p.Files}, l.tolerance == nil && len(p.Files) > 0
+		return settings, [][]source.File{p.Files}
 	}
 	files = make([][]source.File, p.Partitions)
 	for i, f := range p.Files {
-		at := i
-		if p.ready != nil {
-			f.Mark = p.ready.Blocks[i].SHA256
-		} else {
-			at = p.parts[i]
-		}
-		files[at] = append(files[at], f)
+		files[p.parts[i]] = append(files[p.parts[i]], f)
 	}
-	return settings, files, (p.ready != nil || l.tolerance == nil) && len(p.Files) > 0
+	return settings, files
+}
+
+// Finished returns the finished block of a partition, and false if the plan is not one of finished blocks.
+func (p *Plan) Finished(partition int) (b finished.Block, ok bool) {
+	if p.ready == nil {
+		return b, false
+	}
+	return p.ready.Blocks[partition], true
 }

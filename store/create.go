@@ -71,7 +71,7 @@ func (s *Store) create(m Manifest) (d *Dir, trash string, err error) {
 		return nil, trash, err
 	}
 	if err = s.fs.MkdirAll(filepath.Join(path, tempDir)); err == nil {
-		err = s.write(manifestFile, filepath.Join(path, manifestName), data)
+		err = s.write(filepath.Join(path, manifestName), data)
 	}
 	if err != nil { // what is left of it would be made durable by nobody
 		return nil, trash, errors.Join(err, s.fs.RemoveAll(path), s.removeIfEmpty(filepath.Dir(path)))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"sequins/blocks"
 )
@@ -20,10 +19,6 @@ type Dir struct {
 	path     string
 	manifest Manifest
 	gone     bool // removed, or replaced by one of another division; under store.mu
-
-	recording sync.Mutex   // guards the file of madeName and the fields below
-	made      map[int]Made // see known
-	unsaved   bool         // the file lacks something of made
 }
 
 // Manifest returns the plan of the content.

@@ -13,7 +13,7 @@ import (
 	"sequins/internal/knownjson"
 )
 
-// A fileKind is a kind of the store's files, a manifest, a State or a list of blocks. Each is one line of JSON,
+// A fileKind is a kind of the store's files, a manifest or a State. Each is one line of JSON,
 //
 //	{"format_version":3,"crc32c":"0123abcd","manifest":{…}}
 //
@@ -23,7 +23,6 @@ type fileKind struct {
 	name    string // of the last member
 	version int64
 	limit   int64 // of the file, in bytes
-	cache   bool  // it is not synced
 }
 
 // ErrTooLarge is returned for what would make a file that is longer than the store reads.
@@ -71,10 +70,10 @@ func (k fileKind) read(f fsys.FS, path string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a file. The name of the temporary file is never the same twice.
-func (s *Store) write(k fileKind, path string, data []byte) error {
+// write replaces a file, durably. The name of the temporary file is never the same twice.
+func (s *Store) write(path string, data []byte) error {
 	temp := path + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
-	return fsys.WriteFile(s.fs, temp, path, data, !k.cache)
+	return fsys.WriteFile(s.fs, temp, path, data)
 }
 
 // damaged makes the error for a damaged file, with the offset where that is known.

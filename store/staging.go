@@ -77,6 +77,25 @@ func (s Staging) remove(name string) error {
 	return nil
 }
 
+// Former lists the directories of all other contents of the db, those of the newest version first.
+func (s Staging) Former() (dirs []string, err error) {
+	db := filepath.Dir(filepath.Dir(s.Path))
+	contents, err := inputs(s.fileSystem(), db)
+	for _, in := range slices.Backward(contents) {
+		if dir := filepath.Join(db, in.Name, in.Hash); dir != s.Path {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, err
+}
+
+// LinkBlock makes the file of the block of partition p in a directory of Former that of a finished block too, to be given to Publish or RemoveBlock, and
+// returns its name. It does not check the block, which is durable. The error wraps [fs.ErrNotExist] if there is none.
+func (s Staging) LinkBlock(former string, p int) (name string, err error) {
+	name = s.FinishedPath(p)
+	return name, s.fileSystem().Link(filepath.Join(former, blockName(p)), name)
+}
+
 // Publish gives finished blocks the names under which they count, durably. A block that a partition has
 // already is replaced. If it fails, some of the blocks may be published; the error wraps
 // [fs.ErrNotExist] if one of them is not there, or the content has been removed.

@@ -145,7 +145,7 @@ func (s *Store) writeState(path string, data []byte) error {
 		}
 	}
 	s.unsynced[path] = true
-	if err := s.write(stateFile, final, data); err != nil {
+	if err := s.write(final, data); err != nil {
 		return err
 	}
 	delete(s.unsynced, path)

@@ -24,13 +24,12 @@ import (
 //	data/<db>/.trash-7/                    a content being removed
 //	data/<db>/<version>/<input>/           a content, by the name and the hash of its input:
 //	    MANIFEST.json                      the plan; a directory without one is not a content
-//	    MADE.json                          what the blocks were made from: see Made
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
 //	    00042.block.corrupt-1767225600     set aside at that Unix time
 //	    tmp/                               sort runs and the like; emptied at start-up
 //
-// Every file gets the name under which it counts by a rename, when it is whole and, unless it is a cache, fsynced. The
+// Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
 // temporary name differs with each attempt, so that a writer that was left behind by the removal
 // of its content cannot publish into the next directory of that name.
 const (

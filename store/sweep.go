@@ -23,7 +23,7 @@ const keepCorrupt = 7 * 24 * time.Hour
 // ours matches the names of files and directories that the directory of a content or a version may have, if nobody
 // but sequins has been there; the second line is what the first sequins left in the same
 // place.
-var ours = regexp.MustCompile(`^((MANIFEST|MADE)\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
+var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
 	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of

@@ -2,8 +2,8 @@
 // copies and which it loads from the source (Run).
 //
 // The requests are for nodes only. Those that are about a content name the version in the parameter proxy, and the content in the header field
-// wire.Content, which the answer repeats. GET /<db>?blocks asks for the manifest of a content. GET /<db>?block=N sends the file of a block, and what
-// it was made from, also of a content that is not advertised, such as one that a gate holds. GET /?proxy=serving asks for the contents that a node
+// wire.Content, which the answer repeats. GET /<db>?blocks asks for the manifest of a content. GET /<db>?block=N sends the file of a block,
+// also of a content that is not advertised, such as one that a gate holds. GET /?proxy=serving asks for the contents that a node
 // serves, of all dbs. Nodes of upstream's kind answer with another media type, which is the same as having nothing.
 //
 // A received block is written under a temporary name, synced, verified as a whole, including that each key belongs to the partition, and published

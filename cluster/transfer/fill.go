@@ -129,10 +129,7 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func()),
 		loads: j.Load != nil}
 	f.ctx, f.cancel = context.WithCancel(ctx)
-	defer func() {
-		f.stop()
-		_ = j.Dir.SaveMade() // it only saves work of later loads
-	}()
+	defer f.stop()
 	f.look()
 	f.load()
 	tick := time.NewTicker(r.times.poll)

@@ -102,12 +102,6 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
 	w.Header().Set(wire.Content, h.Content().Code())
-	if dir := t.dir(db, h.Content()); dir != nil {
-		if made, known := dir.Made(p); known {
-			data, _ := json.Marshal(made) // strings and numbers can be encoded
-			w.Header().Set(madeHeader, string(data))
-		}
-	}
 	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
 	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(ctx, n) }); err != nil {
 		if blocks.IsDamage(err) {

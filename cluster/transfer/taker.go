@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,17 +88,7 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
 	if err := w.dir.Publish(to, w.partition); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, errors.Join(err, to.RemoveBlock(w.partition)))
 	}
-	w.record(resp.Header.Get(madeHeader))
 	return nil
-}
-
-// record records what the block was made from, so that the next content can have links to it (package unchanged). What is not known
-// only costs copies.
-func (w *want) record(made string) {
-	var m store.Made
-	if json.Unmarshal([]byte(made), &m) == nil && m.Partition == w.partition {
-		_ = w.dir.Record([]store.Made{m})
-	}
 }
 
 // accepts checks the header of the answer to the request for a block of a content.

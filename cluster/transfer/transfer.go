@@ -22,9 +22,6 @@ const (
 	servingType  = "application/vnd.sequins.serving+json"
 	blockType    = "application/vnd.sequins.block"
 
-	// madeHeader is the header field of a block with a store.Made as JSON, if that is known.
-	madeHeader = "X-Sequins-Made"
-
 	// streams is how many blocks are given at a time, and how many each Fill receives.
 	streams = 2
 	// burst is how many bytes may pass at once, whatever the bandwidth. Blocks are read in pieces of at most this size.
@@ -38,7 +35,7 @@ const (
 type Options struct {
 	// Set returns the versions of a db, nil if there is no such db.
 	Set func(db []byte) *version.Set
-	// Store has the manifests, and what blocks were made from.
+	// Store has the manifests.
 	Store *store.Store
 	// Serving returns the contents that this node serves, by db, for other nodes; nil returns none.
 	Serving func() map[string]content.Content

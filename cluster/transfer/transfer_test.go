@@ -141,28 +141,23 @@ func (n *node) files(t testing.TB) (names []string) {
 	entries, err := os.ReadDir(filepath.Dir(n.dir.BlockPath(0)))
 	expect.NoError(t, err)
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != "MANIFEST.json" && e.Name() != "MADE.json" {
+		if !e.IsDir() && e.Name() != "MANIFEST.json" {
 			names = append(names, e.Name())
 		}
 	}
 	return names
 }
 
-// A node gives the blocks that it has, with what they were made from.
+// A node gives the blocks that it has.
 func TestGiveAndTake(t *testing.T) {
 	m := metrics.New()
 	data := block(t, 1, partitions, 1, 40000)
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: data}), newNode(t, transfer.Options{Metrics: m.Transfer}, nil)
-	made := store.Made{Partition: 1, Hash: strings.Repeat("a", 64), Outline: strings.Repeat("b", 16), Content: "c"}
-	expect.NoError(t, giver.dir.Record([]store.Made{made}))
 	expect.NoError(t, taker.fetch(t, giver.addr, 1))
 	got, err := os.ReadFile(taker.dir.BlockPath(1))
 	expect.NoError(t, err)
 	if !bytes.Equal(got, data) || !slices.Equal(taker.files(t), []string{"00001.block"}) {
 		t.Errorf("%d bytes of %d; %q", len(got), len(data), taker.files(t))
-	}
-	if got, _ := taker.dir.Made(1); got != made {
-		t.Errorf("made from %+v, want %+v", got, made)
 	}
 	if err := taker.fetch(t, giver.addr, 0); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
@@ -283,21 +278,6 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	expect.NoError(t, n.fetch(t, fake(t, answer{code: 200, header: header, body: good}), 1))
-}
-
-// What a node says that a block was made from is recorded only if it can be that of this block.
-func TestMadeOfBadNodes(t *testing.T) {
-	n := newNode(t, transfer.Options{}, nil)
-	hash, outline := strings.Repeat("a", 64), strings.Repeat("b", 16)
-	for i, made := range []string{"", "x", "[]", `{"partition":1}`, fmt.Sprintf(`{"partition":0,"hash":%q,"outline":%q}`, hash, outline),
-		fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash+"0", outline), fmt.Sprintf(`{"partition":1,"hash":%q,"outline":%q}`, hash, outline)} {
-		addr := fake(t, answer{code: 200, body: block(t, 1, partitions, 1, 100),
-			header: map[string]string{"Content-Type": "application/vnd.sequins.block", wire.Content: manifest.Content().Code(), "X-Sequins-Made": made}})
-		expect.NoError(t, n.fetch(t, addr, 1))
-		if _, recorded := n.dir.Made(1); recorded != (i == 6) {
-			t.Errorf("%q: recorded: %v", made, recorded)
-		}
-	}
 }
 
 // A node that has died is an error, and one that sends a redirect is not followed.

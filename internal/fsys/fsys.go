@@ -2,7 +2,7 @@
 // and power loss, for tests.
 //
 // [Publish], and [WriteFile] for a file whose content is in memory, are the only ways to create a file: it is written under a
-// temporary name, fsynced unless it is a cache, renamed, and the rename is made durable by an fsync of the directory. A file under its final name is complete, whatever failed or lost power
+// temporary name, fsynced, renamed, and the rename is made durable by an fsync of the directory. A file under its final name is complete, whatever failed or lost power
 // before; a file under a temporary name may be deleted at start.
 //
 // Paths are those of the operating system. Errors are those of package os: *fs.PathError and *os.LinkError around a
@@ -74,10 +74,9 @@ func Publish(fsys FS, f File, final string) error {
 	return nil
 }
 
-// WriteFile gives the file final a content in one step, by way of the temporary file temp, which must not exist. Unless durable is
-// set nothing is synced: after a power loss the file may be damaged, or be the one before. After an error, final is as it was, except
+// WriteFile gives the file final a content in one step, by way of the temporary file temp, which must not exist. After an error, final is as it was, except
 // that Publish may have failed in its last step.
-func WriteFile(fsys FS, temp, final string, data []byte, durable bool) error {
+func WriteFile(fsys FS, temp, final string, data []byte) error {
 	f, err := fsys.Create(temp)
 	if err != nil {
 		return err
@@ -85,17 +84,7 @@ func WriteFile(fsys FS, temp, final string, data []byte, durable bool) error {
 	if _, err := f.Write(data); err != nil {
 		return discard(fsys, temp, errors.Join(err, f.Close()))
 	}
-	if durable {
-		return Publish(fsys, f, final)
-	}
-	err = f.Close()
-	if err == nil {
-		err = fsys.Rename(temp, final)
-	}
-	if err != nil {
-		return discard(fsys, temp, err)
-	}
-	return nil
+	return Publish(fsys, f, final)
 }
 
 // syncClose fsyncs and closes f. It closes f in any case.

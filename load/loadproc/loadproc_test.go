@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/blocks"
 	"sequins/load"
 	"sequins/observe/metrics"
 	"sequins/source"
@@ -48,7 +49,7 @@ func TestLoad(t *testing.T) {
 	if last.Records != 4000 || last.PartitionsDone != 3 || last.Partitions != 3 || last.FilesDone != 4 {
 		t.Errorf("in the end: %+v", last)
 	}
-	if names := w.left(); len(names) != 6 { // three blocks, what they were made from, the manifest, and the directory for temporary files
+	if names := w.left(); len(names) != 5 { // three blocks, the manifest, and the directory for temporary files
 		t.Errorf("left: %v", names)
 	}
 	p.Close()
@@ -95,7 +96,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// A job is loaded as the node has listed it, and what the blocks were made from is listed by the node.
+// A job is loaded as the node has listed it, and blocks say what they were made from.
 func TestInput(t *testing.T) {
 	w := newWorld(t)
 	w.launcher.Source = w.root
@@ -112,17 +113,12 @@ func TestInput(t *testing.T) {
 	}
 	expect.NoError(t, p.Load(dir, []int{0, 1, 2, 3}, func(News) {}))
 	p.Close()
-	made, known := dir.Made(3)
-	if !known || made.Partition != 3 || made.Content == "" {
-		t.Errorf("the block was made from %+v", made)
-	}
-	expect.NoError(t, dir.SaveMade())
-	again, err := w.store.Dir("db", job.Input)
+	b, err := blocks.Open(dir.BlockPath(3))
 	expect.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(again.BlockPath(0)), "MADE.json"))
-	if err != nil || !strings.Contains(string(data), made.Hash) {
-		t.Errorf("%s, %v", data, err)
+	if made := b.Properties().MadeFrom; len(made) != 80 {
+		t.Errorf("the block was made from %q", made)
 	}
+	expect.NoError(t, b.Close())
 
 	job.Options = job.Options.PlannedBy(m) // as from another node
 	job.Options.Manifest.Input, job.Input.Hash = otherHash, otherHash

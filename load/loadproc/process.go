@@ -142,7 +142,7 @@ func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
 }
 
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
-// news after each publication and, several times a second, with the progress, and records in dir what the blocks were made from. If the process fails, Load
+// news after each publication and, several times a second, with the progress. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	return p.carryOut(dir, want, false, news)
@@ -180,7 +180,6 @@ func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News
 }
 
 func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
-	defer func() { _ = dir.SaveMade() }() // it only saves work of later loads
 	for {
 		e, err := p.next()
 		if err != nil {
@@ -195,7 +194,6 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 					return err
 				}
 			}
-			_ = dir.Record(e.Made)
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure

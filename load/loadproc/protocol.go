@@ -56,7 +56,6 @@ type event struct {
 	Planned  *store.Manifest `json:"planned,omitempty"`
 	Progress *progress       `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
-	Made     []store.Made    `json:"made,omitempty"`    // what some of them were made from
 	Linked   *int            `json:"linked,omitempty"`  // how many blocks of other contents were linked
 	Ended    *ended          `json:"ended,omitempty"`
 }

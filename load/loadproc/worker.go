@@ -18,7 +18,6 @@ import (
 	"sequins/load"
 	"sequins/load/unchanged"
 	"sequins/source"
-	"sequins/store"
 )
 
 // Open opens the source that a Launcher's Source describes.
@@ -117,7 +116,7 @@ func (w *worker) load(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Input.Name), err) // there would be no order to load
 	}
 	ahead := <-w.ahead
-	reuse := unchanged.New(loader, sums, plan, ahead.Staging)
+	reuse := unchanged.New(ctx, loader, sums, plan, ahead.Staging)
 	if ahead.Link {
 		if err := w.link(ctx, reuse, ahead); err != nil {
 			return err
@@ -125,9 +124,9 @@ func (w *worker) load(ctx context.Context) error {
 		ahead = <-w.ahead
 	}
 	return loader.LoadInto(ctx, plan, load.Target{
-		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
+		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have, MadeFrom: reuse.MadeFrom,
 		Publish: func(partitions []int) error {
-			w.tell(partitions, reuse.Made(ctx, partitions))
+			w.tell(partitions)
 			return nil
 		},
 	}, w.progress)
@@ -135,18 +134,14 @@ func (w *worker) load(ctx context.Context) error {
 
 // link links blocks of other contents, and reports them.
 func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead) error {
-	made, bytes, err := reuse.Link(ctx, ahead.Want)
+	partitions, bytes, err := reuse.Link(ctx, ahead.Want)
 	if err != nil {
 		return err
 	}
-	n := len(made)
+	n := len(partitions)
 	if n > 0 {
-		partitions := make([]int, n)
-		for i, m := range made {
-			partitions[i] = m.Partition
-		}
 		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
-		w.tell(partitions, made)
+		w.tell(partitions)
 	}
 	return w.send(event{Linked: &n})
 }
@@ -212,7 +207,7 @@ func (w *worker) report(done <-chan struct{}) {
 		case <-done:
 			end = true
 		}
-		w.tell(nil, nil)
+		w.tell(nil)
 		loader := w.loader.Load()
 		if loader == nil || end {
 			continue
@@ -225,12 +220,12 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell sends the progress, the partitions to publish and what they were made from.
-func (w *worker) tell(publish []int, made []store.Made) {
+// tell sends the progress and the partitions to publish.
+func (w *worker) tell(publish []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.read.Snapshot = w.progress.Snapshot()
-	_ = w.sendLocked(event{Progress: &w.read, Publish: publish, Made: made})
+	_ = w.sendLocked(event{Progress: &w.read, Publish: publish})
 	w.read = progress{}
 }
 

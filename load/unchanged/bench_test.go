@@ -73,23 +73,21 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 	dir, err := local.Create("db", m)
 	expect.NoError(b, err)
 	to := dir.Staging()
-	reuse := unchanged.New(loader, sums, plan, to)
+	reuse := unchanged.New(b.Context(), loader, sums, plan, to)
 	all, err := dir.Missing([]int{0, 1, 2, 3, 4, 5, 6, 7})
 	expect.NoError(b, err)
 	if hashed {
 		linked, _, err := reuse.Link(b.Context(), all)
 		expect.NoError(b, err)
-		expect.NoError(b, dir.Publish(to, partitionsOf(linked)...))
+		expect.NoError(b, dir.Publish(to, linked...))
 		all, err = dir.Missing(all)
 		expect.NoError(b, err)
 	}
-	expect.NoError(b, loader.LoadInto(b.Context(), plan, load.Target{Staging: to, Want: all, Publish: func(partitions []int) error {
-		if hashed {
-			expect.NoError(b, dir.Record(reuse.Made(b.Context(), partitions)))
-		}
-		return dir.Publish(to, partitions...)
-	}}, nil))
-	expect.NoError(b, dir.SaveMade())
+	target := load.Target{Staging: to, Want: all, Publish: func(partitions []int) error { return dir.Publish(to, partitions...) }}
+	if hashed {
+		target.MadeFrom = reuse.MadeFrom
+	}
+	expect.NoError(b, loader.LoadInto(b.Context(), plan, target, nil))
 }
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.

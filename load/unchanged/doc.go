@@ -3,16 +3,17 @@
 //
 // Everything that determines a block goes into one SHA-256: the settings of the plan, the number of the partition and of all partitions,
 // and the size and a checksum of each of its files. If the files are not aligned with the partitions, those are all files of the version.
-// The node keeps that hash for each block, beside the hash of the block's content, in the list of blocks (store.Dir.Record). Neither names nor times of files prove anything.
+// That hash is in the block's own properties (blocks.Properties.MadeFrom), so it goes where the block goes. Neither names nor times of files prove anything. A finished block is found
+// by the SHA-256 in its manifest.
 //
 // A load process calls, between the plan and the load,
 //
 //	Watch   before the plan: hashes files while they are read, if the source has no checksums
-//	New     with the plan
-//	Link    for the partitions that the node wants: links and checks what it can
-//	Made    for blocks that are finished, before they are published
+//	New       with the plan
+//	Link      for the partitions that the node wants: links and checks what it can
+//	MadeFrom  for each other block, when its files have been read
 //
-// The checksums are those that the source has (source.Checksummer), those of the manifest of finished blocks, or otherwise an XXH3 of
+// The checksums are those that the source has (source.Checksummer), or otherwise an XXH3 of
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are
 // hashed while they are loaded.
 //

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"sequins/internal/parallel"
-	"sequins/load"
 	"sequins/source"
 )
 
@@ -23,65 +23,56 @@ const (
 	// headSize is how much of a file is read to see whether hashing all of it may be of use. The headers of SequenceFiles and Avro
 	// files, which have a random marker, fit.
 	headSize = 4 << 10
-	// outlineDigits is the length of store.Made.Outline.
+	// outlineDigits is how much of the hash of the heads is in what a block says that it was made from.
 	outlineDigits = 16
 )
 
-// facts are what is known of files, by name; "" of a file of which it cannot be known, which is final for this load.
-type facts map[string]string
-
-// inputs returns the hash of the input of each partition, by one fact of each of its files, for which ask is called if it is not known.
-// Partitions with a file of which it cannot be known are left out. The error is that of ctx.
-func (r *Reuse) inputs(ctx context.Context, partitions []int, known facts, ask func(context.Context, source.File) (string, error)) (map[int]string, error) {
-	groups := make(map[int]string)
-	var files []source.File
-	for _, p := range partitions {
-		g := r.group(p)
-		if _, found := groups[g]; found {
-			continue
-		}
-		groups[g] = ""
-		for _, f := range r.files[g] {
-			if _, ok := known[f.Name]; !ok {
-				files = append(files, f)
-			}
-		}
-	}
-	answers := make([]string, len(files))
-	if err := parallel.Run(ctx, min(atOnce, len(files)), len(files), func(ctx context.Context, i int) error {
-		answers[i], _ = ask(ctx, files[i]) // what is wrong with a file is an error of its load
-		return ctx.Err()
-	}); err != nil {
-		return nil, err
-	}
-	for i, f := range files {
-		known[f.Name] = answers[i]
-	}
-	for g := range groups {
-		groups[g] = r.hashFiles(r.files[g], known)
-	}
-	inputs := make(map[int]string, len(partitions))
-	for _, p := range partitions {
-		if of := groups[r.group(p)]; of != "" {
-			h := sha256.Sum256(fmt.Appendf(nil, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, of))
-			inputs[p] = hex.EncodeToString(h[:])
-		}
-	}
-	return inputs, nil
+// A group is the files that the blocks of one partition, or of all, are made from. Its functions return a hash of a fact of each file, or "" if that of
+// one cannot be known, which is final for this load.
+type group struct {
+	files []source.File
+	heads func() string // of the beginnings
+	sums  func() string // of the checksums before the load
+	read  func() string // of the checksums of what was loaded
 }
 
-// group returns the index in files of those of a partition: all partitions have the same files if these are not aligned.
-func (r *Reuse) group(p int) int { return min(p, len(r.files)-1) }
+func (r *Reuse) newGroup(ctx context.Context, files []source.File) group {
+	return group{
+		files: files,
+		heads: sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.head) }),
+		sums:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),
+		read:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),
+	}
+}
 
-// hashFiles returns a hash of what is known of files; "" if one is not known. Of a file's name, only the columns in directories can be
+// group returns the group of a partition: all partitions have the same files if these are not aligned.
+func (r *Reuse) group(p int) *group { return &r.groups[min(p, len(r.groups)-1)] }
+
+// input returns the hash of the input of a partition, by a hash of its files; "" if that is "".
+func (r *Reuse) input(p int, files string) string {
+	if files == "" {
+		return ""
+	}
+	h := sha256.Sum256(fmt.Appendf(nil, "%s%d %s\n%d of %d %s\n", scheme, len(r.settings), r.settings, p, r.plan.Partitions, files))
+	return hex.EncodeToString(h[:])
+}
+
+// hashFiles returns a hash of a fact of each file; "" if one cannot be known. Of a file's name, only the columns in directories can be
 // part of a block.
-func (r *Reuse) hashFiles(files []source.File, known facts) string {
-	h := sha256.New()
-	for _, f := range files {
-		if known[f.Name] == "" {
-			return ""
+func (r *Reuse) hashFiles(ctx context.Context, files []source.File, ask func(context.Context, source.File) (string, error)) string {
+	facts := make([]string, len(files))
+	if parallel.Run(ctx, min(atOnce, len(files)), len(files), func(ctx context.Context, i int) (err error) {
+		facts[i], err = ask(ctx, files[i]) // what is wrong with a file is an error of its load
+		if err == nil && facts[i] == "" {
+			err = errUnknown
 		}
-		fmt.Fprintf(h, "%d %q", f.Size, known[f.Name])
+		return err
+	}) != nil {
+		return ""
+	}
+	h := sha256.New()
+	for i, f := range files {
+		fmt.Fprintf(h, "%d %q", f.Size, facts[i])
 		if r.columns {
 			fmt.Fprintf(h, " %q", fmt.Sprintf("%#v", source.Columns(f.Name)))
 		}
@@ -90,9 +81,11 @@ func (r *Reuse) hashFiles(files []source.File, known facts) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+var errUnknown = errors.New("the checksum is not known")
+
 // head returns a hash of the beginning of a file that has to be read for its checksum.
 func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
-	if r.plan.Format == load.FormatBlocks || r.sums.checksummer != nil {
+	if r.sums.checksummer != nil {
 		return "none", nil
 	}
 	h := sha256.New()
@@ -102,13 +95,15 @@ func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// checksum returns the checksum of a file, and reads the file if it has to.
+// checksum returns the checksum of a file as it was read last, and reads the file if it has to.
 func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) {
-	switch {
-	case r.plan.Format == load.FormatBlocks:
-		return "sha256 " + file.Mark, nil
-	case r.sums.checksummer != nil:
-		return r.sums.checksummer.Checksum(ctx, r.plan.DB, r.plan.Version, file)
+	if sum := r.sums.sum(file); sum != "" {
+		return sum, nil
+	}
+	if c := r.sums.checksummer; c != nil {
+		sum, err := c.Checksum(ctx, r.plan.DB, r.plan.Version, file)
+		r.sums.set(file, sum)
+		return sum, err
 	}
 	if err := r.readInto(ctx, io.Discard, file, math.MaxInt64); err != nil {
 		return "", err
@@ -128,6 +123,3 @@ func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, mos
 	}
 	return errors.Join(err, f.Close())
 }
-
-// outlineOf returns the part of a hash that is recorded as an outline.
-func outlineOf(hash string) string { return hash[:min(len(hash), outlineDigits)] }

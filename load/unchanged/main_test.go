@@ -3,7 +3,6 @@ package unchanged_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -91,14 +90,9 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 		return nil, 0, err
 	}
 	to := dir.Staging()
-	reuse := unchanged.New(loader, sums, plan, to)
-	defer func() { err = errors.Join(err, dir.SaveMade()) }()
-	made, size, err := reuse.Link(ctx, want)
+	reuse := unchanged.New(ctx, loader, sums, plan, to)
+	linked, size, err = reuse.Link(ctx, want)
 	if err != nil {
-		return nil, 0, err
-	}
-	linked = partitionsOf(made)
-	if err := dir.Record(made); err != nil {
 		return nil, 0, err
 	}
 	if err := dir.Publish(to, linked...); err != nil {
@@ -107,17 +101,10 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	if want, err = dir.Missing(all); err != nil {
 		return nil, 0, err
 	}
-	err = loader.LoadInto(ctx, plan, load.Target{Staging: to, Want: want, Have: len(linked), Publish: func(partitions []int) error {
-		return errors.Join(dir.Record(reuse.Made(ctx, partitions)), dir.Publish(to, partitions...))
+	err = loader.LoadInto(ctx, plan, load.Target{Staging: to, Want: want, Have: len(linked), MadeFrom: reuse.MadeFrom, Publish: func(partitions []int) error {
+		return dir.Publish(to, partitions...)
 	}}, nil)
 	return linked, size, err
-}
-
-func partitionsOf(made []store.Made) (all []int) {
-	for _, m := range made {
-		all = append(all, m.Partition)
-	}
-	return all
 }
 
 func (w *world) load(version string) (linked []int) {

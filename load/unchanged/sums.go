@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -22,12 +21,12 @@ type Sums struct {
 	checksummer source.Checksummer // nil: files are hashed
 
 	mu   sync.Mutex
-	sums facts // of the last complete reading
+	sums map[string]string // by file name: of the last complete reading, or those that the source has told
 }
 
 // Watch returns src for the plan and the load of a version.
 func Watch(src source.Source, db, version string) *Sums {
-	s := &Sums{Source: src, db: db, version: version, sums: make(facts)}
+	s := &Sums{Source: src, db: db, version: version, sums: make(map[string]string)}
 	s.checksummer, _ = src.(source.Checksummer)
 	return s
 }
@@ -42,18 +41,17 @@ func (s *Sums) Open(ctx context.Context, db, version string, file source.File, o
 	return &hashed{ReadCloser: f, sums: s, file: file, hash: xxh3.New()}, nil
 }
 
-// into adds the hashes of all files that were read to what is known.
-func (s *Sums) into(known facts) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.Copy(known, s.sums)
-}
-
-// sum returns the hash of a file that was read; "" if it was not.
+// sum returns the checksum of a file; "" if it is not known.
 func (s *Sums) sum(file source.File) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sums[file.Name]
+}
+
+func (s *Sums) set(file source.File, sum string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums[file.Name] = sum
 }
 
 // hashed is a file that is hashed while it is read.
@@ -71,9 +69,7 @@ func (f *hashed) Read(p []byte) (int, error) {
 	_, _ = f.hash.Write(p[:n]) // never fails
 	f.n += int64(n)
 	if f.n == f.file.Size && (n > 0 || err == io.EOF) {
-		f.sums.mu.Lock()
-		defer f.sums.mu.Unlock()
-		f.sums.sums[f.file.Name] = fmt.Sprintf("xxh3-128 %x", f.hash.Sum128().Bytes())
+		f.sums.set(f.file, fmt.Sprintf("xxh3-128 %x", f.hash.Sum128().Bytes()))
 	}
 	return n, err
 }

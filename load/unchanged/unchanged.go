@@ -2,158 +2,156 @@ package unchanged
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
-	"runtime"
-	"slices"
+	"os"
 
 	"sequins/blocks"
 	"sequins/internal/parallel"
 	"sequins/load"
-	"sequins/source"
 	"sequins/store"
 )
 
-// A Reuse links and describes the blocks of one load. It is not safe for concurrent use.
+// A Reuse links the blocks of one load, and tells what the others are made from.
 type Reuse struct {
 	loader  *load.Loader
 	sums    *Sums
 	plan    *load.Plan
 	staging store.Staging
 
-	settings string          // that determine the blocks
-	files    [][]source.File // by partition, or of all partitions: see group
-	columns  bool            // of directories are part of the values
-	off      bool            // blocks depend on more than their files
-
-	heads, checksums facts
+	settings string  // that determine the blocks
+	groups   []group // see group; empty if blocks depend on more than their files
+	columns  bool    // of directories are part of the values
 }
 
-// New returns the Reuse of a load by plan into staging. The loader reads from sums.
-func New(loader *load.Loader, sums *Sums, plan *load.Plan, staging store.Staging) *Reuse {
-	r := &Reuse{loader: loader, sums: sums, plan: plan, staging: staging, heads: make(facts), checksums: make(facts)}
-	fields, ok := plan.Manifest().Fields, false
+// New returns the Reuse of a load by plan into staging, which ends with ctx. The loader reads from sums.
+func New(ctx context.Context, loader *load.Loader, sums *Sums, plan *load.Plan, staging store.Staging) *Reuse {
+	r := &Reuse{loader: loader, sums: sums, plan: plan, staging: staging}
+	fields := plan.Manifest().Fields
 	r.columns = fields != nil && fields.PartitionColumns
-	r.settings, r.files, ok = loader.MadeFrom(plan)
-	r.off = !ok
+	settings, files := loader.MadeFrom(plan)
+	r.settings = settings
+	for _, of := range files {
+		r.groups = append(r.groups, r.newGroup(ctx, of))
+	}
 	return r
 }
 
-// Link makes blocks of those of some partitions whose input is that of a block of another content on this disk, and returns what they were made
-// from, in ascending order, with the size of the blocks in bytes. The blocks are finished, as those of a load, and the source has been listed again and still
+// Link makes blocks of those of some partitions whose input is that of a block of another content on this disk, and returns their partitions, in
+// ascending order, with the size of the blocks in bytes. The blocks are finished, as those of a load, and the source has been listed again and still
 // has the files of the plan. An error is that of ctx or of load.Loader.Verify; then no block is left.
-func (r *Reuse) Link(ctx context.Context, want []int) (linked []store.Made, bytes int64, err error) {
+func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64, err error) {
 	former, err := r.staging.Former()
-	if err != nil || r.off || !r.canLink(former) {
+	if err != nil || len(r.groups) == 0 && r.plan.Format != load.FormatBlocks {
 		return nil, 0, ctx.Err()
 	}
-	heads, err := r.inputs(ctx, want, r.heads, r.head)
-	if err != nil {
-		return nil, 0, err
-	}
-	outlines, newest := make(map[string]bool), make(map[string]store.Former) // by what they were made from
-	for _, f := range former {
-		outlines[f.Outline] = true
-		if _, found := newest[f.Hash]; !found {
-			newest[f.Hash] = f
-		}
-	}
-	similar := slices.DeleteFunc(slices.Clone(want), func(p int) bool { return !outlines[outlineOf(heads[p])] }) // no former block has the outline ""
-	sums, err := r.inputs(ctx, similar, r.checksums, r.checksum)
-	if err != nil {
-		return nil, 0, err
-	}
-	made, sizes := make([]store.Made, len(similar)), make([]int64, len(similar))
-	err = parallel.Run(ctx, min(runtime.GOMAXPROCS(0), len(similar)), len(similar), func(ctx context.Context, i int) error {
-		if f, found := newest[sums[similar[i]]]; found && f.Partition == similar[i] { // no former block has the sum ""
-			if size, err := r.link(ctx, f); err == nil {
-				made[i], sizes[i] = f.Made, size
-			}
-		}
+	sizes := make([]int64, len(want))
+	err = parallel.Run(ctx, min(atOnce, len(want)), len(want), func(ctx context.Context, i int) error {
+		sizes[i] = r.link(ctx, former, want[i])
 		return ctx.Err()
 	})
-	linked = slices.DeleteFunc(made, func(m store.Made) bool { return m.Hash == "" })
+	for i, size := range sizes {
+		if size > 0 {
+			linked, bytes = append(linked, want[i]), bytes+size
+		}
+	}
 	if err == nil && len(linked) > 0 {
 		err = r.loader.Verify(ctx, r.plan)
 	}
 	if err != nil {
-		for _, m := range linked {
-			_ = r.staging.RemoveBlock(m.Partition) // the store removes leftover files at its next start
+		for _, p := range linked {
+			_ = r.staging.RemoveBlock(p) // the store removes leftover files at its next start
 		}
 		return nil, 0, err
-	}
-	for _, size := range sizes {
-		bytes += size
 	}
 	return linked, bytes, nil
 }
 
-// canLink reports whether one of some blocks can be linked: the file system may have no links, and then reading the files for their
-// hashes is in vain.
-func (r *Reuse) canLink(former []store.Former) bool {
-	for _, f := range former {
-		switch _, err := r.staging.LinkBlock(f); {
-		case err == nil:
-			return r.staging.RemoveBlock(f.Partition) == nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return false
-		}
-	}
-	return false
-}
-
-// link links a block, compares all its checksums, and returns its size in bytes.
-func (r *Reuse) link(ctx context.Context, f store.Former) (size int64, err error) {
-	name, err := r.staging.LinkBlock(f)
-	if err != nil {
-		return 0, err
-	}
-	b, err := blocks.Open(name)
-	if err == nil {
-		if p := b.Properties(); !f.Is(p) || p.Partitions != r.plan.Partitions {
-			err = fmt.Errorf("%s is not the block that was recorded", f.Path)
-		} else {
-			err = b.ScrubContent(ctx, nil)
-		}
-		size, err = b.Size(), errors.Join(err, b.Close())
-	}
-	if err != nil {
-		_ = r.staging.RemoveBlock(f.Partition) // the store removes leftover files at its next start
-	}
-	return size, err
-}
-
-// Made returns what finished blocks were made from, for later loads. It has to be called before they are published. What cannot be known is
-// left out, and only makes later loads load these partitions again.
-func (r *Reuse) Made(ctx context.Context, partitions []int) (all []store.Made) {
-	if r.off {
-		return nil
-	}
-	heads, err := r.inputs(ctx, partitions, r.heads, r.head)
-	if err != nil {
-		return nil
-	}
-	if r.plan.Format != load.FormatBlocks { // of those, the manifest has the hash
-		r.sums.into(r.checksums) // what was read last is in the blocks
-	}
-	sums, err := r.inputs(ctx, partitions, r.checksums, r.checksum)
-	if err != nil {
-		return nil
-	}
-	for _, p := range partitions {
-		m := store.Made{Partition: p, Hash: sums[p], Outline: outlineOf(heads[p])}
-		if m.Hash == "" || m.Outline == "" {
+// link links the first whole block of a partition, in the directories of other contents, that was made from the same input. It returns the size of the block in
+// bytes; 0 if there is none. The link comes first: on a file system without links, reading the files for their hashes is in vain.
+func (r *Reuse) link(ctx context.Context, former []string, p int) (size int64) {
+	for _, dir := range former {
+		name, err := r.staging.LinkBlock(dir, p)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		b, err := blocks.Open(r.staging.FinishedPath(p))
 		if err != nil {
-			continue
+			return 0
 		}
-		m.Content, m.Records = b.Properties().ContentHash, b.Properties().Records
-		if b.Close() == nil {
-			all = append(all, m)
+		if size := r.check(ctx, name, p); size > 0 {
+			return size
 		}
+		_ = r.staging.RemoveBlock(p) // the store removes leftover files at its next start
 	}
-	return all
+	return 0
+}
+
+// check returns the size of the block in a file if it was made from the input of a partition and is whole; otherwise 0.
+func (r *Reuse) check(ctx context.Context, name string, p int) (size int64) {
+	b, err := blocks.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer b.Close() //nolint:errcheck // it is only read
+	props := b.Properties()
+	if props.Partition != p || props.Partitions != r.plan.Partitions {
+		return 0
+	}
+	if want, ok := r.plan.Finished(p); ok {
+		if b.Size() != want.Size || props.Records != want.Records || props.ContentHash != want.ContentHash || !hasHash(name, want.SHA256) {
+			return 0
+		}
+		err = b.VerifyKeys(ctx, func(key []byte) error { // the manifest may name another partitioner than that of the former block
+			if r.plan.Partitioner.Partition(key, r.plan.Partitions) != p {
+				return errElsewhere
+			}
+			return nil
+		})
+	} else {
+		made := props.MadeFrom
+		if made == "" || made[:min(outlineDigits, len(made))] != r.outline(p) || made[outlineDigits:] != r.input(p, r.group(p).sums()) {
+			return 0
+		}
+		err = b.ScrubContent(ctx, nil)
+	}
+	if err != nil {
+		return 0
+	}
+	return b.Size()
+}
+
+var errElsewhere = errors.New("the key belongs to another partition")
+
+// hasHash reports whether a file has this SHA-256.
+func hasHash(name, want string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
+}
+
+// MadeFrom returns what the block of a partition whose files have been loaded was made from, for later loads: an outline, which a load can tell from the beginnings of its files, and
+// a hash. It is "" if that cannot be known, which only makes later loads load the partition again.
+func (r *Reuse) MadeFrom(p int) string {
+	if len(r.groups) == 0 {
+		return ""
+	}
+	outline, sum := r.outline(p), r.input(p, r.group(p).read())
+	if outline == "" || sum == "" {
+		return ""
+	}
+	return outline + sum
+}
+
+// outline returns a hash of what is known of the input of a partition before its files are read; "" if that cannot be known.
+func (r *Reuse) outline(p int) string {
+	hash := r.input(p, r.group(p).heads())
+	return hash[:min(outlineDigits, len(hash))]
 }

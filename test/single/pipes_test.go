@@ -45,7 +45,6 @@ func TestPipesInTheStore(t *testing.T) {
 	files := map[string]string{ // by database
 		"block":    "1/*/00000.block",
 		"manifest": "1/*/MANIFEST.json",
-		"known":    "1/*/MADE.json",
 		"state":    "STATE.json",
 		"whole":    "",
 	}

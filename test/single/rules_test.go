@@ -143,7 +143,7 @@ func makeBrokenDB(t *testing.T, source, db string) {
 func TestNamesOfTheStore(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
-	names := []string{"MANIFEST.json", "MADE.json", "SERVED", "data", "sequins.lock"}
+	names := []string{"MANIFEST.json", "SERVED", "data", "sequins.lock"}
 	for _, name := range names {
 		writeVersion(t, source, name, "1", 1, 100, numbered("1"))
 		writeVersion(t, source, "versions", name, 1, 100, numbered(name))
