@@ -132,34 +132,16 @@ func (f *following) Elsewhere() map[content.Content][]string {
 	return f.elsewhere
 }
 
-// pruneTimeout limits the wait for the listing of a directory to be pruned.
-const pruneTimeout = 30 * time.Second
-
 // prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
 // database, if they are empty and not followed. Nodes that crash leave their directories.
 func (c *Cluster) prune(db, last string) {
-	followed := func(name string) bool {
+	doomed := func(name string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.versions[key{db, name}] != nil
+		return (last == "" || name <= last) && c.versions[key{db, name}] == nil
 	}
 	for _, root := range []string{zk.PartitionsDir, zk.GatesDir} {
-		dir := root + "/" + db
-		versions := c.o.Session.Watch(dir, false)
-		defer versions.Stop()
-		select {
-		case <-versions.Seen():
-		case <-c.ctx.Done():
-			return
-		case <-time.After(pruneTimeout):
-			return
-		}
-		for _, e := range versions.Entries() {
-			if (last == "" || e.Name <= last) && !followed(e.Name) {
-				c.o.Session.Prune(dir + "/" + e.Name)
-			}
-		}
-		c.o.Session.Prune(dir)
+		c.o.Session.Prune(root+"/"+db, doomed)
 	}
 }
 
@@ -173,9 +155,7 @@ func (c *Cluster) updateDatabases(entries []zk.Entry) {
 	if c.dbs.Swap(&names) != nil {
 		return
 	}
-	c.running.Go(func() {
-		for db := range names {
-			c.prune(db, "")
-		}
-	})
+	for db := range names {
+		c.prune(db, "")
+	}
 }

@@ -56,7 +56,7 @@ func TestHostileServers(t *testing.T) {
 			}
 			s.Watch(NodesDir, true)
 			s.Watch(VersionDir("db", "1"), false)
-			s.Prune(VersionDir("db", "0"))
+			s.Prune(PartitionsDir+"/db", named("0"))
 			<-time.After(window) // the rate is measured over that time
 			seconds := time.Since(start).Seconds()
 			if n := server.Requests.Load(); float64(n) > 2*(againBurst+againRate*seconds) {

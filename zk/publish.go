@@ -38,13 +38,25 @@ type znode struct {
 	data     []byte
 	wanted   bool // otherwise it is deleted, then forgotten
 	claim    bool // another node's znode is left alone: see Claim
-	change   int  // sequence number of the last change of the fields above
+	state    znodeState
 	fresh    bool // wanted and probably absent: created without reading it first
 	failures int
 	taken    bool      // the last attempt at a claim found another node's znode
 	retry    time.Time // earliest time of the next attempt
 	err      string    // error of the last attempt
 }
+
+// znodeState is whether a path is in its desired state in ZooKeeper.
+type znodeState int
+
+const (
+	// due: it may differ. Next: settled.
+	due znodeState = iota
+	// settled: it was in its desired state when it was written or read last. Next: due, unchecked.
+	settled
+	// unchecked: it was settled, and is read again, see audit. Next: due, settled.
+	unchecked
+)
 
 // Publish keeps a znode with this data in ZooKeeper until Unpublish or Close. The path is relative to the root; its
 // parents are created. Data is truncated to MaxData. Publish returns at once. Publishing the same again changes
@@ -66,8 +78,8 @@ func (s *Session) setWanted(path string, data []byte, claim bool) *znode {
 	case z.wanted && z.claim == claim && bytes.Equal(z.data, data):
 		return z
 	}
-	z.data, z.wanted, z.claim = data, true, claim
-	s.markChanged(z)
+	z.data, z.wanted, z.claim, z.failures = data, true, claim, 0
+	s.markDue(z)
 	return z
 }
 
@@ -87,7 +99,7 @@ func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	taken := false
 	err := s.until(ctx, func() bool {
 		taken = z.taken
-		return s.dirty[z.path] == nil
+		return z.state != due
 	})
 	if err == nil && taken {
 		err = ErrTaken
@@ -106,43 +118,37 @@ func (s *Session) Unpublish(path string) {
 	if z == nil || !z.wanted {
 		return
 	}
-	z.data, z.wanted, z.fresh = nil, false, false
-	s.markChanged(z)
+	z.data, z.wanted, z.fresh, z.failures = nil, false, false, 0
+	s.markDue(z)
 }
 
-// pruneAttempts is how often the removal of a directory is tried. Other nodes may withdraw what they have in it somewhat
-// later; each of them prunes it, too.
-const pruneAttempts = 10
-
-// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. One
-// that is not empty is tried again at each audit, up to pruneAttempts in all. No error is reported. A path that is
-// published in it meanwhile creates it again.
-func (s *Session) Prune(dir string) {
+// Prune removes the directories in dir that are empty and whose names doomed selects, and dir itself if it is empty then, in the background and after
+// everything that is unpublished has been withdrawn. No error is reported. A path that is published in a directory meanwhile creates it again. Nodes
+// that share a directory prune it when each of them has withdrawn what it had there, so the last one removes it.
+func (s *Session) Prune(dir string, doomed func(name string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prunes[s.absolute(dir)] = pruneAttempts
-	s.pruneDue = true
+	s.prunes[s.absolute(dir)] = doomed
 	s.wakeReconcile()
 }
 
 // Flush waits until ZooKeeper has the desired state, or ctx ends.
 func (s *Session) Flush(ctx context.Context) error {
-	return s.until(ctx, func() bool { return s.state == Connected && len(s.dirty) == 0 })
+	return s.until(ctx, func() bool {
+		for _, z := range s.desired {
+			if z.state == due {
+				return false
+			}
+		}
+		return s.state == Connected
+	})
 }
 
 func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }
 
-// markChanged records that the desired state of a znode has changed.
-func (s *Session) markChanged(z *znode) {
-	z.change++
-	z.failures = 0
-	s.markDirty(z)
-}
-
-// markDirty records that a znode may differ from its desired state. s.mu is held.
-func (s *Session) markDirty(z *znode) {
-	z.retry = time.Time{}
-	s.dirty[z.path] = z
+// markDue records that a znode may differ from its desired state. s.mu is held.
+func (s *Session) markDue(z *znode) {
+	z.state, z.retry = due, time.Time{}
 	s.wakeReconcile()
 }
 
@@ -177,10 +183,7 @@ func (s *Session) reconcile() {
 		case <-s.wake:
 		case <-retry.C:
 		case <-audit.C:
-			s.audit(conn)
-			s.mu.Lock()
-			s.pruneDue = true
-			s.mu.Unlock()
+			s.audit()
 		case <-s.closing.Done():
 		}
 		retry.Stop()
@@ -194,22 +197,24 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 	wait = maxRetry
 	budget := s.pathBudget()
 	size := 0
-	for _, z := range s.dirty {
+	for _, z := range s.desired {
 		cost := len(z.path) + len(z.data) + 100
 		switch d := z.retry.Sub(now); {
+		case z.state == settled:
+			continue
 		case d > 0:
 			wait = min(wait, d)
 			continue
-		case len(batch) > 0 && z.fresh != batch[0].fresh:
-			continue
-		case z.wanted && budget < len(z.path)+4:
+		case z.state == due && z.wanted && budget < len(z.path)+4:
 			s.scheduleRetry(z, errTooMany, now)
 			continue
 		case len(batch) == batchPaths || len(batch) > 0 && size+cost > batchBytes:
 			return batch, 0
 		}
 		size += cost
-		budget -= len(z.path) + 4
+		if z.state == due {
+			budget -= len(z.path) + 4
+		}
 		batch = append(batch, &write{znode: *z})
 	}
 	return batch, wait
@@ -222,7 +227,7 @@ var errTooMany = fmt.Errorf("this node publishes more than %d KiB of paths, the 
 func (s *Session) pathBudget() int {
 	budget := maxPaths
 	for _, z := range s.desired {
-		if z.wanted && s.dirty[z.path] == nil {
+		if z.wanted && z.state != due {
 			budget -= len(z.path) + 4
 		}
 	}
@@ -245,16 +250,16 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 			failed = true
 			continue
 		}
-		if s.id != id { // beginSession has marked it dirty
+		if s.id != id { // beginSession has marked it due
 			continue
 		}
 		z.failures, z.err, z.fresh = 0, "", false
 		z.taken = w.taken()
-		if z.change != w.change { // changed meanwhile
-			continue
-		}
-		delete(s.dirty, z.path)
-		if !z.wanted {
+		switch {
+		case z.wanted != w.wanted || z.claim != w.claim || !bytes.Equal(z.data, w.data): // changed meanwhile
+		case z.wanted:
+			z.state = settled
+		default:
 			delete(s.desired, z.path)
 		}
 	}
@@ -272,7 +277,7 @@ func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
 	s.lastError = z.path + ": " + err.Error()
 	z.failures++
 	z.retry = now.Add(backoff(z.failures))
-	if z.err != err.Error() {
+	if z.err != err.Error() && !isRace(err) {
 		z.err = err.Error()
 		s.logLimited("write", slog.LevelError, "zookeeper: cannot write znode; will retry", "path", z.path, "error", err)
 	}

@@ -70,7 +70,7 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
-	again   *rate.Limiter  // in requests of what is written again without a backoff
+	again   *rate.Limiter  // in requests for the writes of failed batches
 	limiter logLimiter
 
 	wake chan struct{} // capacity 1: there is work for reconcile
@@ -87,10 +87,8 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	dirty      map[string]*znode // subset of desired that may differ from ZooKeeper
-	prunes     map[string]int    // directories to remove when they are empty, and how many attempts are left
-	pruneDue   bool
-	watched    map[string][]*Children // by absolute path
+	prunes     map[string]func(name string) bool // see Prune
+	watched    map[string][]*Children            // by absolute path
 }
 
 // tuning holds durations that tests shorten.
@@ -110,8 +108,7 @@ func connect(o Options, t tuning) *Session {
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
-		desired: make(map[string]*znode), dirty: make(map[string]*znode),
-		prunes: make(map[string]int), watched: make(map[string][]*Children),
+		desired: make(map[string]*znode), prunes: make(map[string]func(string) bool), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)
@@ -152,10 +149,12 @@ func (s *Session) Status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		State: s.state, Connected: s.state == Connected, Since: s.since, Sessions: s.sessions,
-		Pending: len(s.dirty), LastError: s.lastError,
+		LastError: s.lastError,
 	}
-	for path, z := range s.desired {
-		if z.wanted && s.dirty[path] == nil {
+	for _, z := range s.desired {
+		if z.state == due {
+			st.Pending++
+		} else {
 			st.Published++
 		}
 	}
@@ -197,7 +196,7 @@ func (s *Session) beginSession(id int64) {
 	s.sessions++
 	for _, z := range s.desired {
 		z.fresh = z.wanted
-		s.markDirty(z)
+		s.markDue(z)
 	}
 }
 

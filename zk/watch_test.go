@@ -104,7 +104,7 @@ func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 			b.Unpublish(path)
 			awaitNames(t, dir)
 			flush(t, b)
-			b.Prune(VersionDir("db", "1"))
+			b.Prune(PartitionsDir+"/db", named("1"))
 		}
 		dir.Stop()
 	}

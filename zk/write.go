@@ -2,13 +2,11 @@ package zk
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path"
-	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,12 +16,13 @@ import (
 const (
 	// inFlight is the maximum number of concurrent requests.
 	inFlight = 32
-	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
+	// maxRaces is the maximum number of attempts to list a directory that comes and goes.
 	maxRaces = 3
-	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per
-	// second and at once: after a race, or in a divided batch.
+	// againRate and againBurst bound the requests, about, for the writes of failed batches, which are repeated alone, per second and at once.
 	againRate  = 200
 	againBurst = 4 * batchPaths
+	// aloneCost is how many requests such a write is, about, with missing directories.
+	aloneCost = 10
 )
 
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
@@ -42,47 +41,39 @@ type existing struct {
 	data    []byte
 }
 
-// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails because of one
-// write, the batch is split until that write is alone, or as far as againRate allows.
+// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails, it is repeated by what there is now, and
+// then each of its writes alone.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
-	if batch[0].fresh { // then all are
-		if err := s.commit(conn, batch); err == nil {
-			return
-		}
+	err := s.attempt(conn, batch)
+	if refused(err) {
 		for _, w := range batch {
 			w.fresh = false
 		}
+		err = s.attempt(conn, batch)
 	}
-	s.writeOrDivide(conn, batch)
-}
-
-func (s *Session) writeOrDivide(conn *wire.Conn, batch []*write) {
-	var err error
-	for range maxRaces {
-		if err = s.readExisting(conn, batch); err == nil {
-			err = s.commit(conn, batch)
+	for i, w := range batch {
+		alone := err
+		if refused(err) {
+			if alone = s.again.WaitN(s.closing, aloneCost); alone == nil {
+				alone = s.attempt(conn, batch[i:i+1])
+			}
 		}
-		if !isRace(err) || !s.mayRepeat(batch) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
-		half := len(batch) / 2
-		s.writeOrDivide(conn, batch[:half])
-		s.writeOrDivide(conn, batch[half:])
-		return
-	}
-	for _, w := range batch {
-		if w.err == nil {
-			w.err = err
+		w.err = cmp.Or(w.err, alone)
+		if errors.Is(alone, wire.ErrLost) {
+			err = alone // of all that follow
 		}
 	}
 }
 
-// mayRepeat reports whether a batch may be written again at once.
-func (s *Session) mayRepeat(batch []*write) bool {
-	const others = 10 // the transaction twice, and missing directories
-	return s.again.AllowN(time.Now(), len(batch)+others)
+// refused reports whether a batch failed for another reason than that of the connection.
+func refused(err error) bool { return err != nil && !errors.Is(err, wire.ErrLost) }
+
+// attempt reads what there is and applies a batch.
+func (s *Session) attempt(conn *wire.Conn, batch []*write) error {
+	if err := s.readExisting(conn, batch); err != nil {
+		return err
+	}
+	return s.commit(conn, batch)
 }
 
 // isRace reports whether a request failed because of a concurrent change.
@@ -90,20 +81,22 @@ func isRace(err error) bool {
 	return errors.Is(err, wire.NoNode) || errors.Is(err, wire.NodeExists) || errors.Is(err, wire.BadVersion)
 }
 
-// readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single
-// path are set in its write.
+// readExisting reads the znodes that exist at the batch's paths; at those of fresh ones, it is assumed that there is none. The error is a connection
+// error; errors of a single path are set in its write.
 func (s *Session) readExisting(conn *wire.Conn, batch []*write) error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
+		w.err, w.found = nil, existing{nothing: true}
+		if w.fresh {
+			continue
+		}
 		group.Go(func() error {
 			data, stat, err := conn.Get(w.path)
-			w.err = nil
 			switch {
 			case err == nil:
 				w.found = existing{owner: stat.EphemeralOwner, ours: stat.EphemeralOwner == conn.SessionID(), version: stat.Version, data: data}
 			case errors.Is(err, wire.NoNode):
-				w.found = existing{nothing: true}
 			case errors.Is(err, wire.ErrLost):
 				return err
 			default:
@@ -134,7 +127,7 @@ func (s *Session) commit(conn *wire.Conn, batch []*write) error {
 		_, err = conn.Multi(ops...)
 	}
 	if err == nil {
-		s.logTakeovers(batch)
+		s.logReplaced(batch)
 	}
 	return err
 }
@@ -153,7 +146,7 @@ func (s *Session) operations(w *write) []wire.Op {
 	switch {
 	case w.taken():
 		return nil
-	case w.fresh || w.wanted && w.found.nothing:
+	case w.wanted && w.found.nothing:
 		return []wire.Op{create}
 	case w.wanted && w.found.ours && bytes.Equal(w.found.data, w.data):
 		return nil
@@ -167,13 +160,19 @@ func (s *Session) operations(w *write) []wire.Op {
 
 // taken reports whether the znode is claimed and another node holds it.
 func (w *write) taken() bool {
-	return w.claim && w.wanted && !w.fresh && !w.found.nothing && !w.found.ours && !bytes.Equal(w.found.data, w.data)
+	return w.claim && w.wanted && !w.found.nothing && !w.found.ours && !bytes.Equal(w.found.data, w.data)
 }
 
-// logTakeovers logs that znodes of other sessions were replaced.
-func (s *Session) logTakeovers(batch []*write) {
+// logReplaced logs which znodes of other sessions were replaced, and which published ones were gone.
+func (s *Session) logReplaced(batch []*write) {
 	for _, w := range batch {
-		if w.err == nil && !w.fresh && w.wanted && !w.found.nothing && !w.found.ours && !w.taken() {
+		if w.err != nil || !w.wanted || len(s.operations(w)) == 0 {
+			continue
+		}
+		if w.state == unchecked {
+			s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; it is published again", "path", w.path)
+		}
+		if !w.found.nothing && !w.found.ours {
 			s.logLimited("taken over", slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
 				"path", w.path, "owner", fmt.Sprintf("%#x", w.found.owner))
 		}
@@ -213,53 +212,51 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	return nil
 }
 
-// prune removes directories that are empty, each before the one that it is in.
+// prune removes directories, see Prune.
 func (s *Session) prune(conn *wire.Conn) {
 	s.mu.Lock()
-	var dirs []string
-	if s.pruneDue {
-		dirs = slices.Sorted(maps.Keys(s.prunes))
-	}
-	s.pruneDue = false
+	prunes := s.prunes
+	s.prunes = make(map[string]func(string) bool)
 	s.mu.Unlock()
-	for _, dir := range slices.Backward(dirs) {
-		err := conn.Do(wire.Delete{Path: dir, Version: -1})
-		s.mu.Lock()
+	for dir, doomed := range prunes {
+		names, _, err := conn.Children(dir, false)
+		for _, name := range names {
+			if err == nil && doomed(name) {
+				err = removeEmpty(conn, dir+"/"+name)
+			}
+		}
+		if err == nil {
+			err = removeEmpty(conn, dir)
+		}
 		switch {
 		case errors.Is(err, wire.ErrLost):
-			s.pruneDue = true
-		case errors.Is(err, wire.NotEmpty) && s.prunes[dir] > 1:
-			s.prunes[dir]--
-		default:
-			delete(s.prunes, dir)
-		}
-		s.mu.Unlock()
-		if err != nil && !errors.Is(err, wire.NotEmpty) && !errors.Is(err, wire.NoNode) {
+			s.mu.Lock()
+			if s.prunes[dir] == nil {
+				s.prunes[dir] = doomed
+			}
+			s.mu.Unlock()
+		case err != nil && !errors.Is(err, wire.NoNode):
 			s.recordError("pruning "+dir, err)
 		}
 	}
 }
 
-// audit checks that published znodes still exist. They are not watched, and another client may have deleted one.
-func (s *Session) audit(conn *wire.Conn) {
-	var all []*write
-	s.mu.Lock()
-	for _, z := range s.desired {
-		if s.dirty[z.path] == nil {
-			all = append(all, &write{znode: *z})
-		}
+// removeEmpty removes a znode unless it has children.
+func removeEmpty(conn *wire.Conn, path string) error {
+	err := conn.Do(wire.Delete{Path: path, Version: -1})
+	if errors.Is(err, wire.NotEmpty) || errors.Is(err, wire.NoNode) {
+		return nil
 	}
-	s.mu.Unlock()
-	if err := s.readExisting(conn, all); err != nil {
-		return // the next audit will find it
-	}
+	return err
+}
+
+// audit has published znodes read again. They are not watched, and another client may have deleted one.
+func (s *Session) audit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range all {
-		z := s.desired[w.path]
-		if w.err == nil && len(s.operations(w)) > 0 && z != nil && z.change == w.change {
-			s.markDirty(z)
-			s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; publishing it again", "path", w.path)
+	for _, z := range s.desired {
+		if z.state == settled {
+			z.state = unchecked
 		}
 	}
 }
