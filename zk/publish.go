@@ -39,7 +39,6 @@ type znode struct {
 	wanted   bool // otherwise it is deleted, then forgotten
 	claim    bool // another node's znode is left alone: see Claim
 	state    znodeState
-	fresh    bool // wanted and probably absent: created without reading it first
 	failures int
 	taken    bool      // the last attempt at a claim found another node's znode
 	retry    time.Time // earliest time of the next attempt
@@ -73,7 +72,7 @@ func (s *Session) setWanted(path string, data []byte, claim bool) *znode {
 	z := s.desired[s.absolute(path)]
 	switch {
 	case z == nil:
-		z = &znode{path: s.absolute(path), fresh: true}
+		z = &znode{path: s.absolute(path)}
 		s.desired[z.path] = z
 	case z.wanted && z.claim == claim && bytes.Equal(z.data, data):
 		return z
@@ -118,7 +117,7 @@ func (s *Session) Unpublish(path string) {
 	if z == nil || !z.wanted {
 		return
 	}
-	z.data, z.wanted, z.fresh, z.failures = nil, false, false, 0
+	z.data, z.wanted, z.failures = nil, false, 0
 	s.markDue(z)
 }
 
@@ -253,7 +252,7 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 		if s.id != id { // beginSession has marked it due
 			continue
 		}
-		z.failures, z.err, z.fresh = 0, "", false
+		z.failures, z.err = 0, ""
 		z.taken = w.taken()
 		switch {
 		case z.wanted != w.wanted || z.claim != w.claim || !bytes.Equal(z.data, w.data): // changed meanwhile
@@ -270,7 +269,6 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 // scheduleRetry schedules the next attempt of a failed write: after a lost connection as soon as there is a new one,
 // otherwise after a backoff.
 func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
-	z.fresh = false
 	if errors.Is(err, wire.ErrLost) {
 		return
 	}

@@ -195,7 +195,6 @@ func (s *Session) beginSession(id int64) {
 	s.id, s.began = id, time.Now()
 	s.sessions++
 	for _, z := range s.desired {
-		z.fresh = z.wanted
 		s.markDue(z)
 	}
 }

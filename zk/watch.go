@@ -26,8 +26,6 @@ const (
 	warnListing = 512 << 10
 	// minInterval is the minimum time between two listings of a small directory.
 	minInterval = 50 * time.Millisecond
-	// maxIgnored bounds the ignored children per directory that are remembered, and logged once each.
-	maxIgnored = 1000
 )
 
 // Entry is one child of a directory.
@@ -54,12 +52,10 @@ type Children struct {
 	changes chan struct{}
 	entries atomic.Pointer[[]Entry]
 
-	mu        sync.Mutex
-	relist    bool            // no watch is set on the directory
-	kick      chan struct{}   // capacity 1: relist was set
-	ignored   map[string]bool // see ignore
-	announced int             // number of changes announced; see Current
-	shown     int             // value of announced that entries reflect; -1 before the first listing
+	mu      sync.Mutex
+	relist  bool          // no watch is set on the directory
+	kick    chan struct{} // capacity 1: relist was set
+	current bool          // see Current
 
 	// The fields below belong to the goroutine in follow.
 	members map[string]Entry // children in the last listing
@@ -78,8 +74,8 @@ func (s *Session) Watch(dir string, data bool) *Children {
 	c := &Children{
 		s: s, dir: s.absolute(dir), data: data,
 		seen: make(chan struct{}), changes: make(chan struct{}, 1),
-		relist: true, kick: make(chan struct{}, 1), shown: -1,
-		members: make(map[string]Entry), unread: make(map[string]bool), ignored: make(map[string]bool),
+		relist: true, kick: make(chan struct{}, 1),
+		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	c.entries.Store(new([]Entry))
@@ -106,7 +102,7 @@ func (c *Children) Entries() []Entry { return *c.entries.Load() }
 func (c *Children) Current() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.shown == c.announced
+	return c.current
 }
 
 // Stop ends the view. Entries keeps its last value.
@@ -135,8 +131,7 @@ func (s *Session) notify(p string) {
 func (c *Children) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.relist = true
-	c.announced++
+	c.relist, c.current = true, false
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -153,8 +148,7 @@ func (c *Children) follow() {
 		if conn == nil {
 			return
 		}
-		upTo, err := c.refresh(conn)
-		if err != nil {
+		if err := c.refresh(conn); err != nil {
 			failures++
 			c.logListError(err)
 			if sleep.For(c.ctx, backoff(failures)) != nil {
@@ -163,7 +157,7 @@ func (c *Children) follow() {
 			continue
 		}
 		failures = 0
-		again := c.updateEntries(upTo)
+		again := c.updateEntries()
 		select {
 		case <-c.kick:
 			if sleep.For(c.ctx, damping(c.size)) != nil {
@@ -187,10 +181,10 @@ func damping(size int) time.Duration {
 	return interval + rand.N(interval)
 }
 
-// refresh reads what may have changed. It returns the value of announced that the result reflects.
-func (c *Children) refresh(conn *wire.Conn) (upTo int, err error) {
+// refresh reads what may have changed.
+func (c *Children) refresh(conn *wire.Conn) error {
 	c.mu.Lock()
-	relist, upTo := c.relist, c.announced
+	relist := c.relist
 	c.relist = false
 	c.mu.Unlock()
 	if relist {
@@ -198,10 +192,10 @@ func (c *Children) refresh(conn *wire.Conn) (upTo int, err error) {
 			c.mu.Lock()
 			c.relist = true
 			c.mu.Unlock()
-			return 0, err
+			return err
 		}
 	}
-	return upTo, c.read(conn)
+	return c.read(conn)
 }
 
 // list reads the names of the children and sets a watch, and notes the children whose data must be read.
@@ -299,7 +293,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 		err = fmt.Errorf("%d bytes of data", len(data))
 	}
 	if err != nil {
-		c.ignore(name, err)
+		c.s.logLimited("ignored "+c.dir, slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "name", name, "error", err)
 		data = nil
 	}
 	c.members[name] = Entry{name, data, err != nil}
@@ -327,7 +321,7 @@ func (c *Children) check(conn *wire.Conn) {
 // For some time after a session was lost, vanished children are kept: the sessions of other nodes probably ended for
 // the same reason, and they publish again, too. Then updateEntries returns a channel that receives when it has to be
 // called again.
-func (c *Children) updateEntries(upTo int) (again <-chan time.Time) {
+func (c *Children) updateEntries() (again <-chan time.Time) {
 	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for _, e := range c.members {
@@ -350,7 +344,7 @@ func (c *Children) updateEntries(upTo int) (again <-chan time.Time) {
 		}
 	}
 	c.mu.Lock()
-	c.shown = upTo
+	c.current = !c.relist
 	c.mu.Unlock()
 	select {
 	case <-c.seen:
@@ -368,19 +362,6 @@ func (s *Session) settleTime() time.Duration {
 		return 0
 	}
 	return time.Until(s.began.Add(s.tuning.settle))
-}
-
-// ignore logs, once per child, why it is ignored.
-func (c *Children) ignore(name string, err error) {
-	c.mu.Lock()
-	known := c.ignored[name] || len(c.ignored) >= maxIgnored
-	if !known {
-		c.ignored[name] = true
-	}
-	c.mu.Unlock()
-	if !known {
-		c.s.logLimited("ignored "+c.dir, slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "error", err)
-	}
 }
 
 func (c *Children) warnLarge(size, n int) {

@@ -4,7 +4,6 @@ package zk
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -63,12 +62,6 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	awaitNames(t, nodes, "README", "a@host-a:1", "b@host-b:1", "c@host-c:1", "hidden", "ü @:")
 	expect.Eventually(t, "the data of b is read", func() bool { return string(nodes.Entries()[2].Data) == "x" })
 	for _, entry := range nodes.Entries() {
-		_, _, err := ParseNode(entry.Name)
-		if err != nil {
-			for range 3 {
-				nodes.ignore(entry.Name, err)
-			}
-		}
 		if want := map[string]string{"README": "do not touch", "b@host-b:1": "x"}[entry.Name]; string(entry.Data) != want {
 			t.Errorf("%s: data %q", entry.Name, entry.Data)
 		}
@@ -77,11 +70,15 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 		}
 	}
 	for what, want := range map[string]int{
-		"ignoring znode": 3, "not authenticated": 1, "65537 bytes of data": 1, "README": 1, // of hidden and ü the data was
 		"cannot write znode": 2, "replaced znodes of": 1, "invalid path": 1, "node has children": 1,
 	} {
 		if got := log.count(what); got != want {
 			t.Errorf("%q is in the log %d times, want %d", what, got, want)
+		}
+	}
+	for _, ignored := range []string{"name=hidden error=\"zookeeper: not authenticated", "65537 bytes of data"} { // once for each reading
+		if got := log.count(ignored); got == 0 || got > logFirst {
+			t.Errorf("%q is in the log %d times", ignored, got)
 		}
 	}
 	if err := o.Delete("/sequins/v1/nodes/a@host-a:1/child", -1); err != nil {
@@ -289,21 +286,5 @@ func testStopped(t *testing.T, h *harness.Harness) {
 	defer s.mu.Unlock()
 	if len(s.watched) != 0 {
 		t.Errorf("left: %v", s.watched)
-	}
-}
-
-// Many invalid names cause few log lines.
-func TestIgnoreIsBounded(t *testing.T) {
-	var log journal
-	s := &Session{log: log.logger()}
-	c := &Children{s: s, dir: "/d", ignored: map[string]bool{}}
-	for i := range 3 * maxIgnored {
-		c.ignore(fmt.Sprint(i), errors.New("no good"))
-	}
-	if n := log.count("no good"); n != logFirst {
-		t.Errorf("%d lines", n)
-	}
-	if len(c.ignored) > maxIgnored {
-		t.Errorf("%d names are remembered", len(c.ignored))
 	}
 }

@@ -41,16 +41,9 @@ type existing struct {
 	data    []byte
 }
 
-// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails, it is repeated by what there is now, and
-// then each of its writes alone.
+// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails, each of its writes is repeated alone.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
 	err := s.attempt(conn, batch)
-	if refused(err) {
-		for _, w := range batch {
-			w.fresh = false
-		}
-		err = s.attempt(conn, batch)
-	}
 	for i, w := range batch {
 		alone := err
 		if refused(err) {
@@ -81,16 +74,12 @@ func isRace(err error) bool {
 	return errors.Is(err, wire.NoNode) || errors.Is(err, wire.NodeExists) || errors.Is(err, wire.BadVersion)
 }
 
-// readExisting reads the znodes that exist at the batch's paths; at those of fresh ones, it is assumed that there is none. The error is a connection
-// error; errors of a single path are set in its write.
+// readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single path are set in its write.
 func (s *Session) readExisting(conn *wire.Conn, batch []*write) error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
 		w.err, w.found = nil, existing{nothing: true}
-		if w.fresh {
-			continue
-		}
 		group.Go(func() error {
 			data, stat, err := conn.Get(w.path)
 			switch {
