@@ -1,6 +1,9 @@
 package shard
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
 
 // All four functions are the polynomial h = 31h + x over a sequence of x, in
 // wrapping 32-bit arithmetic. Computed step by step, each multiplication waits
@@ -55,8 +58,8 @@ func hashSigned(h uint32, key []byte) uint32 {
 }
 
 // hashUTF16 is Java's String.hashCode of the UTF-8 string key: the polynomial
-// over its UTF-16 units, from 0. Invalid UTF-8 is decoded as Java does; see
-// decodeRune.
+// over its UTF-16 units, from 0. Strings of Java have no invalid UTF-8; each of
+// its bytes counts as U+FFFD.
 func hashUTF16(key []byte) uint32 {
 	var h uint32
 	for len(key) >= 8 {
@@ -78,8 +81,9 @@ func hashUTF16(key []byte) uint32 {
 
 func hashUTF16Slow(h uint32, key []byte) uint32 {
 	for len(key) > 0 {
-		r, size := decodeRune(key)
+		c, size := utf8.DecodeRune(key)
 		key = key[size:]
+		r := uint32(c)
 		if r >= 0x10000 {
 			r -= 0x10000
 			h = 31*h + (0xd800 + r>>10)
