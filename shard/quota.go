@@ -7,80 +7,51 @@ import (
 	"slices"
 )
 
-// Shares are computed in integers, with 128-bit products: floating-point results
-// may differ between architectures.
-
 // quotas returns how many of the partitions·replicas replicas each shard gets. A
 // share is proportional to the shard's weight, but at most one replica of each
 // partition; the excess goes to the others. A quota is the share rounded up or
-// down.
+// down: the shards lie side by side, each as wide as its share, from a random
+// start on, and each gets the whole numbers in it. So the average over many
+// databases is the exact share.
 //
-// Which shares are rounded up is decided by a divisor method: each shard has a
-// fixed threshold between 0 and 1, derived from its key, and shards are served in
-// order of the ratio of their share to their lower quota plus threshold. So when
-// a shard is added, no other shard gains replicas, except where the divisor
-// method alone would leave the nearest two integers. Thresholds rather than ½
-// make the average over many databases the exact share; with ½ the heavier shards
-// would always be rounded up.
+// Shares are computed in integers, with 128-bit products: floating-point results
+// may differ between architectures.
 func quotas(shards []Member, keys []uint64, partitions, replicas int) []int {
-	weights := make([]uint64, len(shards))
+	quota, order := make([]int, len(shards)), make([]int, len(shards))
+	var weight uint64 // of the shards without a quota
 	for i, s := range shards {
-		weights[i] = thousandths(s.Weight)
+		order[i] = i
+		weight += thousandths(s.Weight)
 	}
-	quota := make([]int, len(shards))
-	rest, total, weight := lightEnough(weights, quota, partitions, replicas)
-
-	left := int(total)
-	var inexact []int
-	for _, i := range rest {
-		hi, lo := bits.Mul64(total, weights[i])
-		whole, fraction := bits.Div64(hi, lo, weight)
-		quota[i] = int(whole)
-		left -= int(whole)
-		if fraction > 0 {
-			inexact = append(inexact, i)
-		}
-	}
-	slices.SortFunc(inexact, func(i, j int) int {
-		return cmp.Or(
-			compareProducts(weights[j], threshold(quota[i], keys[i]), weights[i], threshold(quota[j], keys[j])),
-			cmp.Compare(keys[i], keys[j]), cmp.Compare(i, j))
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(shards[j].Weight, shards[i].Weight), cmp.Compare(keys[i], keys[j]), cmp.Compare(i, j))
 	})
-	for _, i := range inexact[:left] {
-		quota[i]++
+	left := uint64(partitions * replicas)
+	for len(order) > 0 && share(left, thousandths(shards[order[0]].Weight), weight, 0) >= uint64(partitions) {
+		quota[order[0]] = partitions
+		left -= uint64(partitions)
+		weight -= thousandths(shards[order[0]].Weight)
+		order = order[1:]
+	}
+	var end, before, start uint64
+	for _, i := range order {
+		if end == 0 {
+			start = keys[i] % weight
+		}
+		end += thousandths(shards[i].Weight)
+		upTo := share(left, end, weight, start)
+		quota[i] = int(upTo - before)
+		before = upTo
 	}
 	return quota
 }
 
+// share returns (total·part + start) / whole, rounded down. It requires part ≤ whole and start < whole.
+func share(total, part, whole, start uint64) uint64 {
+	hi, lo := bits.Mul64(total, part)
+	lo, carry := bits.Add64(lo, start, 0)
+	quotient, _ := bits.Div64(hi+carry, lo, whole)
+	return quotient
+}
+
 func thousandths(weight float64) uint64 { return uint64(math.Round(weight * 1000)) }
-
-// threshold is the share at which a quota is rounded up by one, in units of 2⁻¹⁶.
-func threshold(quota int, key uint64) uint64 { return uint64(quota)<<16 + key>>48 | 1 }
-
-// lightEnough gives each shard whose share is at least one replica of every
-// partition that quota, heaviest first, and returns the other shards with the
-// number of replicas that remain for them and the sum of their weights.
-func lightEnough(weights []uint64, quota []int, partitions, replicas int) (rest []int, total, weight uint64) {
-	for i, w := range weights {
-		rest = append(rest, i)
-		weight += w
-	}
-	slices.SortFunc(rest, func(i, j int) int {
-		return cmp.Or(cmp.Compare(weights[j], weights[i]), cmp.Compare(i, j))
-	})
-	total = uint64(partitions) * uint64(replicas)
-	for len(rest) > 0 && compareProducts(total, weights[rest[0]], uint64(partitions), weight) >= 0 {
-		quota[rest[0]] = partitions
-		total -= uint64(partitions)
-		weight -= weights[rest[0]]
-		rest = rest[1:]
-	}
-	return rest, total, weight
-}
-
-// compareProducts compares a·b with c·d.
-func compareProducts(a, b, c, d uint64) int {
-	abHi, abLo := bits.Mul64(a, b)
-	cdHi, cdLo := bits.Mul64(c, d)
-	return cmp.Or(cmp.Compare(abHi, cdHi), cmp.Compare(abLo, cdLo))
-}
