@@ -389,7 +389,7 @@ func testOldZnodes(t *testing.T, server string) {
 	lose()
 	b, _ := f.node("b")
 	f.join(b)
-	versions := b.o.Session.Watch(zk.PartitionsDir+"/db", false)
+	versions := b.o.Session.Watch(zk.PartitionsDir+"/db", false, nil)
 	defer versions.Stop()
 	names := func() string {
 		var names []string

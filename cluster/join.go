@@ -22,15 +22,14 @@ func (c *Cluster) Joining() (Joining, bool) {
 // listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
 // a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
-	j := &joining{Cluster: c, nodes: c.o.Session.Watch(zk.NodesDir, true), began: time.Now()}
+	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now()}
 	j.joining.Store(&Joining{For: "ZooKeeper", ZooKeeper: true, Since: j.began})
 	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.keep(c.ctx, j.nodes, nil, c.updateMembers)
-	c.keep(c.ctx, c.o.Session.Watch(zk.PartitionsDir, false), nil, c.updateDatabases)
+	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
 	changing := j.changing(j.quiet, j.nodes)
 	err := j.until(ctx, func() string {

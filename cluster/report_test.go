@@ -70,16 +70,9 @@ func testReports(t *testing.T, server string) {
 	for _, v := range []version.Following{onB, other, late} {
 		v.Stop()
 	}
-	gates := b.o.Session.Watch(zk.GatesDir, false)
+	gates := b.o.Session.Watch(zk.GatesDir, false, nil)
 	defer gates.Stop()
-	f.eventually("the directory is gone", func() bool {
-		select {
-		case <-gates.Seen():
-			return len(gates.Entries()) == 0
-		default:
-			return false
-		}
-	})
+	f.eventually("the directory is gone", func() bool { return gates.Current() && len(gates.Entries()) == 0 })
 }
 
 // A report that has not changed keeps its memory when others change; another one gets its own.

@@ -32,7 +32,7 @@ const (
 
 // chooseShardID returns a shard id that this node has claimed.
 func (j *joining) chooseShardID(ctx context.Context) (string, error) {
-	claims := j.o.Session.Watch(zk.ShardIDsDir, true)
+	claims := j.o.Session.Watch(zk.ShardIDsDir, true, nil)
 	defer claims.Stop()
 	if err := j.until(ctx, j.unseen(claims)); err != nil {
 		return "", err

@@ -68,10 +68,8 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 // unseen returns a condition for until: a directory has been listed.
 func (j *joining) unseen(dir *zk.Children) func() string {
 	return func() string {
-		select {
-		case <-dir.Seen():
+		if dir.Current() {
 			return ""
-		default:
 		}
 		return zooKeeper(j.o.Session.Status())
 	}

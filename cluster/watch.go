@@ -23,33 +23,25 @@ func (c *Cluster) watch(k key) *watched {
 	w.ctx, w.end = context.WithCancel(c.ctx)
 	c.versions[k] = w
 	if w.ctx.Err() == nil {
-		c.keep(w.ctx, c.o.Session.Watch(zk.VersionDir(k.db, k.version), true), w.partitionsKnown, w.updatePartitions)
-		c.keep(w.ctx, c.o.Session.Watch(zk.GateDir(k.db, k.version), true), w.reportsKnown, w.updateReports)
+		c.keep(w.ctx, zk.VersionDir(k.db, k.version), true, w.partitionsKnown, w.updatePartitions)
+		c.keep(w.ctx, zk.GateDir(k.db, k.version), true, w.reportsKnown, w.updateReports)
 	}
 	return w
 }
 
-// keep calls update with the znodes of a directory when they are known, for the first time before known is closed, and after each change,
-// until ctx ends.
-func (c *Cluster) keep(ctx context.Context, dir *zk.Children, known chan struct{}, update func([]zk.Entry)) {
-	c.running.Go(func() {
-		defer dir.Stop()
-		changes := dir.Seen()
-		for {
-			select {
-			case <-changes:
-			case <-ctx.Done():
-				return
-			}
-			update(dir.Entries())
-			if known != nil {
-				close(known)
-				known = nil
-			}
-			changes = dir.Changes()
-			c.changed()
+// keep watches a directory until ctx ends, and calls update with its znodes when they are known, for the first time before known is closed, and after each
+// change.
+func (c *Cluster) keep(ctx context.Context, path string, data bool, known chan struct{}, update func([]zk.Entry)) *zk.Children {
+	dir := c.o.Session.Watch(path, data, func(entries []zk.Entry) {
+		update(entries)
+		if known != nil {
+			close(known)
+			known = nil
 		}
+		c.changed()
 	})
+	context.AfterFunc(ctx, dir.Stop)
+	return dir
 }
 
 // updatePartitions updates the views of all followed inputs.

@@ -75,9 +75,9 @@ func (w *world) start(p *participant) {
 	}
 	p.s = session(w.t, o, tuning{audit: 5 * time.Second})
 	p.want = map[string]string{}
-	p.views = []*Children{p.s.Watch(NodesDir, true)}
+	p.views = []*Children{p.s.Watch(NodesDir, true, nil)}
 	for v := range versions {
-		p.views = append(p.views, p.s.Watch(VersionDir("db", fmt.Sprint(v)), false))
+		p.views = append(p.views, p.s.Watch(VersionDir("db", fmt.Sprint(v)), false, nil))
 	}
 }
 

@@ -54,8 +54,8 @@ func TestHostileServers(t *testing.T) {
 			for p := range paths {
 				s.Publish(PartitionPath("db", "1", p, "host:1"), nil)
 			}
-			s.Watch(NodesDir, true)
-			s.Watch(VersionDir("db", "1"), false)
+			s.Watch(NodesDir, true, nil)
+			s.Watch(VersionDir("db", "1"), false, nil)
 			s.Prune(PartitionsDir+"/db", named("0"))
 			<-time.After(window) // the rate is measured over that time
 			seconds := time.Since(start).Seconds()

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,12 +135,13 @@ func sessionID(s *Session) int64 {
 
 func awaitSeen(t *testing.T, c *Children) {
 	t.Helper()
-	select {
-	case <-c.Seen():
-	case <-time.After(patience):
-		t.Fatalf("%s not listed within %v; %+v", c.dir, patience, c.s.Status())
-	}
+	expect.Eventually(t, c.dir+" is listed", c.Current)
 }
+
+// changes counts how often a view has changed.
+type changes struct{ atomic.Int64 }
+
+func (c *changes) count([]Entry) { c.Add(1) }
 
 // awaitNames waits until a view has the given names.
 func awaitNames(t *testing.T, c *Children, want ...string) {

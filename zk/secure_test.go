@@ -31,7 +31,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	opts := e.options(t)
 	opts.Auth = "sequins:secret:word"
 	a, b := session(t, opts), session(t, opts)
-	nodes := b.Watch(NodesDir, true)
+	nodes := b.Watch(NodesDir, true, nil)
 	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
 	flush(t, a)
 	expect.Eventually(t, "b reads it", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "x" })
@@ -51,7 +51,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	opts.Auth = "sequins:wrong"
 	opts.Logger = log.logger()
 	c := session(t, opts)
-	theirs := c.Watch(NodesDir, true)
+	theirs := c.Watch(NodesDir, true, nil)
 	c.Publish(NodePath("c", "host-c:1"), nil)
 	expect.Eventually(t, "the denied requests of c are logged", func() bool { return log.count("cannot write znode") == 1 && log.count("cannot list directory") > 0 })
 	if len(theirs.Entries()) != 0 || c.Status().Published != 0 || !strings.Contains(c.Status().LastError, "not authenticated") {

@@ -52,7 +52,7 @@ func testConnectionLost(t *testing.T, h *harness.Harness) {
 	a, b := session(t, o), session(t, e.options(t))
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := a.Watch(NodesDir, true)
+	nodes := a.Watch(NodesDir, true, nil)
 	flush(t, a)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 5 {
@@ -104,7 +104,7 @@ func testExpired(t *testing.T, h *harness.Harness) {
 		a.Publish(path, []byte("x"))
 		want[path] = "x"
 	}
-	nodes := a.Watch(NodesDir, true)
+	nodes := a.Watch(NodesDir, true, nil)
 	awaitSeen(t, nodes)
 	flush(t, a)
 	for i := range 5 {
@@ -127,11 +127,11 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
 	b := session(t, e.options(t))
-	theirs := b.Watch(NodesDir, false)
+	theirs := b.Watch(NodesDir, false, nil)
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
 	b.Publish(NodePath("b", "host-b:1"), nil)
-	nodes := a.Watch(NodesDir, false)
+	nodes := a.Watch(NodesDir, false, nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
 	awaitNames(t, theirs, "a@host-a:1", "b@host-b:1")
 	kill()
@@ -150,11 +150,13 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 func testRollingRestart(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "n=3")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	nodes := b.Watch(NodesDir, true)
+	var seen changes
+	nodes := b.Watch(NodesDir, true, seen.count)
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
-	drain(nodes)
+	awaitSeen(t, nodes)
+	before := seen.Load()
 	for i := range 6 {
 		e.do(t, "kill", i%3)
 		flush(t, a)
@@ -162,18 +164,11 @@ func testRollingRestart(t *testing.T, h *harness.Harness) {
 		flush(t, a)
 		flush(t, b)
 	}
-	if a.Status().Sessions != 1 || b.Status().Sessions != 1 || len(nodes.Changes()) != 0 {
-		t.Errorf("%+v, %+v, changes: %d", a.Status(), b.Status(), len(nodes.Changes()))
+	if a.Status().Sessions != 1 || b.Status().Sessions != 1 || seen.Load() != before {
+		t.Errorf("%+v, %+v, changes: %d", a.Status(), b.Status(), seen.Load()-before)
 	}
 	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
 	expect.Eventually(t, "watches go on", func() bool { return string(nodes.Entries()[0].Data) == "x" })
-}
-
-func drain(c *Children) {
-	select {
-	case <-c.Changes():
-	default:
-	}
 }
 
 // ZooKeeper is down for longer than the session timeout. When it returns, everything is published again at once.
@@ -188,7 +183,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 		a.Publish(path, nil)
 		want[path] = ""
 	}
-	dir := b.Watch(VersionDir("db", "1"), false)
+	dir := b.Watch(VersionDir("db", "1"), false, nil)
 	flush(t, a)
 	expect.Eventually(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
 	for i := range 3 {
@@ -226,7 +221,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	a := session(t, e.options(t), tuning{abandon: time.Second})
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := a.Watch(NodesDir, true)
+	nodes := a.Watch(NodesDir, true, nil)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 100 { // so that the ensemble does not reach the old zxid
 		a.Publish(path, []byte("y"))
@@ -250,15 +245,17 @@ func testSettling(t *testing.T, h *harness.Harness) {
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	c.Publish(NodePath("c", "host-c:1"), nil)
-	nodes := a.Watch(NodesDir, false)
+	var seen changes
+	nodes := a.Watch(NodesDir, false, seen.count)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
-	drain(nodes)
+	awaitSeen(t, nodes)
+	before := seen.Load()
 	c.Close() // it does not return
 	expire(t, e, a)
 	began := time.Now()
 	expire(t, e, b)
 	flush(t, b)
-	if n := len(nodes.Changes()); n != 0 && time.Since(began) < time.Second {
+	if seen.Load() != before && time.Since(began) < time.Second {
 		t.Errorf("the view changed: %q", names(nodes))
 	}
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
@@ -279,7 +276,7 @@ func testClosed(t *testing.T, h *harness.Harness) {
 		t.Errorf("%+v", st)
 	}
 	a.Publish("x", nil) // no effect
-	if c := a.Watch("x", true); len(c.Entries()) != 0 {
+	if c := a.Watch("x", true, nil); len(c.Entries()) != 0 {
 		t.Error("entries")
 	}
 	closeInTime(t, a)
@@ -306,7 +303,7 @@ func TestNoServer(t *testing.T) {
 	o := Options{Servers: []string{"127.0.0.1:1", "no-such-host.invalid:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"}
 	s := session(t, o)
 	s.Publish("a/b", nil)
-	c := s.Watch("a", true)
+	c := s.Watch("a", true, nil)
 	expect.Eventually(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
 	if st := s.Status(); st.State != Connecting || st.Pending != 1 || st.Sessions != 0 {
 		t.Errorf("%+v", st)

@@ -48,9 +48,8 @@ type Children struct {
 	data    bool
 	ctx     context.Context
 	stop    context.CancelFunc
-	seen    chan struct{}
-	changes chan struct{}
-	entries atomic.Pointer[[]Entry]
+	update  func([]Entry)
+	entries atomic.Pointer[[]Entry] // nil before the first listing
 
 	mu      sync.Mutex
 	relist  bool          // no watch is set on the directory
@@ -65,20 +64,19 @@ type Children struct {
 }
 
 // Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
-// that does not exist is shown as empty.
+// that does not exist is shown as empty. update, which may be nil, is called with Entries after the first listing and after each change, one call after
+// the other; until it returns, the view does not change.
 //
 // A view costs the servers one watch, with or without data. The data of each child is read once, and again for all
 // children when a known child was created anew, which is how Publish replaces data. Data changed in place is not
 // noticed.
-func (s *Session) Watch(dir string, data bool) *Children {
+func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
 	c := &Children{
-		s: s, dir: s.absolute(dir), data: data,
-		seen: make(chan struct{}), changes: make(chan struct{}, 1),
+		s: s, dir: s.absolute(dir), data: data, update: update,
 		relist: true, kick: make(chan struct{}, 1),
 		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
-	c.entries.Store(new([]Entry))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Err() != nil {
@@ -89,14 +87,13 @@ func (s *Session) Watch(dir string, data bool) *Children {
 	return c
 }
 
-// Seen is closed after the first listing of the directory.
-func (c *Children) Seen() <-chan struct{} { return c.seen }
-
-// Changes receives a value when Entries has changed.
-func (c *Children) Changes() <-chan struct{} { return c.changes }
-
 // Entries returns the last known children, ordered by name. The result is read-only.
-func (c *Children) Entries() []Entry { return *c.entries.Load() }
+func (c *Children) Entries() []Entry {
+	if entries := c.entries.Load(); entries != nil {
+		return *entries
+	}
+	return nil
+}
 
 // Current reports whether the directory has been listed and Entries reflects every change announced so far.
 func (c *Children) Current() bool {
@@ -336,21 +333,15 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	if !slices.EqualFunc(last, next, Entry.equal) {
+	if c.entries.Load() == nil || !slices.EqualFunc(last, next, Entry.equal) {
 		c.entries.Store(&next)
-		select {
-		case c.changes <- struct{}{}:
-		default:
+		if c.update != nil && c.ctx.Err() == nil {
+			c.update(next)
 		}
 	}
 	c.mu.Lock()
 	c.current = !c.relist
 	c.mu.Unlock()
-	select {
-	case <-c.seen:
-	default:
-		close(c.seen)
-	}
 	return again
 }
 
