@@ -23,9 +23,6 @@ type Settings struct {
 	Zone   string  `json:"zone,omitempty"`
 }
 
-// maxSettings bounds the size of another node's settings, in bytes.
-const maxSettings = 64 << 10
-
 // Member is a node that data is divided among.
 type Member struct {
 	ShardID string
@@ -68,9 +65,6 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 
 // parseSettings parses the data of a node's znode: Settings as JSON. Other fields are ignored.
 func parseSettings(data []byte) (*Settings, error) {
-	if len(data) > maxSettings {
-		return nil, fmt.Errorf("%d bytes, more than the limit of %d", len(data), maxSettings)
-	}
 	var s Settings
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, err

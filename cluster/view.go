@@ -16,9 +16,6 @@ type holding struct {
 	addr      string
 }
 
-// maxPartitions limits the size of the tables, which the name of a znode determines.
-const maxPartitions = 1 << 20
-
 // advertisement is what another node publishes of a partition.
 type advertisement struct {
 	holding
@@ -34,9 +31,6 @@ func parseAdvertisements(entries []zk.Entry, version, self string) (all []advert
 	var invalid error
 	for _, e := range entries {
 		p, addr, err := zk.ParsePartition(e.Name)
-		if err == nil && p >= maxPartitions {
-			err = fmt.Errorf("znode %q: no such partition", e.Name)
-		}
 		if err != nil {
 			malformed = err
 			continue

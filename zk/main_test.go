@@ -49,7 +49,6 @@ func TestZooKeeper(t *testing.T) {
 			"foreign znodes":        testForeignZnodes,
 			"directory comes, goes": testDirectoryComesAndGoes,
 			"damped":                testDamped,
-			"missed change":         testMissedChange,
 			"data of many":          testDataOfMany,
 			"current":               testCurrent,
 			"stopped":               testStopped,

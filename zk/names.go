@@ -20,8 +20,8 @@ const (
 	ShardIDsDir   = "shard_ids"  // one for each automatically chosen shard id; its data is the node's address
 )
 
-// maxPartition is the greatest partition number that is accepted.
-const maxPartition = 1<<31 - 1
+// maxPartition is the greatest partition number that is accepted. It limits the size of tables by partition.
+const maxPartition = 1<<20 - 1
 
 // NodePath returns the path of a node: nodes/<shard id>@<host>:<port>.
 func NodePath(shardID, addr string) string { return NodesDir + "/" + shardID + "@" + addr }

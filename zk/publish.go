@@ -128,7 +128,7 @@ func (s *Session) Prune(dir string, doomed func(name string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prunes[s.absolute(dir)] = doomed
-	s.wakeReconcile()
+	s.broadcast()
 }
 
 // Flush waits until ZooKeeper has the desired state, or ctx ends.
@@ -148,14 +148,7 @@ func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) 
 // markDue records that a znode may differ from its desired state. s.mu is held.
 func (s *Session) markDue(z *znode) {
 	z.state, z.retry = due, time.Time{}
-	s.wakeReconcile()
-}
-
-func (s *Session) wakeReconcile() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.broadcast()
 }
 
 // reconcile applies the desired state until the Session is closed.
@@ -167,7 +160,10 @@ func (s *Session) reconcile() {
 		if conn == nil {
 			return
 		}
+		s.mu.Lock()
 		batch, wait := s.nextBatch(time.Now())
+		changed := s.changed
+		s.mu.Unlock()
 		if len(batch) > 0 {
 			id := conn.SessionID()
 			s.write(conn, batch)
@@ -179,7 +175,7 @@ func (s *Session) reconcile() {
 		s.prune(conn)
 		retry := time.NewTimer(wait)
 		select {
-		case <-s.wake:
+		case <-changed:
 		case <-retry.C:
 		case <-audit.C:
 			s.audit()
@@ -189,10 +185,8 @@ func (s *Session) reconcile() {
 	}
 }
 
-// nextBatch returns the next writes, or how long to wait if there are none.
+// nextBatch returns the next writes, or how long to wait if there are none. s.mu is held.
 func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	wait = maxRetry
 	budget := s.pathBudget()
 	size := 0

@@ -73,8 +73,6 @@ type Session struct {
 	again   *rate.Limiter  // in requests for the writes of failed batches
 	limiter logLimiter
 
-	wake chan struct{} // capacity 1: there is work for reconcile
-
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced when one of the fields below changes
 	conn       *wire.Conn    // nil without a connection
@@ -94,7 +92,7 @@ type Session struct {
 // tuning holds durations that tests shorten.
 type tuning struct {
 	abandon time.Duration // see rejected
-	audit   time.Duration // interval between checks of published znodes and of watches
+	audit   time.Duration // interval between checks of published znodes
 	settle  time.Duration // how long after a new session vanished children are still shown
 }
 
@@ -107,7 +105,7 @@ func connect(o Options, t tuning) *Session {
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
-		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
+		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), prunes: make(map[string]func(string) bool), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

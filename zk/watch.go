@@ -137,8 +137,6 @@ func (c *Children) invalidate() {
 
 // follow keeps the view up to date until it is stopped.
 func (c *Children) follow() {
-	check := time.NewTicker(jitter(c.s.tuning.audit))
-	defer check.Stop()
 	failures := 0
 	for {
 		conn := c.s.await(c.ctx)
@@ -161,8 +159,6 @@ func (c *Children) follow() {
 				return
 			}
 		case <-again:
-		case <-check.C:
-			c.check(conn)
 		case <-c.ctx.Done():
 			return
 		}
@@ -294,23 +290,6 @@ func (c *Children) setData(name string, data []byte, err error) {
 		data = nil
 	}
 	c.members[name] = Entry{name, data, err != nil}
-}
-
-// check detects a change whose event was lost, since everything depends on the watch. A change of a child's data also
-// changes the directory, see operations.
-func (c *Children) check(conn *wire.Conn) {
-	_, stat, err := conn.Exists(c.dir, false)
-	if err != nil {
-		return // the next check will find it
-	}
-	c.mu.Lock()
-	told := c.relist
-	c.mu.Unlock()
-	if stat.Pzxid == c.stat.Pzxid || told { // an event would arrive before the answer
-		return
-	}
-	c.s.logLimited("missed", slog.LevelWarn, "zookeeper: missed a change of a directory; listing it again", "dir", c.dir)
-	c.invalidate()
 }
 
 // updateEntries replaces the view's entries if they differ.

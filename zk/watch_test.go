@@ -154,36 +154,6 @@ func TestLargeListingWarning(t *testing.T) {
 	}
 }
 
-// The check finds a change whose event was lost.
-func testMissedChange(t *testing.T, h *harness.Harness) {
-	e := startEnsemble(t, h, "")
-	var log journal
-	o := e.options(t)
-	o.Logger = log.logger()
-	a, b := session(t, o, tuning{audit: 100 * time.Millisecond}), session(t, e.options(t))
-	b.Publish(NodePath("b", "host-b:1"), []byte("one"))
-	flush(t, b)
-	nodes := a.Watch(NodesDir, true, nil)
-	none := a.Watch(RoutersDir, false, nil)
-	awaitNames(t, nodes, "b@host-b:1")
-	awaitSeen(t, none)
-	a.mu.Lock() // from now on, events do not reach the views
-	watched := a.watched
-	a.watched = map[string][]*Children{}
-	a.mu.Unlock()
-	b.Publish(NodePath("b", "host-b:1"), []byte("two"))
-	b.Publish(RouterPath("b", "host-b:1"), nil)
-	flush(t, b)
-	a.mu.Lock()
-	a.watched = watched
-	a.mu.Unlock()
-	expect.Eventually(t, "the change is found", func() bool { return string(nodes.Entries()[0].Data) == "two" })
-	awaitNames(t, none, "b@host-b:1")
-	if log.count("missed a change") == 0 {
-		t.Error("the change was not found by the check")
-	}
-}
-
 // The data of 1,000 partitions with three replicas is read once, then only that of new znodes, and all of it again when
 // znodes were replaced.
 func testDataOfMany(t *testing.T, h *harness.Harness) {

@@ -127,8 +127,7 @@ func (s *Session) commit(conn *wire.Conn, batch []*write) error {
 // address, so that session is an earlier one of this node. Waiting for the ensemble to end it would cause a gap at that
 // time.
 //
-// Data is replaced in the same way: then the directory changes, too, so the change cannot be missed, see
-// Children.check.
+// Data is replaced in the same way: then the directory changes, too, of which its watch tells.
 func (s *Session) operations(w *write) []wire.Op {
 	remove := wire.Delete{Path: w.path, Version: w.found.version}
 	create := wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: true}
