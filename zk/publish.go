@@ -172,7 +172,9 @@ func (s *Session) reconcile() {
 			}
 			continue
 		}
-		s.prune(conn)
+		if s.prune(conn) {
+			continue // with what is due by now
+		}
 		retry := time.NewTimer(wait)
 		select {
 		case <-changed:

@@ -200,33 +200,39 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	return nil
 }
 
-// prune removes directories, see Prune.
-func (s *Session) prune(conn *wire.Conn) {
+// prune removes the directories of one call of Prune, and reports whether there was one.
+func (s *Session) prune(conn *wire.Conn) bool {
 	s.mu.Lock()
-	prunes := s.prunes
-	s.prunes = make(map[string]func(string) bool)
+	var dir string
+	var doomed func(string) bool
+	for dir, doomed = range s.prunes {
+		delete(s.prunes, dir)
+		break
+	}
 	s.mu.Unlock()
-	for dir, doomed := range prunes {
-		names, _, err := conn.Children(dir, false)
-		for _, name := range names {
-			if err == nil && doomed(name) {
-				err = removeEmpty(conn, dir+"/"+name)
-			}
-		}
-		if err == nil {
-			err = removeEmpty(conn, dir)
-		}
-		switch {
-		case errors.Is(err, wire.ErrLost):
-			s.mu.Lock()
-			if s.prunes[dir] == nil {
-				s.prunes[dir] = doomed
-			}
-			s.mu.Unlock()
-		case err != nil && !errors.Is(err, wire.NoNode):
-			s.recordError("pruning "+dir, err)
+	if doomed == nil {
+		return false
+	}
+	names, _, err := conn.Children(dir, false)
+	for _, name := range names {
+		if err == nil && doomed(name) {
+			err = removeEmpty(conn, dir+"/"+name)
 		}
 	}
+	if err == nil {
+		err = removeEmpty(conn, dir)
+	}
+	switch {
+	case errors.Is(err, wire.ErrLost):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.prunes[dir] == nil {
+			s.prunes[dir] = doomed
+		}
+	case err != nil && !errors.Is(err, wire.NoNode):
+		s.recordError("pruning "+dir, err)
+	}
+	return true
 }
 
 // removeEmpty removes a znode unless it has children.
