@@ -137,6 +137,9 @@ func (c *copier) checkProperties(p blocks.Properties) error {
 		return c.corrupt(fmt.Sprintf("it is partition %d of %d with %d records and the content hash %s, and partition %d of %d with %d and %s in %s", p.Partition, p.Partitions,
 			p.Records, p.ContentHash, c.partition, c.plan.Partitions, c.want.Records, c.want.ContentHash, source.BlocksFile), nil)
 	}
+	if p.MadeFrom != "" { // by which a later version would take the block for that of its own files
+		return c.corrupt("it says what it was made from, which finished blocks do not", nil)
+	}
 	return nil
 }
 
