@@ -97,6 +97,8 @@ func (w *worker) run(in io.Reader) error {
 }
 
 func (w *worker) load(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	src, err := w.open(ctx, w.job.Source)
 	if err != nil {
 		return err
@@ -123,6 +125,7 @@ func (w *worker) load(ctx context.Context) error {
 		}
 		ahead = <-w.ahead
 	}
+	go reuse.ReadAhead(ctx, ahead.Want)
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have, MadeFrom: reuse.MadeFrom,
 		Publish: func(partitions []int) error {

@@ -11,7 +11,8 @@
 //	Watch   before the plan: hashes files while they are read, if the source has no checksums
 //	New       with the plan
 //	Link      for the partitions that the node wants: links and checks what it can
-//	MadeFrom  for each other block, when its files have been read
+//	ReadAhead for the partitions that are loaded
+//	MadeFrom  for each block of them, when its files have been read
 //
 // The checksums are those that the source has (source.Checksummer), or otherwise an XXH3 of
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are

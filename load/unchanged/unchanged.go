@@ -137,6 +137,18 @@ func hasHash(name, want string) bool {
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
 }
 
+// ReadAhead reads the files of some partitions for MadeFrom, until ctx ends. It runs beside the load and is only for files that a load reads in pieces and of
+// which the source has no checksums: otherwise each block would wait for that when it is finished.
+func (r *Reuse) ReadAhead(ctx context.Context, partitions []int) {
+	if r.plan.Format != load.FormatParquet || r.sums.checksummer != nil || len(r.groups) == 0 {
+		return
+	}
+	_ = parallel.Run(ctx, min(atOnce, len(partitions)), len(partitions), func(ctx context.Context, i int) error {
+		r.group(partitions[i]).read()
+		return ctx.Err()
+	})
+}
+
 // MadeFrom returns what the block of a partition whose files have been loaded was made from, for later loads: an outline, which a load can tell from the beginnings of its files, and
 // a hash. It is "" if that cannot be known, which only makes later loads load the partition again.
 func (r *Reuse) MadeFrom(p int) string {
