@@ -38,8 +38,14 @@ func options(t *testing.T, servers []string) ours.Options {
 func measure(t *testing.T, servers []string, nodes, each int, version string) {
 	follower := ours.Connect(options(t, servers))
 	defer follower.Close()
-	view := follower.Watch(ours.VersionDir("db", version), false)
-	<-view.Seen()
+	changes := make(chan struct{}, 1)
+	view := follower.Watch(ours.VersionDir("db", version), false, func([]ours.Entry) {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	})
+	<-changes // it has been listed
 
 	took, stop := publish(t, servers, nodes, each, version)
 	defer stop()
@@ -47,7 +53,7 @@ func measure(t *testing.T, servers []string, nodes, each int, version string) {
 	began := time.Now()
 	for len(view.Entries()) != nodes*each {
 		select {
-		case <-view.Changes():
+		case <-changes:
 		case <-time.After(time.Minute):
 			t.Fatalf("a minute later the view has %d of %d znodes", len(view.Entries()), nodes*each)
 		}
