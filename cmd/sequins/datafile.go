@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -41,10 +40,8 @@ type openData interface {
 	// NullKeys returns the number of records that Next has left out because their key is null.
 	NullKeys() int64
 
-	// Get writes the value of a key to w, and reports whether there is one. The last record of a key
-	// counts. It passes the number of bytes read since the last call to read.
-	Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error)
-	// Verify checks everything that the format allows, and returns the number of records. It calls read as Get does.
+	// Verify checks everything that the format allows, and returns the number of records. It passes the number of bytes read since the
+	// last call to read.
 	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
 
 	// Place returns the partition of the file and the number of partitions, as a load determines them: a
@@ -195,9 +192,8 @@ func (b *block) Place() (index, n int, known bool) {
 	return p.Partition, p.Partitions, p.Partitions > 0
 }
 
-func (b *block) WriteValue(w io.Writer) error { return writeValue(w, b.Value()) }
-
-func writeValue(w io.Writer, v blocks.Value) (err error) {
+func (b *block) WriteValue(w io.Writer) (err error) {
+	v := b.Value()
 	if !v.Large() {
 		_, err = w.Write(v.Bytes())
 		return err
@@ -206,15 +202,6 @@ func writeValue(w io.Writer, v blocks.Value) (err error) {
 	defer func() { err = errors.Join(err, section.Close()) }()
 	_, err = io.Copy(w, section)
 	return err
-}
-
-func (b *block) Get(key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
-	var scratch blocks.Scratch
-	v, found, err := b.r.Get(key, &scratch)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, writeValue(w, v)
 }
 
 func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
@@ -286,35 +273,14 @@ func (s *scanned) WriteValue(w io.Writer) error {
 	return err
 }
 
-// each calls f for each record, and read now and then.
-func (s *scanned) each(read func(bytes int64), f func()) error {
-	for n := 0; s.Next(); n++ {
-		f()
-		if n%1024 == 0 {
+func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
+	for ; s.Next(); records++ {
+		if records%1024 == 0 {
 			read(s.Consumed())
 		}
 	}
 	read(s.Consumed())
-	return s.Err()
-}
-
-func (s *scanned) Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
-	found, value := false, []byte(nil)
-	err := s.each(read, func() {
-		if bytes.Equal(s.Key(), key) {
-			found, value = !s.Deleted(), append(value[:0], s.Value()...)
-		}
-	})
-	if err != nil || !found {
-		return false, err
-	}
-	_, err = w.Write(value)
-	return true, err
-}
-
-func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
-	err = s.each(read, func() { records++ })
-	if err == nil && s.nulls > 0 {
+	if err = s.Err(); err == nil && s.nulls > 0 {
 		err = fmt.Errorf("%w; of %d records the key is null, and a load leaves out as many as max_record_errors allows", s.null, s.nulls)
 	}
 	return records, err

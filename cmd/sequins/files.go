@@ -394,33 +394,14 @@ func (f *files) options(d dataFile) (dataOptions, error) {
 	return o, nil
 }
 
-// named calls run with the file that an argument names. keys reports whether the keys of its records are needed.
-func (f *files) named(arg string, keys bool, run func(d dataFile, file openData) error) error {
-	d, err := f.find(arg)
-	if err != nil {
-		return err
-	}
-	file, err := f.openFile(d, keys)
-	if err != nil {
-		return err
-	}
-	return errors.Join(run(d, file), file.Close())
-}
-
-// openFile opens a file for its records. keys reports whether their keys are needed.
-func (f *files) openFile(d dataFile, keys bool) (openData, error) {
+// openFile opens a file for its records.
+func (f *files) openFile(d dataFile) (openData, error) {
 	o, err := f.options(d)
 	if err != nil {
 		return nil, err
 	}
-	if keys {
-		o.Fields.NoKey = false // without a key it is an error that names the fields
-	}
 	file, err := openRecords(d, o)
-	switch {
-	case errors.Is(err, load.ErrField) && o.Fields.Key == "":
-		return nil, fmt.Errorf("%w; name the one that is the key with --key", err)
-	case err != nil:
+	if err != nil {
 		return nil, d.failed(err)
 	}
 	return file, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/internal/term"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -23,32 +22,6 @@ func makeFiles(t *testing.T) (block, sequence, log string) {
 	writeData(t, kindSequenceFile, sequence, append([]dataRecord{{Key: "large", Value: "old"}}, awkward...)...)
 	writeData(t, kindSparkeyLog, log, awkward...)
 	return block, sequence, log
-}
-
-func TestGet(t *testing.T) {
-	block, sequence, log := makeFiles(t)
-	for _, path := range []string{block, sequence, log} {
-		for _, r := range awkward {
-			args := []string{"get", path, r.Key}
-			if strings.Contains(r.Key, "\x00") {
-				args = []string{"get", path, "--escaped", term.Escape([]byte(r.Key))}
-			}
-			got := sequins(t, args...)
-			if path == log && r.Key == "empty" {
-				got.wants(t, exitAbsent, "sequins: "+path+" has no key empty")
-				continue
-			}
-			got.wants(t, exitOK)
-			if got.stdout != r.Value {
-				t.Errorf("%s, key %q: got %d bytes, want %d", path, r.Key, len(got.stdout), len(r.Value))
-			}
-		}
-		got := sequins(t, "get", path, "no\nsuch")
-		got.wants(t, exitAbsent, "sequins: "+path+` has no key no\nsuch`)
-		if got.stdout != "" {
-			t.Errorf("printed %q for a key that is not there", got.stdout)
-		}
-	}
 }
 
 func TestCat(t *testing.T) {
@@ -160,7 +133,7 @@ func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	writeFile(t, alien, "hello")
 	empty := t.TempDir()
 	sequins(t, "inspect", empty).wants(t, exitAbsent, "sequins: "+empty+": there are no data files in this directory")
-	sequins(t, "get", empty, "k").wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
+	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
 	r := sequins(t, "inspect", alien, "/nowhere", block)
 	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
 	sequins(t, "inspect", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither")
@@ -212,7 +185,7 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	expect.NoError(t, err)
 	expect.NoError(t, os.Truncate(log, info.Size()-1))
 	sequins(t, "verify", log).wants(t, exitUnreadable, "bad: "+log, "sequins: 1 of 1 files are bad")
-	sequins(t, "get", block, "").wants(t, exitUnreadable, "sequins: "+block)
+	sequins(t, "cat", block).wants(t, exitUnreadable, "sequins: "+block)
 	sequins(t, "cat", log).wants(t, exitUnreadable, "sequins: "+log)
 }
 

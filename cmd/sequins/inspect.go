@@ -125,7 +125,7 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 
 // inspect inspects a file.
 func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspection) (err error) {
-	f, err := open.openFile(d, false)
+	f, err := open.openFile(d)
 	if err != nil {
 		return err
 	}

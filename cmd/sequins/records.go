@@ -26,7 +26,6 @@ func printJSON(w io.Writer, v any) error {
 type record struct {
 	DB      string `json:"db,omitempty"`
 	Version string `json:"version,omitempty"`
-	File    string `json:"file,omitempty"`
 	keyValue
 	Absent bool `json:"absent,omitempty"`
 }
@@ -156,19 +155,26 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 	return cmd
 }
 
-func cat(cmd *cobra.Command, open *files, path string, asJSON bool) error {
-	return open.named(path, false, func(d dataFile, file openData) error {
-		progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
-		defer progress.Stop()
-		p := newRecordPrinter(out, asJSON)
-		o, _ := open.options(d) // it was opened with them
-		p.keyless = file.Kind().HasFields() && o.Fields.NoKey
-		err := d.failed(p.all(file, progress))
-		if progress.Stop(); err == nil && file.NullKeys() > 0 {
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
-		}
+func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
+	d, err := open.find(path)
+	if err != nil {
 		return err
-	})
+	}
+	file, err := open.openFile(d)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
+	defer progress.Stop()
+	p := newRecordPrinter(out, asJSON)
+	o, _ := open.options(d) // it was opened with them
+	p.keyless = file.Kind().HasFields() && o.Fields.NoKey
+	err = d.failed(p.all(file, progress))
+	if progress.Stop(); err == nil && file.NullKeys() > 0 {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
+	}
+	return err
 }
 
 // all prints the records of a file.

@@ -160,7 +160,7 @@ func (v *verifier) size() (total int64) {
 // file verifies a file. One that was found in a directory is skipped if it has gone, or if its name shows that it has no records. An unknown
 // one is not: a damaged header must not hide a data file.
 func (v *verifier) file(d dataFile) error {
-	f, err := v.openFile(d, false)
+	f, err := v.openFile(d)
 	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(path.Base(d.path))) {
 		return nil
 	}
