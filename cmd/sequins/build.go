@@ -204,9 +204,8 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	if _, found := c.DB[f.db]; f.db != "" && !found {
 		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
 	}
-	d := c.ForDB(db)
-	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
-	d.PartitionColumns = d.PartitionColumns || f.columns
+	d := f.over(c.ForDB(db))
+	d.Partitioner = cmp.Or(f.partitioner, d.Partitioner)
 	c.DB = map[string]config.DB{db: d}
 	if err := c.Validate(); err != nil {
 		return nil, usageError(err)
@@ -220,7 +219,7 @@ func splitVersion(what, arg string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	l := wholeVersion(path)
+	l := versionAt(strings.TrimRight(path, "/"))
 	if !l.valid() {
 		return l, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"sequins/blocks"
+	"sequins/config"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
@@ -32,7 +33,8 @@ type openData interface {
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
 	Err() error
-	Key() []byte      // until the next call of Next; empty with dataOptions.NoKey
+	Key() []byte      // until the next call of Next; empty if Keyless
+	Keyless() bool    // the records have fields, and none of them is known to be the key
 	Deleted() bool    // the record deletes its key
 	ValueSize() int64 // in bytes
 	WriteValue(w io.Writer) error
@@ -77,24 +79,17 @@ func (k fileKind) HasFields() bool { return k == kindAvro || k == kindParquet }
 // errFormat is wrapped by the error for a file of an unknown format.
 var errFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
 
-// dataOptions select what is read of files whose records have fields.
-type dataOptions struct {
-	// Fields are the key and the value. Without a key, and with NoKey, keys are empty.
-	Fields load.Fields
-	// PartitionColumns adds the columns in the names of directories to the values.
-	PartitionColumns bool
-}
-
-// openRecords opens a file of records.
-func openRecords(at dataFile, o dataOptions) (openData, error) {
-	kind, err := at.sniff()
+// records opens a file of records. db has the fields that are the key and the value; without a key, records are read without. siblings
+// returns the data files of its version, none if they are not known.
+func (d dataFile) records(db config.DB, siblings func() []source.File) (openData, error) {
+	kind, err := d.sniff()
 	if err != nil {
 		return nil, err
 	}
 	if kind == kindBlock || kind == kindUnknown {
-		return openBlock(at, kind)
+		return openBlock(d, kind)
 	}
-	return openScanned(at, kind, o)
+	return openScanned(d, kind, db, siblings)
 }
 
 // sniff returns the format of a file by its name and first bytes. A block is recognized only by its
@@ -129,7 +124,7 @@ func (d dataFile) sniff() (fileKind, error) {
 	return kindUnknown, nil
 }
 
-// ofStore matches the names of files of a local store that are no blocks: of blocks, those being written or set aside.
+// ofStore matches the names of files of a local store that are no blocks, and of blocks that are being written or set aside.
 var ofStore = regexp.MustCompile(`^((MANIFEST|MADE|STATE)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)|sequins\.lock|self_assigned_id)$`)
 
 // withoutRecords reports whether a file of this name, which is not hidden, has no records and is not read by a load: an index, or
@@ -138,31 +133,23 @@ func withoutRecords(name string) bool { return load.IsLogIndex(name) || ofStore.
 
 // openBlock opens a block, or what may be one.
 func openBlock(at dataFile, kind fileKind) (openData, error) {
-	b := &block{closer: io.NopCloser(nil)}
-	var err error
-	if at.local != "" {
-		b.r, err = blocks.Open(at.local)
-	} else {
-		file := load.NewRangedFile(at.path, at.size, at.open)
-		b.closer = file
-		b.r, err = blocks.NewReader(file, at.size, at.path)
-	}
+	file := load.NewRangedFile(at.path, at.size, at.open)
+	r, err := blocks.NewReader(file, at.size, at.path)
 	if err != nil {
-		err = errors.Join(err, b.closer.Close())
+		err = errors.Join(err, file.Close())
 		if kind == kindUnknown && errors.Is(err, blocks.ErrCorrupt) {
 			err = fmt.Errorf("%s %w", at.path, errFormat)
 		}
 		return nil, err
 	}
-	b.Iterator = b.r.Iter(nil, nil)
-	return b, nil
+	return &block{r.Iter(nil, nil), r, file}, nil
 }
 
-// block is a block of the local store.
+// block is a block of a local store or of a finished version.
 type block struct {
 	*blocks.Iterator
-	r      *blocks.Reader
-	closer io.Closer // of what the reader reads, if it does not close that
+	r    *blocks.Reader
+	file io.Closer
 }
 
 func (b *block) Kind() fileKind   { return kindBlock }
@@ -170,7 +157,8 @@ func (b *block) Deleted() bool    { return false }
 func (b *block) Consumed() int64  { return 0 }
 func (b *block) ValueSize() int64 { return b.Value().Len() }
 func (b *block) NullKeys() int64  { return 0 }
-func (b *block) Close() error     { return errors.Join(b.r.Close(), b.closer.Close()) }
+func (b *block) Keyless() bool    { return false }
+func (b *block) Close() error     { return errors.Join(b.r.Close(), b.file.Close()) }
 
 func (b *block) Describe() []property {
 	p := b.r.Properties()
@@ -219,33 +207,35 @@ var formats = map[fileKind]string{
 // scanned is a file of one of the input formats.
 type scanned struct {
 	*load.Records
-	at   dataFile
-	kind fileKind
-	key  string // the field of the key, "" if the format has none or it is not read
+	at       dataFile
+	kind     fileKind
+	siblings func() []source.File
+	key      string // the field of the key, "" if the format has none or it is not read
 
 	nulls int64 // records whose key is null
 	null  error // of the first of them
 }
 
-func openScanned(at dataFile, kind fileKind, o dataOptions) (openData, error) {
+func openScanned(at dataFile, kind fileKind, db config.DB, siblings func() []source.File) (openData, error) {
 	f := load.File{Format: formats[kind], Name: at.name, Path: at.path, Size: at.size, Open: at.open}
-	if o.PartitionColumns && kind.HasFields() {
-		files, known := at.siblings()
-		if !known || len(files) == 0 {
+	fields := load.Fields{Key: db.Key, Value: db.Value, NoKey: db.Key == ""}
+	if db.PartitionColumns && kind.HasFields() {
+		files := siblings()
+		if len(files) == 0 {
 			files = []source.File{{Name: at.name}}
 		}
 		var err error
-		if f.Columns, err = load.FindColumns(f.Format, o.Fields, files); err != nil {
+		if f.Columns, err = load.FindColumns(f.Format, fields, files); err != nil {
 			return nil, fmt.Errorf("%s: %w", at.path, err)
 		}
 	}
-	records, err := f.Records(o.Fields)
+	records, err := f.Records(fields)
 	if err != nil {
 		return nil, err
 	}
-	s := &scanned{Records: records, at: at, kind: kind}
+	s := &scanned{Records: records, at: at, kind: kind, siblings: siblings}
 	if kind.HasFields() {
-		s.key = o.Fields.Key
+		s.key = db.Key
 	}
 	return s, nil
 }
@@ -253,6 +243,7 @@ func openScanned(at dataFile, kind fileKind, o dataOptions) (openData, error) {
 func (s *scanned) Kind() fileKind   { return s.kind }
 func (s *scanned) ValueSize() int64 { return int64(len(s.Value())) }
 func (s *scanned) NullKeys() int64  { return s.nulls }
+func (s *scanned) Keyless() bool    { return s.kind.HasFields() && s.key == "" }
 
 // Next reads the next record that has a key.
 func (s *scanned) Next() bool {
@@ -287,10 +278,10 @@ func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int
 }
 
 func (s *scanned) Place() (index, n int, known bool) {
-	files, known := s.at.siblings()
-	if !known || s.kind == kindSparkeyLog || len(source.Columns(s.at.name)) > 0 { // a partition can have several logs, or a file in each directory
+	if s.kind == kindSparkeyLog || len(source.Columns(s.at.name)) > 0 { // a partition can have several logs, or a file in each directory
 		return 0, 0, false
 	}
+	files := s.siblings()
 	i := slices.IndexFunc(files, func(f source.File) bool { return f.Name == s.at.name })
 	index, n = shard.FileIndex(s.at.name, i), len(files)
 	return index, n, index >= 0 && index < n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -85,9 +86,9 @@ type sample struct {
 func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON bool) (err error) {
 	out, failed := cmd.OutOrStdout(), []error(nil)
 	result := []*inspection{}
-	one := func(path string, inspect func(*inspection) error) {
-		i := &inspection{Path: path}
-		err := inspect(i)
+	one := func(d dataFile) {
+		i := &inspection{Path: d.path}
+		err := inspect(cmd, open, d, show, i)
 		if err != nil {
 			i.Error = err.Error()
 			failed = append(failed, err)
@@ -97,21 +98,12 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 		}
 	}
 	for _, arg := range args {
-		var found []dataFile
-		var errs []error
-		err := open.expand(arg, func(d dataFile) {
-			if !d.isManifest() && (!d.found || !withoutRecords(d.name)) {
-				found = append(found, d)
-			}
-		}, func(_ string, err error) { errs = append(errs, err) })
-		if err = errors.Join(append(errs, err)...); err == nil && len(found) == 0 {
-			err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
-		}
-		if err != nil {
-			one(arg, func(*inspection) error { return err })
-		}
+		found := slices.DeleteFunc(open.expand(arg), dataFile.isManifest)
 		for _, d := range found {
-			one(d.path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
+			one(d)
+		}
+		if len(found) == 0 {
+			one(dataFile{path: arg, err: withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))})
 		}
 	}
 	if asJSON {
@@ -189,8 +181,7 @@ func (i *inspection) records(f openData, show int, p *term.Progress) error {
 	if i.NullKeys = f.NullKeys(); !isBlock {
 		i.Records, i.KeyBytes, i.ValueBytes = &records, &keyBytes, &valueBytes
 	}
-	keyless := f.Kind().HasFields() && keyBytes == 0
-	if known && records > 0 && !keyless {
+	if known && records > 0 && !f.Keyless() {
 		i.Partition, i.Partitions = &index, n
 		for _, cut := range detector.Candidates() {
 			i.Partitioners = append(i.Partitioners, cut.By.String())

@@ -156,10 +156,7 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 }
 
 func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
-	d, err := open.find(path)
-	if err != nil {
-		return err
-	}
+	d := open.find(path)
 	file, err := open.openFile(d)
 	if err != nil {
 		return err
@@ -168,8 +165,7 @@ func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) 
 	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
 	defer progress.Stop()
 	p := newRecordPrinter(out, asJSON)
-	o, _ := open.options(d) // it was opened with them
-	p.keyless = file.Kind().HasFields() && o.Fields.NoKey
+	p.keyless = file.Keyless()
 	err = d.failed(p.all(file, progress))
 	if progress.Stop(); err == nil && file.NullKeys() > 0 {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())

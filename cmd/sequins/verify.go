@@ -82,19 +82,16 @@ type verifier struct {
 func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
 	for _, arg := range args {
-		failed := func(path string, err error) {
-			v.result.Files++
-			v.complain(path, err)
-		}
-		err := v.expand(arg, func(d dataFile) {
-			if d.isManifest() {
+		for _, d := range v.expand(arg) {
+			switch {
+			case d.err != nil:
+				v.result.Files++
+				v.complain(d.path, d.failed(d.err))
+			case d.isManifest():
 				v.manifests = append(v.manifests, d)
-			} else {
+			default:
 				v.queue = append(v.queue, d)
 			}
-		}, failed)
-		if err != nil {
-			failed(arg, err)
 		}
 	}
 	v.progress = term.NewProgress(v.report, "verifying", v.size())
@@ -157,11 +154,10 @@ func (v *verifier) size() (total int64) {
 	return total
 }
 
-// file verifies a file. One that was found in a directory is skipped if it has gone, or if its name shows that it has no records. An unknown
-// one is not: a damaged header must not hide a data file.
+// file verifies a file. One that was found in a directory of this machine may have gone.
 func (v *verifier) file(d dataFile) error {
 	f, err := v.openFile(d)
-	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(path.Base(d.path))) {
+	if d.found && !d.remote && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	v.result.Files++
@@ -183,8 +179,8 @@ func (v *verifier) complain(path string, err error) {
 	}
 }
 
-// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. A block
-// that was reported as bad is not reported again, and the error is that of the manifest.
+// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. It does not if one of them
+// was reported as bad. The error is that of the manifest.
 func (v *verifier) verifyFinished(at dataFile) error {
 	f, err := at.open(0)
 	if err != nil {
@@ -206,31 +202,21 @@ func (v *verifier) verifyFinished(at dataFile) error {
 		if !beside || strings.Contains(name, "/") || !strings.HasSuffix(name, source.BlockSuffix) {
 			continue
 		}
-		blocks[name] = d
-		if !v.reported(d.path) {
-			listed = append(listed, source.File{Name: name, Size: d.size})
-		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == name }); i >= 0 {
-			listed = append(listed, source.File{Name: name, Size: m.Blocks[i].Size})
+		if slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == d.path }) {
+			return nil
 		}
+		blocks[name], listed = d, append(listed, source.File{Name: name, Size: d.size})
 	}
 	if err := m.Match(listed); err != nil {
 		return ofFile(fmt.Errorf("%s%w", dir, err), false)
 	}
-	for i := range m.Blocks {
-		d := blocks[m.Blocks[i].Name]
-		if v.reported(d.path) {
-			continue
-		}
-		if err := v.verifyHash(d, m.Blocks[i].SHA256); err != nil {
+	for _, b := range m.Blocks {
+		d := blocks[b.Name]
+		if err := v.verifyHash(d, b.SHA256); err != nil {
 			v.complain(d.path, d.failed(err))
 		}
 	}
 	return nil
-}
-
-// reported reports whether a file was reported as bad.
-func (v *verifier) reported(path string) bool {
-	return slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == path })
 }
 
 // verifyHash compares the SHA-256 of a file with the one of the manifest.
