@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,7 +59,7 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 // fileHelp is the part of the help texts about where files can be.
 const fileHelp = `
 
-FILE is a path, or the URL of a file of a version in any source that nodes read,
+FILE is a path, or the URL of a file of a version in a remote source that nodes read,
 <source>/<db>/<version>/<file>. The tables of --config for its source, such as
 [s3], hold; without it, credentials are those of the environment. The fields of
 Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.
@@ -108,51 +107,30 @@ type dataFile struct {
 // failed gives an error of the file its exit code.
 func (d dataFile) failed(err error) error { return ofFile(err, d.remote) }
 
-// isManifest reports whether the file was found as a manifest of finished blocks, which has no records.
-func (d dataFile) isManifest() bool { return d.found && path.Base(d.path) == source.BlocksFile }
-
 // find returns the file that an argument names.
 func (f *files) find(arg string) dataFile {
 	all := f.expand(arg)
 	if len(all) != 1 || all[0].found {
-		return dataFile{path: arg, err: fmt.Errorf("%s is a directory, and not that of a MapFile: name a file in it", arg)}
+		return dataFile{path: arg, err: fmt.Errorf("%s is a directory: name a file in it", arg)}
 	}
 	return all[0]
 }
 
-// expand returns the file that an argument names, or the data files and manifests of the version, or below the local directory, that it
-// names. What cannot be looked at is a file with an error.
+// expand returns the file that an argument names, or the data files of the version, or below the local directory, that it names. What cannot
+// be looked at is a file with an error.
 func (f *files) expand(arg string) []dataFile {
-	path, err := localPath(arg)
-	switch {
-	case err != nil:
-		return []dataFile{{path: arg, err: err}}
-	case isRemote(arg):
+	if isRemote(arg) {
 		return f.remote(strings.TrimRight(arg, "/"))
-	case isDir(path) && !isMapFile(path):
-		return f.walk(path)
 	}
-	return []dataFile{f.local(path, location{})}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		return f.walk(arg)
+	}
+	return []dataFile{f.local(arg, location{})}
 }
 
-// localPath returns the path of an argument that may be a file:// URL.
-func localPath(arg string) (string, error) {
-	if !strings.HasPrefix(strings.ToLower(arg), "file:") {
-		return arg, nil
-	}
-	u, err := url.Parse(arg)
-	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", usageError(fmt.Errorf("%q is not of the form file:///path", arg))
-	}
-	return u.Path, nil
-}
-
-// local returns the file at a path of this machine. The directory of a MapFile means its data file. within is the directory in which it was
-// found: that of the version, if the file would be one of a version there. Otherwise that is found from the names of directories.
+// local returns the file at a path of this machine. within is the directory in which it was found: that of the version, if the file would
+// be one of a version there. Otherwise that is found from the names of directories.
 func (f *files) local(path string, within location) dataFile {
-	if isMapFile(path) {
-		path = filepath.Join(path, "data")
-	}
 	d := dataFile{path: path, open: func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) }}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -187,7 +165,7 @@ func openLocal(path string, offset int64) (*os.File, error) {
 	return f, nil
 }
 
-// walk returns the files below a local directory, and the manifests of finished blocks.
+// walk returns the files below a local directory.
 func (f *files) walk(dir string) (all []dataFile) {
 	add := func(d dataFile) {
 		if d.found = true; !errors.Is(d.err, fs.ErrNotExist) { // a running sequins may have removed it
@@ -205,7 +183,7 @@ func (f *files) walk(dir string) (all []dataFile) {
 			add(dataFile{path: file, err: err})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
-		case entry.Name() == source.BlocksFile, entry.Type().IsRegular() && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
+		case entry.Type().IsRegular() && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
 			add(f.local(file, within))
 		}
 		return nil
@@ -213,7 +191,7 @@ func (f *files) walk(dir string) (all []dataFile) {
 	return all
 }
 
-// remote returns the file of a source that an argument names, or all files of the version that it names, with its manifest.
+// remote returns the file of a source that an argument names, or all files of the version that it names.
 func (f *files) remote(arg string) []dataFile {
 	err := usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
 	guess, _ := guessVersion(arg)
@@ -234,7 +212,7 @@ func (f *files) remote(arg string) []dataFile {
 	return []dataFile{{path: arg, err: err, remote: true}}
 }
 
-// versionFiles returns the file or MapFile of a name in a version in a source, or with "" all data files of the version, and its manifest.
+// versionFiles returns the file of a name in a version in a source, or with "" all data files of the version.
 func (f *files) versionFiles(l location, name string) (all []dataFile, err error) {
 	src, err := f.open(l.source)
 	if err != nil {
@@ -244,14 +222,8 @@ func (f *files) versionFiles(l location, name string) (all []dataFile, err error
 	if err != nil {
 		return nil, err
 	}
-	here := slices.Clip(c.Files)
-	for _, m := range c.Hidden {
-		if m.Name == source.BlocksFile {
-			here = append(here, m.File)
-		}
-	}
-	for _, file := range here {
-		if name == "" && withoutRecords(path.Base(file.Name)) || name != "" && file.Name != name && file.Name != name+"/data" {
+	for _, file := range c.Files {
+		if name == "" && withoutRecords(path.Base(file.Name)) || name != "" && file.Name != name {
 			continue
 		}
 		all = append(all, dataFile{
@@ -394,14 +366,4 @@ func (f *files) openFile(d dataFile) (openData, error) {
 		return nil, d.failed(err)
 	}
 	return file, nil
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func isMapFile(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "data"))
-	return err == nil && !info.IsDir()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -98,7 +97,7 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 		}
 	}
 	for _, arg := range args {
-		found := slices.DeleteFunc(open.expand(arg), dataFile.isManifest)
+		found := open.expand(arg)
 		for _, d := range found {
 			one(d)
 		}

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/finished"
 	"sequins/internal/term"
-	"sequins/source"
 )
 
 func verifyCommand() *cobra.Command {
@@ -33,11 +27,11 @@ A DIR of this machine is searched recursively; it can be the local store of a
 running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
 that a load does not read are skipped in a DIR: names that begin with _ or .,
 Sparkey indexes (.spi), and other files of a local store. Any other file is bad,
-and so are all of these if they are named as FILE. Finished blocks in a DIR are
-also compared with their manifest, _BLOCKS.json.` + fileHelp + `
+and so are all of these if they are named as FILE. Whether all finished blocks are
+there is shown by versions.` + fileHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
-file does not exist, also one of a manifest, or there is nothing to verify, and 5 if the source does not
+file does not exist or there is nothing to verify, and 5 if the source does not
 answer.`,
 		Example: `  sequins verify /var/sequins
   sequins verify /srv/sequins/words/2026-01-31/part-r-0000*
@@ -73,7 +67,6 @@ type verifier struct {
 	out, report io.Writer
 	json        bool
 	queue       []dataFile
-	manifests   []dataFile // of finished blocks
 	progress    *term.Progress
 	result      verification
 	failed      []error
@@ -83,13 +76,10 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
 	for _, arg := range args {
 		for _, d := range v.expand(arg) {
-			switch {
-			case d.err != nil:
+			if d.err != nil {
 				v.result.Files++
 				v.complain(d.path, d.failed(d.err))
-			case d.isManifest():
-				v.manifests = append(v.manifests, d)
-			default:
+			} else {
 				v.queue = append(v.queue, d)
 			}
 		}
@@ -98,12 +88,6 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	for _, d := range v.queue {
 		if err := v.file(d); err != nil {
 			v.complain(d.path, err)
-		}
-	}
-	for _, m := range v.manifests {
-		v.result.Files++
-		if err := v.verifyFinished(m); err != nil {
-			v.complain(m.path, err)
 		}
 	}
 	v.progress.Stop()
@@ -148,9 +132,6 @@ func (v *verifier) size() (total int64) {
 	for _, d := range v.queue {
 		total += d.size
 	}
-	if len(v.manifests) > 0 {
-		total *= 2 // blocks are read again for their hashes
-	}
 	return total
 }
 
@@ -177,61 +158,4 @@ func (v *verifier) complain(path string, err error) {
 		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
 		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
 	}
-}
-
-// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. It does not if one of them
-// was reported as bad. The error is that of the manifest.
-func (v *verifier) verifyFinished(at dataFile) error {
-	f, err := at.open(0)
-	if err != nil {
-		return err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, finished.MaxSize+1)) // Parse refuses a longer one
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	m, err := finished.Parse(data, at.path)
-	if err != nil {
-		return ofFile(err, false)
-	}
-	var listed []source.File
-	blocks := make(map[string]dataFile)
-	dir, _ := path.Split(at.path)
-	for _, d := range v.queue {
-		name, beside := strings.CutPrefix(d.path, dir)
-		if !beside || strings.Contains(name, "/") || !strings.HasSuffix(name, source.BlockSuffix) {
-			continue
-		}
-		if slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == d.path }) {
-			return nil
-		}
-		blocks[name], listed = d, append(listed, source.File{Name: name, Size: d.size})
-	}
-	if err := m.Match(listed); err != nil {
-		return ofFile(fmt.Errorf("%s%w", dir, err), false)
-	}
-	for _, b := range m.Blocks {
-		d := blocks[b.Name]
-		if err := v.verifyHash(d, b.SHA256); err != nil {
-			v.complain(d.path, d.failed(err))
-		}
-	}
-	return nil
-}
-
-// verifyHash compares the SHA-256 of a file with the one of the manifest.
-func (v *verifier) verifyHash(d dataFile, want string) error {
-	f, err := d.open(0)
-	if err != nil {
-		return err
-	}
-	hash := sha256.New()
-	_, err = io.Copy(&counted{hash, v.progress}, f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if sum := fmt.Sprintf("%x", hash.Sum(nil)); sum != want {
-		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.path, finished.ErrCorrupt, sum, want, source.BlocksFile)
-	}
-	return nil
 }
