@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sequins/blocks"
@@ -53,10 +51,10 @@ type openData interface {
 	Close() error
 }
 
-// property is a line of a header's description. Data are bytes of any length that follow Value, such as a key.
+// property is one of a header: a number, a text, bytes such as a key, or a table of texts.
 type property struct {
-	Name, Value string
-	Data        []byte
+	Name  string
+	Value any
 }
 
 // fileKind is the format of a file.
@@ -163,15 +161,15 @@ func (b *block) Close() error     { return errors.Join(b.r.Close(), b.file.Close
 func (b *block) Describe() []property {
 	p := b.r.Properties()
 	return []property{
-		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions), nil},
-		{"records", strconv.FormatInt(p.Records, 10), nil},
-		{"bytes of records", strconv.FormatInt(p.RawBytes, 10), nil},
-		{"bytes on disk", strconv.FormatInt(b.r.Size(), 10), nil},
-		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize), nil},
-		{"compression", p.Compression, nil},
-		{"first key", "", p.FirstKey},
-		{"last key", "", p.LastKey},
-		{"content hash", p.ContentHash, nil},
+		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions)},
+		{"records", p.Records},
+		{"bytes of records", p.RawBytes},
+		{"bytes on disk", b.r.Size()},
+		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize)},
+		{"compression", p.Compression},
+		{"first key", p.FirstKey},
+		{"last key", p.LastKey},
+		{"content hash", p.ContentHash},
 	}
 }
 
@@ -292,35 +290,27 @@ func (s *scanned) Describe() []property {
 	case *sequencefile.Reader:
 		h := r.Header()
 		found := []property{
-			{"format version", strconv.Itoa(h.Version), nil},
-			{"key class", h.KeyClass, nil},
-			{"value class", h.ValueClass, nil},
-			{"compression", h.Compression.String(), nil},
+			{"format version", h.Version}, {"key class", h.KeyClass}, {"value class", h.ValueClass}, {"compression", h.Compression.String()},
 		}
 		if h.Codec != "" {
-			found = append(found, property{"codec", h.Codec, nil})
+			found = append(found, property{"codec", h.Codec})
 		}
-		for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
-			found = append(found, property{"metadata", name + " = ", []byte(h.Metadata[name])})
+		if len(h.Metadata) > 0 {
+			found = append(found, property{"metadata", h.Metadata})
 		}
 		return found
 	case *sparkey.Reader:
 		h := r.Header()
-		found := []property{
-			{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
-			{"compression", h.Compression.String(), nil},
-		}
+		found := []property{{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor)}, {"compression", h.Compression.String()}}
 		if h.Compression != sparkey.None {
-			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
+			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize)})
 		}
-		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
-			property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
+		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen)}, property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen)})
 	case *avro.Reader:
-		return append([]property{{"codec", r.Codec(), nil}}, s.describeFields(r.Fields(), r.Types())...)
+		return append([]property{{"codec", r.Codec()}}, s.describeFields(r.Fields(), r.Types())...)
 	case *parquet.Reader:
 		_, rows := r.Rows()
-		found := []property{{"rows", strconv.FormatInt(rows, 10), nil}, {"row groups", strconv.Itoa(r.Groups()), nil}}
-		return append(found, s.describeFields(r.Fields(), r.Types())...)
+		return append([]property{{"rows", rows}, {"row groups", r.Groups()}}, s.describeFields(r.Fields(), r.Types())...)
 	}
 	return nil
 }
@@ -331,9 +321,9 @@ func (s *scanned) describeFields(names, types []string) []property {
 	for i, name := range names {
 		fields = append(fields, name+" "+types[i])
 	}
-	found := []property{{"fields", strings.Join(fields, ", "), nil}}
+	found := []property{{"fields", strings.Join(fields, ", ")}}
 	if s.key != "" {
-		found = append(found, property{"key", s.key, nil})
+		found = append(found, property{"key", s.key})
 	}
 	return found
 }

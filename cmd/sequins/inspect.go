@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -129,23 +130,14 @@ func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspectio
 	return d.failed(err)
 }
 
-// headerOf returns a header for JSON: numbers are numbers, and metadata is an object.
+// headerOf returns a header for JSON.
 func headerOf(properties []property) map[string]any {
-	header, metadata := make(map[string]any), make(map[string]string)
+	header := make(map[string]any)
 	for _, p := range properties {
-		name := strings.ReplaceAll(p.Name, " ", "_")
-		n, err := strconv.ParseInt(p.Value, 10, 64)
-		switch {
-		case p.Name == "metadata":
-			metadata[strings.TrimSuffix(p.Value, " = ")] = string(p.Data)
-			header[name] = metadata
-		case p.Data != nil:
-			header[name] = p.Value + string(p.Data)
-		case err == nil:
-			header[name] = n
-		default:
-			header[name] = p.Value
+		if data, isBytes := p.Value.([]byte); isBytes {
+			p.Value = string(data)
 		}
+		header[strings.ReplaceAll(p.Name, " ", "_")] = p.Value
 	}
 	return header
 }
@@ -237,7 +229,16 @@ func (i *inspection) print(out io.Writer) error {
 		return err
 	}
 	for _, p := range i.header {
-		line(p.Name, "%s%s", term.Clean(p.Value), term.Excerpt(p.Data, int64(len(p.Data))))
+		switch v := p.Value.(type) {
+		case []byte:
+			line(p.Name, "%s", term.Excerpt(v, int64(len(v))))
+		case map[string]string:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				line(p.Name, "%s = %s", term.Clean(name), term.Excerpt([]byte(v[name]), int64(len(v[name]))))
+			}
+		default:
+			line(p.Name, "%s", term.Clean(fmt.Sprint(v)))
+		}
 	}
 	count := func(name string, n *int64) {
 		if n != nil {
