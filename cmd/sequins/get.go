@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -83,8 +82,6 @@ func parseKey(text string, escaped bool) ([]byte, error) {
 
 // get prints the value of a key on a node, and in JSON where it is from.
 func get(cmd *cobra.Command, c *client.Node, db string, key []byte, want client.Want, asJSON bool) error {
-	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0))
-	defer p.Stop()
 	v, err := c.Get(cmd.Context(), db, key, want)
 	if errors.Is(err, client.ErrNotFound) {
 		var no *client.NodeError
@@ -95,25 +92,13 @@ func get(cmd *cobra.Command, c *client.Node, db string, key []byte, want client.
 		return err
 	}
 	defer v.Close() //nolint:errcheck // it is only read
-	var value bytes.Buffer
-	if asJSON {
-		out = &value
-	}
-	if _, err := io.Copy(&counted{out, p}, v); err != nil || !asJSON {
+	if !asJSON {
+		_, err = io.Copy(cmd.OutOrStdout(), v)
 		return err
 	}
-	p.Stop()
-	return printJSON(cmd.OutOrStdout(), record{DB: db, Version: v.Version}.withKey(key).withValue(value.Bytes()))
-}
-
-// counted is a writer that shows its progress.
-type counted struct {
-	io.Writer
-	p *term.Progress
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Writer.Write(p)
-	c.p.Add(int64(n))
-	return n, err
+	value, err := io.ReadAll(v)
+	if err != nil {
+		return err
+	}
+	return printJSON(cmd.OutOrStdout(), record{DB: db, Version: v.Version}.withKey(key).withValue(value))
 }

@@ -57,26 +57,6 @@ func textOrBytes(b []byte) (*string, []byte) {
 	return nil, b
 }
 
-// newOutput returns the progress of a command that prints data, and the writer for these. If that is a terminal, what is
-// printed removes the progress.
-func newOutput(cmd *cobra.Command, p *term.Progress) (*term.Progress, io.Writer) {
-	if term.Is(cmd.OutOrStdout()) {
-		return p, &afterProgress{cmd.OutOrStdout(), p}
-	}
-	return p, cmd.OutOrStdout()
-}
-
-// afterProgress is a writer that removes the progress from the terminal before it writes.
-type afterProgress struct {
-	io.Writer
-	p *term.Progress
-}
-
-func (w *afterProgress) Write(p []byte) (int, error) {
-	w.p.Stop()
-	return w.Writer.Write(p)
-}
-
 // A recordPrinter prints records, each on a line.
 type recordPrinter struct {
 	out     *bufio.Writer
@@ -162,23 +142,18 @@ func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
-	defer progress.Stop()
-	p := newRecordPrinter(out, asJSON)
+	p := newRecordPrinter(cmd.OutOrStdout(), asJSON)
 	p.keyless = file.Keyless()
-	err = d.failed(p.all(file, progress))
-	if progress.Stop(); err == nil && file.NullKeys() > 0 {
+	err = d.failed(p.all(file))
+	if err == nil && file.NullKeys() > 0 {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
 	}
 	return err
 }
 
 // all prints the records of a file.
-func (p *recordPrinter) all(f openData, progress *term.Progress) error {
-	for n := 0; f.Next(); n++ {
-		if n%1024 == 0 {
-			progress.Add(f.Consumed())
-		}
+func (p *recordPrinter) all(f openData) error {
+	for f.Next() {
 		var err error
 		if f.Deleted() {
 			err = p.key(f.Key(), record{keyValue: keyValue{Deleted: true}})
