@@ -31,8 +31,7 @@ Exits with 3 if the key or the database does not exist, 5 if the node does not
 answer, and 6 if the value cannot be read.`,
 		Example: `  sequins get http://node1:9599 words apple
   sequins get words apple --json | jq -r .version`,
-		Args:              node.args(2, 2),
-		ValidArgsFunction: node.complete(0),
+		Args: node.args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
 				key, err := parseKey(args[1], escaped)
