@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -35,7 +36,7 @@ type openData interface {
 	Keyless() bool    // the records have fields, and none of them is known to be the key
 	Deleted() bool    // the record deletes its key
 	ValueSize() int64 // in bytes
-	WriteValue(w io.Writer) error
+	OpenValue() io.ReadCloser
 	Consumed() int64 // bytes read since the last call, 0 if unknown
 	// NullKeys returns the number of records that Next has left out because their key is null.
 	NullKeys() int64
@@ -178,16 +179,12 @@ func (b *block) Place() (index, n int, known bool) {
 	return p.Partition, p.Partitions, p.Partitions > 0
 }
 
-func (b *block) WriteValue(w io.Writer) (err error) {
+func (b *block) OpenValue() io.ReadCloser {
 	v := b.Value()
 	if !v.Large() {
-		_, err = w.Write(v.Bytes())
-		return err
+		return io.NopCloser(bytes.NewReader(v.Bytes()))
 	}
-	section := v.Section(0, v.Len())
-	defer func() { err = errors.Join(err, section.Close()) }()
-	_, err = io.Copy(w, section)
-	return err
+	return v.Section(0, v.Len())
 }
 
 func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
@@ -257,10 +254,7 @@ func (s *scanned) Next() bool {
 	return true
 }
 
-func (s *scanned) WriteValue(w io.Writer) error {
-	_, err := w.Write(s.Value())
-	return err
-}
+func (s *scanned) OpenValue() io.ReadCloser { return io.NopCloser(bytes.NewReader(s.Value())) }
 
 func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
 	for ; s.Next(); records++ {

@@ -58,12 +58,6 @@ type failure struct {
 	Code  int    `json:"exit_code"`
 }
 
-// errorResult returns the JSON of an error.
-func errorResult(err error) failure {
-	code := codeOf(err)
-	return failure{err.Error(), exitName(code), code}
-}
-
 // inResult is an error that the JSON of a command has said already.
 type inResult struct{ error }
 

@@ -71,7 +71,7 @@ type inspection struct {
 	Sample       []sample `json:"sample,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
-	header []property
+	shown []property // the header and the totals, for people
 }
 
 // sample is a record that is shown.
@@ -79,7 +79,7 @@ type sample struct {
 	keyValue
 	ValueBytes int64 `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
 
-	key, value []byte
+	key, value []byte // the beginning of the value
 }
 
 // inspectAll inspects files and the files of versions.
@@ -122,8 +122,8 @@ func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspectio
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	i.Kind, i.Bytes, i.header = f.Kind(), d.size, f.Describe()
-	i.Header = headerOf(i.header)
+	i.Kind, i.Bytes, i.shown = f.Kind(), d.size, f.Describe()
+	i.Header = headerOf(i.shown)
 	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size)
 	err = i.records(f, show, p)
 	p.Stop()
@@ -171,6 +171,14 @@ func (i *inspection) records(f openData, show int, p *term.Progress) error {
 	}
 	if i.NullKeys = f.NullKeys(); !isBlock {
 		i.Records, i.KeyBytes, i.ValueBytes = &records, &keyBytes, &valueBytes
+		i.shown = append(i.shown, property{"records", records})
+		if i.Deletes > 0 {
+			i.shown = append(i.shown, property{"deletes among them", i.Deletes})
+		}
+		if i.NullKeys > 0 {
+			i.shown = append(i.shown, property{"left out, as the key is null", i.NullKeys})
+		}
+		i.shown = append(i.shown, property{"bytes of keys", keyBytes}, property{"bytes of values", valueBytes})
 	}
 	if known && records > 0 && !f.Keyless() {
 		i.Partition, i.Partitions = &index, n
@@ -189,11 +197,12 @@ func (i *inspection) sample(f openData) error {
 	s := sample{key: bytes.Clone(f.Key()), keyValue: keyValue{Deleted: f.Deleted()}}
 	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {
-		var head headBuffer
-		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
+		value := f.OpenValue()
+		head, err := io.ReadAll(io.LimitReader(value, maxSample))
+		if err := errors.Join(err, value.Close()); err != nil {
 			return err
 		}
-		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
+		s.value, s.ValueBytes = head, f.ValueSize()
 		shown := s.value
 		for n := 1; n < utf8.UTFMax && int64(len(s.value)) < s.ValueBytes && !utf8.Valid(shown); n++ { // a character may be cut off
 			shown = s.value[:len(s.value)-n]
@@ -206,19 +215,6 @@ func (i *inspection) sample(f openData) error {
 	return nil
 }
 
-// headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.
-type headBuffer struct{ bytes.Buffer }
-
-var errEnough = errors.New("enough")
-
-func (h *headBuffer) Write(p []byte) (int, error) {
-	n, _ := h.Buffer.Write(p[:min(len(p), maxSample-h.Len())])
-	if h.Len() >= maxSample {
-		return n, errEnough
-	}
-	return n, nil
-}
-
 // print prints an inspection for people.
 func (i *inspection) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -228,7 +224,7 @@ func (i *inspection) print(out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "%s: %s\n", term.Escape([]byte(i.Path)), i.Kind); err != nil {
 		return err
 	}
-	for _, p := range i.header {
+	for _, p := range i.shown {
 		switch v := p.Value.(type) {
 		case []byte:
 			line(p.Name, "%s", term.Excerpt(v, int64(len(v))))
@@ -240,20 +236,6 @@ func (i *inspection) print(out io.Writer) error {
 			line(p.Name, "%s", term.Clean(fmt.Sprint(v)))
 		}
 	}
-	count := func(name string, n *int64) {
-		if n != nil {
-			line(name, "%d", *n)
-		}
-	}
-	count("records", i.Records)
-	if i.Deletes > 0 {
-		line("deletes among them", "%d", i.Deletes)
-	}
-	if i.NullKeys > 0 {
-		line("left out, as the key is null", "%d", i.NullKeys)
-	}
-	count("bytes of keys", i.KeyBytes)
-	count("bytes of values", i.ValueBytes)
 	if i.Partition != nil {
 		line("partitioner", "%s", i.partitionerGuess())
 	}

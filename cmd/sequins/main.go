@@ -54,7 +54,7 @@ func tell(cmd *cobra.Command, err error) {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON || errors.As(err, &inResult{}) {
 		return
 	}
-	_ = printJSON(cmd.OutOrStdout(), errorResult(err)) // the exit code remains
+	_ = printJSON(cmd.OutOrStdout(), failure{err.Error(), exitName(codeOf(err)), codeOf(err)}) // the exit code remains
 }
 
 func rootCommand() *cobra.Command {

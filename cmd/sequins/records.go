@@ -158,7 +158,8 @@ func (p *recordPrinter) all(f openData) error {
 		if f.Deleted() {
 			err = p.key(f.Key(), record{keyValue: keyValue{Deleted: true}})
 		} else {
-			err = p.record(f.Key(), f.WriteValue)
+			value := f.OpenValue()
+			err = errors.Join(p.record(f.Key(), func(w io.Writer) error { _, err := io.Copy(w, value); return err }), value.Close())
 		}
 		if err != nil {
 			return err
