@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sequins/config"
 	"sequins/internal/fsys"
@@ -23,37 +22,28 @@ import (
 	"sequins/source"
 )
 
-// fieldFlags are the flags that select fields of Avro and Parquet records.
-type fieldFlags struct {
+// fileFlags are the flags of the commands that read files: the fields of Avro and Parquet records, and where settings come from.
+type fileFlags struct {
 	key, value string
 	columns    bool
-}
-
-func (f *fieldFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
-	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
-	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
-}
-
-// over returns the settings of a database with those of the flags.
-func (f *fieldFlags) over(db config.DB) config.DB {
-	db.Key, db.Value = cmp.Or(f.key, db.Key), cmp.Or(f.value, db.Value)
-	db.PartitionColumns = db.PartitionColumns || f.columns
-	return db
-}
-
-// fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
-type fileFlags struct {
-	fieldFlags
 	config, db string
 }
 
 func (f *fileFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.fieldFlags.register(flags)
-	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, and the settings of its source")
+	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
+	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
+	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
+	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the source")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
+}
+
+// over returns the settings of a database with those of the flags.
+func (f *fileFlags) over(db config.DB) config.DB {
+	db.Key, db.Value = cmp.Or(f.key, db.Key), cmp.Or(f.value, db.Value)
+	db.PartitionColumns = db.PartitionColumns || f.columns
+	return db
 }
 
 // fileHelp is the part of the help texts about where files can be.
