@@ -86,7 +86,7 @@ type dataFile struct {
 	path string // for people
 	size int64
 	open func(offset int64) (io.ReadCloser, error)
-	err  error // why it cannot be opened
+	err  error // why it cannot be opened, with its exit code
 
 	version location
 	name    string // relative to the directory of the version
@@ -124,7 +124,7 @@ func (f *files) local(path string, within location) dataFile {
 	d := dataFile{path: path, open: func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) }}
 	full, err := filepath.Abs(path)
 	if err != nil {
-		d.err = err
+		d.err = ofFile(err, false)
 		return d
 	}
 	d.version, d.name = guessVersion(full)
@@ -133,11 +133,11 @@ func (f *files) local(path string, within location) dataFile {
 	}
 	file, err := openLocal(path, 0)
 	if err != nil {
-		d.err = err
+		d.err = ofFile(err, false)
 		return d
 	}
 	info, err := file.Stat()
-	if d.err = errors.Join(err, file.Close()); d.err == nil {
+	if d.err = ofFile(errors.Join(err, file.Close()), false); d.err == nil {
 		d.size = info.Size()
 	}
 	return d
@@ -164,13 +164,13 @@ func (f *files) walk(dir string) (all []dataFile) {
 	}
 	full, err := filepath.Abs(dir)
 	if err != nil {
-		return []dataFile{{path: dir, err: err}}
+		return []dataFile{{path: dir, err: ofFile(err, false)}}
 	}
 	within, root := versionAt(full), strings.TrimRight(dir, "/")+"/"                   // which is followed if it is a link
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
 		switch {
 		case err != nil:
-			add(dataFile{path: file, err: err})
+			add(dataFile{path: file, err: ofFile(err, false)})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
 		case entry.Type().IsRegular() && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
@@ -194,12 +194,12 @@ func (f *files) remote(arg string) []dataFile {
 		switch {
 		case lerr == nil && (name == "" || len(all) > 0):
 			return all
-		case lerr != nil && !errors.Is(lerr, fs.ErrNotExist):
-			return []dataFile{{path: arg, err: lerr, remote: true}}
+		case lerr != nil && codeOf(lerr) != exitAbsent:
+			return []dataFile{{path: arg, err: lerr}}
 		}
-		err = &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist}
+		err = withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
 	}
-	return []dataFile{{path: arg, err: err, remote: true}}
+	return []dataFile{{path: arg, err: err}}
 }
 
 // versionFiles returns the file of a name in a version in a source, or with "" all data files of the version.
@@ -240,7 +240,7 @@ func (f *files) contents(l location) (source.Contents, error) {
 	if p.Stop(); err == nil {
 		f.listed[l.dir] = c
 	}
-	return c, err
+	return c, ofFile(err, isRemote(l.source))
 }
 
 // siblings returns the data files of the version of a file, none if they are not known.
@@ -345,7 +345,7 @@ func (f *files) options(d dataFile) (db config.DB, err error) {
 // openFile opens a file for its records.
 func (f *files) openFile(d dataFile) (openData, error) {
 	if d.err != nil {
-		return nil, d.failed(d.err)
+		return nil, d.err
 	}
 	db, err := f.options(d)
 	if err != nil {

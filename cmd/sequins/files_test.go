@@ -217,6 +217,16 @@ func spoil(t *testing.T, path string, offset int) {
 	writeFile(t, path, string(raw))
 }
 
+// A configuration that is missing is not a file of the source that is.
+func TestFilesWithoutTheirConfiguration(t *testing.T) {
+	block, _, _ := makeFiles(t)
+	for _, args := range [][]string{{"cat", "s3://bucket/db/1/part-0"}, {"inspect", "s3://bucket/db/1"}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
+		if r := sequins(t, append(args, "--config", "/nowhere.conf")...); r.code != exitFailure || !strings.Contains(r.stderr, "/nowhere.conf") {
+			t.Errorf("%v: exit code %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
 func TestVerifyOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	sequins(t, "verify", dir).wants(t, exitAbsent, "sequins: found no blocks and no data files")

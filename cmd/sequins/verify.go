@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +77,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 		for _, d := range v.expand(arg) {
 			if d.err != nil {
 				v.result.Files++
-				v.complain(d.path, d.failed(d.err))
+				v.complain(d.path, d.err)
 			} else {
 				v.queue = append(v.queue, d)
 			}
@@ -138,7 +137,7 @@ func (v *verifier) size() (total int64) {
 // file verifies a file. One that was found in a directory of this machine may have gone.
 func (v *verifier) file(d dataFile) error {
 	f, err := v.openFile(d)
-	if d.found && !d.remote && errors.Is(err, fs.ErrNotExist) {
+	if d.found && !d.remote && codeOf(err) == exitAbsent {
 		return nil
 	}
 	v.result.Files++
