@@ -27,13 +27,9 @@ type Properties struct {
 	MadeFrom    string `json:"made_from,omitempty"` // see Writer.SetMadeFrom
 }
 
-func parseProperties(b []byte) (Properties, error) {
-	p, ok := parseWritten(b)
-	if !ok {
-		p = Properties{}
-		if err := json.Unmarshal(b, &p); err != nil {
-			return p, fmt.Errorf("properties: %w", err)
-		}
+func parseProperties(b []byte) (p Properties, err error) {
+	if err := json.Unmarshal(b, &p); err != nil {
+		return p, fmt.Errorf("properties: %w", err)
 	}
 	if min(p.Records, p.RawBytes, p.MaxValue, int64(p.Pages)) < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
 		return p, errors.New("properties: impossible counts")

@@ -2,8 +2,6 @@ package blocks
 
 import (
 	"bytes"
-	"encoding/json"
-	"reflect"
 	"testing"
 )
 
@@ -40,43 +38,4 @@ func TestMaxValue(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzParseWritten compares parseWritten with encoding/json.
-func FuzzParseWritten(f *testing.F) {
-	p := Properties{Partition: 3, Partitions: 8, Records: 100, RawBytes: 1 << 40, Pages: 7, FirstKey: []byte("a"), LastKey: []byte{0, 255},
-		Compression: "snappy", BlockSize: 4096, ContentHash: "0123456789abcdef"}
-	b, err := json.Marshal(p)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if got, ok := parseWritten(b); !ok || !reflect.DeepEqual(got, p) {
-		f.Fatalf("%s: %v, %+v", b, ok, got)
-	}
-	f.Add(b)
-	p.MaxValue = 77
-	b, _ = json.Marshal(p)
-	if got, ok := parseWritten(b); !ok || got.MaxValue != 77 {
-		f.Fatalf("%s: %v, %+v", b, ok, got)
-	}
-	f.Add(b)
-	p.MadeFrom = "0123456789abcdef"
-	b, _ = json.Marshal(p)
-	if got, ok := parseWritten(b); !ok || !reflect.DeepEqual(got, p) {
-		f.Fatalf("%s: %v, %+v", b, ok, got)
-	}
-	f.Add(b)
-	p.FirstKey, p.Compression = []byte{}, `"<`
-	b, _ = json.Marshal(p)
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, ok := parseWritten(b)
-		if !ok {
-			return
-		}
-		var want Properties
-		if err := json.Unmarshal(b, &want); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%s: %+v, want %+v, %v", b, got, want, err)
-		}
-	})
 }

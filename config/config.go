@@ -12,7 +12,6 @@
 //	min, max  limits of a number, a size, a rate or a duration; zero allows 0 beside them
 //	oneof     the valid words
 //	form      what a text must be, see forms.go
-//	likely    the range of values that can be meant: others are warned of, see rules.go
 //	fits      a size that should fit into memory
 //
 // keys.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml parses it into a tree, a
@@ -38,20 +37,20 @@ type Config struct {
 	Bind string `toml:"bind" default:"0.0.0.0:9599" required:"yes" form:"address"`
 	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
 	// process's limit of open files, but at most 262144.
-	MaxConnections int `toml:"max_connections" min:"0" likely:"..1048576"`
+	MaxConnections int `toml:"max_connections" min:"0"`
 	// LocalStore is the absolute path of the directory for blocks.
 	LocalStore string `toml:"local_store" default:"/var/sequins/" required:"yes" form:"path"`
 	// MaxParallelLoads limits how many databases load at the same time; 0 means ten.
-	MaxParallelLoads int `toml:"max_parallel_loads" min:"0" likely:"..1000"`
+	MaxParallelLoads int `toml:"max_parallel_loads" min:"0"`
 	// ThrottleLoads is the pause per loaded record; 0 disables it.
-	ThrottleLoads time.Duration `toml:"throttle_loads" min:"0s" likely:"1ns..1s" reload:"yes"`
+	ThrottleLoads time.Duration `toml:"throttle_loads" min:"0s" reload:"yes"`
 	// RefreshPeriod is the interval of listing the source; with 0 only SIGHUP does.
-	RefreshPeriod time.Duration `toml:"refresh_period" min:"0s" likely:"1s.." reload:"yes"`
+	RefreshPeriod time.Duration `toml:"refresh_period" min:"0s" reload:"yes"`
 	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
 	RequireSuccessFile Require `toml:"require_success_file" default:"auto" reload:"yes" alike:"yes"`
 	// Settle is the time for which a version must be unchanged between two listings unless one shows that it is complete;
 	// with 0 one listing is enough.
-	Settle time.Duration `toml:"settle" default:"30s" min:"0s" likely:"1ms..24h" reload:"yes" alike:"yes"`
+	Settle time.Duration `toml:"settle" default:"30s" min:"0s" reload:"yes" alike:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
 	ContentType string `toml:"content_type" form:"header" reload:"yes" alike:"yes"`
 	// Partitioner is the function that partitions data files: one of Partitioners.
@@ -61,14 +60,14 @@ type Config struct {
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" default:"10m" min:"0s" reload:"yes" alike:"yes"`
 	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
-	KeepVersions int `toml:"keep_versions" default:"1" min:"1" likely:"..100" reload:"yes" alike:"yes"`
+	KeepVersions int `toml:"keep_versions" default:"1" min:"1" reload:"yes" alike:"yes"`
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
 	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" default:"1h" min:"1ms" reload:"yes" alike:"yes"`
 	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
 	// stops immediately.
-	ShutdownDelay time.Duration `toml:"shutdown_delay" min:"0s" likely:"1ms..10m"`
+	ShutdownDelay time.Duration `toml:"shutdown_delay" min:"0s"`
 	// ScrubPeriod is the interval of reading every block to find damage; 0 disables it.
-	ScrubPeriod time.Duration `toml:"scrub_period" min:"0s" likely:"1m.."`
+	ScrubPeriod time.Duration `toml:"scrub_period" min:"0s"`
 
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
@@ -230,13 +229,13 @@ type HDFS struct {
 type Sharding struct {
 	Enabled bool `toml:"enabled"`
 	// Replication is the number of nodes that hold each partition.
-	Replication int `toml:"replication" default:"2" min:"1" likely:"..100" alike:"yes"`
+	Replication int `toml:"replication" default:"2" min:"1" alike:"yes"`
 	// MinReplication is the number of replicas of every partition that a switch to a version requires.
 	MinReplication int `toml:"min_replication" default:"1" min:"1" alike:"yes"`
 	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
-	TimeToConverge time.Duration `toml:"time_to_converge" default:"10s" min:"0s" likely:"1ms..10m"`
+	TimeToConverge time.Duration `toml:"time_to_converge" default:"10s" min:"0s"`
 	// ProxyTimeout is the timeout of requests to other nodes for one key.
-	ProxyTimeout time.Duration `toml:"proxy_timeout" default:"100ms" min:"1ns" likely:"1ms..1m"`
+	ProxyTimeout time.Duration `toml:"proxy_timeout" default:"100ms" min:"1ns"`
 	// ProxyStageTimeout is the time after which another node is asked, too; 0 means ProxyTimeout
 	// divided by Replication.
 	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout" min:"0s"`
@@ -248,7 +247,7 @@ type Sharding struct {
 	// ShardIDHost means the advertised host name.
 	ShardID string `toml:"shard_id" form:"shard id"`
 	// MinNodes is how many nodes a starting node waits for before it divides the data.
-	MinNodes int `toml:"min_nodes" min:"0" likely:"..10000"`
+	MinNodes int `toml:"min_nodes" min:"0"`
 	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
 	Assignment string `toml:"assignment" default:"round_robin" oneof:"round_robin balanced" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
@@ -270,7 +269,7 @@ const ShardIDHost = "host"
 // ZK is [zk].
 type ZK struct {
 	Servers        []string      `toml:"servers" default:"localhost:2181" form:"server"`
-	SessionTimeout time.Duration `toml:"session_timeout" default:"10s" min:"1ms" likely:"1ms..5m"`
+	SessionTimeout time.Duration `toml:"session_timeout" default:"10s" min:"1ms"`
 	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that user.
 	Auth string `toml:"auth" form:"user" secret:"yes"`
 	// TLS enables TLS to ZooKeeper.
@@ -403,7 +402,7 @@ type DB struct {
 	ContentType  string `toml:"content_type" form:"header" reload:"yes" alike:"yes"`
 	CacheControl string `toml:"cache_control" form:"Cache-Control" reload:"yes" alike:"yes"`
 	Partitioner  string `toml:"partitioner" oneof:"auto string hadoop spark cascading murmur3 murmur3-int murmur3-long kafka hive hive-int hive-long hive-murmur3 hive-murmur3-int hive-murmur3-long" reload:"yes" alike:"yes"`
-	KeepVersions int    `toml:"keep_versions" min:"1" likely:"..100" reload:"yes" alike:"yes"`
+	KeepVersions int    `toml:"keep_versions" min:"1" reload:"yes" alike:"yes"`
 	// LoadWindow is when loads of new versions may begin; LoadPriority decides which of several that wait is next.
 	LoadWindow   string `toml:"load_window" form:"windows" reload:"yes" alike:"yes"`
 	LoadPriority int    `toml:"load_priority" reload:"yes"`

@@ -25,9 +25,6 @@ var byName = sync.OnceValue(func() map[string]field {
 	return all
 })
 
-// Words returns the valid words of a key, nil if it can have other values.
-func Words(key string) []string { return byName()[key].words() }
-
 // isSecret reports whether the value of a key is secret.
 func isSecret(key string) bool { return byName()[strings.ToLower(key)].isSecret() }
 

@@ -33,7 +33,9 @@ func (d *decoder) field(f field) {
 		}
 	case int, float64, Size, Rate, time.Duration:
 		d.limits(f)
-		d.likely(f)
+		if memory := machineMemory(); f.tag.Get("fits") == "memory" && memory > 0 && number(f.value) > float64(memory) {
+			d.warn(f.key, "%s is more than the %s of memory of this machine or its container", f.value, memory)
+		}
 	}
 }
 
@@ -80,37 +82,6 @@ func (d *decoder) limits(f field) {
 		return
 	}
 	d.problem(f.key, "must be %sfrom %s to %s, not %v", or, f.tag.Get("min"), f.tag.Get("max"), f.value)
-}
-
-// likelyDuration is the range of durations, and likelyRate that of rates, that are likely to be meant.
-const (
-	likelyDuration = "1ms..8760h"
-	likelyRate     = "100KiB/s.."
-)
-
-// likely warns of values that are valid and hardly meant, and of sizes for which there is no memory.
-func (d *decoder) likely(f field) {
-	v, shown := number(f.value), f.value.Interface()
-	if memory := machineMemory(); f.tag.Get("fits") == "memory" && memory > 0 && v > float64(memory) {
-		d.warn(f.key, "%s is more than the %s of memory of this machine or its container", shown, memory)
-	}
-	meant := f.tag.Get("likely")
-	if meant == "" {
-		switch shown.(type) {
-		case time.Duration:
-			meant = likelyDuration
-		case Rate:
-			meant = likelyRate
-		}
-	}
-	low, high, _ := strings.Cut(meant, "..")
-	switch {
-	case v <= 0: // 0 has a meaning of its own
-	case low != "" && v < number(f.parse(low)):
-		d.warn(f.key, "%v is less than %s, which is hardly meant: is the unit right?", shown, low)
-	case high != "" && v > number(f.parse(high)):
-		d.warn(f.key, "%v is more than %s, which is hardly meant", shown, high)
-	}
 }
 
 // number returns the value of a key that is a number.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"math"
 	"mime"
 	"net"
 	"net/netip"
@@ -55,7 +54,6 @@ func (d *decoder) check(c *Config) {
 	} else {
 		d.single(c)
 	}
-	d.gate("gate", &c.Gate)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		d.db(c, name, c.DB[name])
 	}
@@ -169,16 +167,6 @@ func (d *decoder) single(c *Config) {
 	}
 }
 
-// gate warns of rules that hold nothing.
-func (d *decoder) gate(key string, g *Gate) {
-	const longestValue = math.MaxInt32 // of a record
-	for name, never := range map[string]bool{"max_shrink": g.MaxShrink == 1, "max_missing": g.MaxMissing == 1, "max_value_size": g.MaxValueSize > longestValue} {
-		if never {
-			d.warn(key+"."+name, "has no effect: nothing can exceed it")
-		}
-	}
-}
-
 // db checks [db.<name>], of its values those that differ from the values for all databases.
 func (d *decoder) db(c *Config, name string, db DB) {
 	key, all := join("db", name), c.allDBs()
@@ -191,9 +179,6 @@ func (d *decoder) db(c *Config, name string, db DB) {
 		if !f.equals(standard[i]) {
 			d.field(f)
 		}
-	}
-	if !reflect.DeepEqual(db.Gate, all.Gate) {
-		d.gate(key+".gate", &db.Gate)
 	}
 	switch {
 	case db.PartitionColumns && db.Key == "":

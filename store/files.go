@@ -10,7 +10,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
-	"sequins/internal/knownjson"
 )
 
 // A fileKind is a kind of the store's files, a manifest or a State. Each is one line of JSON,
@@ -44,19 +43,19 @@ func (k fileKind) seal(body []byte) ([]byte, error) {
 
 // body returns the body of a file; path is for its errors. The newline may be missing: in an answer of another node it is.
 func (k fileKind) body(data []byte, path string) ([]byte, error) {
-	r := knownjson.NewReader(bytes.TrimSuffix(data, []byte("\n")))
-	version := r.Number(`{"format_version":`)
-	if r.OK && version != k.version {
+	const start = `{"format_version":%d,`
+	var version int64
+	if _, err := fmt.Sscanf(string(data[:min(len(data), len(start)+20)]), start, &version); err == nil && version != k.version {
 		return nil, damaged(path, fmt.Errorf("its format version is %d, and %d can be read", version, k.version))
 	}
-	crc := string(r.Text(`,"crc32c":`))
-	r.Literal(`,"` + k.name + `":`)
-	body, whole := bytes.CutSuffix(r.Rest, []byte("}"))
-	if !r.OK || !whole {
+	rest, good := bytes.CutPrefix(data, fmt.Appendf(nil, start+`"crc32c":"`, k.version))
+	crc, rest, found := bytes.Cut(rest, []byte(`","`+k.name+`":`))
+	body, whole := bytes.CutSuffix(bytes.TrimSuffix(rest, []byte("\n")), []byte("}"))
+	if !good || !found || !whole {
 		return nil, damaged(path, errors.New("not a "+k.name))
 	}
-	if sum := checksum(body); sum != crc {
-		return nil, damaged(path, fmt.Errorf("checksum is %s, should be %q", sum, crc))
+	if sum := checksum(body); sum != string(crc) {
+		return nil, damaged(path, fmt.Errorf("checksum is %s, should be %.16q", sum, crc))
 	}
 	return body, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"sequins/internal/content"
-	"sequins/internal/knownjson"
 	"sequins/internal/names"
 )
 
@@ -106,8 +106,7 @@ func (m Manifest) SourceOf(held []bool) int64 {
 //
 //	{"db":"names",…,"files":[{"name":"part-r-00000","size":100,"mark":"17"},{"name_base64":"cGFydC3/","size":0,"mark":""}]}
 //
-// A start reads manifests of thousands of files. So they have one form, which is read without encoding/json in a tenth of the time: a name or
-// mark that JSON cannot have as it is, is in base64.
+// A name or mark that JSON cannot have as it is, is in base64.
 type manifestHead Manifest
 
 const filesMember = `,"files":[`
@@ -164,25 +163,35 @@ func decodeManifest(data []byte, path string) (Manifest, error) {
 
 // decodeFiles reads the elements of "files", and the ends of the array and of the manifest.
 func decodeFiles(data []byte) ([]ManifestFile, error) {
-	r := knownjson.NewReader(data)
-	text := func(member string) string {
-		if inBase64 := member + `_base64":`; bytes.HasPrefix(r.Rest, []byte(inBase64)) {
-			return string(r.Base64(inBase64))
-		}
-		return string(r.Text(member + `":`))
+	data, whole := bytes.CutSuffix(data, []byte("]}"))
+	if !whole {
+		return nil, errors.New("it ends without its files")
 	}
-	files := make([]ManifestFile, 0, min(bytes.Count(data, []byte("{")), maxManifestFiles))
-	for string(r.Rest) != "]}" {
+	dec := json.NewDecoder(io.MultiReader(strings.NewReader("["), bytes.NewReader(data), strings.NewReader("]")))
+	dec.DisallowUnknownFields()
+	_, err := dec.Token()
+	files := []ManifestFile{}
+	for err == nil && dec.More() {
 		if len(files) == maxManifestFiles {
 			return nil, fmt.Errorf("more than %d files", maxManifestFiles)
 		}
-		if len(files) > 0 {
-			r.Literal(",")
+		var f struct {
+			Name       string `json:"name"`
+			NameBase64 []byte `json:"name_base64"`
+			Size       int64  `json:"size"`
+			Mark       string `json:"mark"`
+			MarkBase64 []byte `json:"mark_base64"`
 		}
-		files = append(files, ManifestFile{Name: text(`{"name`), Size: r.Number(`,"size":`), Mark: text(`,"mark`)})
-		if r.Literal("}"); !r.OK {
-			return nil, fmt.Errorf("file %d cannot be read", len(files)-1)
+		if err := dec.Decode(&f); err != nil {
+			return nil, fmt.Errorf("file %d cannot be read: %w", len(files), err)
 		}
+		files = append(files, ManifestFile{Name: f.Name + string(f.NameBase64), Size: f.Size, Mark: f.Mark + string(f.MarkBase64)})
+	}
+	if _, err = dec.Token(); err == nil {
+		_, err = dec.Token()
+	}
+	if err != io.EOF {
+		return nil, errors.New("there is more behind its files")
 	}
 	return files, nil
 }

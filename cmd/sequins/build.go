@@ -27,8 +27,8 @@ import (
 
 // buildFlags are the flags of the command build. An empty one was not given.
 type buildFlags struct {
-	fieldFlags
-	config, db, partitioner string
+	fileFlags
+	partitioner string
 }
 
 func buildCommand() *cobra.Command {
@@ -68,16 +68,8 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().StringVar(&flags.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	return cmd
-}
-
-func (f *buildFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the source of SRC")
-	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
-	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
-	f.fieldFlags.register(flags)
 }
 
 // run builds the version in srcDir into dstDir.
@@ -168,27 +160,13 @@ func waitSettled(ctx context.Context, report io.Writer, settle time.Duration, fr
 // runBuild runs a build and shows its progress meanwhile. It returns how many records were left out.
 func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished.Manifest, leftOut int64, err error) {
 	var p load.Progress
-	watching, stop := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		shown := term.NewProgress(report, "building", 0)
-		defer shown.Stop()
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-watching.Done():
-				return
-			case <-tick.C:
-				now := p.Snapshot()
-				shown.Set(now.BytesDone, now.Bytes)
-			}
-		}
-	}()
+	shown := term.NewProgress(report, "building", 0)
+	shown.Follow(func() (done, total int64) {
+		now := p.Snapshot()
+		return now.BytesDone, now.Bytes
+	})
 	m, err = build.Run(ctx, job, &p)
-	stop()
-	<-stopped
+	shown.Stop()
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*fs.PathError)) { // what could not be removed is said
 		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
@@ -204,9 +182,8 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	if _, found := c.DB[f.db]; f.db != "" && !found {
 		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
 	}
-	d := c.ForDB(db)
-	d.Partitioner, d.Key, d.Value = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value)
-	d.PartitionColumns = d.PartitionColumns || f.columns
+	d := f.over(c.ForDB(db))
+	d.Partitioner = cmp.Or(f.partitioner, d.Partitioner)
 	c.DB = map[string]config.DB{db: d}
 	if err := c.Validate(); err != nil {
 		return nil, usageError(err)
@@ -220,7 +197,7 @@ func splitVersion(what, arg string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	l := wholeVersion(path)
+	l := versionAt(strings.TrimRight(path, "/"))
 	if !l.valid() {
 		return l, usageError(fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg))
 	}

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sequins/blocks"
+	"sequins/config"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
@@ -33,18 +32,17 @@ type openData interface {
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
 	Err() error
-	Key() []byte      // until the next call of Next; empty with dataOptions.NoKey
+	Key() []byte      // until the next call of Next; empty if Keyless
+	Keyless() bool    // the records have fields, and none of them is known to be the key
 	Deleted() bool    // the record deletes its key
 	ValueSize() int64 // in bytes
-	WriteValue(w io.Writer) error
+	OpenValue() io.ReadCloser
 	Consumed() int64 // bytes read since the last call, 0 if unknown
 	// NullKeys returns the number of records that Next has left out because their key is null.
 	NullKeys() int64
 
-	// Get writes the value of a key to w, and reports whether there is one. The last record of a key
-	// counts. It passes the number of bytes read since the last call to read.
-	Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error)
-	// Verify checks everything that the format allows, and returns the number of records. It calls read as Get does.
+	// Verify checks everything that the format allows, and returns the number of records. It passes the number of bytes read since the
+	// last call to read.
 	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
 
 	// Place returns the partition of the file and the number of partitions, as a load determines them: a
@@ -54,10 +52,10 @@ type openData interface {
 	Close() error
 }
 
-// property is a line of a header's description. Data are bytes of any length that follow Value, such as a key.
+// property is one of a header: a number, a text, bytes such as a key, or a table of texts.
 type property struct {
-	Name, Value string
-	Data        []byte
+	Name  string
+	Value any
 }
 
 // fileKind is the format of a file.
@@ -80,24 +78,17 @@ func (k fileKind) HasFields() bool { return k == kindAvro || k == kindParquet }
 // errFormat is wrapped by the error for a file of an unknown format.
 var errFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
 
-// dataOptions select what is read of files whose records have fields.
-type dataOptions struct {
-	// Fields are the key and the value. Without a key, and with NoKey, keys are empty.
-	Fields load.Fields
-	// PartitionColumns adds the columns in the names of directories to the values.
-	PartitionColumns bool
-}
-
-// openRecords opens a file of records.
-func openRecords(at dataFile, o dataOptions) (openData, error) {
-	kind, err := at.sniff()
+// records opens a file of records. db has the fields that are the key and the value; without a key, records are read without. siblings
+// returns the data files of its version, none if they are not known.
+func (d dataFile) records(db config.DB, siblings func() []source.File) (openData, error) {
+	kind, err := d.sniff()
 	if err != nil {
 		return nil, err
 	}
 	if kind == kindBlock || kind == kindUnknown {
-		return openBlock(at, kind)
+		return openBlock(d, kind)
 	}
-	return openScanned(at, kind, o)
+	return openScanned(d, kind, db, siblings)
 }
 
 // sniff returns the format of a file by its name and first bytes. A block is recognized only by its
@@ -132,7 +123,7 @@ func (d dataFile) sniff() (fileKind, error) {
 	return kindUnknown, nil
 }
 
-// ofStore matches the names of files of a local store that are no blocks: of blocks, those being written or set aside.
+// ofStore matches the names of files of a local store that are no blocks, and of blocks that are being written or set aside.
 var ofStore = regexp.MustCompile(`^((MANIFEST|STATE)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)|sequins\.lock|self_assigned_id)$`)
 
 // withoutRecords reports whether a file of this name, which is not hidden, has no records and is not read by a load: an index, or
@@ -141,31 +132,23 @@ func withoutRecords(name string) bool { return load.IsLogIndex(name) || ofStore.
 
 // openBlock opens a block, or what may be one.
 func openBlock(at dataFile, kind fileKind) (openData, error) {
-	b := &block{closer: io.NopCloser(nil)}
-	var err error
-	if at.local != "" {
-		b.r, err = blocks.Open(at.local)
-	} else {
-		file := load.NewRangedFile(at.path, at.size, at.open)
-		b.closer = file
-		b.r, err = blocks.NewReader(file, at.size, at.path)
-	}
+	file := load.NewRangedFile(at.path, at.size, at.open)
+	r, err := blocks.NewReader(file, at.size, at.path)
 	if err != nil {
-		err = errors.Join(err, b.closer.Close())
+		err = errors.Join(err, file.Close())
 		if kind == kindUnknown && errors.Is(err, blocks.ErrCorrupt) {
 			err = fmt.Errorf("%s %w", at.path, errFormat)
 		}
 		return nil, err
 	}
-	b.Iterator = b.r.Iter(nil, nil)
-	return b, nil
+	return &block{r.Iter(nil, nil), r, file}, nil
 }
 
-// block is a block of the local store.
+// block is a block of a local store or of a finished version.
 type block struct {
 	*blocks.Iterator
-	r      *blocks.Reader
-	closer io.Closer // of what the reader reads, if it does not close that
+	r    *blocks.Reader
+	file io.Closer
 }
 
 func (b *block) Kind() fileKind   { return kindBlock }
@@ -173,20 +156,21 @@ func (b *block) Deleted() bool    { return false }
 func (b *block) Consumed() int64  { return 0 }
 func (b *block) ValueSize() int64 { return b.Value().Len() }
 func (b *block) NullKeys() int64  { return 0 }
-func (b *block) Close() error     { return errors.Join(b.r.Close(), b.closer.Close()) }
+func (b *block) Keyless() bool    { return false }
+func (b *block) Close() error     { return errors.Join(b.r.Close(), b.file.Close()) }
 
 func (b *block) Describe() []property {
 	p := b.r.Properties()
 	return []property{
-		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions), nil},
-		{"records", strconv.FormatInt(p.Records, 10), nil},
-		{"bytes of records", strconv.FormatInt(p.RawBytes, 10), nil},
-		{"bytes on disk", strconv.FormatInt(b.r.Size(), 10), nil},
-		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize), nil},
-		{"compression", p.Compression, nil},
-		{"first key", "", p.FirstKey},
-		{"last key", "", p.LastKey},
-		{"content hash", p.ContentHash, nil},
+		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions)},
+		{"records", p.Records},
+		{"bytes of records", p.RawBytes},
+		{"bytes on disk", b.r.Size()},
+		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize)},
+		{"compression", p.Compression},
+		{"first key", p.FirstKey},
+		{"last key", p.LastKey},
+		{"content hash", p.ContentHash},
 	}
 }
 
@@ -195,26 +179,12 @@ func (b *block) Place() (index, n int, known bool) {
 	return p.Partition, p.Partitions, p.Partitions > 0
 }
 
-func (b *block) WriteValue(w io.Writer) error { return writeValue(w, b.Value()) }
-
-func writeValue(w io.Writer, v blocks.Value) (err error) {
+func (b *block) OpenValue() io.ReadCloser {
+	v := b.Value()
 	if !v.Large() {
-		_, err = w.Write(v.Bytes())
-		return err
+		return io.NopCloser(bytes.NewReader(v.Bytes()))
 	}
-	section := v.Section(0, v.Len())
-	defer func() { err = errors.Join(err, section.Close()) }()
-	_, err = io.Copy(w, section)
-	return err
-}
-
-func (b *block) Get(key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
-	var scratch blocks.Scratch
-	v, found, err := b.r.Get(key, &scratch)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, writeValue(w, v)
+	return v.Section(0, v.Len())
 }
 
 func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
@@ -232,33 +202,35 @@ var formats = map[fileKind]string{
 // scanned is a file of one of the input formats.
 type scanned struct {
 	*load.Records
-	at   dataFile
-	kind fileKind
-	key  string // the field of the key, "" if the format has none or it is not read
+	at       dataFile
+	kind     fileKind
+	siblings func() []source.File
+	key      string // the field of the key, "" if the format has none or it is not read
 
 	nulls int64 // records whose key is null
 	null  error // of the first of them
 }
 
-func openScanned(at dataFile, kind fileKind, o dataOptions) (openData, error) {
+func openScanned(at dataFile, kind fileKind, db config.DB, siblings func() []source.File) (openData, error) {
 	f := load.File{Format: formats[kind], Name: at.name, Path: at.path, Size: at.size, Open: at.open}
-	if o.PartitionColumns && kind.HasFields() {
-		files, known := at.siblings()
-		if !known || len(files) == 0 {
+	fields := load.Fields{Key: db.Key, Value: db.Value, NoKey: db.Key == ""}
+	if db.PartitionColumns && kind.HasFields() {
+		files := siblings()
+		if len(files) == 0 {
 			files = []source.File{{Name: at.name}}
 		}
 		var err error
-		if f.Columns, err = load.FindColumns(f.Format, o.Fields, files); err != nil {
+		if f.Columns, err = load.FindColumns(f.Format, fields, files); err != nil {
 			return nil, fmt.Errorf("%s: %w", at.path, err)
 		}
 	}
-	records, err := f.Records(o.Fields)
+	records, err := f.Records(fields)
 	if err != nil {
 		return nil, err
 	}
-	s := &scanned{Records: records, at: at, kind: kind}
+	s := &scanned{Records: records, at: at, kind: kind, siblings: siblings}
 	if kind.HasFields() {
-		s.key = o.Fields.Key
+		s.key = db.Key
 	}
 	return s, nil
 }
@@ -266,6 +238,7 @@ func openScanned(at dataFile, kind fileKind, o dataOptions) (openData, error) {
 func (s *scanned) Kind() fileKind   { return s.kind }
 func (s *scanned) ValueSize() int64 { return int64(len(s.Value())) }
 func (s *scanned) NullKeys() int64  { return s.nulls }
+func (s *scanned) Keyless() bool    { return s.kind.HasFields() && s.key == "" }
 
 // Next reads the next record that has a key.
 func (s *scanned) Next() bool {
@@ -281,50 +254,26 @@ func (s *scanned) Next() bool {
 	return true
 }
 
-func (s *scanned) WriteValue(w io.Writer) error {
-	_, err := w.Write(s.Value())
-	return err
-}
+func (s *scanned) OpenValue() io.ReadCloser { return io.NopCloser(bytes.NewReader(s.Value())) }
 
-// each calls f for each record, and read now and then.
-func (s *scanned) each(read func(bytes int64), f func()) error {
-	for n := 0; s.Next(); n++ {
-		f()
-		if n%1024 == 0 {
+func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
+	for ; s.Next(); records++ {
+		if records%1024 == 0 {
 			read(s.Consumed())
 		}
 	}
 	read(s.Consumed())
-	return s.Err()
-}
-
-func (s *scanned) Get(key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
-	found, value := false, []byte(nil)
-	err := s.each(read, func() {
-		if bytes.Equal(s.Key(), key) {
-			found, value = !s.Deleted(), append(value[:0], s.Value()...)
-		}
-	})
-	if err != nil || !found {
-		return false, err
-	}
-	_, err = w.Write(value)
-	return true, err
-}
-
-func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int64, err error) {
-	err = s.each(read, func() { records++ })
-	if err == nil && s.nulls > 0 {
+	if err = s.Err(); err == nil && s.nulls > 0 {
 		err = fmt.Errorf("%w; of %d records the key is null, and a load leaves out as many as max_record_errors allows", s.null, s.nulls)
 	}
 	return records, err
 }
 
 func (s *scanned) Place() (index, n int, known bool) {
-	files, known := s.at.siblings()
-	if !known || s.kind == kindSparkeyLog || len(source.Columns(s.at.name)) > 0 { // a partition can have several logs, or a file in each directory
+	if s.kind == kindSparkeyLog || len(source.Columns(s.at.name)) > 0 { // a partition can have several logs, or a file in each directory
 		return 0, 0, false
 	}
+	files := s.siblings()
 	i := slices.IndexFunc(files, func(f source.File) bool { return f.Name == s.at.name })
 	index, n = shard.FileIndex(s.at.name, i), len(files)
 	return index, n, index >= 0 && index < n
@@ -335,35 +284,27 @@ func (s *scanned) Describe() []property {
 	case *sequencefile.Reader:
 		h := r.Header()
 		found := []property{
-			{"format version", strconv.Itoa(h.Version), nil},
-			{"key class", h.KeyClass, nil},
-			{"value class", h.ValueClass, nil},
-			{"compression", h.Compression.String(), nil},
+			{"format version", h.Version}, {"key class", h.KeyClass}, {"value class", h.ValueClass}, {"compression", h.Compression.String()},
 		}
 		if h.Codec != "" {
-			found = append(found, property{"codec", h.Codec, nil})
+			found = append(found, property{"codec", h.Codec})
 		}
-		for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
-			found = append(found, property{"metadata", name + " = ", []byte(h.Metadata[name])})
+		if len(h.Metadata) > 0 {
+			found = append(found, property{"metadata", h.Metadata})
 		}
 		return found
 	case *sparkey.Reader:
 		h := r.Header()
-		found := []property{
-			{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
-			{"compression", h.Compression.String(), nil},
-		}
+		found := []property{{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor)}, {"compression", h.Compression.String()}}
 		if h.Compression != sparkey.None {
-			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
+			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize)})
 		}
-		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
-			property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
+		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen)}, property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen)})
 	case *avro.Reader:
-		return append([]property{{"codec", r.Codec(), nil}}, s.describeFields(r.Fields(), r.Types())...)
+		return append([]property{{"codec", r.Codec()}}, s.describeFields(r.Fields(), r.Types())...)
 	case *parquet.Reader:
 		_, rows := r.Rows()
-		found := []property{{"rows", strconv.FormatInt(rows, 10), nil}, {"row groups", strconv.Itoa(r.Groups()), nil}}
-		return append(found, s.describeFields(r.Fields(), r.Types())...)
+		return append([]property{{"rows", rows}, {"row groups", r.Groups()}}, s.describeFields(r.Fields(), r.Types())...)
 	}
 	return nil
 }
@@ -374,9 +315,9 @@ func (s *scanned) describeFields(names, types []string) []property {
 	for i, name := range names {
 		fields = append(fields, name+" "+types[i])
 	}
-	found := []property{{"fields", strings.Join(fields, ", "), nil}}
+	found := []property{{"fields", strings.Join(fields, ", ")}}
 	if s.key != "" {
-		found = append(found, property{"key", s.key, nil})
+		found = append(found, property{"key", s.key})
 	}
 	return found
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/config"
 	"sequins/input/sparkey"
-	"sequins/source"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
@@ -60,17 +60,11 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 	expect.NoError(t, end())
 }
 
-func localFile(t *testing.T, path string) (dataFile, error) {
-	return (&files{ctx: t.Context(), listed: make(map[string][]source.File)}).local(path, "", "")
-}
+func localFile(path string) dataFile { return new(files).local(path, location{}) }
 
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
-	at, err := localFile(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := openRecords(at, dataOptions{})
+	f, err := (&files{flags: new(fileFlags)}).openFile(localFile(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +97,7 @@ func TestEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := localFile(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openRecords(at, dataOptions{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
+	if _, err := localFile(path).records(config.DB{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
 		t.Error(err)
 	}
 }
@@ -120,11 +110,7 @@ func TestFileOfZeroBytes(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		at, err := localFile(t, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kind, err := at.sniff(); kind != want || err != nil {
+		if kind, err := localFile(path).sniff(); kind != want || err != nil {
 			t.Errorf("%s: %q, %v", name, kind, err)
 		}
 		if want == kindEmpty {

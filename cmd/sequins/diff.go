@@ -11,7 +11,6 @@ import (
 
 	"sequins/client"
 	"sequins/internal/human"
-	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/reads/diff"
 )
@@ -25,7 +24,7 @@ type diffFlags struct {
 func diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3), ValidArgsFunction: f.node.complete(2),
+		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3),
 		Short: "Compare two versions of a database that nodes have",
 		Long: `Compare two versions of a database: how many keys the new one has added, removed
 and changed, in which partitions, with some of the keys. Both must be on the
@@ -54,11 +53,6 @@ not on the node, and 5 if it does not answer.`,
 }
 
 func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error {
-	for _, name := range args[1:] {
-		if !names.Valid(name) {
-			return usageError(fmt.Errorf("%q cannot be the name of a version", name))
-		}
-	}
 	body, err := c.Diff(cmd.Context(), args[0], args[1], args[2], f.list)
 	if err != nil {
 		return err

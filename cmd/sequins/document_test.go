@@ -196,7 +196,7 @@ func TestCodeOf(t *testing.T) {
 			t.Errorf("%v: %d, want %d", test.err, got, test.want)
 		}
 	}
-	text, err := json.Marshal(errorResult(damaged))
+	text, err := json.Marshal(failure{damaged.Error(), exitName(codeOf(damaged)), codeOf(damaged)})
 	expect.NoError(t, err)
 	if want := `{"error":"` + errFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
 		t.Errorf("%s, want %s", text, want)

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
-	"sequins/input/finished"
 	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
@@ -57,12 +56,6 @@ type failure struct {
 	Error string `json:"error"`
 	Kind  string `json:"kind"` // the name of the exit code
 	Code  int    `json:"exit_code"`
-}
-
-// errorResult returns the JSON of an error.
-func errorResult(err error) failure {
-	code := codeOf(err)
-	return failure{err.Error(), exitName(code), code}
 }
 
 // inResult is an error that the JSON of a command has said already.
@@ -128,7 +121,7 @@ func ofFile(err error, remote bool) error {
 	switch {
 	case errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
 		return err
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, finished.ErrIncomplete):
+	case errors.Is(err, fs.ErrNotExist):
 		return withCode(exitAbsent, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errFormat), blocks.IsDamage(err), load.Faulty(err):
 		return withCode(exitUnreadable, err)

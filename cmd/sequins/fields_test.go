@@ -3,14 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sequins/internal/term"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -56,19 +54,12 @@ func TestFields(t *testing.T) {
 		for _, name := range f.Meta.Names {
 			path := filepath.Join(f.Dir, name)
 			var want []dataRecord
-			last := map[string]string{}
 			for r := range f.Of(t, name) {
 				want = append(want, dataRecord{Key: string(r.Key), Value: string(r.Value)})
-				last[string(r.Key)] = string(r.Value)
 			}
 			for _, flags := range [][]string{args, {"--config", conf}} {
 				if got := catRecords(t, append(flags, path)...); !slices.Equal(got, want) {
 					t.Errorf("%s, %v: %d records, want %d", path, flags, len(got), len(want))
-				}
-			}
-			for _, key := range slices.Sorted(maps.Keys(last))[:min(2, len(last))] {
-				if r := sequins(t, append(args, "get", "--escaped", "--", path, term.Escape([]byte(key)))...); r.code != exitOK || r.stdout != last[key] {
-					t.Errorf("%s: get %q: %+v", path, key, r)
 				}
 			}
 		}
@@ -80,12 +71,11 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Without the field of the key, whole records are read, and get names the fields.
+// Without the field of the key, whole records are read.
 func TestWithoutKeyField(t *testing.T) {
 	f := harness.FixtureByName(t, "parquet-snappy")
 	path := filepath.Join(f.Dir, f.Meta.Names[0])
-	sequins(t, "get", path, "k").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: key is not set; the fields are ")
-	sequins(t, "get", path, "k", "--value", "v").wants(t, exitUsage, "sequins: --value needs --key")
+	sequins(t, "cat", path, "--value", "v").wants(t, exitUsage, "sequins: --value needs --key")
 	sequins(t, "cat", path, "--key", "nope").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: key: there is no field \"nope\"")
 	r := sequins(t, "cat", path)
 	r.wants(t, exitOK)

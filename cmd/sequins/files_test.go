@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"sequins/internal/term"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -23,32 +21,6 @@ func makeFiles(t *testing.T) (block, sequence, log string) {
 	writeData(t, kindSequenceFile, sequence, append([]dataRecord{{Key: "large", Value: "old"}}, awkward...)...)
 	writeData(t, kindSparkeyLog, log, awkward...)
 	return block, sequence, log
-}
-
-func TestGet(t *testing.T) {
-	block, sequence, log := makeFiles(t)
-	for _, path := range []string{block, sequence, log} {
-		for _, r := range awkward {
-			args := []string{"get", path, r.Key}
-			if strings.Contains(r.Key, "\x00") {
-				args = []string{"get", path, "--escaped", term.Escape([]byte(r.Key))}
-			}
-			got := sequins(t, args...)
-			if path == log && r.Key == "empty" {
-				got.wants(t, exitAbsent, "sequins: "+path+" has no key empty")
-				continue
-			}
-			got.wants(t, exitOK)
-			if got.stdout != r.Value {
-				t.Errorf("%s, key %q: got %d bytes, want %d", path, r.Key, len(got.stdout), len(r.Value))
-			}
-		}
-		got := sequins(t, "get", path, "no\nsuch")
-		got.wants(t, exitAbsent, "sequins: "+path+` has no key no\nsuch`)
-		if got.stdout != "" {
-			t.Errorf("printed %q for a key that is not there", got.stdout)
-		}
-	}
 }
 
 func TestCat(t *testing.T) {
@@ -160,7 +132,7 @@ func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	writeFile(t, alien, "hello")
 	empty := t.TempDir()
 	sequins(t, "inspect", empty).wants(t, exitAbsent, "sequins: "+empty+": there are no data files in this directory")
-	sequins(t, "get", empty, "k").wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
+	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory: name a file in it")
 	r := sequins(t, "inspect", alien, "/nowhere", block)
 	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
 	sequins(t, "inspect", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither")
@@ -212,29 +184,8 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	expect.NoError(t, err)
 	expect.NoError(t, os.Truncate(log, info.Size()-1))
 	sequins(t, "verify", log).wants(t, exitUnreadable, "bad: "+log, "sequins: 1 of 1 files are bad")
-	sequins(t, "get", block, "").wants(t, exitUnreadable, "sequins: "+block)
+	sequins(t, "cat", block).wants(t, exitUnreadable, "sequins: "+block)
 	sequins(t, "cat", log).wants(t, exitUnreadable, "sequins: "+log)
-}
-
-// A finished block that is damaged is one bad file, and so is each block that is another than in the manifest.
-func TestVerifyCountsAFinishedBlockOnce(t *testing.T) {
-	dir := t.TempDir()
-	built := filepath.Join(dir, "built", "db", "1")
-	sequins(t, "build", versionOf(t, demoSource(t, dir)), built).wants(t, exitOK)
-	found, err := filepath.Glob(filepath.Join(built, "*.block"))
-	expect.NoError(t, err)
-	all := len(found) + 1 // with the manifest
-	bad := func(n int) {
-		t.Helper()
-		lines := append(slices.Repeat([]string{"bad: " + built}, n), fmt.Sprintf("sequins: %d of %d files are bad", n, all))
-		sequins(t, "verify", built).wants(t, exitUnreadable, lines...)
-	}
-	spoil(t, found[0], 40)
-	bad(1)
-	expect.NoError(t, os.Truncate(found[0], 100))
-	bad(1) // its end, too
-	spoil(t, found[1], 40)
-	bad(2)
 }
 
 // A file whose header is destroyed is bad, also in a directory. Files that are known to have no records are skipped, and one of
@@ -264,6 +215,16 @@ func spoil(t *testing.T, path string, offset int) {
 	expect.NoError(t, err)
 	raw[offset] ^= 1
 	writeFile(t, path, string(raw))
+}
+
+// A configuration that is missing is not a file of the source that is.
+func TestFilesWithoutTheirConfiguration(t *testing.T) {
+	block, _, _ := makeFiles(t)
+	for _, args := range [][]string{{"cat", "s3://bucket/db/1/part-0"}, {"inspect", "s3://bucket/db/1"}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
+		if r := sequins(t, append(args, "--config", "/nowhere.conf")...); r.code != exitFailure || !strings.Contains(r.stderr, "/nowhere.conf") {
+			t.Errorf("%v: exit code %d, %s", args, r.code, r.stderr)
+		}
+	}
 }
 
 func TestVerifyOfNothing(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -70,7 +71,7 @@ type inspection struct {
 	Sample       []sample `json:"sample,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
-	header []property
+	shown []property // the header and the totals, for people
 }
 
 // sample is a record that is shown.
@@ -78,16 +79,16 @@ type sample struct {
 	keyValue
 	ValueBytes int64 `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
 
-	key, value []byte
+	key, value []byte // the beginning of the value
 }
 
 // inspectAll inspects files and the files of versions.
 func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON bool) (err error) {
 	out, failed := cmd.OutOrStdout(), []error(nil)
 	result := []*inspection{}
-	one := func(path string, inspect func(*inspection) error) {
-		i := &inspection{Path: path}
-		err := inspect(i)
+	one := func(d dataFile) {
+		i := &inspection{Path: d.path}
+		err := inspect(cmd, open, d, show, i)
 		if err != nil {
 			i.Error = err.Error()
 			failed = append(failed, err)
@@ -97,21 +98,12 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 		}
 	}
 	for _, arg := range args {
-		var found []dataFile
-		var errs []error
-		err := open.expand(arg, func(d dataFile) {
-			if !d.isManifest() && (!d.found || !withoutRecords(d.name)) {
-				found = append(found, d)
-			}
-		}, func(_ string, err error) { errs = append(errs, err) })
-		if err = errors.Join(append(errs, err)...); err == nil && len(found) == 0 {
-			err = withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
-		}
-		if err != nil {
-			one(arg, func(*inspection) error { return err })
-		}
+		found := open.expand(arg)
 		for _, d := range found {
-			one(d.path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
+			one(d)
+		}
+		if len(found) == 0 {
+			one(dataFile{path: arg, err: withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))})
 		}
 	}
 	if asJSON {
@@ -125,36 +117,27 @@ func inspectAll(cmd *cobra.Command, open *files, args []string, show int, asJSON
 
 // inspect inspects a file.
 func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspection) (err error) {
-	f, err := open.openFile(d, false)
+	f, err := open.openFile(d)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	i.Kind, i.Bytes, i.header = f.Kind(), d.size, f.Describe()
-	i.Header = headerOf(i.header)
+	i.Kind, i.Bytes, i.shown = f.Kind(), d.size, f.Describe()
+	i.Header = headerOf(i.shown)
 	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.path, d.size)
 	err = i.records(f, show, p)
 	p.Stop()
 	return d.failed(err)
 }
 
-// headerOf returns a header for JSON: numbers are numbers, and metadata is an object.
+// headerOf returns a header for JSON.
 func headerOf(properties []property) map[string]any {
-	header, metadata := make(map[string]any), make(map[string]string)
+	header := make(map[string]any)
 	for _, p := range properties {
-		name := strings.ReplaceAll(p.Name, " ", "_")
-		n, err := strconv.ParseInt(p.Value, 10, 64)
-		switch {
-		case p.Name == "metadata":
-			metadata[strings.TrimSuffix(p.Value, " = ")] = string(p.Data)
-			header[name] = metadata
-		case p.Data != nil:
-			header[name] = p.Value + string(p.Data)
-		case err == nil:
-			header[name] = n
-		default:
-			header[name] = p.Value
+		if data, isBytes := p.Value.([]byte); isBytes {
+			p.Value = string(data)
 		}
+		header[strings.ReplaceAll(p.Name, " ", "_")] = p.Value
 	}
 	return header
 }
@@ -188,9 +171,16 @@ func (i *inspection) records(f openData, show int, p *term.Progress) error {
 	}
 	if i.NullKeys = f.NullKeys(); !isBlock {
 		i.Records, i.KeyBytes, i.ValueBytes = &records, &keyBytes, &valueBytes
+		i.shown = append(i.shown, property{"records", records})
+		if i.Deletes > 0 {
+			i.shown = append(i.shown, property{"deletes among them", i.Deletes})
+		}
+		if i.NullKeys > 0 {
+			i.shown = append(i.shown, property{"left out, as the key is null", i.NullKeys})
+		}
+		i.shown = append(i.shown, property{"bytes of keys", keyBytes}, property{"bytes of values", valueBytes})
 	}
-	keyless := f.Kind().HasFields() && keyBytes == 0
-	if known && records > 0 && !keyless {
+	if known && records > 0 && !f.Keyless() {
 		i.Partition, i.Partitions = &index, n
 		for _, cut := range detector.Candidates() {
 			i.Partitioners = append(i.Partitioners, cut.By.String())
@@ -207,11 +197,12 @@ func (i *inspection) sample(f openData) error {
 	s := sample{key: bytes.Clone(f.Key()), keyValue: keyValue{Deleted: f.Deleted()}}
 	s.Key, s.KeyBase64 = textOrBytes(s.key)
 	if !s.Deleted {
-		var head headBuffer
-		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
+		value := f.OpenValue()
+		head, err := io.ReadAll(io.LimitReader(value, maxSample))
+		if err := errors.Join(err, value.Close()); err != nil {
 			return err
 		}
-		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
+		s.value, s.ValueBytes = head, f.ValueSize()
 		shown := s.value
 		for n := 1; n < utf8.UTFMax && int64(len(s.value)) < s.ValueBytes && !utf8.Valid(shown); n++ { // a character may be cut off
 			shown = s.value[:len(s.value)-n]
@@ -224,19 +215,6 @@ func (i *inspection) sample(f openData) error {
 	return nil
 }
 
-// headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.
-type headBuffer struct{ bytes.Buffer }
-
-var errEnough = errors.New("enough")
-
-func (h *headBuffer) Write(p []byte) (int, error) {
-	n, _ := h.Buffer.Write(p[:min(len(p), maxSample-h.Len())])
-	if h.Len() >= maxSample {
-		return n, errEnough
-	}
-	return n, nil
-}
-
 // print prints an inspection for people.
 func (i *inspection) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -246,23 +224,18 @@ func (i *inspection) print(out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "%s: %s\n", term.Escape([]byte(i.Path)), i.Kind); err != nil {
 		return err
 	}
-	for _, p := range i.header {
-		line(p.Name, "%s%s", term.Clean(p.Value), term.Excerpt(p.Data, int64(len(p.Data))))
-	}
-	count := func(name string, n *int64) {
-		if n != nil {
-			line(name, "%d", *n)
+	for _, p := range i.shown {
+		switch v := p.Value.(type) {
+		case []byte:
+			line(p.Name, "%s", term.Excerpt(v, int64(len(v))))
+		case map[string]string:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				line(p.Name, "%s = %s", term.Clean(name), term.Excerpt([]byte(v[name]), int64(len(v[name]))))
+			}
+		default:
+			line(p.Name, "%s", term.Clean(fmt.Sprint(v)))
 		}
 	}
-	count("records", i.Records)
-	if i.Deletes > 0 {
-		line("deletes among them", "%d", i.Deletes)
-	}
-	if i.NullKeys > 0 {
-		line("left out, as the key is null", "%d", i.NullKeys)
-	}
-	count("bytes of keys", i.KeyBytes)
-	count("bytes of values", i.ValueBytes)
 	if i.Partition != nil {
 		line("partitioner", "%s", i.partitionerGuess())
 	}

@@ -18,7 +18,7 @@ import (
 
 // Every level that the configuration accepts is one, and the default is slog's.
 func TestLogLevels(t *testing.T) {
-	for _, name := range config.Words("log.level") {
+	for _, name := range wordsOf(config.Log{}, "Level") {
 		if got := logLevel(config.Log{Level: name}); got.String() != strings.ToUpper(name) {
 			t.Errorf("%s is %v", name, got)
 		}

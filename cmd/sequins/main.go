@@ -54,7 +54,7 @@ func tell(cmd *cobra.Command, err error) {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON || errors.As(err, &inResult{}) {
 		return
 	}
-	_ = printJSON(cmd.OutOrStdout(), errorResult(err)) // the exit code remains
+	_ = printJSON(cmd.OutOrStdout(), failure{err.Error(), exitName(codeOf(err)), codeOf(err)}) // the exit code remains
 }
 
 func rootCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func addCommands(root *cobra.Command) {
 		{"Commands that ask a running node:", []*cobra.Command{statusCommand(), topCommand(), getCommand(), mgetCommand(), scanCommand(), diffCommand()}},
 		{"Commands that work on a source:", []*cobra.Command{versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), buildCommand()}},
 		{"Commands that read files:", []*cobra.Command{catCommand(), inspectCommand(), verifyCommand()}},
-		{other, []*cobra.Command{demoCommand(), checkConfigCommand(), configCommand(), manCommand(), versionCommand(), loadWorkerCommand()}},
+		{other, []*cobra.Command{demoCommand(), checkConfigCommand(), configCommand(), manCommand(), loadWorkerCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, cmd := range g.commands {

@@ -38,15 +38,12 @@ answer, and 6 if a value cannot be read.`,
 		Example: `  sequins mget http://node1:9599 words apple beet
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
   sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
-		Args:              node.args(2, -1),
-		ValidArgsFunction: node.complete(0),
+		Args: node.args(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
-				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key"))
-				defer p.Stop()
 				m := &multiGet{
 					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, escaped: escaped,
-					printer: newRecordPrinter(out, asJSON), progress: p,
+					printer: newRecordPrinter(cmd.OutOrStdout(), asJSON),
 				}
 				return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
 			})
@@ -69,12 +66,11 @@ const (
 
 // multiGet prints the values of keys, in several requests if there are many.
 type multiGet struct {
-	client   *client.Node
-	db       string
-	want     client.Want // from the second request on, the version of the first
-	escaped  bool        // keys are written as a term.Escaper writes them
-	printer  *recordPrinter
-	progress *term.Progress
+	client  *client.Node
+	db      string
+	want    client.Want // from the second request on, the version of the first
+	escaped bool        // keys are written as a term.Escaper writes them
+	printer *recordPrinter
 
 	batch          [][]byte
 	bytes          int
@@ -86,7 +82,6 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	if ferr := m.printer.out.Flush(); err == nil {
 		err = ferr
 	}
-	m.progress.Stop()
 	if err != nil {
 		return err
 	}
@@ -174,7 +169,6 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 	m.want = client.Want{Version: b.Version}
 	for i, value := range b.Values {
 		m.keys++
-		m.progress.Add(1)
 		if value != nil {
 			err = m.printer.record(keys[i], func(w io.Writer) error { _, err := w.Write(value); return err })
 		} else {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +48,7 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command) {
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	flags.StringVar(&f.files.Key, "certificate-key", "", "PEM `file` with the key of --certificate")
 	_ = cmd.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions) // the flag exists
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
 // registerConfig registers the flag for a configuration.
@@ -103,7 +103,7 @@ func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
 // its exit code.
 func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.Node, args []string) error) error {
 	args = f.take(args)
-	c, err := f.client(0)
+	c, err := f.client()
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.No
 	return err
 }
 
-// client returns a client of the node, which must be closed. silence is how long the node may send nothing, 0 for the default.
-func (f *nodeFlags) client(silence time.Duration) (*client.Node, error) {
+// client returns a client of the node, which must be closed.
+func (f *nodeFlags) client() (*client.Node, error) {
 	base, secure, err := f.url()
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (f *nodeFlags) client(silence time.Duration) (*client.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure, Silence: silence}), nil
+	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure}), nil
 }
 
 // url returns the URL of the node and the TLS settings for it. Without --server and without the variable it is the node of the

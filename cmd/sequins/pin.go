@@ -125,10 +125,6 @@ func (f *pinFlags) registerForce(cmd *cobra.Command) {
 func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cobra.Command {
 	n := strings.Count(use, " ")
 	cmd := &cobra.Command{Use: use, Args: cobra.ExactArgs(n)}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		f.node.config = f.source.config
-		return f.node.complete(n-1)(cmd, args, toComplete)
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !names.ValidDatabase(args[0]):

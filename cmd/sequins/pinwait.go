@@ -54,7 +54,7 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 
 // status asks the node once, and returns its URL, too.
 func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
-	c, err := f.client(0)
+	c, err := f.client()
 	if err != nil {
 		return st, "", err
 	}
@@ -110,7 +110,7 @@ func servedBy(st *status.Status, db string) map[string]string {
 
 // await prints a line for each change of a node, until all nodes serve what the file asks for.
 func (p *pinning) await() error {
-	c, err := p.node.client(0)
+	c, err := p.node.client()
 	if err != nil {
 		return err
 	}

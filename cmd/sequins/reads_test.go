@@ -109,12 +109,6 @@ func TestWhichNode(t *testing.T) {
 	cmd = command(t, "get", "node1", "apple")
 	cmd.Env = append(cmd.Env, "SEQUINS_SERVER=127.0.0.1:1")
 	finish(t, cmd).wants(t, exitUnreachable, "sequins: http://127.0.0.1:1 refuses the connection: sequins does not run there, or listens at another address (node1 is taken for a database: a node is host:port or a URL)")
-
-	cmd = command(t, "get", "part-0", "apple")
-	writeData(t, kindSequenceFile, filepath.Join(cmd.Dir, "part-0"), dataRecord{Key: "apple", Value: "a fruit"})
-	if r := finish(t, cmd); r.stdout != "a fruit" {
-		t.Errorf("a file of the current directory: %+v", r)
-	}
 }
 
 // Exit codes and messages of reads of a node.
@@ -140,8 +134,8 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", nobody, "awkward", "k"}},
 		{exitUsage, `"h:1" with a user is not the host:port of a node: a URL can have one`, []string{"get", "u:hunter2@h:1", "words", "k"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"get", "awkward", "words", "k"}},
-		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", nobody, "awkward", "k", "--server", nobody}},
-		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", s.base, "awkward"}},
+		{exitUsage, "the arguments are [ADDR] DB KEY; see sequins get --help", []string{"get", nobody, "awkward", "k", "--server", nobody}},
+		{exitUsage, "the arguments are [ADDR] DB KEY; see sequins get --help", []string{"get", s.base, "awkward"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
 		{exitUsage, "the key is not escaped: ", []string{"scan", s.base, "numbers", "--escaped", "--prefix", `\q`}},

@@ -26,7 +26,6 @@ func printJSON(w io.Writer, v any) error {
 type record struct {
 	DB      string `json:"db,omitempty"`
 	Version string `json:"version,omitempty"`
-	File    string `json:"file,omitempty"`
 	keyValue
 	Absent bool `json:"absent,omitempty"`
 }
@@ -56,26 +55,6 @@ func textOrBytes(b []byte) (*string, []byte) {
 		return &text, nil
 	}
 	return nil, b
-}
-
-// newOutput returns the progress of a command that prints data, and the writer for these. If that is a terminal, what is
-// printed removes the progress.
-func newOutput(cmd *cobra.Command, p *term.Progress) (*term.Progress, io.Writer) {
-	if term.Is(cmd.OutOrStdout()) {
-		return p, &afterProgress{cmd.OutOrStdout(), p}
-	}
-	return p, cmd.OutOrStdout()
-}
-
-// afterProgress is a writer that removes the progress from the terminal before it writes.
-type afterProgress struct {
-	io.Writer
-	p *term.Progress
-}
-
-func (w *afterProgress) Write(p []byte) (int, error) {
-	w.p.Stop()
-	return w.Writer.Write(p)
 }
 
 // A recordPrinter prints records, each on a line.
@@ -156,32 +135,31 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 	return cmd
 }
 
-func cat(cmd *cobra.Command, open *files, path string, asJSON bool) error {
-	return open.named(path, false, func(d dataFile, file openData) error {
-		progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.path, d.size))
-		defer progress.Stop()
-		p := newRecordPrinter(out, asJSON)
-		o, _ := open.options(d) // it was opened with them
-		p.keyless = file.Kind().HasFields() && o.Fields.NoKey
-		err := d.failed(p.all(file, progress))
-		if progress.Stop(); err == nil && file.NullKeys() > 0 {
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
-		}
+func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
+	d := open.find(path)
+	file, err := open.openFile(d)
+	if err != nil {
 		return err
-	})
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p := newRecordPrinter(cmd.OutOrStdout(), asJSON)
+	p.keyless = file.Keyless()
+	err = d.failed(p.all(file))
+	if err == nil && file.NullKeys() > 0 {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
+	}
+	return err
 }
 
 // all prints the records of a file.
-func (p *recordPrinter) all(f openData, progress *term.Progress) error {
-	for n := 0; f.Next(); n++ {
-		if n%1024 == 0 {
-			progress.Add(f.Consumed())
-		}
+func (p *recordPrinter) all(f openData) error {
+	for f.Next() {
 		var err error
 		if f.Deleted() {
 			err = p.key(f.Key(), record{keyValue: keyValue{Deleted: true}})
 		} else {
-			err = p.record(f.Key(), f.WriteValue)
+			value := f.OpenValue()
+			err = errors.Join(p.record(f.Key(), func(w io.Writer) error { _, err := io.Copy(w, value); return err }), value.Close())
 		}
 		if err != nil {
 			return err

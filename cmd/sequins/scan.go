@@ -44,8 +44,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 		Example: `  sequins scan http://node1:9599 words --prefix ap
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
   sequins scan node1:9599 words --count`,
-		Args:              f.node.args(1, 1),
-		ValidArgsFunction: f.node.complete(0),
+		Args: f.node.args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
 			if err != nil {
@@ -117,17 +116,14 @@ func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g 
 
 // print prints the records.
 func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record"))
-	defer p.Stop()
 	s, err := c.Scan(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	if err != nil {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // it is only read
-	out := newRecordPrinter(to, f.json)
+	out := newRecordPrinter(cmd.OutOrStdout(), f.json)
 	var n int64
 	for ; err == nil && s.Next(); n++ {
-		p.Add(1)
 		if f.keysOnly {
 			err = out.key(s.Key(), record{})
 		} else {
@@ -145,7 +141,7 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 		}{s.Version, n, s.Cursor()})
 	}
 	err = errors.Join(err, out.out.Flush())
-	if p.Stop(); err == nil && s.Cursor() != "" && !f.json {
+	if err == nil && s.Cursor() != "" && !f.json {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --after %s\n", s.Cursor())
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -212,17 +213,23 @@ func TestOneLineErrors(t *testing.T) {
 	s.awaitVersion(demoPath, demoFirst) // the first one did not notice
 }
 
+// wordsOf returns the valid words of a field of the configuration.
+func wordsOf(table any, field string) []string {
+	f, _ := reflect.TypeOf(table).FieldByName(field)
+	return strings.Fields(f.Tag.Get("oneof"))
+}
+
 // The words and limits that the configuration accepts are those of the packages that they go to.
 func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
-	for _, name := range config.Words("storage.compression") {
+	for _, name := range wordsOf(config.Storage{}, "Compression") {
 		if c, err := blocks.ParseCompression(name); err != nil || c.String() != name {
 			t.Errorf("compression %s: %v, %v", name, c, err)
 		}
 	}
-	if !slices.Equal(config.Words("http.compression"), server.Codings) {
-		t.Errorf("codings %v, and of the server %v", config.Words("http.compression"), server.Codings)
+	if !slices.Equal(wordsOf(config.HTTP{}, "Compression"), server.Codings) {
+		t.Errorf("codings %v, and of the server %v", wordsOf(config.HTTP{}, "Compression"), server.Codings)
 	}
-	for _, name := range config.Words("partitioner") {
+	for _, name := range wordsOf(config.Config{}, "Partitioner") {
 		if p, err := shard.ParsePartitioner(name); name != "auto" && (err != nil || p.String() != name) {
 			t.Errorf("partitioner %s: %v, %v", name, p, err)
 		}

@@ -1,20 +1,13 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/finished"
 	"sequins/internal/term"
-	"sequins/source"
 )
 
 func verifyCommand() *cobra.Command {
@@ -33,11 +26,11 @@ A DIR of this machine is searched recursively; it can be the local store of a
 running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
 that a load does not read are skipped in a DIR: names that begin with _ or .,
 Sparkey indexes (.spi), and other files of a local store. Any other file is bad,
-and so are all of these if they are named as FILE. Finished blocks in a DIR are
-also compared with their manifest, _BLOCKS.json.` + fileHelp + `
+and so are all of these if they are named as FILE. Whether all finished blocks are
+there is shown by versions.` + fileHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
-file does not exist, also one of a manifest, or there is nothing to verify, and 5 if the source does not
+file does not exist or there is nothing to verify, and 5 if the source does not
 answer.`,
 		Example: `  sequins verify /var/sequins
   sequins verify /srv/sequins/words/2026-01-31/part-r-0000*
@@ -73,7 +66,6 @@ type verifier struct {
 	out, report io.Writer
 	json        bool
 	queue       []dataFile
-	manifests   []dataFile // of finished blocks
 	progress    *term.Progress
 	result      verification
 	failed      []error
@@ -82,31 +74,19 @@ type verifier struct {
 func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
 	for _, arg := range args {
-		failed := func(path string, err error) {
-			v.result.Files++
-			v.complain(path, err)
-		}
-		err := v.expand(arg, func(d dataFile) {
-			if d.isManifest() {
-				v.manifests = append(v.manifests, d)
+		for _, d := range v.expand(arg) {
+			if d.err != nil {
+				v.result.Files++
+				v.complain(d.path, d.err)
 			} else {
 				v.queue = append(v.queue, d)
 			}
-		}, failed)
-		if err != nil {
-			failed(arg, err)
 		}
 	}
 	v.progress = term.NewProgress(v.report, "verifying", v.size())
 	for _, d := range v.queue {
 		if err := v.file(d); err != nil {
 			v.complain(d.path, err)
-		}
-	}
-	for _, m := range v.manifests {
-		v.result.Files++
-		if err := v.verifyFinished(m); err != nil {
-			v.complain(m.path, err)
 		}
 	}
 	v.progress.Stop()
@@ -151,17 +131,13 @@ func (v *verifier) size() (total int64) {
 	for _, d := range v.queue {
 		total += d.size
 	}
-	if len(v.manifests) > 0 {
-		total *= 2 // blocks are read again for their hashes
-	}
 	return total
 }
 
-// file verifies a file. One that was found in a directory is skipped if it has gone, or if its name shows that it has no records. An unknown
-// one is not: a damaged header must not hide a data file.
+// file verifies a file. One that was found in a directory of this machine may have gone.
 func (v *verifier) file(d dataFile) error {
-	f, err := v.openFile(d, false)
-	if d.found && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFormat) && withoutRecords(path.Base(d.path))) {
+	f, err := v.openFile(d)
+	if d.found && !d.remote && codeOf(err) == exitAbsent {
 		return nil
 	}
 	v.result.Files++
@@ -181,71 +157,4 @@ func (v *verifier) complain(path string, err error) {
 		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
 		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
 	}
-}
-
-// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. A block
-// that was reported as bad is not reported again, and the error is that of the manifest.
-func (v *verifier) verifyFinished(at dataFile) error {
-	f, err := at.open(0)
-	if err != nil {
-		return err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, finished.MaxSize+1)) // Parse refuses a longer one
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	m, err := finished.Parse(data, at.path)
-	if err != nil {
-		return ofFile(err, false)
-	}
-	var listed []source.File
-	blocks := make(map[string]dataFile)
-	dir, _ := path.Split(at.path)
-	for _, d := range v.queue {
-		name, beside := strings.CutPrefix(d.path, dir)
-		if !beside || strings.Contains(name, "/") || !strings.HasSuffix(name, source.BlockSuffix) {
-			continue
-		}
-		blocks[name] = d
-		if !v.reported(d.path) {
-			listed = append(listed, source.File{Name: name, Size: d.size})
-		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == name }); i >= 0 {
-			listed = append(listed, source.File{Name: name, Size: m.Blocks[i].Size})
-		}
-	}
-	if err := m.Match(listed); err != nil {
-		return ofFile(fmt.Errorf("%s%w", dir, err), false)
-	}
-	for i := range m.Blocks {
-		d := blocks[m.Blocks[i].Name]
-		if v.reported(d.path) {
-			continue
-		}
-		if err := v.verifyHash(d, m.Blocks[i].SHA256); err != nil {
-			v.complain(d.path, d.failed(err))
-		}
-	}
-	return nil
-}
-
-// reported reports whether a file was reported as bad.
-func (v *verifier) reported(path string) bool {
-	return slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == path })
-}
-
-// verifyHash compares the SHA-256 of a file with the one of the manifest.
-func (v *verifier) verifyHash(d dataFile, want string) error {
-	f, err := d.open(0)
-	if err != nil {
-		return err
-	}
-	hash := sha256.New()
-	_, err = io.Copy(&counted{hash, v.progress}, f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if sum := fmt.Sprintf("%x", hash.Sum(nil)); sum != want {
-		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.path, finished.ErrCorrupt, sum, want, source.BlocksFile)
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ type Progress struct {
 	total int64 // 0 if unknown
 	begun time.Time
 	drawn bool
+	now   func() (done, total int64) // see Follow
 
 	stop    chan struct{}
 	once    sync.Once
@@ -75,6 +76,9 @@ func (p *Progress) show(now time.Time) {
 	if now.Sub(p.begun) < patience {
 		return
 	}
+	if p.now != nil {
+		p.done, p.total = p.now()
+	}
 	p.drawn = true
 	_, _ = io.WriteString(p.out, clearLine+Cut(p.line(now), p.columns()-1)) // errors are ignored
 }
@@ -107,6 +111,13 @@ func (p *Progress) Set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.total = done, total
+}
+
+// Follow makes p show what now returns whenever it is drawn.
+func (p *Progress) Follow(now func() (done, total int64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = now
 }
 
 // Print calls f, which prints, without the line. The line comes back by itself.

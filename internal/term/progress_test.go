@@ -39,10 +39,11 @@ func TestProgressOnATerminal(t *testing.T) {
 		})
 		time.Sleep(barPeriod)
 		synctest.Wait()
-		p.Set(500, 1000)
+		p.Follow(func() (done, total int64) { return 500, 1000 })
 		time.Sleep(barPeriod)
 		synctest.Wait()
 		p.Print(func() { out.WriteString("bad: x\n") })
+		p.Follow(nil)
 		p.Set(2000, 1000) // a file that has grown
 		time.Sleep(barPeriod)
 		synctest.Wait()

@@ -69,12 +69,13 @@ func table(typ reflect.Type, path string, refused *[]string) schemaOf {
 		if f.Tag.Get("secret") == "yes" && key != "events.webhook" { // which a variable can stand in for
 			panic(key + " is secret, and the chart has no Secret for it")
 		}
-		properties[name] = value(f.Type, key, refused)
+		properties[name] = value(f.Type, key, strings.Fields(f.Tag.Get("oneof")), refused)
 	}
 	return schemaOf{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-func value(typ reflect.Type, key string, refused *[]string) schemaOf {
+// value is the schema of a value, which is one of words unless there are none.
+func value(typ reflect.Type, key string, words []string, refused *[]string) schemaOf {
 	switch typ {
 	case reflect.TypeFor[time.Duration]():
 		return schemaOf{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`, "description": "Duration such as 10m or 800us."}
@@ -93,14 +94,14 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 	case reflect.Float64:
 		return schemaOf{"type": "number"}
 	case reflect.String:
-		if words := config.Words(key); words != nil {
+		if len(words) > 0 {
 			return schemaOf{"enum": words}
 		}
 		return schemaOf{"type": "string"}
 	case reflect.Slice:
-		return schemaOf{"type": "array", "items": value(typ.Elem(), key, refused)}
+		return schemaOf{"type": "array", "items": value(typ.Elem(), key, words, refused)}
 	case reflect.Map:
-		return schemaOf{"type": "object", "additionalProperties": value(typ.Elem(), key+".<name>", refused)}
+		return schemaOf{"type": "object", "additionalProperties": value(typ.Elem(), key+".<name>", words, refused)}
 	case reflect.Struct:
 		return table(typ, key, refused)
 	}

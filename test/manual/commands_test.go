@@ -29,7 +29,7 @@ var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin|approve|ref
 func TestCommands(t *testing.T) {
 	c, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "node2:9599", n.Addr, "localhost:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf, "COMMAND", "status",
-		"FILE KEY", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001")+" apple", "verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
+		"verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))

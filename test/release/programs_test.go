@@ -57,7 +57,7 @@ func TestStatic(t *testing.T) {
 		f.Close()
 	}
 	for _, command := range [][]string{{programs["linux-amd64"]}, {emulator, programs["linux-arm64"]}} {
-		if got := process.OutputOf(t, command[0], append(command[1:], "version")...); !strings.HasPrefix(got, "sequins "+tag+" ") {
+		if got := process.OutputOf(t, command[0], append(command[1:], "--version")...); !strings.HasPrefix(got, "sequins "+tag+" ") {
 			t.Errorf("%s: version %q", command, got)
 		}
 	}

@@ -45,13 +45,6 @@ func TestCommands(t *testing.T) {
 		if code, got := sequins(t, "cat", "--key", "word", "--value", field, path); code != 0 || !bytes.Equal(got, want) {
 			t.Errorf("%s: exit code %d, %d bytes, want %d: %.200s, want %.200s", filepath.Base(judgement), code, len(got), len(want), got, want)
 		}
-		lines := bytes.Split(bytes.TrimSuffix(want, []byte("\n")), []byte("\n"))
-		for _, i := range []int{0, 1, 1250, len(lines) - 1} {
-			key, value, _ := bytes.Cut(lines[i], []byte("\t"))
-			if code, got := sequins(t, "get", "--key", "word", "--value", field, path, string(key)); code != 0 || !bytes.Equal(got, value) {
-				t.Errorf("%s, %s: exit code %d, %q, want %q", filepath.Base(judgement), key, code, got, value)
-			}
-		}
 	}
 	for _, name := range []string{"words.parquet", "words.avro"} {
 		path := filepath.Join(dir, name)
