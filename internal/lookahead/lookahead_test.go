@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 	"testing/iotest"
 )
@@ -32,24 +31,5 @@ func TestReader(t *testing.T) {
 	in.Close(closed)
 	if in.Fill(1) || in.Err() != closed || in.Offset() != 100+int64(len(data)) {
 		t.Errorf("after Close: %v at %d", in.Err(), in.Offset())
-	}
-}
-
-func TestFind(t *testing.T) {
-	for _, test := range []struct {
-		before int
-		found  bool
-	}{{0, true}, {1, true}, {bufferSize - 3, true}, {bufferSize, true}, {5 * bufferSize, true}, {20 * bufferSize, false}} {
-		var in Reader
-		in.Reset(strings.NewReader(strings.Repeat("x", test.before)+"marker and more"), 0)
-		if in.Find([]byte("marker"), 10*bufferSize) != test.found || test.found && in.Offset() != int64(test.before) {
-			t.Errorf("a marker at %d: at %d, error %v", test.before, in.Offset(), in.Err())
-		}
-	}
-	broken := errors.New("broken")
-	var in Reader
-	in.Reset(io.MultiReader(strings.NewReader("mark"), iotest.ErrReader(broken)), 0)
-	if in.Find([]byte("marker"), 1<<20) || in.Err() != broken {
-		t.Errorf("error %v", in.Err())
 	}
 }
