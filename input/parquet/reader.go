@@ -282,8 +282,16 @@ func (r *Reader) failed(err error) error {
 	return r.corrupt(err)
 }
 
-func (r *Reader) corrupt(err error) error {
-	return &CorruptError{Name: r.name, Offset: r.offset, Record: r.record, Reason: err.Error(), Unsupported: errors.Is(err, errUnsupported)}
+// corrupt returns an ErrCorrupt with the current row and its row group.
+func (r *Reader) corrupt(reason error) error {
+	at, what := "in the footer", "corrupt"
+	if r.record >= 0 {
+		at = fmt.Sprintf("in row %d, in the row group at offset %d", r.record, r.offset)
+	}
+	if errors.Is(reason, errUnsupported) {
+		what = "unsupported"
+	}
+	return fileError(fmt.Sprintf("%s: %s: %s Parquet file: %v", r.name, at, what, reason))
 }
 
 // recover turns a panic into an error: whatever a codec's library fails at is in the file.
