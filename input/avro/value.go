@@ -1,9 +1,7 @@
 package avro
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 
 	"sequins/internal/render"
 )
@@ -15,8 +13,6 @@ const (
 	// each valuesPerByte of them need a byte. Otherwise a few bytes could mean any number of values.
 	maxEmpty      = 64 << 10
 	valuesPerByte = 64
-	// entryCost is at least what an entry of a map takes in memory while the map is decoded, in bytes, without its text.
-	entryCost = 128
 )
 
 // place is the location of a wanted field relative to a type: the remaining names of its path, or not below the type.
@@ -43,14 +39,12 @@ type row struct {
 	hasKey     bool // the key is not null
 
 	scratch []byte
-	start   int64  // where the record begins in the stream
-	values  int64  // that were read, also those that hold others
-	entries int    // of maps that are being decoded
-	names   []byte // of these entries
+	start   int64 // where the record begins in the stream
+	values  int64 // that were read, also those that hold others
 }
 
 func (r *row) reset(s *stream) {
-	*r = row{stream: s, start: s.consumed(), key: r.key[:0], value: r.value[:0], scratch: r.scratch[:0], names: r.names[:0]}
+	*r = row{stream: s, start: s.consumed(), key: r.key[:0], value: r.value[:0], scratch: r.scratch[:0]}
 }
 
 // enter checks depth and the number of values, and returns the branch of a union.
@@ -147,7 +141,7 @@ func (r *row) text(t *typ, dst []byte, key place, depth int) []byte {
 
 // json appends a value that is no union, as JSON.
 func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
-	if len(dst)+len(r.names)+r.entries*entryCost > MaxValue {
+	if len(dst) > MaxValue {
 		r.fail(errTooLarge)
 	}
 	if r.err != nil {
@@ -167,7 +161,16 @@ func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
 		})
 		return append(dst, ']')
 	case "map":
-		return r.jsonMap(t, dst, depth)
+		dst = append(dst, '{')
+		start := len(dst)
+		r.blocks(func() {
+			if len(dst) > start {
+				dst = append(dst, ',')
+			}
+			dst = render.AppendName(dst, render.Text(readString(r.stream, &r.scratch, r.length())))
+			dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
+		})
+		return append(dst, '}')
 	}
 	v := t.read(r.stream, &r.scratch)
 	if key.is() {
@@ -212,59 +215,6 @@ func (r *row) jsonRecord(t *typ, dst []byte, key place, depth int) []byte {
 		dst = r.json(r.enter(f.typ, depth+1), dst, key.below(f.name), depth+1)
 	}
 	return append(dst, '}')
-}
-
-// An entry of a map is where it lies in the JSON, with a comma in front, and its name among the names.
-type entry struct{ start, end, name, nameEnd int }
-
-// jsonMap sorts the entries by their names, and the last of a name counts: what is equal is then the same bytes.
-func (r *row) jsonMap(t *typ, dst []byte, depth int) []byte {
-	dst = append(dst, '{')
-	start, names := len(dst), len(r.names)
-	var entries []entry
-	r.blocks(func() {
-		r.entries++
-		e := entry{start: len(dst), name: len(r.names)}
-		r.names = render.AppendUTF8(r.names, readString(r.stream, &r.scratch, r.length()))
-		e.nameEnd = len(r.names)
-		dst = append(dst, ',')
-		dst = render.AppendName(dst, render.Text(r.names[e.name:]))
-		dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
-		e.end = len(dst)
-		entries = append(entries, e)
-	})
-	if r.err == nil && len(entries) > 0 {
-		dst = r.sortEntries(dst, start, entries)
-	}
-	r.entries -= len(entries)
-	r.names = r.names[:names]
-	return append(dst, '}')
-}
-
-// sortEntries puts the entries that lie in dst from start on into order.
-func (r *row) sortEntries(dst []byte, start int, entries []entry) []byte {
-	compare := func(a, b entry) int {
-		return bytes.Compare(r.names[a.name:a.nameEnd], r.names[b.name:b.nameEnd])
-	}
-	ordered := true
-	for i := 1; i < len(entries) && ordered; i++ {
-		ordered = compare(entries[i-1], entries[i]) < 0
-	}
-	if ordered {
-		return append(dst[:start], dst[start+1:]...) // without the first comma
-	}
-	slices.SortStableFunc(entries, compare)
-	sorted := make([]byte, 0, len(dst)-start)
-	for i, e := range entries {
-		if i+1 < len(entries) && compare(e, entries[i+1]) == 0 {
-			continue
-		}
-		if len(sorted) == 0 {
-			e.start++ // the comma
-		}
-		sorted = append(sorted, dst[e.start:e.end]...)
-	}
-	return append(dst[:start], sorted...)
 }
 
 var errNoBytes = fmt.Errorf("more than %d records that take no bytes", maxEmpty)

@@ -191,16 +191,16 @@ func (r *Reader) render() error {
 	if err := r.renderKey(); err != nil {
 		return err
 	}
-	value, err := r.columns.field(r.valueNode)
+	value, err := r.columns.text(r.value[:0], r.valueNode)
 	if err != nil {
 		return r.corrupt(err)
 	}
+	r.value = value
 	for _, c := range r.columns[r.valueNode.first : r.valueNode.first+r.valueNode.columns] {
 		if c.at != len(c.row) {
 			return r.corrupt(errLevels)
 		}
 	}
-	r.value = render.AppendText(r.value[:0], value)
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (r *Reader) renderKey() error {
 	if r.keyNode == nil {
 		return nil
 	}
-	key, err := r.columns.field(r.keyNode)
+	key, err := r.columns.scalar(r.keyNode)
 	if err != nil {
 		return r.corrupt(err)
 	}
