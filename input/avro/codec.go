@@ -15,66 +15,46 @@ import (
 	"sequins/internal/zstdframe"
 )
 
-// codec decompresses one block after another. open returns a reader of the decompressed content of the next size bytes
-// of body, valid until the next call. It is an error if body has fewer.
-type codec interface {
-	open(body io.Reader, size int64) (io.Reader, error)
-}
+// A codec returns a reader of what a block decompresses to, valid until the next call. The block must not change meanwhile.
+type codec func(block []byte) (io.Reader, error)
 
 func newCodec(name string) (codec, error) {
+	packed := new(bytes.Reader)
 	switch name {
 	case "", "null":
-		return nullCodec{}, nil
+		return func(block []byte) (io.Reader, error) {
+			packed.Reset(block)
+			return packed, nil
+		}, nil
 	case "deflate":
-		return deflateCodec{flate.NewReader(nil)}, nil
+		z := flate.NewReader(nil)
+		return func(block []byte) (io.Reader, error) {
+			packed.Reset(block)
+			return z, z.(flate.Resetter).Reset(packed, nil)
+		}, nil
 	case "bzip2":
-		return bzip2Codec{}, nil
+		return func(block []byte) (io.Reader, error) {
+			packed.Reset(block)
+			return bzip2.NewReader(packed), nil
+		}, nil
 	case "snappy":
-		return new(snappyCodec), nil
+		return new(snappyCodec).open, nil
 	case "zstandard":
-		return new(zstdCodec), nil
+		return new(zstdframe.Decoder).Open, nil
 	}
 	return nil, fmt.Errorf("the codec %q is not supported: null, deflate, snappy, zstandard and bzip2 are", name)
-}
-
-type nullCodec struct{}
-
-func (nullCodec) open(body io.Reader, _ int64) (io.Reader, error) { return body, nil }
-
-type deflateCodec struct{ z io.ReadCloser }
-
-func (c deflateCodec) open(body io.Reader, _ int64) (io.Reader, error) {
-	return c.z, c.z.(flate.Resetter).Reset(body, nil)
-}
-
-type bzip2Codec struct{}
-
-func (bzip2Codec) open(body io.Reader, _ int64) (io.Reader, error) { return bzip2.NewReader(body), nil }
-
-// readAll reads a whole block into buf, which grows with the bytes received.
-func readAll(buf *bytes.Buffer, body io.Reader, size int64) ([]byte, error) {
-	buf.Reset()
-	n, err := buf.ReadFrom(body)
-	if err == nil && n < size {
-		err = errShort
-	}
-	return buf.Bytes(), err
-}
-
-// snappyCodec is raw snappy followed by the big-endian CRC-32 of the decompressed data.
-type snappyCodec struct {
-	packed bytes.Buffer
-	plain  []byte
 }
 
 // snappyExpansion is snappy's maximum expansion: 64 bytes for 3.
 const snappyExpansion = 64.0 / 3
 
-func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
-	src, err := readAll(&c.packed, body, size)
-	if err != nil {
-		return nil, err
-	}
+// snappyCodec is raw snappy followed by the big-endian CRC-32 of the decompressed data.
+type snappyCodec struct {
+	plain []byte
+	out   bytes.Reader // of plain
+}
+
+func (c *snappyCodec) open(src []byte) (_ io.Reader, err error) {
 	const sumSize = 4
 	if len(src) < sumSize {
 		return nil, errShort
@@ -93,19 +73,6 @@ func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
 	if crc32.ChecksumIEEE(c.plain) != sum {
 		return nil, errors.New("bad checksum of a block")
 	}
-	return bytes.NewReader(c.plain), nil
-}
-
-// zstdCodec is zstd, in one frame or several.
-type zstdCodec struct {
-	packed bytes.Buffer
-	frames zstdframe.Decoder
-}
-
-func (c *zstdCodec) open(body io.Reader, size int64) (io.Reader, error) {
-	src, err := readAll(&c.packed, body, size)
-	if err != nil {
-		return nil, err
-	}
-	return c.frames.Open(src)
+	c.out.Reset(c.plain)
+	return &c.out, nil
 }

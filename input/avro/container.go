@@ -25,13 +25,13 @@ const (
 type container struct {
 	file stream
 	sync [syncSize]byte
-	codec
+
+	codec     codec
 	codecName string
 
-	body    io.LimitedReader // the current block, compressed
-	left    int64            // its records not read yet
-	inBlock bool             // the current block is not finished
-	data    stream           // the current block
+	left    int64  // records of the current block not read yet
+	inBlock bool   // the current block is not finished
+	data    stream // the current block, decompressed
 }
 
 // header reads the header up to the first block, and returns the schema.
@@ -106,8 +106,12 @@ func (c *container) startBlock() error {
 	if count < 0 || size < 0 || size > MaxBlock {
 		return fmt.Errorf("a block of %d records in %d bytes, of at most %d", count, size, MaxBlock)
 	}
-	c.body = io.LimitedReader{R: &c.file.in, N: size}
-	r, err := c.codec.open(&c.body, size)
+	if !c.file.in.Fill(int(size)) {
+		return errShort
+	}
+	block := c.file.in.Bytes()[:size] // valid until the file is read again, behind its last record
+	c.file.in.Skip(len(block))
+	r, err := c.codec(block)
 	if err != nil {
 		return cut(err)
 	}
@@ -124,15 +128,8 @@ func (c *container) finishBlock() error {
 		}
 		return errors.New("a block has bytes after its last record")
 	}
-	if _, err := io.Copy(io.Discard, &c.body); err != nil {
-		return err
-	}
-	if c.body.N > 0 {
-		return errShort
-	}
 	if !c.file.in.Fill(syncSize) {
-		c.file.short()
-		return c.file.err
+		return errShort
 	}
 	if !bytes.HasPrefix(c.file.in.Bytes(), c.sync[:]) {
 		return errors.New("the sync marker after a block differs from the header's")

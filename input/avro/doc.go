@@ -21,8 +21,8 @@
 // # Memory
 //
 // No length in a file is believed: buffers grow with the bytes that come. A reader holds a key and a value, each up to
-// MaxValue; a string, up to MaxValue; and windows of 128 KiB of the file and of the block. Beside that, snappy and zstandard hold a block of the file,
-// up to MaxBlock, snappy what it decompresses to, up to MaxBlock, and zstandard a window of 128 MiB at most.
+// MaxValue; a string, up to MaxValue; a block of the file, up to MaxBlock; and a window of 128 KiB of what it decompresses
+// to. Beside that, snappy holds all that a block decompresses to, up to MaxBlock, and zstandard a window of 128 MiB at most.
 //
 // # Errors
 //

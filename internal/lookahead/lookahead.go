@@ -17,7 +17,7 @@ const maxEmptyReads = 100
 
 var errBadCount = errors.New("reader returned an impossible count")
 
-// Reader reads ahead of what is used. Slices of Bytes are valid until the next Fill, Read or Reset.
+// Reader reads ahead of what is used. Slices of Bytes are valid until the next Fill or Reset.
 type Reader struct {
 	r        io.Reader
 	buf      []byte // buf[pos:end] is not used yet
@@ -74,16 +74,6 @@ func (in *Reader) fill(n int) bool {
 		in.read()
 	}
 	return true
-}
-
-// Read implements io.Reader.
-func (in *Reader) Read(p []byte) (int, error) {
-	if len(p) > 0 && !in.Fill(1) {
-		return 0, in.err
-	}
-	n := copy(p, in.Bytes())
-	in.Skip(n)
-	return n, nil
 }
 
 // makeRoom moves the unused bytes to the front, and grows a full buffer. Growth is proportional to the bytes received,
