@@ -7,72 +7,50 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/snappy"
 
-	"sequins/internal/zstdframe"
+	"sequins/internal/unpack"
 )
 
-// A codec returns a reader of what a block decompresses to, valid until the next call. The block must not change meanwhile.
-type codec func(block []byte) (io.Reader, error)
+// A codec appends what a block decompresses to to dst. More than MaxBlock bytes are an error.
+type codec func(dst, block []byte) ([]byte, error)
 
+// newCodec returns nil if blocks are not compressed.
 func newCodec(name string) (codec, error) {
-	packed := new(bytes.Reader)
 	switch name {
 	case "", "null":
-		return func(block []byte) (io.Reader, error) {
-			packed.Reset(block)
-			return packed, nil
-		}, nil
+		return nil, nil
 	case "deflate":
 		z := flate.NewReader(nil)
-		return func(block []byte) (io.Reader, error) {
-			packed.Reset(block)
-			return z, z.(flate.Resetter).Reset(packed, nil)
+		return func(dst, block []byte) ([]byte, error) {
+			if err := z.(flate.Resetter).Reset(bytes.NewReader(block), nil); err != nil {
+				return nil, err
+			}
+			return unpack.ReadAll(dst, z, MaxBlock)
 		}, nil
 	case "bzip2":
-		return func(block []byte) (io.Reader, error) {
-			packed.Reset(block)
-			return bzip2.NewReader(packed), nil
+		return func(dst, block []byte) ([]byte, error) {
+			return unpack.ReadAll(dst, bzip2.NewReader(bytes.NewReader(block)), MaxBlock)
 		}, nil
 	case "snappy":
-		return new(snappyCodec).open, nil
+		return unpackSnappy, nil
 	case "zstandard":
-		return new(zstdframe.Decoder).Open, nil
+		z := new(unpack.Zstd)
+		return func(dst, block []byte) ([]byte, error) { return z.Decode(dst, block, MaxBlock) }, nil
 	}
 	return nil, fmt.Errorf("the codec %q is not supported: null, deflate, snappy, zstandard and bzip2 are", name)
 }
 
-// snappyExpansion is snappy's maximum expansion: 64 bytes for 3.
-const snappyExpansion = 64.0 / 3
-
-// snappyCodec is raw snappy followed by the big-endian CRC-32 of the decompressed data.
-type snappyCodec struct {
-	plain []byte
-	out   bytes.Reader // of plain
-}
-
-func (c *snappyCodec) open(src []byte) (_ io.Reader, err error) {
-	const sumSize = 4
-	if len(src) < sumSize {
+// unpackSnappy is the codec snappy: raw snappy followed by the big-endian CRC-32 of the decompressed data.
+func unpackSnappy(dst, block []byte) ([]byte, error) {
+	end := len(block) - crc32.Size
+	if end < 0 {
 		return nil, errShort
 	}
-	src, sum := src[:len(src)-sumSize], binary.BigEndian.Uint32(src[len(src)-sumSize:])
-	n, err := snappy.DecodedLen(src)
-	if err != nil {
-		return nil, err
+	dst, err := unpack.Snappy(dst, block[:end], MaxBlock)
+	if err == nil && crc32.ChecksumIEEE(dst) != binary.BigEndian.Uint32(block[end:]) {
+		err = errors.New("bad checksum of a block")
 	}
-	if n > MaxBlock || float64(n) > snappyExpansion*float64(len(src)) {
-		return nil, fmt.Errorf("a block of %d bytes has a decompressed size of %d", len(src), n)
-	}
-	if c.plain, err = snappy.Decode(c.plain[:cap(c.plain)], src); err != nil {
-		return nil, err
-	}
-	if crc32.ChecksumIEEE(c.plain) != sum {
-		return nil, errors.New("bad checksum of a block")
-	}
-	c.out.Reset(c.plain)
-	return &c.out, nil
+	return dst, err
 }

@@ -38,13 +38,12 @@ type row struct {
 	key, value []byte
 	hasKey     bool // the key is not null
 
-	scratch []byte
-	start   int64 // where the record begins in the stream
-	values  int64 // that were read, also those that hold others
+	start  int // where the record begins in the stream
+	values int // that were read, also those that hold others
 }
 
 func (r *row) reset(s *stream) {
-	*r = row{stream: s, start: s.consumed(), key: r.key[:0], value: r.value[:0], scratch: r.scratch[:0]}
+	*r = row{stream: s, start: s.pos, key: r.key[:0], value: r.value[:0]}
 }
 
 // enter checks depth and the number of values, and returns the branch of a union.
@@ -52,8 +51,8 @@ func (r *row) enter(t *typ, depth int) *typ {
 	if depth > maxDepth {
 		r.fail(fmt.Errorf("a value is nested more than %d deep", maxDepth))
 	}
-	if r.values++; r.values > maxEmpty && r.values > maxEmpty+valuesPerByte*(r.consumed()-r.start) {
-		r.fail(fmt.Errorf("more than %d values in %d bytes", maxEmpty, r.consumed()-r.start))
+	if r.values++; r.values > maxEmpty && r.values > maxEmpty+valuesPerByte*(r.pos-r.start) {
+		r.fail(fmt.Errorf("more than %d values in %d bytes", maxEmpty, r.pos-r.start))
 	}
 	if r.err != nil {
 		return null
@@ -70,7 +69,7 @@ func (r *row) enter(t *typ, depth int) *typ {
 }
 
 // null stands for an unreadable value.
-var null = &typ{kind: "null", read: func(*stream, *[]byte) any { return nil }}
+var null = &typ{kind: "null", read: func(*stream) any { return nil }}
 
 // visit reads a value of t and extracts what is wanted.
 func (r *row) visit(t *typ, key, value place, depth int) {
@@ -84,7 +83,7 @@ func (r *row) visit(t *typ, key, value place, depth int) {
 	}
 	switch t = r.enter(t, depth); {
 	case key.is() && t.read != nil:
-		r.takeKey(t.read(r.stream, &r.scratch))
+		r.takeKey(t.read(r.stream))
 	case t.kind == "record":
 		for _, f := range t.fields {
 			r.visit(f.typ, key.below(f.name), value.below(f.name), depth+1)
@@ -112,17 +111,17 @@ func (r *row) body(t *typ, depth int) {
 		r.blocks(func() { r.skip(t.item, depth+1) })
 	case "map":
 		r.blocks(func() {
-			r.discard(r.length())
+			r.take(r.length())
 			r.skip(t.item, depth+1)
 		})
 	case "string", "bytes":
-		r.discard(r.length())
+		r.take(r.length())
 	case "int":
 		r.int()
 	case "long":
 		r.long()
 	default:
-		t.read(r.stream, &r.scratch)
+		t.read(r.stream)
 	}
 }
 
@@ -132,7 +131,7 @@ func (r *row) text(t *typ, dst []byte, key place, depth int) []byte {
 	if t.read == nil {
 		return r.json(t, dst, key, depth)
 	}
-	v := t.read(r.stream, &r.scratch)
+	v := t.read(r.stream)
 	if key.is() {
 		r.takeKey(v)
 	}
@@ -167,12 +166,12 @@ func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
 			if len(dst) > start {
 				dst = append(dst, ',')
 			}
-			dst = render.AppendName(dst, render.Text(readString(r.stream, &r.scratch, r.length())))
+			dst = render.AppendName(dst, render.Text(r.take(r.length())))
 			dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
 		})
 		return append(dst, '}')
 	}
-	v := t.read(r.stream, &r.scratch)
+	v := t.read(r.stream)
 	if key.is() {
 		r.takeKey(v)
 	}

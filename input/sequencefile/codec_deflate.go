@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"sequins/internal/inflate"
+	"sequins/internal/unpack"
 )
 
 var (
@@ -18,12 +19,8 @@ var (
 // deflateDecoder is a decoder for zlib (RFC 1950) and gzip (RFC 1952). Several streams one after the other (gzip:
 // members) count as one, as in Hadoop.
 type deflateDecoder struct {
-	src     []byte // from the beginning of the current stream on
-	z       inflate.Decoder
-	open    bool // within a stream
-	framing framing
-	sum     uint32 // checksum of what has come out of this stream
-	size    uint32 // of that, modulo 2³²
+	z inflate.Decoder
+	framing
 }
 
 // framing is what zlib and gzip put around a deflate stream.
@@ -37,48 +34,40 @@ type framing struct {
 	trailer func(src []byte, sum, size uint32) ([]byte, error)
 }
 
-func newZlibDecoder() decoder {
-	return &deflateDecoder{framing: framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}}
-}
+var (
+	zlibFraming = framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}
+	gzipFraming = framing{gzipHeader, 0, updateCRC, gzipTrailer}
+)
 
-func newGzipDecoder() decoder {
-	return &deflateDecoder{framing: framing{gzipHeader, 0, updateCRC, gzipTrailer}}
-}
+func newDeflate(f framing) decoder { return &deflateDecoder{framing: f} }
 
 func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
 
-func (d *deflateDecoder) Reset(src []byte) {
-	d.src, d.open = src, false
-	d.z.Reset(nil)
-}
-
-func (d *deflateDecoder) More(dst []byte) ([]byte, error) {
-	for {
-		if !d.open {
-			if len(d.src) == 0 {
-				return dst, io.EOF
-			}
-			data, err := d.framing.header(d.src)
-			if err != nil {
-				return dst, err
-			}
-			d.z.Reset(data)
-			d.sum, d.size, d.open = d.framing.begin, 0, true
+func (d *deflateDecoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
+	defer d.z.Reset(nil) // releases src
+	end := len(dst) + limit
+	for len(src) > 0 {
+		if src, err = d.header(src); err != nil {
+			return dst, err
 		}
+		d.z.Reset(src)
+		start, sum := len(dst), d.begin
 		piece, err := d.z.Next()
-		if err == nil {
-			d.sum = d.framing.update(d.sum, piece)
-			d.size += uint32(len(piece))
-			return append(grow(dst, len(piece)), piece...), nil
+		for ; err == nil; piece, err = d.z.Next() {
+			if len(piece) > end-len(dst) {
+				return dst, unpack.TooLong(limit)
+			}
+			sum = d.update(sum, piece)
+			dst = append(unpack.Grow(dst, len(piece)), piece...)
 		}
 		if err != io.EOF {
 			return dst, err
 		}
-		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum, d.size); err != nil {
+		if src, err = d.trailer(d.z.Rest(), sum, uint32(len(dst)-start)); err != nil {
 			return dst, err
 		}
-		d.open = false
 	}
+	return dst, nil
 }
 
 // zlibHeader: method and window size, flags; together a multiple of 31.
