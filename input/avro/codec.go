@@ -1,15 +1,13 @@
 package avro
 
 import (
-	"bytes"
-	"compress/bzip2"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 
-	"github.com/klauspost/compress/flate"
-
+	"sequins/internal/bzip2"
+	"sequins/internal/inflate"
 	"sequins/internal/unpack"
 )
 
@@ -22,17 +20,14 @@ func newCodec(name string) (codec, error) {
 	case "", "null":
 		return nil, nil
 	case "deflate":
-		z := flate.NewReader(nil)
+		z := new(inflate.Decoder)
 		return func(dst, block []byte) ([]byte, error) {
-			if err := z.(flate.Resetter).Reset(bytes.NewReader(block), nil); err != nil {
-				return nil, err
-			}
-			return unpack.ReadAll(dst, z, MaxBlock)
+			dst, _, err := z.Decode(dst, block, MaxBlock)
+			return dst, err
 		}, nil
 	case "bzip2":
-		return func(dst, block []byte) ([]byte, error) {
-			return unpack.ReadAll(dst, bzip2.NewReader(bytes.NewReader(block)), MaxBlock)
-		}, nil
+		z := new(bzip2.Decoder)
+		return func(dst, block []byte) ([]byte, error) { return z.Decode(dst, block, MaxBlock) }, nil
 	case "snappy":
 		return unpackSnappy, nil
 	case "zstandard":

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"sequins/internal/lookahead"
 )
@@ -117,10 +116,7 @@ func (c *container) startBlock() error {
 	c.in.Skip(len(block))
 	if c.codec != nil {
 		var err error
-		if c.plain, err = c.codec(c.plain[:0], block); err == io.EOF || err == io.ErrUnexpectedEOF {
-			err = errShort
-		}
-		if err != nil {
+		if c.plain, err = c.codec(c.plain[:0], block); err != nil {
 			return err
 		}
 		block = c.plain

@@ -5,10 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 
 	"sequins/internal/inflate"
-	"sequins/internal/unpack"
 )
 
 var (
@@ -26,44 +24,30 @@ type deflateDecoder struct {
 // framing is what zlib and gzip put around a deflate stream.
 type framing struct {
 	// header returns what follows the header at the beginning of src.
-	header func(src []byte) ([]byte, error)
-	// begin and update are the checksum.
-	begin  uint32
-	update func(sum uint32, b []byte) uint32
+	header   func(src []byte) ([]byte, error)
+	checksum func(b []byte) uint32
 	// trailer checks the trailer at the beginning of src, and returns what follows it.
 	trailer func(src []byte, sum, size uint32) ([]byte, error)
 }
 
 var (
-	zlibFraming = framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}
-	gzipFraming = framing{gzipHeader, 0, updateCRC, gzipTrailer}
+	zlibFraming = framing{zlibHeader, inflate.Adler32, zlibTrailer}
+	gzipFraming = framing{gzipHeader, crc32.ChecksumIEEE, gzipTrailer}
 )
 
 func newDeflate(f framing) decoder { return &deflateDecoder{framing: f} }
 
-func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
-
 func (d *deflateDecoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
-	defer d.z.Reset(nil) // releases src
 	end := len(dst) + limit
 	for len(src) > 0 {
 		if src, err = d.header(src); err != nil {
 			return dst, err
 		}
-		d.z.Reset(src)
-		start, sum := len(dst), d.begin
-		piece, err := d.z.Next()
-		for ; err == nil; piece, err = d.z.Next() {
-			if len(piece) > end-len(dst) {
-				return dst, unpack.TooLong(limit)
-			}
-			sum = d.update(sum, piece)
-			dst = append(unpack.Grow(dst, len(piece)), piece...)
-		}
-		if err != io.EOF {
+		start := len(dst)
+		if dst, src, err = d.z.Decode(dst, src, end-start); err != nil {
 			return dst, err
 		}
-		if src, err = d.trailer(d.z.Rest(), sum, uint32(len(dst)-start)); err != nil {
+		if src, err = d.trailer(src, d.checksum(dst[start:]), uint32(len(dst)-start)); err != nil {
 			return dst, err
 		}
 	}

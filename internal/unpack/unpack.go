@@ -5,7 +5,6 @@ package unpack
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/golang/snappy" // the decoders of klauspost/compress accept copies of offset 0, and some files have no checksums
@@ -22,22 +21,6 @@ func Grow(dst []byte, n int) []byte {
 		return dst
 	}
 	return slices.Grow(dst, max(n, len(dst)))
-}
-
-// ReadAll appends all of r to dst. More than limit bytes are an error.
-func ReadAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
-	for start := len(dst); len(dst)-start <= limit; {
-		dst = Grow(dst, minRoom)
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		if err == io.EOF {
-			return dst, nil
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
-	return dst, TooLong(limit)
 }
 
 // snappyExpansion is snappy's maximum expansion: 64 bytes for 3.

@@ -42,7 +42,7 @@ func (d *Zstd) Decode(dst, src []byte, limit int) (_ []byte, err error) {
 		if err != nil {
 			return dst, err
 		}
-		return ReadAll(dst, z, limit)
+		return readAll(dst, z, limit)
 	}
 	if d.z == nil {
 		if d.z, err = newZstd(nil); err != nil {
@@ -59,6 +59,22 @@ func (d *Zstd) Decode(dst, src []byte, limit int) (_ []byte, err error) {
 // newZstd returns a decoder that has no goroutines, and so needs no Close.
 func newZstd(r io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(MaxWindow))
+}
+
+// readAll appends all of r to dst. More than limit bytes are an error.
+func readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
+	for start := len(dst); len(dst)-start <= limit; {
+		dst = Grow(dst, minRoom)
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		if err == io.EOF {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	return dst, TooLong(limit)
 }
 
 // mostZstd returns an upper bound of the decompressed size of the frames in src, in bytes. A compressed block counts as
