@@ -21,8 +21,6 @@ const (
 	blockMagic = 0x314159265359
 	endMagic   = 0x177245385090
 	blockUnit  = 100_000
-	// piece is the least room for what is decompressed at a time.
-	piece = 64 << 10
 )
 
 var (
@@ -85,12 +83,9 @@ func (d *Decoder) stream(dst []byte, end int) ([]byte, error) {
 			if err != nil {
 				return dst, err
 			}
-			out := output{next: first, left: len(d.block.tt), random: d.block.random, crc: ^uint32(0)}
-			for out.pending() && len(dst) <= end {
-				dst = unpack.Grow(dst, piece)
-				dst = dst[:len(dst)+out.read(d.block.tt, dst[len(dst):cap(dst)])]
-			}
-			if !out.pending() && ^out.crc != crc {
+			begin := len(dst)
+			dst = d.block.output(dst, first, end)
+			if len(dst) <= end && ^updateCRC(^uint32(0), dst[begin:]) != crc {
 				return dst, errChecksum
 			}
 		default:
@@ -98,61 +93,6 @@ func (d *Decoder) stream(dst []byte, end int) ([]byte, error) {
 		}
 	}
 	return dst, nil
-}
-
-// output undoes the first stage of bzip2 on the bytes of a block: a count of further repetitions follows four equal
-// bytes.
-type output struct {
-	next uint32 // entry in the block's table, see block
-	left int    // bytes of the block that are not yet processed
-	last byte
-	same int // times that last has come in a row, up to 4
-	run  int // times that last is still to be given out
-	crc  uint32
-
-	random bool // the block is randomised
-	mask   mask
-}
-
-func (o *output) pending() bool { return o.left > 0 || o.run > 0 }
-
-// read fills dst, or less of it at the end of the block, and returns the number of bytes.
-func (o *output) read(tt []uint32, dst []byte) int {
-	n := 0
-	for n < len(dst) {
-		if o.run > 0 {
-			k := min(o.run, len(dst)-n)
-			for i := range dst[n : n+k] {
-				dst[n+i] = o.last
-			}
-			n += k
-			o.run -= k
-			continue
-		}
-		if o.left == 0 {
-			break
-		}
-		entry := tt[o.next]
-		o.next = entry >> 8
-		o.left--
-		b := byte(entry)
-		if o.random {
-			b = o.mask.flip(b)
-		}
-		switch {
-		case o.same == 4:
-			o.same, o.run = 0, int(b)
-			continue
-		case b == o.last:
-			o.same++
-		default:
-			o.last, o.same = b, 1
-		}
-		dst[n] = b
-		n++
-	}
-	o.crc = updateCRC(o.crc, dst[:n])
-	return n
 }
 
 // crcTable is the CRC-32 of Ethernet with the highest bit first, for each byte.
