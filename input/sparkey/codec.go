@@ -10,15 +10,12 @@ type decoder struct {
 	compression Compression
 	limit       int // bytes of a decompressed block
 	zstd        unpack.Zstd
-	plain       []byte
 }
 
-// decode returns the content of a block, valid until the next call.
-func (d *decoder) decode(src []byte) (_ []byte, err error) {
+// decode appends the content of a block to dst.
+func (d *decoder) decode(dst, src []byte) ([]byte, error) {
 	if d.compression == Snappy {
-		d.plain, err = unpack.Snappy(d.plain[:0], src, d.limit)
-	} else {
-		d.plain, err = d.zstd.Decode(d.plain[:0], src, d.limit)
+		return unpack.Snappy(dst, src, d.limit)
 	}
-	return d.plain, err
+	return d.zstd.Decode(dst, src, d.limit)
 }

@@ -1,7 +1,6 @@
 package sparkey
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,17 +21,16 @@ var (
 
 // A Reader reads the entries of one log in the order in which they were written. It is not safe for concurrent use.
 type Reader struct {
-	name    string
-	file    io.LimitedReader // up to the end of the data
-	in      lookahead.Reader // of file
-	h       Header
-	entries *lookahead.Reader // in, or unpacked
+	name string
+	file io.LimitedReader // up to the end of the data
+	in   lookahead.Reader // of file
+	h    Header
 
 	// Of a compressed log:
-	decoder  decoder
-	plain    bytes.Reader // what is left of the current block
-	block    int64        // its offset in the file
-	unpacked lookahead.Reader
+	decoder decoder
+	block   int64  // offset of the last block that was read
+	plain   []byte // blocks, decompressed; what is behind used is not used yet
+	used    int
 
 	key, value []byte
 	deleted    bool
@@ -53,19 +51,9 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	rd.file.N = int64(rd.h.DataEnd) - headerSize
-	rd.entries = &rd.in
-	if rd.compressed() {
-		rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
-		rd.unpacked.Reset(readerFunc(rd.readBlocks), 0)
-		rd.entries = &rd.unpacked
-	}
+	rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
 	return rd, nil
 }
-
-// readerFunc is a function as an io.Reader.
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func (r *Reader) compressed() bool { return r.h.Compression != None }
 
@@ -125,9 +113,8 @@ func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.decoder = nil, nil, decoder{}
+	r.key, r.value, r.decoder, r.plain, r.used = nil, nil, decoder{}, nil, 0
 	r.in.Close(r.err)
-	r.unpacked.Close(r.err)
 	return nil
 }
 
@@ -181,9 +168,13 @@ func (r *Reader) take(a, b uint64, n int) error {
 	if err := r.fill(size); err != nil {
 		return r.cut(err)
 	}
-	entry := r.entries.Bytes()[:size:size]
+	entry := r.entries()[:size:size]
 	r.key, r.value = entry[n:n+int(keyLen):n+int(keyLen)], entry[n+int(keyLen):]
-	r.entries.Skip(size)
+	if r.compressed() {
+		r.used += size
+	} else {
+		r.in.Skip(size)
+	}
 	r.count(keyLen, valueLen, uint64(size))
 	return nil
 }
@@ -238,42 +229,42 @@ func (r *Reader) finish() error {
 // vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
 func (r *Reader) vlq(at int) (uint64, int, error) {
 	for {
-		v, n := binary.Uvarint(r.entries.Bytes()[at:])
+		v, n := binary.Uvarint(r.entries()[at:])
 		if n > 0 {
 			return v, n, nil
 		}
 		if n < 0 {
 			return 0, 0, r.corrupt("a length of more than 64 bits")
 		}
-		if err := r.fill(r.entries.Len() + 1); err != nil {
+		if err := r.fill(len(r.entries()) + 1); err != nil {
 			return 0, 0, r.cut(err)
 		}
 	}
 }
 
+// entries returns the entries that are available.
+func (r *Reader) entries() []byte {
+	if r.compressed() {
+		return r.plain[r.used:]
+	}
+	return r.in.Bytes()
+}
+
 // fill makes n bytes of entries available. It returns io.EOF at the end of the data.
 func (r *Reader) fill(n int) error {
-	switch {
-	case r.entries.Fill(n):
-		return nil
-	case r.compressed():
-		return r.unpacked.Err()
+	if !r.compressed() && !r.in.Fill(n) {
+		return r.ended()
 	}
-	return r.ended()
+	for len(r.entries()) < n {
+		if err := r.nextBlock(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // left returns how many bytes there are from what has been used to the end of the data.
 func (r *Reader) left() uint64 { return r.h.DataEnd - uint64(r.in.Offset()) }
-
-// readBlocks reads entries that are compressed, of one block at a time.
-func (r *Reader) readBlocks(p []byte) (int, error) {
-	for r.plain.Len() == 0 {
-		if err := r.nextBlock(); err != nil {
-			return 0, err
-		}
-	}
-	return r.plain.Read(p)
-}
 
 // nextBlock reads the next block and decompresses it. It returns io.EOF at the end of the data.
 func (r *Reader) nextBlock() error {
@@ -301,12 +292,13 @@ func (r *Reader) nextBlock() error {
 	if !r.in.Fill(size) {
 		return r.ended()
 	}
-	plain, err := r.decoder.decode(r.in.Bytes()[:size])
-	if err != nil {
+	r.plain = r.plain[:copy(r.plain, r.plain[r.used:])]
+	r.used = 0
+	var err error
+	if r.plain, err = r.decoder.decode(r.plain, r.in.Bytes()[:size]); err != nil {
 		return r.corrupt("block of %d bytes: %v", size, err)
 	}
 	r.in.Skip(size)
-	r.plain.Reset(plain)
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (d *Zstd) Decode(dst, src []byte, limit int) (_ []byte, err error) {
 		}
 	}
 	start := len(dst)
+	dst = Grow(dst, min(most, limit)) // the library would grow it by one frame after the other
 	if dst, err = d.z.DecodeAll(src, dst); err == nil && len(dst)-start > limit {
 		err = TooLong(limit)
 	}
