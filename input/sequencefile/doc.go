@@ -1,12 +1,11 @@
 // Package sequencefile reads Hadoop SequenceFiles: the files of key/value records that MapReduce, Spark,
-// Cascading and Hive write. It owns the format, the compression codecs inside it and the Hadoop framing of each;
-// it knows nothing of where a file lies or what its records mean.
+// Cascading and Hive write. It owns the format and which codecs files name; packages unpack, inflate and bzip2 decompress.
+// It knows nothing of where a file lies or what its records mean.
 //
 // A record passes through a Reader like this: the file is read into one buffer (input), from which uncompressed
 // records are sliced without being copied. In RECORD compression the value is decompressed into a second buffer. In
 // BLOCK compression each of the four columns of a block is decompressed into a buffer (column), from which the records are
-// sliced. Key and Value are taken out of their
-// BytesWritable or Text wrapping; nothing is allocated per record.
+// sliced. Key and Value are taken out of their BytesWritable or Text wrapping; nothing is allocated per record.
 //
 // # Format
 //
