@@ -2,9 +2,11 @@ package avro
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+
+	"sequins/internal/lookahead"
 )
 
 // An object container file is
@@ -17,66 +19,64 @@ const (
 	Magic    = "Obj\x01" // at the start of a file
 	syncSize = 16
 
-	// maxHeader bounds the metadata, in bytes.
+	// maxHeader bounds the header, in bytes.
 	maxHeader = 4 << 20
+	// firstHeader is the number of bytes read first for a header.
+	firstHeader = 4 << 10
 )
 
 // container reads the framing of a file.
 type container struct {
-	file stream
+	in   lookahead.Reader
 	sync [syncSize]byte
-	codec
+
+	codec     codec // nil if blocks are not compressed
 	codecName string
 
-	body    io.LimitedReader // the current block, compressed
-	left    int64            // its records not read yet
-	inBlock bool             // the current block is not finished
-	data    stream           // the current block
+	left    int64  // records of the current block not read yet
+	inBlock bool   // the current block is not finished
+	data    stream // the current block, decompressed
+	plain   []byte // memory for it
 }
 
 // header reads the header up to the first block, and returns the schema.
 func (c *container) header() (schema []byte, err error) {
-	head := c.file.append(nil, int64(len(Magic)))
-	if c.file.err != nil {
-		return nil, c.file.err
+	for n := firstHeader; ; n *= 2 {
+		whole := c.in.Fill(n)
+		s := stream{b: c.in.Bytes()}
+		schema, err = c.parseHeader(&s)
+		switch {
+		case err != errShort || !whole:
+			c.in.Skip(s.pos)
+			return schema, err
+		case n >= maxHeader:
+			return nil, fmt.Errorf("the header has more than %d bytes", maxHeader)
+		}
 	}
-	if string(head) != Magic {
+}
+
+func (c *container) parseHeader(s *stream) (schema []byte, err error) {
+	head := s.take(int64(len(Magic)))
+	if s.err == nil && string(head) != Magic {
 		return nil, fmt.Errorf("not an Avro object container file: begins with %q, not %q", head, Magic)
 	}
-	meta, err := c.metadata()
-	if err != nil {
-		return nil, err
-	}
-	copy(c.sync[:], c.file.append(nil, syncSize))
-	if c.file.err != nil {
-		return nil, c.file.err
-	}
-	if meta["avro.schema"] == nil {
+	meta := map[string][]byte{}
+	s.blocks(func() {
+		key, value := string(s.take(s.length())), s.take(s.length())
+		if key == "avro.schema" || key == "avro.codec" {
+			meta[key] = bytes.Clone(value)
+		}
+	})
+	copy(c.sync[:], s.take(syncSize))
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case meta["avro.schema"] == nil:
 		return nil, errors.New("no avro.schema in the metadata")
 	}
 	c.codecName = string(meta["avro.codec"])
 	c.codec, err = newCodec(c.codecName)
 	return meta["avro.schema"], err
-}
-
-func (c *container) metadata() (map[string][]byte, error) {
-	s := &c.file
-	text := func() []byte {
-		n := s.length()
-		if n > maxHeader-s.consumed() {
-			s.fail(fmt.Errorf("the metadata has more than %d bytes", maxHeader))
-			return nil
-		}
-		return s.append([]byte{}, n)
-	}
-	meta := map[string][]byte{}
-	s.blocks(func() {
-		key, value := string(text()), text()
-		if key == "avro.schema" || key == "avro.codec" {
-			meta[key] = value
-		}
-	})
-	return meta, s.err
 }
 
 // next moves to the next record, and at the end of a block to the next block. It returns io.EOF at the end of the file.
@@ -96,56 +96,48 @@ func (c *container) next() error {
 }
 
 func (c *container) startBlock() error {
-	if !c.file.in.Fill(1) {
-		return c.file.in.Err()
+	if !c.in.Fill(1) {
+		return c.in.Err()
 	}
-	count, size := c.file.long(), c.file.long()
-	if c.file.err != nil {
-		return c.file.err
+	c.in.Fill(2 * binary.MaxVarintLen64) // or less, near the end
+	head := stream{b: c.in.Bytes()}
+	count, size := head.long(), head.long()
+	if head.err != nil {
+		return head.err
 	}
+	c.in.Skip(head.pos)
 	if count < 0 || size < 0 || size > MaxBlock {
 		return fmt.Errorf("a block of %d records in %d bytes, of at most %d", count, size, MaxBlock)
 	}
-	c.body = io.LimitedReader{R: &c.file.in, N: size}
-	r, err := c.codec.open(&c.body, size)
-	if err != nil {
-		return cut(err)
+	if !c.in.Fill(int(size)) {
+		return errShort
 	}
-	c.data.reset(r)
+	block := c.in.Bytes()[:size] // valid until the file is read again, behind its last record
+	c.in.Skip(len(block))
+	if c.codec != nil {
+		var err error
+		if c.plain, err = c.codec(c.plain[:0], block); err != nil {
+			return err
+		}
+		block = c.plain
+	}
+	c.data = stream{b: block}
 	c.left, c.inBlock = count, true
 	return nil
 }
 
 // finishBlock checks that the current block contains only its records.
 func (c *container) finishBlock() error {
-	if !c.data.ended() {
-		if c.data.err != nil {
-			return cut(c.data.err)
-		}
+	if c.data.pos < len(c.data.b) {
 		return errors.New("a block has bytes after its last record")
 	}
-	if _, err := io.Copy(io.Discard, &c.body); err != nil {
-		return err
-	}
-	if c.body.N > 0 {
+	if !c.in.Fill(syncSize) {
 		return errShort
 	}
-	if !c.file.in.Fill(syncSize) {
-		c.file.short()
-		return c.file.err
-	}
-	if !bytes.HasPrefix(c.file.in.Bytes(), c.sync[:]) {
+	if !bytes.HasPrefix(c.in.Bytes(), c.sync[:]) {
 		return errors.New("the sync marker after a block differs from the header's")
 	}
-	c.file.in.Skip(syncSize)
+	c.in.Skip(syncSize)
 	c.inBlock = false
 	return nil
-}
-
-// cut converts an io.EOF within a block into an error.
-func cut(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errShort
-	}
-	return err
 }

@@ -3,7 +3,7 @@
 // they are written down (see internal/render for that).
 //
 // A file passes through like this: NewReader reads the header and finds the two fields in the file's own
-// schema, so that the files of a version may have different ones. Scan then decodes one record from the stream that
+// schema, so that the files of a version may have different ones. Scan then decodes one record from what
 // a block decompresses to: the two fields are rendered as they come, everything else is skipped. There is no tree of
 // values in between.
 //
@@ -21,9 +21,7 @@
 // # Memory
 //
 // No length in a file is believed: buffers grow with the bytes that come. A reader holds a key and a value, each up to
-// MaxValue; of maps that are being decoded their names and some bytes for each entry, which count as parts of the value; a
-// string, up to MaxValue; and windows of 128 KiB of the file and of the block. Beside that, snappy and zstandard hold a block of the file,
-// up to MaxBlock, snappy what it decompresses to, up to MaxBlock, and zstandard a window of 128 MiB at most.
+// MaxValue, and a block as it is in the file and decompressed, each up to MaxBlock. Zstandard adds a window of 128 MiB at most.
 //
 // # Errors
 //

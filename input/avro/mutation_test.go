@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sequins/internal/render"
-	"sequins/internal/zstdframe"
+	"sequins/internal/unpack"
 	"sequins/test/mutate"
 )
 
@@ -31,7 +31,7 @@ func TestMutations(t *testing.T) {
 		}
 		files, paths, wants = append(files, raw), append(paths, p), append(wants, want)
 	}
-	limit := func(size int) uint64 { return zstdframe.MaxWindow + 64<<20 + 2048*uint64(size) }
+	limit := func(size int) uint64 { return unpack.MaxWindow + 64<<20 + 2048*uint64(size) }
 	mutate.Run(t, files, limit, func(t *testing.T, i int, f mutate.File) {
 		got, err := scan(bytes.NewReader(f.Data), paths[i])
 		if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, render.ErrField) && !errors.Is(err, render.ErrNullKey) {

@@ -38,7 +38,7 @@ type Reader struct {
 // for a damaged file, and render.ErrField if the fields do not exist.
 func NewReader(r io.Reader, name string, paths render.Paths) (*Reader, error) {
 	rd := &Reader{name: name, record: -1}
-	rd.file.file.reset(r)
+	rd.file.in.Reset(r, 0)
 	schema, err := rd.file.header()
 	if err != nil {
 		return nil, rd.failed(err)
@@ -128,10 +128,10 @@ func (r *Reader) next() error {
 		return r.failed(err)
 	}
 	data := &r.file.data
-	before := data.consumed()
+	before := data.pos
 	r.row.reset(data)
 	r.row.visit(r.root, place{r.keyPath, !r.noKey}, place{r.valuePath, true}, 0)
-	if r.noBytes++; data.consumed() > before {
+	if r.noBytes++; data.pos > before {
 		r.noBytes = 0
 	}
 	if r.noBytes > maxEmpty {
@@ -161,20 +161,19 @@ func (r *Reader) Err() error {
 }
 
 // Offset returns how far the file has been read, which is at or after the current record.
-func (r *Reader) Offset() int64 { return r.file.file.consumed() }
+func (r *Reader) Offset() int64 { return r.file.in.Offset() }
 
 // Close releases buffers and decoders. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	r.err = cmp.Or(r.err, io.EOF)
-	r.file.file.in.Close(io.EOF)
-	r.file.data.in.Close(io.EOF)
-	r.row, r.file.codec = row{}, nil
+	r.file.in.Close(io.EOF)
+	r.row, r.file.codec, r.file.data, r.file.plain = row{}, nil, stream{}, nil
 	return nil
 }
 
 // failed returns the error of the underlying reader if there is one, otherwise an ErrCorrupt.
 func (r *Reader) failed(err error) error {
-	if source := r.file.file.in.Err(); source != nil && source != io.EOF {
+	if source := r.file.in.Err(); source != nil && source != io.EOF {
 		return fmt.Errorf("%s: %w", r.name, source)
 	}
 	return r.corrupt(err)

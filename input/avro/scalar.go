@@ -1,6 +1,7 @@
 package avro
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"sequins/internal/render"
 )
 
-// reader reads a scalar value for render. Strings and bytes are in the scratch buffer.
-type reader func(s *stream, scratch *[]byte) any
+// reader reads a scalar value for render. Strings and bytes are those of the stream.
+type reader func(s *stream) any
 
 // scalar returns the type of a scalar kind, or nil if it is not one. Of node it takes the size of a fixed, the symbols of an
 // enum, and the logical type. A logical type that does not fit its base, or is invalid, is ignored, as the specification says.
@@ -21,24 +22,24 @@ func scalar(kind string, node map[string]any) (t *typ, err error) {
 	logical, _ := node["logicalType"].(string)
 	switch kind {
 	case "null":
-		t.read = func(*stream, *[]byte) any { return nil }
+		t.read = func(*stream) any { return nil }
 	case "boolean":
 		t.read = readBoolean
 	case "float":
-		t.read = func(s *stream, _ *[]byte) any { return math.Float32frombits(s.uint32()) }
+		t.read = readFloat
 	case "double":
-		t.read = func(s *stream, _ *[]byte) any { return math.Float64frombits(s.uint64()) }
+		t.read = readDouble
 	case "string":
-		t.read = func(s *stream, scratch *[]byte) any { return render.Text(readString(s, scratch, s.length())) }
+		t.read = func(s *stream) any { return render.Text(s.take(s.length())) }
 	case "int":
 		show := showInt(logical)
-		t.read = func(s *stream, _ *[]byte) any { return show(s.int()) }
+		t.read = func(s *stream) any { return show(s.int()) }
 	case "long":
 		show := showLong(logical)
-		t.read = func(s *stream, _ *[]byte) any { return show(s.long()) }
+		t.read = func(s *stream) any { return show(s.long()) }
 	case "bytes":
 		show, err := showBytes(logical, node)
-		t.read = func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, s.length())) }
+		t.read = func(s *stream) any { return show(s, s.take(s.length())) }
 		return t, err
 	case "enum":
 		t.read, err = enumReader(node)
@@ -50,14 +51,25 @@ func scalar(kind string, node map[string]any) (t *typ, err error) {
 	return t, err
 }
 
-func readBoolean(s *stream, _ *[]byte) any {
-	switch s.byte() {
-	case 0:
-		return false
-	case 1:
-		return true
+func readBoolean(s *stream) any {
+	b := s.take(1)
+	if b != nil && b[0] > 1 {
+		s.fail(errors.New("a boolean that is neither true nor false"))
 	}
-	s.fail(errors.New("a boolean that is neither true nor false"))
+	return b != nil && b[0] == 1
+}
+
+func readFloat(s *stream) any {
+	if b := s.take(4); b != nil {
+		return math.Float32frombits(binary.LittleEndian.Uint32(b))
+	}
+	return nil
+}
+
+func readDouble(s *stream) any {
+	if b := s.take(8); b != nil {
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	}
 	return nil
 }
 
@@ -72,7 +84,7 @@ func enumReader(node map[string]any) (reader, error) {
 	if !ok {
 		return nil, fmt.Errorf("the enum %.100q in the schema has no list of symbols", node["name"])
 	}
-	return func(s *stream, _ *[]byte) any {
+	return func(s *stream) any {
 		n := s.int()
 		if s.err != nil || n < 0 || n >= int64(len(symbols)) {
 			s.fail(fmt.Errorf("symbol %d of an enum of %d", n, len(symbols)))
@@ -80,16 +92,6 @@ func enumReader(node map[string]any) (reader, error) {
 		}
 		return symbols[n]
 	}, nil
-}
-
-// readString reads n bytes into the scratch buffer.
-func readString(s *stream, scratch *[]byte, n int64) []byte {
-	if n > MaxValue {
-		s.fail(fmt.Errorf("a string of %d bytes, over %d", n, MaxValue))
-		return nil
-	}
-	*scratch = s.append((*scratch)[:0], n)
-	return *scratch
 }
 
 // plainNumber renders int and long without a logical type.
@@ -185,7 +187,7 @@ func fixedReader(logical string, node map[string]any) (reader, error) {
 	case logical == "duration" && size == 12:
 		show = func(s *stream, b []byte) any { return whole(s, b, size, render.Duration) }
 	}
-	return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, int64(size))) }, err
+	return func(s *stream) any { return show(s, s.take(int64(size))) }, err
 }
 
 // integer returns an attribute of a schema that is an integer of 32 bits, as Java's reader takes them.

@@ -1,9 +1,7 @@
 package avro
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 
 	"sequins/internal/render"
 )
@@ -15,8 +13,6 @@ const (
 	// each valuesPerByte of them need a byte. Otherwise a few bytes could mean any number of values.
 	maxEmpty      = 64 << 10
 	valuesPerByte = 64
-	// entryCost is at least what an entry of a map takes in memory while the map is decoded, in bytes, without its text.
-	entryCost = 128
 )
 
 // place is the location of a wanted field relative to a type: the remaining names of its path, or not below the type.
@@ -42,15 +38,12 @@ type row struct {
 	key, value []byte
 	hasKey     bool // the key is not null
 
-	scratch []byte
-	start   int64  // where the record begins in the stream
-	values  int64  // that were read, also those that hold others
-	entries int    // of maps that are being decoded
-	names   []byte // of these entries
+	start  int // where the record begins in the stream
+	values int // that were read, also those that hold others
 }
 
 func (r *row) reset(s *stream) {
-	*r = row{stream: s, start: s.consumed(), key: r.key[:0], value: r.value[:0], scratch: r.scratch[:0], names: r.names[:0]}
+	*r = row{stream: s, start: s.pos, key: r.key[:0], value: r.value[:0]}
 }
 
 // enter checks depth and the number of values, and returns the branch of a union.
@@ -58,8 +51,8 @@ func (r *row) enter(t *typ, depth int) *typ {
 	if depth > maxDepth {
 		r.fail(fmt.Errorf("a value is nested more than %d deep", maxDepth))
 	}
-	if r.values++; r.values > maxEmpty && r.values > maxEmpty+valuesPerByte*(r.consumed()-r.start) {
-		r.fail(fmt.Errorf("more than %d values in %d bytes", maxEmpty, r.consumed()-r.start))
+	if r.values++; r.values > maxEmpty && r.values > maxEmpty+valuesPerByte*(r.pos-r.start) {
+		r.fail(fmt.Errorf("more than %d values in %d bytes", maxEmpty, r.pos-r.start))
 	}
 	if r.err != nil {
 		return null
@@ -76,7 +69,7 @@ func (r *row) enter(t *typ, depth int) *typ {
 }
 
 // null stands for an unreadable value.
-var null = &typ{kind: "null", read: func(*stream, *[]byte) any { return nil }}
+var null = &typ{kind: "null", read: func(*stream) any { return nil }}
 
 // visit reads a value of t and extracts what is wanted.
 func (r *row) visit(t *typ, key, value place, depth int) {
@@ -90,7 +83,7 @@ func (r *row) visit(t *typ, key, value place, depth int) {
 	}
 	switch t = r.enter(t, depth); {
 	case key.is() && t.read != nil:
-		r.takeKey(t.read(r.stream, &r.scratch))
+		r.takeKey(t.read(r.stream))
 	case t.kind == "record":
 		for _, f := range t.fields {
 			r.visit(f.typ, key.below(f.name), value.below(f.name), depth+1)
@@ -118,17 +111,17 @@ func (r *row) body(t *typ, depth int) {
 		r.blocks(func() { r.skip(t.item, depth+1) })
 	case "map":
 		r.blocks(func() {
-			r.discard(r.length())
+			r.take(r.length())
 			r.skip(t.item, depth+1)
 		})
 	case "string", "bytes":
-		r.discard(r.length())
+		r.take(r.length())
 	case "int":
 		r.int()
 	case "long":
 		r.long()
 	default:
-		t.read(r.stream, &r.scratch)
+		t.read(r.stream)
 	}
 }
 
@@ -138,7 +131,7 @@ func (r *row) text(t *typ, dst []byte, key place, depth int) []byte {
 	if t.read == nil {
 		return r.json(t, dst, key, depth)
 	}
-	v := t.read(r.stream, &r.scratch)
+	v := t.read(r.stream)
 	if key.is() {
 		r.takeKey(v)
 	}
@@ -147,7 +140,7 @@ func (r *row) text(t *typ, dst []byte, key place, depth int) []byte {
 
 // json appends a value that is no union, as JSON.
 func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
-	if len(dst)+len(r.names)+r.entries*entryCost > MaxValue {
+	if len(dst) > MaxValue {
 		r.fail(errTooLarge)
 	}
 	if r.err != nil {
@@ -167,9 +160,18 @@ func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
 		})
 		return append(dst, ']')
 	case "map":
-		return r.jsonMap(t, dst, depth)
+		dst = append(dst, '{')
+		start := len(dst)
+		r.blocks(func() {
+			if len(dst) > start {
+				dst = append(dst, ',')
+			}
+			dst = render.AppendName(dst, render.Text(r.take(r.length())))
+			dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
+		})
+		return append(dst, '}')
 	}
-	v := t.read(r.stream, &r.scratch)
+	v := t.read(r.stream)
 	if key.is() {
 		r.takeKey(v)
 	}
@@ -212,59 +214,6 @@ func (r *row) jsonRecord(t *typ, dst []byte, key place, depth int) []byte {
 		dst = r.json(r.enter(f.typ, depth+1), dst, key.below(f.name), depth+1)
 	}
 	return append(dst, '}')
-}
-
-// An entry of a map is where it lies in the JSON, with a comma in front, and its name among the names.
-type entry struct{ start, end, name, nameEnd int }
-
-// jsonMap sorts the entries by their names, and the last of a name counts: what is equal is then the same bytes.
-func (r *row) jsonMap(t *typ, dst []byte, depth int) []byte {
-	dst = append(dst, '{')
-	start, names := len(dst), len(r.names)
-	var entries []entry
-	r.blocks(func() {
-		r.entries++
-		e := entry{start: len(dst), name: len(r.names)}
-		r.names = render.AppendUTF8(r.names, readString(r.stream, &r.scratch, r.length()))
-		e.nameEnd = len(r.names)
-		dst = append(dst, ',')
-		dst = render.AppendName(dst, render.Text(r.names[e.name:]))
-		dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
-		e.end = len(dst)
-		entries = append(entries, e)
-	})
-	if r.err == nil && len(entries) > 0 {
-		dst = r.sortEntries(dst, start, entries)
-	}
-	r.entries -= len(entries)
-	r.names = r.names[:names]
-	return append(dst, '}')
-}
-
-// sortEntries puts the entries that lie in dst from start on into order.
-func (r *row) sortEntries(dst []byte, start int, entries []entry) []byte {
-	compare := func(a, b entry) int {
-		return bytes.Compare(r.names[a.name:a.nameEnd], r.names[b.name:b.nameEnd])
-	}
-	ordered := true
-	for i := 1; i < len(entries) && ordered; i++ {
-		ordered = compare(entries[i-1], entries[i]) < 0
-	}
-	if ordered {
-		return append(dst[:start], dst[start+1:]...) // without the first comma
-	}
-	slices.SortStableFunc(entries, compare)
-	sorted := make([]byte, 0, len(dst)-start)
-	for i, e := range entries {
-		if i+1 < len(entries) && compare(e, entries[i+1]) == 0 {
-			continue
-		}
-		if len(sorted) == 0 {
-			e.start++ // the comma
-		}
-		sorted = append(sorted, dst[e.start:e.end]...)
-	}
-	return append(dst[:start], sorted...)
 }
 
 var errNoBytes = fmt.Errorf("more than %d records that take no bytes", maxEmpty)

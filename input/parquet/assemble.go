@@ -1,10 +1,6 @@
 package parquet
 
-import (
-	"encoding/base64"
-
-	"sequins/internal/render"
-)
+import "sequins/internal/render"
 
 // row holds the columns by their number in the file; nil for columns that are not read.
 type row []*column
@@ -19,130 +15,132 @@ func (r row) peek(n *node) (v value, ok bool) {
 	return c.row[c.at], true
 }
 
-// skip passes over one value of each column below n, each of which says that there is none.
-func (r row) skip(n *node) error {
+// isNull reports whether a field is null or, if it is repeated, empty. If so it passes over the value of each column below n that
+// says so.
+func (r row) isNull(n *node) (null bool, err error) {
+	v, ok := r.peek(n)
+	if !ok {
+		return false, errLevels
+	}
+	if int(v.def) >= n.def {
+		return false, nil
+	}
 	for _, c := range r[n.first : n.first+n.columns] {
 		if c.at >= len(c.row) {
-			return errLevels
+			return false, errLevels
 		}
 		c.at++
 	}
-	return nil
+	return true, nil
 }
 
-// field assembles a field, including null and repeated ones.
-func (r row) field(n *node) (any, error) {
-	if n.repeated {
-		return r.elements(n, n, true)
+// scalar returns a field that is a single value, or nil for null.
+func (r row) scalar(n *node) (any, error) {
+	if null, err := r.isNull(n); null || err != nil {
+		return nil, err
 	}
+	return r.leaf(n)
+}
+
+// leaf returns a column's value that is known not to be null.
+func (r row) leaf(n *node) (any, error) {
 	v, ok := r.peek(n)
-	if !ok {
+	if !ok || int(v.def) != n.def {
 		return nil, errLevels
 	}
-	if int(v.def) < n.def {
-		return nil, r.skip(n)
-	}
-	return r.present(n)
+	r[n.first].at++
+	return n.convert(&v), nil
 }
 
-// present assembles a column's value or a group's fields that are known not to be null.
-func (r row) present(n *node) (any, error) {
+// text appends a field as it is served: a single value as text, nothing for null, and JSON for everything else.
+func (r row) text(dst []byte, n *node) ([]byte, error) {
+	if n.scalar() {
+		v, err := r.scalar(n)
+		return render.AppendText(dst, v), err
+	}
+	if !n.repeated {
+		if null, err := r.isNull(n); null || err != nil {
+			return dst, err
+		}
+	}
+	return r.field(dst, n)
+}
+
+// field appends a field as JSON, including null and repeated ones.
+func (r row) field(dst []byte, n *node) ([]byte, error) {
+	if n.repeated {
+		return r.elements(dst, n, n, true)
+	}
+	null, err := r.isNull(n)
+	switch {
+	case err != nil:
+		return dst, err
+	case null:
+		return append(dst, "null"...), nil
+	}
+	return r.present(dst, n)
+}
+
+// present appends a column's value or a group's fields that are known not to be null.
+func (r row) present(dst []byte, n *node) (_ []byte, err error) {
 	switch n.kind {
 	case leaf:
-		v, ok := r.peek(n)
-		if !ok {
-			return nil, errLevels
-		}
-		r[n.first].at++
-		if int(v.def) != n.def {
-			return nil, errLevels
-		}
-		return n.convert(&v), nil
+		v, err := r.leaf(n)
+		return render.AppendJSON(dst, v), err
 	case list:
 		e, itself := n.element()
-		return r.elements(n.children[0], e, itself)
+		return r.elements(dst, n.children[0], e, itself)
 	case dict:
-		return r.entries(n.children[0])
+		return r.entries(dst, n.children[0])
 	}
-	out := make(render.Record, len(n.children))
+	dst = append(dst, '{')
 	for i, child := range n.children {
-		var err error
-		out[i].Name = child.name
-		if out[i].Value, err = r.field(child); err != nil {
-			return nil, err
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = r.field(render.AppendName(dst, child.name), child); err != nil {
+			return dst, err
 		}
 	}
-	return out, nil
+	return append(dst, '}'), nil
 }
 
-// elements assembles a list. repeated is the repeated field; e is the element, which is that field itself or its child.
-func (r row) elements(repeated, e *node, itself bool) (any, error) {
+// elements appends a list. repeated is the repeated field; e is the element, which is that field itself or its child.
+func (r row) elements(dst []byte, repeated, e *node, itself bool) ([]byte, error) {
 	one := r.field
 	if itself {
 		one = r.present
 	}
-	out := render.List{}
-	err := r.each(repeated, func() error {
-		v, err := one(e)
-		out = append(out, v)
-		return err
-	})
-	return out, err
+	dst, err := r.each(append(dst, '['), repeated, func(dst []byte) ([]byte, error) { return one(dst, e) })
+	return append(dst, ']'), err
 }
 
-// entries puts together a map. Keys that are bytes are base64, as bytes are in JSON: as text, different ones
-// could become the same. Of several entries of a name the last counts.
-func (r row) entries(entry *node) (any, error) {
-	out := render.Record{}
-	err := r.each(entry, func() error {
-		key, err := r.field(entry.children[0])
+// entries appends a map. Keys that are bytes are base64, as bytes are in JSON: as text, different ones could become the same.
+func (r row) entries(dst []byte, entry *node) ([]byte, error) {
+	dst, err := r.each(append(dst, '{'), entry, func(dst []byte) ([]byte, error) {
+		key, err := r.scalar(entry.children[0])
 		if err != nil {
-			return err
+			return dst, err
 		}
-		value, err := r.field(entry.children[1])
 		if b, ok := key.([]byte); ok {
-			key = base64.StdEncoding.EncodeToString(b)
+			dst = append(render.AppendJSON(dst, b), ':')
+		} else {
+			dst = render.AppendName(dst, render.Text(render.AppendText(nil, key)))
 		}
-		name := render.AppendUTF8(nil, render.AppendText(nil, key))
-		out = append(out, render.Field{Name: string(name), Value: value})
-		return err
+		return r.field(dst, entry.children[1])
 	})
-	return lastOfEach(out), err
+	return append(dst, '}'), err
 }
 
-// lastOfEach removes the entries of a map that later ones of the same name replace.
-func lastOfEach(entries render.Record) render.Record {
-	last := make(map[string]int, len(entries))
-	for i, e := range entries {
-		last[e.Name] = i
-	}
-	if len(last) == len(entries) {
-		return entries
-	}
-	kept := entries[:0]
-	for i, e := range entries {
-		if last[e.Name] == i {
-			kept = append(kept, e)
+// each appends each repetition of a field, with commas between them.
+func (r row) each(dst []byte, n *node, one func(dst []byte) ([]byte, error)) ([]byte, error) {
+	null, err := r.isNull(n)
+	for more := !null; more && err == nil; {
+		dst, err = one(dst)
+		v, ok := r.peek(n)
+		if more = ok && int(v.rep) >= n.rep; more {
+			dst = append(dst, ',')
 		}
 	}
-	return kept
-}
-
-// each calls do for each repetition of a field.
-func (r row) each(n *node, do func() error) error {
-	v, ok := r.peek(n)
-	if !ok {
-		return errLevels
-	}
-	if int(v.def) < n.def {
-		return r.skip(n)
-	}
-	for {
-		if err := do(); err != nil {
-			return err
-		}
-		if v, ok := r.peek(n); !ok || int(v.rep) < n.rep {
-			return nil
-		}
-	}
+	return dst, err
 }

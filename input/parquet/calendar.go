@@ -8,25 +8,23 @@ import (
 	"sequins/internal/render"
 )
 
-// Spark before 3.0, and later versions that are set to LEGACY, write days before 1582-10-15 by the Julian calendar and
-// timestamps before 1900 by the standard time of the session's zone, as java.util.Calendar has it. What a calendar
-// converts keeps its date and time of day as the writer saw them, which is what Spark itself reads.
+// Spark before 3.0, and later versions that are set to LEGACY, write days and timestamps before 1582-10-15 by the Julian calendar. What
+// a calendar converts keeps its date and time of day as the writer saw them, which is what Spark itself reads. The days of
+// timestamps are those of UTC: Spark's are those of the session's zone, as java.util.Calendar has it, which makes a difference of minutes
+// before 1900.
 type calendar struct {
-	julian   bool           // dates and timestamps are to be converted
-	julian96 bool           // timestamps of INT96 are
-	zone     *time.Location // of the session that wrote the file
-	standard int64          // seconds east of UTC that java.util.Calendar assumes before 1900
+	julian   bool // dates and timestamps are to be converted
+	julian96 bool // timestamps of INT96 are
 }
 
 const (
 	secondsPerDay  = 24 * 60 * 60
-	firstGregorian = -141427     // 1582-10-15, in days since 1970
-	firstZoned     = -2208988800 // 1900-01-01, in seconds since 1970
+	firstGregorian = -141427 // 1582-10-15, in days since 1970
 )
 
 // A sparkMetadata is what Spark notes in a file of the calendar it was written by.
 type sparkMetadata struct {
-	version, zone       string
+	version             string
 	legacy, legacyInt96 bool
 }
 
@@ -34,8 +32,6 @@ func (m *sparkMetadata) set(key, value string) {
 	switch key {
 	case "org.apache.spark.version":
 		m.version = value
-	case "org.apache.spark.timeZone":
-		m.zone = value
 	case "org.apache.spark.legacyDateTime":
 		m.legacy = true
 	case "org.apache.spark.legacyINT96":
@@ -43,7 +39,7 @@ func (m *sparkMetadata) set(key, value string) {
 	}
 }
 
-// calendar returns how the file's times are converted. A missing or unknown zone means UTC.
+// calendar returns how the file's times are converted.
 func (m *sparkMetadata) calendar() (c calendar) {
 	if m.version == "" {
 		return c
@@ -55,13 +51,6 @@ func (m *sparkMetadata) calendar() (c calendar) {
 	version[1], _ = strconv.Atoi(minor)
 	c.julian = m.legacy || version[0] < 3
 	c.julian96 = m.legacyInt96 || version[0] < 3 || version[0] == 3 && version[1] < 1
-	c.zone = time.UTC
-	if zone, err := loadZone(m.zone); err == nil {
-		c.zone = zone
-	}
-	_, winter := time.Date(2020, 1, 1, 0, 0, 0, 0, c.zone).Zone()
-	_, summer := time.Date(2020, 7, 1, 0, 0, 0, 0, c.zone).Zone()
-	c.standard = int64(min(winter, summer))
 	return c
 }
 
@@ -78,21 +67,15 @@ func (c *calendar) timestamp(n int64, unit time.Duration, utc bool) any {
 	if c.julian && utc {
 		perSecond := int64(time.Second / unit)
 		seconds, rest := divide(n, perSecond)
-		n = c.instant(seconds)*perSecond + rest
+		n = gregorianSeconds(seconds)*perSecond + rest
 	}
 	return render.Timestamp(n, unit, utc)
 }
 
-// instant converts seconds since 1970.
-func (c *calendar) instant(seconds int64) int64 {
-	if seconds >= firstZoned {
-		return seconds
-	}
-	days, clock := divide(seconds+c.standard, secondsPerDay)
-	local := time.Unix(gregorian(days)*secondsPerDay+clock, 0).UTC()
-	year, month, day := local.Date()
-	hour, minute, second := local.Clock()
-	return time.Date(year, month, day, hour, minute, second, 0, c.zone).Unix()
+// gregorianSeconds converts seconds since 1970.
+func gregorianSeconds(seconds int64) int64 {
+	days, clock := divide(seconds, secondsPerDay)
+	return gregorian(days)*secondsPerDay + clock
 }
 
 // gregorian returns the day with the Gregorian date that has the same name as the Julian date of a day before 1582-10-15;

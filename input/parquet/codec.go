@@ -2,16 +2,16 @@ package parquet
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"sequins/internal/unpack"
 )
 
 // The codecs of parquet.thrift.
@@ -28,15 +28,16 @@ const (
 
 var errSize = errors.New("decompressed size differs from its header")
 
-// unpack decompresses src into dst, whose size it must have. It never writes or allocates more, apart from a codec's
+// decompress decompresses src into dst, whose size it must have. It never writes or allocates more, apart from a codec's
 // window.
-func unpack(codec int64, dst, src []byte) error {
+func decompress(codec int64, dst, src []byte) error {
 	if len(dst) == 0 {
 		return nil // whatever a codec makes of nothing, which some do not read again
 	}
 	switch codec {
 	case codecSnappy:
-		return unpackSnappy(dst, src)
+		out, err := unpack.Snappy(dst[:0:len(dst)], src, len(dst))
+		return filled(dst, out, err)
 	case codecGzip:
 		r, err := gzip.NewReader(bytes.NewReader(src))
 		if err != nil {
@@ -72,18 +73,6 @@ func exactly(dst []byte, r io.Reader) error {
 	return nil
 }
 
-func unpackSnappy(dst, src []byte) error {
-	n, err := snappy.DecodedLen(src)
-	if err != nil {
-		return err
-	}
-	if n != len(dst) {
-		return errSize
-	}
-	_, err = snappy.Decode(dst, src)
-	return err
-}
-
 // zstdDecoder is shared by all files.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxPage))
@@ -104,7 +93,8 @@ func unpackZstd(dst, src []byte) error {
 // unpackLZ4 reads what the codec LZ4 stands for in files of different writers: the blocks of Hadoop, a frame,
 // or a raw block.
 func unpackLZ4(dst, src []byte) error {
-	if unpackHadoop(dst, src) == nil {
+	out, err := unpack.Hadoop(dst[:0:len(dst)], src, len(dst), unpack.LZ4)
+	if filled(dst, out, err) == nil {
 		return nil
 	}
 	if bytes.HasPrefix(src, []byte{4, 0x22, 0x4d, 0x18}) {
@@ -115,45 +105,16 @@ func unpackLZ4(dst, src []byte) error {
 
 func unpackBlock(dst, src []byte) error {
 	n, err := lz4.UncompressBlock(src, dst)
-	if err == nil && n != len(dst) {
+	if err != nil {
+		return err
+	}
+	return filled(dst, dst[:n], nil)
+}
+
+// filled checks that out, which has been decompressed into dst, has its size.
+func filled(dst, out []byte, err error) error {
+	if err == nil && len(out) != len(dst) {
 		err = errSize
 	}
 	return err
-}
-
-// unpackHadoop reads the framing of Hadoop's block codecs: the size of a piece, unpacked, and then blocks until
-// that size is reached, each after its own length.
-func unpackHadoop(dst, src []byte) error {
-	for len(src) > 0 {
-		size, rest, ok := length(src)
-		if !ok || size > int64(len(dst)) {
-			return errSize
-		}
-		src = rest
-		for size > 0 {
-			n, rest, ok := length(src)
-			if !ok || n > int64(len(rest)) {
-				return errSize
-			}
-			m, err := lz4.UncompressBlock(rest[:n], dst[:size])
-			if err != nil {
-				return err
-			}
-			if m == 0 {
-				return errSize
-			}
-			src, dst, size = rest[n:], dst[m:], size-int64(m)
-		}
-	}
-	if len(dst) > 0 {
-		return errSize
-	}
-	return nil
-}
-
-func length(b []byte) (n int64, rest []byte, ok bool) {
-	if len(b) < 4 {
-		return 0, nil, false
-	}
-	return int64(binary.BigEndian.Uint32(b)), b[4:], true
 }

@@ -148,8 +148,7 @@ func TestDeepSchema(t *testing.T) {
 		fields = append(fields, testGroup("g", 0, 1, 0))
 	}
 	_, err := scanBytes(testFile(0, append(fields, textColumn("k")), []testColumn{{}}), render.Paths{Key: "k"})
-	var refused *CorruptError
-	if !errors.As(err, &refused) || !refused.Unsupported || !strings.Contains(err.Error(), "fields are nested more than 100 levels deep") {
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "unsupported Parquet file") || !strings.Contains(err.Error(), "fields are nested more than 100 levels deep") {
 		t.Error(err)
 	}
 }

@@ -119,7 +119,7 @@ func instant96(b []byte, c *calendar) any {
 	seconds := (int64(int32(binary.LittleEndian.Uint32(b[8:]))) - epoch) * secondsPerDay
 	if c.julian96 {
 		whole, rest := divide(nanos, int64(time.Second))
-		seconds, nanos = c.instant(seconds+whole), rest
+		seconds, nanos = gregorianSeconds(seconds+whole), rest
 	}
 	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }

@@ -274,7 +274,7 @@ func (p *pager) unpack(h pageHeader, dst []byte) error {
 		return err
 	}
 	levels := copy(dst, packed[:h.defSize+h.repSize]) // those of a page V2 are never packed
-	return unpack(p.chunk.codec, dst[levels:], packed[levels:])
+	return decompress(p.chunk.codec, dst[levels:], packed[levels:])
 }
 
 // checksum compares a page as it is in the file with what its header says.

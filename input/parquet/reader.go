@@ -191,16 +191,16 @@ func (r *Reader) render() error {
 	if err := r.renderKey(); err != nil {
 		return err
 	}
-	value, err := r.columns.field(r.valueNode)
+	value, err := r.columns.text(r.value[:0], r.valueNode)
 	if err != nil {
 		return r.corrupt(err)
 	}
+	r.value = value
 	for _, c := range r.columns[r.valueNode.first : r.valueNode.first+r.valueNode.columns] {
 		if c.at != len(c.row) {
 			return r.corrupt(errLevels)
 		}
 	}
-	r.value = render.AppendText(r.value[:0], value)
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (r *Reader) renderKey() error {
 	if r.keyNode == nil {
 		return nil
 	}
-	key, err := r.columns.field(r.keyNode)
+	key, err := r.columns.scalar(r.keyNode)
 	if err != nil {
 		return r.corrupt(err)
 	}
@@ -282,8 +282,16 @@ func (r *Reader) failed(err error) error {
 	return r.corrupt(err)
 }
 
-func (r *Reader) corrupt(err error) error {
-	return &CorruptError{Name: r.name, Offset: r.offset, Record: r.record, Reason: err.Error(), Unsupported: errors.Is(err, errUnsupported)}
+// corrupt returns an ErrCorrupt with the current row and its row group.
+func (r *Reader) corrupt(reason error) error {
+	at, what := "in the footer", "corrupt"
+	if r.record >= 0 {
+		at = fmt.Sprintf("in row %d, in the row group at offset %d", r.record, r.offset)
+	}
+	if errors.Is(reason, errUnsupported) {
+		what = "unsupported"
+	}
+	return fileError(fmt.Sprintf("%s: %s: %s Parquet file: %v", r.name, at, what, reason))
 }
 
 // recover turns a panic into an error: whatever a codec's library fails at is in the file.

@@ -370,13 +370,13 @@ func TestDuplicateColumns(t *testing.T) {
 	}
 }
 
-// Of several entries of a map whose names are the same in JSON the last counts. What is not UTF-8 is U+FFFD in JSON, and
+// Entries of a map are in the order of the file, each as often as it is there. What is not UTF-8 is U+FFFD in JSON, and
 // itself as a value by itself.
 func TestMapsAndText(t *testing.T) {
 	raw := write(10, wide{K: "a\xff", Plain: []byte{0xff}, Map: []entry{
 		{"p", []int32{1}}, {"q", []int32{2}}, {"p", []int32{3}}, {"\xff", []int32{4}}, {"\xfe", []int32{5}}, {"\xff\xff", []int32{6}}}})
 	for path, want := range map[string]string{
-		"map": "a\xff=" + `{"q":[2],"p":[3],"` + "\ufffd" + `":[5],"` + "\ufffd\ufffd" + `":[6]}`,
+		"map": "a\xff=" + `{"p":[1],"q":[2],"p":[3],"` + "\ufffd" + `":[4],"` + "\ufffd" + `":[5],"` + "\ufffd\ufffd" + `":[6]}`,
 		"k":   "a\xff=a\xff",
 	} {
 		if got, err := scanBytes(raw, render.Paths{Key: "k", Value: path}); err != nil || len(got) != 1 || got[0] != want {

@@ -5,12 +5,6 @@ import (
 	"fmt"
 )
 
-// block is the current block of a BLOCK-compressed file.
-type block struct {
-	left int // records not read yet
-	size int // bytes of the block in the input's buffer, which are consumed when it is finished
-}
-
 // The columns of a block, in their order in the file.
 const (
 	keyLengths = iota
@@ -23,13 +17,12 @@ var columnNames = [...]string{"key lengths", "keys", "value lengths", "values"}
 
 // scanBlock reads the next record of a BLOCK-compressed file.
 func (r *Reader) scanBlock() bool {
-	b := &r.block
-	for b.left == 0 {
+	for r.left == 0 {
 		if !r.nextBlock() {
 			return false
 		}
 	}
-	b.left--
+	r.left--
 	key, ok := r.entry(keyLengths, keyBytes)
 	if !ok {
 		return false
@@ -47,9 +40,6 @@ func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
 	if err != nil {
 		return nil, r.failColumn(lengths, err)
 	}
-	if n > MaxExpanded {
-		return nil, r.failColumn(bytes, errTooLarge)
-	}
 	b, err := r.columns[bytes].take(n)
 	if err != nil {
 		return nil, r.failColumn(bytes, err)
@@ -61,10 +51,12 @@ func (r *Reader) failColumn(i int, err error) bool {
 	return r.fail(r.corrupt(r.offset, fmt.Sprintf("%s of the block: %v", columnNames[i], err)))
 }
 
-// nextBlock finishes the block that has been read and starts the next.
+// nextBlock checks that nothing is left over in the block that has been read, and reads the next.
 func (r *Reader) nextBlock() bool {
-	if r.block.size > 0 && !r.finishBlock() {
-		return false
+	for i, c := range r.columns {
+		if c != nil && len(c.rest) > 0 { // they are nil after Close
+			return r.failColumn(i, errColumnLong)
+		}
 	}
 	in := &r.in
 	r.offset = in.Offset()
@@ -77,44 +69,25 @@ func (r *Reader) nextBlock() bool {
 	return r.takeSync() && r.readBlock()
 }
 
-// finishBlock checks that nothing is left over in the current block, and releases its bytes.
-func (r *Reader) finishBlock() bool {
-	b := &r.block
-	for i := range r.columns {
-		if err := r.columns[i].finish(); err != nil {
-			return r.failColumn(i, err)
-		}
-	}
-	r.in.Skip(b.size)
-	b.size = 0
-	return true
-}
-
-// readBlock reads the block whose sync marker has just been read, and starts its columns.
-func (r *Reader) readBlock() bool {
-	b := &r.block
-	var ok bool
-	b.size = 0
-	if b.left, ok = r.blockLength("number of records"); !ok {
+// readBlock reads the block whose sync marker has just been read.
+func (r *Reader) readBlock() (ok bool) {
+	if r.left, ok = r.blockLength("number of records"); !ok {
 		return false
 	}
-	var start, end [len(columnNames)]int // relative to the input's position
-	for i, name := range columnNames {
-		n, ok := r.blockLength(name)
+	room := maxBlock
+	for i, c := range r.columns {
+		n, ok := r.blockLength(columnNames[i])
 		if !ok {
 			return false
 		}
-		start[i], end[i] = b.size, b.size+n
-		b.size += n
-		if !r.in.Fill(b.size) {
-			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", name, n)))
+		if !r.in.Fill(n) {
+			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", columnNames[i], n)))
 		}
-	}
-	data := r.in.Bytes()
-	for i := range r.columns {
-		if err := r.columns[i].reset(data[start[i]:end[i]]); err != nil {
+		if err := c.reset(r.in.Bytes()[:n], room); err != nil {
 			return r.failColumn(i, err)
 		}
+		r.in.Skip(n)
+		room -= len(c.rest)
 	}
 	return true
 }
@@ -122,14 +95,14 @@ func (r *Reader) readBlock() bool {
 // blockLength reads a vint in the head of a block or in front of one of its columns.
 func (r *Reader) blockLength(what string) (int, bool) {
 	in := &r.in
-	in.Fill(r.block.size + maxVIntLen) // or less, near the end of the file
-	n, size := decodeLength(in.Bytes()[r.block.size:])
+	in.Fill(maxVIntLen) // or less, near the end of the file
+	n, size := decodeLength(in.Bytes())
 	switch {
 	case size < 0:
 		return 0, r.fail(r.corrupt(r.offset, "a block with an impossible length: "+what))
 	case size == 0:
 		return 0, r.fail(r.ended(r.offset, "within a block, in the length of its "+what))
 	}
-	r.block.size += size
+	in.Skip(size)
 	return n, true
 }

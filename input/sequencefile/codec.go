@@ -1,10 +1,10 @@
 package sequencefile
 
 import (
-	"slices"
 	"sync"
 
 	"sequins/internal/bzip2"
+	"sequins/internal/unpack"
 )
 
 // The supported codecs, by their Java class names in files.
@@ -18,22 +18,18 @@ const (
 	BZip2Codec     = "org.apache.hadoop.io.compress.BZip2Codec"
 )
 
-// decoder decompresses one buffer after another, in pieces.
+// decoder decompresses one buffer after another.
 type decoder interface {
-	// Reset starts on src, which must not change while it is decompressed. Reset(nil) releases the previous src.
-	Reset(src []byte)
-	// More appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF, or an error if bytes
-	// are left. It allocates at most a constant factor of the decompressed size.
-	More(dst []byte) ([]byte, error)
+	// Decode appends what src decompresses to to dst. More than limit bytes are an error, and so are bytes that are left. It allocates
+	// at most a constant factor of the decompressed size.
+	Decode(dst, src []byte, limit int) ([]byte, error)
 }
 
-// grow makes room for n more bytes in dst. It at least doubles the capacity, so that growing to a size costs as much as
-// copying twice that size.
-func grow(dst []byte, n int) []byte {
-	if n <= cap(dst)-len(dst) {
-		return dst
-	}
-	return slices.Grow(dst, max(n, len(dst)))
+// hadoopBlocks is a decoder for Hadoop's blocks of chunks.
+type hadoopBlocks func(dst, src []byte, limit int) ([]byte, error) // decompresses a chunk
+
+func (chunk hadoopBlocks) Decode(dst, src []byte, limit int) ([]byte, error) {
+	return unpack.Hadoop(dst, src, limit, chunk)
 }
 
 // codec creates columns, and pools unused ones.
@@ -42,8 +38,8 @@ type codec struct {
 	idle       sync.Pool
 }
 
-// maxIdle is the largest window, in bytes, that an unused column keeps.
-const maxIdle = 2 * prefill
+// maxIdle is the largest buffer, in bytes, that an unused column keeps.
+const maxIdle = 8 << 20
 
 func (c *codec) getColumn() *column {
 	if col, ok := c.idle.Get().(*column); ok {
@@ -53,7 +49,7 @@ func (c *codec) getColumn() *column {
 }
 
 func (c *codec) putColumn(col *column) {
-	col.dec.Reset(nil)
+	col.rest = nil
 	if cap(col.buf) > maxIdle {
 		col.buf = nil
 	}
@@ -61,14 +57,14 @@ func (c *codec) putColumn(col *column) {
 }
 
 var codecs = func() map[string]*codec {
-	zlib := &codec{newDecoder: newZlibDecoder}
+	zlib := &codec{newDecoder: func() decoder { return newDeflate(zlibFraming) }}
 	return map[string]*codec{
 		DefaultCodec:   zlib,
 		DeflateCodec:   zlib,
-		GzipCodec:      {newDecoder: newGzipDecoder},
-		SnappyCodec:    {newDecoder: newSnappyDecoder},
-		Lz4Codec:       {newDecoder: newLz4Decoder},
-		ZStandardCodec: {newDecoder: newZstdDecoder},
+		GzipCodec:      {newDecoder: func() decoder { return newDeflate(gzipFraming) }},
+		SnappyCodec:    {newDecoder: func() decoder { return hadoopBlocks(unpack.Snappy) }},
+		Lz4Codec:       {newDecoder: func() decoder { return hadoopBlocks(unpack.LZ4) }},
+		ZStandardCodec: {newDecoder: func() decoder { return new(unpack.Zstd) }},
 		BZip2Codec:     {newDecoder: func() decoder { return new(bzip2.Decoder) }},
 	}
 }()

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 
 	"sequins/internal/inflate"
 )
@@ -18,67 +17,41 @@ var (
 // deflateDecoder is a decoder for zlib (RFC 1950) and gzip (RFC 1952). Several streams one after the other (gzip:
 // members) count as one, as in Hadoop.
 type deflateDecoder struct {
-	src     []byte // from the beginning of the current stream on
-	z       inflate.Decoder
-	open    bool // within a stream
-	framing framing
-	sum     uint32 // checksum of what has come out of this stream
-	size    uint32 // of that, modulo 2³²
+	z inflate.Decoder
+	framing
 }
 
 // framing is what zlib and gzip put around a deflate stream.
 type framing struct {
 	// header returns what follows the header at the beginning of src.
-	header func(src []byte) ([]byte, error)
-	// begin and update are the checksum.
-	begin  uint32
-	update func(sum uint32, b []byte) uint32
+	header   func(src []byte) ([]byte, error)
+	checksum func(b []byte) uint32
 	// trailer checks the trailer at the beginning of src, and returns what follows it.
 	trailer func(src []byte, sum, size uint32) ([]byte, error)
 }
 
-func newZlibDecoder() decoder {
-	return &deflateDecoder{framing: framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}}
-}
+var (
+	zlibFraming = framing{zlibHeader, inflate.Adler32, zlibTrailer}
+	gzipFraming = framing{gzipHeader, crc32.ChecksumIEEE, gzipTrailer}
+)
 
-func newGzipDecoder() decoder {
-	return &deflateDecoder{framing: framing{gzipHeader, 0, updateCRC, gzipTrailer}}
-}
+func newDeflate(f framing) decoder { return &deflateDecoder{framing: f} }
 
-func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
-
-func (d *deflateDecoder) Reset(src []byte) {
-	d.src, d.open = src, false
-	d.z.Reset(nil)
-}
-
-func (d *deflateDecoder) More(dst []byte) ([]byte, error) {
-	for {
-		if !d.open {
-			if len(d.src) == 0 {
-				return dst, io.EOF
-			}
-			data, err := d.framing.header(d.src)
-			if err != nil {
-				return dst, err
-			}
-			d.z.Reset(data)
-			d.sum, d.size, d.open = d.framing.begin, 0, true
-		}
-		piece, err := d.z.Next()
-		if err == nil {
-			d.sum = d.framing.update(d.sum, piece)
-			d.size += uint32(len(piece))
-			return append(grow(dst, len(piece)), piece...), nil
-		}
-		if err != io.EOF {
+func (d *deflateDecoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
+	end := len(dst) + limit
+	for len(src) > 0 {
+		if src, err = d.header(src); err != nil {
 			return dst, err
 		}
-		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum, d.size); err != nil {
+		start := len(dst)
+		if dst, src, err = d.z.Decode(dst, src, end-start); err != nil {
 			return dst, err
 		}
-		d.open = false
+		if src, err = d.trailer(src, d.checksum(dst[start:]), uint32(len(dst)-start)); err != nil {
+			return dst, err
+		}
 	}
+	return dst, nil
 }
 
 // zlibHeader: method and window size, flags; together a multiple of 31.

@@ -14,7 +14,7 @@ func TestGzipHeaders(t *testing.T) {
 	w.Write([]byte("hello"))
 	w.Close()
 	src := b.Bytes()
-	d := newGzipDecoder()
+	d := newDeflate(gzipFraming)
 	if got, err := decodeAll(d, src); string(got) != "hello" || err != nil {
 		t.Fatalf("%q, error %v", got, err)
 	}
@@ -45,7 +45,7 @@ func TestZlibHeaders(t *testing.T) {
 		"\x78\x9c": nil, "\x08\x1d": nil, "\x78\x9d": errDeflateHeader, "\x77\x85": errDeflateHeader,
 		"\x88\x1c": errDeflateHeader, "\x78\x20": errDeflateHeader, // which asks for a dictionary
 	} {
-		if got, err := decodeAll(newZlibDecoder(), append([]byte(header), body...)); err != want {
+		if got, err := decodeAll(newDeflate(zlibFraming), append([]byte(header), body...)); err != want {
 			t.Errorf("%x: %q, error %v, want %v", header, got, err, want)
 		}
 	}

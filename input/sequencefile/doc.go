@@ -1,12 +1,11 @@
 // Package sequencefile reads Hadoop SequenceFiles: the files of key/value records that MapReduce, Spark,
-// Cascading and Hive write. It owns the format, the compression codecs inside it and the Hadoop framing of each;
-// it knows nothing of where a file lies or what its records mean.
+// Cascading and Hive write. It owns the format and which codecs files name; packages unpack, inflate and bzip2 decompress.
+// It knows nothing of where a file lies or what its records mean.
 //
 // A record passes through a Reader like this: the file is read into one buffer (input), from which uncompressed
 // records are sliced without being copied. In RECORD compression the value is decompressed into a second buffer. In
-// BLOCK compression a whole block lies in the input's buffer, and its four columns are decompressed from there through
-// windows of bounded size (column), from which the records are sliced. Key and Value are taken out of their
-// BytesWritable or Text wrapping; nothing is allocated per record.
+// BLOCK compression each of the four columns of a block is decompressed into a buffer (column), from which the records are
+// sliced. Key and Value are taken out of their BytesWritable or Text wrapping; nothing is allocated per record.
 //
 // # Format
 //
@@ -44,9 +43,9 @@
 //
 // # Memory
 //
-// No length in a file is believed: buffers grow with the bytes that come. A reader holds the current record or block as it
-// is in the file, and of what is compressed a window of 4 MiB or one key or value, up to MaxExpanded, for each of the two.
-// Decompressors add 128 MiB at most (a chunk of snappy or lz4 may hold 64 MiB, a zstd stream may have a window of 128 MiB).
+// No length in a file is believed: buffers grow with the bytes that come. A reader holds the current record, or a column of the current
+// block, as it is in the file, and what is decompressed: a value, up to MaxExpanded, or the columns of a block, up to twice
+// MaxExpanded together. Zstandard adds a window of 128 MiB at most.
 //
 // # What is checked
 //

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/internal/zstdframe"
+	"sequins/internal/unpack"
 	"sequins/test/harness"
 	"sequins/test/mutate"
 	"sequins/test/sequencefiles"
@@ -41,7 +41,7 @@ func TestMutations(t *testing.T) {
 		}
 		add(file, false)
 	}
-	limit := func(size int) uint64 { return zstdframe.MaxWindow + 64<<20 + 2048*uint64(size) }
+	limit := func(size int) uint64 { return unpack.MaxWindow + 64<<20 + 2048*uint64(size) }
 	mutate.Run(t, files, limit, func(t *testing.T, i int, f mutate.File) {
 		got, err := readFile(f.Data)
 		if err != nil {

@@ -35,7 +35,7 @@ type Reader struct {
 	err        error
 
 	columns [len(columnNames)]*column // RECORD compression: the first is for values. BLOCK: see columnNames.
-	block   block
+	left    int                       // BLOCK: records of the current block not read yet
 }
 
 // NewReader reads the header from r and returns a Reader for the records that follow. The name is for error messages.
@@ -110,7 +110,7 @@ func (r *Reader) Close() error {
 		}
 	}
 	r.in.Close(errClosed)
-	r.key, r.value, r.block = nil, nil, block{}
+	r.key, r.value, r.left = nil, nil, 0
 	return nil
 }
 

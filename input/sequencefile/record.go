@@ -39,22 +39,13 @@ func (r *Reader) scanRecord() bool {
 		}
 		key, value := b[recordHead:recordHead+keyLength], b[recordHead+keyLength:]
 		if r.header.Compression == Record {
-			var ok bool
-			if value, ok = r.decompress(value); !ok {
-				return false
+			if err := r.columns[0].reset(value, MaxExpanded); err != nil {
+				return r.fail(r.corrupt(r.offset, fmt.Sprintf("value of %d bytes: %v", len(value), err)))
 			}
+			value = r.columns[0].rest
 		}
 		return r.unwrap(key, value)
 	}
-}
-
-// decompress returns a value that is compressed by itself.
-func (r *Reader) decompress(value []byte) ([]byte, bool) {
-	decompressed, err := r.columns[0].all(value)
-	if err != nil {
-		return nil, r.fail(r.corrupt(r.offset, fmt.Sprintf("value of %d bytes: %v", len(value), err)))
-	}
-	return decompressed, true
 }
 
 // unwrap sets Key and Value from their serialised forms.

@@ -1,4 +1,4 @@
-// Package sparkey reads and writes Sparkey logs (.spl), one of the two input formats of sequins. It owns the format and nothing else: what
+// Package sparkey reads Sparkey logs (.spl), one of the input formats of sequins. It owns the format and nothing else: what
 // the records are for, which partition a log is and what becomes of a deleted key is the loader's business. The hash index that usually
 // lies beside a log (.spi, or .spi.sz) is not needed and not read.
 //

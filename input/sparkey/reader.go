@@ -1,8 +1,6 @@
 package sparkey
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,10 +9,8 @@ import (
 	"sequins/internal/lookahead"
 )
 
-const (
-	inputBuffer    = 64 << 10 // of the underlying reader
-	maxBlockLength = 5        // bytes of the length of a block
-)
+// maxBlockLength is how many bytes the length of a block can have.
+const maxBlockLength = 5
 
 var (
 	// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format.
@@ -25,19 +21,16 @@ var (
 
 // A Reader reads the entries of one log in the order in which they were written. It is not safe for concurrent use.
 type Reader struct {
-	name    string
-	in      *bufio.Reader
-	h       Header
-	entries lookahead.Reader // what readPlain or readBlocks returns
-
-	left uint64 // bytes before the data end that were not read from in
+	name string
+	file io.LimitedReader // up to the end of the data
+	in   lookahead.Reader // of file
+	h    Header
 
 	// Of a compressed log:
 	decoder decoder
-	body    io.LimitedReader // of a block
-	packed  bytes.Buffer
-	plain   bytes.Reader // what is left of the current block
-	block   int64        // its offset in the file
+	block   int64  // offset of the last block that was read
+	plain   []byte // blocks, decompressed; what is behind used is not used yet
+	used    int
 
 	key, value []byte
 	deleted    bool
@@ -52,37 +45,29 @@ var errEnd = errors.New("the end of the data")
 
 // NewReader reads and checks the header of the log in r. name is used in errors. r is read sequentially to its end.
 func NewReader(r io.Reader, name string) (*Reader, error) {
-	rd := &Reader{name: name, in: bufio.NewReaderSize(r, inputBuffer)}
+	rd := &Reader{name: name, file: io.LimitedReader{R: r, N: headerSize}}
+	rd.in.Reset(&rd.file, 0)
 	if err := rd.readHeader(); err != nil {
 		return nil, err
 	}
-	rd.left = rd.h.DataEnd - headerSize
-	read := rd.readPlain
-	if rd.compressed() {
-		rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
-		read = rd.readBlocks
-	}
-	rd.entries.Reset(readerFunc(read), headerSize)
+	rd.file.N = int64(rd.h.DataEnd) - headerSize
+	rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
 	return rd, nil
 }
-
-// readerFunc is a function as an io.Reader.
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func (r *Reader) compressed() bool { return r.h.Compression != None }
 
 func (r *Reader) readHeader() error {
-	b, err := r.in.Peek(headerSize)
+	whole := r.in.Fill(headerSize)
+	b := r.in.Bytes()
 	if len(b) >= 4 && binary.LittleEndian.Uint32(b) != Magic {
 		return r.corrupt("it does not begin as a Sparkey log does")
 	}
-	if isEOF(err) {
+	if !whole && isEOF(r.in.Err()) {
 		return r.corrupt("it ends in the header, after %d bytes", len(b))
 	}
-	if err != nil {
-		return fmt.Errorf("%s: header: %w", r.name, err)
+	if !whole {
+		return fmt.Errorf("%s: header: %w", r.name, r.in.Err())
 	}
 	r.h = parseHeader(b)
 	if err := r.h.supported(); err != nil {
@@ -91,8 +76,8 @@ func (r *Reader) readHeader() error {
 	if flaw := r.h.flaw(); flaw != "" {
 		return r.corrupt("header: %s", flaw)
 	}
-	_, err = r.in.Discard(headerSize)
-	return err
+	r.in.Skip(headerSize)
+	return nil
 }
 
 // isEOF reports the end of a file, which is io.EOF itself: an error that wraps it is some failure.
@@ -128,8 +113,8 @@ func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.decoder, r.packed = nil, nil, decoder{}, bytes.Buffer{}
-	r.entries.Close(r.err)
+	r.key, r.value, r.decoder, r.plain, r.used = nil, nil, decoder{}, nil, 0
+	r.in.Close(r.err)
 	return nil
 }
 
@@ -148,7 +133,7 @@ func (r *Reader) next() error {
 	} else if err != nil {
 		return err
 	}
-	r.offset = r.entries.Offset()
+	r.offset = r.in.Offset()
 	if r.compressed() {
 		r.offset = r.block
 	}
@@ -177,15 +162,19 @@ func (r *Reader) take(a, b uint64, n int) error {
 	if r.compressed() && size > MaxExpanded {
 		return r.corrupt("an entry of %d bytes, more than the %d that a compressed one may have", size, MaxExpanded)
 	}
-	if left := r.left + uint64(r.entries.Len()); !r.compressed() && uint64(size) > left {
+	if left := r.left(); !r.compressed() && uint64(size) > left {
 		return r.corrupt("an entry of %d bytes, but only %d are left", size, left)
 	}
 	if err := r.fill(size); err != nil {
 		return r.cut(err)
 	}
-	entry := r.entries.Bytes()[:size:size]
+	entry := r.entries()[:size:size]
 	r.key, r.value = entry[n:n+int(keyLen):n+int(keyLen)], entry[n+int(keyLen):]
-	r.entries.Skip(size)
+	if r.compressed() {
+		r.used += size
+	} else {
+		r.in.Skip(size)
+	}
 	r.count(keyLen, valueLen, uint64(size))
 	return nil
 }
@@ -219,7 +208,7 @@ func (r *Reader) count(keyLen, valueLen, size uint64) {
 // finish proves the header's numbers once all entries were read. Bytes after the data end are those of a writer that never closed the log.
 func (r *Reader) finish() error {
 	r.offset = int64(r.h.DataEnd)
-	if _, err := r.in.ReadByte(); err == nil {
+	if _, err := io.ReadFull(r.file.R, make([]byte, 1)); err == nil {
 		return r.corrupt("there is more after the end of the data: it was not closed by its writer")
 	} else if !isEOF(err) {
 		return fmt.Errorf("%s: at offset %d: %w", r.name, r.offset, err)
@@ -240,117 +229,91 @@ func (r *Reader) finish() error {
 // vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
 func (r *Reader) vlq(at int) (uint64, int, error) {
 	for {
-		v, n := binary.Uvarint(r.entries.Bytes()[at:])
+		v, n := binary.Uvarint(r.entries()[at:])
 		if n > 0 {
 			return v, n, nil
 		}
 		if n < 0 {
 			return 0, 0, r.corrupt("a length of more than 64 bits")
 		}
-		if err := r.fill(r.entries.Len() + 1); err != nil {
+		if err := r.fill(len(r.entries()) + 1); err != nil {
 			return 0, 0, r.cut(err)
 		}
 	}
 }
 
+// entries returns the entries that are available.
+func (r *Reader) entries() []byte {
+	if r.compressed() {
+		return r.plain[r.used:]
+	}
+	return r.in.Bytes()
+}
+
 // fill makes n bytes of entries available. It returns io.EOF at the end of the data.
 func (r *Reader) fill(n int) error {
-	if r.entries.Fill(n) {
-		return nil
+	if !r.compressed() && !r.in.Fill(n) {
+		return r.ended()
 	}
-	err := r.entries.Err()
-	if errors.Is(err, io.ErrNoProgress) {
-		err = fmt.Errorf("%s: at offset %d: %w", r.name, r.entries.ReadTo(), err)
-	}
-	return err
-}
-
-// readPlain reads entries that are not compressed.
-func (r *Reader) readPlain(p []byte) (int, error) {
-	if r.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := r.in.Read(p[:min(uint64(len(p)), r.left)])
-	r.left -= uint64(n)
-	return n, r.truncated(err)
-}
-
-// readBlocks reads entries that are compressed, of one block at a time.
-func (r *Reader) readBlocks(p []byte) (int, error) {
-	for r.plain.Len() == 0 {
-		if r.left == 0 {
-			return 0, io.EOF
-		}
+	for len(r.entries()) < n {
 		if err := r.nextBlock(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return r.plain.Read(p)
-}
-
-func (r *Reader) nextBlock() error {
-	r.block = int64(r.h.DataEnd - r.left)
-	size, err := r.blockLength()
-	if err != nil {
-		return err
-	}
-	if err := r.readCompressed(size); err != nil {
-		return err
-	}
-	plain, err := r.decoder.decode(r.packed.Bytes())
-	if err != nil {
-		r.offset = r.block
-		return r.corrupt("block of %d bytes: %v", size, err)
-	}
-	r.plain.Reset(plain)
 	return nil
 }
 
-// blockLength reads the compressed length that a block begins with.
-func (r *Reader) blockLength() (int, error) {
+// left returns how many bytes there are from what has been used to the end of the data.
+func (r *Reader) left() uint64 { return r.h.DataEnd - uint64(r.in.Offset()) }
+
+// nextBlock reads the next block and decompresses it. It returns io.EOF at the end of the data.
+func (r *Reader) nextBlock() error {
+	r.block = r.in.Offset()
+	if !r.in.Fill(maxBlockLength) && r.in.Len() == 0 {
+		return r.ended()
+	}
 	r.offset = r.block
-	head, err := r.in.Peek(int(min(r.left, maxBlockLength)))
-	v, n := binary.Uvarint(head)
-	switch {
-	case n == 0 && err != nil:
-		r.left -= uint64(len(head))
-		return 0, r.truncated(err)
-	case n == 0 && len(head) < maxBlockLength:
-		return 0, r.corrupt("it ends in the length of a block")
-	case n == 0:
-		return 0, r.corrupt("the length of a block has more than 32 bits")
+	head := r.in.Bytes()
+	v, n := binary.Uvarint(head[:min(len(head), maxBlockLength)])
+	if n == 0 && len(head) >= maxBlockLength {
+		return r.corrupt("the length of a block has more than 32 bits")
 	}
-	r.left -= uint64(n)
-	if v > r.left || v > uint64(maxCompressed(int(r.h.BlockSize))) {
-		return 0, r.corrupt("a block of %d compressed bytes, %d are left", v, r.left)
+	if n == 0 {
+		if err := r.ended(); !isEOF(err) {
+			return err
+		}
+		return r.corrupt("it ends in the length of a block")
 	}
-	_, err = r.in.Discard(n)
-	return int(v), err
+	r.in.Skip(n)
+	if v > r.left() || v > uint64(maxCompressed(int(r.h.BlockSize))) {
+		return r.corrupt("a block of %d compressed bytes, %d are left", v, r.left())
+	}
+	size := int(v)
+	if !r.in.Fill(size) {
+		return r.ended()
+	}
+	r.plain = r.plain[:copy(r.plain, r.plain[r.used:])]
+	r.used = 0
+	var err error
+	if r.plain, err = r.decoder.decode(r.plain, r.in.Bytes()[:size]); err != nil {
+		return r.corrupt("block of %d bytes: %v", size, err)
+	}
+	r.in.Skip(size)
+	return nil
 }
 
-// readCompressed reads a block of size bytes. Its memory grows by what comes.
-func (r *Reader) readCompressed(size int) error {
-	r.packed.Reset()
-	r.body = io.LimitedReader{R: r.in, N: int64(size)}
-	n, err := r.packed.ReadFrom(&r.body)
-	r.left -= uint64(n)
-	if err == nil && n < int64(size) {
-		err = io.EOF
+// ended returns why no more of the file can be read: io.EOF at the end of the data, an ErrCorrupt if the file ends before, or the
+// underlying reader's error.
+func (r *Reader) ended() error {
+	at := r.in.ReadTo()
+	if err := r.in.Err(); !isEOF(err) {
+		return fmt.Errorf("%s: at offset %d: %w", r.name, at, err)
 	}
-	return r.truncated(err)
-}
-
-// truncated makes the end of the file, where there must be more, an ErrCorrupt; other errors are the underlying reader's.
-func (r *Reader) truncated(err error) error {
-	if err == nil {
-		return nil
-	}
-	at := int64(r.h.DataEnd - r.left)
-	if isEOF(err) {
+	if missing := int64(r.h.DataEnd) - at; missing > 0 {
 		r.offset = at
-		return r.corrupt("it ends %d bytes before the end of the data", r.left)
+		return r.corrupt("it ends %d bytes before the end of the data", missing)
 	}
-	return fmt.Errorf("%s: at offset %d: %w", r.name, at, err)
+	return io.EOF
 }
 
 // cut makes the end of the data within an entry an ErrCorrupt.

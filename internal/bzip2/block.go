@@ -1,6 +1,10 @@
 package bzip2
 
-import "io"
+import (
+	"io"
+
+	"sequins/internal/unpack"
+)
 
 const (
 	bzip2MinTrees = 2
@@ -182,6 +186,40 @@ func (b *block) untransform() {
 		b.tt[b.count[c]] |= uint32(i) << 8
 		b.count[c]++
 	}
+}
+
+// output appends the bytes of the block, or stops behind end. It undoes the first stage of bzip2: a count of further repetitions follows
+// four equal bytes.
+func (b *block) output(dst []byte, next uint32, end int) []byte {
+	var masked mask
+	last, same := byte(0), 0 // how often last has come in a row, up to 4
+	dst = unpack.Grow(dst, len(b.tt))
+	for range b.tt {
+		entry := b.tt[next]
+		next = entry >> 8
+		c := byte(entry)
+		if b.random {
+			c = masked.flip(c)
+		}
+		switch {
+		case same == 4:
+			same = 0
+			dst = unpack.Grow(dst, int(c))
+			for range c {
+				dst = append(dst, last)
+			}
+			if len(dst) > end {
+				return dst
+			}
+			continue
+		case c == last:
+			same++
+		default:
+			last, same = c, 1
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 // mtf is a list of bytes in which the one that is used moves to the front.

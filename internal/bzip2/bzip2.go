@@ -5,7 +5,8 @@ package bzip2
 import (
 	"errors"
 	"io"
-	"slices"
+
+	"sequins/internal/unpack"
 )
 
 // A bzip2 stream is read bit by bit, the highest bit of a byte first:
@@ -20,8 +21,6 @@ const (
 	blockMagic = 0x314159265359
 	endMagic   = 0x177245385090
 	blockUnit  = 100_000
-	// piece is the least room for what is decompressed at a time.
-	piece = 64 << 10
 )
 
 var (
@@ -31,156 +30,69 @@ var (
 	errData     = errors.New("bzip2: bad data in a block")
 )
 
-// Decoder decompresses one buffer after another, in pieces.
+// Decoder decompresses one buffer after another.
 type Decoder struct {
-	in        bitReader
-	open      bool // within a stream
-	blockSize int  // of this stream, in bytes
-	streamCRC uint32
-	blockCRC  uint32 // as stored; the checksum so far is in out
-	block     block
-	out       output
+	in    bitReader
+	block block
 }
 
-// Reset starts on src, which must not change while it is decompressed. Reset(nil) releases the previous src.
-func (d *Decoder) Reset(src []byte) {
+// Decode appends what src decompresses to to dst. More than limit bytes are an error. It allocates at most a constant factor of the
+// decompressed size.
+func (d *Decoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
 	d.in = bitReader{src: src}
-	d.open = false
-	d.out = output{}
-}
-
-// More appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF. It allocates at most a
-// constant factor of the decompressed size.
-func (d *Decoder) More(dst []byte) ([]byte, error) {
-	for before := len(dst); ; {
-		if d.out.pending() {
-			var err error
-			if dst, err = d.emit(dst); err != nil || len(dst) > before {
-				return dst, err
-			}
-			continue
-		}
-		if !d.open {
-			if d.in.empty() {
-				return dst, io.EOF
-			}
-			if err := d.startStream(); err != nil {
-				return dst, err
-			}
-		}
-		if err := d.nextBlock(); err != nil {
+	defer func() { d.in = bitReader{} }() // releases src
+	end := len(dst) + limit
+	for !d.in.empty() {
+		if dst, err = d.stream(dst, end); err != nil {
 			return dst, err
 		}
-	}
-}
-
-// emit appends a piece of the current block, and checks the block's checksum at its end.
-func (d *Decoder) emit(dst []byte) ([]byte, error) {
-	if cap(dst)-len(dst) < piece {
-		dst = slices.Grow(dst, max(piece, len(dst)))
-	}
-	n := d.out.read(d.block.tt, dst[len(dst):cap(dst)])
-	dst = dst[:len(dst)+n]
-	if !d.out.pending() && ^d.out.crc != d.blockCRC {
-		return dst, errChecksum
+		if len(dst) > end {
+			return dst, unpack.TooLong(limit)
+		}
 	}
 	return dst, nil
 }
 
-func (d *Decoder) startStream() error {
+// stream appends a stream, or stops behind end.
+func (d *Decoder) stream(dst []byte, end int) ([]byte, error) {
 	magic := d.in.take(24)
 	level := int(d.in.take(8)) - '0'
 	if d.in.short() {
-		return io.ErrUnexpectedEOF
+		return dst, io.ErrUnexpectedEOF
 	}
 	if magic != 'B'<<16|'Z'<<8|'h' || level < 1 || level > 9 {
-		return errMagic
+		return dst, errMagic
 	}
-	d.open, d.blockSize, d.streamCRC = true, level*blockUnit, 0
-	return nil
-}
-
-// nextBlock reads the next block of the stream, or its end.
-func (d *Decoder) nextBlock() error {
-	magic := uint64(d.in.take(24))<<24 | uint64(d.in.take(24))
-	crc := d.in.take(16)<<16 | d.in.take(16)
-	if d.in.short() {
-		return io.ErrUnexpectedEOF
-	}
-	switch magic {
-	case endMagic:
-		d.open = false
-		d.in.align()
-		if crc != d.streamCRC {
-			return errChecksum
+	streamCRC := uint32(0)
+	for len(dst) <= end {
+		magic := uint64(d.in.take(24))<<24 | uint64(d.in.take(24))
+		crc := d.in.take(16)<<16 | d.in.take(16)
+		if d.in.short() {
+			return dst, io.ErrUnexpectedEOF
 		}
-		return nil
-	case blockMagic:
-		d.blockCRC = crc
-		d.streamCRC = (d.streamCRC<<1 | d.streamCRC>>31) ^ crc
-		first, err := d.block.read(&d.in, d.blockSize)
-		if err != nil {
-			return err
-		}
-		d.out = output{next: first, left: len(d.block.tt), random: d.block.random, crc: ^uint32(0)}
-		return nil
-	}
-	return errMagic
-}
-
-// output undoes the first stage of bzip2 on the bytes of a block: a count of further repetitions follows four equal
-// bytes.
-type output struct {
-	next uint32 // entry in the block's table, see block
-	left int    // bytes of the block that are not yet processed
-	last byte
-	same int // times that last has come in a row, up to 4
-	run  int // times that last is still to be given out
-	crc  uint32
-
-	random bool // the block is randomised
-	mask   mask
-}
-
-func (o *output) pending() bool { return o.left > 0 || o.run > 0 }
-
-// read fills dst, or less of it at the end of the block, and returns the number of bytes.
-func (o *output) read(tt []uint32, dst []byte) int {
-	n := 0
-	for n < len(dst) {
-		if o.run > 0 {
-			k := min(o.run, len(dst)-n)
-			for i := range dst[n : n+k] {
-				dst[n+i] = o.last
+		switch magic {
+		case endMagic:
+			d.in.align()
+			if crc != streamCRC {
+				return dst, errChecksum
 			}
-			n += k
-			o.run -= k
-			continue
-		}
-		if o.left == 0 {
-			break
-		}
-		entry := tt[o.next]
-		o.next = entry >> 8
-		o.left--
-		b := byte(entry)
-		if o.random {
-			b = o.mask.flip(b)
-		}
-		switch {
-		case o.same == 4:
-			o.same, o.run = 0, int(b)
-			continue
-		case b == o.last:
-			o.same++
+			return dst, nil
+		case blockMagic:
+			streamCRC = (streamCRC<<1 | streamCRC>>31) ^ crc
+			first, err := d.block.read(&d.in, level*blockUnit)
+			if err != nil {
+				return dst, err
+			}
+			begin := len(dst)
+			dst = d.block.output(dst, first, end)
+			if len(dst) <= end && ^updateCRC(^uint32(0), dst[begin:]) != crc {
+				return dst, errChecksum
+			}
 		default:
-			o.last, o.same = b, 1
+			return dst, errMagic
 		}
-		dst[n] = b
-		n++
 	}
-	o.crc = updateCRC(o.crc, dst[:n])
-	return n
+	return dst, nil
 }
 
 // crcTable is the CRC-32 of Ethernet with the highest bit first, for each byte.

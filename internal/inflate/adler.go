@@ -15,10 +15,9 @@ const (
 	adlerOdd   = 0x0007000500030001
 )
 
-// Adler32 continues the checksum of zlib (RFC 1950), which begins with 1. It does what package hash/adler32 does, two
-// times as fast.
-func Adler32(sum uint32, b []byte) uint32 {
-	s1, s2 := uint64(sum&0xffff), uint64(sum>>16)
+// Adler32 returns the checksum of zlib (RFC 1950). It does what package hash/adler32 does, two times as fast.
+func Adler32(b []byte) uint32 {
+	s1, s2 := uint64(1), uint64(0)
 	for len(b) > 0 {
 		part := b[:min(len(b), adlerMax)]
 		b = b[len(part):]

@@ -1,4 +1,4 @@
-// Package inflate decompresses deflate (RFC 1951), the most common codec of SequenceFiles. It is not a library's because
+// Package inflate decompresses deflate (RFC 1951), the most common codec of SequenceFiles, and one of Avro. It is not a library's because
 // with all input in memory it takes 0.5 to 0.6 of the processor time of github.com/klauspost/compress/flate, by reading
 // whole SequenceFiles with each.
 package inflate
@@ -7,15 +7,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"sequins/internal/unpack"
 )
 
 const (
-	window       = 32 << 10 // how far back a match can lie, in bytes
-	piece        = 64 << 10 // the approximate number of bytes that are decompressed at a time
+	piece        = 64 << 10 // the room for what is decompressed next, in bytes
 	longestMatch = 258      // the longest match
 	slack        = 8        // matches are copied in words, and so beyond their ends
-
-	limit = window + piece
 )
 
 var (
@@ -32,107 +31,63 @@ type Decoder struct {
 	bits uint64 // the next bits, from the lowest on
 	n    int    // number of bits; negative if more were used than exist
 
-	inBlock bool // there is more of the current block
-	final   bool // it is the last one
-	stored  int  // remaining bytes of a stored block
-	codes   *codeTables
-
-	given int // buf[:given] was returned and is kept for matches
-	end   int // buf[given:end] is new
-	buf   [limit + longestMatch + slack]byte
-
 	dynamic codeTables
 	sizes   [maxLengths + maxDistances]uint8 // of the codes in dynamic
 }
 
-// Reset starts on a stream at the beginning of src.
-func (z *Decoder) Reset(src []byte) {
+// Decode appends what the stream at the beginning of src decompresses to to dst, and returns what follows the stream. More than limit
+// bytes are an error.
+func (z *Decoder) Decode(dst, src []byte, limit int) (_, rest []byte, err error) {
 	z.src, z.pos, z.bits, z.n = src, 0, 0, 0
-	z.inBlock, z.final, z.codes = false, false, nil
-	z.given, z.end = 0, 0
-}
-
-// Rest is what follows the stream, when Next has returned io.EOF.
-func (z *Decoder) Rest() []byte {
-	z.align()
-	return z.src[z.pos:]
-}
-
-// Next returns the next piece, valid until the next call, and io.EOF after the last.
-func (z *Decoder) Next() ([]byte, error) {
-	if z.end > window {
-		z.end = copy(z.buf[:], z.buf[z.end-window:z.end])
-		z.given = z.end
-	}
-	for z.end < limit && (z.inBlock || !z.final) {
-		var err error
-		switch {
-		case !z.inBlock:
-			err = z.startBlock()
-		case z.codes == nil:
-			err = z.copyStored()
+	defer func() { z.src = nil }()
+	start := len(dst)
+	for final := false; !final; {
+		final = z.take(1) != 0
+		kind := z.take(2)
+		if z.n < 0 {
+			return dst, nil, io.ErrUnexpectedEOF
+		}
+		switch kind {
+		case 0:
+			dst, err = z.stored(dst)
+		case 1:
+			dst, err = z.decode(dst, start, limit, fixedCodes)
+		case 2:
+			if err = z.readCodes(); err == nil {
+				dst, err = z.decode(dst, start, limit, &z.dynamic)
+			}
 		default:
-			err = z.decode()
+			err = errBlock
+		}
+		if err == nil && len(dst)-start > limit {
+			err = unpack.TooLong(limit)
 		}
 		if err != nil {
-			return nil, err
+			return dst, nil, err
 		}
 	}
-	if z.end == z.given {
-		return nil, io.EOF
-	}
-	piece := z.buf[z.given:z.end]
-	z.given = z.end
-	return piece, nil
+	z.align()
+	return dst, src[z.pos:], nil
 }
 
-// startBlock reads the head of a block.
-func (z *Decoder) startBlock() error {
-	z.final = z.take(1) != 0
-	kind := z.take(2)
-	if z.n < 0 {
-		return io.ErrUnexpectedEOF
-	}
-	z.inBlock = true
-	switch kind {
-	case 0:
-		return z.startStored()
-	case 1:
-		z.codes = fixedCodes
-		return nil
-	case 2:
-		z.codes = &z.dynamic
-		return z.readCodes()
-	}
-	return errBlock
-}
-
-// startStored reads the head of a stored block: its length, twice, from the next whole byte on.
-func (z *Decoder) startStored() error {
+// stored copies a stored block, which begins at the next whole byte, with its length, twice.
+func (z *Decoder) stored(dst []byte) ([]byte, error) {
 	z.align()
 	if len(z.src)-z.pos < 4 {
-		return io.ErrUnexpectedEOF
+		return dst, io.ErrUnexpectedEOF
 	}
 	head := binary.LittleEndian.Uint32(z.src[z.pos:])
 	if uint16(head) != ^uint16(head>>16) {
-		return errStored
+		return dst, errStored
 	}
 	z.pos += 4
-	z.codes, z.stored = nil, int(uint16(head))
-	return nil
-}
-
-func (z *Decoder) copyStored() error {
-	n := min(z.stored, limit-z.end)
+	n := int(uint16(head))
 	if n > len(z.src)-z.pos {
-		return io.ErrUnexpectedEOF
+		return dst, io.ErrUnexpectedEOF
 	}
-	copy(z.buf[z.end:], z.src[z.pos:z.pos+n])
+	dst = append(unpack.Grow(dst, n), z.src[z.pos:z.pos+n]...)
 	z.pos += n
-	z.end += n
-	z.stored -= n
-	z.inBlock = z.stored > 0
-	return nil
+	return dst, nil
 }
 
 // align drops the rest of the current byte, and returns whole bytes that were read ahead.
@@ -170,11 +125,21 @@ func (z *Decoder) refill() {
 	}
 }
 
-// decode decompresses up to the end of the block, or until buf is full.
-func (z *Decoder) decode() error {
+// decode decompresses a block with the given codes. The stream began at start.
+func (z *Decoder) decode(dst []byte, start, limit int, codes *codeTables) ([]byte, error) {
 	src, pos, bits, n := z.src, z.pos, z.bits, z.n
-	end, buf, codes := z.end, &z.buf, z.codes
-	for end < limit {
+	end, buf := len(dst), dst[:cap(dst)]
+	for {
+		if end > len(buf)-longestMatch-slack {
+			switch {
+			case n < 0:
+				return dst, io.ErrUnexpectedEOF
+			case end-start > limit:
+				return dst, unpack.TooLong(limit)
+			}
+			buf = unpack.Grow(buf[:end], piece)
+			buf = buf[:cap(buf)]
+		}
 		if n < 48 { // maximum for a length and a distance
 			switch {
 			case len(src)-pos >= 8:
@@ -182,7 +147,7 @@ func (z *Decoder) decode() error {
 				pos += (63 - n) >> 3
 				n |= 56
 			case n < 0:
-				return io.ErrUnexpectedEOF
+				return dst, io.ErrUnexpectedEOF
 			default:
 				for ; n <= 56 && pos < len(src); n += 8 {
 					bits |= uint64(src[pos]) << (n & 63)
@@ -202,8 +167,11 @@ func (z *Decoder) decode() error {
 			continue
 		}
 		if code&codeBase == 0 {
-			z.pos, z.bits, z.n, z.end = pos, bits, n, end
-			return z.endBlock(code)
+			z.pos, z.bits, z.n = pos, bits, n
+			if code&codeEnd == 0 {
+				return dst, z.bad(n, errData)
+			}
+			return buf[:end], z.bad(n, nil)
 		}
 		extra := code >> codeExtra & 15
 		length := int(code>>codeValue) + int(bits&(1<<extra-1))
@@ -219,23 +187,12 @@ func (z *Decoder) decode() error {
 		distance := int(code>>codeValue) + int(bits&(1<<extra-1))
 		bits >>= extra
 		n -= int(code&codeSize + extra)
-		if code&codeBase == 0 || distance > end {
-			return z.bad(n, errData)
+		if code&codeBase == 0 || distance > end-start {
+			return dst, z.bad(n, errData)
 		}
 		copyMatch(buf, end, distance, length)
 		end += length
 	}
-	z.pos, z.bits, z.n, z.end = pos, bits, n, end
-	return z.bad(n, nil)
-}
-
-// endBlock ends the block if the code is the end-of-block code.
-func (z *Decoder) endBlock(code uint32) error {
-	z.inBlock = false
-	if code&codeEnd == 0 {
-		return z.bad(z.n, errData)
-	}
-	return z.bad(z.n, nil)
 }
 
 // bad returns err, or io.ErrUnexpectedEOF if more bits were used than exist (n < 0).
@@ -247,7 +204,7 @@ func (z *Decoder) bad(n int, err error) error {
 }
 
 // copyMatch copies length bytes from distance back to end. It may write slack-1 bytes more.
-func copyMatch(buf *[limit + longestMatch + slack]byte, end, distance, length int) {
+func copyMatch(buf []byte, end, distance, length int) {
 	from := end - distance
 	if distance >= 8 {
 		for i := 0; i < length; i += 8 {

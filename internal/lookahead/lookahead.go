@@ -3,7 +3,6 @@
 package lookahead
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -18,7 +17,7 @@ const maxEmptyReads = 100
 
 var errBadCount = errors.New("reader returned an impossible count")
 
-// Reader reads ahead of what is used. Slices of Bytes are valid until the next Fill, Find, Read or Reset.
+// Reader reads ahead of what is used. Slices of Bytes are valid until the next Fill or Reset.
 type Reader struct {
 	r        io.Reader
 	buf      []byte // buf[pos:end] is not used yet
@@ -75,29 +74,6 @@ func (in *Reader) fill(n int) bool {
 		in.read()
 	}
 	return true
-}
-
-// Read implements io.Reader.
-func (in *Reader) Read(p []byte) (int, error) {
-	if len(p) > 0 && !in.Fill(1) {
-		return 0, in.err
-	}
-	n := copy(p, in.Bytes())
-	in.Skip(n)
-	return n, nil
-}
-
-// Find moves to the next place where marker stands, if it is within about most bytes, and reports whether there is one. Otherwise
-// Err returns an error of the reader, if there was one.
-func (in *Reader) Find(marker []byte, most int64) bool {
-	for start := in.Offset(); in.Offset()-start < most && in.Fill(len(marker)); {
-		if i := bytes.Index(in.Bytes(), marker); i >= 0 {
-			in.Skip(i)
-			return true
-		}
-		in.Skip(in.Len() - len(marker) + 1)
-	}
-	return false
 }
 
 // makeRoom moves the unused bytes to the front, and grows a full buffer. Growth is proportional to the bytes received,

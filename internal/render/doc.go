@@ -1,8 +1,8 @@
 // Package render converts fields of records to bytes to serve, in the same way for all input formats whose records have
-// fields (Avro and Parquet): a single field becomes text (AppendText), a record, list or map becomes JSON (AppendJSON).
+// fields (Avro and Parquet): a single field becomes text (AppendText), a record, list or map becomes JSON, in which the formats put
+// the values (AppendJSON) and names (AppendName).
 //
-// A value is a tree of nil, bool, int64, uint64, float32, float64, string, Text, []byte, List and Record; a map is a
-// Record, too. The formats convert logical types first:
+// A value is nil or a bool, int64, uint64, float32, float64, string, Text or []byte. The formats convert logical types first:
 //
 //	decimal                  its digits, with as many decimals as its scale: "12.50"
 //	date                     "2026-01-31"
@@ -14,7 +14,8 @@
 // These are strings in JSON. Milliseconds have three decimals, microseconds six and nanoseconds nine, also if these are
 // zeros: keys of a column sort as its times do, in the years 0 to 9999.
 //
-// In JSON, each byte of a string that is not UTF-8 becomes U+FFFD; text by itself is as it is. Of several entries of a map whose names are equal in JSON, the last counts. Bytes are unchanged in text, and base64
+// In JSON, each byte of a string that is not UTF-8 becomes U+FFFD; text by itself is as it is. Entries of a map are in the order of the
+// file, and names that are equal in JSON are there as often as in the file. Bytes are unchanged in text, and base64
 // (RFC 4648, with padding) in JSON. NaN and infinities, which JSON numbers cannot represent, are the strings "NaN",
 // "Infinity" and "-Infinity".
 package render

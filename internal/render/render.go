@@ -7,23 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Field is a field of a record, or an entry of a map.
-type Field struct {
-	Name  string
-	Value any
-}
-
-// Record is a record's fields in order, or a map's entries.
-type Record []Field
-
-// List is the elements of an array.
-type List []any
-
 // Text is a string in a buffer that its owner reuses.
 type Text []byte
 
-// AppendText appends a top-level value: text and bytes unchanged, numbers in decimal, nothing for nil, and JSON for
-// non-scalar values.
+// AppendText appends a value by itself: text and bytes unchanged, numbers in decimal, nothing for nil.
 func AppendText(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -70,25 +57,6 @@ func AppendJSON(dst []byte, v any) []byte {
 		dst = append(dst, '"')
 		dst = base64.StdEncoding.AppendEncode(dst, v)
 		return append(dst, '"')
-	case List:
-		dst = append(dst, '[')
-		for i, element := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendJSON(dst, element)
-		}
-		return append(dst, ']')
-	case Record:
-		dst = append(dst, '{')
-		for i, f := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendName(dst, f.Name)
-			dst = AppendJSON(dst, f.Value)
-		}
-		return append(dst, '}')
 	}
 	panic("render: unsupported type of value")
 }
@@ -143,19 +111,6 @@ func appendString[S string | Text](dst []byte, s S) []byte {
 		i++
 	}
 	return append(append(dst, s[start:]...), '"')
-}
-
-// AppendUTF8 appends s with U+FFFD for each byte that is not UTF-8: the text that AppendJSON makes of it.
-func AppendUTF8(dst, s []byte) []byte {
-	if utf8.Valid(s) {
-		return append(dst, s...)
-	}
-	for len(s) > 0 {
-		r, size := utf8.DecodeRune(s)
-		dst = utf8.AppendRune(dst, r)
-		s = s[size:]
-	}
-	return dst
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -33,13 +33,25 @@ public class Judge {
         DATA.addLogicalTypeConversion(new TimeConversions.LocalTimestampNanosConversion());
         for (int i = 1; i < args.length; i++) {
             String error = "";
-            try (DataFileReader<Object> in = new DataFileReader<>(new File(args[i]), new GenericDatumReader<>(null, null, DATA));
+            try (DataFileReader<Object> in = new DataFileReader<>(new File(args[i]), new Ordered());
                     Writer out = Files.newBufferedWriter(Path.of(args[0], i - 1 + ".ndjson"))) {
                 while (in.hasNext()) out.write(json(in.next(), in.getSchema()) + "\n");
             } catch (Throwable e) {
                 error = (e + " ").replaceAll("\\s+", " ");
             }
             Files.writeString(Path.of(args[0], i - 1 + ".error"), error);
+        }
+    }
+
+    /** Keeps the order of the entries of a map. */
+    private static class Ordered extends GenericDatumReader<Object> {
+        Ordered() {
+            super(null, null, DATA);
+        }
+
+        @Override
+        protected Object newMap(Object old, int size) {
+            return new LinkedHashMap<Object, Object>();
         }
     }
 
@@ -53,9 +65,7 @@ public class Judge {
             case ARRAY:
                 return ((Collection<?>) v).stream().map(e -> json(e, s.getElementType())).collect(Collectors.joining(",", "[", "]"));
             case MAP:
-                Map<String, Object> sorted = new TreeMap<>(Comparator.comparing(k -> k.getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned));
-                ((Map<?, ?>) v).forEach((k, e) -> sorted.put(k.toString(), e));
-                return sorted.entrySet().stream().map(e -> text(e.getKey()) + ":" + json(e.getValue(), s.getValueType())).collect(Collectors.joining(",", "{", "}"));
+                return ((Map<?, ?>) v).entrySet().stream().map(e -> text(e.getKey().toString()) + ":" + json(e.getValue(), s.getValueType())).collect(Collectors.joining(",", "{", "}"));
             case BYTES:
             case FIXED:
                 return bytes(v, s);

@@ -162,8 +162,7 @@ var place = regexp.MustCompile(`.*(corrupt|unsupported) \w+ file: |the page at \
 // explain returns the reason of a reader's error, which must be that a feature is not supported.
 func explain(err error) (string, error) {
 	reason := place.ReplaceAllString(err.Error(), "")
-	var damage *parquet.CorruptError
-	if errors.As(err, &damage) && !damage.Unsupported {
+	if errors.Is(err, parquet.ErrCorrupt) && !strings.Contains(err.Error(), "unsupported Parquet file") {
 		return reason, err
 	}
 	return reason, nil
