@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 )
@@ -119,36 +118,20 @@ func list(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// namenodes are the addresses of a source's namenodes, and which of them is tried
-// first. The others follow in a circle.
-type namenodes struct {
-	all []string
-
-	mu    sync.Mutex
-	first int
+// addresses returns the addresses of the namenodes in the order in which they are tried.
+func (s *Source) addresses() []string {
+	first := s.first.Load()
+	return slices.Concat(s.namenodes[first:], s.namenodes[:first])
 }
 
-// addresses returns the addresses in the order in which they are tried.
-func (n *namenodes) addresses() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Concat(n.all[n.first:], n.all[:n.first])
-}
-
-// prefer has an address tried first, after it has answered.
-func (n *namenodes) prefer(address string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if i := slices.Index(n.all, address); i >= 0 {
-		n.first = i
-	}
-}
-
-// avoid has the next address tried first if it was this one, which has failed.
-func (n *namenodes) avoid(address string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.all[n.first] == address {
-		n.first = (n.first + 1) % len(n.all)
+// answered notes whether a namenode has answered: it is tried first from then on, or else the next one is.
+func (s *Source) answered(address string, ok bool) {
+	i := slices.Index(s.namenodes, address)
+	switch {
+	case i < 0: // none was dialled
+	case ok:
+		s.first.Store(int32(i))
+	default:
+		s.first.Store(int32((i + 1) % len(s.namenodes)))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -44,9 +45,8 @@ type Options struct {
 	// Timeout bounds the wait for a silent server. 0 means 20 seconds.
 	Timeout time.Duration
 
-	// RetryFor bounds the retries of a call, and of a reader after a failure.
-	// Reading less than 256 KiB in this time is a failure. 0 means
-	// a minute.
+	// RetryFor bounds the retries of a call, and of a reader, after the first failure.
+	// 0 means a minute.
 	RetryFor time.Duration
 
 	// Dial connects to namenodes and datanodes. nil means a net.Dialer with
@@ -61,7 +61,8 @@ type Source struct {
 	root      string            // path
 	library   lib.ClientOptions // for each session, without namenodes
 	kerberos  *kerberos         // nil without Kerberos
-	namenodes *namenodes
+	namenodes []string          // addresses
+	first     atomic.Int32      // index of the namenode that is tried first; the others follow in a circle
 	timeout   time.Duration
 	retryFor  time.Duration
 
@@ -90,7 +91,7 @@ func newSource(o Options) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		name: place.name, root: place.root, namenodes: &namenodes{all: place.namenodes},
+		name: place.name, root: place.root, namenodes: place.namenodes,
 		library:  lib.ClientOptionsFromConf(conf),
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		retryFor: cmp.Or(o.RetryFor, defaultRetryFor),

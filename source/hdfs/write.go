@@ -20,7 +20,7 @@ func (s *Source) Replace(ctx context.Context, db, name string, data []byte) erro
 	err := source.CheckHidden(db, name)
 	var x *session
 	if err == nil {
-		x, err = s.newSession(ctx, s.retryFor)
+		x, err = s.newSession(ctx)
 	}
 	if err == nil {
 		defer x.close()
