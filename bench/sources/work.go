@@ -83,7 +83,6 @@ func (t *task) read() error {
 	if err != nil {
 		return err
 	}
-	defer src.Close()
 	f, err := src.Open(context.Background(), data.DB, data.Version, source.File{Name: "part-r-00000"}, source.ReadOptions{})
 	if err != nil {
 		return err
@@ -99,7 +98,6 @@ func (t *task) load() error {
 	if err != nil {
 		return err
 	}
-	defer src.Close()
 	local, err := store.Open(t.Out)
 	if err != nil {
 		return err

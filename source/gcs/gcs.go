@@ -59,8 +59,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
-	conns := objects.NewConnections(o.Options)
-	client := conns.Client()
+	client := o.Client()
 	s := &store{bucket: bucket, endpoint: endpoint.Scheme + "://" + endpoint.Host}
 	var policies runtime.PipelineOptions
 	if credentials {
@@ -70,7 +69,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	options := client.Pipeline()
 	options.Telemetry.Disabled = true
 	s.pipeline = runtime.NewPipeline("", "", policies, &options)
-	return &Source{objects.New(s, conns, root), s}, nil
+	return &Source{objects.New(s, o.Options, root), s}, nil
 }
 
 // Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has

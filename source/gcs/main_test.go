@@ -25,7 +25,7 @@ func at(endpoint, prefix string) options {
 	return options{endpoint: endpoint, bucket: clouds.Bucket, prefix: prefix}
 }
 
-// open makes a source and closes it when the test ends.
+// open makes a source.
 func open(t testing.TB, o options) *gcs.Source {
 	t.Helper()
 	o.URL = "gs://" + o.bucket + "/" + o.prefix
@@ -33,7 +33,6 @@ func open(t testing.TB, o options) *gcs.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
 	return src
 }
 

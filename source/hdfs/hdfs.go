@@ -163,15 +163,6 @@ func (s *Source) authenticate(o Options) (err error) {
 	return nil
 }
 
-// Close stops background work, which is keeping Kerberos tickets valid. Open
-// readers are not affected.
-func (s *Source) Close() error {
-	if s.kerberos != nil {
-		s.kerberos.close()
-	}
-	return nil
-}
-
 // Path returns a version's directory as a URL.
 func (s *Source) Path(db, version string) string {
 	return s.display(path.Join(s.root, db, version))

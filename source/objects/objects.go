@@ -15,9 +15,9 @@ import (
 
 // Source is a prefix of a bucket.
 type Source struct {
-	store Store
-	conns *Connections
-	root  string // prefix without surrounding slashes
+	store   Store
+	retries int    // of a broken stream
+	root    string // prefix without surrounding slashes
 
 	memory  int64               // bounds the read-ahead of all readers, in addition to one part per reader
 	budget  *semaphore.Weighted // limits memory
@@ -28,19 +28,13 @@ type Source struct {
 	links map[string]string // version's directory → directory to read, from the last Contents
 }
 
-// New returns a source in a prefix of a store, which uses conns.
-func New(store Store, conns *Connections, root string) *Source {
+// New returns a source in a prefix of a store.
+func New(store Store, o Options, root string) *Source {
 	const memory = 4 * maxWindow // four readers at full speed
 	return &Source{
-		store: store, conns: conns, root: strings.Trim(path.Clean("/"+root), "/"),
+		store: store, retries: o.Retries(), root: strings.Trim(path.Clean("/"+root), "/"),
 		memory: memory, budget: semaphore.NewWeighted(memory), links: map[string]string{},
 	}
-}
-
-// Close closes the connections. Pending calls and reads fail.
-func (s *Source) Close() error {
-	s.conns.Close()
-	return nil
 }
 
 // Path returns the location of a version for messages: of a link, the link itself.

@@ -43,12 +43,11 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	conns := objects.NewConnections(o.Options)
-	client, err := newClient(ctx, o, conns)
+	client, err := newClient(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	return &Source{objects.New(&store{bucket: bucket, client: client}, conns, root)}, nil
+	return &Source{objects.New(&store{bucket: bucket, client: client}, o.Options, root)}, nil
 }
 
 // Checksum returns the ETag of a listed object. It is a hash of the content, of the parts that the object was uploaded in, or, with some
