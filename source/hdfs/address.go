@@ -16,42 +16,35 @@ import (
 // defaultPort is the default port of a namenode's RPC.
 const defaultPort = "8020"
 
-// place is a URL resolved with a configuration.
-type place struct {
-	name      string   // hdfs://host:port or hdfs://nameservice
-	root      string   // absolute path
-	namenodes []string // host:port
-}
-
-// resolve resolves a URL.
-func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
+// locate sets the path and the namenodes, by a URL and a configuration.
+func (s *Source) locate(raw string, conf hadoopconf.HadoopConf) error {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return place{}, err
+		return err
 	}
 	switch {
 	case !strings.EqualFold(u.Scheme, "hdfs") || u.Opaque != "":
-		return place{}, fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
+		return fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
 	case u.User != nil:
-		return place{}, fmt.Errorf("%s contains a user: set HADOOP_USER_NAME instead", u.Redacted())
+		return fmt.Errorf("%s contains a user: set HADOOP_USER_NAME instead", u.Redacted())
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return place{}, fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
+		return fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
 	}
 	host := u.Host
 	if host == "" {
 		if host, err = defaultHost(conf); err != nil {
-			return place{}, fmt.Errorf("%s names no host, and %w", raw, err)
+			return fmt.Errorf("%s names no host, and %w", raw, err)
 		}
 	}
-	p := place{root: path.Clean("/" + u.Path)}
+	s.root = path.Clean("/" + u.Path)
 	if isNameservice(conf, host) {
-		p.name = "hdfs://" + host
-		p.namenodes, err = nameservice(conf, host)
-		return p, err
+		s.name = "hdfs://" + host
+		s.namenodes, err = nameservice(conf, host)
+		return err
 	}
 	address, err := hostPort(host)
-	p.name, p.namenodes = "hdfs://"+address, []string{address}
-	return p, err
+	s.name, s.namenodes = "hdfs://"+address, []string{address}
+	return err
 }
 
 // defaultHost returns the host of fs.defaultFS.

@@ -86,12 +86,7 @@ func newSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := resolve(o.URL, conf)
-	if err != nil {
-		return nil, err
-	}
 	s := &Source{
-		name: place.name, root: place.root, namenodes: place.namenodes,
 		library:  lib.ClientOptionsFromConf(conf),
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		retryFor: cmp.Or(o.RetryFor, defaultRetryFor),
@@ -99,10 +94,7 @@ func newSource(o Options) (*Source, error) {
 	if s.dial = o.Dial; s.dial == nil {
 		s.dial = (&net.Dialer{Timeout: s.timeout}).DialContext
 	}
-	if err := s.protect(conf); err != nil {
-		return nil, err
-	}
-	return s, s.authenticate(o)
+	return s, cmp.Or(s.locate(o.URL, conf), s.protect(conf), s.authenticate(o))
 }
 
 // readConf reads a configuration directory; dir may be "".
