@@ -127,7 +127,7 @@ type Source interface {
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
 	// Replace writes a small hidden file of a database's directory, or of the source's if db is empty, in one step: whoever
-	// reads it sees the old content or the new one, also after an error. A name that is not hidden is an error.
+	// reads it sees the old content or the new one, also after an error. WriteSmall has checked the names.
 	Replace(ctx context.Context, db, name string, data []byte) error
 
 	// Path returns the location of a version for messages.
@@ -144,11 +144,8 @@ type Checksummer interface {
 }
 
 // Exists reports whether there is a file of this name under a version's directory,
-// which Contents need not have returned. Nothing of it is read.
+// which Contents need not have returned.
 func Exists(ctx context.Context, src Source, db, version, name string) (bool, error) {
-	if b, ok := src.(*Bounded); ok {
-		return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
-	}
 	f, err := src.Open(ctx, db, version, File{Name: name}, ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

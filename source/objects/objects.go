@@ -59,11 +59,7 @@ func (s *Source) Key(ctx context.Context, db, version string, file source.File, 
 // Replace writes a hidden object of a database.
 func (s *Source) Replace(ctx context.Context, db, name string, data []byte) error {
 	key := path.Join(s.root, db, name)
-	err := source.CheckHidden(db, name)
-	if err == nil {
-		err = s.store.Put(ctx, key, data)
-	}
-	if err != nil {
+	if err := s.store.Put(ctx, key, data); err != nil {
 		return s.fail(ctx, "write", key, err)
 	}
 	return nil
