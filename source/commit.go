@@ -46,7 +46,6 @@ type commitSet struct {
 	started map[string]bool // of jobs that have not committed; their files are ignored
 	added   map[string]bool
 	removed map[string]bool
-	order   []string // added files, in the order of the commits
 }
 
 // commits applies the _started_ and _committed_ markers of all directories.
@@ -129,11 +128,7 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 		set.ids[strings.TrimPrefix(marker.Name, set.dir+committedPrefix)] = true
 	}
 	for _, entry := range commit.Added {
-		name := m.relative(set.dir, entry)
-		if !set.added[name] {
-			set.added[name] = true
-			set.order = append(set.order, name)
-		}
+		set.added[m.relative(set.dir, entry)] = true
 	}
 	for _, entry := range commit.Removed {
 		set.removed[m.relative(set.dir, entry)] = true
@@ -157,7 +152,7 @@ func (m *markers) relative(dir, entry string) string {
 // applyCommits checks that the added files exist, and removes those that are not
 // data.
 func (m *markers) applyCommits(set *commitSet, l *Listing) error {
-	for _, name := range set.order {
+	for _, name := range slices.Sorted(maps.Keys(set.added)) {
 		if set.removed[name] {
 			continue
 		}

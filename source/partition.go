@@ -3,6 +3,7 @@ package source
 import (
 	"encoding/hex"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -113,21 +114,12 @@ func Columns(name string) (columns []Column) {
 	return columns
 }
 
-// unescape decodes the percent escapes of Hive. A '%' without two hex digits stands for itself.
+// escape is a percent escape of Hive. A '%' without two hex digits stands for itself.
+var escape = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+
 func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
-				b = append(b, c[0])
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
+	return escape.ReplaceAllStringFunc(s, func(found string) string {
+		b, _ := hex.DecodeString(found[1:])
+		return string(b)
+	})
 }

@@ -42,6 +42,9 @@ type File struct {
 	// modification time, or a hash of both ends of a local file. It has no other
 	// meaning.
 	Mark string
+	// Sum is a checksum of the content, with its kind, if the listing has one: files
+	// of one size and checksum have the same content.
+	Sum string
 }
 
 // Contents is the content of a version's directory. The lists are in ascending
@@ -134,7 +137,7 @@ type Source interface {
 	Path(db, version string) string
 }
 
-// A Checksummer is a Source that knows checksums of files without reading them.
+// A Checksummer is a Source that is asked for the checksum of a file, as its listings have none.
 type Checksummer interface {
 	// Checksum returns a checksum of the content of a file from Contents, with
 	// its kind: files of one size and checksum have the same content. It is "" if

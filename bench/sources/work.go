@@ -70,7 +70,7 @@ func (t *task) stream() error {
 	return t.whole(io.Copy(io.Discard, out.Body))
 }
 
-func (t *task) source() (*s3.Source, error) {
+func (t *task) source() (source.Source, error) {
 	return s3.New(context.Background(), s3.Options{
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: t.Endpoint, PathStyle: true,
 		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey,

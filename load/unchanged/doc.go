@@ -12,7 +12,7 @@
 //	Link    for the partitions that the node wants: links and checks what it can
 //	Made    for blocks that are finished, before they are published
 //
-// The checksums are those that the source has (source.Checksummer), those of the manifest of finished blocks, or otherwise an XXH3 of
+// The checksums are those that the source has (source.File, source.Checksummer), those of the manifest of finished blocks, or otherwise an XXH3 of
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are
 // hashed while they are loaded.
 //

@@ -92,7 +92,7 @@ func (r *Reuse) hashFiles(files []source.File, known facts) string {
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
 func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
-	if r.plan.Format == load.FormatBlocks || r.sums.checksummer != nil {
+	if r.plan.Format == load.FormatBlocks || r.sums.knows(file) {
 		return "none", nil
 	}
 	h := sha256.New()
@@ -107,6 +107,8 @@ func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) 
 	switch {
 	case r.plan.Format == load.FormatBlocks:
 		return "sha256 " + file.Mark, nil
+	case file.Sum != "":
+		return file.Sum, nil
 	case r.sums.checksummer != nil:
 		return r.sums.checksummer.Checksum(ctx, r.plan.DB, r.plan.Version, file)
 	}

@@ -26,7 +26,7 @@ func at(endpoint, prefix string) options {
 }
 
 // open makes a source.
-func open(t testing.TB, o options) *gcs.Source {
+func open(t testing.TB, o options) source.Source {
 	t.Helper()
 	o.URL = "gs://" + o.bucket + "/" + o.prefix
 	src, err := gcs.NewAt(o.Options, o.endpoint, o.credentials)

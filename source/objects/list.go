@@ -87,7 +87,7 @@ func (l *listing) add(prefix string, page *Page) error {
 		case o.ID == "" || o.Modified.IsZero():
 			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
 		default:
-			l.objects[name] = source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID}
+			l.objects[name] = source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID, Sum: o.Sum}
 		}
 	}
 	if len(l.objects)+len(l.dirs) > maxKeys {

@@ -42,8 +42,8 @@ func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
 
-// Key returns the key of a file for Open: of a linked version, that of its target.
-func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
+// key returns the key of a file for Open: of a linked version, that of its target.
+func (s *Source) key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
 	key, err := source.FilePath(db, version, file.Name, o)
 	key = path.Join(s.root, key)
 	if err != nil {

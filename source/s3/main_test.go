@@ -22,7 +22,7 @@ func options(endpoint, prefix string) s3.Options {
 }
 
 // open makes a source.
-func open(t testing.TB, o s3.Options) *s3.Source {
+func open(t testing.TB, o s3.Options) source.Source {
 	t.Helper()
 	src, err := s3.New(t.Context(), o)
 	if err != nil {
