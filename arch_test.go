@@ -112,7 +112,7 @@ var layers = []layer{
 	{"source/local", []string{"source", "internal/fsys"}},
 	{"source/hdfs", []string{"source", "internal/sleep"}},
 	{"source/s3", []string{"source", "source/objects"}},
-	{"source/gcs", []string{"source", "source/objects"}},
+	{"source/gcs", []string{"source/objects"}},
 	{"source/azure", []string{"source", "source/objects"}},
 	{"source/objects", []string{"source", "internal/sleep", "internal/names", "internal/wire"}},
 	{"source", []string{"internal/names"}},

@@ -3,7 +3,6 @@ package source_test
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -40,32 +39,4 @@ func TestBoundedSource(t *testing.T) {
 		names, err := source.Databases(t.Context(), b)
 		return err == nil && len(names) == 1
 	})
-}
-
-// A largeSource counts what is read of its files.
-type largeSource struct {
-	source.Source
-	read *int
-}
-
-func (s largeSource) Open(context.Context, string, string, source.File, source.ReadOptions) (io.ReadCloser, error) {
-	return s, nil
-}
-
-func (s largeSource) Read(p []byte) (int, error) {
-	*s.read += len(p)
-	return len(p), nil
-}
-
-func (s largeSource) Path(string, string) string { return "path" }
-
-func (s largeSource) Close() error { return nil }
-
-// TestExistenceReadsNothing: a file need not be read to find out whether it is there.
-func TestExistenceReadsNothing(t *testing.T) {
-	read := 0
-	b := source.NewBounded(largeSource{read: &read})
-	if ok, err := source.Exists(t.Context(), b, "fruit", "1", "part-0"); !ok || err != nil || read > 0 {
-		t.Errorf("it is there: %t, %v; %d bytes were read", ok, err, read)
-	}
 }

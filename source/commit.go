@@ -46,7 +46,6 @@ type commitSet struct {
 	started map[string]bool // of jobs that have not committed; their files are ignored
 	added   map[string]bool
 	removed map[string]bool
-	order   []string // added files, in the order of the commits
 }
 
 // commits applies the _started_ and _committed_ markers of all directories.
@@ -99,7 +98,7 @@ func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Co
 		}
 	}
 	l.listed = l.listed || len(set.ids) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { dirs, _ := partitionPath(f.Name); return dirs != "" })
-	return m.applyCommits(ctx, &set, c, l)
+	return m.applyCommits(&set, l)
 }
 
 // readCommit adds one commit to the set. reason is why the job is not done, or
@@ -129,11 +128,7 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 		set.ids[strings.TrimPrefix(marker.Name, set.dir+committedPrefix)] = true
 	}
 	for _, entry := range commit.Added {
-		name := m.relative(set.dir, entry)
-		if !set.added[name] {
-			set.added[name] = true
-			set.order = append(set.order, name)
-		}
+		set.added[m.relative(set.dir, entry)] = true
 	}
 	for _, entry := range commit.Removed {
 		set.removed[m.relative(set.dir, entry)] = true
@@ -156,24 +151,15 @@ func (m *markers) relative(dir, entry string) string {
 
 // applyCommits checks that the added files exist, and removes those that are not
 // data.
-func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents, l *Listing) error {
-	for _, name := range set.order {
+func (m *markers) applyCommits(set *commitSet, l *Listing) error {
+	for _, name := range slices.Sorted(maps.Keys(set.added)) {
 		if set.removed[name] {
 			continue
 		}
-		ok, err := m.exists(ctx, name)
-		if err != nil {
+		if err := m.check(name, name, "a "+committedPrefix+"* file", l); err != nil || l.Incomplete != "" {
 			return err
 		}
-		if !ok {
-			l.Incomplete = fmt.Sprintf("a %s* file lists %s, which is not there", committedPrefix, name)
-			return nil
-		}
 	}
-	if err := m.checkNested(c, committedPrefix+"*"); err != nil {
-		return err
-	}
-	clear(m.listed) // these are the files listed by _SUCCESS
 	l.keep(set.counts)
 	return nil
 }

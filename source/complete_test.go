@@ -28,20 +28,10 @@ func (m memory) Path(db, version string) string { return "/" + db + "/" + versio
 
 func (m memory) Contents(context.Context, string, string) (source.Contents, error) {
 	var keys source.Keys
-	hidden := map[string]bool{}
 	for name, data := range m {
-		if dir, _, nested := strings.Cut(name, "/"); source.Hidden(dir) && nested {
-			hidden[dir] = true
-			continue
-		}
 		keys.Add(source.File{Name: name, Size: int64(len(data))})
 	}
-	c := keys.Contents()
-	for dir := range hidden {
-		c.AddHidden(source.File{Name: dir}, true)
-	}
-	c.Sort()
-	return c, nil
+	return keys.Contents(), nil
 }
 
 var errBroken = errors.New("broken disk")
@@ -115,6 +105,8 @@ func TestList(t *testing.T) {
 		{"files of other directories", marker(`{"filenames": ["/out/db/1/part-0", "/elsewhere/part-1"]}`).with("part-0"), true, ""},
 		{"a name that leads outside", marker(`{"filenames": ["/out/db/1/../2/part-0"]}`).with("part-0"), true, ""},
 		{"names of nothing", marker(`{"filenames": ["", "/", ".."]}`).with("part-0"), true, "not there"},
+		{"a file in a hidden directory", marker(`{"filenames": ["/db/1/part-0", "/db/1/_meta/x"]}`).with("part-0", "_meta/x"), true, ""},
+		{"a file in a hidden directory, moved", marker(`{"filenames": ["/x/part-0", "/x/_meta/x"]}`).with("part-0", "_meta/x"), true, ""},
 		{"a nested file, missing", marker(`{"filenames": ["s3a://b/db/1/x/y/part-0"]}`).with("part-0"), true, "x/y/part-0"},
 	}
 	for _, tt := range tests {
@@ -137,7 +129,6 @@ func TestListErrors(t *testing.T) {
 		want string
 	}{
 		{"unreadable marker", memory{"_SUCCESS": "broken"}, "broken disk"},
-		{"unreadable file", memory{"_SUCCESS": `{"filenames": ["/db/1/_index"]}`, "_index": "broken"}, "broken disk"},
 		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 35<<20)}, "markers of more than"},
 	}
 	for _, tt := range tests {
@@ -172,4 +163,27 @@ func (g guarded) Open(ctx context.Context, db, version string, file source.File,
 		g.t.Errorf("asked for %q", file.Name)
 	}
 	return g.memory.Open(ctx, db, version, file, o)
+}
+
+// TestMoved: a file in a directory that was moved is matched by the end of its path.
+func TestMoved(t *testing.T) {
+	deep := strings.Repeat("/x", 1<<20)
+	for entry, want := range map[string]string{
+		"/staging/logs/part-0": "",
+		"/staging/logs/part-9": "files in directories are not read",
+		"/staging/part-9":      "part-9, which is not there",
+		deep + "/part-0":       "",
+		deep + "/part-9":       "which is not there",
+		"/db/1" + deep:         "which is not there",
+	} {
+		src := memory{"_SUCCESS": `{"filenames": ["` + entry + `"]}`}.with("part-0", "logs/part-9")
+		l, err := source.List(t.Context(), src, "db", "1", true)
+		said := l.Incomplete
+		if err != nil {
+			said = err.Error()
+		}
+		if (said == "") != (want == "") || !strings.Contains(said, want) {
+			t.Errorf("%.50s: %.300q, want %q", entry, said, want)
+		}
+	}
 }

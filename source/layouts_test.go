@@ -91,7 +91,7 @@ func (b bucket) Put(context.Context, string, []byte) error { return fs.ErrPermis
 type inBucket struct{ bucket }
 
 func (p inBucket) Source(*testing.T) source.Source {
-	return objects.New(p.bucket, objects.NewConnections(objects.Options{}), "")
+	return objects.New(p.bucket, objects.Options{}, "")
 }
 func (p inBucket) Put(_ *testing.T, name string, data []byte) { p.bucket[name] = data }
 func (p inBucket) Mkdir(*testing.T, string) bool              { return false }

@@ -2,6 +2,9 @@ package source
 
 import (
 	"encoding/hex"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,22 +33,17 @@ func partitionPath(name string) (dirs, rest string) {
 	return name[:end], name[end:]
 }
 
-// AddHidden adds a hidden entry. Of a directory, only the name is kept.
-func (c *Contents) AddHidden(f File, dir bool) {
-	if dir {
-		f = File{Name: f.Name}
-		c.addTableEntry(f.Name + "/")
-	}
-	c.Hidden = append(c.Hidden, Marker{File: f, Dir: dir})
-}
+// mapFileData is the name of the file in a MapFile that has its records.
+const mapFileData = "data"
 
-// Keys collects the Contents of a version in a source without directories.
+// Keys collects the Contents of a version, of names relative to its directory.
 type Keys struct {
 	c                      Contents
 	mapFiles, dirs, hidden map[string]bool
+	beside                 []string // files in dirs, without the data of MapFiles
 }
 
-// Add adds a file by its name relative to the version's directory. Files in hidden directories are not added.
+// Add adds a file. A name with a slash at the end is a directory.
 func (k *Keys) Add(f File) {
 	if k.dirs == nil {
 		k.mapFiles, k.dirs, k.hidden = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -53,34 +51,46 @@ func (k *Keys) Add(f File) {
 	partition, rest := partitionPath(f.Name)
 	dir, below, nested := strings.Cut(rest, "/")
 	switch {
+	case rest == "": // a directory of a partitioned table
 	case Hidden(dir) && !nested:
-		k.c.AddHidden(f, false)
+		k.c.Hidden = append(k.c.Hidden, Marker{File: f})
 	case Hidden(dir):
-		if partition != "" { // the source lists those of the version's directory itself
-			k.hidden[partition+dir] = true
-		}
+		k.hidden[partition+dir] = true
 	case !nested:
 		k.c.Files = append(k.c.Files, f)
-	case below == "data" && !IsPartition(dir):
+	case below == mapFileData && !IsPartition(dir):
 		k.c.Files = append(k.c.Files, f)
 		k.mapFiles[partition+dir] = true
 	default:
 		k.dirs[partition+dir] = true
-		k.c.addTableEntry(f.Name)
+		if below != "" {
+			k.beside = append(k.beside, f.Name)
+			k.c.addTableEntry(f.Name)
+		}
 	}
 }
 
-// Contents returns what was added, in no order.
+// Contents returns what was added.
 func (k *Keys) Contents() Contents {
+	c := k.c
 	for name := range k.dirs {
 		if !k.mapFiles[name] {
-			k.c.Dirs = append(k.c.Dirs, name)
+			c.Dirs = append(c.Dirs, name)
+		}
+	}
+	for _, name := range k.beside {
+		if k.mapFiles[path.Dir(name)] {
+			c.Indexes = append(c.Indexes, name)
 		}
 	}
 	for name := range k.hidden {
-		k.c.AddHidden(File{Name: name}, true)
+		c.Hidden = append(c.Hidden, Marker{File: File{Name: name}, Dir: true})
+		c.addTableEntry(name + "/")
 	}
-	return k.c
+	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(c.Dirs)
+	return c
 }
 
 // A Column is a column of a partitioned table, as the name of a directory has it.
@@ -104,21 +114,12 @@ func Columns(name string) (columns []Column) {
 	return columns
 }
 
-// unescape decodes the percent escapes of Hive. A '%' without two hex digits stands for itself.
+// escape is a percent escape of Hive. A '%' without two hex digits stands for itself.
+var escape = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
+
 func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
-				b = append(b, c[0])
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
+	return escape.ReplaceAllStringFunc(s, func(found string) string {
+		b, _ := hex.DecodeString(found[1:])
+		return string(b)
+	})
 }

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +42,9 @@ type File struct {
 	// modification time, or a hash of both ends of a local file. It has no other
 	// meaning.
 	Mark string
+	// Sum is a checksum of the content, with its kind, if the listing has one: files
+	// of one size and checksum have the same content.
+	Sum string
 }
 
 // Contents is the content of a version's directory. The lists are in ascending
@@ -54,12 +56,14 @@ type Contents struct {
 	// Hidden are the hidden files and directories, also in the directories of a
 	// partitioned table.
 	Hidden []Marker
+	// Indexes are the files beside the data of MapFiles, in no order.
+	Indexes []string
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
 	Dirs []string
 	// Table is an entry by which a table format owns the version, or a directory
 	// of a partitioned table in it; "" if there is none. Its name is relative to the
-	// version's directory. AddHidden, Keys and Walk set it.
+	// version's directory.
 	Table string
 	// Renamed is when a directory, or a link, was last changed, by the clock of File.Written:
 	// files that are moved with their directory, or linked, keep their times.
@@ -76,13 +80,6 @@ type Contents struct {
 type Marker struct {
 	File
 	Dir bool
-}
-
-// Sort sorts the lists.
-func (c *Contents) Sort() {
-	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(c.Dirs)
 }
 
 // ErrChanged is wrapped by errors for a file that differs from the one listed or
@@ -133,14 +130,14 @@ type Source interface {
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
 	// Replace writes a small hidden file of a database's directory, or of the source's if db is empty, in one step: whoever
-	// reads it sees the old content or the new one, also after an error. A name that is not hidden is an error.
+	// reads it sees the old content or the new one, also after an error. WriteSmall has checked the names.
 	Replace(ctx context.Context, db, name string, data []byte) error
 
 	// Path returns the location of a version for messages.
 	Path(db, version string) string
 }
 
-// A Checksummer is a Source that knows checksums of files without reading them.
+// A Checksummer is a Source that is asked for the checksum of a file, as its listings have none.
 type Checksummer interface {
 	// Checksum returns a checksum of the content of a file from Contents, with
 	// its kind: files of one size and checksum have the same content. It is "" if
@@ -150,11 +147,8 @@ type Checksummer interface {
 }
 
 // Exists reports whether there is a file of this name under a version's directory,
-// which Contents need not have returned. Nothing of it is read.
+// which Contents need not have returned.
 func Exists(ctx context.Context, src Source, db, version, name string) (bool, error) {
-	if b, ok := src.(*Bounded); ok {
-		return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
-	}
 	f, err := src.Open(ctx, db, version, File{Name: name}, ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -56,11 +56,11 @@ func tableError(dir, entry string) error {
 		dir, ErrLayout, entry, tableOf(entry))
 }
 
-// addTableEntry sets Table if an entry of the version, or of a directory of a
+// addTableEntry sets Table, to the first in the order of names, if an entry of the version, or of a directory of a
 // partitioned table in it, shows that a table format owns that directory. A
 // directory ends in a slash.
 func (c *Contents) addTableEntry(name string) {
-	if _, entry := partitionPath(name); c.Table == "" && tableOf(entry) != "" {
+	if _, entry := partitionPath(name); (c.Table == "" || name < c.Table) && tableOf(entry) != "" {
 		c.Table = name
 	}
 }

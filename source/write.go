@@ -14,9 +14,9 @@ import (
 // maxSmall limits the file that WriteSmall compares, in bytes.
 const maxSmall = 64 << 10
 
-// CheckHidden returns an error unless name is a hidden file of a database's directory, or of the source's directory if
+// checkHidden returns an error unless name is a hidden file of a database's directory, or of the source's directory if
 // db is empty.
-func CheckHidden(db, name string) error {
+func checkHidden(db, name string) error {
 	if db != "" && !names.ValidDatabase(db) || !Hidden(name) || !names.Valid("x"+name) {
 		return fmt.Errorf("%q of the database %q: %w", name, db, fs.ErrInvalid)
 	}
@@ -34,7 +34,7 @@ func VersionPath(db, version string) (string, error) {
 // FilePath returns the path of a file that Open opens, relative to the source's directory. It checks the offset, too.
 func FilePath(db, version, name string, o ReadOptions) (file string, err error) {
 	file = db + "/" + name
-	if version != "" || CheckHidden(db, name) != nil {
+	if version != "" || checkHidden(db, name) != nil {
 		file, err = VersionPath(db, version)
 		file += "/" + name
 	}
@@ -47,7 +47,7 @@ func FilePath(db, version, name string, o ReadOptions) (file string, err error) 
 // ReadSmall returns the content of a hidden file of a database's directory. The error wraps fs.ErrNotExist if there is
 // none.
 func ReadSmall(ctx context.Context, src Source, db, name string, limit int) ([]byte, error) {
-	if err := CheckHidden(db, name); err != nil {
+	if err := checkHidden(db, name); err != nil {
 		return nil, err
 	}
 	r, err := src.Open(ctx, db, "", File{Name: name}, ReadOptions{})

@@ -70,7 +70,7 @@ func (t *task) stream() error {
 	return t.whole(io.Copy(io.Discard, out.Body))
 }
 
-func (t *task) source() (*s3.Source, error) {
+func (t *task) source() (source.Source, error) {
 	return s3.New(context.Background(), s3.Options{
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: t.Endpoint, PathStyle: true,
 		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey,
@@ -83,7 +83,6 @@ func (t *task) read() error {
 	if err != nil {
 		return err
 	}
-	defer src.Close()
 	f, err := src.Open(context.Background(), data.DB, data.Version, source.File{Name: "part-r-00000"}, source.ReadOptions{})
 	if err != nil {
 		return err
@@ -99,7 +98,6 @@ func (t *task) load() error {
 	if err != nil {
 		return err
 	}
-	defer src.Close()
 	local, err := store.Open(t.Out)
 	if err != nil {
 		return err

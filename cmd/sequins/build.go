@@ -93,7 +93,6 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeSource(from)) }()
 	job := build.Job{
 		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
 		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),

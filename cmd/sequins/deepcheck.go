@@ -138,7 +138,6 @@ func (d deep) checkSource(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = closeSource(src) }() // it was only read
 	dbs, err := source.Databases(ctx, src)
 	switch {
 	case err != nil:

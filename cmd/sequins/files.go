@@ -74,11 +74,7 @@ func (f *fileFlags) files(cmd *cobra.Command, run func(open *files) error) error
 	}
 	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(),
 		sources: make(map[string]source.Source), listed: make(map[string]source.Contents)}
-	err := run(open)
-	for _, src := range open.sources {
-		err = errors.Join(err, closeSource(src))
-	}
-	return err
+	return run(open)
 }
 
 // dataFile is where a data file is: on this machine, or in a source.

@@ -104,7 +104,7 @@ func (f *serveFlags) withSource(ctx context.Context, run func(c *config.Config, 
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(&c, src), closeSource(src))
+	return run(&c, src)
 }
 
 // serve runs a node until a signal.
@@ -211,7 +211,6 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
 	}
-	s.given = append(s.given, func() error { return closeSource(o.Source) })
 	if err := listenAll(&c, &o, &opened); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -44,14 +43,6 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return src, nil
-}
-
-// closeSource closes a source, if that is needed.
-func closeSource(src source.Source) error {
-	if c, ok := src.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
 }
 
 // loadLauncher returns a launcher of load processes that read from the configured source. They get the part of the configuration that

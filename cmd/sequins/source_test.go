@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"testing"
 
 	"sequins/config"
@@ -36,11 +35,6 @@ func TestForms(t *testing.T) {
 		}
 		if got := src.Path("db", "1"); got != want {
 			t.Errorf("%s: %s, want %s", form, got, want)
-		}
-		if closer, ok := src.(io.Closer); ok {
-			if err := closer.Close(); err != nil {
-				t.Error(err)
-			}
 		}
 	}
 }

@@ -103,9 +103,6 @@ func (w *worker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c, ok := src.(io.Closer); ok {
-		defer c.Close()
-	}
 	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
 	loader := load.New(sums, nil, w, w.job.Options)
 	w.loader.Store(loader)

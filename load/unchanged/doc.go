@@ -14,7 +14,7 @@
 //	ReadAhead for the partitions that are loaded
 //	MadeFrom  for each block of them, when its files have been read
 //
-// The checksums are those that the source has (source.Checksummer), or otherwise an XXH3 of
+// The checksums are those that the source has (source.File, source.Checksummer), or otherwise an XXH3 of
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are
 // hashed while they are loaded.
 //

@@ -85,7 +85,7 @@ var errUnknown = errors.New("the checksum is not known")
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
 func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
-	if r.sums.checksummer != nil {
+	if r.sums.knows(file) {
 		return "none", nil
 	}
 	h := sha256.New()
@@ -97,6 +97,9 @@ func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
 
 // checksum returns the checksum of a file as it was read last, and reads the file if it has to.
 func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) {
+	if file.Sum != "" {
+		return file.Sum, nil
+	}
 	if sum := r.sums.sum(file); sum != "" {
 		return sum, nil
 	}

@@ -18,7 +18,7 @@ import (
 type Sums struct {
 	source.Source
 	db, version string
-	checksummer source.Checksummer // nil: files are hashed
+	checksummer source.Checksummer // nil: files without a checksum in the listing are hashed
 
 	mu   sync.Mutex
 	sums map[string]string // by file name: of the last complete reading, or those that the source has told
@@ -31,11 +31,14 @@ func Watch(src source.Source, db, version string) *Sums {
 	return s
 }
 
+// knows reports whether the source has a checksum of a file, or could have one.
+func (s *Sums) knows(file source.File) bool { return file.Sum != "" || s.checksummer != nil }
+
 // Open implements source.Source.
 func (s *Sums) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	f, err := s.Source.Open(ctx, db, version, file, o)
 	isData := db == s.db && version == s.version && !file.ModTime.IsZero()
-	if err != nil || s.checksummer != nil || !isData || o.Offset != 0 {
+	if err != nil || s.knows(file) || !isData || o.Offset != 0 {
 		return f, err
 	}
 	return &hashed{ReadCloser: f, sums: s, file: file, hash: xxh3.New()}, nil

@@ -34,15 +34,14 @@ func New(o Options) (*objects.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("azure: %w", err)
 	}
-	conns := objects.NewConnections(o.Options)
 	s := &store{place: p}
 	if err = s.locate(&o); err == nil {
-		err = s.open(&o, conns)
+		err = s.open(&o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("azure: %w", err)
 	}
-	return objects.New(s, conns, path), nil
+	return objects.New(s, o.Options, path), nil
 }
 
 // place is a container.

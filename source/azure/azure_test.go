@@ -110,7 +110,6 @@ func TestSecretOfURL(t *testing.T) {
 		src, err := azure.New(azure.Options{URL: o.URL, Endpoint: endpoint, SASToken: "sv=1&sig=hunter2%2f"})
 		if err == nil {
 			_, err = source.Databases(t.Context(), src)
-			src.Close()
 		}
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", endpoint, err)

@@ -54,13 +54,13 @@ func (s *secrets) check() error {
 }
 
 // open makes the client of the container.
-func (s *store) open(o *Options, conns *objects.Connections) error {
+func (s *store) open(o *Options) error {
 	found, err := s.find(o)
 	if err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
 	s.hidden = []string{found.key, found.sas}
-	options := container.ClientOptions{ClientOptions: conns.Client().Pipeline()}
+	options := container.ClientOptions{ClientOptions: o.Client().Pipeline()}
 	target := s.endpoint + "/" + s.container
 	switch {
 	case found.key != "":

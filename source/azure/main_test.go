@@ -15,13 +15,12 @@ func options(endpoint, prefix string) azure.Options {
 	}
 }
 
-// open makes a source and closes it when the test ends.
+// open makes a source.
 func open(t testing.TB, o azure.Options) source.Source {
 	t.Helper()
 	src, err := azure.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
 	return src
 }

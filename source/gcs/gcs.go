@@ -1,16 +1,13 @@
 package gcs
 
 import (
-	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
-	"sequins/source"
 	"sequins/source/objects"
 )
 
@@ -28,17 +25,9 @@ type Options struct {
 	objects.Options
 }
 
-// Source is a prefix of a bucket.
-type Source struct {
-	*objects.Source
-	store *store
-}
-
-var _ source.Checksummer = (*Source)(nil)
-
 // New returns the source described by o. It does not connect, and reads no credentials. To the server of
 // STORAGE_EMULATOR_HOST, requests are sent without credentials.
-func New(o Options) (*Source, error) {
+func New(o Options) (*objects.Source, error) {
 	host := strings.TrimSpace(os.Getenv(emulatorVariable))
 	if host == "" {
 		return newSource(o, googleServer, true)
@@ -50,7 +39,7 @@ func New(o Options) (*Source, error) {
 }
 
 // newSource returns a source on a server, with application default credentials or without.
-func newSource(o Options, server string, credentials bool) (*Source, error) {
+func newSource(o Options, server string, credentials bool) (*objects.Source, error) {
 	bucket, root, err := objects.ParseURL(o.URL, "GOOGLE_APPLICATION_CREDENTIALS for credentials", "gs")
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
@@ -59,8 +48,7 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
-	conns := objects.NewConnections(o.Options)
-	client := conns.Client()
+	client := o.Client()
 	s := &store{bucket: bucket, endpoint: endpoint.Scheme + "://" + endpoint.Host}
 	var policies runtime.PipelineOptions
 	if credentials {
@@ -70,25 +58,5 @@ func newSource(o Options, server string, credentials bool) (*Source, error) {
 	options := client.Pipeline()
 	options.Telemetry.Disabled = true
 	s.pipeline = runtime.NewPipeline("", "", policies, &options)
-	return &Source{objects.New(s, conns, root), s}, nil
-}
-
-// Checksum returns the MD5 of a listed object, which GCS computes, or "" for an object that was composed of others and has
-// none. It takes a request.
-func (s *Source) Checksum(ctx context.Context, db, version string, file source.File) (string, error) {
-	key, err := s.Key(ctx, db, version, file, source.ReadOptions{})
-	if err != nil {
-		return "", err
-	}
-	var r resource
-	if _, err = s.store.getJSON(ctx, key, url.Values{"fields": {"generation,md5Hash"}}, &r); err == nil && r.Generation != file.Mark {
-		err = fmt.Errorf("%w: listed as generation %s, now %s", source.ErrChanged, file.Mark, r.Generation)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the checksum of %s: %w", s.store.URL(key), err)
-	}
-	if r.MD5 == "" {
-		return "", nil
-	}
-	return "md5 " + r.MD5, nil
+	return objects.New(s, o.Options, root), nil
 }

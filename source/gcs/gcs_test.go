@@ -164,9 +164,6 @@ func TestConditions(t *testing.T) {
 		if _, err := src.Open(t.Context(), "db", "1", listed.Files[0], source.ReadOptions{}); !errors.Is(err, want) {
 			t.Errorf("%s after it was listed: %v", what, err)
 		}
-		if sum, err := src.Checksum(t.Context(), "db", "1", listed.Files[0]); !errors.Is(err, want) {
-			t.Errorf("%s: checksum %q, %v", what, sum, err)
-		}
 	}
 }
 
@@ -181,9 +178,7 @@ func TestChecksum(t *testing.T) {
 		if err != nil || len(c.Files) != 1 {
 			t.Fatal(c, err)
 		}
-		if sums[version], err = src.Checksum(t.Context(), "db", version, c.Files[0]); err != nil {
-			t.Fatal(err)
-		}
+		sums[version] = c.Files[0].Sum
 	}
 	if sums["1"] == "" || sums["1"] != sums["2"] || sums["1"] == sums["3"] {
 		t.Errorf("checksums %q", sums)

@@ -25,15 +25,14 @@ func at(endpoint, prefix string) options {
 	return options{endpoint: endpoint, bucket: clouds.Bucket, prefix: prefix}
 }
 
-// open makes a source and closes it when the test ends.
-func open(t testing.TB, o options) *gcs.Source {
+// open makes a source.
+func open(t testing.TB, o options) source.Source {
 	t.Helper()
 	o.URL = "gs://" + o.bucket + "/" + o.prefix
 	src, err := gcs.NewAt(o.Options, o.endpoint, o.credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
 	return src
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 
-	"sequins/source"
 	"sequins/source/objects"
 )
 
@@ -82,18 +81,9 @@ func describe(resp *http.Response) (said string, fromStore bool) {
 	return said, fromStore
 }
 
-// resource is the description of an object. Numbers of 64 bits are strings.
-type resource struct {
-	Name       string    `json:"name"`
-	Size       string    `json:"size"`
-	Created    time.Time `json:"timeCreated"`
-	Generation string    `json:"generation"`
-	MD5        string    `json:"md5Hash"`
-}
-
 // List returns a page of a listing. The time of an object is that of its creation: other times change when its metadata do.
 func (s *store) List(ctx context.Context, prefix string, deep bool, token string) (p objects.Page, err error) {
-	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,prefixes,items(name,size,timeCreated,generation)"}}
+	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,prefixes,items(name,size,timeCreated,generation,md5Hash)"}}
 	if !deep {
 		query.Set("delimiter", "/")
 	}
@@ -103,10 +93,30 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	var page struct {
 		Next     string     `json:"nextPageToken"`
 		Prefixes []string   `json:"prefixes"`
-		Items    []resource `json:"items"`
+		Items    []struct { // numbers of 64 bits are strings
+			Name       string    `json:"name"`
+			Size       string    `json:"size"`
+			Created    time.Time `json:"timeCreated"`
+			Generation string    `json:"generation"`
+			MD5        string    `json:"md5Hash"`
+		} `json:"items"`
 	}
-	if p.Now, err = s.getJSON(ctx, "", query, &page); err != nil {
+	req, err := s.newRequest(ctx, http.MethodGet, "", "", query)
+	if err != nil {
 		return p, err
+	}
+	resp, err := s.send(req)
+	if err != nil {
+		return p, err
+	}
+	defer resp.Body.Close()
+	p.Now, _ = http.ParseTime(resp.Header.Get("Date"))
+	text, err := runtime.Payload(resp)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return p, fmt.Errorf("an answer that is no JSON: %w", err)
 	}
 	p.Dirs, p.More, p.Next = page.Prefixes, page.Next != "", page.Next
 	for _, item := range page.Items {
@@ -114,31 +124,13 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		if err != nil {
 			return p, fmt.Errorf("the server listed %q with %q bytes", item.Name, item.Size)
 		}
-		p.Objects = append(p.Objects, objects.Object{Key: item.Name, Size: size, Modified: item.Created, Written: item.Created, ID: item.Generation})
+		object := objects.Object{Key: item.Name, Size: size, Modified: item.Created, Written: item.Created, ID: item.Generation}
+		if item.MD5 != "" { // an object that was composed of others has none
+			object.Sum = "md5 " + item.MD5
+		}
+		p.Objects = append(p.Objects, object)
 	}
 	return p, nil
-}
-
-// getJSON requests a description of the bucket's objects or of one of them, and returns the server's time.
-func (s *store) getJSON(ctx context.Context, key string, query url.Values, into any) (now time.Time, err error) {
-	req, err := s.newRequest(ctx, http.MethodGet, "", key, query)
-	if err != nil {
-		return now, err
-	}
-	resp, err := s.send(req)
-	if err != nil {
-		return now, err
-	}
-	defer resp.Body.Close()
-	now, _ = http.ParseTime(resp.Header.Get("Date"))
-	text, err := runtime.Payload(resp)
-	if err != nil {
-		return now, err
-	}
-	if err = json.Unmarshal(text, into); err != nil {
-		err = fmt.Errorf("an answer that is no JSON: %w", err)
-	}
-	return now, err
 }
 
 // Get requests an object.
@@ -162,9 +154,6 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	}
 	b := &objects.Body{ReadCloser: resp.Body, ID: resp.Header.Get("X-Goog-Generation")}
 	b.Offset, b.Size, err = objects.Extent(resp.StatusCode == http.StatusOK, resp.Header.Get("Content-Range"), &resp.ContentLength)
-	if err == nil && id != "" && b.ID != id {
-		err = fmt.Errorf("%w: generation %s was requested, and the server sent %q", source.ErrChanged, id, b.ID)
-	}
 	if err != nil {
 		return nil, errors.Join(err, resp.Body.Close())
 	}

@@ -175,7 +175,6 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
 	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
 		t.Errorf("%v, %v", dbs, err)
 	}

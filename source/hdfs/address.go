@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 )
@@ -17,42 +16,35 @@ import (
 // defaultPort is the default port of a namenode's RPC.
 const defaultPort = "8020"
 
-// place is a URL resolved with a configuration.
-type place struct {
-	name      string   // hdfs://host:port or hdfs://nameservice
-	root      string   // absolute path
-	namenodes []string // host:port
-}
-
-// resolve resolves a URL.
-func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
+// locate sets the path and the namenodes, by a URL and a configuration.
+func (s *Source) locate(raw string, conf hadoopconf.HadoopConf) error {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return place{}, err
+		return err
 	}
 	switch {
 	case !strings.EqualFold(u.Scheme, "hdfs") || u.Opaque != "":
-		return place{}, fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
+		return fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
 	case u.User != nil:
-		return place{}, fmt.Errorf("%s contains a user: set HADOOP_USER_NAME instead", u.Redacted())
+		return fmt.Errorf("%s contains a user: set HADOOP_USER_NAME instead", u.Redacted())
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return place{}, fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
+		return fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
 	}
 	host := u.Host
 	if host == "" {
 		if host, err = defaultHost(conf); err != nil {
-			return place{}, fmt.Errorf("%s names no host, and %w", raw, err)
+			return fmt.Errorf("%s names no host, and %w", raw, err)
 		}
 	}
-	p := place{root: path.Clean("/" + u.Path)}
+	s.root = path.Clean("/" + u.Path)
 	if isNameservice(conf, host) {
-		p.name = "hdfs://" + host
-		p.namenodes, err = nameservice(conf, host)
-		return p, err
+		s.name = "hdfs://" + host
+		s.namenodes, err = nameservice(conf, host)
+		return err
 	}
 	address, err := hostPort(host)
-	p.name, p.namenodes = "hdfs://"+address, []string{address}
-	return p, err
+	s.name, s.namenodes = "hdfs://"+address, []string{address}
+	return err
 }
 
 // defaultHost returns the host of fs.defaultFS.
@@ -119,36 +111,20 @@ func list(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// namenodes are the addresses of a source's namenodes, and which of them is tried
-// first. The others follow in a circle.
-type namenodes struct {
-	all []string
-
-	mu    sync.Mutex
-	first int
+// addresses returns the addresses of the namenodes in the order in which they are tried.
+func (s *Source) addresses() []string {
+	first := s.first.Load()
+	return slices.Concat(s.namenodes[first:], s.namenodes[:first])
 }
 
-// addresses returns the addresses in the order in which they are tried.
-func (n *namenodes) addresses() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Concat(n.all[n.first:], n.all[:n.first])
-}
-
-// prefer has an address tried first, after it has answered.
-func (n *namenodes) prefer(address string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if i := slices.Index(n.all, address); i >= 0 {
-		n.first = i
-	}
-}
-
-// avoid has the next address tried first if it was this one, which has failed.
-func (n *namenodes) avoid(address string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.all[n.first] == address {
-		n.first = (n.first + 1) % len(n.all)
+// answered notes whether a namenode has answered: it is tried first from then on, or else the next one is.
+func (s *Source) answered(address string, ok bool) {
+	i := slices.Index(s.namenodes, address)
+	switch {
+	case i < 0: // none was dialled
+	case ok:
+		s.first.Store(int32(i))
+	default:
+		s.first.Store(int32((i + 1) % len(s.namenodes)))
 	}
 }

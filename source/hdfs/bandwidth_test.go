@@ -59,7 +59,6 @@ func TestBandwidth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
 			l := rate.NewLimiter(rate.Limit(limit), burst)
 			start := time.Now()
 			var wg sync.WaitGroup

@@ -41,7 +41,7 @@ func (s *Source) Checksum(ctx context.Context, db, version string, file source.F
 
 // checksum asks the datanodes once. The file must be the listed one before and afterwards.
 func (s *Source) checksum(ctx context.Context, p string, listed source.File) (sum []byte, err error) {
-	x, err := s.newSession(ctx, s.retryFor)
+	x, err := s.newSession(ctx)
 	if err != nil {
 		return nil, err
 	}

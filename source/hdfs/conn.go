@@ -105,11 +105,10 @@ type namenodeConn struct {
 	r        *bufio.Reader
 	left     int           // rest of the current frame
 	answered func(refusal) // called with the namenode's error, or the zero refusal before a request
-	failed   func()        // called when the connection has failed
 }
 
-func newNamenodeConn(c *conn, answered func(refusal), failed func()) *namenodeConn {
-	return &namenodeConn{conn: c, r: bufio.NewReaderSize(c, peeked), answered: answered, failed: failed}
+func newNamenodeConn(c *conn, answered func(refusal)) *namenodeConn {
+	return &namenodeConn{conn: c, r: bufio.NewReaderSize(c, peeked), answered: answered}
 }
 
 // refusal is an error response of a namenode.
@@ -120,25 +119,17 @@ type refusal struct {
 
 func (c *namenodeConn) Write(p []byte) (int, error) {
 	c.answered(refusal{})
-	n, err := c.conn.Write(p)
-	if err != nil {
-		c.failed()
-	}
-	return n, err
+	return c.conn.Write(p)
 }
 
 func (c *namenodeConn) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		if err := c.nextFrame(); err != nil {
-			c.failed()
 			return 0, err
 		}
 	}
 	n, err := c.r.Read(p[:min(len(p), c.left)])
 	c.left -= n
-	if err != nil {
-		c.failed()
-	}
 	return n, err
 }
 

@@ -13,7 +13,7 @@
 // the one that answered last is tried first. Requests of clients do not reach
 // this package.
 //
-// A reader (reader.go) has a goroutine that reads one buffer ahead from datanodes. It runs from the first Read to Close or the end of the context. If a
+// A reader (reader.go) reads from datanodes when it is asked for bytes; the buffers of its connection are filled meanwhile. If a
 // datanode fails, the library continues with another; if it cannot, the file is
 // opened again at the current offset. If its id, length or modification time then
 // differs from the listing, the read fails (source.ErrChanged), so that the

@@ -63,12 +63,12 @@ func explain(err error, r refusal) error {
 
 // explainRead converts an error of the library that occurred while reading from a
 // datanode.
-func explainRead(err error, datanode net.Addr) error {
+func explainRead(err error, datanode net.Conn) error {
 	err = explain(err, refusal{}) // the namenode's last response is not about this
 	if datanode == nil {
 		return err
 	}
-	err = fmt.Errorf("%w, last from the datanode %v", err, datanode)
+	err = fmt.Errorf("%w, last from the datanode %v", err, datanode.RemoteAddr())
 	for _, sign := range unprotected {
 		if strings.Contains(err.Error(), sign) {
 			return final{fmt.Errorf("%w; data transfer protection: %s", err, protections)}

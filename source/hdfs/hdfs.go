@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -44,9 +45,8 @@ type Options struct {
 	// Timeout bounds the wait for a silent server. 0 means 20 seconds.
 	Timeout time.Duration
 
-	// RetryFor bounds the retries of a call, and of a reader after a failure.
-	// Reading less than 256 KiB in this time is a failure. 0 means
-	// a minute.
+	// RetryFor bounds the retries of a call, and of a reader, after the first failure.
+	// 0 means a minute.
 	RetryFor time.Duration
 
 	// Dial connects to namenodes and datanodes. nil means a net.Dialer with
@@ -61,7 +61,8 @@ type Source struct {
 	root      string            // path
 	library   lib.ClientOptions // for each session, without namenodes
 	kerberos  *kerberos         // nil without Kerberos
-	namenodes *namenodes
+	namenodes []string          // addresses
+	first     atomic.Int32      // index of the namenode that is tried first; the others follow in a circle
 	timeout   time.Duration
 	retryFor  time.Duration
 
@@ -85,12 +86,7 @@ func newSource(o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := resolve(o.URL, conf)
-	if err != nil {
-		return nil, err
-	}
 	s := &Source{
-		name: place.name, root: place.root, namenodes: &namenodes{all: place.namenodes},
 		library:  lib.ClientOptionsFromConf(conf),
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		retryFor: cmp.Or(o.RetryFor, defaultRetryFor),
@@ -98,10 +94,7 @@ func newSource(o Options) (*Source, error) {
 	if s.dial = o.Dial; s.dial == nil {
 		s.dial = (&net.Dialer{Timeout: s.timeout}).DialContext
 	}
-	if err := s.protect(conf); err != nil {
-		return nil, err
-	}
-	return s, s.authenticate(o)
+	return s, cmp.Or(s.locate(o.URL, conf), s.protect(conf), s.authenticate(o))
 }
 
 // readConf reads a configuration directory; dir may be "".
@@ -159,15 +152,6 @@ func (s *Source) authenticate(o Options) (err error) {
 		return fmt.Errorf("HADOOP_USER_NAME is not set, and the user of this process is unknown: %w", err)
 	}
 	s.library.User = u.Username
-	return nil
-}
-
-// Close stops background work, which is keeping Kerberos tickets valid. Open
-// readers are not affected.
-func (s *Source) Close() error {
-	if s.kerberos != nil {
-		s.kerberos.close()
-	}
 	return nil
 }
 

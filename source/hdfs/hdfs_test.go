@@ -91,7 +91,7 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: %v", tt.url, err)
 			continue
 		}
-		got := []string{strings.Join(s.namenodes.addresses(), " "), s.Path("db", "1")}
+		got := []string{strings.Join(s.addresses(), " "), s.Path("db", "1")}
 		if diff := cmp.Diff([]string{tt.namenodes, tt.path}, got); diff != "" {
 			t.Errorf("%s: %s", tt.url, diff)
 		}
@@ -105,7 +105,7 @@ func TestConfigurationFromTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.namenodes.addresses()); n != 2 || s.library.User != "somebody" {
+	if n := len(s.addresses()); n != 2 || s.library.User != "somebody" {
 		t.Errorf("%d namenodes for %q", n, s.library.User)
 	}
 	if err := os.WriteFile(filepath.Join(os.Getenv("HADOOP_CONF_DIR"), "hdfs-site.xml"), []byte("<configuration>"), 0o644); err != nil {

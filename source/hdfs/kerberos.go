@@ -253,13 +253,3 @@ func (k *kerberos) drop(l *login) {
 		k.release(l)
 	}
 }
-
-// close stops background work, after a pending request to the KDC.
-func (k *kerberos) close() {
-	k.asking <- struct{}{}
-	defer func() { <-k.asking }()
-	k.mu.Lock()
-	l := k.login
-	k.mu.Unlock()
-	k.drop(l)
-}

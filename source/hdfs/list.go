@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
 
@@ -15,11 +14,11 @@ import (
 
 // retry retries attempt until it succeeds or fails permanently. The error names
 // the path.
-func (s *Source) retry(ctx context.Context, op, p string, attempt func(limit time.Duration) error) error {
+func (s *Source) retry(ctx context.Context, op, p string, attempt func() error) error {
 	a := attempts{limit: s.retryFor}
 	err := ctx.Err()
 	for err == nil {
-		if err = attempt(a.begin()); err == nil {
+		if err = attempt(); err == nil {
 			return nil
 		}
 		err = a.fail(ctx, err)
@@ -29,8 +28,8 @@ func (s *Source) retry(ctx context.Context, op, p string, attempt func(limit tim
 
 // call calls f with a client, and retries with a new client after a failure.
 func (s *Source) call(ctx context.Context, op, p string, f func(*lib.Client) error) error {
-	return s.retry(ctx, op, p, func(limit time.Duration) error {
-		x, err := s.newSession(ctx, limit)
+	return s.retry(ctx, op, p, func() error {
+		x, err := s.newSession(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,12 +95,7 @@ func (t versionTree) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // Describe implements source.Tree.
 func (t versionTree) Describe(name string, entry fs.DirEntry) (m source.Marker, err error) {
-	var info fs.FileInfo
-	if entry == nil {
-		info, err = t.client.Stat(path.Join(t.dir, name))
-	} else {
-		info, err = entry.Info()
-	}
+	info, err := entry.Info()
 	if err != nil {
 		return m, err
 	}

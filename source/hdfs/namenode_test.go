@@ -82,7 +82,7 @@ func (c *cluster) source(t *testing.T) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.namenodes.all = []string{"a:1", "b:2"}
+	s.namenodes = []string{"a:1", "b:2"}
 	return s
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
 	"golang.org/x/time/rate"
@@ -17,9 +16,9 @@ import (
 )
 
 const (
-	// bufferSize is the size of a reader's two buffers. Datanodes send on into those
-	// of the connection meanwhile.
-	bufferSize = 256 << 10
+	// maxRead bounds what one Read returns, so that readers that share a limiter
+	// take turns.
+	maxRead = 256 << 10
 
 	// readSize is the size of reads from the library: less than the chunk of one
 	// checksum, dfs.bytes-per-checksum, by default 512. For a chunk or more, the
@@ -63,34 +62,26 @@ func readable(info fs.FileInfo) error {
 }
 
 // reader reads a file from an offset to its end. Its fields belong to the caller
-// of Read and Close, except those of the goroutine once it has started.
+// of Read and Close. Datanodes send on into the buffers of the connection meanwhile.
 type reader struct {
 	source *Source
 	path   string
 	ctx    context.Context
-	cancel context.CancelFunc
 	file   source.File   // as listed, or else as opened
 	limit  *rate.Limiter // may be nil
 
-	started bool   // the goroutine was started
-	rest    []byte // of the last buffer, which Read returns
-	err     error  // error of every further Read
-
-	// filled receives one buffer after another, of which the one before is not used
-	// any more. After the last one it is closed, and end is the reason.
-	filled chan []byte
-	end    error
-
-	// Used by the goroutine.
-	offset  int64   // offset of its next read
-	stream  *stream // the current stream; nil to open another
-	buffers [2][]byte
+	offset   int64   // of the next byte
+	stream   *stream // nil to open another
+	failures attempts
+	progress int64 // bytes since the last failure
+	err      error // error of every further Read
 }
 
 // stream is an open file of the library.
 type stream struct {
 	*session
-	file *lib.FileReader
+	file      *lib.FileReader
+	confirmed bool
 }
 
 // Open opens a file of a version for reading.
@@ -100,31 +91,28 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: s.display(p), Err: err}
 	}
-	r := &reader{source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset, filled: make(chan []byte)}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	r := &reader{source: s, path: p, ctx: ctx, file: file, limit: o.Bandwidth, offset: o.Offset, failures: attempts{limit: s.retryFor}}
 	if err := s.retry(ctx, "open", p, r.open); err != nil {
-		r.cancel()
 		return nil, err
 	}
 	return r, nil
 }
 
 // open opens the first stream. It reads nothing yet.
-func (r *reader) open(limit time.Duration) (err error) {
-	if r.stream, err = r.newStream(limit); err != nil {
+func (r *reader) open() (err error) {
+	if r.stream, err = r.newStream(); err != nil {
 		return err
 	}
 	r.file = describe(r.file.Name, r.stream.file.Stat())
 	if r.offset >= r.file.Size {
-		r.stream.close()
-		r.stream, r.err = nil, io.EOF
+		r.leave(io.EOF)
 	}
 	return nil
 }
 
 // newStream opens the file and checks that it is the expected one.
-func (r *reader) newStream(limit time.Duration) (*stream, error) {
-	x, err := r.source.newSession(r.ctx, limit)
+func (r *reader) newStream() (*stream, error) {
+	x, err := r.source.newSession(r.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,78 +128,82 @@ func (r *reader) newStream(limit time.Duration) (*stream, error) {
 		st.close()
 		return nil, err
 	}
-	st.settle()
 	return st, nil
 }
 
-// run fills buffers until the file ends or reading fails permanently.
-func (r *reader) run() {
-	defer close(r.filled)
-	a := attempts{limit: r.source.retryFor}
-	for r.end == nil {
-		err := r.fill(&a)
-		if err == nil {
-			r.end = io.EOF
-			return
+// Read returns less than there is room for where a datanode has failed.
+func (r *reader) Read(p []byte) (n int, err error) {
+	if r.err == nil && r.ctx.Err() != nil {
+		r.fail(r.ctx.Err())
+	}
+	if r.err != nil || len(p) == 0 {
+		return 0, r.err
+	}
+	p = p[:min(len(p), maxRead, int(min(r.file.Size-r.offset, maxRead)))]
+	for r.err == nil && n == 0 {
+		if n, err = r.attempt(p); err != nil {
+			r.fail(r.failures.fail(r.ctx, err))
 		}
-		r.end = a.fail(r.ctx, err)
+	}
+	if r.err == nil && r.offset == r.file.Size {
+		r.leave(io.EOF)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// fail makes all further calls of Read fail, unless err is nil.
+func (r *reader) fail(err error) {
+	if err != nil {
+		r.leave(&fs.PathError{Op: "read", Path: r.source.display(r.path), Err: err})
 	}
 }
 
-// fill fills buffers from one stream.
-func (r *reader) fill(a *attempts) error {
-	st := r.stream
-	r.stream = nil
-	if st == nil {
-		var err error
-		if st, err = r.newStream(a.begin()); errors.Is(err, fs.ErrNotExist) {
+// leave closes the stream, and makes all further calls of Read return an error.
+func (r *reader) leave(err error) {
+	r.err = err
+	if r.stream != nil {
+		r.stream.close()
+		r.stream = nil
+	}
+}
+
+// attempt reads from the stream, or opens another. After an error there is none.
+func (r *reader) attempt(p []byte) (n int, err error) {
+	if r.stream == nil {
+		if r.stream, err = r.newStream(); errors.Is(err, fs.ErrNotExist) {
 			err = final{fmt.Errorf("the file was deleted after it was opened: %w", fs.ErrNotExist)}
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
-	defer st.close()
-	if _, err := st.file.Seek(r.offset, io.SeekStart); err != nil {
-		return err
+	st := r.stream
+	if err = source.Wait(r.ctx, r.limit, int64(len(p))); err != nil {
+		err = final{err}
+	} else if !st.confirmed {
+		_, err = st.file.Seek(r.offset, io.SeekStart)
 	}
-	for first := true; r.offset < r.file.Size; first = false {
-		b := r.buffer()
-		if err := source.Wait(r.ctx, r.limit, int64(len(b))); err != nil {
-			return final{err}
-		}
-		st.within(a.begin())
-		n, err := st.read(b)
-		if first && n > 0 {
-			if cerr := r.confirm(st); cerr != nil {
-				n, err = 0, cerr
-			}
-		}
-		st.settle()
-		if n >= min(someProgress, len(b)) {
-			a.succeed()
-		}
-		r.offset += int64(n)
-		select {
-		case r.filled <- b[:n]:
-		case <-r.ctx.Done():
-			return r.ctx.Err()
-		}
-		if err != nil {
-			return err
+	if err == nil {
+		n, err = st.read(p)
+	}
+	if n > 0 && !st.confirmed {
+		st.confirmed = true
+		if cerr := r.confirm(st); cerr != nil {
+			n, err = 0, cerr
 		}
 	}
-	return nil
-}
-
-// buffer returns the buffer that Read does not use, with at most the rest of the file.
-func (r *reader) buffer() []byte {
-	r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0]
-	size := min(bufferSize, r.file.Size-r.offset)
-	if r.buffers[0] == nil {
-		r.buffers[0] = make([]byte, size)
+	r.offset += int64(n)
+	if r.progress += int64(n); r.progress >= someProgress {
+		r.failures.succeed()
 	}
-	return r.buffers[0][:min(size, int64(len(r.buffers[0])))]
+	if err != nil {
+		st.close()
+		r.stream, r.progress = nil, 0
+	}
+	return n, err
 }
 
 // confirm is called when a stream has looked up the blocks' locations, which it
@@ -252,69 +244,16 @@ func (st *stream) read(b []byte) (n int, err error) {
 		return nil
 	})
 	if err != nil {
-		err = explainRead(err, st.lastDatanode())
+		err = explainRead(err, st.datanode)
 	}
 	return n, err
 }
 
-// Read returns data that was read ahead, or waits for it.
-func (r *reader) Read(p []byte) (int, error) {
-	switch {
-	case r.err != nil:
-		return 0, r.err
-	case r.ctx.Err() != nil:
-		return 0, r.fail(r.ctx.Err())
-	case len(r.rest) == 0 && len(p) > 0:
-		if err := r.advance(); err != nil {
-			return 0, r.fail(err)
-		}
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// fail makes all further calls of Read fail.
-func (r *reader) fail(err error) error {
-	if err != io.EOF {
-		err = &fs.PathError{Op: "read", Path: r.source.display(r.path), Err: err}
-	}
-	r.err = err
-	return err
-}
-
-// advance waits for the next filled buffer.
-func (r *reader) advance() error {
-	if !r.started {
-		r.started = true
-		go r.run()
-	}
-	for len(r.rest) == 0 {
-		select {
-		case b, ok := <-r.filled:
-			if !ok {
-				return r.end
-			}
-			r.rest = b
-		case <-r.ctx.Done():
-			return r.ctx.Err()
-		}
-	}
-	return nil
-}
-
-// Close stops reading ahead and waits for the goroutine.
+// Close closes the connections.
 func (r *reader) Close() error {
 	if r.err == fs.ErrClosed {
 		return r.err
 	}
-	r.err = fs.ErrClosed
-	r.cancel()
-	if r.started {
-		for range r.filled { // until the goroutine closes it
-		}
-	} else if r.stream != nil {
-		r.stream.close()
-	}
+	r.leave(fs.ErrClosed)
 	return nil
 }

@@ -24,7 +24,7 @@ func play(t *testing.T, size int, run func(t *testing.T, c *cluster, s *Source, 
 			c.nodes[fmt.Sprintf("d%d:1", i)] = d.serve(f)
 		}
 		s := c.source(t)
-		s.namenodes.all = []string{"a:1"}
+		s.namenodes = []string{"a:1"}
 		run(t, c, s, f)
 	})
 }
@@ -54,14 +54,14 @@ func wantFile(t *testing.T, s *Source, f *file) {
 }
 
 func TestRead(t *testing.T) {
-	for _, size := range []int{0, 1, 511, 512, 513, blockSize, bufferSize, bufferSize + 1, 10*bufferSize + 12345} {
+	for _, size := range []int{0, 1, 511, 512, 513, blockSize, maxRead, maxRead + 1, 10*maxRead + 12345} {
 		play(t, size, func(t *testing.T, c *cluster, s *Source, f *file) { wantFile(t, s, f) }, datanode{})
 	}
 }
 
 // What a reader needs of the namenode it asks for at the beginning.
 func TestNamenodeIsLeft(t *testing.T) {
-	play(t, 20*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
+	play(t, 20*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestChanges(t *testing.T) {
 		"vanished": {func(f *file) { f.gone = true }, fs.ErrNotExist, "deleted after it was opened"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, 3*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
+			play(t, 3*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -183,7 +183,7 @@ func TestChanges(t *testing.T) {
 			if tt.class != source.ErrChanged {
 				return
 			}
-			play(t, 3*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
+			play(t, 3*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -198,29 +198,4 @@ func TestChanges(t *testing.T) {
 			}, datanode{})
 		})
 	}
-}
-
-// Reading only the beginning of a file fetches little more.
-func TestReadsLittleAhead(t *testing.T) {
-	play(t, 20*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
-		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if n := r.(*reader).offset; n != 2*bufferSize {
-			t.Errorf("read %d bytes ahead", n)
-		}
-		if _, err := io.ReadFull(r, make([]byte, 5*bufferSize)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if n := r.(*reader).offset; n != 7*bufferSize {
-			t.Errorf("read up to %d", n)
-		}
-	}, datanode{})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"sequins/internal/sleep"
@@ -20,24 +19,12 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// attempts counts the attempts of one operation, which end limit after the first
-// one began.
+// attempts counts the failures of one operation, which is given up when the limit has passed since the first one.
 type attempts struct {
 	limit  time.Duration
-	since  time.Time // when the first one began; zero before
+	since  time.Time // of the first failure
 	failed int
-	last   error // error of the last attempt that was not cut off by the limit
-}
-
-// errLimit is wrapped by errors of attempts that were cut off by the time limit.
-var errLimit = fmt.Errorf("time limit reached: %w", os.ErrDeadlineExceeded)
-
-// begin starts an attempt and returns how long it may take.
-func (a *attempts) begin() time.Duration {
-	if a.since.IsZero() {
-		a.since = time.Now()
-	}
-	return max(0, a.limit-time.Since(a.since))
+	last   error
 }
 
 // succeed resets the attempts for the next operation.
@@ -52,14 +39,14 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	if f := (final{}); errors.As(err, &f) {
 		return err
 	}
-	a.failed++
-	if a.last == nil || !errors.Is(err, errLimit) {
-		a.last = err
+	if a.failed == 0 {
+		a.since = time.Now()
 	}
+	a.failed++
+	a.last = err
 	wait := sleep.Backoff(a.failed, firstPause, maxPause)
-	if a.begin() <= wait {
-		err = a.last
-		return fmt.Errorf("gave up after %v and %s: %w", time.Since(a.since).Round(time.Millisecond), times(a.failed), err)
+	if passed := time.Since(a.since); passed+wait >= a.limit {
+		return fmt.Errorf("gave up after %v and %s: %w", passed.Round(time.Millisecond), times(a.failed), err)
 	}
 	if err := sleep.For(ctx, wait); err != nil {
 		return a.ended(err)

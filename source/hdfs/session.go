@@ -2,10 +2,10 @@ package hdfs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
 )
@@ -15,8 +15,7 @@ import (
 type session struct {
 	source *Source
 	ctx    context.Context // closes all connections when it ends
-	cancel context.CancelCauseFunc
-	limit  *time.Timer // cancels the session
+	cancel context.CancelFunc
 	client *lib.Client // nil if it could not be created
 	login  *login      // nil without Kerberos
 
@@ -25,21 +24,20 @@ type session struct {
 
 	sums *blockSums // of a session for checksums, once the file is open; nil otherwise
 
-	// The library also uses connections from a goroutine of its own.
+	datanode net.Conn // connection to the last dialed datanode; may be nil
+
+	// The library also calls namenodes from a goroutine of its own.
 	mu       sync.Mutex
 	address  string   // of the last dialed namenode
 	namenode net.Conn // its connection
-	datanode net.Conn // connection to the last dialed datanode
 	gone     bool     // the namenode is not needed any more
 	answer   refusal  // the namenode's last response, if it was an error
 }
 
-// newSession returns a session that ends with ctx, or after limit if it is
-// neither closed nor settled before.
-func (s *Source) newSession(ctx context.Context, limit time.Duration) (*session, error) {
+// newSession returns a session that ends with ctx.
+func (s *Source) newSession(ctx context.Context) (*session, error) {
 	x := &session{source: s, fruitless: map[string]int{}}
-	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	x.limit = time.AfterFunc(limit, func() { x.cancel(errLimit) })
+	x.ctx, x.cancel = context.WithCancel(ctx)
 	if err := x.connect(); err != nil {
 		x.close()
 		return nil, err
@@ -50,10 +48,12 @@ func (s *Source) newSession(ctx context.Context, limit time.Duration) (*session,
 func (x *session) connect() (err error) {
 	s := x.source
 	o := s.library
-	o.Addresses = s.namenodes.addresses()
+	o.Addresses = s.addresses()
 	o.NamenodeDialFunc, o.DatanodeDialFunc = x.dialNamenode, x.dialDatanode
 	if s.kerberos != nil {
-		if x.login, o.Addresses, err = s.kerberos.tickets(x.ctx, o.Addresses); err != nil {
+		ctx, cancel := context.WithTimeout(x.ctx, s.retryFor)
+		defer cancel()
+		if x.login, o.Addresses, err = s.kerberos.tickets(ctx, o.Addresses); err != nil {
 			return err
 		}
 		o.KerberosClient = x.login.client
@@ -72,14 +72,13 @@ func (x *session) do(f func() error) error {
 	return nil
 }
 
-// ask is do for calls to a namenode. A namenode that answers is tried first from
-// then on.
+// ask is do for calls to a namenode. It notes whether the namenode has answered, unless this side has ended the call.
 func (x *session) ask(f func() error) error {
 	err := x.do(f)
-	if err == nil {
+	if f := (final{}); err == nil || errors.As(err, &f) || x.ctx.Err() == nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.source.namenodes.prefer(x.address)
+		x.source.answered(x.address, err == nil || errors.As(err, &f))
 	}
 	return err
 }
@@ -98,7 +97,7 @@ func guard(f func() error) (err error) {
 func (x *session) dial(network, address string) (*conn, error) {
 	raw, err := x.source.dial(x.ctx, network, address)
 	if err != nil && x.ctx.Err() != nil {
-		return nil, fmt.Errorf("%s: %w", address, context.Cause(x.ctx))
+		return nil, fmt.Errorf("%s: %w", address, x.ctx.Err())
 	}
 	if err != nil {
 		return nil, err
@@ -108,18 +107,18 @@ func (x *session) dial(network, address string) (*conn, error) {
 
 func (x *session) dialNamenode(_ context.Context, network, address string) (net.Conn, error) {
 	c, err := x.dial(network, address)
-	if err != nil {
-		x.failed(address)
-		return nil, err
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.address = address
+	if err != nil {
+		return nil, err
+	}
 	if x.gone {
 		c.Close()
 		return nil, net.ErrClosed
 	}
-	x.address, x.namenode = address, c
-	return newNamenodeConn(c, x.answered, func() { x.failed(address) }), nil
+	x.namenode = c
+	return newNamenodeConn(c, x.answered), nil
 }
 
 // maxFruitless bounds how often a datanode is dialed without receiving a byte. If
@@ -136,34 +135,18 @@ func (x *session) dialDatanode(_ context.Context, network, address string) (net.
 		return nil, fmt.Errorf("no data over %d connections to the datanode %s", maxFruitless, address)
 	}
 	x.fruitless[address]++
-	x.mu.Lock()
-	last := x.datanode
-	x.datanode = nil
-	x.mu.Unlock()
-	if last != nil {
-		last.Close() // often already closed
+	if x.datanode != nil {
+		x.datanode.Close() // often already closed
+		x.datanode = nil
 	}
 	c, err := x.dial(network, address)
 	if err != nil {
 		return nil, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.datanode = c
 	d := newDatanodeConn(c)
 	d.sums = x.sums
 	return d, nil
-}
-
-// failed makes sessions try another namenode first, unless this side has ended
-// the exchange.
-func (x *session) failed(address string) {
-	x.mu.Lock()
-	gone := x.gone
-	x.mu.Unlock()
-	if !gone && context.Cause(x.ctx) != context.Canceled {
-		x.source.namenodes.avoid(address)
-	}
 }
 
 func (x *session) answered(r refusal) {
@@ -177,21 +160,6 @@ func (x *session) refusal() refusal {
 	defer x.mu.Unlock()
 	return x.answer
 }
-
-func (x *session) lastDatanode() net.Addr {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.datanode == nil {
-		return nil
-	}
-	return x.datanode.RemoteAddr()
-}
-
-// within changes the session's limit.
-func (x *session) within(limit time.Duration) { x.limit.Reset(limit) }
-
-// settle removes the limit.
-func (x *session) settle() { x.limit.Stop() }
 
 // leaveNamenode closes the connection to the namenode, and with it the library's
 // goroutine that calls the namenode every second.
@@ -213,8 +181,7 @@ func (x *session) leaveNamenode() {
 
 // close ends the session and closes all its connections.
 func (x *session) close() {
-	x.settle()
-	x.cancel(nil)
+	x.cancel()
 	x.leaveNamenode()
 	if x.login != nil {
 		x.source.kerberos.release(x.login)

@@ -11,17 +11,12 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 
 	"sequins/internal/sleep"
-	"sequins/source"
 )
 
 // Replace writes a file beside a hidden file of a database's directory, and renames it.
 func (s *Source) Replace(ctx context.Context, db, name string, data []byte) error {
 	to := path.Join(s.root, db, name)
-	err := source.CheckHidden(db, name)
-	var x *session
-	if err == nil {
-		x, err = s.newSession(ctx, s.retryFor)
-	}
+	x, err := s.newSession(ctx)
 	if err == nil {
 		defer x.close()
 		temporary := path.Join(s.root, db, "."+name+"."+rand.Text())

@@ -7,15 +7,11 @@ import (
 	"path/filepath"
 
 	"sequins/internal/fsys"
-	"sequins/source"
 )
 
 // Replace writes a hidden file of a database's directory, and returns when it would survive a power loss. Everybody may read
 // it, as nodes may run as another user.
 func (s *Source) Replace(_ context.Context, db, name string, data []byte) error {
-	if err := source.CheckHidden(db, name); err != nil {
-		return err
-	}
 	dir := filepath.Join(s.root, db)
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {

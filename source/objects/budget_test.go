@@ -13,9 +13,8 @@ import (
 // them in turns.
 func TestBudget(t *testing.T) {
 	const size = 6 << 20
-	s := New(inMemory{"db/1/file": make([]byte, size)}, NewConnections(Options{}), "")
+	s := New(inMemory{"db/1/file": make([]byte, size)}, Options{}, "")
 	s.memory, s.budget = 8<<20, semaphore.NewWeighted(8<<20)
-	defer s.Close()
 	var readers []*reader
 	for range 12 {
 		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})

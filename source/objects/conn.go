@@ -1,14 +1,13 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -32,7 +31,7 @@ const (
 	MaxPause   = 10 * time.Second
 )
 
-// Options are those of the sources in all stores.
+// Options are those of the sources in all stores, and how their clients send requests.
 type Options struct {
 	// MaxRetries is the number of consecutive retries of a request and of a broken stream. 0 means 3, and a negative number none.
 	MaxRetries int
@@ -44,69 +43,40 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Connections are how a store's client sends requests.
-type Connections struct {
-	Options // with defaults
+// Retries returns the number of retries.
+func (o *Options) Retries() int { return max(0, cmp.Or(o.MaxRetries, defaultRetries)) }
 
-	open   sync.Map // of *conn: the client of an SDK does not say which connections it has
-	closed atomic.Bool
-}
-
-// NewConnections returns connections with these options.
-func NewConnections(o Options) *Connections {
-	if o.MaxRetries == 0 {
-		o.MaxRetries = defaultRetries
-	}
-	o.MaxRetries = max(0, o.MaxRetries)
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{Timeout: o.Timeout}).DialContext
-	}
-	return &Connections{Options: o}
-}
-
-// Configure makes a transport use these connections. It uses HTTP/1.1, since parallel parts over one connection would be no
+// Configure makes a transport connect as the options say. It uses HTTP/1.1, since parallel parts over one connection would be no
 // faster.
-func (cs *Connections) Configure(t *http.Transport) {
+func (o *Options) Configure(t *http.Transport) {
+	timeout, dial := cmp.Or(o.Timeout, defaultTimeout), o.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: timeout}).DialContext
+	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := cs.Dial(ctx, network, address)
+		c, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		tracked := &conn{c, cs}
-		cs.open.Store(tracked, nil)
-		if cs.closed.Load() { // during the dial, perhaps for a call that has ended
-			return nil, errors.Join(net.ErrClosed, tracked.Close())
-		}
-		return tracked, nil
+		return &conn{c, timeout}, nil
 	}
 	t.ForceAttemptHTTP2 = false
-	t.TLSHandshakeTimeout = cs.Timeout
+	t.TLSHandshakeTimeout = timeout
 	t.MaxIdleConns = 2 * idleConnections
 	t.MaxIdleConnsPerHost = idleConnections
 }
 
-// Close closes the connections that are open, and there are no new ones. Pending calls and reads fail.
-func (cs *Connections) Close() {
-	cs.closed.Store(true)
-	for c := range cs.open.Range {
-		_ = c.(*conn).Close() // only read from
-	}
-}
-
-// A Client sends requests over Connections, through the proxies of the environment.
+// A Client sends requests through the proxies of the environment.
 type Client struct {
 	http    http.Client
 	retries int
 }
 
 // Client returns a client, which follows no redirects.
-func (cs *Connections) Client() *Client {
+func (o *Options) Client() *Client {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: idleTimeout, DisableCompression: true}
-	cs.Configure(t)
-	return &Client{http.Client{Transport: t, CheckRedirect: wire.NoRedirects}, cs.MaxRetries}
+	o.Configure(t)
+	return &Client{http.Client{Transport: t, CheckRedirect: wire.NoRedirects}, o.Retries()}
 }
 
 // Pipeline returns the options of a pipeline of Azure's SDK, which repeats a request with a temporary error after growing
@@ -151,24 +121,19 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 // write restarts the timeout: an idle connection in the pool is being read from.
 type conn struct {
 	net.Conn
-	all *Connections
+	timeout time.Duration
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.all.Timeout)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.SetDeadline(time.Now().Add(c.all.Timeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
-}
-
-func (c *conn) Close() error {
-	c.all.open.Delete(c)
-	return c.Conn.Close()
 }

@@ -21,8 +21,8 @@ func TestLongAnswers(t *testing.T) {
 			}
 		}
 	}))
-	conns := NewConnections(Options{})
-	t.Cleanup(func() { conns.Close(); server.Close() })
+	t.Cleanup(server.Close)
+	client := new(Options).Client()
 	for _, test := range []struct {
 		path, field string
 		limited     bool
@@ -34,7 +34,7 @@ func TestLongAnswers(t *testing.T) {
 		if test.field != "" {
 			req.Header.Set(test.field, "bytes=0-")
 		}
-		resp, err := conns.Client().Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,15 +65,15 @@ func TestLongPause(t *testing.T) {
 		w.Header().Set("Retry-After", asked)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
-	conns := NewConnections(Options{})
-	t.Cleanup(func() { conns.Close(); server.Close() })
+	t.Cleanup(server.Close)
+	client := new(Options).Client()
 	for ask, want := range map[string]string{"30": "10", "10": "10", "2": "2", "": "", "soon": "soon"} {
 		asked = ask
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := conns.Client().Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

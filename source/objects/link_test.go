@@ -11,7 +11,7 @@ import (
 // TestLinks reads versions that are names for others.
 func TestLinks(t *testing.T) {
 	server := inMemory{}
-	open := func() *Source { return New(server, NewConnections(Options{}), "p") }
+	open := func() *Source { return New(server, Options{}, "p") }
 	server["p/db/1/part-00000"] = []byte("one")
 	server["p/db/1/_SUCCESS"] = nil
 	server["p/db/_hidden/part-00000"] = []byte("hidden")

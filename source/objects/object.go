@@ -92,7 +92,7 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) e
 		if ctx.Err() != nil {
 			return err
 		}
-		if failed++; failed > o.source.conns.MaxRetries {
+		if failed++; failed > o.source.retries {
 			return fmt.Errorf("at byte %d: %w", offset, err)
 		}
 		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, MaxPause)); err != nil {

@@ -15,9 +15,9 @@ import (
 
 // Source is a prefix of a bucket.
 type Source struct {
-	store Store
-	conns *Connections
-	root  string // prefix without surrounding slashes
+	store   Store
+	retries int    // of a broken stream
+	root    string // prefix without surrounding slashes
 
 	memory  int64               // bounds the read-ahead of all readers, in addition to one part per reader
 	budget  *semaphore.Weighted // limits memory
@@ -28,19 +28,13 @@ type Source struct {
 	links map[string]string // version's directory → directory to read, from the last Contents
 }
 
-// New returns a source in a prefix of a store, which uses conns.
-func New(store Store, conns *Connections, root string) *Source {
+// New returns a source in a prefix of a store.
+func New(store Store, o Options, root string) *Source {
 	const memory = 4 * maxWindow // four readers at full speed
 	return &Source{
-		store: store, conns: conns, root: strings.Trim(path.Clean("/"+root), "/"),
+		store: store, retries: o.Retries(), root: strings.Trim(path.Clean("/"+root), "/"),
 		memory: memory, budget: semaphore.NewWeighted(memory), links: map[string]string{},
 	}
-}
-
-// Close closes the connections. Pending calls and reads fail.
-func (s *Source) Close() error {
-	s.conns.Close()
-	return nil
 }
 
 // Path returns the location of a version for messages: of a link, the link itself.
@@ -48,8 +42,8 @@ func (s *Source) Path(db, version string) string {
 	return s.store.URL(path.Join(s.root, db, version))
 }
 
-// Key returns the key of a file for Open: of a linked version, that of its target.
-func (s *Source) Key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
+// key returns the key of a file for Open: of a linked version, that of its target.
+func (s *Source) key(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (string, error) {
 	key, err := source.FilePath(db, version, file.Name, o)
 	key = path.Join(s.root, key)
 	if err != nil {
@@ -65,11 +59,7 @@ func (s *Source) Key(ctx context.Context, db, version string, file source.File, 
 // Replace writes a hidden object of a database.
 func (s *Source) Replace(ctx context.Context, db, name string, data []byte) error {
 	key := path.Join(s.root, db, name)
-	err := source.CheckHidden(db, name)
-	if err == nil {
-		err = s.store.Put(ctx, key, data)
-	}
-	if err != nil {
+	if err := s.store.Put(ctx, key, data); err != nil {
 		return s.fail(ctx, "write", key, err)
 	}
 	return nil

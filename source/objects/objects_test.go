@@ -73,7 +73,7 @@ func (s weak) Get(ctx context.Context, key, id string, offset, n int64) (*Body, 
 func TestWeakETags(t *testing.T) {
 	data := []byte(strings.Repeat("0123456789abcdef", 1<<18)) // several requests
 	for _, listed := range []bool{false, true} {
-		s := New(weak{inMemory{"db/1/file": data}, listed}, NewConnections(Options{}), "")
+		s := New(weak{inMemory{"db/1/file": data}, listed}, Options{}, "")
 		c, err := s.Contents(t.Context(), "db", "1")
 		if err != nil || len(c.Files) != 1 {
 			t.Fatal(c, err)
@@ -108,7 +108,7 @@ func (s nameless) List(ctx context.Context, prefix string, deep bool, token stri
 
 // TestObjectsWithoutID: what cannot be told from another object of its name and size is not read.
 func TestObjectsWithoutID(t *testing.T) {
-	s := New(nameless{inMemory{"db/1/file": []byte("x")}}, NewConnections(Options{}), "")
+	s := New(nameless{inMemory{"db/1/file": []byte("x")}}, Options{}, "")
 	if c, err := s.Contents(t.Context(), "db", "1"); err == nil || !strings.Contains(err.Error(), "without what identifies it") {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -63,7 +63,7 @@ type reader struct {
 // Open opens a file of a version, or of the target of its link, for reading. The
 // listed object is recognized by its id.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	key, err := s.Key(ctx, db, version, file, o)
+	key, err := s.key(ctx, db, version, file, o)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,8 @@ type Object struct {
 	Modified time.Time // when it was last modified, or created
 	Written  time.Time // Modified, or zero if the object was not whole then
 	ID       string
-	Dir      bool // it stands for a directory
+	Sum      string // see source.File
+	Dir      bool   // it stands for a directory
 }
 
 // Body is the answer of a Store to a request for an object.

@@ -139,7 +139,6 @@ func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Dur
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
 	start := time.Now()
 	file := source.File{Name: "file", Size: d.size, ModTime: time.Now(), Mark: `"tag"`}
 	var wg sync.WaitGroup

@@ -29,7 +29,7 @@ const instanceTimeout = 5 * time.Second
 
 // newClient returns a client. Settings that the options leave empty are resolved
 // by the SDK.
-func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk.Client, error) {
+func newClient(ctx context.Context, o Options) (*sdk.Client, error) {
 	o.AccessKeyID, o.SecretAccessKey = strings.TrimSpace(o.AccessKeyID), strings.TrimSpace(o.SecretAccessKey)
 	if (o.AccessKeyID == "") != (o.SecretAccessKey == "") {
 		return nil, errors.New("access_key_id and secret_access_key: set both or neither")
@@ -41,9 +41,9 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 	}
 	load := []func(*config.LoadOptions) error{
 		// The SDK's client uses the proxies and certificates of the environment.
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(conns.Configure)),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(o.Configure)),
 		config.WithLogger(logging.Nop{}),
-		config.WithRetryer(func() aws.Retryer { return newRetryer(conns.MaxRetries) }),
+		config.WithRetryer(func() aws.Retryer { return newRetryer(o.Retries()) }),
 	}
 	if o.AccessKeyID != "" {
 		load = append(load, config.WithCredentialsProvider(

@@ -21,14 +21,13 @@ func options(endpoint, prefix string) s3.Options {
 	}
 }
 
-// open makes a source and closes it when the test ends.
-func open(t testing.TB, o s3.Options) *s3.Source {
+// open makes a source.
+func open(t testing.TB, o s3.Options) source.Source {
 	t.Helper()
 	src, err := s3.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { src.Close() })
 	return src
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"sequins/source"
 	"sequins/source/objects"
 )
 
@@ -31,29 +30,16 @@ type Options struct {
 	objects.Options
 }
 
-// Source is a prefix of a bucket.
-type Source struct{ *objects.Source }
-
-var _ source.Checksummer = (*Source)(nil)
-
 // New returns the source described by o. It does not connect, unless it has to
 // ask for the region.
-func New(ctx context.Context, o Options) (*Source, error) {
+func New(ctx context.Context, o Options) (*objects.Source, error) {
 	bucket, root, err := objects.ParseURL(o.URL, "keys in access_key_id and secret_access_key", "s3", "s3a", "s3n")
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	conns := objects.NewConnections(o.Options)
-	client, err := newClient(ctx, o, conns)
+	client, err := newClient(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	return &Source{objects.New(&store{bucket: bucket, client: client}, conns, root)}, nil
-}
-
-// Checksum returns the ETag of a listed object. It is a hash of the content, of the parts that the object was uploaded in, or, with some
-// encryption, of the encrypted content: an object with another content has another ETag, and one with the same content may have another
-// one as well.
-func (s *Source) Checksum(_ context.Context, _, _ string, file source.File) (string, error) {
-	return "etag " + file.Mark, nil
+	return objects.New(&store{bucket: bucket, client: client}, o.Options, root), nil
 }

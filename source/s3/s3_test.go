@@ -4,13 +4,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/source"
 	"sequins/source/s3"
@@ -175,30 +173,5 @@ func TestControlCharacters(t *testing.T) {
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// Close closes idle connections: the SDK uses copies of the transport that was configured.
-func TestClose(t *testing.T) {
-	closed := make(chan bool, 10)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `<?xml version="1.0"?><ListBucketResult></ListBucketResult>`)
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			closed <- true
-		}
-	}
-	server.Start()
-	defer server.Close()
-	src := open(t, options(server.URL, ""))
-	if _, err := source.Databases(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
-	src.Close()
-	select {
-	case <-closed:
-	case <-time.After(10 * time.Second):
-		t.Error("the connection is open")
 	}
 }

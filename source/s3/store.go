@@ -57,6 +57,9 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 			return p, err
 		}
 		object := objects.Object{Key: key, Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)}
+		// The ETag is a hash of the content, of the parts that the object was uploaded in, or, with some encryption, of the encrypted
+		// content: an object with another content has another ETag, and one with the same content may have another one as well.
+		object.Sum = "etag " + object.ID
 		if !strings.Contains(object.ID, "-") { // the ETag of an object of several parts ends with their number
 			object.Written = object.Modified
 		}

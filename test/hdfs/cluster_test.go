@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 			process.RemoveBinary()
 			os.Exit(code)
 		}),
+		goleak.IgnoreAnyFunction("github.com/jcmturner/gokrb5/v8/client.(*Client).enableAutoSessionRenewal.func1"), // a source has no end
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).write"),
 		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"))
@@ -89,11 +90,6 @@ func (c *cluster) open(t testing.TB, root string, change func(*hdfs.Options)) *h
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

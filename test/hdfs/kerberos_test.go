@@ -57,7 +57,6 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
 	return s
 }
 

@@ -42,7 +42,6 @@ func TestBandwidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bucket.Close()
 	disk, err := local.New(dir)
 	if err != nil {
 		t.Fatal(err)

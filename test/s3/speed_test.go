@@ -31,6 +31,5 @@ func BenchmarkLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer bucket.Close()
 	speed.Compare(b, disk, speed.Remote{Name: "s3", Source: bucket, CPU: g.CPU}, total)
 }
