@@ -20,11 +20,15 @@ func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outc
 			return nil, NotLocal
 		}
 	}
-	in := interval{start: p.start, end: p.end}
 	if p.kind == pageSummary {
-		return r.summaryPage(ctx, in, p)
+		if len(p.partitions) == 1 {
+			if b := r.handle.Block(p.partitions[0]); b != nil {
+				return summaryOf(b).encode(), Found
+			}
+		}
+		return nil, NotLocal
 	}
-	s := r.newScan(ctx, in, p.keysOnly, 0)
+	s := r.newScan(ctx, interval{start: p.start, end: p.end}, p.keysOnly, 0)
 	if o := s.begin(p.partitions); o != Found {
 		return nil, o
 	}
