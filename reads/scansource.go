@@ -113,7 +113,7 @@ func (p *pager) ask() {
 	if p.got > 0 {
 		in.start = successor(p.page.last)
 	}
-	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: min(p.size, p.s.pageSize), start: in.start, end: in.end}
+	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: min(p.size, p.s.pageSize), interval: in}
 	p.size = min(2*p.size, maxPage)
 	if p.s.limit > 0 {
 		q.limit = p.s.limit + 1 - p.got

@@ -96,7 +96,7 @@ func (v *scannedValue) fetch() error {
 	if err != nil {
 		return err
 	}
-	err = s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, start: v.key}, peers, 1), v.accept)
+	err = s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, interval: interval{start: v.key}}, peers, 1), v.accept)
 	if err != nil {
 		s.r.fetchError(peers, err)
 	}
