@@ -92,11 +92,8 @@ func (v *scannedValue) fetch() error {
 	if s.r.reader.opts.Proxy == nil || s.r.query.fromPeer() {
 		return errors.New("no other node can be asked")
 	}
-	peers, err := s.holdersOf([]int{s.r.handle.Partition(v.key)}, nil)
-	if err != nil {
-		return err
-	}
-	err = s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, interval: interval{start: v.key}}, peers, 1), v.accept)
+	peers := s.r.peers(s.r.handle.Partition(v.key))
+	err := s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, interval: interval{start: v.key}}, peers, 1), v.accept)
 	if err != nil {
 		s.r.fetchError(peers, err)
 	}

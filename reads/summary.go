@@ -35,17 +35,14 @@ func (s *Scan) summary(partition int) (sum summary, o Outcome) {
 	if s.r.reader.opts.Proxy == nil {
 		return sum, Unreadable
 	}
-	q := &PageRequest{kind: pageSummary, partitions: []int{partition}}
-	peers, err := s.holdersOf(q.partitions, nil)
-	if err == nil {
-		_, err = s.fetch(s.query(q, peers, 1), nil, 8+maxHash, func(b []byte) error {
-			if len(b) < 8 || binary.BigEndian.Uint64(b) > math.MaxInt64/maxPartitions {
-				return fmt.Errorf("%w: of a summary", errPage)
-			}
-			sum = summary{int64(binary.BigEndian.Uint64(b)), string(b[8:])}
-			return nil
-		})
-	}
+	q, peers := &PageRequest{kind: pageSummary, partitions: []int{partition}}, s.r.peers(partition)
+	_, err := s.fetch(s.query(q, peers, 1), nil, 8+maxHash, func(b []byte) error {
+		if len(b) < 8 || binary.BigEndian.Uint64(b) > math.MaxInt64/maxPartitions {
+			return fmt.Errorf("%w: of a summary", errPage)
+		}
+		sum = summary{int64(binary.BigEndian.Uint64(b)), string(b[8:])}
+		return nil
+	})
 	if err != nil {
 		return sum, s.r.fetchError(peers, err)
 	}
