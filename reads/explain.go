@@ -32,24 +32,11 @@ type Explanation struct {
 	// AnsweredBy is "local", "cache" for an earlier answer of a peer, the address of the peer, or "" if there was no
 	// answer.
 	AnsweredBy string `json:"answered_by"`
-	// Block is the place of the key in the block of this node, also if the key is absent; nil if this node
-	// has no block or no page can hold the key.
-	Block *BlockPlace `json:"block,omitempty"`
 	// Size is the size of the value in bytes; ETag is a hash of it.
 	Size int64  `json:"size,omitempty"`
 	ETag string `json:"etag,omitempty"`
 
 	Microseconds Steps `json:"microseconds"`
-}
-
-// BlockPlace locates a page in a block.
-type BlockPlace struct {
-	File       string `json:"file"`
-	Page       int    `json:"page"` // from 0
-	Pages      int    `json:"pages"`
-	Offset     int64  `json:"offset"`
-	Length     int    `json:"length"`
-	Compressed bool   `json:"compressed"`
 }
 
 // Steps are the durations of the steps of a lookup, in microseconds.
@@ -126,8 +113,5 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 		e.Replicas = append(e.Replicas, r.reader.opts.Name)
 	}
 	e.Replicas = append(e.Replicas, slices.Sorted(slices.Values(h.Peers(e.Partition)))...)
-	if p, ok := h.Place(e.Partition, r.query.Key); ok {
-		e.Block = &BlockPlace{File: p.File, Page: p.Page, Pages: p.Pages, Offset: p.Offset, Length: p.Length, Compressed: p.Packed}
-	}
 	return e
 }
