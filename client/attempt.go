@@ -22,7 +22,7 @@ type attempt struct {
 	node  *node
 	due   time.Duration // after which it is late
 	sent  atomic.Int64  // when it had a connection, by the client's clock; notSent before
-	began chan struct{} // closed when the node begins to answer
+	began atomic.Bool   // the node has begun to answer
 
 	// The result: an answer, or why there is none.
 	answer  *answer
@@ -32,7 +32,7 @@ type attempt struct {
 const notSent = -1
 
 func (cl *call) newAttempt(n *node) *attempt {
-	a := &attempt{call: cl, node: n, due: cl.late.estimate(), began: make(chan struct{})}
+	a := &attempt{call: cl, node: n, due: cl.late.estimate()}
 	a.sent.Store(notSent)
 	return a
 }
@@ -44,16 +44,6 @@ func (a *attempt) waited() time.Duration {
 		return 0
 	}
 	return a.c.now() - time.Duration(sent)
-}
-
-// isAnswering reports whether the node has begun to answer.
-func (a *attempt) isAnswering() bool {
-	select {
-	case <-a.began:
-		return true
-	default:
-		return false
-	}
 }
 
 // reply is an answer as received.
@@ -91,7 +81,7 @@ func (a *attempt) try(ctx context.Context) (*reply, error) {
 		return nil, err
 	}
 	defer resp.body.Close() //nolint:errcheck // it was only read
-	close(a.began)
+	a.began.Store(true)
 	a.late.observe(a.waited())
 	got := &reply{response: resp}
 	if v := resp.header.Get(wire.Version); names.Valid(v) {

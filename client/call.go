@@ -151,7 +151,7 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 
 // hedge asks another node beside the one that is late, unless its answer is arriving.
 func (r *race) hedge(ctx context.Context) {
-	if len(r.running) != 1 || r.running[0].isAnswering() {
+	if len(r.running) != 1 || r.running[0].began.Load() {
 		return
 	}
 	if r.c.budget.spend() && r.start(ctx, true) {
@@ -188,7 +188,7 @@ func (r *race) overtaken() {
 		if waited < a.due {
 			continue
 		}
-		if !a.isAnswering() {
+		if !a.began.Load() {
 			r.late.observe(waited)
 		}
 		a.node.lost(r.c.now())
