@@ -68,7 +68,8 @@ func (d *database) refresh() {
 // fetchFrom requests the map from one node.
 func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
 	of := &call{c: d.c, path: "/" + d.name + "/?partitions", limit: maxMap, late: newLateness(0)} // which nobody uses
-	a, err := of.newAttempt(n).try(ctx)
+	a := of.newAttempt(n)
+	err := a.try(ctx)
 	switch {
 	case errors.Is(err, errNoConnection):
 		return nil, err
