@@ -82,18 +82,18 @@ func (a *attempt) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer resp.body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close() //nolint:errcheck // it was only read
 	a.began.Store(true)
 	a.late.observe(a.waited())
-	a.status, a.header = resp.status, resp.header
-	if v := resp.header.Get(wire.Version); names.Valid(v) {
+	a.status, a.header = resp.StatusCode, resp.Header
+	if v := resp.Header.Get(wire.Version); names.Valid(v) {
 		a.version = v
 	}
 	if a.status != http.StatusOK {
-		a.data, _ = io.ReadAll(io.LimitReader(resp.body, maxText)) // a part of the text will do
+		a.data, _ = io.ReadAll(io.LimitReader(resp.Body, maxText)) // a part of the text will do
 		return nil
 	}
-	a.data, err = readAll(resp.body, resp.length, a.limit)
+	a.data, err = readAll(resp.Body, resp.ContentLength, a.limit)
 	return err
 }
 
