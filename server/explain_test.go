@@ -30,7 +30,7 @@ func explainOf(t *testing.T, s *running, target string) reads.Explanation {
 		t.Fatalf("%s: %v in %s", target, err, got.body)
 	}
 	m := e.Microseconds
-	if sum := m.Version + m.Partition + m.Block + m.Peers; (m.Total <= 0) != (e.Partitions == 0) || e.Partitions > 0 && sum > m.Total+0.5 || m.Block < 0 {
+	if sum := m.Lookup + m.Peers; (m.Total <= 0) != (e.Partitions == 0) || e.Partitions > 0 && sum > m.Total+0.5 || m.Lookup < 0 {
 		t.Errorf("%s: the times of the steps: %+v", target, m)
 	}
 	return e
