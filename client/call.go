@@ -90,7 +90,7 @@ func (cl *call) wait(ctx context.Context, pause time.Duration) bool {
 // race is one round of attempts, of which at most two run at a time.
 type race struct {
 	*call
-	route    *route
+	rest     []*node // not asked yet
 	results  chan *attempt
 	running  []*attempt
 	failures []*attempt
@@ -100,7 +100,7 @@ type race struct {
 func (cl *call) round(ctx context.Context) (*attempt, []*attempt) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &race{call: cl, route: cl.c.newRoute(cl.d, cl.preferred), results: make(chan *attempt, 2)}
+	r := &race{call: cl, rest: cl.c.route(cl.d, cl.preferred), results: make(chan *attempt, 2)}
 	late := time.NewTimer(cl.late.estimate())
 	defer late.Stop()
 	r.start(ctx, false)
@@ -125,13 +125,14 @@ func (cl *call) round(ctx context.Context) (*attempt, []*attempt) {
 	return nil, r.failures
 }
 
-// start asks the next node, if there is one.
+// start asks the next node, if there is one. A hedged request goes to no failing one: if the first request is answered soon
+// after, that would neither show that the node has recovered nor that it has not, and use up its pause.
 func (r *race) start(ctx context.Context, hedge bool) bool {
-	n := r.route.node(hedge)
-	if n == nil {
+	if len(r.rest) == 0 || hedge && r.rest[0].isFailing() {
 		return false
 	}
-	a := r.newAttempt(n)
+	a := r.newAttempt(r.rest[0])
+	r.rest = r.rest[1:]
 	if !r.c.spawn(func() { a.ask(ctx); r.results <- a }) {
 		return false
 	}

@@ -46,10 +46,9 @@ func (d *database) refreshIfDue() {
 func (d *database) refresh() {
 	ctx, cancel := context.WithTimeout(d.c.ctx, d.c.opts.Timeout)
 	defer cancel()
-	next := d.c.newRoute(d, nil)
-	for range refreshAttempts {
-		n := next.node(false)
-		if n == nil || ctx.Err() != nil {
+	route := d.c.route(d, nil)
+	for _, n := range route[:min(refreshAttempts, len(route))] {
+		if ctx.Err() != nil {
 			break
 		}
 		if m, err := d.fetchFrom(ctx, n); err == nil {
