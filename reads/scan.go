@@ -37,7 +37,8 @@ type Scan struct {
 	ended   bool
 	outcome Outcome
 
-	replaced int // sources, see replace
+	replaced int       // sources, see replace
+	paused   time.Time // the end of the last pause of replace
 	lost     map[int]bool
 	span     int // of a local block's iterator, in bytes
 	pagers   int // opened so far
@@ -252,7 +253,10 @@ func (s *Scan) replace(src source) Outcome {
 		case s.areOn(src.parts, asked):
 			avoid = asked
 		case s.records > 0 && src.tries < fetchTries-1: // there is no other node, and the client cannot get a status any more
-			_ = sleep.For(s.ctx, fetchPause<<src.tries)
+			if src.asked.After(s.paused) { // one pause is for all pages that have failed by then
+				_ = sleep.For(s.ctx, fetchPause<<src.tries)
+				s.paused = time.Now()
+			}
 			tries = src.tries + 1
 		default:
 			o = s.r.fetchError(src.peers, src.failed)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	"sequins/blocks"
 	"sequins/internal/wire"
@@ -58,6 +59,7 @@ type pager struct {
 	page    page
 	spare   []byte // of the page before
 	pending bool
+	asked   time.Time // when the last page was requested
 	answers chan page
 	failed  error
 
@@ -118,7 +120,7 @@ func (p *pager) ask() {
 		q.limit = p.s.limit + 1 - p.got
 	}
 	buf := p.spare
-	p.spare, p.pending = nil, true
+	p.spare, p.pending, p.asked = nil, true, time.Now()
 	p.s.running.Go(func() { p.answers <- p.fetchPage(q, buf) })
 }
 
