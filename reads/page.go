@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"sequins/internal/wire"
 )
@@ -67,7 +68,7 @@ func (s *Scan) appendRecord(b []byte) []byte {
 }
 
 // parsePage checks a page: its form, and that its keys ascend, are in the range that was asked for and in the partitions.
-func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, error) {
+func (s *Scan) parsePage(q *PageRequest, b []byte) (page, error) {
 	a := page{body: b}
 	for rest := b; ; {
 		if len(rest) < maxPageEnd {
@@ -85,12 +86,13 @@ func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, 
 		if err != nil {
 			return a, err
 		}
+		_, asked := slices.BinarySearch(q.partitions, s.r.handle.Partition(key))
 		switch {
 		case a.n > 0 && bytes.Compare(key, a.last) <= 0:
 			return a, fmt.Errorf("%w: keys out of order", errPage)
 		case a.n == 0 && bytes.Compare(key, q.start) < 0, q.end != nil && bytes.Compare(key, q.end) >= 0:
 			return a, fmt.Errorf("%w: a key outside of the range", errPage)
-		case !members[s.r.handle.Partition(key)]:
+		case !asked:
 			return a, fmt.Errorf("%w: a key of another partition", errPage)
 		}
 		a.last, rest = key, after

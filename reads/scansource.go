@@ -49,13 +49,12 @@ func (l *localSource) value() scanned {
 // the next one is fetched.
 type pager struct {
 	s       *Scan
-	parts   []int
-	members map[int]bool // parts
-	peers   []string     // that hold all parts; none if there are no such nodes
-	avoid   []string     // other nodes, which have failed for these parts
-	tries   int          // failures of all nodes, one after the other
-	got     int64        // records so far
-	size    int          // of the page that is asked for next, in bytes
+	parts   []int    // ascending
+	peers   []string // that hold all parts; none if there are no such nodes
+	avoid   []string // other nodes, which have failed for these parts
+	tries   int      // failures of all nodes, one after the other
+	got     int64    // records so far
+	size    int      // of the page that is asked for next, in bytes
 	page    page
 	spare   []byte // of the page before
 	pending bool
@@ -91,10 +90,9 @@ const (
 var errPage = errors.New("a malformed page")
 
 func newPager(s *Scan, parts []partitionKeys, peers []string, start []byte) *pager {
-	p := &pager{s: s, peers: peers, size: firstPage, members: make(map[int]bool, len(parts)), answers: make(chan page, 1)}
+	p := &pager{s: s, peers: peers, size: firstPage, answers: make(chan page, 1)}
 	for _, part := range parts {
 		p.parts = append(p.parts, part.partition)
-		p.members[part.partition] = true
 	}
 	slices.Sort(p.parts)
 	p.page = page{more: true, last: start}
@@ -163,7 +161,7 @@ func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 	pq := p.s.query(q, p.peers, 1+len(q.partitions)/4+q.size>>16)
 	buf, err := p.s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
-		a, err = p.s.parsePage(q, p.members, b)
+		a, err = p.s.parsePage(q, b)
 		return err
 	})
 	a.buf, a.err = buf, err
