@@ -22,7 +22,7 @@ type cursor struct {
 }
 
 const (
-	cursorFormat = 1
+	cursorFormat = 2
 	checksumSize = 8
 	// maxBound is the longest bound of a range, in bytes: the least key after the longest one.
 	maxBound = blocks.MaxKey + 1
