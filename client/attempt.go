@@ -16,23 +16,32 @@ import (
 	"sequins/internal/wire"
 )
 
-// attempt is the request of a call to one of the nodes.
+// attempt is the request of a call to one of the nodes, and what came of it.
 type attempt struct {
 	*call
 	node  *node
 	due   time.Duration // after which it is late
 	sent  atomic.Int64  // when it had a connection, by the client's clock; notSent before
-	began chan struct{} // closed when the node begins to answer
+	began atomic.Bool   // the node has begun to answer
 
-	// The result: an answer, or why there is none.
-	answer  *answer
-	failure *failure
+	// The answer, as received. The status is 0 if there was none.
+	status  int
+	header  http.Header
+	version string   // "" if there is none or it is no valid name
+	data    []byte   // the body
+	values  [][]byte // of MultiGet
+
+	// err is why there is no usable answer. It may wrap one of the errors of this package.
+	err error
+	// final ends the call: other nodes would give the same answer. temporary asks for another round of attempts, after
+	// retryAfter. failing counts against the node, so that others are asked first.
+	final, temporary, failing bool
 }
 
 const notSent = -1
 
 func (cl *call) newAttempt(n *node) *attempt {
-	a := &attempt{call: cl, node: n, due: cl.late.estimate(), began: make(chan struct{})}
+	a := &attempt{call: cl, node: n, due: cl.late.estimate()}
 	a.sent.Store(notSent)
 	return a
 }
@@ -46,29 +55,12 @@ func (a *attempt) waited() time.Duration {
 	return a.c.now() - time.Duration(sent)
 }
 
-// isAnswering reports whether the node has begun to answer.
-func (a *attempt) isAnswering() bool {
-	select {
-	case <-a.began:
-		return true
-	default:
-		return false
-	}
-}
-
-// reply is an answer as received.
-type reply struct {
-	*response
-	version string // "" if there is none or it is no valid name
-	data    []byte // the body
-}
-
 // maxText limits the body of answers other than 200, which are one line of text.
 const maxText = 1 << 10
 
-// try sends the request when a connection is free, and returns the complete answer. It gives up after AttemptTimeout without any
+// try sends the request when a connection is free, and receives the complete answer. It gives up after AttemptTimeout without any
 // bytes from the node.
-func (a *attempt) try(ctx context.Context) (*reply, error) {
+func (a *attempt) try(ctx context.Context) error {
 	// A node answers GETs of keys faster on connections that have had no other requests.
 	via, slots := a.c.others, a.node.others
 	if a.body == nil && !strings.Contains(a.path, "?") {
@@ -80,7 +72,7 @@ func (a *attempt) try(ctx context.Context) (*reply, error) {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
+			return fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
 		}
 	}
 	a.sent.Store(int64(a.c.now()))
@@ -88,21 +80,21 @@ func (a *attempt) try(ctx context.Context) (*reply, error) {
 	sent.url = a.c.scheme + "://" + a.node.addr + a.path
 	resp, err := a.c.send(ctx, via, &sent)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer resp.body.Close() //nolint:errcheck // it was only read
-	close(a.began)
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	a.began.Store(true)
 	a.late.observe(a.waited())
-	got := &reply{response: resp}
-	if v := resp.header.Get(wire.Version); names.Valid(v) {
-		got.version = v
+	a.status, a.header = resp.StatusCode, resp.Header
+	if v := resp.Header.Get(wire.Version); names.Valid(v) {
+		a.version = v
 	}
-	if got.status != http.StatusOK {
-		got.data, _ = io.ReadAll(io.LimitReader(resp.body, maxText)) // a part of the text will do
-		return got, nil
+	if a.status != http.StatusOK {
+		a.data, _ = io.ReadAll(io.LimitReader(resp.Body, maxText)) // a part of the text will do
+		return nil
 	}
-	got.data, err = readAll(resp.body, resp.length, a.limit)
-	return got, err
+	a.data, err = readAll(resp.Body, resp.ContentLength, a.limit)
+	return err
 }
 
 // errNoConnection is the error for a request that was not sent, because all connections to the node were in use.
@@ -131,7 +123,7 @@ const (
 )
 
 // retryAfter returns the seconds of Retry-After within these bounds.
-func (a *reply) retryAfter() time.Duration {
+func (a *attempt) retryAfter() time.Duration {
 	seconds, err := strconv.ParseUint(a.header.Get("Retry-After"), 10, 31)
 	if err != nil {
 		return 2 * minRetry
@@ -140,7 +132,7 @@ func (a *reply) retryAfter() time.Duration {
 }
 
 // refusal returns the error for an answer without a result.
-func (a *reply) refusal() error {
+func (a *attempt) refusal() error {
 	text, _, _ := strings.Cut(string(a.data), "\n")
 	kind := fmt.Errorf("status %d: %.200q", a.status, text)
 	switch a.status {

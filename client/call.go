@@ -25,16 +25,8 @@ type call struct {
 	preferred func(m *partitions) []int
 }
 
-// answer is a checked answer.
-type answer struct {
-	version string
-	found   bool
-	data    []byte   // of Get
-	values  [][]byte // of MultiGet
-}
-
 // run makes rounds of attempts until one has an answer, or there is no reason to expect one, or ctx ends.
-func (cl *call) run(ctx context.Context) (*answer, error) {
+func (cl *call) run(ctx context.Context) (*attempt, error) {
 	c := cl.c
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
@@ -42,7 +34,7 @@ func (cl *call) run(ctx context.Context) (*answer, error) {
 	c.calls.Add(1)
 	c.budget.earn()
 	cl.d.refreshIfDue()
-	var failures []failure
+	var failures []*attempt
 	for round := 0; ; round++ {
 		a, last := cl.round(ctx)
 		if len(last) > 1 || ctx.Err() == nil { // a round that ctx has ended at its beginning explains nothing
@@ -66,14 +58,14 @@ func (cl *call) run(ctx context.Context) (*answer, error) {
 const maxRounds = 3
 
 // pauseBefore returns the pause before another round of attempts, or 0 if there is no reason for one.
-func pauseBefore(round int, failures []failure) (pause time.Duration) {
+func pauseBefore(round int, failures []*attempt) (pause time.Duration) {
 	broken := false
 	for _, f := range failures {
 		switch {
 		case f.final:
 			return 0
-		case f.temporary && (pause == 0 || f.wait < pause):
-			pause = f.wait
+		case f.temporary && (pause == 0 || f.retryAfter() < pause):
+			pause = f.retryAfter()
 		}
 		broken = broken || f.failing || f.status >= http.StatusInternalServerError
 	}
@@ -98,17 +90,17 @@ func (cl *call) wait(ctx context.Context, pause time.Duration) bool {
 // race is one round of attempts, of which at most two run at a time.
 type race struct {
 	*call
-	route    *route
+	rest     []*node // not asked yet
 	results  chan *attempt
 	running  []*attempt
-	failures []failure
+	failures []*attempt
 }
 
 // round asks one node after the other until one answers, and a second one beside it if it is late.
-func (cl *call) round(ctx context.Context) (*answer, []failure) {
+func (cl *call) round(ctx context.Context) (*attempt, []*attempt) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &race{call: cl, route: cl.c.newRoute(cl.d, cl.preferred), results: make(chan *attempt, 2)}
+	r := &race{call: cl, rest: cl.c.route(cl.d, cl.preferred), results: make(chan *attempt, 2)}
 	late := time.NewTimer(cl.late.estimate())
 	defer late.Stop()
 	r.start(ctx, false)
@@ -118,15 +110,14 @@ func (cl *call) round(ctx context.Context) (*answer, []failure) {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				r.overtaken()
 			}
-			r.failures = append(r.failures, failure{node: r.running[0].node.addr, err: errors.New("no answer yet")})
-			return nil, r.failures
+			return nil, append(r.failures, &attempt{node: r.running[0].node, err: errors.New("no answer yet")})
 		case <-late.C:
 			r.hedge(ctx)
 		case got := <-r.results:
 			if r.take(got) {
-				return got.answer, r.failures
+				return got, r.failures
 			}
-			if !got.failure.final && r.start(ctx, false) {
+			if !got.final && r.start(ctx, false) {
 				late.Reset(cl.late.estimate())
 			}
 		}
@@ -134,13 +125,14 @@ func (cl *call) round(ctx context.Context) (*answer, []failure) {
 	return nil, r.failures
 }
 
-// start asks the next node, if there is one.
+// start asks the next node, if there is one. A hedged request goes to no failing one: if the first request is answered soon
+// after, that would neither show that the node has recovered nor that it has not, and use up its pause.
 func (r *race) start(ctx context.Context, hedge bool) bool {
-	n := r.route.node(hedge)
-	if n == nil {
+	if len(r.rest) == 0 || hedge && r.rest[0].isFailing() {
 		return false
 	}
-	a := r.newAttempt(n)
+	a := r.newAttempt(r.rest[0])
+	r.rest = r.rest[1:]
 	if !r.c.spawn(func() { a.ask(ctx); r.results <- a }) {
 		return false
 	}
@@ -151,7 +143,7 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 
 // hedge asks another node beside the one that is late, unless its answer is arriving.
 func (r *race) hedge(ctx context.Context) {
-	if len(r.running) != 1 || r.running[0].isAnswering() {
+	if len(r.running) != 1 || r.running[0].began.Load() {
 		return
 	}
 	if r.c.budget.spend() && r.start(ctx, true) {
@@ -162,18 +154,18 @@ func (r *race) hedge(ctx context.Context) {
 // take takes the result of an attempt, and reports whether it ends the race with an answer.
 func (r *race) take(got *attempt) bool {
 	r.running = slices.DeleteFunc(r.running, func(a *attempt) bool { return a == got })
-	if f := got.failure; f != nil {
-		r.failures = append(r.failures, *f)
-		if f.failing {
+	if got.err != nil {
+		r.failures = append(r.failures, got)
+		if got.failing {
 			got.node.fail(r.c.now())
 		}
-		if f.failing || f.status >= http.StatusInternalServerError {
+		if got.failing || got.status >= http.StatusInternalServerError {
 			r.d.suspect()
 		}
 		return false
 	}
 	got.node.answered()
-	if m := r.d.current.Load(); m != nil && m.version != got.answer.version {
+	if m := r.d.current.Load(); m != nil && m.version != got.version {
 		r.d.suspect()
 	}
 	r.overtaken()
@@ -188,7 +180,7 @@ func (r *race) overtaken() {
 		if waited < a.due {
 			continue
 		}
-		if !a.isAnswering() {
+		if !a.began.Load() {
 			r.late.observe(waited)
 		}
 		a.node.lost(r.c.now())
@@ -197,47 +189,43 @@ func (r *race) overtaken() {
 
 // ask asks the node. The node is not to blame for an attempt without an answer if the race has ended.
 func (a *attempt) ask(ctx context.Context) {
-	got, err := a.try(ctx)
-	if err != nil {
-		tooLarge := errors.Is(err, ErrTooLarge)
-		a.failure = &failure{node: a.node.addr, seed: a.node.seed, err: err, final: tooLarge, failing: !tooLarge && ctx.Err() == nil}
+	if a.err = a.try(ctx); a.err == nil {
+		a.check()
 		return
 	}
-	if a.answer, a.failure = a.check(got); a.failure != nil {
-		f := a.failure
-		f.node, f.seed, f.status = a.node.addr, a.node.seed, got.status
-		f.final = f.final || f.seed && errors.Is(f.err, ErrNoDB)
-	}
+	a.status = 0
+	a.final = errors.Is(a.err, ErrTooLarge)
+	a.failing = !a.final && ctx.Err() == nil
 }
 
-// check returns the answer in a reply, or why there is none.
-func (cl *call) check(a *reply) (*answer, *failure) {
-	behind := a.version != "" && a.version < cl.want.AtLeast
+// check sets why the answer cannot be used.
+func (a *attempt) check() {
+	behind := a.version != "" && a.version < a.want.AtLeast
 	switch {
 	case behind && (a.status == http.StatusOK || a.status == http.StatusNotFound || a.status == http.StatusServiceUnavailable):
-		return nil, &failure{err: fmt.Errorf("%w: it serves %s", ErrBehind, a.version), temporary: true, wait: a.retryAfter()}
+		a.err, a.temporary = fmt.Errorf("%w: it serves %s", ErrBehind, a.version), true
 	case a.status == http.StatusOK && a.version == "":
-		return nil, &failure{err: errors.New("an answer without a version, which is not of sequins"), failing: true}
-	case a.status == http.StatusOK && cl.body != nil:
-		return cl.checkBatch(a)
-	case a.status == http.StatusOK:
-		return &answer{version: a.version, found: true, data: a.data}, nil
-	case a.status == http.StatusNotFound && a.version != "" && cl.body == nil:
-		return &answer{version: a.version}, nil
+		a.err, a.failing = errors.New("an answer without a version, which is not of sequins"), true
+	case a.status == http.StatusOK && a.body != nil:
+		a.checkBatch()
+	case a.status == http.StatusOK, a.status == http.StatusNotFound && a.version != "" && a.body == nil:
 	case a.status == http.StatusServiceUnavailable:
-		return nil, &failure{err: a.refusal(), temporary: true, wait: a.retryAfter(), failing: true}
+		a.err, a.temporary, a.failing = a.refusal(), true, true
+	default:
+		a.err = a.refusal()
+		a.final = a.status == http.StatusRequestEntityTooLarge || a.node.seed && errors.Is(a.err, ErrNoDB)
 	}
-	return nil, &failure{err: a.refusal(), final: a.status == http.StatusRequestEntityTooLarge}
 }
 
-// checkBatch returns the answer of a MultiGet.
-func (cl *call) checkBatch(a *reply) (*answer, *failure) {
+// checkBatch takes the values of a MultiGet from the answer.
+func (a *attempt) checkBatch() {
+	data := a.data
+	a.data = nil // a failed attempt does not keep it
 	if media := a.header.Get("Content-Type"); media != wire.Bytes {
-		return nil, &failure{err: fmt.Errorf("an answer of type %.100q", media), failing: true}
+		a.err, a.failing = fmt.Errorf("an answer of type %.100q", media), true
+		return
 	}
-	values, err := decodeBatch(a.data, cl.keys, cl.c.opts.MaxValue)
-	if err != nil {
-		return nil, &failure{err: err, failing: !errors.Is(err, ErrTooLarge), final: errors.Is(err, ErrTooLarge)}
-	}
-	return &answer{version: a.version, found: true, values: values}, nil
+	a.values, a.err = decodeBatch(data, a.keys, a.c.opts.MaxValue)
+	a.final = errors.Is(a.err, ErrTooLarge)
+	a.failing = a.err != nil && !a.final
 }

@@ -149,7 +149,7 @@ func (c *Client) get(ctx context.Context, db string, key []byte, atLeast string)
 	switch {
 	case err != nil:
 		return Value{}, err
-	case !a.found:
+	case a.status == http.StatusNotFound:
 		return Value{Version: a.version}, fmt.Errorf("reading %s: %w in version %s", db, ErrNotFound, a.version)
 	}
 	return Value{Data: a.data, Version: a.version}, nil

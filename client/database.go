@@ -17,14 +17,11 @@ type database struct {
 	due        atomic.Int64               // when the map is requested again, by the client's clock
 	earliest   atomic.Int64               // not before
 	refreshing atomic.Bool
-	failures   int // of refresh in a row; of the goroutine that refreshes
 }
 
 const (
-	// minRefresh is the time between two requests for a map, however often nodes answer from other versions.
+	// minRefresh is the time between two requests for a map, however often nodes fail or answer from other versions.
 	minRefresh = time.Second
-	// maxRefreshPause bounds the pause after failures.
-	maxRefreshPause = 30 * time.Second
 	// refreshAttempts is the number of nodes that one refresh asks.
 	refreshAttempts = 4
 )
@@ -49,42 +46,29 @@ func (d *database) refreshIfDue() {
 func (d *database) refresh() {
 	ctx, cancel := context.WithTimeout(d.c.ctx, d.c.opts.Timeout)
 	defer cancel()
-	next := d.c.newRoute(d, nil)
-	pause := d.c.opts.RefreshPeriod * 3 / 4
-	pause += rand.N(pause*2/3 + 1)
-	earliest := minRefresh
-	if d.fetch(ctx, next) {
-		d.failures = 0
-	} else {
-		pause = min(minRefresh<<min(d.failures, 10), maxRefreshPause)
-		earliest = pause
-		d.failures++
-	}
-	d.earliest.Store(int64(d.c.now() + earliest))
-	d.due.Store(int64(d.c.now() + pause))
-	d.refreshing.Store(false)
-}
-
-// fetch requests the map from the nodes of a route, and reports whether one has answered.
-func (d *database) fetch(ctx context.Context, next *route) bool {
-	for range refreshAttempts {
-		n := next.node(false)
-		if n == nil || ctx.Err() != nil {
-			return false
+	route := d.c.route(d, nil)
+	for _, n := range route[:min(refreshAttempts, len(route))] {
+		if ctx.Err() != nil {
+			break
 		}
 		if m, err := d.fetchFrom(ctx, n); err == nil {
 			n.answered()
 			d.current.Store(m)
-			return true
+			break
 		}
 	}
-	return false
+	pause := d.c.opts.RefreshPeriod * 3 / 4
+	pause += rand.N(pause*2/3 + 1)
+	d.earliest.Store(int64(d.c.now() + minRefresh))
+	d.due.Store(int64(d.c.now() + pause))
+	d.refreshing.Store(false)
 }
 
 // fetchFrom requests the map from one node.
 func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
 	of := &call{c: d.c, path: "/" + d.name + "/?partitions", limit: maxMap, late: newLateness(0)} // which nobody uses
-	a, err := of.newAttempt(n).try(ctx)
+	a := of.newAttempt(n)
+	err := a.try(ctx)
 	switch {
 	case errors.Is(err, errNoConnection):
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // The reasons why a read has no value. Errors of a Client wrap one of them, or the error of the context.
@@ -27,34 +26,18 @@ var (
 	ErrClosed = errors.New("the client is closed")
 )
 
-// failure is an attempt without a usable answer.
-type failure struct {
-	node string
-	seed bool // the node is one of Options.Addrs
-	// status is that of the answer; 0 if there was none.
-	status int
-	err    error // may wrap one of the errors above
-	// final ends the call: other nodes would give the same answer.
-	final bool
-	// temporary asks for another round of attempts, after wait.
-	temporary bool
-	wait      time.Duration
-	// failing counts against the node, so that others are asked first.
-	failing bool
-}
-
 // maxListed is the number of attempts that an error lists.
 const maxListed = 8
 
 // errorOf returns the error of a call from its failures, the last round of which counts.
-func errorOf(db string, all []failure, ended error) error {
+func errorOf(db string, all []*attempt, ended error) error {
 	var list strings.Builder
 	for i, f := range all {
 		if i == maxListed {
 			fmt.Fprintf(&list, "; and %d more", len(all)-i)
 			break
 		}
-		fmt.Fprintf(&list, "; %s: %v", f.node, f.err)
+		fmt.Fprintf(&list, "; %s: %v", f.node.addr, f.err)
 	}
 	if ended != nil {
 		return fmt.Errorf("reading %s: %w: %w%s", db, kindOf(all), ended, &list)
@@ -64,7 +47,7 @@ func errorOf(db string, all []failure, ended error) error {
 
 // kindOf returns the reason that a call reports. What only a node of the map says of a db is not believed, because
 // its address may belong to another program by now.
-func kindOf(all []failure) error {
+func kindOf(all []*attempt) error {
 	kind := ErrUnavailable
 	for _, f := range all {
 		switch {
@@ -72,9 +55,9 @@ func kindOf(all []failure) error {
 			return ErrTooLarge
 		case f.temporary && errors.Is(f.err, ErrBehind):
 			kind = ErrBehind
-		case f.seed && errors.Is(f.err, ErrNoDB):
+		case f.node.seed && errors.Is(f.err, ErrNoDB):
 			return ErrNoDB
-		case f.seed && errors.Is(f.err, ErrDenied):
+		case f.node.seed && errors.Is(f.err, ErrDenied):
 			return ErrDenied
 		}
 	}

@@ -42,29 +42,22 @@ type request struct {
 	accept  string
 	body    []byte // not nil: POST of frames
 	want    Want
-	patient bool // the answer may take any time
-}
-
-// response is an answer whose body is read while the node sends it, and must be closed.
-type response struct {
-	status int
-	header http.Header
-	length int64 // of the body; -1 if unknown
-	body   *body
+	patient bool              // the answer may take any time
+	explain func(error) error // of reading the answer; may be nil
 }
 
 // errSilent is why a request to a node that sends nothing ends.
 var errSilent = errors.New("nothing received")
 
-// send sends a request and returns the answer, whatever its status.
-func (c *caller) send(ctx context.Context, via http.RoundTripper, r *request) (*response, error) {
+// send sends a request and returns the answer, whatever its status. Its body is read while the node sends it, and must be closed.
+func (c *caller) send(ctx context.Context, via http.RoundTripper, r *request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	req, err := c.newRequest(ctx, r)
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
-	b := &body{ctx: ctx, cancel: cancel, silence: c.silence}
+	b := &body{ctx: ctx, cancel: cancel, silence: c.silence, explain: r.explain}
 	if !r.patient {
 		b.watch = time.AfterFunc(c.silence, func() { cancel(fmt.Errorf("%w for %v", errSilent, c.silence)) })
 	}
@@ -74,11 +67,11 @@ func (c *caller) send(ctx context.Context, via http.RoundTripper, r *request) (*
 		b.end()
 		return nil, err
 	}
-	b.ReadCloser = resp.Body
+	b.ReadCloser, resp.Body = resp.Body, b
 	if err := checkFraming(resp); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	return &response{resp.StatusCode, resp.Header, resp.ContentLength, b}, nil
+	return resp, nil
 }
 
 // errURL is the error for an invalid URL. It does not quote the URL, which can have a password.

@@ -66,12 +66,8 @@ func pause(failures int32) time.Duration {
 // isFailing reports whether the node has failed and not answered since.
 func (n *node) isFailing() bool { return n.failed.Load() > 0 }
 
-// admit reports whether the node may be asked before others. If it is failing, it admits one call after each pause.
-func (n *node) admit(now time.Duration) bool {
-	failures := n.failed.Load()
-	if failures == 0 {
-		return true
-	}
+// probe reports whether the node, which is failing, may be asked before others: once after each pause.
+func (n *node) probe(now time.Duration) bool {
 	at := n.retryAt.Load()
-	return int64(now) >= at && n.retryAt.CompareAndSwap(at, int64(now+pause(failures)))
+	return int64(now) >= at && n.retryAt.CompareAndSwap(at, int64(now+pause(n.failed.Load())))
 }

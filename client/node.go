@@ -81,8 +81,8 @@ func withoutUser(base string) string {
 func (c *Node) Close() { c.transport.CloseIdleConnections() }
 
 // get returns the answer to a request, which must be 200. db is the database of the request, "" for none.
-func (c *Node) get(ctx context.Context, db string, r request) (*response, error) {
-	r.url = c.url + r.url
+func (c *Node) get(ctx context.Context, db string, r request) (*http.Response, error) {
+	r.url, r.explain = c.url+r.url, c.brokenOff
 	a, err := c.send(ctx, c.transport, &r)
 	switch {
 	case errors.Is(err, errURL):
@@ -92,18 +92,17 @@ func (c *Node) get(ctx context.Context, db string, r request) (*response, error)
 	case err != nil:
 		return nil, c.unreachable(ctx, err)
 	}
-	a.body.explain = c.brokenOff
-	if a.status == http.StatusOK {
+	if a.StatusCode == http.StatusOK {
 		return a, nil
 	}
-	defer a.body.Close() //nolint:errcheck // it is only read
+	defer a.Body.Close() //nolint:errcheck // it is only read
 	return nil, c.refused(a, db)
 }
 
 // all reads an answer of at most limit bytes.
-func (c *Node) all(a *response, limit int64) ([]byte, error) {
-	defer a.body.Close() //nolint:errcheck // it is only read
-	raw, err := io.ReadAll(io.LimitReader(a.body, limit+1))
+func (c *Node) all(a *http.Response, limit int64) ([]byte, error) {
+	defer a.Body.Close() //nolint:errcheck // it is only read
+	raw, err := io.ReadAll(io.LimitReader(a.Body, limit+1))
 	if err == nil && int64(len(raw)) > limit {
 		err = c.strange(fmt.Sprintf("answers with more than %d bytes", limit))
 	}
@@ -111,15 +110,15 @@ func (c *Node) all(a *response, limit int64) ([]byte, error) {
 }
 
 // getFrames is get for an answer of bytes, preceded by their lengths, which names its version.
-func (c *Node) getFrames(ctx context.Context, db string, r request) (*response, error) {
+func (c *Node) getFrames(ctx context.Context, db string, r request) (*http.Response, error) {
 	r.accept = wire.Bytes
 	a, err := c.get(ctx, db, r)
 	if err != nil {
 		return nil, err
 	}
-	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
-	if a.header.Get(wire.Version) == "" || media != wire.Bytes {
-		return nil, errors.Join(c.strange(notSequins), a.body.Close())
+	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	if a.Header.Get(wire.Version) == "" || media != wire.Bytes {
+		return nil, errors.Join(c.strange(notSequins), a.Body.Close())
 	}
 	return a, nil
 }
@@ -162,11 +161,11 @@ func (c *Node) Get(ctx context.Context, db string, key []byte, want Want) (*Stre
 	if err != nil {
 		return nil, err
 	}
-	version := a.header.Get(wire.Version)
+	version := a.Header.Get(wire.Version)
 	if version == "" {
-		return nil, errors.Join(c.strange(notSequins), a.body.Close())
+		return nil, errors.Join(c.strange(notSequins), a.Body.Close())
 	}
-	return &Stream{a.body, version}, nil
+	return &Stream{a.Body, version}, nil
 }
 
 // MultiGet returns the values of several keys, all from one version.
@@ -187,7 +186,7 @@ func (c *Node) MultiGet(ctx context.Context, db string, keys [][]byte, want Want
 	if err != nil {
 		return Batch{}, c.strange("does not answer with one value for each key")
 	}
-	return Batch{Values: values, Version: a.header.Get(wire.Version)}, nil
+	return Batch{Values: values, Version: a.Header.Get(wire.Version)}, nil
 }
 
 // notSequins describes an answer that is not one of a node.
@@ -204,5 +203,5 @@ func (c *Node) Diff(ctx context.Context, db, before, after string, list bool) (i
 	if err != nil {
 		return nil, err
 	}
-	return a.body, nil
+	return a.Body, nil
 }

@@ -61,29 +61,29 @@ var kinds = map[int]error{
 const needsToken = "a token is needed"
 
 // refused returns the error for an answer other than 200.
-func (c *Node) refused(a *response, db string) error {
-	text, _ := io.ReadAll(io.LimitReader(a.body, 4<<10)) // a part of the text will do
+func (c *Node) refused(a *http.Response, db string) error {
+	text, _ := io.ReadAll(io.LimitReader(a.Body, 4<<10)) // a part of the text will do
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	if len(line) > maxLine {
 		line = ""
 	}
-	e := &NodeError{Kind: kinds[a.status], URL: c.shown, Version: a.header.Get(wire.Version)}
-	e.text = strings.TrimRight(fmt.Sprintf("answers with %d %s", a.status, http.StatusText(a.status)), " ")
+	e := &NodeError{Kind: kinds[a.StatusCode], URL: c.shown, Version: a.Header.Get(wire.Version)}
+	e.text = strings.TrimRight(fmt.Sprintf("answers with %d %s", a.StatusCode, http.StatusText(a.StatusCode)), " ")
 	if line != "" {
 		e.text += ": " + term.Escape([]byte(line))
 	}
 	switch {
-	case a.status == http.StatusNotFound && db != "" && e.Version != "":
+	case a.StatusCode == http.StatusNotFound && db != "" && e.Version != "":
 		return c.noKey(db, e.Version)
-	case a.status == http.StatusNotFound && strings.HasPrefix(line, "version "):
+	case a.StatusCode == http.StatusNotFound && strings.HasPrefix(line, "version "):
 		e.Kind = ErrNoVersion
-	case a.status == http.StatusNotFound && db != "":
+	case a.StatusCode == http.StatusNotFound && db != "":
 		e.Kind, e.text = ErrNoDB, "has no database "+strconv.Quote(db)
 	case e.Kind == ErrDenied && strings.HasPrefix(line, needsToken):
 		e.text = "wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN"
 	case e.Kind == ErrDenied:
 		e.text += "; --token-file or SEQUINS_TOKEN can name another one"
-	case a.status == http.StatusBadRequest && (strings.Contains(line, "speaks TLS") || strings.Contains(line, "HTTPS server")): // the second is of Go's servers
+	case a.StatusCode == http.StatusBadRequest && (strings.Contains(line, "speaks TLS") || strings.Contains(line, "HTTPS server")): // the second is of Go's servers
 		return c.speaksTLS(nil)
 	}
 	return e

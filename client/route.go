@@ -5,23 +5,21 @@ import (
 	"slices"
 )
 
-// route is the order in which the nodes are asked for one call: first those that hold the partition, then those of
-// Options.Addrs, then a few others of the map, and last those of all these that are failing. Each is asked once.
-type route struct {
-	c     *Client
-	queue []*node
-	last  []*node // failing nodes, in the order in which they were passed over
-}
-
 // maxOthers is the number of other nodes of the map that a call asks when those of Options.Addrs do not answer.
 const maxOthers = 3
 
-// newRoute returns the route to a db; preferred returns indexes of nodes in its map, the best first.
-func (c *Client) newRoute(d *database, preferred func(m *partitions) []int) *route {
-	r := &route{c: c}
+// route returns the nodes in the order in which they are asked for one call, each once: first those that hold the partition,
+// then those of Options.Addrs, then a few others of the map, and last those of all these that are failing. preferred returns
+// indexes of nodes in the map, the best first; if the first of all is failing, it is probed.
+func (c *Client) route(d *database, preferred func(m *partitions) []int) []*node {
+	var all, failing []*node
 	add := func(n *node) {
-		if !slices.Contains(r.queue, n) {
-			r.queue = append(r.queue, n)
+		switch {
+		case slices.Contains(all, n) || slices.Contains(failing, n):
+		case n.isFailing() && !(len(all)+len(failing) == 0 && n.probe(c.now())):
+			failing = append(failing, n)
+		default:
+			all = append(all, n)
 		}
 	}
 	m := d.current.Load()
@@ -38,26 +36,7 @@ func (c *Client) newRoute(d *database, preferred func(m *partitions) []int) *rou
 			add(m.nodes[rand.IntN(len(m.nodes))])
 		}
 	}
-	return r
-}
-
-// node returns the next node, nil if there is none. For a hedged request it returns no failing one: if the first request
-// is answered soon after, that would neither show that the node has recovered nor that it has not, and use up its pause.
-func (r *route) node(hedge bool) *node {
-	for len(r.queue) > 0 {
-		n := r.queue[0]
-		r.queue = r.queue[1:]
-		if !(hedge && n.isFailing()) && n.admit(r.c.now()) {
-			return n
-		}
-		r.last = append(r.last, n)
-	}
-	if hedge || len(r.last) == 0 {
-		return nil
-	}
-	n := r.last[0]
-	r.last = r.last[1:]
-	return n
+	return append(all, failing...)
 }
 
 // shuffled returns a copy of a list in random order.

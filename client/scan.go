@@ -54,7 +54,7 @@ func (c *Node) Scan(ctx context.Context, db string, g Range, want Want) (*Scan, 
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{Version: a.header.Get(wire.Version), from: c, body: a.body, in: bufio.NewReaderSize(a.body, 64<<10)}, nil
+	return &Scan{Version: a.Header.Get(wire.Version), from: c, body: a.Body, in: bufio.NewReaderSize(a.Body, 64<<10)}, nil
 }
 
 // Scan is a range of records.
@@ -63,7 +63,7 @@ type Scan struct {
 	Version string
 
 	from   *Node
-	body   *body
+	body   io.Closer
 	in     *bufio.Reader
 	key    []byte
 	left   int64 // of the current value, in bytes

@@ -131,12 +131,14 @@ func (c *Comparison) Partitions() int { return c.versions[0].handle.Partitions()
 // Equal reports whether a partition of both versions has the same records, by hashes, and how many. It is false if that is
 // not known.
 func (c *Comparison) Equal(partition int) (records int64, equal bool) {
-	a, ok := c.versions[0].summary(c.ctx, partition)
-	if !ok {
-		return 0, false
+	var sums [2]summary
+	for i, r := range c.versions {
+		var o Outcome
+		if sums[i], o = r.another(c.ctx).summary(partition); o != Found || sums[i].hash == "" {
+			return 0, false
+		}
 	}
-	b, ok := c.versions[1].summary(c.ctx, partition)
-	return a.records, ok && a.hash != "" && a == b
+	return sums[0].records, sums[0] == sums[1]
 }
 
 // Scan begins to read a partition of both versions, or all partitions if it is negative. The scans before end. The outcome

@@ -1,19 +1,9 @@
 package reads
 
-import (
-	"context"
+import "context"
 
-	"sequins/version"
-	"sequins/version/gate"
-)
-
-const (
-	// recordsPerCheck is the number of records after which a local count looks whether it is still wanted.
-	recordsPerCheck = 4096
-	// recordsPerScale and bytesPerScale are those of a partition for which another node gets as much time as for a single key.
-	recordsPerScale = 8 << 10
-	bytesPerScale   = 8 << 20
-)
+// recordsPerCheck is the number of records after which a count looks whether it is still wanted.
+const recordsPerCheck = 4096
 
 // Count counts the records of a range; g.After, g.KeysOnly and g.Limit are not used. It returns Found, or the reason why
 // there is no answer, as Scan does. Without a range, the numbers are those in the blocks' properties and in the reports of other nodes.
@@ -23,55 +13,39 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 	}
 	r.counts = r.db.counts.Scans
 	s := r.newScan(ctx, g.interval(), true, 0)
-	if q.Head || s.in.empty() {
+	if q.Head {
 		return 0, Found
 	}
-	if !s.in.whole() && !r.reader.reserveScan(s, 2*maxSpan) {
-		return 0, Busy
+	if s.in.whole() {
+		return s.countAll()
 	}
-	reported := make(map[int]gate.Figures)
-	for _, b := range reportedBlocks(r.handle) {
-		reported[b.Partition] = b.Figures
+	if o := s.begin(allPartitions(r.handle)); o != Found {
+		return 0, o
 	}
-	for p := range r.handle.Partitions() {
-		f, known := reported[p]
-		if !known {
-			f.Records = 1 << 20 // not known: a guess, from which the timeout follows
+	for s.Next() {
+		if s.records%recordsPerCheck == 0 && s.ctx.Err() != nil {
+			return 0, GivenUp
 		}
-		n, o := s.countPartition(p, f, known)
-		if o != Found {
-			return 0, o
+	}
+	return s.records, s.outcome
+}
+
+// countAll counts the records of the version.
+func (s *Scan) countAll() (total int64, o Outcome) {
+	reported := make(map[int]int64)
+	for _, b := range reportedBlocks(s.r.handle) {
+		reported[b.Partition] = b.Records
+	}
+	for p := range s.r.handle.Partitions() {
+		n, known := reported[p]
+		if !known || s.r.handle.Has(p) {
+			sum, o := s.summary(p)
+			if o != Found {
+				return 0, o
+			}
+			n = sum.records
 		}
 		total += n
 	}
 	return total, Found
-}
-
-// countPartition counts the records of a partition, of which other nodes have reported f if known is set.
-func (s *Scan) countPartition(partition int, f gate.Figures, known bool) (int64, Outcome) {
-	if b := s.r.handle.Block(partition); b != nil {
-		sum, err := s.summarize(b)
-		switch {
-		case s.ctx.Err() != nil:
-			return 0, GivenUp
-		case err == nil:
-			return sum.records, Found
-		}
-		s.report(partition, b, err)
-	} else if known && s.in.whole() {
-		return f.Records, Found
-	}
-	sum, o := s.askSummary(partition, int(1+f.Records/recordsPerScale+f.Bytes/bytesPerScale))
-	return sum.records, o
-}
-
-// countLocal counts the records of a block. It ends early with the context of the scan.
-func (s *Scan) countLocal(b version.Block) (n int64, err error) {
-	it := b.IterWithin(s.in.start, s.in.end, maxSpan)
-	for it.Next() {
-		if n++; n%recordsPerCheck == 0 && s.ctx.Err() != nil {
-			return n, s.ctx.Err()
-		}
-	}
-	return n, it.Err()
 }

@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/internal/wire"
 )
 
 // cursor is a position in a range of a content: after the key last. As text it is opaque to clients. Its checksum,
@@ -21,24 +22,19 @@ type cursor struct {
 }
 
 const (
-	cursorFormat = 1
+	cursorFormat = 2
 	checksumSize = 8
-	// maxVersion is more than the longest name of a version, in bytes.
-	maxVersion = 4 << 10
-	// maxCode is the length of content.Content.Code, in bytes.
-	maxCode = 2*content.Digits + 1
 	// maxBound is the longest bound of a range, in bytes: the least key after the longest one.
 	maxBound = blocks.MaxKey + 1
 )
 
 var errCursor = errors.New("the cursor is not one that this database has given out")
 
-// encode returns the cursor as base64url.
+// encode returns the cursor as base64url: its format, the frames of the name, the code and the key, and the end.
 func (c *cursor) encode(db string) []byte {
-	b := []byte{cursorFormat}
-	b = appendField(b, []byte(c.content.Name))
-	b = appendField(b, []byte(c.content.Code()))
-	b = appendField(b, c.last)
+	b := wire.AppendFrame([]byte{cursorFormat}, []byte(c.content.Name))
+	b = wire.AppendFrame(b, []byte(c.content.Code()))
+	b = wire.AppendFrame(b, c.last)
 	b = appendEnd(b, c.end)
 	b = binary.BigEndian.AppendUint64(b, cursorChecksum(b, db))
 	return base64.RawURLEncoding.AppendEncode(nil, b)
@@ -61,14 +57,20 @@ func parseCursor(text []byte, db string) (c cursor, err error) {
 	if binary.BigEndian.Uint64(b[len(body):]) != cursorChecksum(body, db) {
 		return c, errCursor
 	}
-	f := fields{b: body[1:]}
-	name, code := f.bytes(maxVersion), f.bytes(maxCode)
-	c.last = f.bytes(maxBound)
-	c.end = f.end()
-	c.content, err = content.Parse(string(name), string(code))
-	if !f.finished() || err != nil {
-		return cursor{}, errCursor
+	name, rest, _ := wire.CutFrame(body[1:])
+	code, rest, _ := wire.CutFrame(rest)
+	last, rest, ok := wire.CutFrame(rest)
+	if !ok || len(last) > maxBound {
+		return c, errCursor
 	}
+	end, rest, ok := cutEnd(rest)
+	if !ok || len(rest) > 0 {
+		return c, errCursor
+	}
+	if c.content, err = content.Parse(string(name), string(code)); err != nil {
+		return c, errCursor
+	}
+	c.last, c.end = last, end
 	return c, nil
 }
 
@@ -82,53 +84,19 @@ func decodeText(text []byte) ([]byte, error) {
 	return base64.RawURLEncoding.Strict().AppendDecode(nil, text)
 }
 
-// appendField appends the length of p and p.
-func appendField(b, p []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(p))), p...)
-}
-
-// appendEnd appends the end of a range, which may be nil.
+// appendEnd appends the end of a range: its frame, or wire.Absent if it is nil.
 func appendEnd(b, end []byte) []byte {
 	if end == nil {
-		return append(b, 0)
+		return binary.BigEndian.AppendUint32(b, wire.Absent)
 	}
-	return appendField(append(b, 1), end)
+	return wire.AppendFrame(b, end)
 }
 
-// fields decodes what appendField and appendEnd append. After an error it returns zero values.
-type fields struct {
-	b      []byte
-	failed bool
-}
-
-func (f *fields) uvarint(limit uint64) uint64 {
-	v, n := binary.Uvarint(f.b)
-	if f.failed || n <= 0 || v > limit {
-		f.failed = true
-		return 0
+// cutEnd cuts off what appendEnd has appended.
+func cutEnd(b []byte) (end, rest []byte, ok bool) {
+	if len(b) >= wire.LengthSize && binary.BigEndian.Uint32(b) == wire.Absent {
+		return nil, b[wire.LengthSize:], true
 	}
-	f.b = f.b[n:]
-	return v
+	end, rest, ok = wire.CutFrame(b)
+	return end, rest, ok && len(end) <= maxBound
 }
-
-func (f *fields) take(n int) []byte {
-	if f.failed || n > len(f.b) {
-		f.failed = true
-		return nil
-	}
-	p := f.b[:n:n]
-	f.b = f.b[n:]
-	return p
-}
-
-func (f *fields) bytes(limit int) []byte { return f.take(int(f.uvarint(uint64(limit)))) }
-
-func (f *fields) end() []byte {
-	if f.uvarint(1) == 0 {
-		return nil
-	}
-	return f.bytes(maxBound)
-}
-
-// finished reports whether there was no error and nothing is left.
-func (f *fields) finished() bool { return !f.failed && len(f.b) == 0 }

@@ -74,7 +74,7 @@ func FuzzPageRequestFields(f *testing.F) {
 		b, _ := base64.RawURLEncoding.DecodeString(string(p.encode()))
 		f.Add(b)
 	}
-	add(&PageRequest{partitions: []int{0, 1, 7, maxPartitions - 1}, size: maxPage, limit: 10, start: []byte("a"), end: []byte("z")})
+	add(&PageRequest{partitions: []int{0, 1, 7, maxPartitions - 1}, size: maxPage, limit: 10, interval: interval{[]byte("a"), []byte("z")}})
 	add(&PageRequest{kind: pageSummary, keysOnly: true})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParsePageRequest(base64.RawURLEncoding.AppendEncode(nil, b))

@@ -32,9 +32,6 @@ type Explanation struct {
 	// AnsweredBy is "local", "cache" for an earlier answer of a peer, the address of the peer, or "" if there was no
 	// answer.
 	AnsweredBy string `json:"answered_by"`
-	// Block is the place of the key in the block of this node, also if the key is absent; nil if this node
-	// has no block or no page can hold the key.
-	Block *BlockPlace `json:"block,omitempty"`
 	// Size is the size of the value in bytes; ETag is a hash of it.
 	Size int64  `json:"size,omitempty"`
 	ETag string `json:"etag,omitempty"`
@@ -42,51 +39,15 @@ type Explanation struct {
 	Microseconds Steps `json:"microseconds"`
 }
 
-// BlockPlace locates a page in a block.
-type BlockPlace struct {
-	File       string `json:"file"`
-	Page       int    `json:"page"` // from 0
-	Pages      int    `json:"pages"`
-	Offset     int64  `json:"offset"`
-	Length     int    `json:"length"`
-	Compressed bool   `json:"compressed"`
-}
-
 // Steps are the durations of the steps of a lookup, in microseconds.
 type Steps struct {
-	Version   float64 `json:"version"`   // parsing the request and acquiring the version
-	Partition float64 `json:"partition"` // hashing the key
-	Block     float64 `json:"block"`     // searching the local block, or finding that there is none
-	Peers     float64 `json:"peers"`     // requests to other nodes; 0 if there were none
-	Total     float64 `json:"total"`
+	Lookup float64 `json:"lookup"` // parsing the request, acquiring the version, and searching the local block if there is one
+	Peers  float64 `json:"peers"`  // requests to other nodes; 0 if there were none
+	Total  float64 `json:"total"`
 }
 
-// laps records the duration of each step.
-type laps struct {
-	last  time.Time
-	taken [4]float64 // microseconds
-}
-
-// The steps of a read.
-const (
-	lapVersion = iota
-	lapPartition
-	lapBlock
-	lapPeers
-)
-
-// Record makes Do record the durations of its steps for Explain.
-func (r *Read) Record() { r.laps = &laps{last: r.start} }
-
-// lap ends a step.
-func (r *Read) lap(step int) {
-	if r.laps == nil {
-		return
-	}
-	now := time.Now()
-	r.laps.taken[step] = micros(now.Sub(r.laps.last))
-	r.laps.last = now
-}
+// Record makes Do record for Explain how long its steps take. The key does not count as read.
+func (r *Read) Record() { r.Timed, r.explained = true, true }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()/100) / 10 }
 
@@ -107,8 +68,7 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 		return e
 	}
 	e.Hash, e.Partition = h.Partitioner().Hash(key), r.partition
-	t := r.laps.taken
-	e.Microseconds = Steps{Version: t[lapVersion], Partition: t[lapPartition], Block: t[lapBlock], Peers: t[lapPeers], Total: micros(time.Since(r.start))}
+	e.Microseconds = Steps{micros(r.Lookup), micros(r.Asking), micros(time.Since(r.start))}
 	if outcome == Found || outcome == Absent {
 		switch {
 		case r.cached:
@@ -126,8 +86,5 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 		e.Replicas = append(e.Replicas, r.reader.opts.Name)
 	}
 	e.Replicas = append(e.Replicas, slices.Sorted(slices.Values(h.Peers(e.Partition)))...)
-	if p, ok := h.Place(e.Partition, r.query.Key); ok {
-		e.Block = &BlockPlace{File: p.File, Page: p.Page, Pages: p.Pages, Offset: p.Offset, Length: p.Length, Compressed: p.Packed}
-	}
 	return e
 }

@@ -2,10 +2,6 @@ package reads
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"hash/maphash"
 	"math"
 	mathrand "math/rand/v2"
 	"slices"
@@ -18,13 +14,13 @@ import (
 const (
 	// sampleEvery is the number of keys that clients read for each that is sampled.
 	sampleEvery = 32
-	// maxSamples is the number of samples that are kept of a db, in up to 24 KiB, and samplePeriod for how long they count.
+	// maxSamples is the number of samples that are kept of a db, in up to 80 KiB, and samplePeriod for how long they count.
 	maxSamples   = 512
 	samplePeriod = 5 * time.Minute
 	// minSamples is the number of samples of a key that HotKeys returns, and topKeys the number of its keys.
 	minSamples = 3
 	topKeys    = 10
-	// maxName is the number of bytes of a key that are shown.
+	// maxName is the number of bytes of a key that are kept.
 	maxName = 128
 )
 
@@ -36,23 +32,19 @@ type samples struct {
 }
 
 type sample struct {
-	id   uint64 // the hash of the key
-	name string // the beginning of the key, if keys are shown
+	name string // the beginning of the key
 	at   time.Time
 }
 
-// SetShowKeys replaces Options.ShowKeys, for the keys that are read from then on.
+// SetShowKeys replaces Options.ShowKeys.
 func (rd *Reader) SetShowKeys(show bool) { rd.showKeys.Store(show) }
 
 // observe samples a read of a key by a client.
 func (r *Read) observe(key []byte) {
-	if mathrand.Uint32N(sampleEvery) != 0 {
+	if !r.reader.showKeys.Load() || mathrand.Uint32N(sampleEvery) != 0 {
 		return
 	}
-	s := sample{id: maphash.Bytes(r.reader.seed, key), at: r.start}
-	if r.reader.showKeys.Load() {
-		s.name = string(key[:min(len(key), maxName+1)])
-	}
+	s := sample{string(key[:min(len(key), maxName)]), r.start}
 	to := &r.db.samples
 	to.mu.Lock()
 	defer to.mu.Unlock()
@@ -64,24 +56,21 @@ func (r *Read) observe(key []byte) {
 	to.next = (to.next + 1) % maxSamples
 }
 
-// HotKeys returns the keys of a db that clients have read most from this node, of the last samples.
+// HotKeys returns the keys of a db that clients have read most from this node, of the last samples. There are none if keys must not be shown.
 func (rd *Reader) HotKeys(db string, now time.Time) []status.HotKey {
 	d := (*rd.databases.Load())[db]
-	if d == nil {
+	if d == nil || !rd.showKeys.Load() {
 		return nil
 	}
 	total, first := 0.0, now
-	counts, names := map[uint64]float64{}, map[uint64]string{}
+	counts := map[string]float64{}
 	d.samples.mu.Lock()
 	for _, s := range d.samples.ring {
 		if now.Sub(s.at) > samplePeriod {
 			continue
 		}
 		total++
-		counts[s.id]++
-		if s.name != "" {
-			names[s.id] = s.name
-		}
+		counts[s.name]++
 		if s.at.Before(first) {
 			first = s.at
 		}
@@ -89,27 +78,16 @@ func (rd *Reader) HotKeys(db string, now time.Time) []status.HotKey {
 	d.samples.mu.Unlock()
 	seconds := max(now.Sub(first).Seconds(), 1)
 	var all []status.HotKey
-	for id, n := range counts {
-		if n < minSamples {
-			continue
+	for name, n := range counts {
+		if n >= minSamples {
+			all = append(all, status.HotKey{Key: string(AppendEscaped(nil, []byte(name))), Share: round(n/total, 1e4), PerSecond: round(n*sampleEvery/seconds, 10)})
 		}
-		h := status.HotKey{Hash: rd.shownHash(db, id), Share: round(n/total, 1e4), PerSecond: round(n*sampleEvery/seconds, 10)}
-		if name := []byte(names[id]); rd.showKeys.Load() {
-			h.Key, h.Truncated = string(AppendEscaped(nil, name[:min(len(name), maxName)])), len(name) > maxName
-		}
-		all = append(all, h)
 	}
 	slices.SortFunc(all, func(a, b status.HotKey) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Hash, b.Hash))
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Key, b.Key))
 	})
 	return all[:min(len(all), topKeys)]
 }
 
 // round rounds an estimate to 1/unit.
 func round(x, unit float64) float64 { return math.Round(x*unit) / unit }
-
-// shownHash returns the hash of a key that is shown. It is salted, as the keys of a db may be few enough to be guessed.
-func (rd *Reader) shownHash(db string, id uint64) string {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append(rd.salt[:], db...), id))
-	return hex.EncodeToString(sum[:8])
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"sequins/internal/wire"
 )
@@ -20,11 +21,15 @@ func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outc
 			return nil, NotLocal
 		}
 	}
-	in := interval{start: p.start, end: p.end}
 	if p.kind == pageSummary {
-		return r.summaryPage(ctx, in, p)
+		if len(p.partitions) == 1 {
+			if b := r.handle.Block(p.partitions[0]); b != nil {
+				return summaryOf(b).encode(), Found
+			}
+		}
+		return nil, NotLocal
 	}
-	s := r.newScan(ctx, in, p.keysOnly, 0)
+	s := r.newScan(ctx, p.interval, p.keysOnly, 0)
 	if o := s.begin(p.partitions); o != Found {
 		return nil, o
 	}
@@ -63,9 +68,8 @@ func (s *Scan) appendRecord(b []byte) []byte {
 }
 
 // parsePage checks a page: its form, and that its keys ascend, are in the range that was asked for and in the partitions.
-func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, error) {
+func (s *Scan) parsePage(q *PageRequest, b []byte) (page, error) {
 	a := page{body: b}
-	in := interval{start: q.start, end: q.end}
 	for rest := b; ; {
 		if len(rest) < maxPageEnd {
 			return a, fmt.Errorf("%w: it ends early", errPage)
@@ -82,12 +86,13 @@ func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, 
 		if err != nil {
 			return a, err
 		}
+		_, asked := slices.BinarySearch(q.partitions, s.r.handle.Partition(key))
 		switch {
 		case a.n > 0 && bytes.Compare(key, a.last) <= 0:
 			return a, fmt.Errorf("%w: keys out of order", errPage)
-		case a.n == 0 && bytes.Compare(key, in.start) < 0, in.end != nil && bytes.Compare(key, in.end) >= 0:
+		case a.n == 0 && bytes.Compare(key, q.start) < 0, q.end != nil && bytes.Compare(key, q.end) >= 0:
 			return a, fmt.Errorf("%w: a key outside of the range", errPage)
-		case !members[s.r.handle.Partition(key)]:
+		case !asked:
 			return a, fmt.Errorf("%w: a key of another partition", errPage)
 		}
 		a.last, rest = key, after

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+
+	"sequins/internal/wire"
 )
 
 // PageRequest is the request of another node for a part of an ordered read, in some partitions. It is the parameter
@@ -11,10 +13,10 @@ import (
 type PageRequest struct {
 	kind       pageKind
 	keysOnly   bool
-	partitions []int  // ascending
-	size       int    // the page ends at the first record behind it, in bytes
-	limit      int64  // records; 0 for no limit
-	start, end []byte // the range, as interval; for pageValue start is the key
+	partitions []int // ascending
+	size       int   // the page ends at the first record behind it, in bytes
+	limit      int64 // records; 0 for no limit
+	interval         // for pageValue, start is the key
 }
 
 // pageKind is what the other node wants.
@@ -46,46 +48,48 @@ var errPageRequest = errors.New("malformed parameter page: it is for the nodes o
 // Key returns the key of a request for a large value, and whether it is one.
 func (p *PageRequest) Key() ([]byte, bool) { return p.start, p.kind == pageValue }
 
+// encode returns the request as base64url: its format, kind, keysOnly, size and limit, the frame of the start, the end, and the
+// partitions in 16 bits each.
 func (p *PageRequest) encode() []byte {
 	b := []byte{cursorFormat, byte(p.kind), 0}
 	if p.keysOnly {
 		b[2] = 1
 	}
-	b = binary.AppendUvarint(b, uint64(p.size))
-	b = binary.AppendUvarint(b, uint64(p.limit))
-	b = appendField(b, p.start)
-	b = appendEnd(b, p.end)
-	b = binary.AppendUvarint(b, uint64(len(p.partitions)))
-	before := -1
+	b = binary.BigEndian.AppendUint32(b, uint32(p.size))
+	b = binary.BigEndian.AppendUint64(b, uint64(p.limit))
+	b = appendEnd(wire.AppendFrame(b, p.start), p.end)
 	for _, n := range p.partitions {
-		b = binary.AppendUvarint(b, uint64(n-before-1))
-		before = n
+		b = binary.BigEndian.AppendUint16(b, uint16(n))
 	}
 	return base64.RawURLEncoding.AppendEncode(nil, b)
 }
 
+// pageRequestHead is the length of what comes before the range, in bytes.
+const pageRequestHead = 3 + 4 + 8
+
 // ParsePageRequest decodes the value of the parameter page.
 func ParsePageRequest(text []byte) (*PageRequest, error) {
 	b, err := decodeText(text)
-	if err != nil || len(b) < 3 || b[0] != cursorFormat || b[1] > byte(pageValue) || b[2] > 1 {
+	if err != nil || len(b) < pageRequestHead || b[0] != cursorFormat || b[1] > byte(pageValue) || b[2] > 1 {
 		return nil, errPageRequest
 	}
-	p := &PageRequest{kind: pageKind(b[1]), keysOnly: b[2] == 1}
-	f := fields{b: b[3:]}
-	p.size = int(f.uvarint(maxPage))
-	p.limit = int64(f.uvarint(maxLimit))
-	p.start = f.bytes(maxBound)
-	p.end = f.end()
+	size, limit := binary.BigEndian.Uint32(b[3:]), binary.BigEndian.Uint64(b[7:])
+	start, rest, ok := wire.CutFrame(b[pageRequestHead:])
+	if !ok || len(start) > maxBound || size > maxPage || limit > maxLimit {
+		return nil, errPageRequest
+	}
+	end, rest, ok := cutEnd(rest)
+	if !ok || len(rest)%2 != 0 || len(rest)/2 > maxPagePartitions {
+		return nil, errPageRequest
+	}
+	p := &PageRequest{kind: pageKind(b[1]), keysOnly: b[2] == 1, size: int(size), limit: int64(limit), interval: interval{start, end}}
 	before := -1
-	for range f.uvarint(maxPagePartitions) {
-		before += 1 + int(f.uvarint(maxPartitions))
-		if f.failed || before >= maxPartitions {
+	for ; len(rest) > 0; rest = rest[2:] {
+		n := int(binary.BigEndian.Uint16(rest))
+		if n <= before {
 			return nil, errPageRequest
 		}
-		p.partitions = append(p.partitions, before)
-	}
-	if !f.finished() {
-		return nil, errPageRequest
+		p.partitions, before = append(p.partitions, n), n
 	}
 	return p, nil
 }

@@ -97,8 +97,8 @@ type Result struct {
 // A Read is the state of one request at a time. It is reused, and its buffers keep their capacity.
 type Read struct {
 	Result
-	// Timed enables Lookup and Asking, which are for the request log. Lookup is the time from the start to the result of the local block.
-	// Asking is the time from there to the result of the peers, 0 if none was asked.
+	// Timed enables Lookup and Asking. Lookup is the time from the start to the result of the local block. Asking is the time from
+	// there to the result of the peers, 0 if none was asked.
 	Timed          bool
 	Lookup, Asking time.Duration
 
@@ -119,7 +119,7 @@ type Read struct {
 	cached    bool // the answer is from the cache
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
-	laps      *laps         // nil unless Record was called
+	explained bool          // see Record
 	batch     *batch        // nil before the first DoBatch
 	scan      *Scan         // nil unless the request is an ordered read
 	holders   [][]string    // by partition, of a comparison; nil: those that advertise it
@@ -164,14 +164,13 @@ func (r *Read) Do(q *Query) Outcome {
 	if o := r.open(q); o != Found {
 		return o
 	}
-	if !q.fromPeer() && r.laps == nil {
+	if !q.fromPeer() && !r.explained {
 		r.observe(q.Key)
 	}
 	if r.handle.Partitions() == 0 {
 		return Absent
 	}
 	r.partition = r.handle.Partition(q.Key)
-	r.lap(lapPartition)
 	return r.lookUp()
 }
 
@@ -209,7 +208,6 @@ func (r *Read) openAny(q *Query) Outcome {
 	}
 	r.labels = r.db.labelsOf(r.reader, r.handle)
 	r.Version, r.Content = r.labels.version, r.labels.content
-	r.lap(lapVersion)
 	if string(r.Version) < string(q.AtLeast) {
 		return Behind
 	}
@@ -238,7 +236,6 @@ func (r *Read) lookUp() Outcome {
 	if r.Timed {
 		r.Lookup = time.Since(r.start)
 	}
-	r.lap(lapBlock)
 	r.local = !errors.Is(err, version.ErrNotLocal)
 	switch {
 	case !r.local:
@@ -270,7 +267,6 @@ func (r *Read) elsewhere(unreadable bool) Outcome {
 		return o
 	} else if peers := r.handle.Peers(r.partition); r.reader.opts.Proxy != nil && len(peers) > 0 {
 		outcome = r.ask(peers)
-		r.lap(lapPeers)
 		if outcome <= Conditional {
 			return outcome
 		}
@@ -409,8 +405,8 @@ func (r *Read) LetGo() {
 func (r *Read) Release() {
 	r.LetGo()
 	r.Result, r.body = Result{}, Body{}
-	r.Timed, r.local, r.cached, r.Lookup, r.Asking = false, false, false, 0, 0
-	r.db, r.labels, r.query, r.laps = nil, nil, nil, nil
+	r.Timed, r.explained, r.local, r.cached, r.Lookup, r.Asking = false, false, false, false, 0, 0
+	r.db, r.labels, r.query = nil, nil, nil
 	r.trace, r.asked.Trace = nil, nil
 	r.traceparent, r.tracestate = nil, nil
 	if clear(r.Values); cap(r.Values) > maxKept/8 {

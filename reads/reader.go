@@ -2,8 +2,6 @@ package reads
 
 import (
 	"context"
-	"crypto/rand"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -53,7 +51,7 @@ type Options struct {
 	HeldGrace time.Duration
 	// CacheBytes is the size of the cache of values on other nodes, in bytes; 0 means none. It is at least 1 MiB.
 	CacheBytes int64
-	// ShowKeys makes HotKeys return the keys themselves, beside their hashes.
+	// ShowKeys makes HotKeys return keys.
 	ShowKeys bool
 	// MaxScans limits the ordered reads of clients at the same time; 0 means 16. Each may hold about 32 MiB, and counts
 	// several times if its version has so many partitions that it needs more. Four times as many are answered for other nodes, which
@@ -83,8 +81,6 @@ type Reader struct {
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
 	cache       *cache.Cache // nil if there is none
 	showKeys    atomic.Bool  // Options.ShowKeys
-	seed        maphash.Seed // of the hashes of samples
-	salt        [32]byte     // of the hashes that are shown
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
 	holding     atomic.Bool  // see Hold
@@ -122,8 +118,6 @@ func New(c Catalog, o Options) *Reader {
 	rd.databases.Store(&map[string]*database{})
 	rd.SetContentType(o.ContentType)
 	rd.SetShowKeys(o.ShowKeys)
-	rd.seed = maphash.MakeSeed()
-	rand.Read(rd.salt[:]) //nolint:errcheck // never fails
 	if o.CacheBytes > 0 && o.Proxy != nil {
 		rd.cache = cache.New(o.CacheBytes)
 	}

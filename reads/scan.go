@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/sleep"
 	"sequins/proxy"
 	"sequins/reads/internal/merge"
 	"sequins/version"
@@ -36,7 +37,8 @@ type Scan struct {
 	ended   bool
 	outcome Outcome
 
-	replaced int // sources, see replace
+	replaced int       // sources, see replace
+	paused   time.Time // the end of the last pause of replace
 	lost     map[int]bool
 	span     int // of a local block's iterator, in bytes
 	pagers   int // opened so far
@@ -130,7 +132,7 @@ func (s *Scan) begin(partitions []int) Outcome {
 // start is begin for a scan whose memory is reserved.
 func (s *Scan) start(partitions []int, span int) Outcome {
 	s.span = span
-	if s.outcome = s.open(partitions, s.in.start, nil); s.outcome == Found {
+	if s.outcome = s.open(partitions, s.in.start, nil, 0); s.outcome == Found {
 		s.prime(0)
 	}
 	return s.outcome
@@ -149,8 +151,8 @@ func (r *Read) readAhead(partitions []int) (bytes int64, span int) {
 	return int64(here)*int64(2*span) + min(away*2*maxPage, max(pageBudget, away*2*minPage)), span
 }
 
-// open adds the sources of partitions, from start on. avoid are nodes that have just failed.
-func (s *Scan) open(partitions []int, start []byte, avoid []string) Outcome {
+// open adds the sources of partitions, from start on. avoid are nodes that have just failed, tries is how often all have.
+func (s *Scan) open(partitions []int, start []byte, avoid []string, tries int) Outcome {
 	var away []partitionKeys
 	for _, p := range partitions {
 		b := s.r.handle.Block(p)
@@ -160,34 +162,27 @@ func (s *Scan) open(partitions []int, start []byte, avoid []string) Outcome {
 		}
 		s.add(&localSource{partition: p, block: b, it: b.IterWithin(start, s.in.end, s.span)})
 	}
-	if len(away) == 0 {
-		return Found
-	}
-	return s.openAway(away, start, avoid)
-}
-
-// openAway adds the pagers of partitions that this node does not hold, or cannot read. All of them ask at once.
-func (s *Scan) openAway(parts []partitionKeys, start []byte, avoid []string) Outcome {
 	r := s.r
 	switch {
-	case r.query.fromPeer() && s.lost[parts[0].partition]:
+	case len(away) == 0:
+		return Found
+	case r.query.fromPeer() && s.lost[away[0].partition]:
 		return Unreadable
 	case r.query.fromPeer():
 		return NotLocal
 	case r.reader.opts.Proxy == nil:
 		return Unreadable
 	}
-	groups := r.replicaGroups(parts, avoid)
+	groups := r.replicaGroups(away, avoid)
+	if s.records == 0 && slices.ContainsFunc(groups, func(g *replicaGroup) bool { return len(g.peers) == 0 }) {
+		return Unreachable
+	}
 	s.pagers += len(groups)
 	s.pageSize = min(max(pageBudget/2/s.pagers, minPage), maxPage)
-	for _, g := range groups {
-		if len(g.peers) == 0 && s.records == 0 {
-			return Unreachable
-		}
-	}
-	for _, g := range groups {
+	for _, g := range groups { // all ask at once
 		for some := range slices.Chunk(g.parts, maxPagePartitions) {
-			p := newPager(s, some, start, avoid)
+			p := newPager(s, some, g.peers, start)
+			p.avoid, p.tries = avoid, tries
 			p.ask()
 			s.add(p)
 		}
@@ -220,13 +215,21 @@ func (s *Scan) step(i int) {
 	}
 }
 
-// maxReplaced limits how often a scan replaces a source, as its partitions can fail or move again and again.
-const maxReplaced = 100
+const (
+	// maxReplaced limits how often a scan replaces a source, as its partitions can fail or move again and again.
+	maxReplaced = 100
+	// fetchTries is how often a page is requested from all nodes in the middle of a scan: a client that has read for minutes
+	// should not begin again because one node restarts.
+	fetchTries = 6
+)
+
+// fetchPause is the pause after the first failure, which doubles. Tests set it.
+var fetchPause = 50 * time.Millisecond
 
 // replace opens the partitions of a source that has failed again, behind the last key. It does nothing for a source that
 // is at its end.
 func (s *Scan) replace(src source) Outcome {
-	o, again := Unreachable, [][]int{src.partitions()}
+	o, again, tries := Unreachable, [][]int{src.partitions()}, 0
 	var avoid []string
 	switch src := src.(type) {
 	case *localSource:
@@ -240,17 +243,27 @@ func (s *Scan) replace(src source) Outcome {
 		if src.failed == nil {
 			return Found
 		}
-		if !errors.Is(src.failed, errMoved) {
-			got := s.r.fetchError(src.peers, src.failed)
-			if got == Unreachable && slices.ContainsFunc(src.parts, func(p int) bool { return s.lost[p] }) {
+		n := len(src.parts)
+		asked := slices.Concat(src.avoid, src.peers)
+		switch {
+		case s.ctx.Err() != nil:
+			return GivenUp
+		case n > 1 && errors.Is(src.failed, proxy.ErrAbsent): // nodes that lack some of the partitions may hold others
+			again = [][]int{src.parts[:n/2], src.parts[n/2:]}
+		case s.areOn(src.parts, asked):
+			avoid = asked
+		case s.records > 0 && src.tries < fetchTries-1: // there is no other node, and the client cannot get a status any more
+			if src.asked.After(s.paused) { // one pause is for all pages that have failed by then
+				_ = sleep.For(s.ctx, fetchPause<<src.tries)
+				s.paused = time.Now()
+			}
+			tries = src.tries + 1
+		default:
+			o = s.r.fetchError(src.peers, src.failed)
+			if o == Unreachable && slices.ContainsFunc(src.parts, func(p int) bool { return s.lost[p] }) {
 				return Unreadable
 			}
-			return got
-		}
-		if n := len(src.parts); src.divisible(src.failed) {
-			again = [][]int{src.parts[:n/2], src.parts[n/2:]}
-		} else {
-			avoid = src.peers
+			return o
 		}
 	}
 	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions() {
@@ -261,13 +274,20 @@ func (s *Scan) replace(src source) Outcome {
 		start = successor(s.last)
 	}
 	for _, partitions := range again {
-		if got := s.open(partitions, start, avoid); got != Found && o != Unreadable {
+		if got := s.open(partitions, start, avoid, tries); got != Found && o != Unreadable {
 			return got
 		} else if got != Found {
 			return Unreadable
 		}
 	}
 	return Found
+}
+
+// areOn reports whether some of the partitions are on nodes that have not been asked.
+func (s *Scan) areOn(partitions []int, asked []string) bool {
+	return slices.ContainsFunc(partitions, func(p int) bool {
+		return slices.ContainsFunc(s.r.peers(p), func(addr string) bool { return !slices.Contains(asked, addr) })
+	})
 }
 
 // report logs and reports an error of a local block, which is not read again by this scan.
@@ -425,7 +445,3 @@ func (s *Scan) close() {
 	}
 	s.m = merge.Tree[source]{}
 }
-
-// errMoved means that none of the nodes that hold all partitions of a pager has answered, or that there are none any more, but
-// that some of the partitions may be had from others, or by themselves.
-var errMoved = errors.New("the partitions are on different nodes")

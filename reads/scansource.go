@@ -49,17 +49,18 @@ func (l *localSource) value() scanned {
 // the next one is fetched.
 type pager struct {
 	s       *Scan
-	parts   []int
-	members map[int]bool // parts
-	got     int64        // records so far
-	size    int          // of the page that is asked for next, in bytes
+	parts   []int    // ascending
+	peers   []string // that hold all parts; none if there are no such nodes
+	avoid   []string // other nodes, which have failed for these parts
+	tries   int      // failures of all nodes, one after the other
+	got     int64    // records so far
+	size    int      // of the page that is asked for next, in bytes
 	page    page
 	spare   []byte // of the page before
 	pending bool
+	asked   time.Time // when the last page was requested
 	answers chan page
 	failed  error
-	peers   []string // asked last
-	avoid   []string // nodes that failed before there was this pager
 
 	k []byte
 	v scanned
@@ -74,7 +75,6 @@ type page struct {
 	n    int64  // records
 	more bool
 	err  error
-	from []string // the nodes that were asked
 }
 
 const (
@@ -89,11 +89,10 @@ const (
 
 var errPage = errors.New("a malformed page")
 
-func newPager(s *Scan, parts []partitionKeys, start []byte, avoid []string) *pager {
-	p := &pager{s: s, avoid: avoid, size: firstPage, members: make(map[int]bool, len(parts)), answers: make(chan page, 1)}
+func newPager(s *Scan, parts []partitionKeys, peers []string, start []byte) *pager {
+	p := &pager{s: s, peers: peers, size: firstPage, answers: make(chan page, 1)}
 	for _, part := range parts {
 		p.parts = append(p.parts, part.partition)
-		p.members[part.partition] = true
 	}
 	slices.Sort(p.parts)
 	p.page = page{more: true, last: start}
@@ -113,14 +112,14 @@ func (p *pager) ask() {
 	if p.got > 0 {
 		in.start = successor(p.page.last)
 	}
-	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: min(p.size, p.s.pageSize), start: in.start, end: in.end}
+	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: min(p.size, p.s.pageSize), interval: in}
 	p.size = min(2*p.size, maxPage)
 	if p.s.limit > 0 {
 		q.limit = p.s.limit + 1 - p.got
 	}
-	buf, first := p.spare, p.s.records == 0 && p.got == 0
-	p.spare, p.pending = nil, true
-	p.s.running.Go(func() { p.answers <- p.fetchPage(q, buf, first) })
+	buf := p.spare
+	p.spare, p.pending, p.asked = nil, true, time.Now()
+	p.s.running.Go(func() { p.answers <- p.fetchPage(q, buf) })
 }
 
 // next moves to the next record, and waits for its page if necessary.
@@ -134,11 +133,11 @@ func (p *pager) next() bool {
 		}
 		answer := <-p.answers
 		p.pending = false
-		p.spare, p.page, p.peers = p.page.buf, answer, answer.from
+		p.spare, p.page = p.page.buf, answer
 		if p.failed = answer.err; p.failed != nil {
 			return false
 		}
-		p.got += answer.n
+		p.got, p.tries = p.got+answer.n, 0
 		p.ask()
 	}
 	p.k, p.v, p.page.body = cutScanned(p.page.body, p.s.keys)
@@ -158,82 +157,15 @@ func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 	return key, scanned{small: small, length: int64(len(small))}, b
 }
 
-// fetchTries is how often a page is requested in the middle of a scan: a client that has read for minutes should not begin
-// again because one node restarts.
-const fetchTries = 6
-
-// fetchPause is the pause after the first failure, which doubles. Tests set it.
-var fetchPause = 50 * time.Millisecond
-
-// fetchPage requests a page from the nodes that hold all partitions at the moment. It tries only once if the client can still
-// get a status.
-func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
-	s, pause := p.s, fetchPause
-	for try := 1; ; try++ {
-		a.from, a.err = s.holdersOf(p.parts, p.avoid)
-		if a.err == nil {
-			a, a.err = s.fetchPageFrom(q, p.members, buf, a.from)
-		}
-		if a.err != nil && s.ctx.Err() == nil && (p.divisible(a.err) || s.haveOthers(p.parts, append(a.from, p.avoid...))) {
-			a.err = fmt.Errorf("%w: %w", errMoved, a.err)
-		}
-		if a.err == nil || once || try == fetchTries || errors.Is(a.err, errMoved) || s.ctx.Err() != nil {
-			return a
-		}
-		select {
-		case <-time.After(pause):
-			pause *= 2
-			p.avoid = nil
-		case <-s.ctx.Done():
-			a.err = s.ctx.Err()
-			return a
-		}
-	}
-}
-
-// divisible reports whether nodes that have refused a page of several partitions, as they lack some, may hold others.
-func (p *pager) divisible(err error) bool { return len(p.parts) > 1 && errors.Is(err, proxy.ErrAbsent) }
-
-// holdersOf returns the other nodes that hold all of some partitions, except those to avoid.
-func (s *Scan) holdersOf(partitions []int, avoid []string) (all []string, err error) {
-	for i, p := range partitions {
-		peers := slices.Sorted(slices.Values(s.r.peers(p)))
-		if i == 0 {
-			all = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(avoid, addr) })
-		} else {
-			all = common(all, peers)
-		}
-	}
-	if len(all) > 0 {
-		return all, nil
-	}
-	return nil, fmt.Errorf("%w: none has partition %d", proxy.ErrNoPeers, partitions[0])
-}
-
-// haveOthers reports whether nodes that have not been asked hold some of the partitions.
-func (s *Scan) haveOthers(partitions []int, asked []string) bool {
-	for _, p := range partitions {
-		for _, addr := range s.r.peers(p) {
-			if !slices.Contains(asked, addr) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// fetchPageFrom requests a page from one of some nodes, and from the others if its answer is not what it should be.
-func (s *Scan) fetchPageFrom(q *PageRequest, members map[int]bool, buf []byte, peers []string) (a page, err error) {
-	pq := s.query(q, peers, 1+len(q.partitions)/4+q.size>>16)
-	buf, err = s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
-		a, err = s.parsePage(q, members, b)
+// fetchPage requests a page from one of the nodes, and from the others if its answer is not what it should be.
+func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
+	pq := p.s.query(q, p.peers, 1+len(q.partitions)/4+q.size>>16)
+	buf, err := p.s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
+		a, err = p.s.parsePage(q, b)
 		return err
 	})
-	a.from, a.buf = pq.Peers, buf
-	if len(pq.Peers) == 0 {
-		a.from = peers
-	}
-	return a, err
+	a.buf, a.err = buf, err
+	return a
 }
 
 // query returns a request to other nodes.

@@ -37,53 +37,43 @@ type scannedValue struct {
 const maxValueFailures = 4
 
 // Read implements io.Reader.
-func (v *scannedValue) Read(p []byte) (int, error) {
+func (v *scannedValue) Read(p []byte) (n int, err error) {
 	for v.err == nil && v.left > 0 {
 		if v.body == nil {
 			if v.err = v.fetch(); v.err != nil {
 				break
 			}
 		}
-		n, err := v.body.Read(p[:min(int64(len(p)), v.left)])
+		n, err = v.body.Read(p[:min(int64(len(p)), v.left)])
 		v.off, v.left = v.off+int64(n), v.left-int64(n)
 		if err == nil || n > 0 {
 			return n, nil // an error comes again
 		}
-		v.lose(err)
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if v.src != nil {
+			v.s.report(v.src.partition, v.src.block, err)
+			v.src = nil
+		}
+		v.body.Close() //nolint:errcheck // it was only read from
+		v.body = nil
+		if v.failed++; v.failed == maxValueFailures || v.s.ctx.Err() != nil {
+			v.err = err
+		}
 	}
-	if v.err == nil {
+	switch s := v.s; {
+	case v.err == nil:
 		return 0, io.EOF
-	}
-	if v.s.outcome == Found {
-		v.s.outcome = v.outcome()
+	case s.outcome != Found:
+	case len(s.lost) > 0 && s.r.reader.opts.Proxy == nil:
+		s.outcome = Unreadable
+	case s.ctx.Err() != nil:
+		s.outcome = GivenUp
+	default:
+		s.outcome = Unreachable
 	}
 	return 0, v.err
-}
-
-func (v *scannedValue) outcome() Outcome {
-	if len(v.s.lost) > 0 && v.s.r.reader.opts.Proxy == nil {
-		return Unreadable
-	}
-	if v.s.ctx.Err() != nil {
-		return GivenUp
-	}
-	return Unreachable
-}
-
-// lose gives up what the value is read from.
-func (v *scannedValue) lose(err error) {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if v.src != nil {
-		v.s.report(v.src.partition, v.src.block, err)
-		v.src = nil
-	}
-	v.body.Close() //nolint:errcheck // it was only read from
-	v.body = nil
-	if v.failed++; v.failed == maxValueFailures || v.s.ctx.Err() != nil {
-		v.err = err
-	}
 }
 
 // fetch requests the value and skips what has been read of it.
@@ -92,30 +82,25 @@ func (v *scannedValue) fetch() error {
 	if s.r.reader.opts.Proxy == nil || s.r.query.fromPeer() {
 		return errors.New("no other node can be asked")
 	}
-	peers, err := s.holdersOf([]int{s.r.handle.Partition(v.key)}, nil)
-	if err != nil {
-		return err
-	}
-	err = s.r.fetch(s.ctx, s.query(&PageRequest{kind: pageValue, start: v.key}, peers, 1), v.accept)
+	peers := s.r.peers(s.r.handle.Partition(v.key))
+	q := s.query(&PageRequest{kind: pageValue, interval: interval{start: v.key}}, peers, 1)
+	err := s.r.fetch(s.ctx, q, func(a *proxy.Answer) (err error) {
+		if a.Status != http.StatusOK || a.Length != v.off+v.left {
+			err = fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, v.off+v.left)
+		} else {
+			_, err = io.CopyN(io.Discard, a.Body, v.off)
+		}
+		if err != nil {
+			a.Body.Close() //nolint:errcheck // it was only read from
+			return err
+		}
+		v.body = a.Body
+		return nil
+	})
 	if err != nil {
 		s.r.fetchError(peers, err)
 	}
 	return err
-}
-
-// accept reads from an answer from now on.
-func (v *scannedValue) accept(a *proxy.Answer) (err error) {
-	if a.Status != http.StatusOK || a.Length != v.off+v.left {
-		err = fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, v.off+v.left)
-	} else {
-		_, err = io.CopyN(io.Discard, a.Body, v.off)
-	}
-	if err != nil {
-		a.Body.Close() //nolint:errcheck // it was only read from
-		return err
-	}
-	v.body = a.Body
-	return nil
 }
 
 // Close implements io.Closer.

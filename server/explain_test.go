@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,13 +30,13 @@ func explainOf(t *testing.T, s *running, target string) reads.Explanation {
 		t.Fatalf("%s: %v in %s", target, err, got.body)
 	}
 	m := e.Microseconds
-	if sum := m.Version + m.Partition + m.Block + m.Peers; (m.Total <= 0) != (e.Partitions == 0) || e.Partitions > 0 && sum > m.Total+0.5 || m.Block < 0 {
+	if sum := m.Lookup + m.Peers; (m.Total <= 0) != (e.Partitions == 0) || e.Partitions > 0 && sum > m.Total+0.5 || m.Lookup < 0 {
 		t.Errorf("%s: the times of the steps: %+v", target, m)
 	}
 	return e
 }
 
-var untimed = cmpopts.IgnoreFields(reads.Explanation{}, "Microseconds", "Block")
+var untimed = cmpopts.IgnoreFields(reads.Explanation{}, "Microseconds")
 
 func TestExplainLocal(t *testing.T) {
 	const secret = "what nobody may read"
@@ -71,9 +70,6 @@ func TestExplainLocal(t *testing.T) {
 		if diff := cmp.Diff(want, got, untimed); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", target, diff)
 		}
-		if b := got.Block; b == nil || filepath.Ext(b.File) != ".block" || b.Page < 0 || b.Page >= b.Pages || b.Length <= 0 || b.Offset < 0 {
-			t.Errorf("%s: %+v", target, b)
-		}
 		if body := s.get(t, target).body; strings.Contains(body, secret) {
 			t.Errorf("%s shows the value: %s", target, body)
 		}
@@ -106,7 +102,7 @@ func TestExplainElsewhere(t *testing.T) {
 	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	for key, size := range map[string]int64{"k": 5, "large": 3 << 20, "absent": 0} {
 		got := explainOf(t, asker, "/db/"+key+"?explain")
-		if got.AnsweredBy != holder.addr || got.Found != (size > 0) || got.Size != size || got.Block != nil || got.Microseconds.Peers <= 0 {
+		if got.AnsweredBy != holder.addr || got.Found != (size > 0) || got.Size != size || got.Microseconds.Peers <= 0 {
 			t.Errorf("%+v", got)
 		}
 		if diff := cmp.Diff([]string{holder.addr}, got.Replicas); diff != "" {

@@ -180,7 +180,7 @@ func (r *request) finish() time.Duration {
 		a.Route = routes[r.target.route]
 	}
 	d := r.Done(a)
-	if r.Timed {
+	if r.Timed && r.s.log != nil {
 		r.s.log.write(r, d)
 	}
 	return d

@@ -82,17 +82,6 @@ func (h *Handle) Block(partition int) Block {
 	return nil
 }
 
-// Place returns where a key would lie in the local block of a partition. ok is false if the partition is not on this
-// node, if the block does not support it, or if no page of the block can hold the key.
-func (h *Handle) Place(partition int, key []byte) (place blocks.Place, ok bool) {
-	if b, ok := h.Block(partition).(interface {
-		Place(key []byte) (blocks.Place, bool)
-	}); ok {
-		return b.Place(key)
-	}
-	return blocks.Place{}, false
-}
-
 // Report reports an error from reading the block b of a partition after Get or in EachBlock. If b is damaged, it is loaded again. If b is no longer
 // the partition's block, nothing is done: its successor may be intact. Report returns false if there are too many reports at the moment: this one is
 // lost, and should be repeated.

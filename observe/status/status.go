@@ -161,8 +161,8 @@ type DB struct {
 	Traffic        Traffic `json:"traffic,omitzero"`
 	ClusterTraffic Traffic `json:"cluster_traffic,omitzero"`
 
-	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all. The
-	// answer to another node lacks them.
+	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all, if the
+	// configuration allows to show them. The answer to another node lacks them.
 	HotKeys []HotKey `json:"hot_keys,omitempty"`
 
 	// Events are the last events of the db on this node, the newest first. Only the answer to GET /<db> has them.
@@ -228,13 +228,8 @@ func (p *Pin) String() string {
 
 // HotKey is a key that is read often, estimated from a sample of the reads.
 type HotKey struct {
-	// Hash identifies the key. It is keyed with random bytes that the process has chosen at its start, and reveals nothing
-	// else.
-	Hash string `json:"hash"`
-	// Key is the key, percent-escaped, if the configuration allows to show it. Truncated reports whether it is only the
-	// beginning.
-	Key       string `json:"key,omitempty"`
-	Truncated bool   `json:"key_truncated,omitempty"`
+	// Key is the key, percent-escaped; of a long one, the first 128 bytes.
+	Key string `json:"key"`
 	// Share is the key's part of the reads of the db, from 0 to 1. The true share may be higher.
 	Share float64 `json:"share"`
 	// PerSecond is the number of reads of the key per second.

@@ -140,7 +140,7 @@ func (c *comparison) partition(ctx context.Context, p int) (row Row, o reads.Out
 	row.Partition = p
 	if p >= 0 {
 		if n, equal := c.versions.Equal(p); equal {
-			row.OldRecords, row.NewRecords, row.Skipped = n, n, true
+			row.OldRecords, row.NewRecords = n, n
 			return row, reads.Found
 		}
 	}

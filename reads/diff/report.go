@@ -88,8 +88,6 @@ type Row struct {
 	// Partition is -1 for all of a version, if the versions are partitioned differently.
 	Partition int `json:"partition"`
 	Counts
-	// Skipped: the blocks have the same content hash and were not read.
-	Skipped bool `json:"skipped,omitempty"`
 }
 
 // Report is the result of a comparison.
