@@ -1,15 +1,12 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
 	"sequins/internal/sleep"
 	"sequins/load"
-	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
 )
@@ -85,33 +82,10 @@ func (ls *lister) planRetry(old, v version.Entry) {
 	}
 	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
 	ls.memory.saveSoon()
-	needs := int64(0)
-	if room := (*loadproc.RoomError)(nil); errors.As(f.err, &room) {
-		needs = room.Needs
-	}
-	r.timer.after(&ls.db.bg, r.next, func(ctx context.Context) { ls.pauseForRoom(ctx, v.Name, wait, needs) }, func() {
+	r.timer.set(&ls.db.bg, r.next, func() {
 		ls.due = append(ls.due, v.Input)
 		ls.startListing(true) // it may be incomplete or gone
 	})
-}
-
-// roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
-const roomPeriod = 2 * time.Second
-
-// pauseForRoom waits, but not longer than until the disk has room for the bytes that were lacking, if any were. The first tenth of the pause
-// always passes, so that a disk whose free space goes up and down does not cause many attempts.
-func (ls *lister) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
-	if needs == 0 {
-		_ = sleep.For(ctx, wait)
-		return
-	}
-	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
-	for pause := first; pause > 0 && sleep.For(ctx, pause) == nil; pause = min(roomPeriod, time.Until(end)) {
-		if ls.db.node.o.Loads.HasRoom(needs) {
-			ls.db.log.Info("there is room on the disk again; the version is tried again", "version", name)
-			return
-		}
-	}
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
