@@ -132,7 +132,6 @@ func (d *db) next() bool {
 		d.lister.retryAll()
 		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
-		d.memory.keepAbsence()
 		d.judge.followRules()
 		for in := range d.live {
 			d.loads.lookForDivisions(in)
@@ -347,7 +346,7 @@ func (d *db) activate(in content.Input, back bool) {
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
-		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.lister.unfinished, absent: d.memory.state.Absent}
+		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.lister.unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
 			differs: d.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}

@@ -83,7 +83,7 @@ func (f *follower) start(ctx context.Context) error {
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
 	if listed {
-		f.present(d)
+		f.node.health.Present(name, d.log)
 	}
 	f.dbs[name] = d
 	serving := f.elsewhere
@@ -248,7 +248,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 		case d.followed.leaving:
 			f.missed = true
 		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
-			f.present(d)
+			f.node.health.Present(name, d.log)
 			wake(d.followed.refresh)
 		}
 	}
@@ -260,17 +260,16 @@ func (f *follower) update(ctx context.Context, found databases) {
 			continue
 		}
 		wake(d.followed.unlisted)
-		switch v := d.view.Load(); {
+		switch {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
 			f.node.health.Unsure(name, timeout, d.log)
 			continue
-		case v.isEmpty():
+		case d.view.Load().isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.node.health.Missing(name, v.absent, timeout, d.log):
+		case f.node.health.Missing(name, timeout, d.log):
 			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
-			wake(d.followed.lookAgain) // which writes since when
 			continue
 		}
 		d.followed.leaving = true
@@ -278,13 +277,6 @@ func (f *follower) update(ctx context.Context, found databases) {
 		wake(d.followed.gone)
 	}
 	f.publish()
-}
-
-// present records that the source lists a db.
-func (f *follower) present(d *db) {
-	if f.node.health.Present(d.name, d.log) {
-		wake(d.followed.lookAgain) // which writes that
-	}
 }
 
 // forget removes the state of a db whose removal is complete.

@@ -153,17 +153,6 @@ func (mem *memory) saveAgain() {
 	}
 }
 
-// keepAbsence writes since when the source lacks the database, if the databases have been listed.
-func (mem *memory) keepAbsence() {
-	health := mem.db.node.health
-	since := health.AbsentSince(mem.db.name).UTC().Truncate(time.Second)
-	if since.IsZero() && health.Unseen(mem.db.name) || since.Equal(mem.state.Absent) {
-		return
-	}
-	mem.state.Absent = since
-	mem.saveSoon()
-}
-
 // faulty is the kind of failures that are of the version itself.
 const faulty = "faulty"
 

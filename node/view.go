@@ -26,8 +26,7 @@ type view struct {
 	tried      bool            // its versions were listed, and all have failed through their own fault
 	whole      bool            // every partition of the current version has been on some node at least once
 	pin        *status.Pin
-	unfinished string    // the newest incomplete version, and the reason
-	absent     time.Time // since when the source lacks it, as far as that was written; zero: it does not
+	unfinished string // the newest incomplete version, and the reason
 }
 
 type versionView struct {

@@ -12,16 +12,9 @@ const MinAbsentLooks = 3
 
 // An absence describes a db that is served and that the source does not list.
 type absence struct {
-	since   time.Time // of the first listing that lacked it, maybe before a restart; zero while Unsure
-	looks   int       // listings of this process that lacked it, without those that were Unsure
+	since   time.Time // of the first listing that lacked it; zero while Unsure
+	looks   int       // listings that lacked it, without those that were Unsure
 	message string
-}
-
-// AbsentSince returns since when the source does not list a db; zero if it does, or if that is not sure.
-func (h *Health) AbsentSince(db string) time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.absent[db].since
 }
 
 // Unseen reports whether a db has not been listed by the source in this process, or not by its last listing.
@@ -32,31 +25,24 @@ func (h *Health) Unseen(db string) bool {
 	return absent || !h.listed[db]
 }
 
-// Present records that the source lists a db, which ends an absence, also one from before a restart. It reports whether it was Unseen.
-func (h *Health) Present(db string, log *slog.Logger) (unseen bool) {
+// Present records that the source lists a db, which ends an absence.
+func (h *Health) Present(db string, log *slog.Logger) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, absent := h.absent[db]
-	if absent {
+	if _, absent := h.absent[db]; absent {
 		log.Info("database is in the source again")
 	}
-	unseen = absent || !h.listed[db]
 	h.listed[db] = true
 	delete(h.absent, db)
-	return unseen
 }
 
-// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout. before is since when it was
-// absent before a restart; zero if it was not.
-func (h *Health) Missing(db string, before time.Time, timeout time.Duration, log *slog.Logger) (over bool) {
+// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout.
+func (h *Health) Missing(db string, timeout time.Duration, log *slog.Logger) (over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.absent[db]
 	if now.since.IsZero() {
-		now = absence{since: before}
-		if before.IsZero() {
-			now.since = time.Now()
-		}
+		now = absence{since: time.Now()}
 		log.Warn("database is not in the source any more; it is served on until it has been absent for long enough",
 			"since", now.since, "db_remove_timeout", timeout)
 	}
