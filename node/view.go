@@ -211,9 +211,6 @@ func (v *view) problems() (problems []string) {
 			problems = append(problems, of.wrong)
 		case of.verdict.Skipped != "":
 			problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", v.db, of.Name, of.verdict.Skipped))
-		case len(of.verdict.Otherwise) > 0:
-			problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
-				strings.Join(of.verdict.Otherwise, ", "), v.db))
 		}
 	}
 	return problems
