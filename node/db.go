@@ -346,10 +346,13 @@ func (d *db) activate(in content.Input, back bool) {
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
-		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.lister.unfinished}
+		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
-			differs: d.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}
+			differs: d.last.Differs[e.Input], wrong: d.lister.passedOver(e.Input)}
+		if f := d.last.Wrong[e.Input]; f.Lasts {
+			vv.wrong = f.Text
+		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict
 			vv.records, vv.bytes = l.size()

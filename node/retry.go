@@ -82,20 +82,15 @@ func (ls *lister) planRetry(old, v version.Entry) {
 	}
 	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
 	ls.memory.saveSoon()
-	r.timer.set(&ls.db.bg, r.next, func() {
-		ls.due = append(ls.due, v.Input)
-		ls.startListing(true) // it may be incomplete or gone
-	})
+	r.timer.set(&ls.db.bg, r.next, func() { ls.startListing(true) }) // it may be incomplete or gone
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
 func (ls *lister) retryAll() {
 	for _, v := range ls.db.facts.Entries {
 		if v.Failure.Waits {
-			ls.due = append(ls.due, v.Input)
+			ls.db.records[v.Input].retries.next = time.Now()
+			ls.startListing(true)
 		}
-	}
-	if len(ls.due) > 0 {
-		ls.startListing(true)
 	}
 }
