@@ -74,6 +74,11 @@ func (d *common) isLoading(in content.Input) bool {
 	return v.Work == version.Loading || v.Work == version.Cancelling
 }
 
+// isElsewhere reports whether another node holds one of the first partitions of a version.
+func isElsewhere(f version.Following, partitions int) bool {
+	return version.IsReadable(f, make([]bool, max(1, partitions)))
+}
+
 // isRefuted reports whether another node has found a later division of a version.
 func (d *common) isRefuted(l *live) bool {
 	r := d.records[l.in()]

@@ -143,7 +143,7 @@ func (d *db) next() bool {
 			}
 		}
 		d.keeper.logLost()
-		if !d.memory.mayStay() {
+		if !d.isWhole() {
 			d.facts.Unrecorded = false // the switch is tried again
 		}
 	case c := <-d.set.Corruptions():

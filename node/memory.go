@@ -110,7 +110,7 @@ func (mem *memory) recordSwitch(a version.Action, totals *store.Totals) bool {
 	switch {
 	case err == nil:
 		return true
-	case a.Back || !mem.db.facts.Pin.Allows(mem.db.facts.Current.Name) || !mem.mayStay():
+	case a.Back || !mem.db.facts.Pin.Allows(mem.db.facts.Current.Name) || !mem.db.isWhole():
 		mem.db.log.Error("it cannot be written which version is served; a restart may go back from it", "version", a.Input.Name, "error", err)
 		return true
 	case mem.unsaved == 1:
@@ -119,9 +119,6 @@ func (mem *memory) recordSwitch(a version.Action, totals *store.Totals) bool {
 	mem.state = before
 	return false
 }
-
-// mayStay reports whether all of the current version can be read, here or from other nodes.
-func (mem *memory) mayStay() bool { return mem.db.facts.Current.Name != "" && mem.db.isWhole() }
 
 // save writes the memory. If that fails, it schedules another attempt.
 func (mem *memory) save() error {

@@ -34,19 +34,9 @@ func (ls *lister) retryLater(before version.Facts) {
 		old, _ := before.Entry(v.Input)
 		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
 			ls.planRetry(old, v)
-			ls.lookFurther()
+			ls.startListing(true) // an older version may be good that has not been listed
 		}
 	}
-}
-
-// lookFurther lists more versions if all listed versions that are newer than the current one have failed: an older one may be good.
-func (ls *lister) lookFurther() {
-	for _, in := range ls.db.facts.Listed {
-		if v, _ := ls.db.facts.Entry(in); in != ls.db.facts.Current && in.Name >= ls.db.facts.Current.Name && v.Failure.Reason == "" {
-			return
-		}
-	}
-	ls.startListing(true)
 }
 
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was

@@ -95,16 +95,6 @@ func Missing(f Following, held []bool, minReplication int) (missing []int) {
 	return missing
 }
 
-// OnAnyNode reports whether another node holds one of the first partitions of a version.
-func OnAnyNode(f Following, partitions int) bool {
-	for p := range max(1, partitions) {
-		if f.Replicas(p) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // IsWhole reports whether every partition is on this node, or on one that may be asked.
 func IsWhole(f Following, held []bool) bool {
 	for p, here := range held {
