@@ -50,12 +50,11 @@ type record struct {
 
 // retries are the failed attempts for an input.
 type retries struct {
-	failed  int       // consecutive failures
-	last    time.Time // time of the last failure
-	outcome string    // of that, see load.Outcome
-	next    time.Time // time of the next attempt
-	timer   timer     // for that
-	needs   int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
+	failed int       // consecutive failures
+	last   time.Time // time of the last failure
+	next   time.Time // time of the next attempt
+	timer  timer     // for that
+	needs  int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
 }
 
 // options returns the settings of the database. Any goroutine may call it.

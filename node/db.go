@@ -205,7 +205,7 @@ func (d *db) note() (again bool) {
 		case errors.Is(d.records[v.Input].err, load.ErrIncomplete): // since it was listed
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
-			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.lister.lastReason(old, v))
+			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, old.Failure.Reason)
 		}
 		if v.Removal != version.Staying && old.Removal == version.Staying {
 			log.Info("version superseded or withdrawn", "was", before.Status(old))

@@ -14,20 +14,6 @@ import (
 // faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.
 const faultyPause = time.Hour
 
-// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if both failures are the same fault,
-// although another of the files may have failed first, and "" if its files have changed in between.
-func (ls *lister) lastReason(old, v version.Entry) string {
-	f := ls.db.records[v.Input]
-	outcome := load.Outcome(f.err)
-	switch {
-	case f.retries.failed == 0:
-		return ""
-	case old.Failure.Reason != "" && outcome == f.retries.outcome && outcome != "other":
-		return v.Failure.Reason
-	}
-	return old.Failure.Reason
-}
-
 // retryLater schedules a retry for each version that has just failed.
 func (ls *lister) retryLater(before version.Facts) {
 	for _, v := range ls.db.facts.Entries {
@@ -60,17 +46,16 @@ func (ls *lister) planRetry(old, v version.Entry) {
 		r.failed, outcome = max(r.failed, before.Attempts), before.Kind
 		wait = max(0, min(sleep.Backoff(r.failed, first, limit), time.Until(before.Next)))
 	}
-	r.last, r.outcome, r.next = time.Now(), outcome, time.Now().Add(wait)
+	r.last, r.next = time.Now(), time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
 	ls.db.log.Log(ls.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
-	kind := r.outcome
 	if isFaulty {
-		kind = faulty
+		outcome = faulty
 	}
-	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
+	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: outcome, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
 	ls.memory.saveSoon()
 	r.timer.set(&ls.db.bg, r.next, func() { ls.startListing(true) }) // it may be incomplete or gone
 }
