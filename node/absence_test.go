@@ -79,7 +79,7 @@ func TestRenamedDatabase(t *testing.T) {
 	if got := r.get("/fruit/fig"); got.body != "fig of 1" || r.Status().SourceError != "" {
 		t.Errorf("%+v, %q", got, r.Status().SourceError)
 	}
-	if log := f.log.String(); strings.Count(log, "none of the databases that are served is in the source") != 1 {
+	if log := f.log.String(); strings.Count(log, "neither is any other database that is served here") != 1 {
 		t.Errorf("it is not said once:\n%s", log)
 	}
 

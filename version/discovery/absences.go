@@ -12,8 +12,8 @@ const MinAbsentLooks = 3
 
 // An absence describes a db that is served and that the source does not list.
 type absence struct {
-	since   time.Time // of the first listing that lacked it; zero while Unsure
-	looks   int       // listings that lacked it, without those that were Unsure
+	since   time.Time // of the first listing that lacked it
+	looks   int       // listings that lacked it
 	message string
 }
 
@@ -52,20 +52,4 @@ func (h *Health) Missing(db string, timeout time.Duration, log *slog.Logger) (ov
 	h.absent[db] = now
 	delete(h.failures, db)
 	return now.looks >= MinAbsentLooks && time.Since(now.since) >= timeout
-}
-
-// Unsure records that the source lists other databases, and neither this one nor any other that is served: they were renamed
-// or deleted, or another directory is in the place of the source. This does not count as absence.
-func (h *Health) Unsure(db string, timeout time.Duration, log *slog.Logger) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now, known := h.absent[db]
-	if !known {
-		log.Warn("none of the databases that are served is in the source, which has others; they are served on")
-	}
-	now.message = fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; it is served on. "+
-		"If they were renamed or deleted, there is nothing to do: %s is removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
-		db, db, timeout)
-	h.absent[db] = now
-	delete(h.failures, db)
 }
