@@ -192,10 +192,6 @@ func (ls *lister) takeListing(l discovery.Listing, err error) {
 	if err != nil {
 		return
 	}
-	for _, name := range l.Late(ls.db.last, ls.db.facts.Current.Name) {
-		ls.db.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
-			"version", name, "served", ls.db.facts.Current.Name)
-	}
 	if l.Unfinished != "" && l.Unfinished != ls.db.last.Unfinished {
 		ls.db.log.Info("version is not complete yet", "reason", l.Unfinished)
 	}

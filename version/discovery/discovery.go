@@ -89,22 +89,6 @@ type Listing struct {
 	Marked     bool                     // a version has _SUCCESS, and with Finder.Auto all of them need it
 }
 
-// Late returns the names less than served that a previous listing did not have: they will not be served.
-func (l Listing) Late(before Listing, served string) (late []string) {
-	if before.Names == nil {
-		return nil
-	}
-	for _, name := range l.Names {
-		if name >= served {
-			break
-		}
-		if _, found := slices.BinarySearch(before.Names, name); !found {
-			late = append(late, name)
-		}
-	}
-	return late
-}
-
 // A Finder finds the versions of one database.
 type Finder struct {
 	Source source.Source
