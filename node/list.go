@@ -128,17 +128,43 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer of a listing; again is that of its question.
+// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
 func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing, ls.relisting = false, false
-	first, known, before := d.facts.Source == version.Unasked, d.facts.Source == version.Known, d.last
-	if ls.takeListing(l, err); err != nil {
+	switch {
+	case err == nil:
+		ls.unlistable = 0
+	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
+		ls.unlistable = passingAttempts
+	case !d.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
+		ls.unlistable++
+	}
+	if err != nil {
 		ls.unreadable()
 		return
 	}
+	if l.Unfinished != "" && l.Unfinished != d.last.Unfinished {
+		d.log.Info("version is not complete yet", "reason", l.Unfinished)
+	}
+	for in, f := range l.Wrong {
+		if f.Lasts && !d.last.Wrong[in].Lasts {
+			d.log.Error(f.Text)
+		}
+	}
+	for in, text := range l.Differs {
+		if d.last.Differs[in] == "" {
+			d.log.Warn(text)
+		}
+	}
+	d.last = l
+	if l.Marked && !ls.memory.state.Marked {
+		ls.memory.state.Marked = true
+		ls.memory.saveSoon()
+	}
 	ls.memory.followPin(l.Pin)
-	if first || !again {
+	known := d.facts.Source == version.Known
+	if d.facts.Source == version.Unasked || !again {
 		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 	}
 	d.facts.Pin, d.facts.Keep = ls.memory.allowed(), d.options().KeepVersions
@@ -146,7 +172,19 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	if !known {
 		ls.memory.failAgain() // they are not tried before they are due
 	}
-	ls.reportWrong(before, l)
+	scheduled := !ls.relook.due.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
+		return
+	}
+	if !scheduled {
+		ls.relooks++
+	}
+	ls.relook.set(&d.bg, l.Next, func() {
+		if d.facts.Source != version.Gone {
+			ls.relisting = true
+			ls.startListing(true)
+		}
+	})
 }
 
 // retryDue lets the versions be loaded again whose pause is over.
@@ -177,42 +215,6 @@ func (ls *lister) unreadable() {
 		ls.memory.followPin(ls.memory.pin)
 		ls.db.facts.Pin = now
 	}
-}
-
-// takeListing stores the result of a listing, and schedules another one if a version needs it.
-func (ls *lister) takeListing(l discovery.Listing, err error) {
-	switch {
-	case err == nil:
-		ls.unlistable = 0
-	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
-		ls.unlistable = passingAttempts
-	case !ls.db.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
-		ls.unlistable++
-	}
-	if err != nil {
-		return
-	}
-	if l.Unfinished != "" && l.Unfinished != ls.db.last.Unfinished {
-		ls.db.log.Info("version is not complete yet", "reason", l.Unfinished)
-	}
-	ls.db.last = l
-	if l.Marked && !ls.memory.state.Marked {
-		ls.memory.state.Marked = true
-		ls.memory.saveSoon()
-	}
-	scheduled := !ls.relook.due.IsZero()
-	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
-		return
-	}
-	if !scheduled {
-		ls.relooks++
-	}
-	ls.relook.set(&ls.db.bg, l.Next, func() {
-		if ls.db.facts.Source != version.Gone {
-			ls.relisting = true
-			ls.startListing(true)
-		}
-	})
 }
 
 // ask lists the newest versions. The timeout includes the wait for a slot, which limits how long all databases together wait for a hanging source.
@@ -276,20 +278,6 @@ func (ls *lister) tried() bool {
 func (ls *lister) checkIfDue() {
 	if ls.checking() && !ls.listing {
 		ls.beginListing(true, true)
-	}
-}
-
-// reportWrong reports what is wrong for long enough.
-func (ls *lister) reportWrong(before, now discovery.Listing) {
-	for in, f := range now.Wrong {
-		if f.Lasts && !before.Wrong[in].Lasts {
-			ls.db.log.Error(f.Text)
-		}
-	}
-	for in, text := range now.Differs {
-		if before.Differs[in] == "" {
-			ls.db.log.Warn(text)
-		}
 	}
 }
 

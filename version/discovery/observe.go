@@ -35,7 +35,9 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		o.add(o.Known[name])
 		return nil
 	}
-	if !o.mayLook(ctx) {
+	o.looked++
+	deadline, ok := ctx.Deadline()
+	if o.promising >= maxPromising || ok && o.looked > 1 && time.Until(deadline) <= o.limit { // slow versions must not make the whole listing fail
 		o.found.Unknown = append(o.found.Unknown, name)
 		return nil
 	}
@@ -108,11 +110,4 @@ func (o *observer) lookAgain(at time.Time) {
 	if o.found.Next.IsZero() || at.Before(o.found.Next) {
 		o.found.Next = at
 	}
-}
-
-// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost blocks, must not make the whole listing fail.
-func (o *observer) mayLook(ctx context.Context) bool {
-	o.looked++
-	deadline, ok := ctx.Deadline()
-	return o.promising < maxPromising && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
 }
