@@ -138,7 +138,7 @@ func (j *judge) servedContent() content.Content {
 // reports returns what the other nodes report of a version, and whether that is known.
 func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
 	data, known := l.Reports()
-	return l.judged.parser.Parse(data), known
+	return gate.ParseReports(data), known
 }
 
 // totals returns the totals of a version; nil if not all of its figures are known.
