@@ -50,12 +50,11 @@ type record struct {
 
 // retries are the failed attempts for an input.
 type retries struct {
-	failed  int       // consecutive failures
-	last    time.Time // time of the last failure
-	outcome string    // of that, see load.Outcome
-	next    time.Time // time of the next attempt
-	timer   timer     // for that
-	needs   int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
+	failed int       // consecutive failures
+	last   time.Time // time of the last failure
+	next   time.Time // time of the next attempt
+	timer  timer     // for that
+	needs  int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
 }
 
 // options returns the settings of the database. Any goroutine may call it.
@@ -72,6 +71,11 @@ func (d *common) loadOptions() load.Options {
 func (d *common) isLoading(in content.Input) bool {
 	v, _ := d.facts.Entry(in)
 	return v.Work == version.Loading || v.Work == version.Cancelling
+}
+
+// isElsewhere reports whether another node holds one of the first partitions of a version.
+func isElsewhere(f version.Following, partitions int) bool {
+	return version.IsReadable(f, make([]bool, max(1, partitions)))
 }
 
 // isRefuted reports whether another node has found a later division of a version.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/store"
 	"sequins/version"
@@ -127,12 +128,10 @@ func (d *db) next() bool {
 		d.lister.unreadable()
 	case <-d.followed.gone:
 		d.facts.Source, d.facts.Current = version.Gone, content.Input{}
-		d.facts.DeleteAgain()
 	case <-d.followed.reloaded:
 		d.lister.retryAll()
 		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
-		d.memory.keepAbsence()
 		d.judge.followRules()
 		for in := range d.live {
 			d.loads.lookForDivisions(in)
@@ -144,7 +143,7 @@ func (d *db) next() bool {
 			}
 		}
 		d.keeper.logLost()
-		if !d.memory.mayStay() {
+		if !d.isWhole() {
 			d.facts.Unrecorded = false // the switch is tried again
 		}
 	case c := <-d.set.Corruptions():
@@ -206,10 +205,7 @@ func (d *db) note() (again bool) {
 		case errors.Is(d.records[v.Input].err, load.ErrIncomplete): // since it was listed
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
-			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, d.lister.lastReason(old, v))
-		}
-		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
-			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
+			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, old.Failure.Reason)
 		}
 		if v.Removal != version.Staying && old.Removal == version.Staying {
 			log.Info("version superseded or withdrawn", "was", before.Status(old))
@@ -301,11 +297,17 @@ func (d *db) carryOut(a version.Action) {
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
 		d.bg.work(func() message {
-			reason := ""
-			if err := d.node.o.Store.Remove(d.name, a.Input); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				reason = err.Error()
+			for attempt := 1; d.bg.ctx.Err() == nil; attempt++ {
+				err := d.node.o.Store.Remove(d.name, a.Input)
+				if err == nil || errors.Is(err, fs.ErrNotExist) {
+					break
+				}
+				if attempt == 1 {
+					d.log.Error("the files of a version cannot be deleted; that is tried again", "version", a.Input.Name, "error", err)
+				}
+				_ = sleep.For(d.bg.ctx, sleep.Backoff(attempt, minBackoff, maxBackoff))
 			}
-			return func() { d.facts.Deleted(a.Input, reason) }
+			return func() { d.facts.Deleted(a.Input) }
 		})
 	case version.Forget: // see note
 	}
@@ -347,10 +349,13 @@ func (d *db) activate(in content.Input, back bool) {
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
-		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.lister.unfinished, absent: d.memory.state.Absent}
+		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
-			differs: d.last.Differs[e.Input], wrong: cmp.Or(d.lister.wrong[e.Input], d.lister.passedOver(e.Input))}
+			differs: d.last.Differs[e.Input], wrong: d.lister.passedOver(e.Input)}
+		if f := d.last.Wrong[e.Input]; f.Lasts {
+			vv.wrong = f.Text
+		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict
 			vv.records, vv.bytes = l.size()

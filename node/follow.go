@@ -13,6 +13,7 @@ import (
 	"sequins/internal/content"
 	"sequins/internal/names"
 	"sequins/internal/sleep"
+	"sequins/source"
 	"sequins/version/discovery"
 )
 
@@ -83,7 +84,7 @@ func (f *follower) start(ctx context.Context) error {
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
 	if listed {
-		f.present(d)
+		f.node.health.Present(name, d.log)
 	}
 	f.dbs[name] = d
 	serving := f.elsewhere
@@ -131,7 +132,7 @@ func (f *follower) follow(ctx context.Context) {
 
 // databases is the result of a listing of the source.
 type databases struct {
-	names   []string
+	source.Names
 	err     error
 	serving map[string]map[string]content.Content // what other nodes serve, if the source cannot be listed and blocks are copied from them
 	full    bool                                  // see look
@@ -189,11 +190,11 @@ func (f *follower) look(ctx context.Context, full bool) {
 		listing, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		all, err := discovery.Databases(listing, f.node.o.Source, f.node.o.SourceName, served)
-		found := databases{names: all.Names, err: err, full: full}
-		if err == nil {
-			f.node.health.Read("", all.Remarks(""), f.node.log)
-		} else if f.node.sourceFailed(listing, "", err); f.node.taker() != nil {
-			found.serving = f.node.askServing(ctx)
+		found := databases{Names: all, err: err, full: full}
+		if err != nil {
+			if f.node.sourceFailed(listing, "", err); f.node.taker() != nil {
+				found.serving = f.node.askServing(ctx)
+			}
 		}
 		select {
 		case f.found <- found:
@@ -235,8 +236,17 @@ func (f *follower) take(ctx context.Context, found databases) {
 
 // update adds and removes databases, and lists the versions of the others.
 func (f *follower) update(ctx context.Context, found databases) {
-	there := make(map[string]bool, len(found.names))
-	for _, name := range found.names {
+	timeout := f.node.reloadable.Load().DBRemoveTimeout
+	remarks, served := found.Remarks(""), f.served()
+	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return slices.Contains(found.Names.Names, name) })
+	if !sure { // they were renamed or deleted, or another directory is in the place of the source
+		remarks = append(remarks, fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; they are served on. "+
+			"If they were renamed or deleted, there is nothing to do: they are removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
+			slices.Min(served), timeout))
+	}
+	f.node.health.Read("", remarks, f.node.log)
+	there := make(map[string]bool, len(found.Names.Names))
+	for _, name := range found.Names.Names {
 		there[name] = true
 		d := f.dbs[name]
 		if d == nil {
@@ -248,29 +258,25 @@ func (f *follower) update(ctx context.Context, found databases) {
 		case d.followed.leaving:
 			f.missed = true
 		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
-			f.present(d)
+			f.node.health.Present(name, d.log)
 			wake(d.followed.refresh)
 		}
 	}
-	timeout := f.node.reloadable.Load().DBRemoveTimeout
-	served := f.served()
-	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
 	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.followed.unlisted)
-		switch v := d.view.Load(); {
+		switch {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
-			f.node.health.Unsure(name, timeout, d.log)
+			f.node.health.OK(name) // its versions cannot be listed, which is no failure
 			continue
-		case v.isEmpty():
+		case d.view.Load().isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.node.health.Missing(name, v.absent, timeout, d.log):
+		case f.node.health.Missing(name, timeout, d.log):
 			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
-			wake(d.followed.lookAgain) // which writes since when
 			continue
 		}
 		d.followed.leaving = true
@@ -278,13 +284,6 @@ func (f *follower) update(ctx context.Context, found databases) {
 		wake(d.followed.gone)
 	}
 	f.publish()
-}
-
-// present records that the source lists a db.
-func (f *follower) present(d *db) {
-	if f.node.health.Present(d.name, d.log) {
-		wake(d.followed.lookAgain) // which writes that
-	}
 }
 
 // forget removes the state of a db whose removal is complete.

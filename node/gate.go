@@ -49,7 +49,13 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	if isServed := c == served || j.db.facts.WasServed(c.Input) && !j.db.facts.Likely; !isServed && !j.rules.IsZero() {
 		f := j.factsOf(l, held, served, totals)
 		v = gate.Judge(f)
-		j.keepVerdict(l, v)
+		switch { // one that waits for what may never come is made anew when that wait is over
+		case v.State != gate.Pending:
+			j.memory.keepVerdict(c, v)
+		case v.Waits && l.judged.waitUntil.IsZero():
+			l.judged.waitUntil = time.Now().Add(gate.MaxWait)
+			j.db.bg.sendAfter(gate.MaxWait, func() {})
+		}
 		if !j.db.isLoading(l.in()) && !l.judged.measuring && !l.judged.measures.IsCurrent(held, j.rules, f.Sampled) {
 			j.measure(l, f.Sampled)
 		}
@@ -101,17 +107,6 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 	return f
 }
 
-// keepVerdict keeps a verdict for a restart. One that waits for what may never come is made anew when that wait is over.
-func (j *judge) keepVerdict(l *live, v gate.Verdict) {
-	switch {
-	case v.State != gate.Pending:
-		j.memory.keepVerdict(l.content(), v)
-	case v.Waits && l.judged.waitUntil.IsZero():
-		l.judged.waitUntil = time.Now().Add(gate.MaxWait)
-		j.db.bg.sendAfter(gate.MaxWait, func() {})
-	}
-}
-
 // compared returns what a content is compared with, and its totals, nil if they are not known: what is served or, if it is not known what was served
 // before a restart, the newest older content of which all figures are known.
 func (j *judge) compared(c content.Content) (served content.Content, totals *store.Totals) {
@@ -143,7 +138,7 @@ func (j *judge) servedContent() content.Content {
 // reports returns what the other nodes report of a version, and whether that is known.
 func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
 	data, known := l.Reports()
-	return l.judged.parser.Parse(data), known
+	return gate.ParseReports(data), known
 }
 
 // totals returns the totals of a version; nil if not all of its figures are known.
@@ -196,18 +191,15 @@ func (j *judge) measure(l *live, against content.Content) {
 		if err != nil {
 			_ = sleep.For(j.db.bg.ctx, measureRetry)
 		}
-		return func() { j.measured(l, m, err) }
+		return func() {
+			l.judged.measuring = false
+			if j.db.live[l.in()] != l {
+				return
+			}
+			l.judged.measures, l.judged.unmeasured = &m, err
+			if err != nil {
+				j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", err)
+			}
+		}
 	})
-}
-
-// measured takes the figures of a version.
-func (j *judge) measured(l *live, m gate.Measures, err error) {
-	l.judged.measuring = false
-	if j.db.live[l.in()] != l {
-		return
-	}
-	l.judged.measures, l.judged.unmeasured = &m, err
-	if err != nil {
-		j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", err)
-	}
 }

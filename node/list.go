@@ -16,33 +16,21 @@ import (
 	"sequins/version/discovery"
 )
 
-// A listing is the answer to a question about the versions in the source.
-type listing struct {
-	discovery.Listing
-	again   bool  // see discovery.Question
-	checked bool  // what is served was compared with the source
-	asked   int64 // see check
-	err     error
-}
-
 // A lister knows what the source has of a database, and compares what is served with it.
 type lister struct {
 	db     *common
 	loads  *loads
 	memory *memory
 
-	listing    bool            // a listing is running
-	again      bool            // list again afterwards
-	unfinished string          // the newest incomplete version, and the reason
-	unlistable int             // number of consecutive listings that failed through the db's own fault
-	due        []content.Input // inputs to retry after the running listing
+	listing    bool // a listing is running
+	again      bool // list again afterwards
+	unlistable int  // number of consecutive listings that failed through the db's own fault
 
 	relooks   int   // number of scheduled listings
 	relisting bool  // a scheduled listing runs
 	relook    timer // for the scheduled listing
 
 	check  check                    // of what is served with the source
-	wrong  map[content.Input]string // what is wrong with contents for long enough
 	others map[content.Input]string // what else other nodes held at the last comparison with the source
 }
 
@@ -66,9 +54,16 @@ func (ls *lister) beginListing(again, only bool) {
 		timeout = startTimeout
 	}
 	ls.db.bg.work(func() message {
-		l := ls.ask(timeout, q)
-		l.checked, l.asked = checked, asked
-		return func() { ls.listed(l) }
+		l, err := ls.ask(timeout, q)
+		return func() {
+			ls.listed(again, l, err)
+			if checked {
+				ls.check.asked = asked
+				ls.checkLater()
+			}
+			ls.retryDue()
+			ls.checkIfDue()
+		}
 	})
 }
 
@@ -133,48 +128,73 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer.
-func (ls *lister) listed(l listing) {
+// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
+func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing, ls.relisting = false, false
-	first, before := d.facts.Source == version.Unasked, d.last
-	floor := d.facts.Floor()
-	same := slices.Equal(l.After(floor), before.After(floor)) && slices.Equal(l.Unknown, before.Unknown)
-	if l.err == nil {
-		ls.memory.followPin(l.Pin)
-		same = same && ls.memory.allowed().Equal(d.facts.Pin)
-	}
-	ls.takeListing(l)
 	switch {
-	case l.err == nil && (first || !l.again || !same):
-		if first || !l.again {
-			d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
-			d.facts.DeleteAgain()
-		}
-		d.facts.Pin, d.facts.Keep = ls.memory.allowed(), d.options().KeepVersions
-		known := d.facts.Source == version.Known
-		d.facts.List(l.Inputs, l.Unknown)
-		if !known {
-			ls.memory.failAgain() // they are not tried before they are due
-		}
-	case l.err != nil:
+	case err == nil:
+		ls.unlistable = 0
+	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
+		ls.unlistable = passingAttempts
+	case !d.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
+		ls.unlistable++
+	}
+	if err != nil {
 		ls.unreadable()
+		return
 	}
-	if l.err == nil {
-		ls.reportWrong(before, l.Listing)
+	if l.Unfinished != "" && l.Unfinished != d.last.Unfinished {
+		d.log.Info("version is not complete yet", "reason", l.Unfinished)
 	}
-	if l.checked {
-		ls.check.asked = l.asked
-		ls.checkLater()
-	}
-	for _, in := range ls.due {
-		if r := d.records[in]; r != nil {
-			r.reloaded = nil
-			d.facts.Retry(in)
+	for in, f := range l.Wrong {
+		if f.Lasts && !d.last.Wrong[in].Lasts {
+			d.log.Error(f.Text)
 		}
 	}
-	ls.due = nil
-	ls.checkIfDue()
+	for in, text := range l.Differs {
+		if d.last.Differs[in] == "" {
+			d.log.Warn(text)
+		}
+	}
+	d.last = l
+	if l.Marked && !ls.memory.state.Marked {
+		ls.memory.state.Marked = true
+		ls.memory.saveSoon()
+	}
+	ls.memory.followPin(l.Pin)
+	known := d.facts.Source == version.Known
+	if d.facts.Source == version.Unasked || !again {
+		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
+	}
+	d.facts.Pin, d.facts.Keep = ls.memory.allowed(), d.options().KeepVersions
+	d.facts.List(l.Inputs, l.Unknown)
+	if !known {
+		ls.memory.failAgain() // they are not tried before they are due
+	}
+	scheduled := !ls.relook.due.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
+		return
+	}
+	if !scheduled {
+		ls.relooks++
+	}
+	ls.relook.set(&d.bg, l.Next, func() {
+		if d.facts.Source != version.Gone {
+			ls.relisting = true
+			ls.startListing(true)
+		}
+	})
+}
+
+// retryDue lets the versions be loaded again whose pause is over.
+func (ls *lister) retryDue() {
+	for _, v := range ls.db.facts.Entries {
+		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && !r.retries.next.IsZero() && !time.Now().Before(r.retries.next) {
+			r.reloaded = nil
+			ls.db.facts.Retry(v.Input)
+		}
+	}
 }
 
 // listAgain begins the listing that was asked for while another one ran, when what follows from that one has been decided.
@@ -197,64 +217,23 @@ func (ls *lister) unreadable() {
 	}
 }
 
-// takeListing stores the result of a listing, and schedules another one if a version needs it.
-func (ls *lister) takeListing(l listing) {
-	switch {
-	case l.err == nil:
-		ls.unlistable = 0
-	case errors.Is(l.err, fs.ErrPermission), source.Lasting(l.err):
-		ls.unlistable = passingAttempts
-	case !ls.db.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
-		ls.unlistable++
-	}
-	if l.err != nil {
-		return
-	}
-	for _, name := range l.Late(ls.db.last, ls.db.facts.Current.Name) {
-		ls.db.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
-			"version", name, "served", ls.db.facts.Current.Name)
-	}
-	if l.Unfinished != "" && l.Unfinished != ls.unfinished {
-		ls.db.log.Info("version is not complete yet", "reason", l.Unfinished)
-	}
-	ls.unfinished, ls.db.last = l.Unfinished, l.Listing
-	if l.Marked && !ls.memory.state.Marked {
-		ls.memory.state.Marked = true
-		ls.memory.saveSoon()
-	}
-	scheduled := !ls.relook.due.IsZero()
-	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
-		return
-	}
-	if !scheduled {
-		ls.relooks++
-	}
-	ls.relook.set(&ls.db.bg, l.Next, func() {
-		if ls.db.facts.Source != version.Gone {
-			ls.relisting = true
-			ls.startListing(true)
-		}
-	})
-}
-
 // ask lists the newest versions. The timeout includes the wait for a slot, which limits how long all databases together wait for a hanging source.
-func (ls *lister) ask(timeout time.Duration, q discovery.Question) listing {
-	l := listing{again: q.Again}
+func (ls *lister) ask(timeout time.Duration, q discovery.Question) (l discovery.Listing, err error) {
 	ctx, cancel := context.WithTimeout(ls.db.bg.ctx, timeout)
 	defer cancel()
 	select {
 	case ls.db.node.listings <- struct{}{}:
-		l.Listing, l.err = ls.existing(ctx, q)
+		l, err = ls.existing(ctx, q)
 		<-ls.db.node.listings
 	case <-ctx.Done():
-		l.err = fmt.Errorf("waiting for other databases to be listed: %w", ctx.Err())
+		err = fmt.Errorf("waiting for other databases to be listed: %w", ctx.Err())
 	}
-	if l.err != nil {
-		ls.db.node.sourceFailed(ctx, ls.db.name, l.err)
+	if err != nil {
+		ls.db.node.sourceFailed(ctx, ls.db.name, err)
 	} else {
 		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), ls.db.node.log)
 	}
-	return l
+	return l, err
 }
 
 // existing finds the newest complete versions in the source.
@@ -299,25 +278,6 @@ func (ls *lister) tried() bool {
 func (ls *lister) checkIfDue() {
 	if ls.checking() && !ls.listing {
 		ls.beginListing(true, true)
-	}
-}
-
-// reportWrong reports what is wrong for long enough.
-func (ls *lister) reportWrong(before, now discovery.Listing) {
-	wrong := make(map[content.Input]string)
-	for in, f := range now.Wrong {
-		if f.Lasts && ls.wrong[in] != f.Text {
-			ls.db.log.Error(f.Text)
-		}
-		if f.Lasts {
-			wrong[in] = f.Text
-		}
-	}
-	ls.wrong = wrong
-	for in, text := range now.Differs {
-		if before.Differs[in] == "" {
-			ls.db.log.Warn(text)
-		}
 	}
 }
 

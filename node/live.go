@@ -42,7 +42,6 @@ type judged struct {
 	unmeasured error          // why not all of them could be read
 	measuring  bool           // they are being read
 	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
-	parser     gate.Parser    // of the reports of other nodes
 	unreported bool           // it was logged that there is none
 }
 

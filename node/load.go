@@ -70,7 +70,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 	}
 	// If the source may lack the version, what is missing of it is copied from other nodes that have it; otherwise blocks that have not changed are
 	// linked first, which needs the source.
-	if l.copies && l.known != nil && n.taker() != nil && version.OnAnyNode(l.following, l.known.Partitions) {
+	if l.copies && l.known != nil && n.taker() != nil && isElsewhere(l.following, l.known.Partitions) {
 		if err := lo.loadPlanned(ctx, in, l, *l.known, nil); !errors.Is(err, transfer.ErrLeft) {
 			return err
 		}

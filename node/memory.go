@@ -110,7 +110,7 @@ func (mem *memory) recordSwitch(a version.Action, totals *store.Totals) bool {
 	switch {
 	case err == nil:
 		return true
-	case a.Back || !mem.db.facts.Pin.Allows(mem.db.facts.Current.Name) || !mem.mayStay():
+	case a.Back || !mem.db.facts.Pin.Allows(mem.db.facts.Current.Name) || !mem.db.isWhole():
 		mem.db.log.Error("it cannot be written which version is served; a restart may go back from it", "version", a.Input.Name, "error", err)
 		return true
 	case mem.unsaved == 1:
@@ -119,9 +119,6 @@ func (mem *memory) recordSwitch(a version.Action, totals *store.Totals) bool {
 	mem.state = before
 	return false
 }
-
-// mayStay reports whether all of the current version can be read, here or from other nodes.
-func (mem *memory) mayStay() bool { return mem.db.facts.Current.Name != "" && mem.db.isWhole() }
 
 // save writes the memory. If that fails, it schedules another attempt.
 func (mem *memory) save() error {
@@ -151,17 +148,6 @@ func (mem *memory) saveAgain() {
 	if mem.save() == nil { // otherwise the error was logged when it came first
 		mem.db.facts.Unrecorded = false
 	}
-}
-
-// keepAbsence writes since when the source lacks the database, if the databases have been listed.
-func (mem *memory) keepAbsence() {
-	health := mem.db.node.health
-	since := health.AbsentSince(mem.db.name).UTC().Truncate(time.Second)
-	if since.IsZero() && health.Unseen(mem.db.name) || since.Equal(mem.state.Absent) {
-		return
-	}
-	mem.state.Absent = since
-	mem.saveSoon()
 }
 
 // faulty is the kind of failures that are of the version itself.

@@ -1,15 +1,12 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
 
 	"sequins/internal/sleep"
 	"sequins/load"
-	"sequins/load/loadproc"
 	"sequins/store"
 	"sequins/version"
 )
@@ -17,39 +14,15 @@ import (
 // faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.
 const faultyPause = time.Hour
 
-// lastReason returns the reason of the last failure of v, which was old before it failed again. It is that of v if both failures are the same fault,
-// although another of the files may have failed first, and "" if its files have changed in between.
-func (ls *lister) lastReason(old, v version.Entry) string {
-	f := ls.db.records[v.Input]
-	outcome := load.Outcome(f.err)
-	switch {
-	case f.retries.failed == 0:
-		return ""
-	case old.Failure.Reason != "" && outcome == f.retries.outcome && outcome != "other":
-		return v.Failure.Reason
-	}
-	return old.Failure.Reason
-}
-
 // retryLater schedules a retry for each version that has just failed.
 func (ls *lister) retryLater(before version.Facts) {
 	for _, v := range ls.db.facts.Entries {
 		old, _ := before.Entry(v.Input)
 		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
 			ls.planRetry(old, v)
-			ls.lookFurther()
+			ls.startListing(true) // an older version may be good that has not been listed
 		}
 	}
-}
-
-// lookFurther lists more versions if all listed versions that are newer than the current one have failed: an older one may be good.
-func (ls *lister) lookFurther() {
-	for _, in := range ls.db.facts.Listed {
-		if v, _ := ls.db.facts.Entry(in); in != ls.db.facts.Current && in.Name >= ls.db.facts.Current.Name && v.Failure.Reason == "" {
-			return
-		}
-	}
-	ls.startListing(true)
 }
 
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
@@ -73,55 +46,26 @@ func (ls *lister) planRetry(old, v version.Entry) {
 		r.failed, outcome = max(r.failed, before.Attempts), before.Kind
 		wait = max(0, min(sleep.Backoff(r.failed, first, limit), time.Until(before.Next)))
 	}
-	r.last, r.outcome, r.next = time.Now(), outcome, time.Now().Add(wait)
+	r.last, r.next = time.Now(), time.Now().Add(wait)
 	level := slog.LevelInfo
 	if r.failed > 1 {
 		level = slog.LevelDebug
 	}
 	ls.db.log.Log(ls.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
-	kind := r.outcome
 	if isFaulty {
-		kind = faulty
+		outcome = faulty
 	}
-	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: kind, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
+	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: outcome, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
 	ls.memory.saveSoon()
-	needs := int64(0)
-	if room := (*loadproc.RoomError)(nil); errors.As(f.err, &room) {
-		needs = room.Needs
-	}
-	r.timer.after(&ls.db.bg, r.next, func(ctx context.Context) { ls.pauseForRoom(ctx, v.Name, wait, needs) }, func() {
-		ls.due = append(ls.due, v.Input)
-		ls.startListing(true) // it may be incomplete or gone
-	})
-}
-
-// roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
-const roomPeriod = 2 * time.Second
-
-// pauseForRoom waits, but not longer than until the disk has room for the bytes that were lacking, if any were. The first tenth of the pause
-// always passes, so that a disk whose free space goes up and down does not cause many attempts.
-func (ls *lister) pauseForRoom(ctx context.Context, name string, wait time.Duration, needs int64) {
-	if needs == 0 {
-		_ = sleep.For(ctx, wait)
-		return
-	}
-	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
-	for pause := first; pause > 0 && sleep.For(ctx, pause) == nil; pause = min(roomPeriod, time.Until(end)) {
-		if ls.db.node.o.Loads.HasRoom(needs) {
-			ls.db.log.Info("there is room on the disk again; the version is tried again", "version", name)
-			return
-		}
-	}
+	r.timer.set(&ls.db.bg, r.next, func() { ls.startListing(true) }) // it may be incomplete or gone
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
 func (ls *lister) retryAll() {
 	for _, v := range ls.db.facts.Entries {
 		if v.Failure.Waits {
-			ls.due = append(ls.due, v.Input)
+			ls.db.records[v.Input].retries.next = time.Now()
+			ls.startListing(true)
 		}
-	}
-	if len(ls.due) > 0 {
-		ls.startListing(true)
 	}
 }

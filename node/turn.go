@@ -78,5 +78,5 @@ func (lo *loads) hasBegun(in content.Input, f version.Following) bool {
 	if l := lo.db.live[lo.db.facts.Floor()]; l != nil {
 		partitions = l.v.Info().Partitions
 	}
-	return version.OnAnyNode(f, partitions)
+	return isElsewhere(f, partitions)
 }

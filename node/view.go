@@ -26,8 +26,7 @@ type view struct {
 	tried      bool            // its versions were listed, and all have failed through their own fault
 	whole      bool            // every partition of the current version has been on some node at least once
 	pin        *status.Pin
-	unfinished string    // the newest incomplete version, and the reason
-	absent     time.Time // since when the source lacks it, as far as that was written; zero: it does not
+	unfinished string // the newest incomplete version, and the reason
 }
 
 type versionView struct {
@@ -212,9 +211,6 @@ func (v *view) problems() (problems []string) {
 			problems = append(problems, of.wrong)
 		case of.verdict.Skipped != "":
 			problems = append(problems, fmt.Sprintf("the gate of %s judges version %s without some of its rules: %s", v.db, of.Name, of.verdict.Skipped))
-		case len(of.verdict.Otherwise) > 0:
-			problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
-				strings.Join(of.verdict.Otherwise, ", "), v.db))
 		}
 	}
 	return problems

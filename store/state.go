@@ -46,8 +46,6 @@ type State struct {
 	Pin string `json:"pin,omitempty"`
 	// Marked reports whether a version of the db had a marker of its job.
 	Marked bool `json:"marked,omitempty"`
-	// Absent is since when the source has not listed the db; zero if it lists it.
-	Absent time.Time `json:"absent,omitzero"`
 
 	unknown map[string]json.RawMessage // members of a later release, by name
 }
@@ -193,7 +191,7 @@ func (s *Store) removeState(path string) error {
 }
 
 // stateMembers are the members of a State. Those that are zero are left out.
-var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked", "absent"}
+var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked"}
 
 // encodeState returns the content of the file.
 func encodeState(s State) ([]byte, error) {
@@ -237,7 +235,7 @@ func decodeState(data []byte, path string) (s State, err error) {
 
 // normal returns s with short reasons, and times in UTC.
 func (s State) normal() State {
-	s.Absent, s.Verdicts, s.Failures = s.Absent.UTC(), slices.Clone(s.Verdicts), slices.Clone(s.Failures)
+	s.Verdicts, s.Failures = slices.Clone(s.Verdicts), slices.Clone(s.Failures)
 	for i := range s.Verdicts {
 		s.Verdicts[i].Reason = short(s.Verdicts[i].Reason)
 	}
@@ -261,8 +259,6 @@ func (s *State) validate() error {
 		return fmt.Errorf("there are %d former contents, %d verdicts and %d failures", len(s.Former), len(s.Verdicts), len(s.Failures))
 	case slices.ContainsFunc(s.Former, func(c content.Content) bool { return !c.Valid() }):
 		return fmt.Errorf("the former contents are %.1000q", s.Former)
-	case !validTime(s.Absent):
-		return fmt.Errorf("the db is absent since the year %d", s.Absent.Year())
 	}
 	for _, v := range s.Verdicts {
 		if !v.valid() {

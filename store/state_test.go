@@ -33,7 +33,7 @@ func someState() State {
 			{planOf("3", "A").Content(), Finding{State: Passed}},
 		},
 		Failures: []Failure{{Input: input("5"), Kind: "corrupt", Reason: "part-0: ключ", Attempts: 3, Next: testTime}},
-		Pin:      "{\"version\":\"3\"}\n", Marked: true, Absent: testTime,
+		Pin:      "{\"version\":\"3\"}\n", Marked: true,
 	}
 }
 
@@ -138,7 +138,7 @@ func TestStateDamaged(t *testing.T) {
 		"an unknown verdict":   with(`"held"`, `"perhaps"`),
 		"no kind":              with(`"corrupt"`, `""`),
 		"negative attempts":    with(`"attempts":3`, `"attempts":-3`),
-		"a year":               with(`"absent":"2026`, `"absent":"12026`),
+		"a year":               with(`"next":"2026`, `"next":"12026`),
 		"another type":         with(`"marked":true`, `"marked":"yes"`),
 		"an array for a state": string(sealed(stateFile, "[]")),
 		"many former contents": string(sealed(stateFile, `{"former":[`+strings.Repeat(`{},`, MaxFormer)+`{}]}`)),
@@ -195,7 +195,7 @@ func TestStateInvalid(t *testing.T) {
 		"former":   {Former: make([]content.Content, 1)},
 		"verdict":  {Verdicts: []Verdict{{Content: planOf("1", "A").Content()}}},
 		"failure":  {Failures: []Failure{{Input: input("1")}}},
-		"time":     {Absent: testTime.AddDate(10_000, 0, 0)},
+		"time":     {Failures: []Failure{{Input: input("1"), Kind: "corrupt", Next: testTime.AddDate(10_000, 0, 0)}}},
 		"too long": {Pin: strings.Repeat("x", maxState)},
 	} {
 		if s.SetState("db", state) == nil {

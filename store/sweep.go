@@ -110,7 +110,7 @@ func (s *Store) sweepState(db, path string) error {
 		return nil //nolint:nilerr // State returns it
 	}
 	of := len(state.Former) + len(state.Verdicts) + len(state.Failures) + len(state.unknown)
-	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" || !state.Absent.IsZero() {
+	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" {
 		return err
 	}
 	return s.removeState(path)

@@ -2,7 +2,6 @@ package version
 
 import (
 	"slices"
-	"strings"
 
 	"sequins/internal/content"
 )
@@ -184,14 +183,9 @@ func (f *Facts) HasClosed(in content.Input) {
 	}
 }
 
-// Deleted records the end of Delete; reason is why files could not be deleted, or "".
-func (f *Facts) Deleted(in content.Input, reason string) {
-	v := f.entry(in)
-	switch {
-	case v == nil || v.Removal != Deleting:
-	case reason != "":
-		v.Removal, v.Failure.Reason = Undeleted, reason
-	default:
+// Deleted records the end of Delete.
+func (f *Facts) Deleted(in content.Input) {
+	if v := f.entry(in); v != nil && v.Removal == Deleting {
 		f.forget(in)
 	}
 }
@@ -214,12 +208,12 @@ func (f *Facts) Start(local, former []content.Input) {
 // start although nothing of them is on the disk: other nodes may have them.
 const newestOpened = 10
 
-// List records the inputs in the source, and the versions that could not be inspected. Failed versions wait for Retry.
+// List records the inputs in the source, ascending, one of each name, and the versions that could not be inspected. Failed versions wait for Retry.
 func (f *Facts) List(inputs []content.Input, unknown []string) {
 	if f.Source == Gone {
 		return
 	}
-	f.Listed, f.Unknown = ascending(inputs), slices.Clone(unknown)
+	f.Listed, f.Unknown = inputs, unknown
 	if f.Source == Unasked {
 		for _, in := range f.Listed[max(0, len(f.Listed)-newestOpened):] {
 			if !f.isBehind(in) && in != f.Served {
@@ -238,19 +232,4 @@ func (f *Facts) OpenAgain(in content.Input) {
 	if v := f.Add(in); v.Removal == Staying && v.Work == Resting && v.Coverage == Absent {
 		v.Work = Unopened
 	}
-}
-
-// DeleteAgain has the files deleted that could not be.
-func (f *Facts) DeleteAgain() {
-	for i := range f.Entries {
-		if v := &f.Entries[i]; v.Removal == Undeleted {
-			v.Removal = Closed
-		}
-	}
-}
-
-// ascending returns inputs in the order of their names, one of each.
-func ascending(inputs []content.Input) []content.Input {
-	sorted := slices.SortedStableFunc(slices.Values(inputs), func(a, b content.Input) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(sorted, func(a, b content.Input) bool { return a.Name == b.Name })
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"sequins/internal/content"
@@ -199,13 +200,9 @@ func (w *world) carryOut(a Action) {
 	case Delete:
 		_, running := w.loads[v]
 		w.must(a, !running && !w.live[v])
-		if w.chance(10) {
-			w.answer(Deleted{v, "busy"})
-			return
-		}
 		delete(w.disk, v)
 		delete(w.held, v)
-		w.answer(Deleted{v, ""})
+		w.answer(Deleted{v})
 	}
 }
 
@@ -432,6 +429,12 @@ func (w *world) pinChanges() {
 	default:
 		w.pin = pin.File{Approve: w.pin.Approve}
 	}
+}
+
+// ascending returns inputs in the order of their names, one of each.
+func ascending(inputs []content.Input) []content.Input {
+	sorted := slices.SortedStableFunc(slices.Values(inputs), func(a, b content.Input) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(sorted, func(a, b content.Input) bool { return a.Name == b.Name })
 }
 
 // listed is the event of a listing of the source.

@@ -44,7 +44,6 @@ type Run struct {
 	following version.Following
 	log       *slog.Logger
 	times     times
-	parser    gate.Parser
 	peers     map[string]*peer // by address
 	refused   map[spot]bool    // what a node does not have, or has a bad block of
 }
@@ -309,7 +308,7 @@ func (f *filling) look() {
 	for _, p := range f.peers {
 		p.loading = false
 	}
-	for addr, r := range f.parser.Parse(reports) {
+	for addr, r := range gate.ParseReports(reports) {
 		p := f.peer(addr)
 		p.loading = r.Loading
 		if len(r.Blocks) > p.blocks {

@@ -4,8 +4,8 @@
 // attempts come before retries, then the one with the greatest priority, and equal ones in the order in which they entered. A turn that has a place keeps it
 // until it leaves, whatever its windows do meanwhile.
 //
-// The queue has no goroutine. It decides whenever a turn enters, changes or leaves, and when a window opens, for which it sets
-// one timer. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
+// The queue has no goroutine. It decides whenever a turn enters, changes or leaves, and at each minute while a place is free and turns wait for
+// their windows, which open at full minutes. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
 package turns
 
 import (
@@ -14,10 +14,6 @@ import (
 	"sync"
 	"time"
 )
-
-// checkPeriod is the longest time after which the queue looks at the clock again while a turn waits for its window: the clock
-// may have been set, or the machine suspended.
-const checkPeriod = time.Minute
 
 // Terms say when a turn may come.
 type Terms struct {
@@ -29,9 +25,9 @@ type Terms struct {
 // A Queue hands out places to turns. It is safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex
-	free    int     // places
-	entered uint64  // number of turns that have entered
-	waiting []*Turn // in the order in which they come
+	free    int    // places
+	entered uint64 // number of turns that have entered
+	waiting []*Turn
 	timer   *time.Timer
 }
 
@@ -70,17 +66,11 @@ func (t *Turn) Set(terms Terms) {
 	case outside:
 		q.entered++
 		t.number, t.state = q.entered, waiting
-	case waiting:
-		if terms.Retry == t.terms.Retry && terms.Priority == t.terms.Priority && terms.Windows.text == t.terms.Windows.text {
-			return
-		}
-		q.remove(t)
-	default:
+		q.waiting = append(q.waiting, t)
+	case placed, left:
 		return
 	}
 	t.terms = terms
-	i, _ := slices.BinarySearchFunc(q.waiting, t, inOrder)
-	q.waiting = slices.Insert(q.waiting, i, t)
 	q.decide()
 }
 
@@ -103,10 +93,7 @@ func (t *Turn) Leave() {
 	q := t.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch t.state {
-	case waiting:
-		q.remove(t)
-	case placed:
+	if t.state == placed {
 		q.free++
 	}
 	t.state = left
@@ -123,44 +110,24 @@ func (t *Turn) Waits(now time.Time) string {
 	return t.terms.Windows.Waits(now)
 }
 
-// remove removes a waiting turn. q.mu is held.
-func (q *Queue) remove(t *Turn) {
-	if i := slices.Index(q.waiting, t); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	}
-}
-
-// decide hands out the free places, and sets the timer for the next window if a turn waits for one and there is a place for it. q.mu is held.
+// decide hands out the free places, and sets the timer if a turn waits for a window and there is a place for it. q.mu is held.
 func (q *Queue) decide() {
 	if q.timer != nil {
 		q.timer.Stop()
 		q.timer = nil
 	}
 	now := time.Now()
-	var next time.Time
-	opens := make(map[string]time.Time) // of windows
+	slices.SortFunc(q.waiting, inOrder)
 	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
-		if q.free == 0 {
-			return false
+		if t.state == waiting && q.free > 0 && t.terms.Windows.isOpen(now) {
+			q.free--
+			t.state = placed
+			close(t.granted)
 		}
-		at, known := opens[t.terms.Windows.text]
-		if !known {
-			at = t.terms.Windows.Next(now)
-			opens[t.terms.Windows.text] = at
-		}
-		if at.After(now) {
-			if next.IsZero() || at.Before(next) {
-				next = at
-			}
-			return false
-		}
-		q.free--
-		t.state = placed
-		close(t.granted)
-		return true
+		return t.state != waiting
 	})
-	if q.free > 0 && !next.IsZero() {
-		q.timer = time.AfterFunc(min(next.Sub(now), checkPeriod), func() {
+	if q.free > 0 && len(q.waiting) > 0 {
+		q.timer = time.AfterFunc(nextMinute(now).Sub(now), func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.decide()

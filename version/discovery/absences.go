@@ -12,16 +12,9 @@ const MinAbsentLooks = 3
 
 // An absence describes a db that is served and that the source does not list.
 type absence struct {
-	since   time.Time // of the first listing that lacked it, maybe before a restart; zero while Unsure
-	looks   int       // listings of this process that lacked it, without those that were Unsure
+	since   time.Time // of the first listing that lacked it
+	looks   int       // listings that lacked it
 	message string
-}
-
-// AbsentSince returns since when the source does not list a db; zero if it does, or if that is not sure.
-func (h *Health) AbsentSince(db string) time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.absent[db].since
 }
 
 // Unseen reports whether a db has not been listed by the source in this process, or not by its last listing.
@@ -32,31 +25,24 @@ func (h *Health) Unseen(db string) bool {
 	return absent || !h.listed[db]
 }
 
-// Present records that the source lists a db, which ends an absence, also one from before a restart. It reports whether it was Unseen.
-func (h *Health) Present(db string, log *slog.Logger) (unseen bool) {
+// Present records that the source lists a db, which ends an absence.
+func (h *Health) Present(db string, log *slog.Logger) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, absent := h.absent[db]
-	if absent {
+	if _, absent := h.absent[db]; absent {
 		log.Info("database is in the source again")
 	}
-	unseen = absent || !h.listed[db]
 	h.listed[db] = true
 	delete(h.absent, db)
-	return unseen
 }
 
-// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout. before is since when it was
-// absent before a restart; zero if it was not.
-func (h *Health) Missing(db string, before time.Time, timeout time.Duration, log *slog.Logger) (over bool) {
+// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout.
+func (h *Health) Missing(db string, timeout time.Duration, log *slog.Logger) (over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.absent[db]
 	if now.since.IsZero() {
-		now = absence{since: before}
-		if before.IsZero() {
-			now.since = time.Now()
-		}
+		now = absence{since: time.Now()}
 		log.Warn("database is not in the source any more; it is served on until it has been absent for long enough",
 			"since", now.since, "db_remove_timeout", timeout)
 	}
@@ -66,20 +52,4 @@ func (h *Health) Missing(db string, before time.Time, timeout time.Duration, log
 	h.absent[db] = now
 	delete(h.failures, db)
 	return now.looks >= MinAbsentLooks && time.Since(now.since) >= timeout
-}
-
-// Unsure records that the source lists other databases, and neither this one nor any other that is served: they were renamed
-// or deleted, or another directory is in the place of the source. This does not count as absence.
-func (h *Health) Unsure(db string, timeout time.Duration, log *slog.Logger) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now, known := h.absent[db]
-	if !known {
-		log.Warn("none of the databases that are served is in the source, which has others; they are served on")
-	}
-	now.message = fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; it is served on. "+
-		"If they were renamed or deleted, there is nothing to do: %s is removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
-		db, db, timeout)
-	h.absent[db] = now
-	delete(h.failures, db)
 }

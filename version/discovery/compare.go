@@ -32,15 +32,9 @@ type Fault struct {
 func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	o.found.Wrong, o.found.Differs = make(map[content.Input]Fault), make(map[content.Input]string)
 	for in, m := range o.Compare {
-		if !allowed.Allows(in.Name) {
-			continue // the pin decides what is loaded
+		if allowed.Allows(in.Name) { // otherwise the pin decides what is loaded
+			o.compareWith(ctx, in, m)
 		}
-		if failed := o.Last.Looks[in.Name]; o.Again && o.now.Before(failed.retry) {
-			o.keepCompared(in)
-			o.lookAfterFailure(in.Name, failed)
-			continue
-		}
-		o.compareWith(ctx, in, m)
 	}
 }
 
@@ -56,7 +50,7 @@ func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Ma
 	case err != nil:
 		o.keepCompared(in)
 		o.found.LeftOut[uncompared] = fmt.Sprintf("version %s of %s cannot be compared with its files in the source: %v", in.Name, o.DB, err)
-		o.lookAfterFailure(in.Name, o.failLook(in.Name, err.Error()))
+		o.lookAfterFailure(in.Name)
 	case now != in:
 		o.noteDiffers(in, now, &l, began, load.Differing(m, l.Files).String())
 	case o.Input(in.Name, l) != in: // a part of its files
@@ -95,7 +89,7 @@ func (o *observer) noteDiffers(in, now content.Input, l *source.Listing, began t
 	switch {
 	case o.Mixed:
 	case l.Incomplete != "":
-		o.lookAfterFailure(in.Name, o.failLook(in.Name, l.Incomplete))
+		o.lookAfterFailure(in.Name)
 	case o.unsettled(now, l, began) == "":
 		o.list(now)
 	}

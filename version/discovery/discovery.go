@@ -71,8 +71,6 @@ type Look struct {
 	at          time.Time // when the inspection ended
 	since       time.Time // of the first inspection that did not find the version complete
 	failures    int
-	failure     string    // the last error
-	retry       time.Time // when to retry after that
 }
 
 // A Listing is the result of listing the versions in the source. It is immutable.
@@ -89,27 +87,6 @@ type Listing struct {
 	Next       time.Time                // when to list again; zero: at the next refresh
 	Pin        pin.File                 // of the database; Question.Pin if it cannot be read
 	Marked     bool                     // a version has _SUCCESS, and with Finder.Auto all of them need it
-}
-
-// Late returns the names less than served that a previous listing did not have: they will not be served.
-func (l Listing) Late(before Listing, served string) (late []string) {
-	if before.Names == nil {
-		return nil
-	}
-	for _, name := range l.Names {
-		if name >= served {
-			break
-		}
-		if _, found := slices.BinarySearch(before.Names, name); !found {
-			late = append(late, name)
-		}
-	}
-	return late
-}
-
-// After returns the inputs other than in whose names are not less than that of in.
-func (l Listing) After(in content.Input) []content.Input {
-	return slices.DeleteFunc(slices.Clone(l.Inputs), func(other content.Input) bool { return other.Name < in.Name || other == in })
 }
 
 // A Finder finds the versions of one database.
@@ -183,7 +160,7 @@ func (q *Question) isKnown(name string) bool {
 // noteGone adds a message if the version that is served is not in the source, and none that could take its place.
 func (o *observer) noteGone() {
 	switch served := o.Current.Name; {
-	case served == "" || slices.Contains(o.names, served) || len(o.found.After(o.Current)) > 0:
+	case served == "" || slices.Contains(o.names, served) || slices.ContainsFunc(o.found.Inputs, func(in content.Input) bool { return in.Name >= served && in != o.Current }):
 	case len(o.names) == 0:
 		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", o.DB, served)
 	default:

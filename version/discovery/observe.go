@@ -35,11 +35,9 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		o.add(o.Known[name])
 		return nil
 	}
-	if o.Again && o.now.Before(l.retry) {
-		o.leaveUnknown(name, l)
-		return nil
-	}
-	if !o.mayLook(ctx) {
+	o.looked++
+	deadline, ok := ctx.Deadline()
+	if o.promising >= maxPromising || ok && o.looked > 1 && time.Until(deadline) <= o.limit { // slow versions must not make the whole listing fail
 		o.found.Unknown = append(o.found.Unknown, name)
 		return nil
 	}
@@ -90,33 +88,21 @@ func (o *observer) observeFailed(ctx context.Context, in content.Input, err erro
 	if _, dead := source.Versions(ctx, o.Source, o.DB); dead != nil {
 		return err
 	}
-	o.leaveUnknown(in.Name, o.failLook(in.Name, err.Error()))
+	o.found.Unknown = append(o.found.Unknown, in.Name)
+	if o.found.Unfinished == "" {
+		o.found.Unfinished = fmt.Sprintf("%s: it cannot be looked at: %v", in.Name, err)
+	}
+	o.found.LeftOut[in.Name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %v", in.Name, o.DB, err)
+	o.lookAfterFailure(in.Name)
 	return nil
 }
 
-// failLook returns the look after a failed inspection. The next one is due after a growing pause.
-func (o *observer) failLook(name, failure string) Look {
+// lookAfterFailure schedules another inspection of a version, after a growing pause.
+func (o *observer) lookAfterFailure(name string) {
 	l := o.Last.Looks[name]
 	l.failures++
-	l.failure, l.retry = failure, time.Now().Add(sleep.Backoff(l.failures, minPause, maxPause))
-	return l
-}
-
-// leaveUnknown schedules another inspection of a version whose last one failed. Inspections of other
-// versions do not make it earlier, because one that fails may take long.
-func (o *observer) leaveUnknown(name string, l Look) {
-	o.found.Unknown = append(o.found.Unknown, name)
-	if o.found.Unfinished == "" {
-		o.found.Unfinished = fmt.Sprintf("%s: it cannot be looked at: %s", name, l.failure)
-	}
-	o.found.LeftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %s", name, o.DB, l.failure)
-	o.lookAfterFailure(name, l)
-}
-
-// lookAfterFailure schedules another inspection of a version.
-func (o *observer) lookAfterFailure(name string, l Look) {
 	o.found.Looks[name] = l
-	o.lookAgain(l.retry)
+	o.lookAgain(time.Now().Add(sleep.Backoff(l.failures, minPause, maxPause)))
 }
 
 // lookAgain schedules another listing at a time, or earlier.
@@ -124,11 +110,4 @@ func (o *observer) lookAgain(at time.Time) {
 	if o.found.Next.IsZero() || at.Before(o.found.Next) {
 		o.found.Next = at
 	}
-}
-
-// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost blocks, must not make the whole listing fail.
-func (o *observer) mayLook(ctx context.Context) bool {
-	o.looked++
-	deadline, ok := ctx.Deadline()
-	return o.promising < maxPromising && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
 }

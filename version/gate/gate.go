@@ -38,8 +38,6 @@ type Verdict struct {
 	Waits bool
 	// Skipped are the rules that could not be applied and why; "" if there are none.
 	Skipped string
-	// Otherwise are the addresses of the nodes with other rules, ascending.
-	Otherwise []string
 	// Finding is what this node finds by itself: the one to report.
 	Finding Finding
 

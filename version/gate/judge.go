@@ -68,11 +68,6 @@ func Judge(f Facts) Verdict {
 		j.against = f.Served
 	}
 	v := j.decide()
-	for _, node := range j.nodes {
-		if rules := f.Reports[node].Rules; rules != "" && rules != j.fingerprint {
-			v.Otherwise = append(v.Otherwise, node)
-		}
-	}
 	if v.State != v.Finding.State && !v.Excused {
 		// Reported as it is, it could mislead a node that does not see yet what has overruled it.
 		v.Finding = Finding{State: Pending, Reason: v.Reason, Rules: j.fingerprint}

@@ -2,7 +2,6 @@ package gate_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -243,14 +242,6 @@ func TestSamples(t *testing.T) {
 		if v := gate.Judge(f); v.State != test.want {
 			t.Errorf("%s: %+v", name, v)
 		}
-	}
-}
-
-// Nodes that judge by other rules are named, in order.
-func TestOtherwise(t *testing.T) {
-	f := judging(good, seen(other, "2", gate.Held, "2"), seen(shrink, "2", gate.Passed, "2"), seen(gate.Rules{}, "2", gate.Passed, ""), seen(minRules, "2", gate.Pending, ""))
-	if v := gate.Judge(f); !slices.Equal(v.Otherwise, []string{"a", "d"}) {
-		t.Errorf("%v", v.Otherwise)
 	}
 }
 

@@ -152,32 +152,14 @@ func parseBlocks(rest []byte) (all []Block, err error) {
 	return all, nil
 }
 
-// Parser parses the reports of a content, each of them once.
-type Parser struct {
-	seen map[string]parsed // by address
-}
-
-type parsed struct {
-	data   []byte
-	report Report
-	err    error
-}
-
-// Parse returns the reports of other nodes, by address. One that cannot be parsed is left out, as if the node had not reported yet. The data must not
-// be modified afterwards.
-func (p *Parser) Parse(reports map[string][]byte) map[string]Report {
-	seen, good := make(map[string]parsed, len(reports)), make(map[string]Report, len(reports))
+// ParseReports parses the reports of other nodes, by address. One that cannot be parsed is left out, as if the node had not reported yet.
+func ParseReports(reports map[string][]byte) map[string]Report {
+	good := make(map[string]Report, len(reports))
 	for node, data := range reports {
-		one, known := p.seen[node]
-		if !known || !bytes.Equal(one.data, data) {
-			one = parsed{data: data}
-			one.report, one.err = ParseReport(data)
-		}
-		if seen[node] = one; one.err == nil {
-			good[node] = one.report
+		if r, err := ParseReport(data); err == nil {
+			good[node] = r
 		}
 	}
-	p.seen = seen
 	return good
 }
 
