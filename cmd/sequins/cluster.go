@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sequins/cluster"
@@ -32,6 +35,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		return err
 	}
 	host, _, _ := net.SplitHostPort(addr)
+	go warnOfLoopback(host, o.Logger)
 	if keys != nil {
 		if err := keys.checkAs(host); err != nil {
 			return err
@@ -148,6 +152,24 @@ func advertisedHost(configured string) (string, error) {
 		return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
 	}
 	return host, nil
+}
+
+// resolvePatience is how long the resolver may take to find the advertised name.
+const resolvePatience = 15 * time.Second
+
+// warnOfLoopback logs if this machine finds a name by which other nodes reach it on its loopback interface, as /etc/hosts of some
+// distributions has it. The name or an address of the loopback interface itself is for several nodes on one machine.
+func warnOfLoopback(host string, log *slog.Logger) {
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolvePatience)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		log.Warn("sharding.advertised_hostname is on the loopback interface: unless other machines find another address, they cannot reach this node (see /etc/hosts)",
+			"host", host, "addresses", addrs)
+	}
 }
 
 // zooKeeperOptions returns how ZooKeeper is reached. Connecting to one server takes a part of the timeout of the session, which survives some

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sequins/config"
 )
 
@@ -88,7 +90,9 @@ func (r *reloader) run() {
 // tokens are read again and the request log is reopened in both cases. The error says what stays as it was, and
 // restart which keys need one.
 func (r *reloader) once() (restart []string, err error) {
-	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every system has this clock
+	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 	hangs := time.AfterFunc(reloadPatience, func() {
 		r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
 		r.serving.node.Reloaded(errReloadHangs)
