@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +127,7 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 		case err == nil:
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
-		case errors.As(err, new(expiredError)):
+		case isExpired(err) && !c.Sharding.Enabled:
 			warnings = append(warnings, err)
 		default:
 			errs = append(errs, err)
@@ -137,26 +136,17 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// expiredError is the error of a certificate with which a single node starts, and which clients refuse.
-type expiredError struct{ error }
-
 // checkCertificates checks the files of [tls].
 func checkCertificates(c *config.Config) error {
-	keys, err := openKeyring(c.TLS, discard())
-	if err != nil || keys == nil {
-		return err
-	}
+	host := ""
 	if c.Sharding.Enabled {
-		host, err := advertisedHost(c.Sharding.AdvertisedHostname)
-		if err != nil {
+		var err error
+		if host, err = advertisedHost(c.Sharding.AdvertisedHostname); err != nil {
 			return err
 		}
-		return keys.checkAs(host)
 	}
-	if err := keys.now().checkTime(time.Now()); err != nil {
-		return expiredError{err}
-	}
-	return nil
+	_, err := openKeyring(c.TLS, host, discard())
+	return err
 }
 
 // discard returns a logger that logs nothing.

@@ -23,24 +23,14 @@ import (
 	"sequins/zk"
 )
 
-// joinCluster configures a node of a cluster, if the configuration enables sharding. It does not wait
+// joinCluster configures a node of a cluster that others reach by host, if the configuration enables sharding. It does not wait
 // for anything. keys is nil without TLS between nodes.
-func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closers) error {
+func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, given *closers) error {
 	if !c.Sharding.Enabled {
 		return nil
 	}
 	s := &c.Sharding
-	addr, err := advertisedAddress(s.AdvertisedHostname, o.Listener.Addr())
-	if err != nil {
-		return err
-	}
-	host, _, _ := net.SplitHostPort(addr)
 	go warnOfLoopback(host, o.Logger)
-	if keys != nil {
-		if err := keys.checkAs(host); err != nil {
-			return err
-		}
-	}
 	reached, err := zooKeeperOptions(c, o.Logger)
 	if err != nil {
 		return err
@@ -61,10 +51,9 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	*given = append(*given, func() error { client.Close(); return nil })
 	o.Reads.Proxy = client
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
-	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members := cluster.New(cluster.Options{
-		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
+		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: o.Name,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
@@ -74,7 +63,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		Logger: o.Logger,
 	})
 	o.Cluster, o.ShardID = members, members.ShardID
-	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
+	o.Server.Peers = func() []status.Peer { return peers(members, o.Name) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
 	o.Joining = func() (w status.Wait, joining bool) { // what a node waits for that joins the cluster
 		j, joining := members.Joining()
