@@ -29,7 +29,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := NewProgress(&out, "reading", 0)
-		p.running.Go(p.draw) // as on a terminal
+		p.start() // as on a terminal
 		time.Sleep(patience - barPeriod/2)
 		synctest.Wait()
 		p.Print(func() { // under its lock
