@@ -25,7 +25,7 @@ type diffFlags struct {
 func diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3), ValidArgsFunction: f.node.complete(2),
+		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3),
 		Short: "Compare two versions of a database that nodes have",
 		Long: `Compare two versions of a database: how many keys the new one has added, removed
 and changed, in which partitions, with some of the keys. Both must be on the

@@ -49,13 +49,6 @@ the source does not answer, and 6 if the value cannot be read.`,
   sequins get /var/sequins/data/words/2026-01-31/00003.block apple
   sequins get s3://bucket/words/2026-01-31/part-00003.parquet --key word apple`,
 		Args: f.node.args(2, 2),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			found, directive := f.node.complete(0)(cmd, args, toComplete)
-			if len(args) == 0 && f.node.server == "" {
-				directive = cobra.ShellCompDirectiveDefault // and files
-			}
-			return found, directive
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = f.node.take(args)
 			key, err := parseKey(args[1], f.escaped)

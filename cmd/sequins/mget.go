@@ -38,8 +38,7 @@ answer, and 6 if a value cannot be read.`,
 		Example: `  sequins mget http://node1:9599 words apple beet
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
   sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
-		Args:              node.args(2, -1),
-		ValidArgsFunction: node.complete(0),
+		Args: node.args(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node, args []string) error {
 				p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key"))

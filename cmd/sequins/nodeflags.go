@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,6 +35,7 @@ type nodeFlags struct {
 func (f *nodeFlags) register(cmd *cobra.Command) {
 	f.registerNode(cmd)
 	registerConfig(cmd.Flags(), &f.config)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
 // registerNode registers the flags of a command that has --config for its source.
@@ -47,7 +47,6 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command) {
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	flags.StringVar(&f.files.Key, "certificate-key", "", "PEM `file` with the key of --certificate")
-	_ = cmd.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions) // the flag exists
 }
 
 // registerConfig registers the flag for a configuration.
@@ -102,7 +101,7 @@ func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
 // its exit code.
 func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.Node, args []string) error) error {
 	args = f.take(args)
-	c, err := f.client(0)
+	c, err := f.client()
 	if err != nil {
 		return err
 	}
@@ -115,8 +114,8 @@ func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.No
 	return err
 }
 
-// client returns a client of the node, which must be closed. silence is how long the node may send nothing, 0 for the default.
-func (f *nodeFlags) client(silence time.Duration) (*client.Node, error) {
+// client returns a client of the node, which must be closed.
+func (f *nodeFlags) client() (*client.Node, error) {
 	base, secure, err := f.url()
 	if err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func (f *nodeFlags) client(silence time.Duration) (*client.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure, Silence: silence}), nil
+	return client.NewNode(client.NodeOptions{URL: base, Token: token, TLS: secure}), nil
 }
 
 // url returns the URL of the node and the TLS settings for it. Without --server and without the variable it is the node of the
@@ -200,7 +199,7 @@ func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
 		return err
 	}
 	if refused.Kind == client.ErrNoDB {
-		if st, _, serr := c.Status(ctx); serr == nil {
+		if st, serr := c.Status(ctx); serr == nil {
 			err = noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
 		}
 	}

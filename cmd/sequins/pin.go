@@ -125,11 +125,7 @@ func (f *pinFlags) registerForce(cmd *cobra.Command) {
 // command returns a command that changes the file by edit. Its arguments are a database and maybe a version.
 func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cobra.Command {
 	n := strings.Count(use, " ")
-	cmd := &cobra.Command{Use: use, Args: cobra.ExactArgs(n)}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		f.node.config = f.source.config
-		return f.node.complete(n-1)(cmd, args, toComplete)
-	}
+	cmd := &cobra.Command{Use: use, Args: cobra.ExactArgs(n), ValidArgsFunction: cobra.NoFileCompletions}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !names.ValidDatabase(args[0]):

@@ -24,12 +24,12 @@ func plainSource(source string) string {
 
 // status asks the node once for the status of its cluster. A node with another source is an error, unless it may have any.
 func (p *pinning) status(ctx context.Context) (st status.Status, err error) {
-	c, err := p.node.client(0)
+	c, err := p.node.client()
 	if err != nil {
 		return st, err
 	}
 	defer c.Close()
-	if st, _, err = c.Status(ctx); err != nil {
+	if st, err = c.Status(ctx); err != nil {
 		return st, ofNode(ctx, c, "", err)
 	}
 	if !p.anySource && plainSource(st.Source) != plainSource(p.config.Source) {

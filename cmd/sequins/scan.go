@@ -44,8 +44,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 		Example: `  sequins scan http://node1:9599 words --prefix ap
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
   sequins scan node1:9599 words --count`,
-		Args:              f.node.args(1, 1),
-		ValidArgsFunction: f.node.complete(0),
+		Args: f.node.args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
 			if err != nil {

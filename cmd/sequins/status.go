@@ -39,8 +39,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
   sequins status node1.example.com:9599
   sequins status --json https://node1:9599 --ca ca.pem | jq -r .health`,
-		Args:              node.args(0, -1),
-		ValidArgsFunction: node.complete(-1),
+		Args: node.args(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return showStatus(cmd, c, dbs, asJSON) })
 		},
@@ -56,7 +55,7 @@ var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
 	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer")
-	st, _, err := c.Status(cmd.Context())
+	st, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
 		return err

@@ -42,8 +42,7 @@ While the node does not answer, the last status stays, with its age. ^C ends it.
 a pipe or a log, use sequins status.`,
 		Example: `  sequins top
   sequins top node1.example.com:9599 --sort latency`,
-		Args:              node.args(0, -1),
-		ValidArgsFunction: node.complete(-1),
+		Args: node.args(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if topOrders[by] == nil {
 				return usageError(fmt.Errorf("--sort %q is none of %s", by, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", ")))
@@ -77,7 +76,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 		v := topView{url: c.URL(), by: by}
 		begin := clearScreen
 		for {
-			st, _, err := c.Status(ctx)
+			st, err := c.Status(ctx)
 			if err == nil {
 				err = chooseDBs(&st, c.URL(), dbs)
 			}

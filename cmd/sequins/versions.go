@@ -41,9 +41,6 @@ version or a directory cannot be read, and 1 for other failures.`,
   sequins versions --config /etc/sequins.conf words
   sequins versions --json words | jq -r '.databases[].versions[] | select(.complete) | .version'`,
 		Args: cobra.ArbitraryArgs,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return (&nodeFlags{config: flags.config}).complete(-1)(cmd, args, toComplete)
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
 				return listVersions(cmd, c, src, args, asJSON)
