@@ -1,4 +1,4 @@
-// Package term owns what commands do with terminals: whether a stream is one, its width, colors, tables that fit it,
+// Package term owns what commands do with terminals: whether a stream is one, its width, colors, tables,
 // the progress of work on one line, and escapes for bytes that a terminal would interpret. Without a terminal, nothing
 // of it but the escapes has an effect: pipes and files get plain text without progress.
 package term
@@ -116,31 +116,4 @@ func Cut(text string, n int) string {
 		b.WriteString("…")
 	}
 	return b.String()
-}
-
-// Wrap breaks a text into lines of n columns, between words if possible.
-func Wrap(text string, n int) (lines []string) {
-	start, space, used := 0, -1, 0 // of the line: its beginning, its last space, its columns
-	for i, r := range text {
-		if used+columns(r) > n && i > start {
-			end, next := i, i
-			switch {
-			case r == ' ':
-				next++
-			case space > start:
-				end, next = space, space+1
-			}
-			lines = append(lines, strings.TrimRight(text[start:end], " "))
-			start, space = next, -1
-			used = Columns(text[start:max(i, start)])
-		}
-		if i < start {
-			continue
-		}
-		if r == ' ' {
-			space = i
-		}
-		used += columns(r)
-	}
-	return append(lines, text[start:])
 }
