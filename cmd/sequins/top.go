@@ -91,7 +91,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 			v.failed, v.console = err, term.NewConsole(out)
 			_, height, _ := xterm.GetSize(int(out.Fd()))
 			lines := v.frame(cmp.Or(height, 24)-1, time.Now()) // the last line stays free for the cursor
-			if _, err := io.WriteString(out, begin+noWrap+strings.Join(append(lines, clearBelow+wrap), clearRight+"\n")); err != nil {
+			if _, err := io.WriteString(out, begin+term.NoWrap+strings.Join(append(lines, clearBelow+term.Wrap), clearRight+"\n")); err != nil {
 				return err
 			}
 			begin = home
@@ -106,8 +106,6 @@ const (
 	clearScreen = home + "\x1b[2J"
 	clearRight  = "\x1b[K"
 	clearBelow  = "\x1b[J"
-	noWrap      = "\x1b[?7l" // lines that are too long are cut off
-	wrap        = "\x1b[?7h"
 )
 
 // topView is what is shown.

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -64,8 +63,7 @@ func (p *Progress) draw() {
 		return
 	}
 	p.drawn = true
-	width := cmp.Or(NewConsole(p.out).Width, 80)
-	_, _ = io.WriteString(p.out, clearLine+Cut(p.line(time.Now()), width-1)) // errors are ignored
+	_, _ = io.WriteString(p.out, clearLine+NoWrap+p.line(time.Now())+Wrap) // errors are ignored
 	p.timer.Reset(barPeriod)
 }
 

@@ -48,10 +48,10 @@ func TestProgressOnATerminal(t *testing.T) {
 		synctest.Wait()
 		p.Stop()
 		time.Sleep(time.Minute)
-		want := clearLine + "reading" +
-			clearLine + "[##########          ] 50% reading: 500 B of 1000 B, 416 B a second, about 1 s…" +
+		want := clearLine + NoWrap + "reading" + Wrap +
+			clearLine + NoWrap + "[##########          ] 50% reading: 500 B of 1000 B, 416 B a second, about 1 s left" + Wrap +
 			clearLine + "bad: x\n" +
-			clearLine + "[####################] 100% reading: 2.0 KiB of 1000 B, 1.4 KiB a second" + clearLine
+			clearLine + NoWrap + "[####################] 100% reading: 2.0 KiB of 1000 B, 1.4 KiB a second" + Wrap + clearLine
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// Table is a table of columns that are separated by two spaces. What a terminal is too narrow for in the last column is printed below its row.
+// Table is a table of columns that are separated by two spaces; each character counts as one wide. What a terminal is too narrow for in the last column is printed below its row.
 type Table struct {
 	console Console
 	rows    []*Row // the first is the headings
@@ -49,7 +50,7 @@ func (t *Table) Flush() error {
 	widths, room := make([]int, last+1), t.console.Width-gap*last // room is what a line has for the last column
 	for i := range last {
 		for _, r := range t.rows {
-			widths[i] = max(widths[i], Columns(r.texts[i]))
+			widths[i] = max(widths[i], utf8.RuneCountInString(r.texts[i]))
 		}
 		room -= widths[i]
 	}
@@ -60,13 +61,13 @@ func (t *Table) Flush() error {
 			painted := t.console.Paint(r.colors[i], text)
 			switch {
 			case text == "":
-			case i == last && t.console.Width > 0 && Columns(text) > room:
+			case i == last && t.console.Width > 0 && utf8.RuneCountInString(text) > room:
 				b.WriteString("\n" + strings.Repeat(" ", indent) + painted)
 			default:
 				b.WriteString(strings.Repeat(" ", spaces) + painted)
 				spaces = 0
 			}
-			spaces += widths[i] - Columns(text) + gap
+			spaces += widths[i] - utf8.RuneCountInString(text) + gap
 		}
 		b.WriteByte('\n')
 	}

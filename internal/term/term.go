@@ -6,11 +6,8 @@ package term
 import (
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	xterm "golang.org/x/term"
-	"golang.org/x/text/width"
 )
 
 // Console is where a command prints.
@@ -78,42 +75,8 @@ func (c Console) Paint(color Color, text string) string {
 	return "\x1b[" + string(color) + "m" + text + "\x1b[0m"
 }
 
-// Columns returns how many columns of a terminal a text takes.
-func Columns(text string) (n int) {
-	for _, r := range text {
-		n += columns(r)
-	}
-	return n
-}
-
-func columns(r rune) int {
-	switch {
-	case r < 0x7f:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	}
-	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-		return 2
-	}
-	return 1
-}
-
-// Cut returns the beginning of a text that fits n columns, with an ellipsis if something is missing.
-func Cut(text string, n int) string {
-	if Columns(text) <= n {
-		return text
-	}
-	var b strings.Builder
-	left := n - 1
-	for _, r := range text {
-		if left -= columns(r); left < 0 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	if n > 0 {
-		b.WriteString("…")
-	}
-	return b.String()
-}
+// Sequences around lines of which a terminal shows what fits its width.
+const (
+	NoWrap = "\x1b[?7l"
+	Wrap   = "\x1b[?7h"
+)

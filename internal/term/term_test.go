@@ -28,18 +28,6 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	for _, test := range []struct {
-		text string
-		n    int
-		want string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本", 3, "日…"}, {"ab", 1, "…"}, {"ab", 0, ""}} {
-		if got := term.Cut(test.text, test.n); got != test.want {
-			t.Errorf("%q by %d: %q, want %q", test.text, test.n, got, test.want)
-		}
-	}
-}
-
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	show := func(c term.Console, headings ...string) string {
