@@ -126,12 +126,12 @@ func (s *Session) commit(conn *wire.Conn, batch []*write) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	_, err := conn.Multi(ops...)
+	err := conn.Multi(ops...)
 	if errors.Is(err, wire.NoNode) {
 		if err := s.makeParents(conn, batch); err != nil {
 			return err
 		}
-		_, err = conn.Multi(ops...)
+		err = conn.Multi(ops...)
 	}
 	if err == nil {
 		s.logTakeovers(batch)
@@ -200,12 +200,12 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	if dir == "/" {
 		return nil
 	}
-	err := conn.Do(wire.Create{Path: dir, ACL: s.acl})
+	err := conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	if errors.Is(err, wire.NoNode) {
 		if err := s.makeDir(conn, path.Dir(dir)); err != nil {
 			return err
 		}
-		err = conn.Do(wire.Create{Path: dir, ACL: s.acl})
+		err = conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	}
 	if err != nil && !errors.Is(err, wire.NodeExists) {
 		return fmt.Errorf("creating %s: %w", dir, err)
@@ -223,7 +223,7 @@ func (s *Session) prune(conn *wire.Conn) {
 	s.pruneDue = false
 	s.mu.Unlock()
 	for _, dir := range slices.Backward(dirs) {
-		err := conn.Do(wire.Delete{Path: dir, Version: -1})
+		err := conn.Multi(wire.Delete{Path: dir, Version: -1})
 		s.mu.Lock()
 		switch {
 		case errors.Is(err, wire.ErrLost):
