@@ -59,7 +59,6 @@ var layers = []layer{
 	{"load", []string{"input/finished", "shard", "store", "load/extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "observe/metrics",
 		"internal/fsys", "internal/parallel", "internal/render", "internal/content"}},
 	{"test/single", nil},
-	{"test/deep", nil},
 	{"test/redis", nil},
 	{"test/cluster", nil},
 	{"test/alerts", nil},

@@ -123,19 +123,20 @@ func (c *Node) getFrames(ctx context.Context, db string, r request) (*http.Respo
 	return a, nil
 }
 
-// Status returns the status of the node and, as it was sent, its JSON.
-func (c *Node) Status(ctx context.Context) (st status.Status, raw []byte, err error) {
+// Status returns the status of the node.
+func (c *Node) Status(ctx context.Context) (st status.Status, err error) {
 	a, err := c.get(ctx, "", request{url: "/", accept: "text/plain, application/json;q=0.9"} /* errors as text */)
 	if err != nil {
-		return st, nil, err
+		return st, err
 	}
-	if raw, err = c.all(a, maxStatus); err != nil {
-		return st, nil, err
+	raw, err := c.all(a, maxStatus)
+	if err != nil {
+		return st, err
 	}
 	if err := json.Unmarshal(raw, &st); err != nil || st.DBs == nil {
-		return st, nil, c.strange(notSequins)
+		return st, c.strange(notSequins)
 	}
-	return st, raw, nil
+	return st, nil
 }
 
 // Stream is the value of a key, which is read while the node sends it.

@@ -89,7 +89,7 @@ func TestCertificateProblems(t *testing.T) {
 			}
 			c := client.NewNode(client.NodeOptions{URL: s.URL, TLS: &tls.Config{RootCAs: pool}})
 			defer c.Close()
-			_, _, err := c.Status(t.Context())
+			_, err := c.Status(t.Context())
 			if test.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -153,7 +153,7 @@ func TestTheOtherProtocol(t *testing.T) {
 		"https" + strings.TrimPrefix(plain.URL, "http"):  "does not speak TLS: use " + plain.URL,
 	} {
 		c := client.NewNode(client.NodeOptions{URL: url})
-		_, _, err := c.Status(t.Context())
+		_, err := c.Status(t.Context())
 		c.Close()
 		if !errors.Is(err, client.ErrUnreachable) || !strings.HasPrefix(err.Error(), url+" "+want) {
 			t.Errorf("%v, want %s", err, want)

@@ -108,12 +108,12 @@ func (s *Session) commit(conn *wire.Conn, batch []*write) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	_, err := conn.Multi(ops...)
+	err := conn.Multi(ops...)
 	if errors.Is(err, wire.NoNode) {
 		if err := s.makeParents(conn, batch); err != nil {
 			return err
 		}
-		_, err = conn.Multi(ops...)
+		err = conn.Multi(ops...)
 	}
 	if err == nil {
 		s.logReplaced(batch)
@@ -187,12 +187,12 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	if dir == "/" {
 		return nil
 	}
-	err := conn.Do(wire.Create{Path: dir, ACL: s.acl})
+	err := conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	if errors.Is(err, wire.NoNode) {
 		if err := s.makeDir(conn, path.Dir(dir)); err != nil {
 			return err
 		}
-		err = conn.Do(wire.Create{Path: dir, ACL: s.acl})
+		err = conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	}
 	if err != nil && !errors.Is(err, wire.NodeExists) {
 		return fmt.Errorf("creating %s: %w", dir, err)
@@ -237,7 +237,7 @@ func (s *Session) prune(conn *wire.Conn) bool {
 
 // removeEmpty removes a znode unless it has children.
 func removeEmpty(conn *wire.Conn, path string) error {
-	err := conn.Do(wire.Delete{Path: path, Version: -1})
+	err := conn.Multi(wire.Delete{Path: path, Version: -1})
 	if errors.Is(err, wire.NotEmpty) || errors.Is(err, wire.NoNode) {
 		return nil
 	}

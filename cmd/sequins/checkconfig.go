@@ -8,18 +8,15 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sequins/config"
-	"sequins/internal/term"
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON, deeply bool
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
@@ -31,19 +28,10 @@ not exist here or cannot be read is a warning, so the check works on other
 machines. Nothing is written or connected to. The source, the local store, the
 request log and the addresses are not checked.
 
-With --deep, what the configuration refers to is tried, too, as the user and
-from the place where sequins will run: the files, all of which must be here, the
-source (a load of the newest version of each database is planned), the local
-store, ZooKeeper, and the receivers of events, spans and metrics.
-Each check has a line with the error of the thing itself, and 15 seconds. A file
-is made in the local store, and znodes in a transaction that removes them;
-nothing is left behind.
-
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
   sequins check-config /etc/sequins.conf
-  sudo -u sequins sequins check-config --deep
   sequins check-config --json | jq -r '.errors[] | "\(.line): \(.reason)"'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,10 +42,9 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			return checkConfig(cmd, path, deeply, asJSON)
+			return checkConfig(cmd, path, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&deeply, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -68,7 +55,6 @@ type configCheck struct {
 	Good     bool             `json:"good"`
 	Errors   []config.Problem `json:"errors"`
 	Warnings []config.Problem `json:"warnings"`
-	Checks   []deepFinding    `json:"checks,omitempty"` // of --deep
 }
 
 // problemsOf returns the problems in errors that may be joined.
@@ -89,7 +75,7 @@ func problemsOf(errs ...error) []config.Problem {
 }
 
 // checkConfig checks a configuration and the files that it names, and prints the result.
-func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
+func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
 	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if asJSON {
 		out, warn = io.Discard, io.Discard
@@ -110,17 +96,6 @@ func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
 		}
 	}
 	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
-	n := len(warnings)
-	if err == nil && deeply {
-		var more int
-		result.Checks, more, err = runDeep(cmd.Context(), deep{&c}.checks())
-		n += more
-		for _, f := range result.Checks {
-			if _, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text)); err != nil {
-				return err
-			}
-		}
-	}
 	if asJSON {
 		result.Good, result.Errors = err == nil, problemsOf(err)
 		if perr := printJSON(cmd.OutOrStdout(), result); perr != nil || err == nil {
@@ -132,31 +107,27 @@ func checkConfig(cmd *cobra.Command, path string, deeply, asJSON bool) error {
 		return err
 	}
 	verdict := "is good"
-	if n > 0 {
-		verdict = fmt.Sprintf("can be used; warnings: %d", n)
+	if len(warnings) > 0 {
+		verdict = fmt.Sprintf("can be used; warnings: %d", len(warnings))
 	}
 	_, err = fmt.Fprintln(out, cmp.Or(path, "the environment"), verdict)
 	return err
 }
 
-// openFiles opens the configured files like a start does, and returns what is wrong with them.
-func openFiles(c *config.Config) []error {
-	_, unread := openTokens(c.Auth, discard())
-	all := []error{unread, checkCertificates(c)}
-	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		all = append(joined.Unwrap(), all...)
-	}
-	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
-}
-
-// checkFiles returns what openFiles finds. A file that is not on this machine, or cannot be read by this user, is a warning.
+// checkFiles opens the configured files like a start does, and returns what is wrong with them. A file that is not on this machine, or
+// cannot be read by this user, is a warning.
 func checkFiles(c *config.Config) (warnings []error, err error) {
-	var errs []error
-	for _, err := range openFiles(c) {
+	_, unread := openTokens(c.Auth, discard())
+	found, errs := []error{unread, checkCertificates(c)}, []error(nil)
+	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
+		found = append(joined.Unwrap(), found...)
+	}
+	for _, err := range found {
 		switch {
+		case err == nil:
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
-		case errors.As(err, new(expiredError)):
+		case isExpired(err) && !c.Sharding.Enabled:
 			warnings = append(warnings, err)
 		default:
 			errs = append(errs, err)
@@ -165,26 +136,17 @@ func checkFiles(c *config.Config) (warnings []error, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// expiredError is the error of a certificate with which a single node starts, and which clients refuse.
-type expiredError struct{ error }
-
 // checkCertificates checks the files of [tls].
 func checkCertificates(c *config.Config) error {
-	keys, err := openKeyring(c.TLS, discard())
-	if err != nil || keys == nil {
-		return err
-	}
+	host := ""
 	if c.Sharding.Enabled {
-		host, err := advertisedHost(c.Sharding.AdvertisedHostname)
-		if err != nil {
+		var err error
+		if host, err = advertisedHost(c.Sharding.AdvertisedHostname); err != nil {
 			return err
 		}
-		return keys.checkAs(host)
 	}
-	if err := keys.now().checkTime(time.Now()); err != nil {
-		return expiredError{err}
-	}
-	return nil
+	_, err := openKeyring(c.TLS, host, discard())
+	return err
 }
 
 // discard returns a logger that logs nothing.

@@ -1,22 +1,31 @@
 package main
 
 import (
+	"bytes"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // check-config refuses certificates with which a node would not start, and warns of those that clients will refuse.
 func TestCheckConfigLooksAtCertificates(t *testing.T) {
-	a := newAuthority(t, "ca")
+	a, unknown := newAuthority(t, "ca"), newAuthority(t, "unknown")
 	a.issue("node", nil)
+	unknown.issue("foreign", nil)
+	a.issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
 	a.issue("other", nil)
 	a.issue("old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
 	a.issue("early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
 	const cluster = "[zk]\nservers = [\"localhost:2181\"]\n[sharding]\nenabled = true\nadvertised_hostname = %q\n"
+	clients := fmt.Sprintf("client_ca = %q\n", a.file("ca.pem"))
+	foreign, err := filepath.Rel(a.dir, unknown.file("foreign"))
+	expect.NoError(t, err)
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
 	for name, test := range map[string]struct {
 		certificate, key, more string
@@ -25,12 +34,14 @@ func TestCheckConfigLooksAtCertificates(t *testing.T) {
 	}{
 		"good":                   {"node", "node", "", exitOK, ""},
 		"of different pairs":     {"node", "other", "", exitFailure, "tls.certificate: tls: private key does not match"},
-		"expired":                {"old", "old", "", exitOK, "warning: tls.certificate: it has expired at "},
-		"not valid yet":          {"early", "early", "", exitOK, "warning: tls.certificate: it is valid from "},
+		"expired":                {"old", "old", "", exitOK, "warning: tls.certificate: clients will refuse it: x509: certificate has expired"},
+		"not valid yet":          {"early", "early", "", exitOK, "is before"},
 		"on another machine":     {"none", "none", "", exitOK, "warning: a file cannot be checked here: tls.certificate: open "},
 		"good in a cluster":      {"node", "node", fmt.Sprintf(cluster, "localhost"), exitOK, ""},
 		"expired in a cluster":   {"old", "old", fmt.Sprintf(cluster, "localhost"), exitFailure, "expired"},
 		"of another host's name": {"node", "node", fmt.Sprintf(cluster, "node1.example"), exitFailure, "not node1.example"},
+		"for servers only":       {"server only", "server only", clients + fmt.Sprintf(cluster, "localhost"), exitFailure, "incompatible key usage"},
+		"of another authority":   {foreign, foreign, fmt.Sprintf(cluster, "localhost"), exitFailure, "certificate signed by unknown authority"},
 	} {
 		writeFile(t, conf, fmt.Sprintf("source = \"/data\"\n[tls]\ncertificate = %q\nkey = %q\nca = %q\n%s",
 			a.file(test.certificate+".pem"), a.file(test.key+"-key.pem"), a.file("ca.pem"), test.more))
@@ -81,5 +92,35 @@ func TestCheckConfigLooksAtFiles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "requests")); err != nil || len(left) > 0 {
 		t.Errorf("%q was made, %v", left, err)
+	}
+}
+
+// A configuration that is all in the environment can be checked without a file.
+func TestCheckConfigOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	for name, value := range map[string]string{"SOURCE": demoSource(t, dir), "LOCAL_STORE": filepath.Join(dir, "store"), "BIND": "127.0.0.1:0"} {
+		t.Setenv("SEQUINS_"+name, value)
+	}
+	cmd := command(t, "check-config")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitOK || !strings.HasPrefix(r.stdout, "the environment is good") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	t.Setenv("SEQUINS_REFRESH_PERIOD", "soon")
+	cmd = command(t, "check-config")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitFailure || !strings.Contains(r.stderr, "SEQUINS_REFRESH_PERIOD: \"soon\" is not a duration") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// A node logs that its advertised name is one of the loopback interface, unless it says so itself.
+func TestAdvertisedLoopback(t *testing.T) {
+	for host, warns := range map[string]bool{"LOCALHOST": true, "localhost": false, "127.0.0.1": false, "::1": false, "none.invalid": false} {
+		var log bytes.Buffer
+		warnOfLoopback(host, slog.New(slog.NewTextHandler(&log, nil)))
+		if strings.Contains(log.String(), "level=WARN") != warns {
+			t.Errorf("%s: logged: %s", host, &log)
+		}
 	}
 }

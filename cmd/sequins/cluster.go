@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sequins/cluster"
@@ -20,23 +23,14 @@ import (
 	"sequins/zk"
 )
 
-// joinCluster configures a node of a cluster, if the configuration enables sharding. It does not wait
+// joinCluster configures a node of a cluster that others reach by host, if the configuration enables sharding. It does not wait
 // for anything. keys is nil without TLS between nodes.
-func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closers) error {
+func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, given *closers) error {
 	if !c.Sharding.Enabled {
 		return nil
 	}
 	s := &c.Sharding
-	addr, err := advertisedAddress(s.AdvertisedHostname, o.Listener.Addr())
-	if err != nil {
-		return err
-	}
-	host, _, _ := net.SplitHostPort(addr)
-	if keys != nil {
-		if err := keys.checkAs(host); err != nil {
-			return err
-		}
-	}
+	go warnOfLoopback(host, o.Logger)
 	reached, err := zooKeeperOptions(c, o.Logger)
 	if err != nil {
 		return err
@@ -57,10 +51,9 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	*given = append(*given, func() error { client.Close(); return nil })
 	o.Reads.Proxy = client
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
-	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members := cluster.New(cluster.Options{
-		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
+		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: o.Name,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
@@ -70,7 +63,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		Logger: o.Logger,
 	})
 	o.Cluster, o.ShardID = members, members.ShardID
-	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
+	o.Server.Peers = func() []status.Peer { return peers(members, o.Name) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
 	o.Joining = func() (w status.Wait, joining bool) { // what a node waits for that joins the cluster
 		j, joining := members.Joining()
@@ -148,6 +141,24 @@ func advertisedHost(configured string) (string, error) {
 		return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
 	}
 	return host, nil
+}
+
+// resolvePatience is how long the resolver may take to find the advertised name.
+const resolvePatience = 15 * time.Second
+
+// warnOfLoopback logs if this machine finds a name by which other nodes reach it on its loopback interface, as /etc/hosts of some
+// distributions has it. The name or an address of the loopback interface itself is for several nodes on one machine.
+func warnOfLoopback(host string, log *slog.Logger) {
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolvePatience)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err == nil && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
+		log.Warn("sharding.advertised_hostname is on the loopback interface: unless other machines find another address, they cannot reach this node (see /etc/hosts)",
+			"host", host, "addresses", addrs)
+	}
 }
 
 // zooKeeperOptions returns how ZooKeeper is reached. Connecting to one server takes a part of the timeout of the session, which survives some

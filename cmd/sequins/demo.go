@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 )
 
 func demoCommand() *cobra.Command {
-	d := demo{answers: make(map[string]int)}
+	var d demo
 	var bind string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -63,12 +64,10 @@ All files are in a temporary directory, which is removed at the end.`,
 
 // demo is one run of the demo.
 type demo struct {
-	pause   time.Duration // time to serve the first version before the second is published
-	out     io.Writer
-	source  string // directory that the versions are written to
-	node    *client.Node
-	keys    []string // present in both versions
-	answers map[string]int
+	pause  time.Duration // time to serve the first version before the second is published
+	out    io.Writer
+	source string // directory that the versions are written to
+	node   *client.Node
 }
 
 // run runs the demo, and the node until the context ends. With anyPort, the node gets another port if its own is taken.
@@ -88,12 +87,6 @@ func (d *demo) run(ctx context.Context, c config.Config, anyPort bool, log *slog
 	}
 	d.node = client.NewNode(client.NodeOptions{URL: "http://" + s.address})
 	defer d.node.Close()
-	second := catalogue(demoSecond)
-	for key := range catalogue(demoFirst) {
-		if _, ok := second[key]; ok {
-			d.keys = append(d.keys, key)
-		}
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.node.Run(ctx) })
 	g.Go(func() error {
@@ -112,8 +105,10 @@ const demoPatience = time.Minute
 func (d *demo) show(ctx context.Context, refresh func()) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("the demo is not being served after "+demoPatience.String()))
 	defer cancel()
+	records := map[string]map[string]string{demoFirst: catalogue(demoFirst), demoSecond: catalogue(demoSecond)}
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(records[demoFirst])), func(key string) bool { return records[demoSecond][key] == "" })
 	for {
-		if _, served, err := d.get(waiting, d.keys[0]); err == nil && served == demoFirst {
+		if _, _, err := d.get(waiting, keys[0]); err == nil {
 			break
 		}
 		if err := sleep.For(waiting, 20*time.Millisecond); err != nil {
@@ -125,65 +120,48 @@ func (d *demo) show(ctx context.Context, refresh func()) error {
 	if err := sleep.For(ctx, d.pause); err != nil {
 		return err
 	}
-	d.printf("requesting random keys from now on, as fast as they are answered, and checking each answer")
-	g, watching := errgroup.WithContext(ctx)
-	g.Go(func() error { return d.watch(watching) })
-	g.Go(func() error {
-		if err := d.write(demoSecond); err != nil {
-			return err
-		}
-		d.printf("telling sequins to look at its source, as SIGHUP does")
-		refresh()
-		return nil
-	})
-	if err := g.Wait(); err != nil {
+	if err := d.write(demoSecond); err != nil {
 		return err
 	}
-	d.printf("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
-		d.answers[demoFirst], demoFirst, d.answers[demoSecond], demoSecond)
-	d.printf("go on as you like; prices and stock have changed. ^C ends this and removes everything")
-	return nil
-}
-
-// watch requests random keys until the second version has answered a second's worth of requests. It
-// returns an error for the first wrong answer.
-func (d *demo) watch(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("there was no upgrade after "+demoPatience.String()))
+	d.printf("telling sequins to look at its source, as SIGHUP does")
+	refresh()
+	d.printf("requesting random keys from now on, as fast as they are answered, and checking each answer")
+	upgrading, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("there was no upgrade after "+demoPatience.String()))
 	defer cancel()
-	last, upgraded := demoFirst, time.Time{}
+	answers, last, upgraded := make(map[string]int), demoFirst, time.Time{}
 	for upgraded.IsZero() || time.Since(upgraded) < time.Second {
-		key := d.keys[rand.IntN(len(d.keys))]
-		p, served, err := d.get(ctx, key)
+		key := keys[rand.IntN(len(keys))]
+		value, served, err := d.get(upgrading, key)
 		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
+		case upgrading.Err() != nil:
+			return context.Cause(upgrading)
 		case err != nil:
 			return err
 		case served < last:
 			return fmt.Errorf("%s was answered from %s after something was answered from %s", key, served, last)
-		case p.AsOf != served:
-			return fmt.Errorf("%s was answered from %s with a value of %s", key, served, p.AsOf)
+		case value != records[served][key]:
+			return fmt.Errorf("%s was answered from %s with %q instead of %q", key, served, value, records[served][key])
 		}
 		if served != last {
-			upgraded = time.Now()
+			last, upgraded = served, time.Now()
 		}
-		last = served
-		d.answers[served]++
+		answers[served]++
 	}
+	d.printf("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
+		answers[demoFirst], demoFirst, answers[demoSecond], demoSecond)
+	d.printf("go on as you like; prices and stock have changed. ^C ends this and removes everything")
 	return nil
 }
 
-// get requests a product, and returns it with the version of the answer.
-func (d *demo) get(ctx context.Context, key string) (p product, version string, err error) {
+// get returns the value of a key, and the version of the answer.
+func (d *demo) get(ctx context.Context, key string) (value, version string, err error) {
 	v, err := d.node.Get(ctx, demoDB, []byte(key), client.Want{})
 	if err != nil {
-		return p, "", err
+		return "", "", err
 	}
 	defer v.Close() //nolint:errcheck // it is only read
-	if err := json.NewDecoder(v).Decode(&p); err != nil {
-		return p, "", fmt.Errorf("%s was answered with what is no product: %w", key, err)
-	}
-	return p, v.Version, nil
+	data, err := io.ReadAll(v)
+	return string(data), v.Version, err
 }
 
 func (d *demo) write(version string) error {

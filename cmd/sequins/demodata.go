@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -29,19 +28,10 @@ var (
 	things    = strings.Fields("apron bag basket belt bench blanket bowl box chair clock cup cushion frame hat hook jar jug lamp mat pouch rack rug scarf shelf stool tray vase")
 )
 
-// product is the value of a key.
-type product struct {
-	Name     string  `json:"name"`
-	Price    float64 `json:"price"`
-	Currency string  `json:"currency"`
-	Stock    int     `json:"stock"`
-	AsOf     string  `json:"as_of"`
-}
-
 // catalogue returns the records of a version: all combinations of the words except one in fifty,
 // chosen by a hash of the version.
-func catalogue(version string) map[string]product {
-	products := map[string]product{}
+func catalogue(version string) map[string]string {
+	products := map[string]string{}
 	for _, colour := range colours {
 		for _, material := range materials {
 			for _, thing := range things {
@@ -50,13 +40,9 @@ func catalogue(version string) map[string]product {
 				if today%50 == 0 {
 					continue // sold out
 				}
-				products[key] = product{
-					Name:     strings.ReplaceAll(key, "-", " "),
-					Price:    float64(500+always%20_000+today%500) / 100,
-					Currency: "EUR",
-					Stock:    int(today % 40),
-					AsOf:     version,
-				}
+				price := float64(500+always%20_000+today%500) / 100
+				products[key] = fmt.Sprintf(`{"name":"%s %s %s","price":%v,"currency":"EUR","stock":%d,"as_of":%q}`,
+					colour, material, thing, price, today%40, version)
 			}
 		}
 	}
@@ -70,42 +56,33 @@ func diceOf(seed string) uint32 {
 	return h.Sum32()
 }
 
-// writeDemo writes a version below a source as a MapReduce job does, _SUCCESS last. It returns the number of
-// records.
+// writeDemo writes a version below a source as a MapReduce job does, _SUCCESS last: SequenceFiles of BytesWritables without compression, whose
+// records are divided by Hadoop's HashPartitioner. It returns the number of records.
 func writeDemo(source, version string) (int, error) {
-	dir := filepath.Join(source, demoDB, version)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
-	}
-	products := catalogue(version)
-	for i := range demoFiles {
-		if err := writeDemoFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), i, products); err != nil {
-			return 0, err
-		}
-	}
-	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
-}
-
-// writeDemoFile writes the records that Hadoop's HashPartitioner assigns to reducer i, as a SequenceFile of BytesWritables without
-// compression.
-func writeDemoFile(path string, i int, products map[string]product) error {
 	const class = "org.apache.hadoop.io.BytesWritable"
 	header := "SEQ\x06" + strings.Repeat(string(rune(len(class)))+class, 2) +
 		"\x00\x00\x00\x00\x00\x00" + // no compression, and no metadata
 		"sync of the demo"
-	out := []byte(header)
-	for _, key := range slices.Sorted(maps.Keys(products)) {
-		if shard.Hadoop.Partition([]byte(key), demoFiles) != i {
-			continue
-		}
-		value, err := json.Marshal(products[key])
-		if err != nil {
-			return err
-		}
-		out = binary.BigEndian.AppendUint32(out, uint32(4+len(key)+4+len(value)))
-		out = binary.BigEndian.AppendUint32(out, uint32(4+len(key)))
-		out = append(binary.BigEndian.AppendUint32(out, uint32(len(key))), key...)
-		out = append(binary.BigEndian.AppendUint32(out, uint32(len(value))), value...)
+	var files [demoFiles][]byte
+	for i := range files {
+		files[i] = []byte(header)
 	}
-	return os.WriteFile(path, out, 0o644)
+	products := catalogue(version)
+	for _, key := range slices.Sorted(maps.Keys(products)) {
+		value, out := products[key], &files[shard.Hadoop.Partition([]byte(key), demoFiles)]
+		*out = binary.BigEndian.AppendUint32(*out, uint32(4+len(key)+4+len(value)))
+		*out = binary.BigEndian.AppendUint32(*out, uint32(4+len(key)))
+		*out = append(binary.BigEndian.AppendUint32(*out, uint32(len(key))), key...)
+		*out = append(binary.BigEndian.AppendUint32(*out, uint32(len(value))), value...)
+	}
+	dir := filepath.Join(source, demoDB, version)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	for i, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), data, 0o644); err != nil {
+			return 0, err
+		}
+	}
+	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
 }

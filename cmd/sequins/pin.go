@@ -27,12 +27,13 @@ import (
 
 // pinFlags are the flags of the commands that write _PIN.
 type pinFlags struct {
-	source serveFlags
-	node   waitFlags
-	reason string
-	until  string
-	force  bool
-	asks   bool // it asks the node of the flags which version is active
+	source  serveFlags
+	node    nodeFlags
+	wait    bool
+	timeout time.Duration
+	reason  string
+	until   string
+	force   bool
 }
 
 func pinCommand() *cobra.Command {
@@ -65,7 +66,7 @@ is excluded stays excluded.` + pinHelp
 }
 
 func rollbackCommand() *cobra.Command {
-	f := pinFlags{asks: true}
+	var f pinFlags
 	cmd := f.command("rollback DB", func(p *pinning, _ []string) error { return p.rollback() })
 	cmd.Short = "Exclude the active version of a database"
 	cmd.Long = `Exclude the active version of a database: add it to exclude in
@@ -134,12 +135,25 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 		}
 		f.node.config = f.source.config
 		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
-			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now()}
-			return p.run(cmd, func() error { return edit(p, args) })
+			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now(), out: cmd.OutOrStdout()}
+			p.anySource = f.force || f.source.config != "" || f.source.source != ""
+			if !p.anySource && (f.wait || f.node.server != "") {
+				if _, err := p.status(p.ctx); err != nil {
+					return err
+				}
+			}
+			if err := p.change(func() error { return edit(p, args) }); err != nil || !f.wait {
+				return err
+			}
+			p.progress = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node")
+			defer p.progress.Stop()
+			return p.await()
 		})
 	}
 	f.source.registerSource(cmd)
-	f.node.register(cmd)
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until all nodes of the cluster follow")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits")
+	f.node.registerNode(cmd)
 	return cmd
 }
 
@@ -152,28 +166,16 @@ type pinning struct {
 	src    source.Source
 	db     string
 
+	// anySource reports whether the node that is asked may have another source than the configuration, which may be that of another
+	// cluster if no flag has named it.
+	anySource bool
+
 	progress *term.Progress
 	now      time.Time
 	file     pin.File
 	decided  string // the version that is pinned, excluded or approved; "" for unpin
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
-}
-
-// run changes the file and waits for the nodes if it should.
-func (p *pinning) run(cmd *cobra.Command, edit func() error) error {
-	if named := p.source.config != "" || p.source.source != ""; !named && (p.asks || p.node.wait || p.node.server != "") {
-		if err := p.node.reads(p.ctx, p.config); err != nil {
-			return err
-		}
-	}
-	p.out = cmd.OutOrStdout()
-	if err := p.change(edit); err != nil || !p.node.wait {
-		return err
-	}
-	p.progress = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node")
-	defer p.progress.Stop()
-	return p.await()
 }
 
 // change reads the file, edits it and writes it.
@@ -326,12 +328,8 @@ func (p *pinning) rollback() error {
 	if err != nil {
 		return ofSource(p.src, err)
 	}
-	if !p.force {
-		if err := p.node.reads(p.ctx, p.config); err != nil {
-			return err
-		}
-	}
-	bad, err := p.node.active(p.ctx, p.db)
+	p.anySource = p.force
+	bad, err := p.active()
 	if err != nil {
 		return err
 	}

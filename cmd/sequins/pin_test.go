@@ -165,7 +165,7 @@ func TestRollbackDuringSwitch(t *testing.T) {
 	}))
 	defer node.Close()
 	r := sequins(t, "rollback", "words", "--source", source, "--server", node.URL)
-	r.wants(t, exitFailure, "sequins: version 3 of words has just gone live instead of 2: ")
+	r.wants(t, exitFailure, "sequins: version 2 of words has just gone live instead of 1: ")
 	if _, err := os.Stat(filepath.Join(source, "words", pin.FileName)); !os.IsNotExist(err) {
 		t.Error("the file was written")
 	}

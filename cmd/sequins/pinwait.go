@@ -8,95 +8,62 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"sequins/client"
-	"sequins/config"
 	"sequins/internal/names"
+	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/observe/status"
 )
 
-// waitFlags select a node to be asked for the status of its cluster.
-type waitFlags struct {
-	nodeFlags
-	wait    bool
-	timeout time.Duration
-}
-
 // waitPeriod is the interval between two requests for the status.
 const waitPeriod = time.Second
-
-func (f *waitFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVar(&f.wait, "wait", false, "wait until all nodes of the cluster follow")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits")
-	f.registerNode(cmd)
-}
 
 // plainSource returns a source as it is spelled without need.
 func plainSource(source string) string {
 	return strings.TrimRight(strings.NewReplacer("file://", "", "s3a://", "s3://", "s3n://", "s3://").Replace(source), "/")
 }
 
-// reads returns an error if the node reads another source: the configuration that happens to be here may be that
-// of another cluster.
-func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
-	st, url, err := f.status(ctx)
+// status asks the node once for the status of its cluster. A node with another source is an error, unless it may have any.
+func (p *pinning) status(ctx context.Context) (st status.Status, err error) {
+	c, err := p.node.client()
 	if err != nil {
-		return err
-	}
-	if plainSource(st.Source) != plainSource(c.Source) {
-		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.Source, c.Source)
-	}
-	return nil
-}
-
-// status asks the node once, and returns its URL, too.
-func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
-	c, err := f.client()
-	if err != nil {
-		return st, "", err
+		return st, err
 	}
 	defer c.Close()
-	if st, _, err = c.Status(ctx); err != nil {
-		return st, "", ofNode(ctx, c, "", err)
+	if st, err = c.Status(ctx); err != nil {
+		return st, ofNode(ctx, c, "", err)
 	}
-	return st, c.URL(), nil
+	if !p.anySource && plainSource(st.Source) != plainSource(p.config.Source) {
+		return st, fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", c.URL(), st.Source, p.config.Source)
+	}
+	return st, nil
 }
 
 // settled is longer than nodes answer with the same status: one second for that of the cluster, and another for that of a node in it.
 const settled = 2500 * time.Millisecond
 
-// active returns the newest version of a db that a node of the cluster serves. That must not change for a moment: a version
+// active returns the newest version of the db that a node of the cluster serves. That must not change for a moment: a version
 // that goes live now is not the one that somebody has seen to be bad.
-func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
-	before, err := f.newest(ctx, db)
-	if err != nil {
-		return "", err
+func (p *pinning) active() (string, error) {
+	var seen [2]string
+	for i := range seen {
+		if i > 0 {
+			time.Sleep(settled)
+		}
+		st, err := p.status(p.ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, version := range servedBy(&st, p.db) {
+			seen[i] = max(seen[i], version)
+		}
+		if !names.Valid(seen[i]) {
+			return "", fmt.Errorf("no node serves a version of %s", p.db)
+		}
 	}
-	time.Sleep(settled)
-	now, err := f.newest(ctx, db)
-	if err == nil && now != before {
-		err = fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", now, db, before)
+	if seen[0] != seen[1] {
+		return "", fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", seen[1], p.db, seen[0])
 	}
-	return now, err
-}
-
-// newest returns the newest version of a db that a node of the cluster serves, from a status that may be some seconds old.
-func (f *waitFlags) newest(ctx context.Context, db string) (string, error) {
-	st, url, err := f.status(ctx)
-	if err != nil {
-		return "", err
-	}
-	newest := ""
-	for _, version := range servedBy(&st, db) {
-		newest = max(newest, version)
-	}
-	if !names.Valid(newest) {
-		return "", fmt.Errorf("%s: no node serves a version of %s", url, db)
-	}
-	return newest, nil
+	return seen[1], nil
 }
 
 // servedBy returns the version of a db that each node of the cluster serves, "" for none.
@@ -110,58 +77,53 @@ func servedBy(st *status.Status, db string) map[string]string {
 
 // await prints a line for each change of a node, until all nodes serve what the file asks for.
 func (p *pinning) await() error {
-	c, err := p.node.client()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(p.ctx, p.node.timeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
 	defer cancel()
-	tick := time.NewTicker(waitPeriod)
-	defer tick.Stop()
 	last := make(map[string]string)
 	var late int
+	var err error
 	for {
-		n, ferr := p.follow(ctx, c, last)
+		n, ferr := p.follow(ctx, last)
 		if ferr == nil && n == 0 {
 			return nil
 		}
 		if ctx.Err() == nil || len(last) == 0 { // otherwise the time limit has cut the request off
 			late, err = n, ferr
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, waitPeriod) != nil {
 			if err == nil {
 				err = fmt.Errorf("%d of %d nodes do not follow", late, len(last))
 			}
-			return fmt.Errorf("after %v: %w; the file is written, and nodes follow it at their next look at the source", p.node.timeout, err)
-		case <-tick.C:
+			return fmt.Errorf("after %v: %w; the file is written, and nodes follow it at their next look at the source", p.timeout, err)
 		}
 	}
 }
 
 // follow asks once, prints the lines that differ from last, and returns how many nodes do not follow.
-func (p *pinning) follow(ctx context.Context, c *client.Node, last map[string]string) (late int, err error) {
-	st, _, err := c.Status(ctx)
+func (p *pinning) follow(ctx context.Context, last map[string]string) (late int, err error) {
+	st, err := p.status(ctx)
 	if err != nil {
 		return 0, err
 	}
 	nodes := servedBy(&st, p.db)
 	maps.DeleteFunc(last, func(addr, _ string) bool { _, there := nodes[addr]; return !there })
+	want := status.Pin{Version: p.file.Pinned(time.Now()), Exclude: p.file.Exclude, Approve: p.file.Approve, Until: p.file.Until}
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		version := nodes[addr]
+		version, follows := nodes[addr], false
 		line := "serves " + version
 		switch failed := st.Peers[addr].Error; {
 		case failed != "":
-			line, version = "does not answer: "+failed, ""
+			line = "does not answer: " + failed
 		case version == "":
 			line = "serves no version"
-		case !p.hasRead(st.DBs[p.db].PinOn(addr, st.Node)):
-			line, version = line+", and has not read the file yet", ""
-		case !p.follows(version, time.Now()):
+		case !st.DBs[p.db].PinOn(addr, st.Node).Same(want):
+			line += ", and has not read the file yet"
+		case !want.Allows(version) || version < p.approved:
 			line += ", not yet what is asked for"
+		default:
+			follows = true
 		}
-		if !p.follows(version, time.Now()) {
+		if !follows {
 			late++
 		}
 		if line != last[addr] {
@@ -174,17 +136,4 @@ func (p *pinning) follow(ctx context.Context, c *client.Node, last map[string]st
 	}
 	p.progress.Set(int64(len(nodes)-late), int64(len(nodes)))
 	return late, nil
-}
-
-// hasRead reports whether a node that follows a pin has read the file.
-func (p *pinning) hasRead(on status.Pin) bool {
-	f := p.file
-	want := status.Pin{Version: f.Pinned(time.Now()), Exclude: f.Exclude, Approve: f.Approve, Until: f.Until}
-	return on.Same(want)
-}
-
-// follows reports whether a node that serves a version follows the file.
-func (p *pinning) follows(version string, now time.Time) bool {
-	pinned := p.file.Pinned(now)
-	return version != "" && !slices.Contains(p.file.Exclude, version) && (pinned == "" || pinned == version) && version >= p.approved
 }

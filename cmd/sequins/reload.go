@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/sys/unix"
 
 	"sequins/config"
 )
 
-// A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on the goroutine of run: what they read may be on
+// A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on a goroutine of their own: what they read may be on
 // a file system that does not answer. Those that are requested while one runs are one reload, which follows it.
 type reloader struct {
 	path      string        // the file that the start has read, "" for none
@@ -22,14 +26,9 @@ type reloader struct {
 	level     *slog.LevelVar
 	log       *slog.Logger
 
-	stopping context.Context    // ends when the node shuts down: no reload begins any more, or is waited for
-	requests chan chan reloaded // with room for some
-}
-
-// reloaded is the result of a reload: what stays as it was, and why, and the keys that have changed and need a restart.
-type reloaded struct {
-	restart []string
-	err     error
+	stopping context.Context // ends when the node shuts down: no reload begins any more, or is waited for
+	next     singleflight.Group
+	turn     sync.Mutex // of the reload that runs
 }
 
 // reloadPatience is the time after which a reload that has not ended counts as failed until it ends.
@@ -40,46 +39,30 @@ var (
 	errReloadStopping = errors.New("sequins is shutting down")
 )
 
-// request requests a reload that begins later than the call, and does not wait for it. The channel gets its result, unless too many wait:
-// they are served by one reload, which follows all the same.
-func (r *reloader) request() <-chan reloaded {
-	done := make(chan reloaded, 1)
-	select {
-	case r.requests <- done:
-	default:
-	}
-	return done
+// request requests a reload that begins later than the call, and does not wait for it. The channel gets its result.
+func (r *reloader) request() <-chan singleflight.Result {
+	return r.next.DoChan("", func() (any, error) {
+		r.turn.Lock()
+		defer r.turn.Unlock()
+		r.next.Forget("") // a request from now on needs another reload
+		if r.stopping.Err() != nil {
+			return nil, errReloadStopping
+		}
+		return r.once()
+	})
 }
 
-// reload requests a reload and waits for its end, but not for one that hangs.
+// reload requests a reload and waits for its end, but not for one that hangs. It returns the keys that have changed and need a restart; the
+// error says what stays as it was, and why.
 func (r *reloader) reload() (restart []string, err error) {
 	select {
 	case got := <-r.request():
-		return got.restart, got.err
+		restart, _ = got.Val.([]string)
+		return restart, got.Err
 	case <-r.stopping.Done():
 		return nil, errReloadStopping
 	case <-time.After(reloadPatience):
 		return nil, errReloadHangs
-	}
-}
-
-// run runs the reloads that are requested, until stopping ends, or for good if one hangs.
-func (r *reloader) run() {
-	for {
-		var waiting []chan reloaded
-		select {
-		case <-r.stopping.Done():
-			return
-		case first := <-r.requests:
-			waiting = append(waiting, first)
-		}
-		for len(r.requests) > 0 {
-			waiting = append(waiting, <-r.requests)
-		}
-		restart, err := r.once()
-		for _, done := range waiting {
-			done <- reloaded{restart, err}
-		}
 	}
 }
 
@@ -88,7 +71,9 @@ func (r *reloader) run() {
 // tokens are read again and the request log is reopened in both cases. The error says what stays as it was, and
 // restart which keys need one.
 func (r *reloader) once() (restart []string, err error) {
-	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every system has this clock
+	r.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 	hangs := time.AfterFunc(reloadPatience, func() {
 		r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
 		r.serving.node.Reloaded(errReloadHangs)
@@ -100,7 +85,7 @@ func (r *reloader) once() (restart []string, err error) {
 		}
 	}
 	if t := r.serving.tokens; t != nil {
-		unread = t.reload(true)
+		unread = t.look(true)
 	}
 	fresh, warnings, invalid := r.read()
 	hangs.Stop()

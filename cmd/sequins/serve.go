@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -135,16 +132,16 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	}
 	systemd := newNotifier(log)
 	if s.keys != nil {
-		base, systemd.secure = secureURL(base), s.keys.self()
+		base, systemd.secure = secureURL(base), s.keys.client()
+		systemd.secure.InsecureSkipVerify = true // it is this process
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &reloader{
 		path: path, searched: flags.config == "", overrides: overrides, running: c, serving: s, systemd: systemd,
-		level: level, log: log, stopping: stopping, requests: make(chan chan reloaded, 16),
+		level: level, log: log, stopping: stopping,
 	}
 	s.reload = r.reload
-	go r.run() // nobody waits for it if it hangs when the process ends
 	err = untilSignal(ctx, log, c.ShutdownDelay+endPatience, func() { r.request() }, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stop)()
 		return systemd.follow(ctx, base, s.run)
@@ -168,25 +165,16 @@ type serving struct {
 	events     *events.Recorder
 }
 
-// run runs the node, and follows the files of the certificates and tokens meanwhile.
+// run runs the node, and follows the files of the certificates and tokens meanwhile. It does not wait for a file system that does not answer.
 func (s *serving) run(ctx context.Context) error {
 	following, end := context.WithCancel(ctx)
-	var all sync.WaitGroup
+	defer end()
 	if s.keys != nil {
-		all.Go(func() { s.keys.follow(following) })
+		go s.keys.follow(following)
 	}
 	if s.tokens != nil {
-		all.Go(func() { s.tokens.follow(following) })
+		go s.tokens.follow(following)
 	}
-	defer func() {
-		end()
-		ended := make(chan struct{})
-		go func() { all.Wait(); close(ended) }()
-		select {
-		case <-ended:
-		case <-time.After(time.Second): // a file system does not answer; the process ends
-		}
-	}()
 	return s.node.Run(ctx)
 }
 
@@ -227,12 +215,20 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	}
 	opened = append(opened, o.Store.Close)
 	o.Metrics.Process.SetStore(c.LocalStore)
-	if s.keys, err = openKeyring(c.TLS, log); err != nil {
+	if c.Sharding.Enabled {
+		if o.Name, err = advertisedAddress(c.Sharding.AdvertisedHostname, o.Listener.Addr()); err != nil {
+			return nil, err
+		}
+	}
+	host, _, _ := net.SplitHostPort(o.Name) // "" for a single node
+	s.keys, err = openKeyring(c.TLS, host, log)
+	if host == "" && isExpired(err) {
+		log.Warn("the certificate of this node is not valid now", "error", err)
+	} else if err != nil {
 		return nil, err
 	}
 	if s.keys != nil {
-		o.TLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.server })
-		o.RedisTLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.redis })
+		o.TLS, o.RedisTLS = s.keys.server()
 	}
 	if s.tokens, err = openTokens(c.Auth, log); err != nil {
 		return nil, err
@@ -240,7 +236,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if s.tokens != nil {
 		o.Server.Tokens = s.tokens.tokens
 	}
-	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
+	if err := joinCluster(&c, host, s.keys, &o, &s.given); err != nil {
 		return nil, err
 	}
 	s.events = events.New(events.Options{Node: cmp.Or(o.Name, "localhost"), Target: target(&c.Events), Build: o.Build, Metrics: o.Metrics.Events, Logger: log})

@@ -55,7 +55,7 @@ var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
 	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer")
-	st, _, err := c.Status(cmd.Context())
+	st, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {
 		return err
@@ -96,22 +96,28 @@ var (
 	}
 )
 
-// headLine returns the line with the node that has answered, its release, and since when it is up.
-func headLine(st *status.Status, url string, now time.Time) string {
-	head := term.Clean(url)
+// printStatus writes the status for people. Data from the network is escaped.
+func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
+	if err := printHead(c, st, base, now); err != nil {
+		return err
+	}
+	if err := printDBs(c, st, now); err != nil {
+		return err
+	}
+	return printNodes(c, st)
+}
+
+// printHead prints the node that has answered, its release, since when it is up, its health, and what is special.
+func printHead(c term.Console, st *status.Status, base string, now time.Time) error {
+	head := term.Clean(base)
 	if st.Build != "" {
 		head += ", sequins " + term.Clean(st.Build)
 	}
 	if !st.StartedAt.IsZero() {
 		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
 	}
-	return head
-}
-
-// printStatus writes the status for people. Data from the network is escaped.
-func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
 	health, _, findings := st.Overview()
-	lines := []string{headLine(st, base, now), c.Paint(levelColors[st.Level], term.Clean(health))}
+	lines := []string{head, c.Paint(levelColors[st.Level], term.Clean(health))}
 	for _, f := range findings {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
@@ -125,13 +131,8 @@ func printStatus(c term.Console, st *status.Status, base string, now time.Time) 
 			lines = append(lines, term.Clean("The pin of "+name+": "+p.String()))
 		}
 	}
-	if _, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n")); err != nil {
-		return err
-	}
-	if err := printDBs(c, st, now); err != nil {
-		return err
-	}
-	return printNodes(c, st)
+	_, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
+	return err
 }
 
 func printDBs(c term.Console, st *status.Status, now time.Time) error {
@@ -199,8 +200,9 @@ func printNodes(c term.Console, st *status.Status) error {
 	}
 	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
+	lags := st.Lags()
 	for _, p := range st.Members() {
-		note, color := nodeNote(p, nil)
+		note, color := nodeNote(p, lags[p.Addr])
 		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 	}
 	return t.Flush()
@@ -211,10 +213,10 @@ func nodeNote(p status.Peer, lags []string) (string, term.Color) {
 	switch {
 	case p.Error != "":
 		return "did not answer: " + term.Clean(p.Error), term.Red
-	case len(lags) > 0:
-		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
 	case p.Disk.Low:
 		return "the disk is nearly full", term.Yellow
+	case len(lags) > 0:
+		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
 	}
 	return "", term.Plain
 }

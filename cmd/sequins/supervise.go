@@ -9,9 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
+
+	"sequins/internal/sleep"
 )
 
 // endPatience is how long a process may take to end after a signal: requests in flight have 30 seconds.
@@ -101,40 +102,23 @@ func (n *notifier) follow(ctx context.Context, address string, run func(context.
 		return run(ctx)
 	}
 	running, ended := context.WithCancel(context.WithoutCancel(ctx))
-	var telling sync.WaitGroup
-	telling.Go(func() { n.tell(ctx, running, address) })
-	err := run(ctx)
-	ended()
-	telling.Wait()
-	return err
+	defer ended()
+	defer context.AfterFunc(ctx, func() { n.send("STOPPING=1") })()
+	go n.tell(ctx, running, address)
+	return run(ctx)
 }
 
 // tell sends messages until running ends. After the end of ctx it reports the node as alive without a
 // check, because timeouts bound the shutdown.
 func (n *notifier) tell(ctx, running context.Context, address string) {
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: n.secure}
-	if n.answers(ctx, &http.Client{Transport: transport}, address) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: n.secure}}
+	if n.answers(ctx, client, address) {
 		n.send("READY=1")
 	}
-	var tick <-chan time.Time
-	if n.watchdog > 0 {
-		ticker := time.NewTicker(n.watchdog / 3)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	client := &http.Client{Transport: transport, Timeout: n.watchdog / 3}
-	stopping := ctx.Done()
-	for {
-		select {
-		case <-stopping:
-			n.send("STOPPING=1")
-			stopping = nil
-		case <-tick:
-			if stopping == nil || n.answers(ctx, client, address) {
-				n.send("WATCHDOG=1")
-			}
-		case <-running.Done():
-			return
+	client.Timeout = n.watchdog / 3
+	for n.watchdog > 0 && sleep.For(running, n.watchdog/3) == nil {
+		if ctx.Err() != nil || n.answers(ctx, client, address) {
+			n.send("WATCHDOG=1")
 		}
 	}
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +18,7 @@ type keyring struct {
 	followed
 	files config.TLS
 
-	host   string    // by which other nodes reach this one; "" without other nodes. It is set before the files are followed.
+	host   string    // by which other nodes reach this one; "" without other nodes
 	newest time.Time // modification time of the newest file in use
 	keys   atomic.Pointer[loadedKeys]
 }
@@ -32,33 +30,21 @@ type loadedKeys struct {
 	redis  *tls.Config    // the same without protocols
 }
 
-// openKeyring reads the files for a node, and returns an error if its certificate is not for servers. It logs one that has expired: if it
-// refused it, a restart would be an outage. It returns nil if none are configured.
-func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
-	k, err := readKeyring(files, log)
-	if k == nil || err != nil {
-		return nil, err
-	}
-	if err := k.now().checkUsage(); err != nil {
-		return nil, err
-	}
-	if err := k.now().checkTime(time.Now()); err != nil {
-		log.Warn("the certificate of this node is not valid now: clients refuse it", "error", err)
-	}
-	return k, nil
-}
-
-// readKeyring reads the files, for a node or for what talks to it as itself. It returns nil if none are configured.
-func readKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
+// openKeyring reads the files for a node that other nodes reach by host, "" if there are none. It returns nil if no files are configured. With an
+// error for which isExpired is true, the keyring can be used: a single node starts with it, as a restart would be an outage.
+func openKeyring(files config.TLS, host string, log *slog.Logger) (*keyring, error) {
 	if files.Certificate == "" {
 		return nil, nil
 	}
-	k := &keyring{files: files}
+	k := &keyring{files: files, host: host}
 	k.followed = followed{what: "the certificates", log: log, changed: func() bool { return !k.modified().Equal(k.newest) }, read: k.readAgain}
 	k.newest = k.modified()
 	loaded, err := k.load()
+	if err != nil {
+		return nil, err
+	}
 	k.keys.Store(&loaded)
-	return k, err
+	return k, loaded.check(host)
 }
 
 // now returns the keys in use.
@@ -86,23 +72,22 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 	}
 	loaded.redis = loaded.server.Clone()
 	loaded.redis.NextProtos = nil
-	if k.host != "" {
-		return loaded, loaded.check(k.host)
-	}
 	return loaded, nil
 }
 
-// checkAs makes the keyring check its certificate, now and after each change, against the requirements
-// of other nodes that reach this one by a host name.
-func (k *keyring) checkAs(host string) error {
-	k.host = host
-	return k.now().check(host)
-}
-
-// check returns an error if other nodes with the same [tls] would refuse this node's certificate: as
-// the server of a host, and if there is a client_ca, as a client.
+// check returns an error if clients would refuse this node's certificate because of its time or usage; or, if there is a host, if other
+// nodes with the same [tls] would: as the server of the host, and if there is a client_ca, as a client.
 func (l *loadedKeys) check(host string) error {
-	if err := l.verify(x509.VerifyOptions{Roots: l.nodes, DNSName: host, KeyUsages: serverUsage}); err != nil {
+	server := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if host == "" {
+		itself := x509.NewCertPool() // who trusts the certificate is for clients to say
+		itself.AddCert(l.own.Leaf)
+		if err := l.verify(x509.VerifyOptions{Roots: itself, KeyUsages: server}); err != nil {
+			return fmt.Errorf("tls.certificate: clients will refuse it: %w", err)
+		}
+		return nil
+	}
+	if err := l.verify(x509.VerifyOptions{Roots: l.nodes, DNSName: host, KeyUsages: server}); err != nil {
 		return fmt.Errorf("tls.certificate: other nodes will refuse it, as they reach this one by %s and check it against tls.ca: %w", host, err)
 	}
 	if l.server.ClientCAs == nil {
@@ -113,9 +98,6 @@ func (l *loadedKeys) check(host string) error {
 	}
 	return nil
 }
-
-// serverUsage is the usage of certificates of servers.
-var serverUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 
 // verify verifies this node's certificate, with those of issuers that are beside it.
 func (l *loadedKeys) verify(o x509.VerifyOptions) error {
@@ -131,27 +113,10 @@ func (l *loadedKeys) verify(o x509.VerifyOptions) error {
 	return err
 }
 
-// checkUsage returns an error if clients would refuse this node's certificate because it is not for servers.
-func (l *loadedKeys) checkUsage() error {
-	leaf := l.own.Leaf
-	if len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 {
-		return nil // for everything
-	}
-	if slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny) {
-		return nil
-	}
-	return errors.New("tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth")
-}
-
-// checkTime returns an error if this node's certificate has expired or is not valid yet.
-func (l *loadedKeys) checkTime(now time.Time) error {
-	switch leaf := l.own.Leaf; {
-	case now.After(leaf.NotAfter):
-		return fmt.Errorf("tls.certificate: it has expired at %s: clients will refuse it", leaf.NotAfter.UTC().Format(time.RFC3339))
-	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("tls.certificate: it is valid from %s on: clients will refuse it before", leaf.NotBefore.UTC().Format(time.RFC3339))
-	}
-	return nil
+// isExpired reports whether a certificate is refused only because it has expired or is not valid yet.
+func isExpired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
 // readPool reads the certificates of issuers; nil if there is no file.
@@ -204,8 +169,8 @@ func (k *keyring) modified() (newest time.Time) {
 func (k *keyring) readAgain() error {
 	newest := k.modified()
 	loaded, err := k.load()
-	if err == nil && !loaded.own.Leaf.Equal(k.now().own.Leaf) {
-		err = cmp.Or(loaded.checkUsage(), loaded.checkTime(time.Now()))
+	if err == nil && (k.host != "" || !loaded.own.Leaf.Equal(k.now().own.Leaf)) {
+		err = loaded.check(k.host)
 	}
 	if err != nil {
 		return err
@@ -216,12 +181,15 @@ func (k *keyring) readAgain() error {
 	return nil
 }
 
-// server returns the TLS settings for clients, of which pick chooses the ones in use.
-func (k *keyring) server(pick func(*loadedKeys) *tls.Config) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return pick(k.now()), nil },
+// server returns the TLS settings for clients of HTTP, and for those of Redis. They follow the files.
+func (k *keyring) server() (http, redis *tls.Config) {
+	following := func(config func() *tls.Config) *tls.Config {
+		return &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config(), nil },
+		}
 	}
+	return following(func() *tls.Config { return k.now().server }), following(func() *tls.Config { return k.now().redis })
 }
 
 // client returns the TLS settings for connections to other nodes. Its root certificates do not change
@@ -232,12 +200,4 @@ func (k *keyring) client() *tls.Config {
 		RootCAs:              k.now().nodes,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.now().own, nil },
 	}
-}
-
-// self returns the TLS settings for connections of this process to itself, or to the node of this
-// machine's configuration. They do not verify the certificate.
-func (k *keyring) self() *tls.Config {
-	c := k.client()
-	c.InsecureSkipVerify = true
-	return c
 }

@@ -113,14 +113,15 @@ func TestHTTP2IsOffered(t *testing.T) {
 	a := newAuthority(t, "ca")
 	a.issue("node", nil)
 	for _, offered := range []bool{false, true} {
-		k, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), HTTP2: offered}, slog.New(slog.DiscardHandler))
+		k, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), HTTP2: offered}, "", slog.New(slog.DiscardHandler))
 		expect.NoError(t, err)
-		for client, want := range map[*tls.Config]bool{withName(k.self(), "localhost"): false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
+		self := k.client()
+		self.InsecureSkipVerify = true
+		for client, want := range map[*tls.Config]bool{self: false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
 			near, far := net.Pipe()
 			done := make(chan error, 1)
-			go func() {
-				done <- tls.Server(far, k.server(func(l *loadedKeys) *tls.Config { return l.server })).Handshake()
-			}()
+			http, _ := k.server()
+			go func() { done <- tls.Server(far, http).Handshake() }()
 			c := tls.Client(near, client)
 			expect.NoError(t, c.Handshake())
 			go io.Copy(io.Discard, c) //nolint:errcheck // the server's session tickets, until the end
@@ -251,12 +252,13 @@ func TestTLSBetweenNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs, err := openKeyring(config.TLS{Certificate: tt.by.file(tt.cert + ".pem"), Key: tt.by.file(tt.cert + "-key.pem"),
-				ClientCA: a.file("ca.pem")}, slog.New(slog.DiscardHandler))
+				ClientCA: a.file("ca.pem")}, "", slog.New(slog.DiscardHandler))
 			expect.NoError(t, err)
 			ours, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), CA: a.file("ca.pem")},
-				slog.New(slog.DiscardHandler))
+				"", slog.New(slog.DiscardHandler))
 			expect.NoError(t, err)
-			ln, err := tls.Listen("tcp", "127.0.0.1:0", theirs.server(func(l *loadedKeys) *tls.Config { return l.server }))
+			http, _ := theirs.server()
+			ln, err := tls.Listen("tcp", "127.0.0.1:0", http)
 			expect.NoError(t, err)
 			defer ln.Close()
 			go func() {
@@ -293,11 +295,11 @@ func TestTLSFilesThatAreNotGood(t *testing.T) {
 	} {
 		files := good
 		change(&files)
-		if _, err := openKeyring(files, slog.New(slog.DiscardHandler)); err == nil || len(err.Error()) < len(name) || err.Error()[:len(name)] != name {
+		if _, err := openKeyring(files, "", slog.New(slog.DiscardHandler)); err == nil || len(err.Error()) < len(name) || err.Error()[:len(name)] != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if k, err := openKeyring(config.TLS{}, nil); k != nil || err != nil {
+	if k, err := openKeyring(config.TLS{}, "", nil); k != nil || err != nil {
 		t.Errorf("without files: %v, %v", k, err)
 	}
 }

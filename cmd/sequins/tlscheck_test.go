@@ -35,17 +35,14 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		"no client's":                {change: serverOnly, host: "localhost", clientCA: files.ClientCA, want: "tls.client_ca for client authentication: x509: certificate specifies an incompatible key usage"},
 		"no client's, none demanded": {change: serverOnly, host: "localhost"},
 		"no server's": {change: func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, host: "localhost",
-			want: "tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth"},
+			want: "tls.ca: x509: certificate specifies an incompatible key usage"},
 		"expired":            {change: func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, host: "localhost", want: "expired"},
 		"clients of another": {host: "localhost", clientCA: foreign.file("ca.pem"), want: "tls.client_ca for client authentication: x509: certificate signed by unknown authority"},
 	} {
 		a.issue("node", test.change)
 		files := files
 		files.ClientCA = test.clientCA
-		k, err := openKeyring(files, slog.New(slog.DiscardHandler))
-		if err == nil {
-			err = k.checkAs(test.host)
-		}
+		_, err := openKeyring(files, test.host, slog.New(slog.DiscardHandler))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -53,9 +50,8 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 
 	serial := a.issue("node", nil)
 	var log bytes.Buffer
-	k, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
+	k, err := openKeyring(files, "localhost", slog.New(slog.NewTextHandler(&log, nil)))
 	expect.NoError(t, err)
-	expect.NoError(t, k.checkAs("localhost"))
 	for _, step := range []struct {
 		change func(*x509.Certificate)
 		taken  bool
@@ -63,7 +59,7 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		fresh := a.issue("node", step.change)
 		later := time.Now().Add(time.Hour)
 		expect.NoError(t, os.Chtimes(a.file("node.pem"), later, later))
-		k.look()
+		_ = k.look(false) // it is logged
 		got := k.now().own.Leaf.SerialNumber.Int64()
 		if want := map[bool]int64{true: fresh, false: serial}[step.taken]; got != want {
 			t.Errorf("the certificate %d is used, want %d; logged: %s", got, want, &log)
@@ -84,7 +80,7 @@ func notYet(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }
 // A certificate that is not for servers is an error at the start and in check-config, also without a cluster.
 func TestCertificatesThatAreNotForServers(t *testing.T) {
 	a := newAuthority(t, "ca")
-	conf := base(t) + fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\n", a.file("node.pem"), a.file("node-key.pem"))
+	conf := fmt.Sprintf("source = %q\nlocal_store = %q\n[tls]\ncertificate = %q\nkey = %q\n", t.TempDir(), t.TempDir(), a.file("node.pem"), a.file("node-key.pem"))
 	file := filepath.Join(t.TempDir(), "sequins.conf")
 	writeFile(t, file, conf)
 	for name, test := range map[string]struct {
@@ -101,13 +97,13 @@ func TestCertificatesThatAreNotForServers(t *testing.T) {
 	} {
 		a.issue("node", func(c *x509.Certificate) { c.ExtKeyUsage, c.UnknownExtKeyUsage = test.usages, test.unknown })
 		files := config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem")}
-		if _, err := openKeyring(files, slog.New(slog.DiscardHandler)); (err == nil) != test.good {
+		if _, err := openKeyring(files, "", slog.New(slog.DiscardHandler)); (err == nil) != test.good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	a.issue("node", clientOnly)
-	const want = "tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth"
-	for _, args := range [][]string{{"check-config", file}, {"check-config", "--deep", file}, {"--config", file}} {
+	const want = "tls.certificate: clients will refuse it: x509: certificate specifies an incompatible key usage"
+	for _, args := range [][]string{{"check-config", file}, {"--config", file}} {
 		if r := sequins(t, args...); r.code != exitFailure || !strings.Contains(r.stderr, want) {
 			t.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
 		}
@@ -118,19 +114,20 @@ func TestCertificatesThatAreNotForServers(t *testing.T) {
 func TestCertificatesThatClientsRefuse(t *testing.T) {
 	a := newAuthority(t, "ca")
 	files := config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), ClientCA: a.file("ca.pem")}
-	for name, change := range map[string]func(*x509.Certificate){"has expired": expired, "is valid from": notYet} {
+	for name, change := range map[string]func(*x509.Certificate){"is after": expired, "is before": notYet} {
 		a.issue("node", change)
-		var log bytes.Buffer
-		_, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
-		expect.NoError(t, err)
-		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), name) {
-			t.Errorf("%s: logged: %s", name, &log)
+		if k, err := openKeyring(files, "", slog.New(slog.DiscardHandler)); k == nil || !isExpired(err) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
 		}
+	}
+	a.issue("node", clientOnly)
+	if _, err := openKeyring(files, "", slog.New(slog.DiscardHandler)); err == nil || isExpired(err) {
+		t.Errorf("not for servers: %v", err)
 	}
 
 	serial := a.issue("node", nil)
 	var log bytes.Buffer
-	k, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
+	k, err := openKeyring(files, "", slog.New(slog.NewTextHandler(&log, nil)))
 	expect.NoError(t, err)
 	if log.Len() > 0 {
 		t.Errorf("logged: %s", &log)
@@ -140,13 +137,13 @@ func TestCertificatesThatClientsRefuse(t *testing.T) {
 		t.Helper()
 		later = later.Add(time.Hour) // so that it differs whatever the file system's clock
 		expect.NoError(t, os.Chtimes(file, later, later))
-		k.look()
+		_ = k.look(false) // its error is in problem
 		return k.now()
 	}
 	for _, step := range []struct {
 		change func(*x509.Certificate)
 		fault  string
-	}{{expired, "has expired"}, {notYet, "is valid from"}, {clientOnly, "lacks serverAuth"}, {nil, ""}} {
+	}{{expired, "is after"}, {notYet, "is before"}, {clientOnly, "incompatible key usage"}, {nil, ""}} {
 		fresh := a.issue("node", step.change)
 		log.Reset()
 		got := look(files.Certificate).own.Leaf.SerialNumber.Int64()
@@ -163,8 +160,10 @@ func TestCertificatesThatClientsRefuse(t *testing.T) {
 
 	// The certificate in use has expired: new authorities of clients are taken all the same.
 	a.issue("node", expired)
-	k, err = openKeyring(files, slog.New(slog.DiscardHandler))
-	expect.NoError(t, err)
+	k, err = openKeyring(files, "", slog.New(slog.DiscardHandler))
+	if !isExpired(err) {
+		t.Fatal(err)
+	}
 	old := k.now().server
 	if look(files.ClientCA).server == old || k.problem() != "" {
 		t.Errorf("client_ca was not read again: %s", k.problem())

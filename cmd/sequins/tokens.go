@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/internal/sleep"
 	"sequins/server/auth"
 )
 
@@ -88,8 +89,8 @@ func ownToken(file string) (string, error) {
 // followed is what was read from files that may change while the node runs: it is read again when they have changed. Files that are not good,
 // maybe because only one of a pair has been replaced so far, are not used, and read again later.
 type followed struct {
-	what    string       // for the log
-	log     *slog.Logger // may be nil if nothing follows
+	what    string // for the log
+	log     *slog.Logger
 	changed func() bool  // reports whether the files are other ones than those in use
 	read    func() error // reads the files and uses them, if they are good
 
@@ -102,31 +103,20 @@ const followPeriod = time.Second
 
 // follow looks at the files until ctx ends.
 func (f *followed) follow(ctx context.Context) {
-	tick := time.NewTicker(followPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f.look()
-		}
+	for sleep.For(ctx, followPeriod) == nil {
+		_ = f.look(false) // the error is logged
 	}
 }
 
-// look reads the files again if they have changed.
-func (f *followed) look() {
-	if f.changed() {
-		_ = f.reload(false) // it has been logged
-		return
-	}
-	f.fault.Store(nil) // the former files may have been put back
-}
-
-// reload reads the files again. An error is logged once, or each time if asked is true.
-func (f *followed) reload(asked bool) error {
+// look reads the files again if they have changed or it is asked to, and returns why they are not in use. It logs an error that nobody
+// has asked for once.
+func (f *followed) look(asked bool) error {
 	f.turn.Lock()
 	defer f.turn.Unlock()
+	if !asked && !f.changed() {
+		f.fault.Store(nil) // the former files may have been put back
+		return nil
+	}
 	err := f.read()
 	if err == nil {
 		f.fault.Store(nil)

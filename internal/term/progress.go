@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	xterm "golang.org/x/term"
-
 	"sequins/internal/human"
 )
 
@@ -25,10 +23,7 @@ type Progress struct {
 	begun time.Time
 	drawn bool
 	now   func() (done, total int64) // see Follow
-
-	stop    chan struct{}
-	once    sync.Once
-	running sync.WaitGroup
+	timer *time.Timer                // of the next drawing; nil if there is none
 }
 
 const (
@@ -48,49 +43,32 @@ func NewProgress(out io.Writer, what string, total int64) *Progress {
 func NewCount(out io.Writer, what, thing string) *Progress { return newProgress(out, what, thing, 0) }
 
 func newProgress(out io.Writer, what, thing string, total int64) *Progress {
-	p := &Progress{out: out, what: what, thing: thing, total: total, begun: time.Now(), stop: make(chan struct{})}
+	p := &Progress{out: out, what: what, thing: thing, total: total, begun: time.Now()}
 	if Is(out) {
-		p.running.Go(p.draw)
+		p.start()
 	}
 	return p
 }
 
-// draw draws until Stop.
-func (p *Progress) draw() {
-	tick := time.NewTicker(barPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.stop:
-			return
-		case now := <-tick.C:
-			p.show(now)
-		}
-	}
-}
-
-// show draws the line.
-func (p *Progress) show(now time.Time) {
+func (p *Progress) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.begun) < patience {
+	p.timer = time.AfterFunc(patience, p.draw)
+}
+
+// draw draws the line, and plans the next drawing.
+func (p *Progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil { // Stop was faster
 		return
 	}
 	if p.now != nil {
 		p.done, p.total = p.now()
 	}
 	p.drawn = true
-	_, _ = io.WriteString(p.out, clearLine+Cut(p.line(now), p.columns()-1)) // errors are ignored
-}
-
-// columns returns the width of the terminal.
-func (p *Progress) columns() int {
-	if f, ok := terminal(p.out); ok {
-		if w, _, err := xterm.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return w
-		}
-	}
-	return 80
+	_, _ = io.WriteString(p.out, clearLine+NoWrap+p.line(time.Now())+Wrap) // errors are ignored
+	p.timer.Reset(barPeriod)
 }
 
 // Add counts processed bytes or things.
@@ -137,10 +115,12 @@ func (p *Progress) Stop() {
 	if p == nil {
 		return
 	}
-	p.once.Do(func() { close(p.stop) })
-	p.running.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
 	p.clear()
 }
 
@@ -156,7 +136,7 @@ func (p *Progress) line(now time.Time) string {
 	took := now.Sub(p.begun)
 	text, amount := p.what, p.amount()
 	if p.total > 0 {
-		text = Bar(p.done, p.total) + " " + text
+		text = bar(p.done, p.total) + " " + text
 	}
 	if amount != "" {
 		text += ": " + amount
@@ -170,8 +150,8 @@ func (p *Progress) line(now time.Time) string {
 	return text
 }
 
-// Bar draws which part of a total is done.
-func Bar(done, total int64) string {
+// bar draws which part of a total is done.
+func bar(done, total int64) string {
 	part := min(1, max(0, float64(done)/float64(total)))
 	full := int(barWidth * part)
 	return fmt.Sprintf("[%s%s] %.0f%%", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part)

@@ -29,7 +29,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := NewProgress(&out, "reading", 0)
-		p.running.Go(p.draw) // as on a terminal
+		p.start() // as on a terminal
 		time.Sleep(patience - barPeriod/2)
 		synctest.Wait()
 		p.Print(func() { // under its lock
@@ -49,10 +49,10 @@ func TestProgressOnATerminal(t *testing.T) {
 		synctest.Wait()
 		p.Stop()
 		time.Sleep(time.Minute)
-		want := clearLine + "reading" +
-			clearLine + "[##########          ] 50% reading: 500 B of 1000 B, 416 B a second, about 1 s…" +
+		want := clearLine + NoWrap + "reading" + Wrap +
+			clearLine + NoWrap + "[##########          ] 50% reading: 500 B of 1000 B, 416 B a second, about 1 s left" + Wrap +
 			clearLine + "bad: x\n" +
-			clearLine + "[####################] 100% reading: 2.0 KiB of 1000 B, 1.4 KiB a second" + clearLine
+			clearLine + NoWrap + "[####################] 100% reading: 2.0 KiB of 1000 B, 1.4 KiB a second" + Wrap + clearLine
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -1,4 +1,4 @@
-// Package term owns what commands do with terminals: whether a stream is one, its width, colors, tables that fit it,
+// Package term owns what commands do with terminals: whether a stream is one, its width, colors, tables,
 // the progress of work on one line, and escapes for bytes that a terminal would interpret. Without a terminal, nothing
 // of it but the escapes has an effect: pipes and files get plain text without progress.
 package term
@@ -6,11 +6,8 @@ package term
 import (
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	xterm "golang.org/x/term"
-	"golang.org/x/text/width"
 )
 
 // Console is where a command prints.
@@ -78,69 +75,8 @@ func (c Console) Paint(color Color, text string) string {
 	return "\x1b[" + string(color) + "m" + text + "\x1b[0m"
 }
 
-// Columns returns how many columns of a terminal a text takes.
-func Columns(text string) (n int) {
-	for _, r := range text {
-		n += columns(r)
-	}
-	return n
-}
-
-func columns(r rune) int {
-	switch {
-	case r < 0x7f:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	}
-	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
-		return 2
-	}
-	return 1
-}
-
-// Cut returns the beginning of a text that fits n columns, with an ellipsis if something is missing.
-func Cut(text string, n int) string {
-	if Columns(text) <= n {
-		return text
-	}
-	var b strings.Builder
-	left := n - 1
-	for _, r := range text {
-		if left -= columns(r); left < 0 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	if n > 0 {
-		b.WriteString("…")
-	}
-	return b.String()
-}
-
-// Wrap breaks a text into lines of n columns, between words if possible.
-func Wrap(text string, n int) (lines []string) {
-	start, space, used := 0, -1, 0 // of the line: its beginning, its last space, its columns
-	for i, r := range text {
-		if used+columns(r) > n && i > start {
-			end, next := i, i
-			switch {
-			case r == ' ':
-				next++
-			case space > start:
-				end, next = space, space+1
-			}
-			lines = append(lines, strings.TrimRight(text[start:end], " "))
-			start, space = next, -1
-			used = Columns(text[start:max(i, start)])
-		}
-		if i < start {
-			continue
-		}
-		if r == ' ' {
-			space = i
-		}
-		used += columns(r)
-	}
-	return append(lines, text[start:])
-}
+// Sequences around lines of which a terminal shows what fits its width.
+const (
+	NoWrap = "\x1b[?7l"
+	Wrap   = "\x1b[?7h"
+)

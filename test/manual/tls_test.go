@@ -160,7 +160,7 @@ func (w *walk) refused(conf func(node, changes string) process.Config) {
 		"othername": {"cp node2.example.com.pem othername.pem; cp node2.example.com.key othername.key", "certificate is valid for node2.example.com, not node1.example.com"},
 		"noname":    {make("noname", "extendedKeyUsage=serverAuth,clientAuth", "-days 1"), "certificate relies on legacy Common Name field, use SANs instead"},
 		"server":    {make("server", "subjectAltName=DNS:node1.example.com extendedKeyUsage=serverAuth", "-days 1"), "certificate specifies an incompatible key usage"},
-		"client":    {make("client", "subjectAltName=DNS:node1.example.com extendedKeyUsage=clientAuth", "-days 1"), "its extendedKeyUsage lacks serverAuth"},
+		"client":    {make("client", "subjectAltName=DNS:node1.example.com extendedKeyUsage=clientAuth", "-days 1"), "certificate specifies an incompatible key usage"},
 		"der":       {"openssl x509 -in node1.example.com.pem -outform DER -out ca.der; cp node1.example.com.pem der.pem; cp node1.example.com.key der.key", "there is no PEM certificate in " + w.dir + "/ca.der"},
 		"foreign": {"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN=x -addext subjectAltName=DNS:node1.example.com -keyout foreign.key -out foreign.pem",
 			"certificate signed by unknown authority"},

@@ -34,11 +34,11 @@ func completing(t *testing.T) *shell {
 	return s
 }
 
-// bash completes commands, and no files where none are meant.
+// bash completes commands and flags, and no files where none are meant.
 func TestCompletion(t *testing.T) {
 	s := completing(t)
 	s.complete("sequins sta", "sequins status")
-	s.complete("sequins status --js", "sequins status --json")
+	s.complete("sequins mget --esc", "sequins mget --escaped")
 	if err := os.WriteFile(filepath.Join(s.dir, "words.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

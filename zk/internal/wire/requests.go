@@ -98,15 +98,8 @@ func (r Delete) encode(e *encoder) {
 	e.int32(r.Version)
 }
 
-// Do applies one operation.
-func (c *Conn) Do(op Op) error {
-	_, err := c.Multi(op)
-	return err
-}
-
-// Multi applies all operations or none. The error is that of the operation failed, the first that failed; failed is -1 if
-// the error is not of one operation.
-func (c *Conn) Multi(ops ...Op) (failed int, err error) {
+// Multi applies all operations or none. The error is that of the first operation that failed.
+func (c *Conn) Multi(ops ...Op) error {
 	e := newEncoder()
 	for _, op := range ops {
 		e.multiHeader(op.code(), false)
@@ -115,22 +108,21 @@ func (c *Conn) Multi(ops ...Op) (failed int, err error) {
 	e.multiHeader(-1, true)
 	d, err := c.ask(opMulti, e)
 	if err != nil {
-		return -1, err
+		return err
 	}
-	failed = -1
-	for i, op := range ops {
+	for _, op := range ops {
 		result := d.multiResult(op.code())
 		if err == nil && result != 0 && result != rolledBack {
-			failed, err = i, result
+			err = result
 		}
 	}
 	if _, done := d.multiHeader(); !done {
 		d.fail("more results than operations")
 	}
 	if broken := c.checked(d); broken != nil {
-		return -1, broken
+		return broken
 	}
-	return failed, err
+	return err
 }
 
 func (e *encoder) multiHeader(code int32, done bool) {
