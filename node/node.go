@@ -136,13 +136,9 @@ func (n *Node) admit() {
 
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
-	secure := n.o.TLS
-	if secure != nil {
-		secure = n.server.LimitHTTP2(secure)
-	}
-	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, secure, server.Refuse)) })
+	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, n.o.TLS, server.Refuse)) })
 	if n.redis != nil {
-		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.RedisTLS, resp.Refuse)) })
+		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.TLS, resp.Refuse)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {

@@ -72,9 +72,9 @@ func (c *conn) serve() {
 			c.Close() //nolint:errcheck // nothing can be done about it
 		}
 	}()
-	if c.handshake() {
-		c.server.handOver(c, c.Conn)
-		return
+	if c.err = c.Handshake(c.since.Add(c.timeouts.Read)); c.err != nil {
+		c.refusePlainHTTP()
+		c.server.open.FailedHandshake(c, c.err)
 	}
 	for open := true; open; {
 		header := c.fetch()
@@ -83,23 +83,12 @@ func (c *conn) serve() {
 		}
 		var done bool
 		if done, open = c.answerPlain(header); !done {
-			c.server.handOver(c, c)
+			c.server.handOver(c)
 			return
 		}
 		c.r += len(header)
 	}
 	c.Close() //nolint:errcheck // nothing can be done about it
-}
-
-// handshake performs the TLS handshake, if the connection uses TLS, and reports whether HTTP/2 was negotiated.
-func (c *conn) handshake() (isHTTP2 bool) {
-	if c.err = c.Handshake(c.since.Add(c.timeouts.Read)); c.err != nil {
-		c.refusePlainHTTP()
-		c.server.open.FailedHandshake(c, c.err)
-		return false
-	}
-	secure, isTLS := c.Conn.(*tls.Conn)
-	return isTLS && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.

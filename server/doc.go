@@ -6,9 +6,8 @@
 // (fastpath.go). A plain request is a GET of HTTP/1.1 for a key, without condition, range or body (plain.go), whose answer
 // is not compressed.
 // The first request that is not plain hands the connection over to an http.Server permanently, with the bytes
-// that have arrived; nothing has been looked up at that point. A connection that has negotiated HTTP/2 is
-// handed over before anything is read from it. Server.handle (handler.go) answers requests of the
-// http.Server: HEAD, conditions and ranges (http.ServeContent), explanations, pages, and unusual requests.
+// that have arrived; nothing has been looked up at that point. Server.handle (handler.go)
+// answers requests of the http.Server: HEAD, conditions and ranges (http.ServeContent), explanations, pages, and unusual requests.
 // net/http itself answers requests that it cannot parse.
 //
 // Both front ends fill in a request (request.go), the pooled state of one request, and call:

@@ -77,7 +77,7 @@ func (c *recording) serve(s *Server, general bool) {
 	conn := newConn(c, s)
 	s.open.Add(conn, conn)
 	if general {
-		s.handOver(conn, conn)
+		s.handOver(conn)
 	} else {
 		conn.serve()
 	}

@@ -39,20 +39,13 @@ func (s *Server) admit(nc net.Conn) {
 	s.open.Go(c.serve)
 }
 
-// handOver hands a connection over to net/http permanently. nc is c, or for HTTP/2 the *tls.Conn that c
-// wraps, from which nothing has been read.
-func (s *Server) handOver(c *conn, nc net.Conn) {
+// handOver hands a connection over to net/http permanently.
+func (s *Server) handOver(c *conn) {
 	c.Arrived()
 	s.open.Hold()
-	refused := false
-	if nc != c {
-		s.open.Add(nc, c)
-		s.open.Remove(c)
-		refused = s.http2.Add(1) > maxHTTP2
-	}
-	if refused || !s.handed.pass(nc) {
-		nc.Close() //nolint:errcheck // nothing was sent on it
-		s.closed(nc, c)
+	if !s.handed.pass(c) {
+		c.Close() //nolint:errcheck // nothing was sent on it
+		c.taken()
 	}
 }
 
@@ -102,29 +95,17 @@ func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
 
 // changed is the ConnState hook of the http.Server.
 func (s *Server) changed(nc net.Conn, state http.ConnState) {
-	c, isHTTP1 := nc.(*conn)
-	if !isHTTP1 {
-		if c = s.open.Find(nc); c != nil {
-			c.taken()
-		}
-	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
+	c := nc.(*conn)
+	switch state {
+	case http.StateActive: // a pipelined request has none
 		c.unhandled = true
-		c.inHeader.Store(state == http.StateIdle)
-	}
-	if isHTTP1 && state == http.StateIdle {
+		c.inHeader.Store(false)
+	case http.StateIdle:
+		c.unhandled = true
+		c.inHeader.Store(true)
 		c.release()
-	}
-	if state == http.StateClosed && c != nil {
-		s.closed(nc, c)
-	}
-}
-
-// closed forgets a connection that was handed over.
-func (s *Server) closed(nc net.Conn, c *conn) {
-	c.taken()
-	c.release()
-	s.open.Remove(nc)
-	if nc != c {
-		s.http2.Add(-1)
+	case http.StateClosed:
+		c.taken()
+		c.release()
 	}
 }

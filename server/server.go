@@ -38,7 +38,6 @@ type Server struct {
 	handed  *handedConns   // the connections handed over to http
 	running sync.WaitGroup // the goroutine of http
 	headers headerMemory
-	http2   atomic.Int64       // HTTP/2 connections
 	log     *requestLog        // nil if disabled
 	peers   *peerstatus.Client // nil on a single node
 

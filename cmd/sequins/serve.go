@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -232,8 +231,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		return nil, err
 	}
 	if s.keys != nil {
-		o.TLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.server })
-		o.RedisTLS = s.keys.server(func(l *loadedKeys) *tls.Config { return l.redis })
+		o.TLS = s.keys.server()
 	}
 	if s.tokens, err = openTokens(c.Auth, log); err != nil {
 		return nil, err

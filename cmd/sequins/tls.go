@@ -29,7 +29,6 @@ type loadedKeys struct {
 	own    *tls.Certificate
 	nodes  *x509.CertPool // nil means the system's
 	server *tls.Config    // shared by all handshakes, so that sessions can be resumed
-	redis  *tls.Config    // the same without protocols
 }
 
 // openKeyring reads the files for a node, and returns an error if its certificate is not for servers. It logs one that has expired: if it
@@ -78,14 +77,9 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 		return loaded, err
 	}
 	loaded.server = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if k.files.HTTP2 {
-		loaded.server.NextProtos = []string{"h2", "http/1.1"}
-	}
 	if clients != nil {
 		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
 	}
-	loaded.redis = loaded.server.Clone()
-	loaded.redis.NextProtos = nil
 	if k.host != "" {
 		return loaded, loaded.check(k.host)
 	}
@@ -217,10 +211,10 @@ func (k *keyring) readAgain() error {
 }
 
 // server returns the TLS settings for clients, of which pick chooses the ones in use.
-func (k *keyring) server(pick func(*loadedKeys) *tls.Config) *tls.Config {
+func (k *keyring) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return pick(k.now()), nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
 	}
 }
 

@@ -160,7 +160,7 @@ func TestTLSAndTokens(t *testing.T) {
 	output(t, "", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
 		"-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
 	expect.NoError(t, os.WriteFile(tokens, []byte("reader abcdefghijklmnopqrstuvwx words\n"), 0o600))
-	_, addr := startSecure(t, fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\nca = %q\nhttp2 = true\n[auth]\ntokens_file = %q\n", cert, key, cert, tokens))
+	_, addr := startSecure(t, fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\nca = %q\n[auth]\ntokens_file = %q\n", cert, key, cert, tokens))
 	_, port, _ := net.SplitHostPort(addr)
 	cli := func(args ...string) string {
 		return output(t, "", "redis-cli", append([]string{"--tls", "--cacert", cert, "-p", port, "--no-auth-warning"}, args...)...)
