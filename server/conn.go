@@ -288,9 +288,3 @@ func (c *conn) extendWrite(now time.Time) error {
 
 // CloseWrite lets net/http end an answer while the client is still sending.
 func (c *conn) CloseWrite() error { return conns.CloseWrite(c.Conn) }
-
-// Close closes the connection.
-func (c *conn) Close() error {
-	c.server.open.Remove(c)
-	return c.Conn.Close()
-}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -35,63 +34,43 @@ func (s *Server) admit(nc net.Conn) {
 		c.crowded = true
 		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
 	}
-	s.open.Add(c, c)
-	s.open.Go(c.serve)
+	s.open.Go(&c.Base, c.serve)
 }
 
 // handOver hands a connection over to net/http permanently.
 func (s *Server) handOver(c *conn) {
 	c.Arrived()
 	s.open.Hold()
-	if !s.handed.pass(c) {
+	one := &oneConn{c}
+	s.http.Serve(one)    //nolint:errcheck // it ends when c is accepted, or has to be closed
+	if one.conn != nil { // the shutdown has begun
 		c.Close() //nolint:errcheck // nothing was sent on it
 		c.taken()
 	}
 }
 
+// oneConn is a listener that accepts its connection.
+type oneConn struct{ conn net.Conn }
+
+// Accept implements net.Listener.
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, net.ErrClosed
+	}
+	nc := l.conn
+	l.conn = nil
+	return nc, nil
+}
+
+// Close implements net.Listener. The connection stays open.
+func (l *oneConn) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
 // taken is called when net/http answers the first request of the connection, or never will. Until then a
 // shutdown of the http.Server would drop the request.
 func (c *conn) taken() { c.took.Do(c.server.open.Done) }
-
-// handedConns is the listener of net/http. It accepts connections that are handed over.
-type handedConns struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newHandedConns() *handedConns {
-	return &handedConns{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-// pass waits until the connection is accepted. It returns false if the listener is closed.
-func (h *handedConns) pass(nc net.Conn) bool {
-	select {
-	case h.conns <- nc:
-		return true
-	case <-h.done:
-		return false
-	}
-}
-
-// Accept implements net.Listener.
-func (h *handedConns) Accept() (net.Conn, error) {
-	select {
-	case nc := <-h.conns:
-		return nc, nil
-	case <-h.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (h *handedConns) Close() error {
-	h.once.Do(func() { close(h.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
 
 // changed is the ConnState hook of the http.Server.
 func (s *Server) changed(nc net.Conn, state http.ConnState) {

@@ -17,8 +17,8 @@ import (
 // client is a server's type of a connection.
 type client struct{ conns.Base }
 
-func newSet(max, others int) *conns.Set[*client] {
-	return &conns.Set[*client]{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
+func newSet(max, others int) *conns.Set {
+	return &conns.Set{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
 }
 
 // counted counts how often deadlines are set.
@@ -58,7 +58,7 @@ func TestExcess(t *testing.T) {
 			t.Errorf("with %d connections: %d, want %d", i, got, want)
 		}
 		c := &client{s.New(&counted{}, 0)}
-		s.Add(c, c)
+		s.Go(&c.Base, func() {})
 	}
 	if refused, _ := s.Refused(); refused != 2 {
 		t.Errorf("%d were refused", refused)
@@ -74,8 +74,7 @@ func TestHurry(t *testing.T) {
 			var near net.Conn
 			near, far[name] = net.Pipe()
 			c := &client{s.New(near, 0)}
-			s.Add(c, c)
-			s.Go(func() {
+			s.Go(&c.Base, func() {
 				defer c.Close()
 				for c.Await(time.Now().Add(time.Hour), true) == nil {
 					if _, err := c.Conn.Read(make([]byte, 1)); err != nil {
