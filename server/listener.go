@@ -1,20 +1,10 @@
 package server
 
 import (
-	"io"
 	"net"
 	"net/http"
 	"time"
 )
-
-// refusal is the answer on a connection for which there is no file descriptor.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 1\r\n" +
-	"Connection: close\r\nContent-Length: 39\r\n\r\nthis node has no file descriptors left\n"
-
-// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
-func Refuse(nc net.Conn) {
-	io.WriteString(nc, refusal) //nolint:errcheck // the answer is a courtesy
-}
 
 // reservedConns is the number of connections beyond Options.MaxConns, on which only probes are answered.
 const reservedConns = 64

@@ -77,7 +77,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 }
 
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
-// fails, also temporarily: see internal/accept. It closes ln.
+// fails. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	return s.open.Serve(ln, s.admit)
 }

@@ -1,11 +1,15 @@
 package conns_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,4 +109,52 @@ func TestHurry(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// scripted is a listener whose Accept first returns some errors.
+type scripted struct {
+	net.Listener
+	errs []error
+}
+
+func (l *scripted) Accept() (net.Conn, error) {
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		return nil, err
+	}
+	return l.Listener.Accept()
+}
+
+// Temporary errors of a listener are logged and retried; others are returned.
+func TestErrorsOfAccept(t *testing.T) {
+	failed := func(err error) error {
+		return &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var out bytes.Buffer
+	temporary := []error{failed(syscall.ENOBUFS), failed(syscall.EMFILE), failed(syscall.ENFILE)}
+	patient := conns.Patient(&scripted{ln, temporary}, slog.New(slog.NewTextHandler(&out, nil)))
+	nc, err := patient.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	ln.Close()
+	if _, err := patient.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
+	}
+	for _, want := range []string{"accepting a connection", "no buffer space available"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the log: %s", want, &out)
+		}
+	}
 }

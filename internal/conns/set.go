@@ -33,8 +33,8 @@ type Set struct {
 	open      map[*Base]struct{}
 }
 
-// Serve calls admit for each connection that ln accepts until Close, and then returns nil. It returns an error if accepting fails, also
-// temporarily: see internal/accept. It closes ln.
+// Serve calls admit for each connection that ln accepts until Close, and then returns nil. It returns an error if accepting fails: see
+// Patient. It closes ln.
 func (s *Set) Serve(ln net.Listener, admit func(net.Conn)) error {
 	defer ln.Close() //nolint:errcheck // Close closes it, too
 	if !s.listen(ln) {

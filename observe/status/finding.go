@@ -184,9 +184,6 @@ func (st *Status) ofSource() (all []Finding) {
 		}
 		all = append(all, Finding{Level: level, Text: d.String(), Runbook: "sequinssettingsdiffer"})
 	}
-	if !st.ExhaustedAt.IsZero() {
-		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors"})
-	}
 	for _, text := range st.Warnings {
 		if strings.HasPrefix(text, badPin) {
 			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin})

@@ -74,8 +74,6 @@ type Status struct {
 	TokensError string `json:"tokens_error,omitempty"`
 	// Waiting is what this node waits for, what keeps it from being ready first.
 	Waiting []Wait `json:"waiting,omitempty"`
-	// ExhaustedAt is when the process was last out of file descriptors for a connection, if that was in the last minutes.
-	ExhaustedAt time.Time `json:"descriptors_exhausted_at,omitzero"`
 	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 

@@ -49,14 +49,9 @@ func New(rd *reads.Reader, o Options) *Server {
 	return s
 }
 
-// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails, also temporarily:
-// see internal/accept. It closes ln.
+// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails.
+// It closes ln.
 func (s *Server) Serve(ln net.Listener) error { return s.open.Serve(ln, s.admit) }
-
-// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
-func Refuse(nc net.Conn) {
-	io.WriteString(nc, "-ERR this node has no file descriptors left\r\n") //nolint:errcheck // the text is a courtesy
-}
 
 // admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
