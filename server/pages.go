@@ -220,7 +220,7 @@ func (s *Server) statusWith(others []status.Answer) status.Status {
 		st.DBs = map[string]status.DB{}
 	}
 	var traffic map[string]status.Traffic
-	traffic, st.Traffic = s.opts.Metrics.Traffic(time.Now())
+	traffic, st.Traffic = s.opts.Metrics.Traffic()
 	for name, t := range traffic {
 		if db, known := st.DBs[name]; known {
 			db.Traffic = t

@@ -4,7 +4,7 @@ import "math"
 
 // Traffic is what clients have asked of a database, or of all, in the last seconds.
 type Traffic struct {
-	// Seconds is the time that is measured: five to ten seconds, or less after the start.
+	// Seconds is the time that is measured: five seconds, or less after the start.
 	Seconds float64 `json:"seconds"`
 	// Requests are those for keys, batches and ranges, over HTTP and the Redis protocol, per second; a batch counts once.
 	Requests float64 `json:"requests_per_second"`
