@@ -50,7 +50,6 @@ func (c *conn) hold(n int) error {
 	defer r.end()
 	r.begin(c, http.MethodGet)
 	r.closing = true
-	r.add("Retry-After", retryAfter)
 	r.fail(http.StatusServiceUnavailable, tooManyHeaders)
 	r.send()
 	c.Linger(maxHeader)
