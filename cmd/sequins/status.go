@@ -111,9 +111,8 @@ func headLine(st *status.Status, url string, now time.Time) string {
 
 // printStatus writes the status for people. Data from the network is escaped.
 func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
-	health, _, findings := st.Overview()
-	lines := []string{headLine(st, base, now), c.Paint(levelColors[st.Level], term.Clean(health))}
-	for _, f := range findings {
+	lines := []string{headLine(st, base, now), c.Paint(levelColors[st.Level], term.Clean(st.Health))}
+	for _, f := range st.Details() {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
 	for _, w := range st.Waiting {

@@ -137,13 +137,12 @@ func (v *topView) frame(height int, now time.Time) []string {
 
 // header returns the lines about the node as a whole.
 func (v *topView) header(now time.Time) []string {
-	health, _, findings := v.st.Overview()
-	line := v.console.Paint(levelColors[v.st.Level], term.Clean(health))
+	line := v.console.Paint(levelColors[v.st.Level], term.Clean(v.st.Health))
 	if v.failed != nil {
 		line = v.console.Paint(term.Red, "what follows is "+human.Duration(now.Sub(v.at))+" old: "+term.Clean(v.failed.Error()))
 	}
 	lines := []string{headLine(v.st, v.url, now) + ", " + now.UTC().Format(time.TimeOnly) + " UTC", line, v.totals()}
-	if len(findings) > 0 { // there is room for one
+	if findings := v.st.Details(); len(findings) > 0 { // there is room for one
 		lines = append(lines, v.console.Paint(term.Yellow, term.Clean(findings[0].Line(v.at))))
 	}
 	return append(lines, "")

@@ -121,33 +121,6 @@ func TestRecordsAndHolders(t *testing.T) {
 	}
 }
 
-// Nothing is in two of the overview, its findings, the rows of databases and nodes, and what the node waits for.
-func TestOverview(t *testing.T) {
-	served := map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}
-	failed := map[string]Version{"1": served["1"], "2": {Nodes: map[string]OnNode{"n": {State: Error}}}}
-	for want, st := range map[string]Status{
-		"Serving 1 database.||": {DBs: map[string]DB{"a": {Versions: served}}},
-		"Serving 1 database.||The source cannot be read: no such host":                         {DBs: map[string]DB{"a": {Versions: served}}, SourceError: "no such host"},
-		"Serving 1 database; 1 with a version that could not be loaded.|sequinsversionfailed|": {DBs: map[string]DB{"a": {Versions: failed}}},
-		"Serving 1 database, but 2 nodes did not answer.|sequinsdown|":                         {DBs: map[string]DB{"a": {Versions: served}}, Peers: map[string]Peer{"b": {Error: "x"}, "c": {Error: "y"}}},
-		"Serving 0 of 1 database.|sequinsnotserving|":                                          {DBs: map[string]DB{"a": {Error: "there are no versions in the source"}}},
-		"Not ready: waiting for 1 database.|not-ready|":                                        {DBs: map[string]DB{"a": {}}, Waiting: []Wait{{DB: "a", Blocks: true}, {For: WaitForZooKeeper, Blocks: true}, {DB: "b"}}},
-		"Not ready.|not-ready|":                  {Waiting: []Wait{{For: WaitForZooKeeper, Blocks: true}}},
-		"This node is shutting down.|not-ready|": {Draining: true, DBs: map[string]DB{"a": {Versions: served}}},
-	} {
-		st.Node = "n"
-		st.Complete(len(Blocking(st.Waiting)) == 0, "it waits")
-		line, runbook, findings := st.Overview()
-		got := line + "|" + runbook + "|"
-		for _, f := range findings {
-			got += f.Text
-		}
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // A database of which nearly all reads miss is not good, unless there are few of them.
 func TestMisses(t *testing.T) {
 	db := DB{Versions: map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}}

@@ -52,6 +52,8 @@ type Status struct {
 	Health string `json:"health"`
 	// Level is the health as LevelGood, LevelWarn or LevelBad. Complete sets it.
 	Level string `json:"level"`
+	// Runbook is the section of the runbook on the health, "" if it is good. Complete sets it.
+	Runbook string `json:"-"`
 	// Draining reports whether the node is shutting down.
 	Draining bool `json:"draining,omitempty"`
 	// Source is the URL or path of the source.
@@ -434,7 +436,7 @@ func (st *Status) Complete(ready bool, reason string) {
 	if d := &st.Disk; d.Bytes > 0 {
 		d.Blocks, d.Low = st.Stored(), d.Free < d.Bytes/10
 	}
-	st.Level, st.Health = st.health(ready, reason)
+	st.health(ready, reason)
 	st.Healthy = st.Level == LevelGood
 }
 

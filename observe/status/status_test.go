@@ -71,9 +71,9 @@ func TestHealth(t *testing.T) {
 	}
 	for _, test := range tests {
 		test.st.Node = "localhost"
-		level, line := test.st.health(test.reason == "", test.reason)
-		if level != test.level || line != test.line {
-			t.Errorf("%s %q, want %s %q", level, line, test.level, test.line)
+		test.st.health(test.reason == "", test.reason)
+		if test.st.Level != test.level || test.st.Health != test.line {
+			t.Errorf("%s %q, want %s %q", test.st.Level, test.st.Health, test.level, test.line)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 		p.ofDB(only)
 		return p
 	}
-	p.Level, p.Said, p.Title = st.Level, st.Health, titled(st.Level, st.Node)
-	p.Headline, p.Runbook, p.Findings = st.Overview()
+	p.Level, p.Headline, p.Runbook, p.Title = st.Level, st.Health, st.Runbook, titled(st.Level, st.Node)
+	p.Findings = st.Details()
 	p.Findings = p.Findings[:min(len(p.Findings), 20)]
 	p.Names = slices.Sorted(maps.Keys(st.DBs))
 	for _, name := range p.Names {

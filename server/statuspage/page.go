@@ -90,7 +90,6 @@ type page struct {
 
 	Title           string
 	Level, Headline string
-	Said            string // the headline for those who listen, with the reason
 	Runbook         string // the section on the headline, "" if there is none
 	Findings        []status.Finding
 	Shut            bool           // shown without a token: has no content

@@ -331,7 +331,7 @@ const scenarios = {
     const page = await open('/');
     await has(page, '.health.good h1', 'Serving 1 database.');
     await act('refuse');
-    await has(page, '.health.warn h1', 'Serving 1 database.');
+    await has(page, '.health.warn h1', 'Serving 1 database, but the last reload of the configuration has failed.');
     await has(page, '.findings li', /The last reload .* has failed: .*nonsense: unknown key.* \(for \d+ s\)/);
     await has(page, '.findings a[href="/-/runbook#sequinsreloadfailed"]', 'Runbook');
     await act('accept');
