@@ -200,19 +200,17 @@ func printNodes(c term.Console, st *status.Status) error {
 	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
 	for _, p := range st.Members() {
-		note, color := nodeNote(p, nil)
+		note, color := nodeNote(p)
 		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 	}
 	return t.Flush()
 }
 
-// nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
-func nodeNote(p status.Peer, lags []string) (string, term.Color) {
+// nodeNote describes what is special about a node: that it does not answer, or has little room.
+func nodeNote(p status.Peer) (string, term.Color) {
 	switch {
 	case p.Error != "":
 		return "did not answer: " + term.Clean(p.Error), term.Red
-	case len(lags) > 0:
-		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
 	case p.Disk.Low:
 		return "the disk is nearly full", term.Yellow
 	}

@@ -264,10 +264,9 @@ func (v *topView) nodes() []string {
 	if len(v.st.Peers) == 0 {
 		return nil
 	}
-	lags := v.st.Lags()
 	return v.table([]string{"NODE", "REQ/S", "P99", "DISK FREE", ""}, func(t *term.Table) {
 		for _, p := range v.st.Members() {
-			note, color := nodeNote(p, lags[p.Addr])
+			note, color := nodeNote(p)
 			t.Row(term.Clean(p.Addr), human.Rate(p.Traffic.Requests), latency(p.Traffic.P99), free(p.Disk), note).Color(4, color)
 		}
 	})

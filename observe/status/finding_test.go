@@ -61,28 +61,6 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A node lags that does not know a version which another one has.
-func TestLags(t *testing.T) {
-	on := func(nodes ...string) Version {
-		v := Version{Nodes: map[string]OnNode{}}
-		for _, n := range nodes {
-			v.Nodes[n] = OnNode{State: Building}
-		}
-		return v
-	}
-	removed := Version{Nodes: map[string]OnNode{"a": {State: Removing}}}
-	st := Status{Node: "a", Peers: map[string]Peer{"b": {}, "c": {Error: "refused"}}, DBs: map[string]DB{
-		"new":  {Versions: map[string]Version{"1": on("a", "b"), "2": on("a")}},
-		"all":  {Versions: map[string]Version{"1": on("a", "b")}},
-		"gone": {Versions: map[string]Version{"1": removed}},
-		"b's":  {Versions: map[string]Version{"1": on("b")}},
-		"none": {},
-	}}
-	if diff := cmp.Diff(map[string][]string{"b": {"new"}, "a": {"b's"}}, st.Lags()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // What other nodes say of themselves is with the status of the cluster, in bounds.
 func TestPeersDescribeThemselves(t *testing.T) {
 	theirs := Status{Node: "b", Build: "v2", Traffic: Traffic{Seconds: 5, Requests: 3}, Waiting: make([]Wait, 100)}

@@ -114,15 +114,14 @@ func (p *page) addNodes() {
 	if n := len(members) - maxNodes; n > 0 {
 		members, p.MoreNodes = members[:maxNodes], human.Plural(n, "more node")+" not shown"
 	}
-	lags := st.Lags()
 	for _, m := range members {
-		level, notes := nodeNotes(&m, lags[m.Addr], p.Now)
+		level, notes := nodeNotes(&m, p.Now)
 		p.Nodes = append(p.Nodes, nodeRow{m, level, notes})
 	}
 }
 
-// nodeNotes returns the state of a node: its own view of its health, what it waits for, and what it does not know yet.
-func nodeNotes(p *status.Peer, lags []string, now time.Time) (level string, notes []note) {
+// nodeNotes returns the state of a node: its own view of its health, and what it waits for.
+func nodeNotes(p *status.Peer, now time.Time) (level string, notes []note) {
 	if p.Error != "" {
 		return status.LevelBad, []note{{Level: status.LevelBad, Text: "did not answer: " + p.Error}}
 	}
@@ -136,9 +135,6 @@ func nodeNotes(p *status.Peer, lags []string, now time.Time) (level string, note
 			n.Level = status.LevelBad
 		}
 		notes = append(notes, n)
-	}
-	if len(lags) > 0 {
-		notes = append(notes, note{Level: status.LevelWarn, Text: "has not found the newest version of " + human.Some(lags)})
 	}
 	return level, notes
 }
