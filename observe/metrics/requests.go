@@ -62,7 +62,6 @@ var Stripes = func() uint32 {
 type Requests struct {
 	route, db string
 	stripes   []stripe
-	exemplars exemplars
 }
 
 func newRequests(route, db string) *Requests {

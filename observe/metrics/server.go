@@ -166,7 +166,7 @@ func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 	counter(ch, "sequins_response_bytes_total", "Bytes in the bodies of answers, by route and db.", float64(t.bytes), of...)
 	desc, values := describe("sequins_request_duration_seconds",
 		"Time from the end of the request header until the answer is ready; for large values, until the last byte is sent.", of)
-	ch <- histogram(desc, &t.buckets, float64(t.nanos)/1e9, &r.exemplars, values...)
+	ch <- histogram(desc, &t.buckets, float64(t.nanos)/1e9, values...)
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {
