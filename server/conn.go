@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -223,13 +222,6 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (written int, err error) {
 	if c.unhandled {
 		c.recordRefusal(p)
-		if err := c.extendWrite(time.Now()); err != nil {
-			return 0, err
-		}
-		if _, err := c.Conn.Write(withNosniff(p)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
 	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
@@ -241,16 +233,6 @@ func (c *conn) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
-}
-
-// withNosniff adds the field that all answers have to one of net/http.
-func withNosniff(answer []byte) []byte {
-	const field, end = "X-Content-Type-Options: nosniff\r\n", "\r\n"
-	line, rest, ok := bytes.Cut(answer, []byte(end))
-	if !ok {
-		return answer
-	}
-	return slices.Concat(line, []byte(end+field), rest)
 }
 
 // recordRefusal counts and logs an answer that net/http sends without calling the handler, because it cannot
