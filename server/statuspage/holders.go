@@ -9,10 +9,8 @@ import (
 	"sequins/observe/status"
 )
 
-const (
-	maxRanges  = 300
-	maxHolders = 100 // nodes whose partitions are shown
-)
+// maxRanges limits what is shown of the partitions of a node.
+const maxRanges = 300
 
 // holdersView is who holds the partitions of a version.
 type holdersView struct {
@@ -20,7 +18,6 @@ type holdersView struct {
 	Open           bool
 	Classes        []note // the partitions by the number of nodes that hold them
 	Nodes          []holder
-	MoreNodes      string
 }
 
 // holder is what one node holds.
@@ -36,9 +33,6 @@ func newHolders(v *versionView, open bool) holdersView {
 	}
 	if len(names) < 2 {
 		return h
-	}
-	if n := len(names) - maxHolders; n > 0 {
-		names, h.MoreNodes = names[:maxHolders], human.Plural(n, "more node")+" not shown; the JSON has all"
 	}
 	for _, node := range names {
 		h.Nodes = append(h.Nodes, newHolder(node, v.Nodes[node], len(counts)))

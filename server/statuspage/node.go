@@ -11,9 +11,6 @@ import (
 	"sequins/observe/status"
 )
 
-// maxNodes limits the rows of a table of nodes.
-const maxNodes = 500
-
 func newPage(st *status.Status, only string, now time.Time) *page {
 	p := &page{Status: st, Now: now, Events: st.Events}
 	// What the node waits for of a db is in the row or on the page of that db.
@@ -34,7 +31,12 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 	for _, peer := range st.Peers {
 		p.Traffic.Add(peer.Traffic)
 	}
-	p.addNodes()
+	if len(st.Peers) > 0 {
+		for _, m := range st.Members() {
+			level, notes := nodeNotes(&m, now)
+			p.Nodes = append(p.Nodes, nodeRow{m, level, notes})
+		}
+	}
 	return p
 }
 
@@ -102,22 +104,6 @@ type nodeRow struct {
 	status.Peer
 	Mark  string // the level that is shown
 	Notes []note
-}
-
-// addNodes adds the table of the nodes of a cluster.
-func (p *page) addNodes() {
-	st := p.Status
-	if len(st.Peers) == 0 {
-		return
-	}
-	members := st.Members()
-	if n := len(members) - maxNodes; n > 0 {
-		members, p.MoreNodes = members[:maxNodes], human.Plural(n, "more node")+" not shown"
-	}
-	for _, m := range members {
-		level, notes := nodeNotes(&m, p.Now)
-		p.Nodes = append(p.Nodes, nodeRow{m, level, notes})
-	}
 }
 
 // nodeNotes returns the state of a node: its own view of its health, and what it waits for.
