@@ -196,7 +196,7 @@ func (v *topView) databases() []string {
 	})
 }
 
-// note describes what is special about a database beside its loads: its error, that of the served version, its pin, its misses.
+// note describes what is special about a database beside its loads: its error, that of the served version, its pin.
 func (v *topView) note(db status.DB) (string, term.Color) {
 	served := db.Current(v.st.Node)
 	of := db.Versions[served]
@@ -207,8 +207,6 @@ func (v *topView) note(db status.DB) (string, term.Color) {
 		return of.Brief(failed, served), term.Red
 	case db.Pin != nil:
 		return db.Pin.String(), term.Yellow
-	case db.Asked().NearlyAllMiss():
-		return "nearly all reads find no key", term.Yellow
 	}
 	return "", term.Plain
 }
