@@ -301,8 +301,6 @@ type TLS struct {
 	// ClientCA is a PEM file with the issuers of certificates of clients and of nodes that connect; if
 	// empty, no certificate is required.
 	ClientCA string `toml:"client_ca" needs:"certificate"`
-	// HTTP2 enables HTTP/2 for clients.
-	HTTP2 bool `toml:"http2" needs:"certificate"`
 }
 
 // Auth is [auth]: access rights.

@@ -104,7 +104,6 @@ func TestProblems(t *testing.T) {
 		"no key":                   {"source = \"/d\"\n[tls]\ncertificate = \"/c\"", "sequins.conf:3: tls.certificate: is set, and key is not"},
 		"no certificate":           {"source = \"/d\"\n[tls]\nkey = \"/k\"", "sequins.conf:3: tls.key: is set, and certificate is not"},
 		"clients' CA alone":        {"source = \"/d\"\n[tls]\nclient_ca = \"/k\"", "sequins.conf:3: tls.client_ca: is set, and certificate is not"},
-		"HTTP/2 without TLS":       {"source = \"/d\"\n[tls]\nhttp2 = true", "sequins.conf:3: tls.http2: is set, and certificate is not"},
 		"nodes' CA alone":          {"source = \"/d\"\n[tls]\nca = \"/k\"", "sequins.conf:3: tls.ca: is set, and certificate is not"},
 		"keytab of nobody":         {"source = \"/d\"\n[hdfs]\nkeytab = \"/k\"", "sequins.conf:3: hdfs.keytab: is set, and principal is not"},
 		"principal without keys":   {"source = \"/d\"\n[hdfs]\nprincipal = \"p\"", "sequins.conf:3: hdfs.principal: is set, and keytab is not"},

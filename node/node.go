@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sequins/cluster/transfer"
-	"sequins/internal/accept"
+	"sequins/internal/conns"
 	"sequins/node/turns"
 	"sequins/observe/metrics"
 	"sequins/reads"
@@ -44,7 +44,6 @@ type Node struct {
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
 	servers     sync.WaitGroup // goroutines that serve the listeners
-	accepted    accept.Record  // what their listeners could not accept
 	stopWaiting context.CancelFunc
 }
 
@@ -84,7 +83,6 @@ func New(o Options) (*Node, error) {
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
 	n.reads.Hold()
-	o.Metrics.Server.SetLacking(n.accepted.Refused)
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
 		o.Debug.Refresh, o.Debug.Probed = n.Refresh, n.server
@@ -136,33 +134,29 @@ func (n *Node) admit() {
 
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
-	secure := n.o.TLS
-	if secure != nil {
-		secure = n.server.LimitHTTP2(secure)
-	}
-	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, secure, server.Refuse)) })
+	n.servers.Go(func() { failed <- n.server.Serve(n.secured(n.o.Listener)) })
 	if n.redis != nil {
-		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.RedisTLS, resp.Refuse)) })
+		n.servers.Go(func() { failed <- n.redis.Serve(n.secured(n.o.RedisListener)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {
 		return
 	}
 	n.servers.Go(func() {
-		if err := n.debug.Serve(n.accept(n.o.DebugListener, nil, server.Refuse)); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.debug.Serve(conns.Patient(n.o.DebugListener, n.log)); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serving on %s: %w", n.o.DebugListener.Addr(), err)
 		}
 	})
 	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
 }
 
-// accept returns the listener to serve the connections of ln from, with TLS if secure is not nil. refuse answers on
-// connections for which there is no file descriptor; with TLS that would need a handshake.
-func (n *Node) accept(ln net.Listener, secure *tls.Config, refuse func(net.Conn)) net.Listener {
-	if secure != nil {
-		return tls.NewListener(accept.New(ln, &n.accepted, n.log, nil), secure)
+// secured returns the listener to serve the connections of ln from, with TLS if it is configured.
+func (n *Node) secured(ln net.Listener) net.Listener {
+	ln = conns.Patient(ln, n.log)
+	if n.o.TLS == nil {
+		return ln
 	}
-	return accept.New(ln, &n.accepted, n.log, refuse)
+	return tls.NewListener(ln, n.o.TLS)
 }
 
 // shutdown stops everything, from the outside in. Requests are served for the delay, so that load
@@ -256,7 +250,6 @@ func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
-	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	n.o.Metrics.Server.SetRedis(func() metrics.Connections {

@@ -44,8 +44,8 @@ type Options struct {
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener
-	// TLS encrypts the connections of Listener; nil: they are not. RedisTLS is that of RedisListener.
-	TLS, RedisTLS *tls.Config
+	// TLS encrypts the connections of Listener and RedisListener; nil: they are not.
+	TLS *tls.Config
 	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
 	// Debug are the settings of the debug listener. The node sets its Metrics, Refresh and Probed.

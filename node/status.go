@@ -10,9 +10,6 @@ import (
 	"sequins/observe/status"
 )
 
-// exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
-const exhaustedFor = 5 * time.Minute
-
 // maxWaits limits what is listed of what the node waits for.
 const maxWaits = 100
 
@@ -33,9 +30,6 @@ func (n *Node) Status() status.Status {
 	}
 	if failed := n.reloadError.Load(); failed != nil {
 		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
-	}
-	if at := n.accepted.Last(); time.Since(at) < exhaustedFor {
-		s.ExhaustedAt = seconds(at)
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = *disk

@@ -372,9 +372,6 @@ func (r *Read) Done(a tracing.Answer) time.Duration {
 		b.pages = b.scratch.Reads()
 	}
 	if r.trace != nil {
-		if id := r.trace.ID(); id != "" {
-			r.counts.Exemplar(id, d, r.start.Add(d))
-		}
 		a.Version, a.Partition = string(r.Version), r.partition // which are of what exists; the span has no part of the key
 		if r.db != nil {
 			a.DB = r.db.name

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -72,9 +71,9 @@ func (c *conn) serve() {
 			c.Close() //nolint:errcheck // nothing can be done about it
 		}
 	}()
-	if c.handshake() {
-		c.server.handOver(c, c.Conn)
-		return
+	if c.err = c.Handshake(c.since.Add(c.timeouts.Read)); c.err != nil {
+		c.refusePlainHTTP()
+		c.server.open.FailedHandshake(c, c.err)
 	}
 	for open := true; open; {
 		header := c.fetch()
@@ -83,23 +82,12 @@ func (c *conn) serve() {
 		}
 		var done bool
 		if done, open = c.answerPlain(header); !done {
-			c.server.handOver(c, c)
+			c.server.handOver(c)
 			return
 		}
 		c.r += len(header)
 	}
 	c.Close() //nolint:errcheck // nothing can be done about it
-}
-
-// handshake performs the TLS handshake, if the connection uses TLS, and reports whether HTTP/2 was negotiated.
-func (c *conn) handshake() (isHTTP2 bool) {
-	if c.err = c.Handshake(c.since.Add(c.timeouts.Read)); c.err != nil {
-		c.refusePlainHTTP()
-		c.server.open.FailedHandshake(c, c.err)
-		return false
-	}
-	secure, isTLS := c.Conn.(*tls.Conn)
-	return isTLS && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.
@@ -234,13 +222,6 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (written int, err error) {
 	if c.unhandled {
 		c.recordRefusal(p)
-		if err := c.extendWrite(time.Now()); err != nil {
-			return 0, err
-		}
-		if _, err := c.Conn.Write(withNosniff(p)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
 	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
@@ -252,16 +233,6 @@ func (c *conn) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
-}
-
-// withNosniff adds the field that all answers have to one of net/http.
-func withNosniff(answer []byte) []byte {
-	const field, end = "X-Content-Type-Options: nosniff\r\n", "\r\n"
-	line, rest, ok := bytes.Cut(answer, []byte(end))
-	if !ok {
-		return answer
-	}
-	return slices.Concat(line, []byte(end+field), rest)
 }
 
 // recordRefusal counts and logs an answer that net/http sends without calling the handler, because it cannot
@@ -299,9 +270,3 @@ func (c *conn) extendWrite(now time.Time) error {
 
 // CloseWrite lets net/http end an answer while the client is still sending.
 func (c *conn) CloseWrite() error { return conns.CloseWrite(c.Conn) }
-
-// Close closes the connection.
-func (c *conn) Close() error {
-	c.server.open.Remove(c)
-	return c.Conn.Close()
-}

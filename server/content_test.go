@@ -82,7 +82,6 @@ func TestServing(t *testing.T) {
 		status  int
 	}{
 		{serving, "", nil, 200},
-		{nil, "", nil, 501},
 		{serving, "s", nil, 403},
 		{serving, "s", []string{"X-Sequins-Cluster: s"}, 200},
 	} {

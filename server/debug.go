@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"expvar"
-	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"strings"
@@ -16,11 +15,10 @@ type DebugOptions struct {
 	Metrics *metrics.Metrics
 	Pprof   bool // /debug/pprof/
 	// Reload reads the configuration again and looks for new versions, for POST /-/reload. It returns the keys that have changed and
-	// need a restart. Refresh only looks for new versions, for
-	// POST /-/refresh. Either may be nil.
+	// need a restart. Refresh only looks for new versions, for POST /-/refresh.
 	Reload  func() (restart []string, err error)
 	Refresh func()
-	// Probed is the server that GET /livez and /readyz are about, for probes without a certificate or token; nil means neither.
+	// Probed is the server that GET /livez and /readyz are about, for probes without a certificate or token.
 	Probed *Server
 }
 
@@ -28,41 +26,24 @@ type DebugOptions struct {
 // must not be public: profiles show memory contents.
 func DebugHandler(o DebugOptions) http.Handler {
 	mux := http.NewServeMux()
-	pages := []string{"/metrics", "/debug/vars"}
 	mux.Handle("GET /metrics", o.Metrics.Handler())
 	mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
 	if o.Pprof {
-		pages = append(pages, "/debug/pprof/")
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	if o.Reload != nil {
-		pages = append(pages, "/-/reload (POST)")
-		mux.HandleFunc("POST /-/reload", func(w http.ResponseWriter, _ *http.Request) { reload(w, o.Reload) })
-	}
-	if o.Refresh != nil {
-		pages = append(pages, "/-/refresh (POST)")
-		mux.HandleFunc("POST /-/refresh", func(w http.ResponseWriter, _ *http.Request) {
-			o.Refresh()
-			text(w, http.StatusOK, "looking for new versions")
-		})
-	}
-	if o.Probed != nil {
-		pages = append(pages, "/livez", "/readyz")
-		mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
-		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-			code, line := o.Probed.readiness([]byte(r.URL.RawQuery), true)
-			text(w, code, line)
-		})
-	}
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", plainText)
-		for _, p := range pages {
-			fmt.Fprintln(w, p) //nolint:errcheck // the client has gone
-		}
+	mux.HandleFunc("POST /-/reload", func(w http.ResponseWriter, _ *http.Request) { reload(w, o.Reload) })
+	mux.HandleFunc("POST /-/refresh", func(w http.ResponseWriter, _ *http.Request) {
+		o.Refresh()
+		text(w, http.StatusOK, "looking for new versions")
+	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		code, line := o.Probed.readiness([]byte(r.URL.RawQuery), true)
+		text(w, code, line)
 	})
 	// A page in the browser of somebody who may reach this listener must not reload.
 	guarded := http.NewCrossOriginProtection().Handler(mux)

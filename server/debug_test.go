@@ -69,8 +69,6 @@ func TestDebugHandler(t *testing.T) {
 	}{
 		{DebugOptions{}, "/metrics", 200, `sequins_requests_total{code="200",db="db",route="key"} 1`},
 		{DebugOptions{}, "/metrics", 200, "go_goroutines"},
-		{DebugOptions{}, "/", 200, "/metrics\n"},
-		{DebugOptions{Pprof: true}, "/", 200, "/metrics\n/debug/vars\n/debug/pprof/\n"},
 		{DebugOptions{}, "/debug/pprof/", 404, ""},
 		{DebugOptions{Pprof: true}, "/debug/pprof/", 200, "goroutine"},
 		{DebugOptions{Pprof: true}, "/debug/pprof/heap?debug=1", 200, "heap profile"},
@@ -107,7 +105,6 @@ func TestProbesOfTheDebugListener(t *testing.T) {
 		{"/readyz", "", "200 ready\n"},
 		{"/readyz", "db a has\nno version yet", "503 not ready: db a has no version yet\n"},
 		{"/readyz?db=other", "", "503 not ready: there is no other\n"},
-		{"/", "", "200 /metrics\n/debug/vars\n/livez\n/readyz\n"},
 	} {
 		c.reason = test.reason
 		if got := get(test.path); got != test.want {

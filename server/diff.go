@@ -9,10 +9,6 @@ import (
 
 // serveDiff answers GET /<db>?diff=OLD..NEW: which keys differ between two versions.
 func (r *request) serveDiff(w *writer, req *http.Request) (prepared bool) {
-	if r.s.opts.Diff == nil {
-		r.fail(http.StatusNotImplemented, "this node does not compare versions")
-		return true
-	}
 	r.code = http.StatusOK
 	w.Header().Set("Cache-Control", "no-store")
 	r.vary |= varyAccept
@@ -21,21 +17,15 @@ func (r *request) serveDiff(w *writer, req *http.Request) (prepared bool) {
 	if code == http.StatusOK {
 		return false
 	}
-	if code == http.StatusServiceUnavailable {
-		r.add("Retry-After", retryAfter)
-	}
 	r.fail(code, text)
 	return true
 }
 
 // serveBlocks answers a node that copies blocks.
 func (r *request) serveBlocks(w *writer, req *http.Request) (prepared bool) {
-	code, text := http.StatusNotImplemented, "this node gives no blocks"
-	if r.s.opts.Blocks != nil {
-		r.code = http.StatusOK
-		r.CountAs(r.s.opts.Metrics.Status)
-		code, text = r.s.opts.Blocks(w, req, string(r.target.db), string(r.target.query))
-	}
+	r.code = http.StatusOK
+	r.CountAs(r.s.opts.Metrics.Status)
+	code, text := r.s.opts.Blocks(w, req, string(r.target.db), string(r.target.query))
 	switch code {
 	case http.StatusOK:
 		return false

@@ -6,9 +6,8 @@
 // (fastpath.go). A plain request is a GET of HTTP/1.1 for a key, without condition, range or body (plain.go), whose answer
 // is not compressed.
 // The first request that is not plain hands the connection over to an http.Server permanently, with the bytes
-// that have arrived; nothing has been looked up at that point. A connection that has negotiated HTTP/2 is
-// handed over before anything is read from it. Server.handle (handler.go) answers requests of the
-// http.Server: HEAD, conditions and ranges (http.ServeContent), explanations, pages, and unusual requests.
+// that have arrived; nothing has been looked up at that point. Server.handle (handler.go)
+// answers requests of the http.Server: HEAD, conditions and ranges (http.ServeContent), explanations, pages, and unusual requests.
 // net/http itself answers requests that it cannot parse.
 //
 // Both front ends fill in a request (request.go), the pooled state of one request, and call:
@@ -26,7 +25,7 @@
 //
 // What answers have in common is in Delivery (delivery.go), which can change while the server runs: which pages may read them
 // (cors.go), how long caches may keep them, and whether they are compressed (encode.go). request.addShared adds its fields
-// to the header of each answer, on both paths, when everything else is known. Errors are text or JSON (problem.go).
+// to the header of each answer, on both paths, when everything else is known.
 //
 // GET /<db>?prefix= and its like (scan.go) stream ordered reads. GET /<db>?partitions (partitions.go) is the map from
 // keys to nodes, for clients that ask replicas directly.

@@ -75,12 +75,13 @@ func (c *recording) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 // serve has a server answer the client until the end, all of it by net/http if general is true.
 func (c *recording) serve(s *Server, general bool) {
 	conn := newConn(c, s)
-	s.open.Add(conn, conn)
-	if general {
-		s.handOver(conn, conn)
-	} else {
-		conn.serve()
-	}
+	s.open.Go(&conn.Base, func() {
+		if general {
+			s.handOver(conn)
+		} else {
+			conn.serve()
+		}
+	})
 	<-c.closed
 }
 

@@ -27,7 +27,6 @@ func (s *Server) newHTTP() *http.Server {
 		ReadTimeout:                  t.Read,
 		IdleTimeout:                  t.Idle,
 		MaxHeaderBytes:               maxHeader,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write, MaxReadFrameSize: minReadFrame}, // the timeout is of a connection; writer sets that of a stream
 		ConnState:                    s.changed,
 		ConnContext:                  s.withConn,
 		DisableGeneralOptionsHandler: true,
@@ -35,13 +34,10 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// minReadFrame is the least limit of frames that HTTP/2 allows. net/http allocates what a frame announces.
-const minReadFrame = 16 << 10
-
 type connKey struct{}
 
 func (s *Server) withConn(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, s.open.Find(nc))
+	return context.WithValue(ctx, connKey{}, nc)
 }
 
 // handle answers a request that is not plain.
@@ -50,22 +46,12 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	c, _ := req.Context().Value(connKey{}).(*conn)
 	if c != nil {
 		c.taken()
-	}
-	if c != nil && req.ProtoMajor == 1 {
 		c.unhandled = false
 		c.inHeader.Store(false)
 	}
 	r.begin(c, req.Method)
-	out := &writer{ResponseWriter: w, r: r, stream: req.ProtoMajor == 2}
+	out := &writer{ResponseWriter: w, r: r}
 	defer out.leave()
-	if out.stream {
-		taken, ok := s.holdStream(req)
-		if !ok {
-			r.sent, out.broken = true, true
-			return
-		}
-		defer s.headers.give(taken)
-	}
 	a := askedOf(req)
 	var err error
 	r.target, r.buf, err = parseTarget(a.uri, r.buf)
@@ -95,7 +81,6 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case err != nil:
 		r.fail(http.StatusBadRequest, err.Error())
 	case c != nil && c.crowded && !r.target.route.isProbe():
-		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
 	default:
 		if !r.serve(out, req) {
@@ -191,7 +176,7 @@ func (r *request) respond(w *writer, req *http.Request) {
 	}
 	switch {
 	case r.text != "":
-		send(w, r.code, []byte(r.errorBody()+"\n"))
+		send(w, r.code, []byte(r.text+"\n"))
 	case r.code == http.StatusNotModified:
 	case r.Peer != "", r.Bytes != nil && len(r.query.Fields) == 0:
 		r.sendValue(w)
@@ -286,7 +271,6 @@ func (r *request) serveExplanation(w *writer) (prepared bool) {
 type writer struct {
 	http.ResponseWriter
 	r      *request
-	stream bool // HTTP/2: only a conn sets a timeout for each chunk
 	broken bool // the body was not sent completely
 
 	taken    int64 // bytes of the body that Write took, before they were encoded
@@ -323,28 +307,12 @@ func (w *writer) Write(p []byte) (written int, err error) {
 
 // send sends p, as it is.
 func (w *writer) send(p []byte) (written int, err error) {
-	for err == nil && len(p) > 0 {
-		chunk := p[:min(len(p), writeChunk)]
-		if w.stream {
-			err = w.extendWrite()
-		}
-		var n int
-		if err == nil {
-			n, err = w.ResponseWriter.Write(chunk)
-		}
-		written, p = written+n, p[n:]
-	}
+	written, err = w.ResponseWriter.Write(p)
 	if w.r.method != http.MethodHead {
 		w.r.bytes += int64(written)
 	}
 	w.broken = w.broken || err != nil
 	return written, err
-}
-
-// extendWrite sets the deadline of the next chunk. A client that opens the window of its stream too late is
-// cut off, which releases the version that it reads.
-func (w *writer) extendWrite() error {
-	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.r.s.opts.Timeouts.Write))
 }
 
 // begin sends the status, unless it was sent.

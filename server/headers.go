@@ -1,23 +1,17 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 )
 
 // Headers take memory before it is known who sends them, so the memory of all connections together is limited:
 //
 //   - of each connection, readAhead bytes of a header that is not answered are free, as it has a buffer of that size anyway;
-//   - what is longer counts for maxHeaders over all connections, until it is answered;
-//   - an HTTP/2 connection can hold a header of maxHeader bytes that nobody sees before it is complete, so there are at most maxHTTP2 of them.
-const (
-	maxHeaders = 64 << 20
-	maxHTTP2   = 1024
-)
+//   - what is longer counts for maxHeaders over all connections, until it is answered.
+const maxHeaders = 64 << 20
 
 // headerMemory counts the bytes of long headers.
 type headerMemory struct{ used atomic.Int64 }
@@ -56,7 +50,6 @@ func (c *conn) hold(n int) error {
 	defer r.end()
 	r.begin(c, http.MethodGet)
 	r.closing = true
-	r.add("Retry-After", retryAfter)
 	r.fail(http.StatusServiceUnavailable, tooManyHeaders)
 	r.send()
 	c.Linger(maxHeader)
@@ -67,34 +60,4 @@ func (c *conn) hold(n int) error {
 func (c *conn) release() {
 	c.server.headers.give(c.held)
 	c.header, c.held = 0, 0
-}
-
-// holdStream is hold for a request of HTTP/2, whose header is complete. The caller gives back what it has taken. A refused stream is reset, because an
-// answer could wait for its client.
-func (s *Server) holdStream(req *http.Request) (taken int, ok bool) {
-	n := len(req.RequestURI) + headerSize(req.Header)
-	if n <= readAhead {
-		return 0, true
-	}
-	return n, s.headers.take(n)
-}
-
-// LimitHTTP2 returns a configuration like secure that offers HTTP/2 only while fewer than maxHTTP2 connections use it. Other clients use HTTP/1.1.
-func (s *Server) LimitHTTP2(secure *tls.Config) *tls.Config {
-	limited := secure.Clone()
-	limited.GetConfigForClient = func(hello *tls.ClientHelloInfo) (c *tls.Config, err error) {
-		if secure.GetConfigForClient != nil {
-			c, err = secure.GetConfigForClient(hello)
-		}
-		if err != nil || s.http2.Load() < maxHTTP2 {
-			return c, err
-		}
-		if c == nil {
-			c = secure
-		}
-		c = c.Clone()
-		c.NextProtos = slices.DeleteFunc(slices.Clone(c.NextProtos), func(p string) bool { return p == "h2" })
-		return c, nil
-	}
-	return limited
 }

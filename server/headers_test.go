@@ -3,12 +3,10 @@ package server
 import (
 	"bufio"
 	"crypto/tls"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"strconv"
@@ -31,7 +29,7 @@ func TestHeadersOfAllConnections(t *testing.T) {
 			return s, func() net.Conn { return s.dial(t) }
 		},
 		"TLS": func(t *testing.T, c testCatalog, o testOptions) (*running, func() net.Conn) {
-			s, _ := startTLS(t, c, o, "h2", "http/1.1")
+			s, _ := startTLS(t, c, o)
 			return s, func() net.Conn { return tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true}) }
 		},
 	} {
@@ -110,128 +108,6 @@ func TestBodiesAreNotHeaders(t *testing.T) {
 	}
 }
 
-// Long headers of streams count, too.
-func TestHeadersOfStreams(t *testing.T) {
-	s, client := startTLS(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{}, "h2")
-	url := "https://" + s.addr + "/db/k"
-	long := "X: " + strings.Repeat("x", 8<<10)
-	if got, _ := ask(t, client, url, long); got.StatusCode != 200 || got.ProtoMajor != 2 {
-		t.Errorf("%+v", got)
-	}
-	expect.Eventually(t, "the memory to be free", func() bool { return s.headers.used.Load() == 0 })
-	if !s.headers.take(maxHeaders) {
-		t.Fatal("the memory is not free")
-	}
-	defer s.headers.give(maxHeaders)
-	if got, _ := ask(t, client, url); got.StatusCode != 200 {
-		t.Errorf("a short header: %+v", got)
-	}
-	req, _ := http.NewRequest("GET", url, nil)
-	req.Header.Set("X", strings.Repeat("x", 8<<10))
-	if got, err := client.Do(req); err == nil {
-		t.Errorf("a long header: %+v", got)
-		got.Body.Close()
-	}
-}
-
-// Beyond the limit of HTTP/2 connections, clients get HTTP/1.1.
-func TestHTTP2ConnectionsAreLimited(t *testing.T) {
-	other := httptest.NewTLSServer(nil)
-	other.Close()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	later := new(lateListener)
-	later.Listener = ln
-	later.set = make(chan *tls.Config, 1)
-	s := startOn(t, later, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
-	later.set <- s.LimitHTTP2(&tls.Config{Certificates: other.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}})
-	transport := other.Client().Transport.(*http.Transport).Clone()
-	transport.ForceAttemptHTTP2 = true
-	client := &http.Client{Transport: transport, Timeout: patience}
-	url := "https://" + s.addr + "/db/k"
-	if got, body := ask(t, client, url); got.ProtoMajor != 2 || body != "value" || s.http2.Load() != 1 {
-		t.Errorf("%+v", got)
-	}
-	client.CloseIdleConnections()
-	expect.Eventually(t, "the connection to end", func() bool { return s.http2.Load() == 0 })
-	s.http2.Add(maxHTTP2)
-	defer s.http2.Add(-maxHTTP2)
-	if got, body := ask(t, client, url); got.ProtoMajor != 1 || body != "value" {
-		t.Errorf("%+v", got)
-	}
-	client.CloseIdleConnections()
-	// A handshake that began before the limit was reached.
-	s.http2.Add(-1)
-	c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	done := make(chan struct{})
-	c2 := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, VerifyConnection: func(tls.ConnectionState) error {
-		<-done // the server has offered HTTP/2 by now
-		return nil
-	}})
-	go c2.Handshake()
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
-	expect.Eventually(t, "the connection to be taken over", func() bool { return s.http2.Load() == maxHTTP2 })
-	close(done)
-	if _, err := io.ReadAll(c2); err != nil && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") {
-		t.Errorf("one too many: %v", err)
-	}
-	c.Close()
-	expect.Eventually(t, "both connections to be forgotten", func() bool { return s.http2.Load() == maxHTTP2-1 })
-	s.http2.Add(1)
-}
-
-// lateListener is a listener of TLS whose configuration is set when the server exists.
-type lateListener struct {
-	net.Listener
-	set    chan *tls.Config
-	config *tls.Config
-}
-
-func (l *lateListener) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	if l.config == nil {
-		l.config = <-l.set
-	}
-	return tls.Server(nc, l.config), nil
-}
-
-// A frame that is longer than the least limit of the protocol is refused when it is announced.
-func TestFramesAreSmall(t *testing.T) {
-	s, _ := startTLS(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{}, "h2")
-	c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	const settings, headers, goAway = 4, 1, 7
-	frame := func(length uint32, kind byte, stream uint32) []byte {
-		b := binary.BigEndian.AppendUint32(nil, length<<8|uint32(kind))
-		return binary.BigEndian.AppendUint32(append(b, 0), stream)
-	}
-	c.Write(append(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(0, settings, 0)...), frame(minReadFrame+1, headers, 1)...))
-	r := bufio.NewReader(c)
-	for {
-		var head [9]byte
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			t.Fatalf("no GOAWAY: %v", err)
-		}
-		body := make([]byte, binary.BigEndian.Uint32(head[:4])>>8)
-		if _, err := io.ReadFull(r, body); err != nil {
-			t.Fatal(err)
-		}
-		if head[3] == goAway {
-			const frameSizeError = 6
-			if code := binary.BigEndian.Uint32(body[4:8]); code != frameSizeError {
-				t.Errorf("code %d", code)
-			}
-			return
-		}
-	}
-}
-
 // The documents name the limits of requests, and the limits are these.
 func TestLimitsOfTheManual(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
@@ -256,7 +132,6 @@ func TestLimitsOfTheManual(t *testing.T) {
 		fmt.Sprintf("| 431 | header fields of more than %d KiB, or more than %d KiB with the request line |", maxFields>>10, maxHeader>>10),
 		fmt.Sprintf("| 414 | a key of more than %d KiB in the path |", blocks.MaxKey>>10),
 		fmt.Sprintf("all connections together may have %d MiB beyond %d KiB each", maxHeaders>>20, readAhead>>10),
-		fmt.Sprintf("At most %d,%03d connections use HTTP/2", maxHTTP2/1000, maxHTTP2%1000),
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("docs/API.md does not say %q", want)

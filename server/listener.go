@@ -1,21 +1,10 @@
 package server
 
 import (
-	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
-
-// refusal is the answer on a connection for which there is no file descriptor.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 1\r\n" +
-	"Connection: close\r\nContent-Length: 39\r\n\r\nthis node has no file descriptors left\n"
-
-// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
-func Refuse(nc net.Conn) {
-	io.WriteString(nc, refusal) //nolint:errcheck // the answer is a courtesy
-}
 
 // reservedConns is the number of connections beyond Options.MaxConns, on which only probes are answered.
 const reservedConns = 64
@@ -35,96 +24,57 @@ func (s *Server) admit(nc net.Conn) {
 		c.crowded = true
 		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
 	}
-	s.open.Add(c, c)
-	s.open.Go(c.serve)
+	s.open.Go(&c.Base, c.serve)
 }
 
-// handOver hands a connection over to net/http permanently. nc is c, or for HTTP/2 the *tls.Conn that c
-// wraps, from which nothing has been read.
-func (s *Server) handOver(c *conn, nc net.Conn) {
+// handOver hands a connection over to net/http permanently.
+func (s *Server) handOver(c *conn) {
 	c.Arrived()
 	s.open.Hold()
-	refused := false
-	if nc != c {
-		s.open.Add(nc, c)
-		s.open.Remove(c)
-		refused = s.http2.Add(1) > maxHTTP2
-	}
-	if refused || !s.handed.pass(nc) {
-		nc.Close() //nolint:errcheck // nothing was sent on it
-		s.closed(nc, c)
+	one := &oneConn{c}
+	s.http.Serve(one)    //nolint:errcheck // it ends when c is accepted, or has to be closed
+	if one.conn != nil { // the shutdown has begun
+		c.Close() //nolint:errcheck // nothing was sent on it
+		c.taken()
 	}
 }
+
+// oneConn is a listener that accepts its connection.
+type oneConn struct{ conn net.Conn }
+
+// Accept implements net.Listener.
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, net.ErrClosed
+	}
+	nc := l.conn
+	l.conn = nil
+	return nc, nil
+}
+
+// Close implements net.Listener. The connection stays open.
+func (l *oneConn) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // taken is called when net/http answers the first request of the connection, or never will. Until then a
 // shutdown of the http.Server would drop the request.
 func (c *conn) taken() { c.took.Do(c.server.open.Done) }
 
-// handedConns is the listener of net/http. It accepts connections that are handed over.
-type handedConns struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newHandedConns() *handedConns {
-	return &handedConns{conns: make(chan net.Conn), done: make(chan struct{})}
-}
-
-// pass waits until the connection is accepted. It returns false if the listener is closed.
-func (h *handedConns) pass(nc net.Conn) bool {
-	select {
-	case h.conns <- nc:
-		return true
-	case <-h.done:
-		return false
-	}
-}
-
-// Accept implements net.Listener.
-func (h *handedConns) Accept() (net.Conn, error) {
-	select {
-	case nc := <-h.conns:
-		return nc, nil
-	case <-h.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (h *handedConns) Close() error {
-	h.once.Do(func() { close(h.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
-
 // changed is the ConnState hook of the http.Server.
 func (s *Server) changed(nc net.Conn, state http.ConnState) {
-	c, isHTTP1 := nc.(*conn)
-	if !isHTTP1 {
-		if c = s.open.Find(nc); c != nil {
-			c.taken()
-		}
-	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
+	c := nc.(*conn)
+	switch state {
+	case http.StateActive: // a pipelined request has none
 		c.unhandled = true
-		c.inHeader.Store(state == http.StateIdle)
-	}
-	if isHTTP1 && state == http.StateIdle {
+		c.inHeader.Store(false)
+	case http.StateIdle:
+		c.unhandled = true
+		c.inHeader.Store(true)
 		c.release()
-	}
-	if state == http.StateClosed && c != nil {
-		s.closed(nc, c)
-	}
-}
-
-// closed forgets a connection that was handed over.
-func (s *Server) closed(nc net.Conn, c *conn) {
-	c.taken()
-	c.release()
-	s.open.Remove(nc)
-	if nc != c {
-		s.http2.Add(-1)
+	case http.StateClosed:
+		c.taken()
+		c.release()
 	}
 }

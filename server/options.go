@@ -33,7 +33,7 @@ type Timeouts struct {
 	Write time.Duration // to receive each 68 KiB of an answer
 }
 
-// Options are the settings of a Server. The zero value is valid.
+// Options are the settings of a Server. The zero value is valid for clients: differences and requests of other nodes need Diff, Blocks and Serving.
 type Options struct {
 	// RequestLog receives the lines of the request log; nil disables it.
 	RequestLog io.Writer
@@ -51,7 +51,7 @@ type Options struct {
 	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string)
 	// Blocks answers a request of another node for a block of a db, or for what is here, like Diff; code 0 means that the answer broke off.
 	Blocks func(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string)
-	// Serving answers a request of another node for what this one serves of each db; it may be nil.
+	// Serving answers a request of another node for what this one serves of each db.
 	Serving func(w http.ResponseWriter)
 	// Peers returns the other nodes of the cluster, for the status; nil on a single node. Nodes, which is required, asks them.
 	Peers func() []status.Peer

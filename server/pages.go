@@ -134,10 +134,6 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 		return false
 	}
 	if key.route == routeNode && string(r.target.proxy) == "serving" {
-		if s.opts.Serving == nil {
-			r.failPage(http.StatusNotImplemented, "this node does not report what it serves")
-			return true
-		}
 		r.code = http.StatusOK
 		w.Header().Set("Cache-Control", "no-store")
 		s.opts.Serving(w)
@@ -220,7 +216,7 @@ func (s *Server) statusWith(others []status.Answer) status.Status {
 		st.DBs = map[string]status.DB{}
 	}
 	var traffic map[string]status.Traffic
-	traffic, st.Traffic = s.opts.Metrics.Traffic(time.Now())
+	traffic, st.Traffic = s.opts.Metrics.Traffic()
 	for name, t := range traffic {
 		if db, known := st.DBs[name]; known {
 			db.Traffic = t

@@ -61,14 +61,7 @@ func TestPartitions(t *testing.T) {
 
 // A node with TLS names https.
 func TestPartitionsWithTLS(t *testing.T) {
-	for _, protocol := range []string{"http/1.1", "h2"} {
-		testPartitionsWithTLS(t, protocol)
-	}
-}
-
-func testPartitionsWithTLS(t *testing.T, protocol string) {
-	t.Helper()
-	s, client := startTLS(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{}, protocol)
+	s, client := startTLS(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
 	const want = `{"db":"db","version":"v1","partitioner":"string","partitions":2,"scheme":"https","nodes":["self"],"replicas":[[0],[0]]}` + "\n"
 	if _, body := ask(t, client, "https://"+s.addr+"/db?partitions"); body != want {
 		t.Error(body)

@@ -184,7 +184,7 @@ func TestAnsweredAsPlain(t *testing.T) {
 		{"usual", "/db/a", "X: " + strings.Repeat("x", readAhead) + "\r\n", false},
 	} {
 		s := all[test.server]
-		s.handed.Close()
+		s.http.Close()
 		client := record("GET " + test.target + " HTTP/1.1\r\nHost: x\r\n" + test.headers + "\r\n")
 		client.serve(s, false)
 		if got := client.out.Len() > 0; got != test.want {

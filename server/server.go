@@ -34,11 +34,8 @@ type Server struct {
 	opts    Options
 	limited *limitlog.Logger
 	http    *http.Server
-	open    conns.Set[*conn]
-	handed  *handedConns   // the connections handed over to http
-	running sync.WaitGroup // the goroutine of http
+	open    conns.Set
 	headers headerMemory
-	http2   atomic.Int64       // HTTP/2 connections
 	log     *requestLog        // nil if disabled
 	peers   *peerstatus.Client // nil on a single node
 
@@ -59,7 +56,7 @@ type Server struct {
 
 // New returns a server for a catalog and a reader.
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
-	s := &Server{catalog: c, reads: rd, opts: o.withDefaults(), handed: newHandedConns()}
+	s := &Server{catalog: c, reads: rd, opts: o.withDefaults()}
 	s.limited = limitlog.New(s.opts.Logger)
 	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
 	s.peerSecret = []byte(s.opts.PeerSecret)
@@ -80,11 +77,9 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 }
 
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
-// fails, also temporarily: see internal/accept. It closes ln.
+// fails. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	return s.open.Serve(ln, s.admit, func() {
-		s.running.Go(func() { s.http.Serve(s.handed) }) //nolint:errcheck // it ends with Shutdown
-	})
+	return s.open.Serve(ln, s.admit)
 }
 
 // Connections returns the number of open connections.
@@ -113,7 +108,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.open.CloseAll()
 		s.http.Close() //nolint:errcheck // of the connections, which are closed
 	}
-	s.running.Wait()
 	return err
 }
 

@@ -73,6 +73,12 @@ func newServer(c testCatalog, o testOptions) *Server {
 		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes, CacheBytes: o.CacheBytes, ShowKeys: o.ShowKeys,
 	})
 	return New(c, rd, Options{
+		Diff: func(context.Context, http.ResponseWriter, string, string, bool) (int, string) {
+			return 501, "this node does not compare versions"
+		},
+		Blocks: func(http.ResponseWriter, *http.Request, string, string) (int, string) {
+			return 501, "this node gives no blocks"
+		},
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
 		Peers: o.Peers, Nodes: wire.NewClient(nil, o.PeerSecret), PeerSecret: o.PeerSecret, Tokens: o.Tokens, Delivery: o.Delivery, Metrics: o.Metrics, Logger: o.Logger,
 	})

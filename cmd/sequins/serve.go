@@ -228,7 +228,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 		return nil, err
 	}
 	if s.keys != nil {
-		o.TLS, o.RedisTLS = s.keys.server()
+		o.TLS = s.keys.server()
 	}
 	if s.tokens, err = openTokens(c.Auth, log); err != nil {
 		return nil, err

@@ -116,9 +116,8 @@ func printHead(c term.Console, st *status.Status, base string, now time.Time) er
 	if !st.StartedAt.IsZero() {
 		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
 	}
-	health, _, findings := st.Overview()
-	lines := []string{head, c.Paint(levelColors[st.Level], term.Clean(health))}
-	for _, f := range findings {
+	lines := []string{head, c.Paint(levelColors[st.Level], term.Clean(st.Health))}
+	for _, f := range st.Details() {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
 	for _, w := range st.Waiting {
@@ -200,23 +199,20 @@ func printNodes(c term.Console, st *status.Status) error {
 	}
 	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
-	lags := st.Lags()
 	for _, p := range st.Members() {
-		note, color := nodeNote(p, lags[p.Addr])
+		note, color := nodeNote(p)
 		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
 	}
 	return t.Flush()
 }
 
-// nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
-func nodeNote(p status.Peer, lags []string) (string, term.Color) {
+// nodeNote describes what is special about a node: that it does not answer, or has little room.
+func nodeNote(p status.Peer) (string, term.Color) {
 	switch {
 	case p.Error != "":
 		return "did not answer: " + term.Clean(p.Error), term.Red
 	case p.Disk.Low:
 		return "the disk is nearly full", term.Yellow
-	case len(lags) > 0:
-		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
 	}
 	return "", term.Plain
 }

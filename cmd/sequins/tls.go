@@ -27,7 +27,6 @@ type loadedKeys struct {
 	own    *tls.Certificate
 	nodes  *x509.CertPool // nil means the system's
 	server *tls.Config    // shared by all handshakes, so that sessions can be resumed
-	redis  *tls.Config    // the same without protocols
 }
 
 // openKeyring reads the files for a node that other nodes reach by host, "" if there are none. It returns nil if no files are configured. With an
@@ -64,14 +63,9 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 		return loaded, err
 	}
 	loaded.server = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if k.files.HTTP2 {
-		loaded.server.NextProtos = []string{"h2", "http/1.1"}
-	}
 	if clients != nil {
 		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
 	}
-	loaded.redis = loaded.server.Clone()
-	loaded.redis.NextProtos = nil
 	return loaded, nil
 }
 
@@ -181,15 +175,12 @@ func (k *keyring) readAgain() error {
 	return nil
 }
 
-// server returns the TLS settings for clients of HTTP, and for those of Redis. They follow the files.
-func (k *keyring) server() (http, redis *tls.Config) {
-	following := func(config func() *tls.Config) *tls.Config {
-		return &tls.Config{
-			MinVersion:         tls.VersionTLS12,
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config(), nil },
-		}
+// server returns the TLS settings for clients. They follow the files.
+func (k *keyring) server() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
 	}
-	return following(func() *tls.Config { return k.now().server }), following(func() *tls.Config { return k.now().redis })
 }
 
 // client returns the TLS settings for connections to other nodes. Its root certificates do not change

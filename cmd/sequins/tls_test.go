@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -106,33 +105,6 @@ func serveTLS(t *testing.T, a *authority, clientCA string) (s *served, base stri
 	writeFile(t, filepath.Join(dir, "sequins.conf"), conf)
 	s = startServer(t, dir)
 	return s, secureURL(s.base)
-}
-
-// HTTP/2 is offered if the configuration says so, and never to other nodes.
-func TestHTTP2IsOffered(t *testing.T) {
-	a := newAuthority(t, "ca")
-	a.issue("node", nil)
-	for _, offered := range []bool{false, true} {
-		k, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), HTTP2: offered}, "", slog.New(slog.DiscardHandler))
-		expect.NoError(t, err)
-		self := k.client()
-		self.InsecureSkipVerify = true
-		for client, want := range map[*tls.Config]bool{self: false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
-			near, far := net.Pipe()
-			done := make(chan error, 1)
-			http, _ := k.server()
-			go func() { done <- tls.Server(far, http).Handshake() }()
-			c := tls.Client(near, client)
-			expect.NoError(t, c.Handshake())
-			go io.Copy(io.Discard, c) //nolint:errcheck // the server's session tickets, until the end
-			expect.NoError(t, <-done)
-			if got := c.ConnectionState().NegotiatedProtocol == "h2"; got != want {
-				t.Errorf("offered: %v, agreed on: %v, want %v", offered, got, want)
-			}
-			near.Close()
-			far.Close()
-		}
-	}
 }
 
 // eventuallyOK waits until the demo's key is answered.
@@ -257,8 +229,7 @@ func TestTLSBetweenNodes(t *testing.T) {
 			ours, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), CA: a.file("ca.pem")},
 				"", slog.New(slog.DiscardHandler))
 			expect.NoError(t, err)
-			http, _ := theirs.server()
-			ln, err := tls.Listen("tcp", "127.0.0.1:0", http)
+			ln, err := tls.Listen("tcp", "127.0.0.1:0", theirs.server())
 			expect.NoError(t, err)
 			defer ln.Close()
 			go func() {

@@ -28,7 +28,7 @@ func TestWaitingForZooKeeper(t *testing.T) {
 		t.Errorf("/livez: %s %s", r.Status, body)
 	}
 	r := sequins(t, "status", s.base)
-	if r.code != exitUnhealthy || !strings.Contains(r.stdout, "\nNot ready.\n") || !strings.Contains(r.stdout, "\nWaiting for ZooKeeper (") {
+	if r.code != exitUnhealthy || !strings.Contains(r.stdout, "\nNot ready: it waits for ZooKeeper (") || !strings.Contains(r.stdout, "\nWaiting for ZooKeeper (") {
 		t.Errorf("exit code %d, %s", r.code, r.stdout)
 	}
 	if _, body := s.get("/"); !strings.Contains(body, `"waiting":[{"for":"zookeeper","what":"ZooKeeper (`) || !strings.Contains(body, `"blocks":true`) {

@@ -9,8 +9,8 @@ import (
 )
 
 // New returns the common part of a connection. Its deadlines may be late by slack.
-func (s *Set[C]) New(nc net.Conn, slack time.Duration) Base {
-	return Base{Conn: nc, slack: slack, hurrying: &s.hurrying}
+func (s *Set) New(nc net.Conn, slack time.Duration) Base {
+	return Base{Conn: nc, set: s, slack: slack}
 }
 
 // Base is the common part of a connection. One goroutine uses it.
@@ -18,14 +18,12 @@ func (s *Set[C]) New(nc net.Conn, slack time.Duration) Base {
 // Setting a deadline takes a lock and a timer in the runtime, so a deadline is set only if it moves by more than slack.
 type Base struct {
 	net.Conn
+	set       *Set
 	slack     time.Duration
-	busy      atomic.Bool  // a part of a request has arrived
-	hurrying  *atomic.Bool // see Set.Hurry
-	haveRead  time.Time    // the deadlines that were set
+	busy      atomic.Bool // a part of a request has arrived
+	haveRead  time.Time   // the deadlines that were set
 	haveWrite time.Time
 }
-
-func (c *Base) base() *Base { return c }
 
 // IsTLS reports whether the connection uses TLS.
 func (c *Base) IsTLS() bool {
@@ -68,7 +66,7 @@ func (c *Base) Await(deadline time.Time, idle bool) error {
 func (c *Base) Arrived() { c.busy.Store(true) }
 
 // Hurried reports whether Set.Hurry was called.
-func (c *Base) Hurried() bool { return c.hurrying.Load() }
+func (c *Base) Hurried() bool { return c.set.hurrying.Load() }
 
 // waitingGrace is how long a connection without a request stays open at shutdown.
 const waitingGrace = 50 * time.Millisecond
@@ -112,6 +110,12 @@ func (c *Base) Linger(most int64) {
 	if CloseWrite(c.Conn) == nil && c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		io.CopyN(io.Discard, c.Conn, most) //nolint:errcheck // the connection is over
 	}
+}
+
+// Close closes the connection, which is no longer one of its Set.
+func (c *Base) Close() error {
+	c.set.remove(c)
+	return c.Conn.Close()
 }
 
 // CloseWrite ends what is sent, if the connection can do that.

@@ -1,11 +1,15 @@
 package conns_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,8 +21,8 @@ import (
 // client is a server's type of a connection.
 type client struct{ conns.Base }
 
-func newSet(max, others int) *conns.Set[*client] {
-	return &conns.Set[*client]{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
+func newSet(max, others int) *conns.Set {
+	return &conns.Set{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
 }
 
 // counted counts how often deadlines are set.
@@ -58,7 +62,7 @@ func TestExcess(t *testing.T) {
 			t.Errorf("with %d connections: %d, want %d", i, got, want)
 		}
 		c := &client{s.New(&counted{}, 0)}
-		s.Add(c, c)
+		s.Go(&c.Base, func() {})
 	}
 	if refused, _ := s.Refused(); refused != 2 {
 		t.Errorf("%d were refused", refused)
@@ -74,8 +78,7 @@ func TestHurry(t *testing.T) {
 			var near net.Conn
 			near, far[name] = net.Pipe()
 			c := &client{s.New(near, 0)}
-			s.Add(c, c)
-			s.Go(func() {
+			s.Go(&c.Base, func() {
 				defer c.Close()
 				for c.Await(time.Now().Add(time.Hour), true) == nil {
 					if _, err := c.Conn.Read(make([]byte, 1)); err != nil {
@@ -106,4 +109,52 @@ func TestHurry(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// scripted is a listener whose Accept first returns some errors.
+type scripted struct {
+	net.Listener
+	errs []error
+}
+
+func (l *scripted) Accept() (net.Conn, error) {
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		return nil, err
+	}
+	return l.Listener.Accept()
+}
+
+// Temporary errors of a listener are logged and retried; others are returned.
+func TestErrorsOfAccept(t *testing.T) {
+	failed := func(err error) error {
+		return &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var out bytes.Buffer
+	temporary := []error{failed(syscall.ENOBUFS), failed(syscall.EMFILE), failed(syscall.ENFILE)}
+	patient := conns.Patient(&scripted{ln, temporary}, slog.New(slog.NewTextHandler(&out, nil)))
+	nc, err := patient.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	ln.Close()
+	if _, err := patient.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
+	}
+	for _, want := range []string{"accepting a connection", "no buffer space available"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in the log: %s", want, &out)
+		}
+	}
 }

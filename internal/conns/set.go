@@ -15,11 +15,8 @@ import (
 	"sequins/internal/limitlog"
 )
 
-// Client is a server's own type of a connection, which embeds Base.
-type Client interface{ base() *Base }
-
 // Set is the listeners and the open connections of a server. It is safe for concurrent use.
-type Set[C Client] struct {
+type Set struct {
 	// Max limits the open connections together with those of other servers, which Others returns; it may be nil.
 	Max    int
 	Others func() int
@@ -33,14 +30,14 @@ type Set[C Client] struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners []net.Listener
-	open      map[net.Conn]C // by the connection to close
+	open      map[*Base]struct{}
 }
 
-// Serve calls admit for each connection that ln accepts until Close, and then returns nil. It returns an error if accepting fails, also
-// temporarily: see internal/accept. It closes ln. Before the first listener is served, it calls begin.
-func (s *Set[C]) Serve(ln net.Listener, admit func(net.Conn), begin func()) error {
+// Serve calls admit for each connection that ln accepts until Close, and then returns nil. It returns an error if accepting fails: see
+// Patient. It closes ln.
+func (s *Set) Serve(ln net.Listener, admit func(net.Conn)) error {
 	defer ln.Close() //nolint:errcheck // Close closes it, too
-	if !s.listen(ln, begin) {
+	if !s.listen(ln) {
 		return nil
 	}
 	defer s.loops.Done()
@@ -58,27 +55,25 @@ func (s *Set[C]) Serve(ln net.Listener, admit func(net.Conn), begin func()) erro
 }
 
 // listen registers a listener. It returns false after Close.
-func (s *Set[C]) listen(ln net.Listener, begin func()) bool {
+func (s *Set) listen(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	s.loops.Add(1)
-	if s.listeners = append(s.listeners, ln); len(s.listeners) == 1 {
-		begin()
-	}
+	s.listeners = append(s.listeners, ln)
 	return true
 }
 
-func (s *Set[C]) isClosed() bool {
+func (s *Set) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
 }
 
 // Excess returns how many connections too many there are with one more; 0 or less if that is allowed. It counts and logs the others.
-func (s *Set[C]) Excess() int {
+func (s *Set) Excess() int {
 	n := s.Count()
 	if s.Others != nil {
 		n += s.Others()
@@ -90,42 +85,35 @@ func (s *Set[C]) Excess() int {
 	return n + 1 - s.Max
 }
 
-// Add adds an open connection. nc is what closes it.
-func (s *Set[C]) Add(nc net.Conn, c C) {
+// Go adds an open connection, and runs f on a goroutine that Wait waits for.
+func (s *Set) Go(c *Base, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = make(map[net.Conn]C)
+		s.open = make(map[*Base]struct{})
 	}
-	s.open[nc] = c
+	s.open[c] = struct{}{}
+	s.loops.Go(f)
 }
 
-// Remove removes a connection.
-func (s *Set[C]) Remove(nc net.Conn) {
+func (s *Set) remove(c *Base) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, nc)
-}
-
-// Find returns the connection that was added with nc.
-func (s *Set[C]) Find(nc net.Conn) C {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[nc]
+	delete(s.open, c)
 }
 
 // Count returns the number of open connections.
-func (s *Set[C]) Count() int {
+func (s *Set) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
 // Refused returns the number of connections beyond the limit, and of failed TLS handshakes.
-func (s *Set[C]) Refused() (conns, handshakes int64) { return s.refused.Load(), s.handshakes.Load() }
+func (s *Set) Refused() (conns, handshakes int64) { return s.refused.Load(), s.handshakes.Load() }
 
 // FailedHandshake counts and logs a failed handshake, except that of a client that sends nothing or closes the connection.
-func (s *Set[C]) FailedHandshake(nc net.Conn, err error) {
+func (s *Set) FailedHandshake(nc net.Conn, err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return
 	}
@@ -133,17 +121,14 @@ func (s *Set[C]) FailedHandshake(nc net.Conn, err error) {
 	s.Log.Error("a TLS handshake has failed", "client", nc.RemoteAddr().String(), "error", err)
 }
 
-// Go runs f on a goroutine that Wait waits for.
-func (s *Set[C]) Go(f func()) { s.loops.Go(f) }
-
 // Hold makes Wait also wait for a call of Done. It is called on a goroutine of Go.
-func (s *Set[C]) Hold() { s.loops.Add(1) }
+func (s *Set) Hold() { s.loops.Add(1) }
 
 // Done ends Hold.
-func (s *Set[C]) Done() { s.loops.Done() }
+func (s *Set) Done() { s.loops.Done() }
 
 // Close closes the listeners.
-func (s *Set[C]) Close() {
+func (s *Set) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -153,17 +138,17 @@ func (s *Set[C]) Close() {
 }
 
 // Hurry closes the connections that wait for a request, now or later, after a short time.
-func (s *Set[C]) Hurry() {
+func (s *Set) Hurry() {
 	s.hurrying.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.open {
-		c.base().hurry() //nolint:errcheck // fails where it is closed already
+	for c := range s.open {
+		c.hurry() //nolint:errcheck // fails where it is closed already
 	}
 }
 
 // Wait waits for the end of all listeners and connections.
-func (s *Set[C]) Wait(ctx context.Context) error {
+func (s *Set) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -178,10 +163,10 @@ func (s *Set[C]) Wait(ctx context.Context) error {
 }
 
 // CloseAll closes every connection.
-func (s *Set[C]) CloseAll() {
+func (s *Set) CloseAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.open {
-		c.base().Conn.Close() //nolint:errcheck // nothing can be done about it
+	for c := range s.open {
+		c.Conn.Close() //nolint:errcheck // nothing can be done about it
 	}
 }

@@ -3,7 +3,6 @@ package metrics
 import (
 	"math/bits"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,8 +60,8 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram returns what was counted as a metric, with exemplars if there are any.
-func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, traced *exemplars, labels ...string) prometheus.Metric {
+// histogram returns what was counted as a metric.
+func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, labels ...string) prometheus.Metric {
 	shown := make(map[float64]uint64)
 	var count uint64
 	for i, n := range buckets {
@@ -71,28 +70,5 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 			shown[bounds[i].Seconds()] = count
 		}
 	}
-	h := prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...)
-	var all []prometheus.Exemplar
-	for i := range traced {
-		if x := traced[i].Load(); x != nil {
-			all = append(all, *x)
-		}
-	}
-	if with, err := prometheus.NewMetricWithExemplars(h, all...); err == nil { // otherwise there is none yet, or one has a label that is too long
-		return with
-	}
-	return h
-}
-
-// exemplars has the last traced request of each bucket that histograms show, and of the one above them.
-type exemplars [bucketCount]atomic.Pointer[prometheus.Exemplar]
-
-// Exemplar records a request whose trace is sampled, with the id of the trace in hex. Its duration is counted by Done. Requests that
-// are not traced do not come here.
-func (r *Requests) Exemplar(trace string, d time.Duration, at time.Time) {
-	i := bucket(d)
-	for i < len(bounds) && !isShown(i) {
-		i++
-	}
-	r.exemplars[i].Store(&prometheus.Exemplar{Labels: prometheus.Labels{"trace_id": trace}, Value: d.Seconds(), Timestamp: at})
+	return prometheus.MustNewConstHistogram(desc, count, sum, shown, labels...)
 }

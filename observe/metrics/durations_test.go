@@ -60,7 +60,7 @@ func TestHistogramAgreesWithPrometheus(t *testing.T) {
 	}
 	totals := r.totals()
 	var want, got dto.Metric
-	if err := errors.Join(theirs.Write(&want), histogram(prometheus.NewDesc("h", "", []string{"route", "db"}, nil), &totals.buckets, 0, new(exemplars), "key", "a").Write(&got)); err != nil {
+	if err := errors.Join(theirs.Write(&want), histogram(prometheus.NewDesc("h", "", []string{"route", "db"}, nil), &totals.buckets, 0, "key", "a").Write(&got)); err != nil {
 		t.Fatal(err)
 	}
 	for i, b := range want.GetHistogram().GetBucket() {

@@ -53,9 +53,9 @@ func New() *Metrics {
 	return m
 }
 
-// Handler returns a handler for scrapes. Scrapers that accept OpenMetrics get that format, which has exemplars.
+// Handler returns a handler for scrapes.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
 // Registry returns the registry, for tests and for packages with gauges of their

@@ -62,7 +62,6 @@ var Stripes = func() uint32 {
 type Requests struct {
 	route, db string
 	stripes   []stripe
-	exemplars exemplars
 }
 
 func newRequests(route, db string) *Requests {
@@ -78,12 +77,13 @@ type Keys struct {
 
 	cacheHits, cacheMiss atomic.Uint64
 
+	read   period                 // the counters when they were read last; FollowTraffic alone uses it
 	period atomic.Pointer[period] // the last whole one
 }
 
 func newKeys(db string) *Keys {
 	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db),
-		Scans: newRequests(RouteScan, db), Redis: newRequests(RouteRedis, db)}
+		Scans: newRequests(RouteScan, db), Redis: newRequests(RouteRedis, db), read: period{end: time.Now()}}
 }
 
 // CacheHits counts n keys of partitions on other nodes that were answered from the cache.

@@ -34,7 +34,6 @@ type Server struct {
 	checksums *vector
 	state     atomic.Pointer[func() State]
 	redis     atomic.Pointer[func() Connections]
-	lacking   atomic.Pointer[func() int64]
 
 	statsd *Statsd // nil without SendTo
 
@@ -106,9 +105,6 @@ func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 // SetRedis sets the function that returns the connections of the Redis protocol at a scrape. It must not block.
 func (s *Server) SetRedis(f func() Connections) { s.redis.Store(&f) }
 
-// SetLacking sets the function that returns the number of connections that were refused for want of a file descriptor.
-func (s *Server) SetLacking(f func() int64) { s.lacking.Store(&f) }
-
 // keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
 	s.mu.Lock()
@@ -147,10 +143,6 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
 	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.Invalid.totals().running))
-	if f := s.lacking.Load(); f != nil {
-		counter(ch, "sequins_connections_without_descriptor_total",
-			"Connections refused because the process had no file descriptor left.", float64((*f)()))
-	}
 	var redis Connections
 	if f := s.redis.Load(); f != nil {
 		redis = (*f)()
@@ -174,7 +166,7 @@ func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 	counter(ch, "sequins_response_bytes_total", "Bytes in the bodies of answers, by route and db.", float64(t.bytes), of...)
 	desc, values := describe("sequins_request_duration_seconds",
 		"Time from the end of the request header until the answer is ready; for large values, until the last byte is sent.", of)
-	ch <- histogram(desc, &t.buckets, float64(t.nanos)/1e9, &r.exemplars, values...)
+	ch <- histogram(desc, &t.buckets, float64(t.nanos)/1e9, values...)
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {

@@ -8,41 +8,31 @@ import (
 	"sequins/observe/status"
 )
 
-// trafficPeriod is how often the counters are read: traffic is that of the last one to two periods.
+// trafficPeriod is how often the counters are read: traffic is that of the last whole period.
 const trafficPeriod = 5 * time.Second
 
-// A reading is the state of the counters of clients' requests at a time.
-type reading struct {
-	at      time.Time
+// A period is what clients have asked of a db between two readings of its counters.
+type period struct {
+	end     time.Time
+	seconds float64
 	lookups totals // for keys, over HTTP and the Redis protocol
 	scans   totals
 }
 
-// A period is what is between two readings; the first one of a db is empty.
-type period struct{ from, to *reading }
-
-// read reads the counters of clients' requests.
-func (k *Keys) read(now time.Time) *reading {
-	r := &reading{at: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
+// endPeriod ends a period, and begins the next one. One goroutine calls it.
+func (k *Keys) endPeriod(now time.Time) *period {
+	read := period{end: now, lookups: k.Clients.totals(), scans: k.Scans.totals()}
 	for _, more := range []*Requests{k.Batches, k.Redis} {
 		t := more.totals()
-		r.lookups.add(&t, 1)
+		read.lookups.add(&t, 1)
 	}
-	return r
-}
-
-// endPeriod begins another period, and returns how many lookups there were in the last one. One goroutine calls it.
-func (k *Keys) endPeriod(now time.Time) (lookups uint64) {
-	next := &period{to: k.read(now)}
-	lookups, _, _ = next.to.lookups.counts()
-	if last := k.period.Load(); last != nil {
-		before, _, _ := last.to.lookups.counts()
-		next.from, lookups = last.to, lookups-before
-	} else {
-		next.from = next.to
-	}
-	k.period.Store(next)
-	return lookups
+	ended := read
+	ended.seconds = now.Sub(k.read.end).Seconds()
+	ended.lookups.add(&k.read.lookups, -1)
+	ended.scans.add(&k.read.scans, -1)
+	k.read = read
+	k.period.Store(&ended)
+	return &ended
 }
 
 // FollowTraffic reads the counters of all dbs periodically until ctx ends, and sends their increase to the agent. Without it there is no
@@ -63,46 +53,38 @@ func (s *Server) FollowTraffic(ctx context.Context) {
 func (s *Server) endPeriods() {
 	now := time.Now()
 	for name, k := range s.keys() {
-		s.statsd.requests(name, k.endPeriod(now))
+		n, _, _ := k.endPeriod(now).lookups.counts()
+		s.statsd.requests(name, n)
 	}
 }
 
-// Traffic returns what clients have asked of each db in the last seconds, and of all dbs together. A db that was not
-// there a period ago has none.
-func (s *Server) Traffic(now time.Time) (dbs map[string]status.Traffic, all status.Traffic) {
+// Traffic returns what clients have asked of each db in the last period, and of all dbs together. A db that was not there at its end has none.
+func (s *Server) Traffic() (dbs map[string]status.Traffic, all status.Traffic) {
 	dbs = make(map[string]status.Traffic)
-	sum := reading{at: now}
+	var sum period
 	for name, k := range s.keys() {
-		last := k.period.Load()
-		if name == "" || last == nil || !now.After(last.from.at) {
+		p := k.period.Load()
+		if name == "" || p == nil {
 			continue
 		}
-		before, r := last.from, k.read(now)
-		r.at = before.at
-		r.lookups.add(&before.lookups, -1)
-		r.scans.add(&before.scans, -1)
-		dbs[name] = r.traffic(now)
-		sum.lookups.add(&r.lookups, 1)
-		sum.scans.add(&r.scans, 1)
-		if r.at.Before(sum.at) {
-			sum.at = r.at
-		}
+		dbs[name] = p.traffic()
+		sum.lookups.add(&p.lookups, 1)
+		sum.scans.add(&p.scans, 1)
+		sum.seconds = max(sum.seconds, p.seconds)
 	}
-	return dbs, sum.traffic(now)
+	return dbs, sum.traffic()
 }
 
-// traffic returns the traffic in the increase of the counters since r.at.
-func (r *reading) traffic(now time.Time) (t status.Traffic) {
-	seconds := now.Sub(r.at).Seconds()
-	if seconds <= 0 {
+func (p *period) traffic() (t status.Traffic) {
+	if p.seconds <= 0 {
 		return t
 	}
-	n, failed, missed := r.lookups.counts()
-	scans, failedScans, _ := r.scans.counts()
-	rate := func(count uint64) float64 { return math.Round(float64(count)/seconds*1000) / 1000 }
-	t = status.Traffic{Seconds: math.Round(seconds*10) / 10, Requests: rate(n + scans), Misses: rate(missed), Errors: rate(failed + failedScans)}
+	n, failed, missed := p.lookups.counts()
+	scans, failedScans, _ := p.scans.counts()
+	rate := func(count uint64) float64 { return math.Round(float64(count)/p.seconds*1000) / 1000 }
+	t = status.Traffic{Seconds: math.Round(p.seconds*10) / 10, Requests: rate(n + scans), Misses: rate(missed), Errors: rate(failed + failedScans)}
 	if n > 0 {
-		t.P50, t.P99 = round(r.lookups.quantile(.5, n)), round(r.lookups.quantile(.99, n))
+		t.P50, t.P99 = round(p.lookups.quantile(.5, n)), round(p.lookups.quantile(.99, n))
 	}
 	return t
 }

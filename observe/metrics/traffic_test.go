@@ -10,14 +10,14 @@ import (
 	"sequins/observe/status"
 )
 
-// Traffic is that of clients in the last five to ten seconds.
+// Traffic is that of clients in the last five seconds.
 func TestTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New().Server
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		a, b := s.DB("a"), s.DB("b")
-		if dbs, all := s.Traffic(time.Now()); len(dbs) > 0 || all != (status.Traffic{}) {
+		if dbs, all := s.Traffic(); len(dbs) > 0 || all != (status.Traffic{}) {
 			t.Errorf("before it is followed: %+v, %+v", dbs, all)
 		}
 		go func() {
@@ -39,7 +39,7 @@ func TestTraffic(t *testing.T) {
 				b.Batches.Done(0, 200, 100*time.Microsecond, 0)
 				time.Sleep(500 * time.Millisecond)
 			}
-			dbs, all := s.Traffic(time.Now())
+			dbs, all := s.Traffic()
 			got := dbs["a"]
 			if math.Abs(got.Requests-202) > 5 || math.Abs(got.Misses-18) > .5 || math.Abs(got.Errors-2) > .1 || got.Seconds < 5 || got.Seconds > 10 {
 				t.Fatalf("a: %+v", got)
@@ -53,15 +53,15 @@ func TestTraffic(t *testing.T) {
 		// What was long ago does not count.
 		time.Sleep(2*trafficPeriod + time.Second)
 		synctest.Wait()
-		if dbs, all := s.Traffic(time.Now()); dbs["a"].Requests != 0 || dbs["a"].P99 != 0 || all.Requests != 0 {
+		if dbs, all := s.Traffic(); dbs["a"].Requests != 0 || dbs["a"].P99 != 0 || all.Requests != 0 {
 			t.Errorf("ten seconds later: %+v, %+v", dbs["a"], all)
 		}
 		s.Forget("a")
-		if dbs, _ := s.Traffic(time.Now()); len(dbs) != 1 {
+		if dbs, _ := s.Traffic(); len(dbs) != 1 {
 			t.Errorf("of a db that is gone: %+v", dbs)
 		}
 		s.DB("a").Clients.Done(0, 200, time.Microsecond, 1) // a new one of this name
-		if dbs, _ := s.Traffic(time.Now()); len(dbs) != 1 {
+		if dbs, _ := s.Traffic(); len(dbs) != 1 {
 			t.Errorf("of a db that is new: %+v", dbs)
 		}
 		cancel()

@@ -30,8 +30,7 @@ func (s *Server) Vars() Vars {
 	var sum totals
 	for _, k := range s.keys() {
 		if p := k.period.Load(); p != nil {
-			lookups := p.lookups()
-			sum.add(&lookups, 1)
+			sum.add(&p.lookups, 1)
 		}
 	}
 	v := Vars{QPS: sum.qps(), Latency: sum.latency()}
@@ -51,13 +50,6 @@ func (t *totals) add(o *totals, times int64) {
 		t.buckets[i] += n * uint64(times)
 	}
 	t.nanos += o.nanos * uint64(times)
-}
-
-// lookups returns the requests for keys in a period.
-func (p *period) lookups() totals {
-	t := p.to.lookups
-	t.add(&p.from.lookups, -1)
-	return t
 }
 
 // oldCodes are the codes that QPS always contains.

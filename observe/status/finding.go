@@ -51,27 +51,9 @@ func (st *Status) Findings() []Finding {
 	return slices.Concat(st.ofDBs(), st.ofCluster(), st.ofSource(), st.ofServed(unlistable), st.notes())
 }
 
-// Overview returns the health in one line, the section of the runbook on that line, and what is wrong with the node itself. Nothing
-// is in both, or in what the databases, the other nodes and Waiting say.
-func (st *Status) Overview() (line, runbook string, findings []Finding) {
-	all := st.Findings()
-	findings = slices.DeleteFunc(slices.Clone(all), func(f Finding) bool { return f.Text == "" })
-	first := slices.IndexFunc(all, func(f Finding) bool { return f.Level != LevelNote })
-	blocking := Blocking(st.Waiting)
-	switch {
-	case st.Draining:
-		return st.Health, RunbookNotReady, findings
-	case len(blocking) > 0:
-		if dbs := len(slices.DeleteFunc(blocking, func(w Wait) bool { return w.DB == "" })); dbs > 0 {
-			return "Not ready: waiting for " + human.Plural(dbs, "database") + ".", RunbookNotReady, findings
-		}
-		return "Not ready.", RunbookNotReady, findings
-	case first < 0 || st.says(all[first]) != st.Health:
-		return st.Health, "", findings
-	case all[first].Text != "":
-		return st.serving() + ".", "", findings
-	}
-	return st.Health, all[first].Runbook, findings
+// Details returns the findings that say more than the health.
+func (st *Status) Details() []Finding {
+	return slices.DeleteFunc(st.Findings(), func(f Finding) bool { return f.Text == "" })
 }
 
 // says returns what the health says of a finding, if it is the first: by default, its text without the reason.
@@ -183,9 +165,6 @@ func (st *Status) ofSource() (all []Finding) {
 			level = LevelNote
 		}
 		all = append(all, Finding{Level: level, Text: d.String(), Runbook: "sequinssettingsdiffer"})
-	}
-	if !st.ExhaustedAt.IsZero() {
-		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors"})
 	}
 	for _, text := range st.Warnings {
 		if strings.HasPrefix(text, badPin) {

@@ -61,28 +61,6 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A node lags that does not know a version which another one has.
-func TestLags(t *testing.T) {
-	on := func(nodes ...string) Version {
-		v := Version{Nodes: map[string]OnNode{}}
-		for _, n := range nodes {
-			v.Nodes[n] = OnNode{State: Building}
-		}
-		return v
-	}
-	removed := Version{Nodes: map[string]OnNode{"a": {State: Removing}}}
-	st := Status{Node: "a", Peers: map[string]Peer{"b": {}, "c": {Error: "refused"}}, DBs: map[string]DB{
-		"new":  {Versions: map[string]Version{"1": on("a", "b"), "2": on("a")}},
-		"all":  {Versions: map[string]Version{"1": on("a", "b")}},
-		"gone": {Versions: map[string]Version{"1": removed}},
-		"b's":  {Versions: map[string]Version{"1": on("b")}},
-		"none": {},
-	}}
-	if diff := cmp.Diff(map[string][]string{"b": {"new"}, "a": {"b's"}}, st.Lags()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // What other nodes say of themselves is with the status of the cluster, in bounds.
 func TestPeersDescribeThemselves(t *testing.T) {
 	theirs := Status{Node: "b", Build: "v2", Traffic: Traffic{Seconds: 5, Requests: 3}, Waiting: make([]Wait, 100)}
@@ -118,52 +96,6 @@ func TestRecordsAndHolders(t *testing.T) {
 	huge := Version{NumPartitions: 1 << 40}
 	if n := len(huge.Holders()); n != 1<<16 {
 		t.Errorf("%d partitions", n)
-	}
-}
-
-// Nothing is in two of the overview, its findings, the rows of databases and nodes, and what the node waits for.
-func TestOverview(t *testing.T) {
-	served := map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}
-	failed := map[string]Version{"1": served["1"], "2": {Nodes: map[string]OnNode{"n": {State: Error}}}}
-	for want, st := range map[string]Status{
-		"Serving 1 database.||": {DBs: map[string]DB{"a": {Versions: served}}},
-		"Serving 1 database.||The source cannot be read: no such host":                         {DBs: map[string]DB{"a": {Versions: served}}, SourceError: "no such host"},
-		"Serving 1 database; 1 with a version that could not be loaded.|sequinsversionfailed|": {DBs: map[string]DB{"a": {Versions: failed}}},
-		"Serving 1 database, but 2 nodes did not answer.|sequinsdown|":                         {DBs: map[string]DB{"a": {Versions: served}}, Peers: map[string]Peer{"b": {Error: "x"}, "c": {Error: "y"}}},
-		"Serving 0 of 1 database.|sequinsnotserving|":                                          {DBs: map[string]DB{"a": {Error: "there are no versions in the source"}}},
-		"Not ready: waiting for 1 database.|not-ready|":                                        {DBs: map[string]DB{"a": {}}, Waiting: []Wait{{DB: "a", Blocks: true}, {For: WaitForZooKeeper, Blocks: true}, {DB: "b"}}},
-		"Not ready.|not-ready|":                  {Waiting: []Wait{{For: WaitForZooKeeper, Blocks: true}}},
-		"This node is shutting down.|not-ready|": {Draining: true, DBs: map[string]DB{"a": {Versions: served}}},
-	} {
-		st.Node = "n"
-		st.Complete(len(Blocking(st.Waiting)) == 0, "it waits")
-		line, runbook, findings := st.Overview()
-		got := line + "|" + runbook + "|"
-		for _, f := range findings {
-			got += f.Text
-		}
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-// A database of which nearly all reads miss is not good, unless there are few of them.
-func TestMisses(t *testing.T) {
-	db := DB{Versions: map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}}
-	for _, test := range []struct {
-		own, cluster Traffic
-		level        string
-	}{
-		{Traffic{Seconds: 5, Requests: 100, Misses: 90}, Traffic{}, LevelGood},
-		{Traffic{Seconds: 5, Requests: 100, Misses: 97}, Traffic{}, LevelWarn},
-		{Traffic{Seconds: 5, Requests: 10, Misses: 10}, Traffic{}, LevelGood},
-		{Traffic{Seconds: 5, Requests: 100, Misses: 100}, Traffic{Seconds: 5, Requests: 1000, Misses: 100}, LevelGood},
-	} {
-		db.Traffic, db.ClusterTraffic = test.own, test.cluster
-		if level, _, _ := db.Health("n"); level != test.level {
-			t.Errorf("%+v: %s", test, level)
-		}
 	}
 }
 

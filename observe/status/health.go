@@ -55,24 +55,25 @@ func (d DB) Health(node string) (level, line, runbook string) {
 			return f.level, "serving " + current, f.runbook
 		}
 	}
-	if d.Asked().NearlyAllMiss() {
-		return LevelWarn, "serving " + current, ""
-	}
 	return LevelGood, "serving " + current, ""
 }
 
-// health returns a level and one line of text with the reason. A node that is not ready (with reason) is bad.
-func (st *Status) health(ready bool, reason string) (level, line string) {
+// health sets the level of the health, one line of text with the reason, and the section of the runbook. A node that is not ready (with
+// reason) is bad.
+func (st *Status) health(ready bool, reason string) {
+	st.Level, st.Health, st.Runbook = LevelGood, st.serving()+".", ""
 	switch {
 	case st.Draining:
-		return LevelBad, "This node is shutting down."
+		st.Level, st.Health, st.Runbook = LevelBad, "This node is shutting down.", RunbookNotReady
+		return
 	case !ready:
-		return LevelBad, "Not ready: " + reason + "."
+		st.Level, st.Health, st.Runbook = LevelBad, "Not ready: "+reason+".", RunbookNotReady
+		return
 	}
 	for _, f := range st.Findings() {
 		if f.Level != LevelNote {
-			return f.Level, st.says(f)
+			st.Level, st.Health, st.Runbook = f.Level, st.says(f), f.Runbook
+			return
 		}
 	}
-	return LevelGood, st.serving() + "."
 }

@@ -47,31 +47,6 @@ func (st *Status) Members() []Peer {
 	return all
 }
 
-// Lags returns, by node, the dbs whose newest version the node does not know although another node has it.
-func (st *Status) Lags() map[string][]string {
-	lags, members := make(map[string][]string), st.Members()
-	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
-		versions := st.DBs[name].Versions
-		greatest := ""
-		for version := range versions {
-			greatest = max(greatest, version)
-		}
-		newest, staying := versions[greatest], false
-		for _, n := range newest.Nodes {
-			staying = staying || n.State != Removing
-		}
-		if !staying {
-			continue
-		}
-		for _, p := range members {
-			if _, known := newest.Nodes[p.Addr]; !known && p.Error == "" {
-				lags[p.Addr] = append(lags[p.Addr], name)
-			}
-		}
-	}
-	return lags
-}
-
 // Answer is the status of one other node.
 type Answer struct {
 	Peer

@@ -52,6 +52,8 @@ type Status struct {
 	Health string `json:"health"`
 	// Level is the health as LevelGood, LevelWarn or LevelBad. Complete sets it.
 	Level string `json:"level"`
+	// Runbook is the section of the runbook on the health, "" if it is good. Complete sets it.
+	Runbook string `json:"-"`
 	// Draining reports whether the node is shutting down.
 	Draining bool `json:"draining,omitempty"`
 	// Source is the URL or path of the source.
@@ -74,8 +76,6 @@ type Status struct {
 	TokensError string `json:"tokens_error,omitempty"`
 	// Waiting is what this node waits for, what keeps it from being ready first.
 	Waiting []Wait `json:"waiting,omitempty"`
-	// ExhaustedAt is when the process was last out of file descriptors for a connection, if that was in the last minutes.
-	ExhaustedAt time.Time `json:"descriptors_exhausted_at,omitzero"`
 	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 
@@ -431,7 +431,7 @@ func (st *Status) Complete(ready bool, reason string) {
 	if d := &st.Disk; d.Bytes > 0 {
 		d.Blocks, d.Low = st.Stored(), d.Free < d.Bytes/10
 	}
-	st.Level, st.Health = st.health(ready, reason)
+	st.health(ready, reason)
 	st.Healthy = st.Level == LevelGood
 }
 

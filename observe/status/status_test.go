@@ -63,7 +63,6 @@ func TestHealth(t *testing.T) {
 		{Status{DBs: dbs(Removing, Building)}, "", LevelGood, "Serving 2 databases."},
 		{Status{DBs: dbs(Error, Building)}, "", LevelWarn, "Serving 2 databases; 1 with a version that could not be loaded."},
 		{Status{DBs: dbs(Active), SourceError: "no such host"}, "", LevelWarn, "Serving 1 database, but the source cannot be read."},
-		{Status{DBs: dbs(Active), ExhaustedAt: time.Unix(0, 0)}, "", LevelWarn, "Serving 1 database, but the process was out of file descriptors, last at 1970-01-01T00:00:00Z, and refused clients."},
 		{Status{DBs: hidden}, "", LevelWarn, "Serving 1 database; 1 that cannot be listed in the source."},
 		{Status{DBs: map[string]DB{"a": {}, "b": dbs(Active)["a"]}}, "", LevelWarn, "Serving 1 of 2 databases."},
 		{Status{}, "", LevelWarn, "Ready, but there is no database in the source."},
@@ -72,9 +71,9 @@ func TestHealth(t *testing.T) {
 	}
 	for _, test := range tests {
 		test.st.Node = "localhost"
-		level, line := test.st.health(test.reason == "", test.reason)
-		if level != test.level || line != test.line {
-			t.Errorf("%s %q, want %s %q", level, line, test.level, test.line)
+		test.st.health(test.reason == "", test.reason)
+		if test.st.Level != test.level || test.st.Health != test.line {
+			t.Errorf("%s %q, want %s %q", test.st.Level, test.st.Health, test.level, test.line)
 		}
 	}
 }

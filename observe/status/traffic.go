@@ -4,7 +4,7 @@ import "math"
 
 // Traffic is what clients have asked of a database, or of all, in the last seconds.
 type Traffic struct {
-	// Seconds is the time that is measured: five to ten seconds, or less after the start.
+	// Seconds is the time that is measured: five seconds, or less after the start.
 	Seconds float64 `json:"seconds"`
 	// Requests are those for keys, batches and ranges, over HTTP and the Redis protocol, per second; a batch counts once.
 	Requests float64 `json:"requests_per_second"`
@@ -32,17 +32,6 @@ func (t Traffic) MissShare() float64 {
 		return 0
 	}
 	return min(1, t.Misses/t.Requests)
-}
-
-// Misses that are nearly all of at least a hundred requests are a sign that clients or the job that writes the keys are wrong.
-const (
-	nearlyAll     = .95
-	enoughToJudge = 100
-)
-
-// NearlyAllMiss reports whether nearly all requests were for absent keys.
-func (t Traffic) NearlyAllMiss() bool {
-	return t.Requests*t.Seconds >= enoughToJudge && t.MissShare() >= nearlyAll
 }
 
 // Asked returns what clients ask of the db: of all nodes if there are several.

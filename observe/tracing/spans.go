@@ -34,14 +34,6 @@ type Request struct {
 	span   trace.Span
 }
 
-// ID returns the id of a sampled trace in hex, "" if there is none.
-func (r *Request) ID() string {
-	if r == nil || !r.span.SpanContext().IsSampled() {
-		return ""
-	}
-	return r.span.SpanContext().TraceID().String()
-}
-
 // Answer describes the response to a request.
 type Answer struct {
 	Method string

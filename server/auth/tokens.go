@@ -3,7 +3,6 @@ package auth
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -112,16 +111,13 @@ func (t *Tokens) Fingerprint() string { return t.table.Load().fingerprint }
 // Len returns the number of tokens.
 func (t *Tokens) Len() int { return len(t.table.Load().grants) }
 
-// ErrExposed means that users other than the file's owner and group may read the
-// file, or users other than its owner write it.
-var ErrExposed = errors.New("others may read or write it")
-
-// Exposed returns an error with the file's mode that wraps ErrExposed, or nil.
+// Exposed returns an error with the file's mode if users other than its owner and group may read
+// it, or users other than its owner write it.
 func (t *Tokens) Exposed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if mode := t.seen.Mode().Perm(); mode&0o026 != 0 {
-		return fmt.Errorf("%s has mode %#o: %w", t.file, mode, ErrExposed)
+		return fmt.Errorf("%s has mode %#o: others may read or write it", t.file, mode)
 	}
 	return nil
 }

@@ -64,7 +64,6 @@ func newConn(nc net.Conn, s *Server, id int64) *conn {
 
 // serve answers commands until the connection ends.
 func (c *conn) serve() {
-	defer c.server.open.Remove(c)
 	defer func() {
 		if p := recover(); p != nil { // a bug, which ends only this connection
 			c.server.limited.Error("panic while answering a command", "panic", p, "stack", string(debug.Stack()))
@@ -72,8 +71,8 @@ func (c *conn) serve() {
 				c.round.Release()
 			}
 		}
-		c.Close() //nolint:errcheck // nothing can be done about it
 		c.server.charge(-c.charged)
+		c.Close() //nolint:errcheck // nothing can be done about it
 	}()
 	if c.err = c.Handshake(c.accepted.Add(c.server.opts.Read)); c.err != nil {
 		c.server.open.FailedHandshake(c, c.err)

@@ -26,7 +26,7 @@ type Server struct {
 	started time.Time
 	rounds  sync.Pool // of *round
 
-	open conns.Set[*conn]
+	open conns.Set
 
 	cursors cursors
 	ids     atomic.Int64
@@ -49,21 +49,15 @@ func New(rd *reads.Reader, o Options) *Server {
 	return s
 }
 
-// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails, also temporarily:
-// see internal/accept. It closes ln.
-func (s *Server) Serve(ln net.Listener) error { return s.open.Serve(ln, s.admit, func() {}) }
-
-// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
-func Refuse(nc net.Conn) {
-	io.WriteString(nc, "-ERR this node has no file descriptors left\r\n") //nolint:errcheck // the text is a courtesy
-}
+// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails.
+// It closes ln.
+func (s *Server) Serve(ln net.Listener) error { return s.open.Serve(ln, s.admit) }
 
 // admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
 	if s.open.Excess() <= 0 {
 		c := newConn(nc, s, s.ids.Add(1))
-		s.open.Add(c, c)
-		s.open.Go(c.serve)
+		s.open.Go(&c.Base, c.serve)
 		return
 	}
 	if _, isTCP := nc.(*net.TCPConn); isTCP { // a handshake would take time

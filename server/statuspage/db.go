@@ -27,8 +27,7 @@ type versionView struct {
 	On              status.OnNode // this node
 	Summary         string
 	Details, Errors []string
-	Load            *status.Progress // of all nodes that load the version; nil if none does
-	Diff            string           // the URL of the differences from the current version
+	Diff            string // the URL of the differences from the current version
 }
 
 func newVersionView(name string, v status.Version, node string) *versionView {
@@ -68,7 +67,9 @@ func (p *page) ofDB(name string) {
 	current := db.Current(st.Node)
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		v := newVersionView(version, db.Versions[version], st.Node)
-		v.describe(p)
+		v.Summary = v.summary(p)
+		v.Details = v.saying(func(n status.OnNode) string { return n.Detail })
+		v.Errors = v.saying(func(n status.OnNode) string { return v.Brief(n.Error, v.Name) })
 		s := v.On.State
 		if current != "" && s == status.Held {
 			v.Diff = (&url.URL{Path: "/" + name, RawQuery: url.Values{"diff": {current + ".." + version}}.Encode()}).String()
@@ -79,34 +80,6 @@ func (p *page) ofDB(name string) {
 		}
 		if v.NumPartitions > 0 && (version == current || s == status.Building || s == status.Held) { // of others it does not matter
 			p.One.Holders = append(p.One.Holders, newHolders(v, version == current || current == ""))
-		}
-	}
-}
-
-// describe fills in what the nodes say of a version.
-func (v *versionView) describe(p *page) {
-	v.Summary = v.summary(p)
-	v.Details = v.saying(func(n status.OnNode) string {
-		if n.Detail == "loading" { // the progress says it
-			return ""
-		}
-		return n.Detail
-	})
-	v.Errors = v.saying(func(n status.OnNode) string { return v.Brief(n.Error, v.Name) })
-	for _, n := range v.Nodes {
-		load := n.Progress
-		if load == nil {
-			continue
-		}
-		if v.Load == nil {
-			v.Load = new(status.Progress)
-		}
-		sum := v.Load
-		sum.Files, sum.FilesDone = sum.Files+load.Files, sum.FilesDone+load.FilesDone
-		sum.Bytes, sum.BytesDone = sum.Bytes+load.Bytes, sum.BytesDone+load.BytesDone
-		sum.Records, sum.RecordsPerSecond = sum.Records+load.Records, sum.RecordsPerSecond+load.RecordsPerSecond
-		if load.ETA.After(sum.ETA) {
-			sum.ETA = load.ETA
 		}
 	}
 }

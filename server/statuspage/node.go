@@ -11,9 +11,6 @@ import (
 	"sequins/observe/status"
 )
 
-// maxNodes limits the rows of a table of nodes.
-const maxNodes = 500
-
 func newPage(st *status.Status, only string, now time.Time) *page {
 	p := &page{Status: st, Now: now, Events: st.Events}
 	// What the node waits for of a db is in the row or on the page of that db.
@@ -22,8 +19,8 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 		p.ofDB(only)
 		return p
 	}
-	p.Level, p.Said, p.Title = st.Level, st.Health, titled(st.Level, st.Node)
-	p.Headline, p.Runbook, p.Findings = st.Overview()
+	p.Level, p.Headline, p.Runbook, p.Title = st.Level, st.Health, st.Runbook, titled(st.Level, st.Node)
+	p.Findings = st.Details()
 	p.Findings = p.Findings[:min(len(p.Findings), 20)]
 	p.Names = slices.Sorted(maps.Keys(st.DBs))
 	for _, name := range p.Names {
@@ -34,7 +31,12 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 	for _, peer := range st.Peers {
 		p.Traffic.Add(peer.Traffic)
 	}
-	p.addNodes()
+	if len(st.Peers) > 0 {
+		for _, m := range st.Members() {
+			level, notes := nodeNotes(&m, now)
+			p.Nodes = append(p.Nodes, nodeRow{m, level, notes})
+		}
+	}
 	return p
 }
 
@@ -73,9 +75,6 @@ func dbNotes(db status.DB, node string) (notes []note) {
 	case v.UnderreplicatedPartitions > 0:
 		notes = append(notes, note{Level: status.LevelWarn, Text: human.Plural(v.UnderreplicatedPartitions, "partition") + " on too few nodes"})
 	}
-	if t := db.Asked(); t.NearlyAllMiss() {
-		notes = append(notes, note{Level: status.LevelWarn, Text: fmt.Sprintf("%.0f %% of the reads find no key", 100*t.MissShare())})
-	}
 	return notes
 }
 
@@ -104,25 +103,8 @@ type nodeRow struct {
 	Notes []note
 }
 
-// addNodes adds the table of the nodes of a cluster.
-func (p *page) addNodes() {
-	st := p.Status
-	if len(st.Peers) == 0 {
-		return
-	}
-	members := st.Members()
-	if n := len(members) - maxNodes; n > 0 {
-		members, p.MoreNodes = members[:maxNodes], human.Plural(n, "more node")+" not shown"
-	}
-	lags := st.Lags()
-	for _, m := range members {
-		level, notes := nodeNotes(&m, lags[m.Addr], p.Now)
-		p.Nodes = append(p.Nodes, nodeRow{m, level, notes})
-	}
-}
-
-// nodeNotes returns the state of a node: its own view of its health, what it waits for, and what it does not know yet.
-func nodeNotes(p *status.Peer, lags []string, now time.Time) (level string, notes []note) {
+// nodeNotes returns the state of a node: its own view of its health, and what it waits for.
+func nodeNotes(p *status.Peer, now time.Time) (level string, notes []note) {
 	if p.Error != "" {
 		return status.LevelBad, []note{{Level: status.LevelBad, Text: "did not answer: " + p.Error}}
 	}
@@ -136,9 +118,6 @@ func nodeNotes(p *status.Peer, lags []string, now time.Time) (level string, note
 			n.Level = status.LevelBad
 		}
 		notes = append(notes, n)
-	}
-	if len(lags) > 0 {
-		notes = append(notes, note{Level: status.LevelWarn, Text: "has not found the newest version of " + human.Some(lags)})
 	}
 	return level, notes
 }

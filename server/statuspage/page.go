@@ -90,19 +90,17 @@ type page struct {
 
 	Title           string
 	Level, Headline string
-	Said            string // the headline for those who listen, with the reason
 	Runbook         string // the section on the headline, "" if there is none
 	Findings        []status.Finding
 	Shut            bool           // shown without a token: has no content
 	Traffic         status.Traffic // of the databases of all nodes, or of the one
 
-	Waiting   []status.Wait
-	DBs       []dbRow
-	Nodes     []nodeRow
-	MoreNodes string
-	Events    []status.Event
-	Names     []string // of the databases whose keys can be looked up
-	One       *dbView  // the page of one database; nil on that of the node
+	Waiting []status.Wait
+	DBs     []dbRow
+	Nodes   []nodeRow
+	Events  []status.Event
+	Names   []string // of the databases whose keys can be looked up
+	One     *dbView  // the page of one database; nil on that of the node
 }
 
 // note is a remark in a table. Load is the progress that it is about; it may be nil.

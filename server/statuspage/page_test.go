@@ -30,6 +30,7 @@ func busyStatus(t *testing.T) *status.Status {
 	if err := json.Unmarshal(doc, &st); err != nil {
 		t.Fatal(err)
 	}
+	st.Complete(true, "")
 	return &st
 }
 

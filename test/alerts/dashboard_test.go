@@ -13,12 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 
-	"sequins/test/collector"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -80,8 +78,7 @@ func TestDashboardOfBusyCluster(t *testing.T) {
 	runtime.LockOSThread() // processes that this thread starts end with it
 	p := startPrometheus(t)
 	s := newScene(t, "busy", p, harness.Start(t))
-	traces := collector.Start(t, "")
-	_, nodes := s.cluster(3, fmt.Sprintf("replication = 2\n[tracing]\notlp_endpoint = %q\nsample = 0.5\n", traces.URL))
+	_, nodes := s.cluster(3, "replication = 2\n")
 	for _, n := range nodes {
 		s.ask(n)
 	}
@@ -111,31 +108,6 @@ func TestDashboardOfBusyCluster(t *testing.T) {
 		}
 		left = empty
 		return len(empty) == 0
-	})
-	leadsToTraces(s, traces)
-}
-
-// leadsToTraces holds that exemplars of the latency, as the dashboard asks for them, have the ids of traces that the collector has.
-func leadsToTraces(s *scene, traces *collector.Collector) {
-	s.wait("an exemplar leads to a trace", func() bool {
-		ids := make(map[string]bool)
-		for _, span := range traces.Spans() {
-			ids[span.Trace] = true
-		}
-		var data []struct {
-			Exemplars []struct{ Labels map[string]string }
-		}
-		now := time.Now()
-		s.p.get(s.T, "query_exemplars?"+url.Values{"query": {`sequins_request_duration_seconds_bucket{route="key"}`},
-			"start": {now.Add(-time.Minute).Format(time.RFC3339)}, "end": {now.Format(time.RFC3339)}}.Encode(), &data)
-		for _, series := range data {
-			for _, e := range series.Exemplars {
-				if ids[e.Labels["trace_id"]] {
-					return true
-				}
-			}
-		}
-		return false
 	})
 }
 

@@ -56,7 +56,7 @@ func startPrometheus(t *testing.T) *prometheus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+p.addr, "--enable-feature=exemplar-storage")
+	cmd := exec.Command(binary, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+p.addr)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	// The thread that starts it is this test's for good: TestAlerts locks it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

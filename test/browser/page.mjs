@@ -64,8 +64,8 @@ const calls = {
     return [lines.length, JSON.parse(lines.at(-1)).records];
   },
   absent: async node => {
-    const r = await fetch(node + '/words/none', {headers: {Accept: 'application/json'}});
-    return [r.status, (await r.json()).detail, r.headers.get('X-Sequins-Version')];
+    const r = await fetch(node + '/words/none');
+    return [r.status, (await r.text()).trim(), r.headers.get('X-Sequins-Version')];
   },
   behind: async node => {
     const r = await fetch(node + '/words/key-000001', {headers: {'X-Sequins-At-Least': '9'}});
@@ -260,7 +260,7 @@ const scenarios = {
     await has(page, row('nodes', 'cache-22') + ' .bad', 'did not answer');
     await has(page, row('nodes', 'cache-02') + ' .warn', '128.0 GiB (6 %)');
     await page.locator('#databases th a').first().click();
-    await has(page, '#holders details[open] > .legend', '1 on no node: 77');
+    await has(page, '#holders details[open] > .plain', '1 on no node: 77');
     await page.locator('#holders > details[open] > details summary').click();
     assert.equal(await page.locator('#holders > details[open] > details[open] .text tbody tr').count(), 29);
     await has(page, '#holders > details[open] > details[open] .text tr', 'cache-00.example.com:9599');
@@ -331,7 +331,7 @@ const scenarios = {
     const page = await open('/');
     await has(page, '.health.good h1', 'Serving 1 database.');
     await act('refuse');
-    await has(page, '.health.warn h1', 'Serving 1 database.');
+    await has(page, '.health.warn h1', 'Serving 1 database, but the last reload of the configuration has failed.');
     await has(page, '.findings li', /The last reload .* has failed: .*nonsense: unknown key.* \(for \d+ s\)/);
     await has(page, '.findings a[href="/-/runbook#sequinsreloadfailed"]', 'Runbook');
     await act('accept');
@@ -364,7 +364,7 @@ const scenarios = {
     await has(page, '.health.warn h1', 'too few nodes hold'); // its session has ended
     await shoot(page, shots, 'degraded');
     await page.locator('#databases th a').click();
-    await has(page, '#holders details[open] > .legend', 'on too few nodes');
+    await has(page, '#holders details[open] > .plain', 'on too few nodes');
     await everybody(page, shots, 'degraded-database');
   },
 };

@@ -136,7 +136,7 @@ func TestRedisCLI(t *testing.T) {
 			t.Errorf("redis-cli %s: %q, want %q", test[0], got, test[1])
 		}
 	}
-	if got := output(t, "GET words/key-001\nSELECT words\nGET key-002\n", "redis-cli", "-p", port); got != "value-1\nOK\nvalue-2\n" {
+	if got := output(t, "GET words/key-001\nSELECT 0\nGET words/key-002\n", "redis-cli", "-p", port); got != "value-1\nOK\nvalue-2\n" {
 		t.Errorf("redis-cli on standard input: %q", got)
 	}
 	if got := output(t, "", "redis-cli", "-p", port, "--scan", "--pattern", "words/key-29*"); strings.Count(got, "words/key-29") != 10 {
@@ -160,7 +160,7 @@ func TestTLSAndTokens(t *testing.T) {
 	output(t, "", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
 		"-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
 	expect.NoError(t, os.WriteFile(tokens, []byte("reader abcdefghijklmnopqrstuvwx words\n"), 0o600))
-	_, addr := startSecure(t, fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\nca = %q\nhttp2 = true\n[auth]\ntokens_file = %q\n", cert, key, cert, tokens))
+	_, addr := startSecure(t, fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\nca = %q\n[auth]\ntokens_file = %q\n", cert, key, cert, tokens))
 	_, port, _ := net.SplitHostPort(addr)
 	cli := func(args ...string) string {
 		return output(t, "", "redis-cli", append([]string{"--tls", "--cacert", cert, "-p", port, "--no-auth-warning"}, args...)...)
