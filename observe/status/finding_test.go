@@ -99,6 +99,25 @@ func TestRecordsAndHolders(t *testing.T) {
 	}
 }
 
+// A database of which nearly all reads miss is not good, unless there are few of them.
+func TestMisses(t *testing.T) {
+	db := DB{Versions: map[string]Version{"1": {Nodes: map[string]OnNode{"n": {Current: true}}}}}
+	for _, test := range []struct {
+		own, cluster Traffic
+		level        string
+	}{
+		{Traffic{Seconds: 5, Requests: 100, Misses: 90}, Traffic{}, LevelGood},
+		{Traffic{Seconds: 5, Requests: 100, Misses: 97}, Traffic{}, LevelWarn},
+		{Traffic{Seconds: 5, Requests: 10, Misses: 10}, Traffic{}, LevelGood},
+		{Traffic{Seconds: 5, Requests: 100, Misses: 100}, Traffic{Seconds: 5, Requests: 1000, Misses: 100}, LevelGood},
+	} {
+		db.Traffic, db.ClusterTraffic = test.own, test.cluster
+		if level, _, _ := db.Health("n"); level != test.level {
+			t.Errorf("%+v: %s", test, level)
+		}
+	}
+}
+
 func TestBrief(t *testing.T) {
 	v := Version{Path: "/data/words/2"}
 	for text, want := range map[string]string{

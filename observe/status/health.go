@@ -55,6 +55,9 @@ func (d DB) Health(node string) (level, line, runbook string) {
 			return f.level, "serving " + current, f.runbook
 		}
 	}
+	if d.Asked().NearlyAllMiss() {
+		return LevelWarn, "serving " + current, ""
+	}
 	return LevelGood, "serving " + current, ""
 }
 

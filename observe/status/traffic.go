@@ -34,6 +34,17 @@ func (t Traffic) MissShare() float64 {
 	return min(1, t.Misses/t.Requests)
 }
 
+// Misses that are nearly all of at least a hundred requests are a sign that clients or the job that writes the keys are wrong.
+const (
+	nearlyAll     = .95
+	enoughToJudge = 100
+)
+
+// NearlyAllMiss reports whether nearly all requests were for absent keys.
+func (t Traffic) NearlyAllMiss() bool {
+	return t.Requests*t.Seconds >= enoughToJudge && t.MissShare() >= nearlyAll
+}
+
 // Asked returns what clients ask of the db: of all nodes if there are several.
 func (d DB) Asked() Traffic {
 	if d.ClusterTraffic.Seconds > 0 {

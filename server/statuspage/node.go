@@ -75,6 +75,9 @@ func dbNotes(db status.DB, node string) (notes []note) {
 	case v.UnderreplicatedPartitions > 0:
 		notes = append(notes, note{Level: status.LevelWarn, Text: human.Plural(v.UnderreplicatedPartitions, "partition") + " on too few nodes"})
 	}
+	if t := db.Asked(); t.NearlyAllMiss() {
+		notes = append(notes, note{Level: status.LevelWarn, Text: fmt.Sprintf("%.0f %% of the reads find no key", 100*t.MissShare())})
+	}
 	return notes
 }
 
