@@ -17,6 +17,9 @@ func (r *request) serveDiff(w *writer, req *http.Request) (prepared bool) {
 	if code == http.StatusOK {
 		return false
 	}
+	if code == http.StatusServiceUnavailable {
+		r.add("Retry-After", retryAfter)
+	}
 	r.fail(code, text)
 	return true
 }

@@ -25,7 +25,7 @@
 //
 // What answers have in common is in Delivery (delivery.go), which can change while the server runs: which pages may read them
 // (cors.go), how long caches may keep them, and whether they are compressed (encode.go). request.addShared adds its fields
-// to the header of each answer, on both paths, when everything else is known.
+// to the header of each answer, on both paths, when everything else is known. Errors are text or JSON (problem.go).
 //
 // GET /<db>?prefix= and its like (scan.go) stream ordered reads. GET /<db>?partitions (partitions.go) is the map from
 // keys to nodes, for clients that ask replicas directly.

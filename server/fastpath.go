@@ -65,13 +65,14 @@ func (r *request) send() {
 		r.stream()
 		return
 	}
-	value, n := r.Bytes, int64(len(r.Bytes))
+	value, n, text := r.Bytes, int64(len(r.Bytes)), ""
 	if r.text != "" {
-		value, n = nil, int64(len(r.text)+1)
+		text = r.errorBody()
+		value, n = nil, int64(len(text)+1)
 	}
 	r.out = r.appendHeader(r.out[:0], n)
-	if r.text != "" {
-		r.out = append(append(r.out, r.text...), '\n')
+	if text != "" {
+		r.out = append(append(r.out, text...), '\n')
 	} else if n <= copied {
 		r.out, value = append(r.out, value...), nil
 	}

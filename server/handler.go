@@ -81,6 +81,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case err != nil:
 		r.fail(http.StatusBadRequest, err.Error())
 	case c != nil && c.crowded && !r.target.route.isProbe():
+		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
 	default:
 		if !r.serve(out, req) {
@@ -176,7 +177,7 @@ func (r *request) respond(w *writer, req *http.Request) {
 	}
 	switch {
 	case r.text != "":
-		send(w, r.code, []byte(r.text+"\n"))
+		send(w, r.code, []byte(r.errorBody()+"\n"))
 	case r.code == http.StatusNotModified:
 	case r.Peer != "", r.Bytes != nil && len(r.query.Fields) == 0:
 		r.sendValue(w)

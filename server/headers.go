@@ -50,6 +50,7 @@ func (c *conn) hold(n int) error {
 	defer r.end()
 	r.begin(c, http.MethodGet)
 	r.closing = true
+	r.add("Retry-After", retryAfter)
 	r.fail(http.StatusServiceUnavailable, tooManyHeaders)
 	r.send()
 	c.Linger(maxHeader)

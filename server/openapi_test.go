@@ -98,6 +98,7 @@ var documented = []struct {
 	{"unreachable", "GET", "/{db}", "/db?prefix=", "", "", 502},
 	{"late", "GET", "/{db}", "/db?key=a", "", "", 504},
 	{"plain", "GET", "/{db}", "/none?partitions", "", "", 503},
+	{"plain", "GET", "/{db}", "/none?partitions", "Accept: application/problem+json", "", 503},
 	{"web", "OPTIONS", "/{db}", "/db", webHeaders + "\nAccess-Control-Request-Method: POST", "", 204},
 	{"web", "OPTIONS", "/{db}", "/db", "Accept: application/json", "", 405},
 

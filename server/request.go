@@ -31,6 +31,7 @@ type request struct {
 	code   int
 	fields []field
 	text   string // what is wrong, in one line without its end; "" if the body is a value
+	json   bool   // the error is sent in JSON
 	cache  []byte // the Cache-Control field; nil for none
 	vary   uint8  // see varyFields
 	bytes  int64  // sent bytes of the body
@@ -70,6 +71,7 @@ func (r *request) mayRead() bool {
 		return false
 	}
 	if r.s.reads.Holding() {
+		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node is starting")
 		return false
 	}
@@ -140,22 +142,11 @@ func (r *request) prepare(o reads.Outcome) {
 		if r.code = r.Status; r.code != http.StatusNotModified {
 			r.fail(r.code, "the peer's value does not meet the request's condition or range")
 		}
+	case reads.Unready, reads.Behind, reads.Busy:
+		r.add("Retry-After", retryAfter)
+		fallthrough
 	default:
 		r.fail(failures[o].code, failures[o].text)
-	}
-}
-
-// plainText is the Content-Type of errors, which are one line of text.
-const plainText = "text/plain; charset=utf-8"
-
-var plainTextValue = []byte(plainText)
-
-// fail prepares an error answer: a status and one line of text.
-func (r *request) fail(code int, text string) {
-	r.code, r.text, r.cache = code, text, nil
-	r.add("Content-Type", plainTextValue)
-	if code == http.StatusServiceUnavailable {
-		r.add("Retry-After", retryAfter)
 	}
 }
 
@@ -200,7 +191,7 @@ func (r *request) end() {
 	r.Release()
 	r.conn, r.grant, r.asked, r.target, r.op, r.query = nil, nil, asked{}, target{}, opGet, reads.Query{}
 	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
-	r.delivery, r.internal, r.cache, r.vary = nil, false, nil, 0
+	r.delivery, r.internal, r.json, r.cache, r.vary = nil, false, false, nil, 0
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}

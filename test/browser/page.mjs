@@ -64,8 +64,8 @@ const calls = {
     return [lines.length, JSON.parse(lines.at(-1)).records];
   },
   absent: async node => {
-    const r = await fetch(node + '/words/none');
-    return [r.status, (await r.text()).trim(), r.headers.get('X-Sequins-Version')];
+    const r = await fetch(node + '/words/none', {headers: {Accept: 'application/json'}});
+    return [r.status, (await r.json()).detail, r.headers.get('X-Sequins-Version')];
   },
   behind: async node => {
     const r = await fetch(node + '/words/key-000001', {headers: {'X-Sequins-At-Least': '9'}});

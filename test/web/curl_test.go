@@ -61,6 +61,10 @@ func TestCurl(t *testing.T) {
 	if body != "no such key\n" || h.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("%q, %v", body, h)
 	}
+	h, body = curl(t, n, "/words/absent", "-H", "Accept: application/problem+json")
+	if body != `{"type":"about:blank","title":"Not Found","status":404,"detail":"no such key"}`+"\n" || h.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%q, %v", body, h)
+	}
 	h, _ = curl(t, n, "/words/small", "-H", "Origin: https://app.example")
 	if h.Get("Access-Control-Allow-Origin") != "https://app.example" {
 		t.Errorf("%v", h)

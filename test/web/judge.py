@@ -56,6 +56,10 @@ def clients(base, size):
     assert frame.window_size <= 8 << 20, frame.window_size
     one = zstandard.ZstdDecompressor().decompressobj()
     assert one.decompress(raw) == want and one.unused_data == b""
+
+    # Errors as problems, which json() reads.
+    r = requests.get(base + "/words/absent", headers={"Accept": "application/json"})
+    assert r.status_code == 404 and r.json()["detail"] == "no such key" and r.json()["status"] == 404, r.text
     print("ok")
 
 

@@ -66,7 +66,7 @@ func TestAcceptEncoding(t *testing.T) {
 	}
 }
 
-// Of the types that a node has, it sends one of the greatest weight, for values and pages.
+// Of the types that a node has, it sends one of the greatest weight, for values, pages and errors.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	n := start(t, "")
@@ -77,6 +77,8 @@ func TestAccept(t *testing.T) {
 		"/":              {"application/json", "text/html"},
 		"/words?key=a":   {"application/json", "application/octet-stream", "application/x-ndjson"},
 		"/words?prefix=": {"application/x-ndjson", "application/octet-stream"},
+		"/words/absent":  {"text/plain", "application/problem+json", "application/json"},
+		"/words?key":     {"text/plain", "application/problem+json", "application/json"},
 	} {
 		names := append(slices.Clone(offers), "*/*", "application/*", "text/*", "image/png")
 		var questions []any

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"encoding/json"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"sequins/version"
 )
@@ -46,30 +50,64 @@ var errorsOfAllRoutes = []struct {
 	{"alone", "GET", "/db/a", "", 500, "the block of this key cannot be read"},
 }
 
-// Errors are one line of text, whatever the client accepts.
-func TestErrors(t *testing.T) {
+// Errors are one line of text, and a problem in JSON for clients that prefer that, with the same status and header.
+func TestProblems(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "value"})
 	c.sets["none"] = version.NewSet("none")
 	guarded, _ := guarded(t, testOptions{})
 	servers := map[string]*running{"plain": start(t, c, testOptions{MaxBatchKeys: 3}), "guarded": guarded, "alone": start(t, away(t), testOptions{Logger: slog.New(slog.DiscardHandler)})}
+	accepts := map[string]string{
+		"": "", "*/*": "", "text/html,*/*;q=0.8": "", "application/octet-stream": "", "text/plain, application/json;q=0.9": "",
+		"application/json":                                       "application/json",
+		"application/json, text/plain, */*":                      "application/json",
+		"application/problem+json":                               "application/problem+json",
+		"application/json;q=0.5, application/problem+json;q=0.6": "application/problem+json",
+		"application/*":                                          "application/problem+json",
+	}
 	for _, e := range errorsOfAllRoutes {
-		for _, accept := range []string{"", "*/*", "application/octet-stream", "text/plain, application/json;q=0.9", "application/json"} {
+		for accept, media := range accepts {
 			lines := strings.Split(strings.Trim(e.lines+"\n"+"Accept: "+accept, "\n"), "\n")
+			if strings.HasPrefix(accept, "text/html") && e.text == needsToken && e.target == "/" {
+				continue // the page that asks for a token
+			}
 			got := servers[e.server].do(t, e.method, e.target, lines...)
 			what := e.method + " " + e.target[:min(len(e.target), 40)] + ", Accept: " + accept
 			want := e.text + "\n"
-			if got.status != e.status || got.body != want || got.header.Get("Content-Type") != plainText || got.length != int64(len(want)) {
-				t.Errorf("%s: %d %v %.200q, want %d %q", what, got.status, got.header, got.body, e.status, e.text)
+			if media == "" {
+				media = plainText
+			} else {
+				b, err := json.Marshal(map[string]any{"type": "about:blank", "title": http.StatusText(e.status), "status": e.status, "detail": e.text})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var wanted, had any
+				if json.Unmarshal(b, &wanted); json.Unmarshal([]byte(got.body), &had) != nil || !cmp.Equal(wanted, had) || !strings.HasSuffix(got.body, "}\n") {
+					t.Errorf("%s: %q", what, got.body)
+				}
+				want = got.body
 			}
-			if h := got.header; h.Get("X-Content-Type-Options") != "nosniff" || (h.Get("Retry-After") != "") != (e.status == 503) {
+			if got.status != e.status || got.body != want || got.header.Get("Content-Type") != media || got.length != int64(len(want)) {
+				t.Errorf("%s: %d %v %.200q, want %d %q in %s", what, got.status, got.header, got.body, e.status, e.text, media)
+			}
+			if h := got.header; h.Get("Vary") != "Accept" || h.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %v", what, h)
 			}
 			// HEAD has no ranges, and net/http refuses what it cannot parse.
 			if e.method == "GET" && e.status != 416 && !strings.Contains(e.target, "/%zz") {
-				if head := servers[e.server].do(t, "HEAD", e.target, lines...); head.status != got.status || head.header.Get("Content-Type") != plainText || head.length != got.length {
+				if head := servers[e.server].do(t, "HEAD", e.target, lines...); head.status != got.status || head.header.Get("Content-Type") != media || head.length != got.length {
 					t.Errorf("HEAD of %s: %+v", what, head)
 				}
 			}
+		}
+	}
+}
+
+// Other nodes, also of older releases, get text.
+func TestPeersGetText(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "value"}), testOptions{})
+	for _, target := range []string{"/db/absent?proxy=v1", "/db/a?proxy=v0", "/nodb?proxy=true"} {
+		if got := s.get(t, target, "Accept: application/json"); got.status < 400 || got.header.Get("Content-Type") != plainText || got.header["Vary"] != nil {
+			t.Errorf("%s: %+v", target, got)
 		}
 	}
 }

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"sequins/internal/wire"
+	"sequins/server/internal/negotiate"
+)
+
+// Errors are one line of text, or, for clients that prefer it, the same in JSON (RFC 9457). A wildcard in Accept is no preference.
+
+const (
+	plainText   = "text/plain; charset=utf-8"
+	problemJSON = "application/problem+json"
+)
+
+// problem is an error in JSON.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// The Content-Type fields of errors.
+var (
+	plainTextValue = []byte(plainText)
+	problemValue   = []byte(problemJSON)
+	jsonValue      = []byte(wire.JSON)
+)
+
+// fail prepares an error answer: a status and one line of text.
+func (r *request) fail(code int, text string) {
+	r.code, r.text, r.json, r.cache = code, text, false, nil
+	r.vary |= varyAccept
+	media := plainTextValue
+	if a := r.asked.accept; len(a) > 0 && string(a) != "*/*" && !r.internal {
+		switch negotiate.Media(string(a), "text/plain", problemJSON, wire.JSON) {
+		case problemJSON:
+			media, r.json = problemValue, true
+		case wire.JSON:
+			media, r.json = jsonValue, true
+		}
+	}
+	r.add("Content-Type", media)
+}
+
+// errorBody returns the body of an error, without the end of its line.
+func (r *request) errorBody() string {
+	if !r.json {
+		return r.text
+	}
+	title := http.StatusText(r.code)
+	if r.code == statusClientGone {
+		title = "Client Closed Request"
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
+	if err := e.Encode(problem{"about:blank", title, r.code, r.text}); err != nil {
+		panic(err) // it consists of strings and a number
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
