@@ -250,6 +250,7 @@ func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
+	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	n.o.Metrics.Server.SetRedis(func() metrics.Connections {

@@ -64,6 +64,7 @@ func init() { // commands refer to the table
 		"hlen":    {arity: 2, run: (*conn).hlen},
 		"hscan":   {arity: -3, run: (*conn).hscan},
 		"scan":    {arity: -2, run: (*conn).scan},
+		"dbsize":  {arity: 1, run: (*conn).dbSize},
 		"select":  {arity: 2, flags: loading, run: (*conn).selectDB},
 		"ping":    {arity: -1, run: (*conn).ping},
 		"echo":    {arity: 2, flags: loading, run: (*conn).ping},

@@ -15,7 +15,7 @@
 //
 // HSCAN and SCAN (scan.go) read pages of records in order; cursors are numbers of positions (cursors.go).
 //
-// A key names its db, as in db/key. A read that has no answer is an error
+// A key names its db, as in db/key, unless the client has selected one (session.go). A read that has no answer is an error
 // and never null: null means that the version that was read does not have the key.
 //
 // Commands are limited in memory, see limits. What the parser does not understand, or what is larger, ends the connection with

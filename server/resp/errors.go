@@ -46,7 +46,7 @@ const (
 	errInteger      = "ERR value is not an integer or out of range"
 	errSyntax       = "ERR syntax error"
 	errDBRange      = "ERR DB index is out of range"
-	errNoDB         = "ERR the key names no database: ask for db/key"
+	errNoDB         = "ERR the key names no database: ask for db/key, or SELECT the database"
 	errKeyTooLong   = "ERR the key is longer than 65536 bytes"
 	errMixed        = "ERR the keys are of several databases: send a command for each"
 	errTooManyKeys  = "ERR too many keys in one command"

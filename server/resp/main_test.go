@@ -125,6 +125,7 @@ func start(t testing.TB, sets catalog, o resp.Options, ro reads.Options) *starte
 	t.Helper()
 	ro.Logger, o.Logger = quiet, quiet
 	rd := reads.New(sets, ro)
+	o.Exists = func(db []byte) bool { return sets.Set(db) != nil || sets.MayExist(db) }
 	s := &started{Server: resp.New(rd, o), reads: rd, done: make(chan error, 1)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

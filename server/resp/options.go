@@ -9,7 +9,7 @@ import (
 	"sequins/server/auth"
 )
 
-// Options are the settings of a Server. The zero value is valid.
+// Options are the settings of a Server. The zero value is valid, and finds no db in SELECT.
 type Options struct {
 	// Read limits the time for a whole command, from its first byte; also for the first command of a client that must
 	// authenticate. 0 means 10s.
@@ -24,6 +24,8 @@ type Options struct {
 	OtherConns func() int
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
+	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
+	Exists func(db []byte) bool
 	// Build is the version of the program, for INFO.
 	Build string
 	// Metrics counts failed authentication; it may be nil.
@@ -39,5 +41,8 @@ func (o Options) withDefaults() Options {
 	o.Write = cmp.Or(o.Write, 30*time.Second)
 	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Exists == nil {
+		o.Exists = func([]byte) bool { return false }
+	}
 	return o
 }

@@ -35,7 +35,7 @@ func (b *reading) clear() {
 
 // addRead adds a read to those that are looked up together, after these are answered if it cannot be one of them.
 func (c *conn) addRead(cmd *command, args [][]byte) {
-	names, of := args[1:], []byte(nil)
+	names, of := args[1:], c.selected
 	if cmd.form == fields {
 		names, of = args[2:], args[1]
 	}

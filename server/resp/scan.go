@@ -48,12 +48,15 @@ func (c *conn) hscan(args [][]byte) {
 
 // scan answers SCAN.
 func (c *conn) scan(args [][]byte) {
-	s := scanning{count: defaultCount, noValues: true}
+	s := scanning{db: c.selected, count: defaultCount, noValues: true}
 	text := s.parse(args[2:], false)
-	if i := bytes.IndexByte(s.prefix, '/'); i >= 0 {
+	if text == "" && s.db == nil {
+		i := bytes.IndexByte(s.prefix, '/')
+		if i < 0 {
+			c.w.fail("ERR no database is named: SELECT one, or MATCH db/prefix*")
+			return
+		}
 		s.db, s.prepend, s.prefix = s.prefix[:i], s.prefix[:i+1], s.prefix[i+1:]
-	} else if text == "" {
-		text = "ERR no database is named: MATCH db/prefix*"
 	}
 	c.scanPage(&s, args[1], text)
 }
@@ -207,9 +210,20 @@ func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 	return reads.Unreadable
 }
 
-// hlen answers HLEN with the number of records of a db.
-func (c *conn) hlen(args [][]byte) {
-	db := args[1]
+// hlen answers HLEN.
+func (c *conn) hlen(args [][]byte) { c.size(args[1]) }
+
+// dbSize answers DBSIZE.
+func (c *conn) dbSize([][]byte) {
+	if c.selected == nil {
+		c.w.fail("ERR no database is named: SELECT one, or HLEN db")
+		return
+	}
+	c.size(c.selected)
+}
+
+// size answers with the number of records of a db.
+func (c *conn) size(db []byte) {
 	if text := c.readable(db); text != "" {
 		c.w.fail(text)
 		return

@@ -72,6 +72,7 @@ func TestScan(t *testing.T) {
 	for in, want := range map[string]string{
 		"HLEN db":                     "252",
 		"HLEN nodb":                   "-ERR no such database",
+		"DBSIZE":                      "-ERR no database is named: SELECT one, or HLEN db",
 		"HSCAN nodb 0":                "-ERR no such database",
 		"HSCAN db x":                  "-ERR invalid cursor",
 		"HSCAN db 7":                  "-ERR invalid cursor",
@@ -80,7 +81,7 @@ func TestScan(t *testing.T) {
 		"HSCAN db 0 COUNT 0":          "-ERR syntax error",
 		"HSCAN db 0 COUNT x":          "-ERR value is not an integer or out of range",
 		"HSCAN db 0 MATCH":            "-ERR syntax error",
-		"SCAN 0":                      "-ERR no database is named: MATCH db/prefix*",
+		"SCAN 0":                      "-ERR no database is named: SELECT one, or MATCH db/prefix*",
 		"SCAN 0 MATCH db/k* TYPE set": "-ERR all values are of the type string",
 	} {
 		if got := c.do(strings.Split(in, " ")...); got != want {
@@ -93,6 +94,13 @@ func TestScan(t *testing.T) {
 	}
 	if got := s.dial(t).do("HSCAN", "db", cursor, "COUNT", "1"); !strings.HasSuffix(got, "[k010 v10]]") {
 		t.Errorf("a cursor on another connection: %s", got)
+	}
+	c.do("SELECT", "db")
+	if got, _ := c.all("SCAN", "CURSOR", "MATCH", "k00*"); !slices.Equal(got, keys[:10]) {
+		t.Errorf("SCAN: %q", got)
+	}
+	if got := c.do("DBSIZE"); got != "252" {
+		t.Errorf("DBSIZE: %s", got)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 
 // session is what a client has set on its connection, and what it may read.
 type session struct {
-	tokens *auth.Tokens // nil allows everything
-	holder *auth.Holder // nil before the client has authenticated
+	tokens   *auth.Tokens // nil allows everything
+	holder   *auth.Holder // nil before the client has authenticated
+	selected []byte       // the db of keys; nil if keys name their own
 }
 
 // grant returns the rights of the client's token, nil without one that is known.
@@ -193,11 +194,16 @@ func (c *conn) client(args [][]byte) {
 	}
 }
 
-// selectDB answers SELECT. The only db of Redis is 0, in which keys name their db.
+// selectDB answers SELECT. The db 0 of Redis means that keys name their own db.
 func (c *conn) selectDB(args [][]byte) {
+	db := args[1]
 	text := ""
-	if string(args[1]) != "0" {
+	if string(db) == "0" {
+		c.selected = nil
+	} else if text = c.readable(db); text == "" && !c.server.opts.Exists(db) {
 		text = errDBRange
+	} else if text == "" {
+		c.selected = bytes.Clone(db)
 	}
 	c.w.reply(text)
 }

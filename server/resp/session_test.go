@@ -72,7 +72,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
-	for _, in := range []string{"GET names/key-1", "PING", "SELECT 0", "MGET names/key-1 nodb/x", "INFO", "CLIENT ID", "TTL names/a", "ECHO x"} {
+	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "INFO", "CLIENT ID", "TTL names/a", "ECHO x"} {
 		check(in, noAuth)
 	}
 	check("FOO", "-ERR unknown command 'FOO', with args beginning with: ")
@@ -85,7 +85,7 @@ func TestTokens(t *testing.T) {
 	check("AUTH abcdefghijklmnopqrstuvwx", "OK")
 	check("GET names/key-1", "value-1")
 	for _, db := range []string{"other", "nodb"} {
-		for _, in := range []string{"GET DB/x", "MGET DB/x DB/y", "HGET DB x", "HMGET DB x y", "TYPE DB/x", "EXISTS DB/x"} {
+		for _, in := range []string{"GET DB/x", "MGET DB/x DB/y", "HGET DB x", "HMGET DB x y", "SELECT DB", "TYPE DB/x", "EXISTS DB/x"} {
 			check(strings.ReplaceAll(in, "DB", db), noPerm)
 		}
 	}
@@ -93,15 +93,17 @@ func TestTokens(t *testing.T) {
 		t.Error(got)
 	}
 	check("GET other/x", "other x")
+	check("SELECT other", "OK")
+	check("GET x", "other x")
 
 	// A token that is no longer in the file ends what its holders may do.
 	write("one  abcdefghijklmnopqrstuvwx  names\n")
 	if err := all.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	check("GET other/x", noAuth)
+	check("GET x", noAuth)
 	check("AUTH default abcdefghijklmnopqrstuvwx", "OK")
-	check("GET other/x", noPerm)
+	check("GET x", noPerm)
 }
 
 // Before the node knows what it serves, reads are refused and connections made.

@@ -136,7 +136,7 @@ func TestRedisCLI(t *testing.T) {
 			t.Errorf("redis-cli %s: %q, want %q", test[0], got, test[1])
 		}
 	}
-	if got := output(t, "GET words/key-001\nSELECT 0\nGET words/key-002\n", "redis-cli", "-p", port); got != "value-1\nOK\nvalue-2\n" {
+	if got := output(t, "GET words/key-001\nSELECT words\nGET key-002\n", "redis-cli", "-p", port); got != "value-1\nOK\nvalue-2\n" {
 		t.Errorf("redis-cli on standard input: %q", got)
 	}
 	if got := output(t, "", "redis-cli", "-p", port, "--scan", "--pattern", "words/key-29*"); strings.Count(got, "words/key-29") != 10 {
