@@ -141,7 +141,7 @@ words     3                  0 of 0      -          -          -
           1 *      ACTIVE    1 of 2      1,234,567  150.0 MiB  2026-01-29 09:00  active for 2 days, partitions on no node: 1, partitions on too few nodes: 1
 
 NODE     SHARD  ZONE      BLOCKS     DISK FREE       OF
-n1:9599  1      -         150.0 MiB  25.0 GiB (25%)  100.0 GiB  has not found the newest version of words
+n1:9599  1      -         150.0 MiB  25.0 GiB (25%)  100.0 GiB
 n2:9599  2      -         -          -               -          did not answer: connection\nrefused
 n3:9599  3      b\x1b[1m  90.0 GiB   0 B (0%)        100.0 GiB  the disk is nearly full
 `
