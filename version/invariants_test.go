@@ -165,6 +165,7 @@ func (w *world) checkKept() {
 	kept, held := 0, 0
 	for _, v := range w.state.Entries {
 		switch status := w.state.Status(v); {
+		case status == Prepared && v.Input == w.state.Taken && w.state.isAhead(): // other nodes served it
 		case status == Prepared && v.Verdict == Held:
 			held++
 		case status == Prepared:

@@ -13,7 +13,7 @@ import (
 func (w *world) clone() *world {
 	c := *w
 	c.calm, c.rnd, c.kill = true, rand.New(rand.NewPCG(1, 1)), func() {}
-	for _, f := range []*flags{&c.broken, &c.bad, &c.disk, &c.loads, &c.planned, &c.live, &c.held, &c.remote, &c.refused, &c.lingers, &c.closing} {
+	for _, f := range []*flags{&c.broken, &c.bad, &c.disk, &c.loads, &c.planned, &c.live, &c.held, &c.remote, &c.refused, &c.lingers, &c.closing, &c.former} {
 		*f = maps.Clone(*f)
 	}
 	c.trace, c.queue, c.answered = slices.Clone(w.trace), slices.Clone(w.queue), slices.Clone(w.answered)
@@ -28,16 +28,13 @@ func (w *world) killed(now *world) *world {
 	c.loads, c.planned, c.live, c.lingers, c.closing = flags{}, flags{}, flags{}, flags{}, flags{}
 	c.queue, c.answered, c.current, c.state = nil, nil, content.Input{}, state{}
 	c.served, c.likely = w.recorded, false
-	start := Start{Local: c.disk.sorted(), Served: c.served, Taken: old.Taken, Pin: old.Pin, Keep: old.Keep, Failures: slices.Clone(old.failures)}
+	start := Start{Local: c.disk.sorted(), Served: c.served, Former: c.former.sorted(), Taken: old.Taken, Pin: old.Pin, Keep: old.Keep, Failures: slices.Clone(old.failures)}
 	for v, held := range old.held {
 		if held {
 			start.Held = append(start.Held, v)
 		}
 	}
 	for _, v := range old.Entries {
-		if v.Former && v.Removal == Staying {
-			start.Former = append(start.Former, v.Input)
-		}
 		if v.Failure.Reason != "" && v.Removal == Staying {
 			start.Failures = append(start.Failures, failed{v.Input, v.Failure.Reason, v.Failure.Kind == Faulty})
 		}
@@ -54,15 +51,19 @@ func (w *world) killed(now *world) *world {
 
 // survives reports whether what is served would be served again after a restart: some of it can be read, or it is being decided
 // yet. If nothing of it can be read, a node that runs keeps it until its load has ended, and one that starts looks for another.
-// A version of the source that is being removed is found on the disk by a node that starts, and is not removed if it is needed then.
+// A version that is being removed, and that the source has or that was served, is found on the disk by a node that starts, and is not removed if it is
+// needed then.
 // While the pin does not allow what is served, the version that is ready first is served next: that is left to chance. So is a rollback
-// that cannot be recorded: a restart goes back from it. And so is what is found when it is opened.
+// that cannot be recorded, or a version that was served while that could not be: a restart does not know of it. And so is what is found when it is opened.
 func (w *world) survives() bool {
 	if !w.pin.Allows(w.recorded.Name) {
 		return false
 	}
 	for _, v := range w.state.Entries {
-		if v.Removal != Staying && w.readable(v.Input) && slices.Contains(w.source, v.Input) {
+		if v.Former && !w.former[v.Input] {
+			return false
+		}
+		if v.Removal != Staying && w.readable(v.Input) && (slices.Contains(w.source, v.Input) || w.former[v.Input]) {
 			return false
 		}
 	}

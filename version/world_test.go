@@ -51,6 +51,7 @@ type world struct {
 	gone     bool
 	full     bool          // the disk: no other version can be recorded than that which is
 	recorded content.Input // version that a restart would serve
+	former   flags         // inputs that were recorded before it, which no gate holds
 	pin      pin.File
 	pinned   bool // pin has changed
 	keep     int
@@ -72,7 +73,7 @@ type transition struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: flags{}, bad: flags{}, disk: flags{}, loads: flags{}, planned: flags{},
-		live: flags{}, held: flags{}, remote: flags{}, refused: flags{}, lingers: flags{}, closing: flags{}, kill: func() {}, steps: map[[2]Status]bool{}}
+		live: flags{}, held: flags{}, remote: flags{}, refused: flags{}, lingers: flags{}, closing: flags{}, former: flags{}, kill: func() {}, steps: map[[2]Status]bool{}}
 	w.solo = w.rnd.IntN(2) == 0
 	w.keep = w.rnd.IntN(4)
 	w.gated = seed%3 == 0
@@ -91,7 +92,7 @@ func (w *world) fatalf(format string, args ...any) {
 func (w *world) chance(n int) bool { return !w.calm && w.rnd.IntN(n) == 0 }
 
 func (w *world) seen(v content.Input) Seen {
-	passed := v == w.current || v == w.served && !w.likely
+	passed := v == w.current || v == w.recorded || w.former[v]
 	judged := w.bad[v] && w.held[v] && !passed
 	if judged {
 		w.refused[v] = true
@@ -177,7 +178,11 @@ func (w *world) carryOut(a Action) {
 		w.mustActivate(a)
 		w.current = v
 		if !w.full {
+			if old := w.recorded; old != v && old.Name != "" {
+				w.former[old] = true
+			}
 			w.recorded = v
+			delete(w.former, v)
 		}
 		w.answered = append(w.answered, v)
 	case Forget:
@@ -219,7 +224,7 @@ func (w *world) mustActivate(a Action) {
 		{"readable", w.live[v] && (!w.solo || w.held[v] || w.calm && w.remote[v] || first && v == w.served)},
 		{"known to be wanted", w.state.Source != Unasked || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
 		{"recorded", !w.full || first || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
-		{"passed by the gate", !w.bad[v] || v == w.served},
+		{"passed by the gate", !w.bad[v] || v == w.served || w.former[v]},
 	} {
 		if !condition.ok {
 			w.fatalf("%v (%v) becomes active and is not %s", a, v, condition.what)
