@@ -223,7 +223,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	host, _, _ := net.SplitHostPort(o.Name) // "" for a single node
 	s.keys, err = openKeyring(c.TLS, host, log)
 	if host == "" && isExpired(err) {
-		log.Warn("the certificate of this node is not valid now", "error", err)
+		log.Warn("the certificate of this node is not valid now: clients refuse it", "error", err)
 	} else if err != nil {
 		return nil, err
 	}

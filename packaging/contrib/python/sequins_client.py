@@ -14,6 +14,7 @@ value. The map is requested on a thread of its own. A Client is safe for use by 
 requests.
 """
 
+import codecs
 import http.client
 import io
 import itertools
@@ -187,13 +188,13 @@ def _polynomial(h: int, units) -> int:
     return h
 
 
-# Java decodes an encoded surrogate, or the beginning of one, as one invalid character, and Python as several.
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+# Nodes count each byte of invalid UTF-8 as one character, and Python several as one.
+codecs.register_error("sequins.bytes", lambda e: ("\ufffd" * (e.end - e.start), e.end))
 
 
 def _utf16(key: bytes) -> Tuple[int, ...]:
-    """The UTF-16 units of a key in UTF-8, as Java decodes it."""
-    units = _SURROGATE.sub(b"\xef\xbf\xbd", key).decode("utf-8", "replace").encode("utf-16-be")
+    """The UTF-16 units of a key in UTF-8."""
+    units = key.decode("utf-8", "sequins.bytes").encode("utf-16-be")
     return struct.unpack(">%dH" % (len(units) // 2), units)
 
 
