@@ -15,7 +15,7 @@ import (
 // A failing source fails in all that concerns one version.
 type failing struct {
 	memory
-	open error
+	open, contents error
 }
 
 func (f failing) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
@@ -23,6 +23,13 @@ func (f failing) Open(ctx context.Context, db, version string, file source.File,
 		return nil, f.open
 	}
 	return f.memory.Open(ctx, db, version, file, o)
+}
+
+func (f failing) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	if f.contents != nil {
+		return source.Contents{}, f.contents
+	}
+	return f.memory.Contents(ctx, db, version)
 }
 
 // TestFindSuccessOfUnreadable: an error that may pass is never taken for the absence of _SUCCESS.
@@ -34,11 +41,14 @@ func TestFindSuccessOfUnreadable(t *testing.T) {
 		want string
 		err  error
 	}{
-		"it is there":         {failing{memory: marked}, "1", nil},
-		"it is not":           {failing{memory: unmarked}, "", nil},
-		"it cannot be opened": {failing{memory: marked, open: errBroken}, "", errBroken},
-		"it is not a file":    {failing{memory: marked, open: lasting}, "", nil},
-		"the version is gone": {failing{memory: marked, open: fs.ErrNotExist}, "", nil},
+		"it is there":                       {failing{memory: marked}, "1", nil},
+		"it is not":                         {failing{memory: unmarked}, "", nil},
+		"it is listed and cannot be opened": {failing{memory: marked, open: errBroken}, "1", nil},
+		"it is not listed, nor known":       {failing{memory: unmarked, open: errBroken}, "", nil},
+		"nothing can be read":               {failing{memory: marked, open: errBroken, contents: errBroken}, "", errBroken},
+		"it is not a file":                  {failing{memory: marked, open: lasting}, "", nil},
+		"the version is at fault":           {failing{memory: marked, open: errBroken, contents: lasting}, "", nil},
+		"the version is gone":               {failing{memory: marked, open: errBroken, contents: fs.ErrNotExist}, "", nil},
 	} {
 		got, err := source.FindSuccess(t.Context(), test.src, "db", []string{"1"})
 		if got != test.want || !errors.Is(err, test.err) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ const maxSiblings = 20
 // over. Where another error leaves it open whether one has the file, it is returned.
 func FindSuccess(ctx context.Context, src Source, db string, names []string) (version string, err error) {
 	for _, name := range slices.Backward(names[max(0, len(names)-maxSiblings):]) {
-		has, err := Exists(ctx, src, db, name, SuccessFile)
+		has, err := hasSuccess(ctx, src, db, name)
 		if err != nil && !Lasting(err) {
 			return "", fmt.Errorf("looking for %s of version %s: %w", SuccessFile, name, err)
 		}
@@ -197,4 +198,21 @@ func FindSuccess(ctx context.Context, src Source, db string, names []string) (ve
 		}
 	}
 	return "", nil
+}
+
+// hasSuccess reports whether a version has a _SUCCESS file. One that cannot be
+// opened, as its blocks are lost, is there if it is listed.
+func hasSuccess(ctx context.Context, src Source, db, version string) (bool, error) {
+	has, err := Exists(ctx, src, db, version, SuccessFile)
+	if err == nil || Lasting(err) || ctx.Err() != nil {
+		return has, err
+	}
+	c, lerr := src.Contents(ctx, db, version)
+	switch {
+	case lerr == nil:
+		return c.has(SuccessFile), nil
+	case errors.Is(lerr, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, lerr
 }
