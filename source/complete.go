@@ -35,7 +35,7 @@ type markers struct {
 	src         Source
 	db, version string
 	budget      int64           // remaining bytes to read
-	have        map[string]bool // files, also hidden ones; with a slash at the end, hidden directories, in which any file may be
+	have        map[string]bool // files, also hidden ones
 	unread      map[string]bool // directories
 }
 
@@ -45,10 +45,7 @@ func newMarkers(src Source, db, version string, c *Contents) *markers {
 		m.have[f.Name] = true
 	}
 	for _, f := range c.Hidden {
-		if f.Dir {
-			f.Name += "/"
-		}
-		m.have[f.Name] = true
+		m.have[f.Name] = !f.Dir
 	}
 	for _, name := range c.Indexes {
 		m.have[name] = true
@@ -216,11 +213,7 @@ func (m *markers) check(name, entry, marker string, l *Listing) error {
 	}
 	elements := strings.SplitN(name, "/", maxElements+1)
 	for i := 1; i < len(elements); i++ {
-		dir := strings.Join(elements[:i], "/")
-		if m.have[dir+"/"] {
-			return nil
-		}
-		if m.unread[dir] {
+		if m.unread[strings.Join(elements[:i], "/")] {
 			return fmt.Errorf("%s: %w: %s lists %s, and files in directories are not read", m.src.Path(m.db, m.version), ErrLayout, marker, name)
 		}
 	}
@@ -306,20 +299,20 @@ func (m *markers) inside(p string) (string, bool) {
 // MapFile.
 const maxElements = MaxPartitionDepth + 2
 
-// end returns the longest end of a path that is the name of a file, day=1/part-0 rather than part-0, or else of one in a directory
+// end returns the longest end of a path that is the name of a file, day=1/part-0 rather than part-0, or of one in a directory
 // that is not read.
 func (m *markers) end(p string) string {
 	elements := strings.Split(p, "/")
 	elements = elements[max(0, len(elements)-maxElements):]
-	within := ""
+	inUnread := ""
 	for i := range elements {
 		name := path.Join(elements[i:]...)
 		if m.have[name] {
 			return name
 		}
-		if dir := path.Dir(name); within == "" && (m.unread[dir] || m.have[dir+"/"]) {
-			within = name
+		if inUnread == "" && m.unread[path.Dir(name)] {
+			inUnread = name
 		}
 	}
-	return within
+	return inUnread
 }
