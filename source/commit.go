@@ -98,7 +98,7 @@ func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Co
 		}
 	}
 	l.listed = l.listed || len(set.ids) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { dirs, _ := partitionPath(f.Name); return dirs != "" })
-	return m.applyCommits(&set, l)
+	return m.applyCommits(ctx, &set, c, l)
 }
 
 // readCommit adds one commit to the set. reason is why the job is not done, or
@@ -151,15 +151,24 @@ func (m *markers) relative(dir, entry string) string {
 
 // applyCommits checks that the added files exist, and removes those that are not
 // data.
-func (m *markers) applyCommits(set *commitSet, l *Listing) error {
+func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents, l *Listing) error {
 	for _, name := range slices.Sorted(maps.Keys(set.added)) {
 		if set.removed[name] {
 			continue
 		}
-		if err := m.check(name, name, "a "+committedPrefix+"* file", l); err != nil || l.Incomplete != "" {
+		ok, err := m.exists(ctx, name)
+		if err != nil {
 			return err
 		}
+		if !ok {
+			l.Incomplete = fmt.Sprintf("a %s* file lists %s, which is not there", committedPrefix, name)
+			return nil
+		}
 	}
+	if err := m.checkNested(c, committedPrefix+"*"); err != nil {
+		return err
+	}
+	clear(m.listed) // these are the files listed by _SUCCESS
 	l.keep(set.counts)
 	return nil
 }

@@ -34,24 +34,18 @@ const (
 type markers struct {
 	src         Source
 	db, version string
-	budget      int64           // remaining bytes to read
-	have        map[string]bool // files, also hidden ones
-	unread      map[string]bool // directories
+	budget      int64 // remaining bytes to read
+
+	have   map[string]bool   // existing files
+	listed map[string]bool   // existing files that a marker lists
+	under  map[string]string // by directory, its first listed file
 }
 
-func newMarkers(src Source, db, version string, c *Contents) *markers {
-	m := &markers{src: src, db: db, version: version, budget: maxMarkers, have: make(map[string]bool, len(c.Files)), unread: map[string]bool{}}
-	for _, f := range c.Files {
+func newMarkers(src Source, db, version string, files []File) *markers {
+	m := &markers{src: src, db: db, version: version, budget: maxMarkers,
+		have: make(map[string]bool, len(files)), listed: map[string]bool{}, under: map[string]string{}}
+	for _, f := range files {
 		m.have[f.Name] = true
-	}
-	for _, f := range c.Hidden {
-		m.have[f.Name] = !f.Dir
-	}
-	for _, name := range c.Indexes {
-		m.have[name] = true
-	}
-	for _, name := range c.Dirs {
-		m.unread[name] = true
 	}
 	return m
 }
@@ -101,7 +95,7 @@ func (m *markers) success(ctx context.Context, c *Contents, l *Listing) error {
 	if mf, l.Incomplete = parseManifest(b); l.Incomplete != "" {
 		return nil
 	}
-	return m.applyManifest(mf, l)
+	return m.applyManifest(ctx, mf, c, l)
 }
 
 // manifest is the list of files in _SUCCESS, in the format of Hadoop's
@@ -176,48 +170,24 @@ func committed(metrics, ioStatistics json.RawMessage) (n float64, known bool) {
 }
 
 // applyManifest checks that the listed files exist, and removes unlisted ones if
-// the list is complete. An entry is the path that the job wrote, usually an absolute
-// URI, and counts if it is below the version's directory. If no entry is, the directory
-// was written elsewhere and then moved, and files are matched by the last elements of
-// their paths.
-func (m *markers) applyManifest(mf manifest, l *Listing) error {
-	moved := !slices.ContainsFunc(mf.files, func(entry string) bool { _, inside := m.inside(entryPath(entry)); return inside })
-	listed := make(map[string]bool, len(mf.files))
-	for _, entry := range mf.files {
-		p := entryPath(entry)
-		name, inside := m.inside(p)
-		switch {
-		case inside:
-		case moved:
-			name = m.end(p)
-		default:
-			continue
-		}
-		if err := m.check(name, p, SuccessFile, l); err != nil || l.Incomplete != "" {
-			return err
-		}
-		listed[name] = true
+// the list is complete.
+func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l *Listing) error {
+	missing, err := m.missing(ctx, mf.files)
+	if err != nil {
+		return err
 	}
-	isListed := func(f File) bool { return listed[f.Name] }
-	if mf.whole && slices.ContainsFunc(l.Files, isListed) {
-		l.keep(isListed)
-		l.listed = true
-	}
-	return nil
-}
-
-// check sets Incomplete if a file that a marker lists, as entry, is not there. A file in a directory that is not read is an error.
-func (m *markers) check(name, entry, marker string, l *Listing) error {
-	if m.have[name] {
+	if missing != "" {
+		l.Incomplete = fmt.Sprintf("%s lists %s, which is not there", SuccessFile, missing)
 		return nil
 	}
-	elements := strings.SplitN(name, "/", maxElements+1)
-	for i := 1; i < len(elements); i++ {
-		if m.unread[strings.Join(elements[:i], "/")] {
-			return fmt.Errorf("%s: %w: %s lists %s, and files in directories are not read", m.src.Path(m.db, m.version), ErrLayout, marker, name)
-		}
+	if err := m.checkNested(c, SuccessFile); err != nil {
+		return err
 	}
-	l.Incomplete = fmt.Sprintf("%s lists %s, which is not there", marker, entry)
+	listed := func(f File) bool { return m.listed[f.Name] }
+	if mf.whole && slices.ContainsFunc(l.Files, listed) {
+		l.keep(listed)
+		l.listed = true
+	}
 	return nil
 }
 
@@ -264,6 +234,17 @@ func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
 	return nil
 }
 
+// checkNested returns an error if files in directories that are not read are
+// listed.
+func (m *markers) checkNested(c *Contents, marker string) error {
+	for _, dir := range c.Dirs {
+		if nested := m.under[dir]; nested != "" {
+			return fmt.Errorf("%s: %w: %s lists %s, and files in directories are not read", m.src.Path(m.db, m.version), ErrLayout, marker, nested)
+		}
+	}
+	return nil
+}
+
 // keep removes the files for which want is false.
 func (l *Listing) keep(want func(File) bool) {
 	var kept []File
@@ -275,6 +256,40 @@ func (l *Listing) keep(want func(File) bool) {
 		}
 	}
 	l.Files = kept
+}
+
+// missing returns the first listed file that does not exist. An entry is the path
+// that the job wrote, usually an absolute URI, and counts if it is below the
+// version's directory. If no entry is, the directory was written elsewhere and
+// then moved, and files are matched by the last elements of their paths.
+func (m *markers) missing(ctx context.Context, list []string) (string, error) {
+	moved := true
+	paths := make([]string, len(list))
+	for i, entry := range list {
+		paths[i] = entryPath(entry)
+		if _, ok := m.inside(paths[i]); ok {
+			moved = false
+		}
+	}
+	for _, p := range paths {
+		var ok bool
+		var err error
+		if rel, inside := m.inside(p); inside {
+			ok, err = m.exists(ctx, rel)
+		} else {
+			ok = true
+			if moved {
+				ok, err = m.endExists(ctx, p)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			return p, nil
+		}
+	}
+	return "", nil
 }
 
 // entryPath returns the path of an entry: a URI with an escaped path, or a path.
@@ -295,24 +310,67 @@ func (m *markers) inside(p string) (string, bool) {
 	return p[i+len(dir):], true
 }
 
-// maxElements is the number of path elements of a file that can be in a version: directories of a partitioned table, and a file of a
-// MapFile.
-const maxElements = MaxPartitionDepth + 2
+// maxDepth is the number of path elements that are matched in a moved version:
+// directories of a partitioned table, and a file of a MapFile. lookups is the
+// number of them for which the source is asked.
+const (
+	maxDepth = MaxPartitionDepth + 2
+	lookups  = 4
+)
 
-// end returns the longest end of a path that is the name of a file, day=1/part-0 rather than part-0, or of one in a directory
-// that is not read.
-func (m *markers) end(p string) string {
-	elements := strings.Split(p, "/")
-	elements = elements[max(0, len(elements)-maxElements):]
-	inUnread := ""
-	for i := range elements {
-		name := path.Join(elements[i:]...)
-		if m.have[name] {
-			return name
-		}
-		if inUnread == "" && m.unread[path.Dir(name)] {
-			inUnread = name
+func (m *markers) endExists(ctx context.Context, p string) (bool, error) {
+	ends := endsOf(p)
+	for _, end := range slices.Backward(ends) { // day=1/part-0 rather than part-0
+		if m.have[end] {
+			return m.exists(ctx, end)
 		}
 	}
-	return inUnread
+	for _, end := range ends[:min(lookups, len(ends))] {
+		if ok, err := m.exists(ctx, end); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// endsOf returns the ends of a path, the shortest first.
+func endsOf(p string) (ends []string) {
+	rest, end := p, ""
+	for range maxDepth {
+		i := strings.LastIndexByte(rest, '/')
+		if i < 0 {
+			break
+		}
+		rest, end = rest[:i], path.Join(rest[i+1:], end)
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// exists reports whether a file exists: a data file, or another such as a
+// MapFile's index.
+func (m *markers) exists(ctx context.Context, name string) (bool, error) {
+	if m.have[name] {
+		m.note(name)
+		return true, nil
+	}
+	if !ValidFile(name) {
+		return false, nil
+	}
+	ok, err := Exists(ctx, m.src, m.db, m.version, name)
+	if ok {
+		m.have[name] = true
+		m.note(name)
+	}
+	return ok, err
+}
+
+// note records a listed file that exists.
+func (m *markers) note(name string) {
+	m.listed[name] = true
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if m.under[dir] == "" {
+			m.under[dir] = name
+		}
+	}
 }

@@ -107,7 +107,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		l.Incomplete = "there is " + SuccessFile + ", and no data file yet: the first upload may still be running"
 		return l, nil
 	}
-	m := newMarkers(src, db, version, &c)
+	m := newMarkers(src, db, version, c.Files)
 	if err := m.blocks(ctx, &c, &l); err != nil || l.Incomplete != "" {
 		return l, err
 	}

@@ -2,9 +2,7 @@ package source
 
 import (
 	"encoding/hex"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -33,17 +31,22 @@ func partitionPath(name string) (dirs, rest string) {
 	return name[:end], name[end:]
 }
 
-// mapFileData is the name of the file in a MapFile that has its records.
-const mapFileData = "data"
+// AddHidden adds a hidden entry. Of a directory, only the name is kept.
+func (c *Contents) AddHidden(f File, dir bool) {
+	if dir {
+		f = File{Name: f.Name}
+		c.addTableEntry(f.Name + "/")
+	}
+	c.Hidden = append(c.Hidden, Marker{File: f, Dir: dir})
+}
 
-// Keys collects the Contents of a version, of names relative to its directory.
+// Keys collects the Contents of a version in a source without directories.
 type Keys struct {
 	c                      Contents
 	mapFiles, dirs, hidden map[string]bool
-	beside                 []string // files in dirs, without the data of MapFiles
 }
 
-// Add adds a file. A name with a slash at the end is a directory.
+// Add adds a file by its name relative to the version's directory. Files in hidden directories are not added.
 func (k *Keys) Add(f File) {
 	if k.dirs == nil {
 		k.mapFiles, k.dirs, k.hidden = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -51,46 +54,34 @@ func (k *Keys) Add(f File) {
 	partition, rest := partitionPath(f.Name)
 	dir, below, nested := strings.Cut(rest, "/")
 	switch {
-	case rest == "": // a directory of a partitioned table
 	case Hidden(dir) && !nested:
-		k.c.Hidden = append(k.c.Hidden, Marker{File: f})
+		k.c.AddHidden(f, false)
 	case Hidden(dir):
-		k.hidden[partition+dir] = true
+		if partition != "" { // the source lists those of the version's directory itself
+			k.hidden[partition+dir] = true
+		}
 	case !nested:
 		k.c.Files = append(k.c.Files, f)
-	case below == mapFileData && !IsPartition(dir):
+	case below == "data" && !IsPartition(dir):
 		k.c.Files = append(k.c.Files, f)
 		k.mapFiles[partition+dir] = true
 	default:
 		k.dirs[partition+dir] = true
-		if below != "" {
-			k.beside = append(k.beside, f.Name)
-			k.c.addTableEntry(f.Name)
-		}
+		k.c.addTableEntry(f.Name)
 	}
 }
 
-// Contents returns what was added.
+// Contents returns what was added, in no order.
 func (k *Keys) Contents() Contents {
-	c := k.c
 	for name := range k.dirs {
 		if !k.mapFiles[name] {
-			c.Dirs = append(c.Dirs, name)
-		}
-	}
-	for _, name := range k.beside {
-		if k.mapFiles[path.Dir(name)] {
-			c.Indexes = append(c.Indexes, name)
+			k.c.Dirs = append(k.c.Dirs, name)
 		}
 	}
 	for name := range k.hidden {
-		c.Hidden = append(c.Hidden, Marker{File: File{Name: name}, Dir: true})
-		c.addTableEntry(name + "/")
+		k.c.AddHidden(File{Name: name}, true)
 	}
-	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(c.Dirs)
-	return c
+	return k.c
 }
 
 // A Column is a column of a partitioned table, as the name of a directory has it.

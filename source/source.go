@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,14 +57,12 @@ type Contents struct {
 	// Hidden are the hidden files and directories, also in the directories of a
 	// partitioned table.
 	Hidden []Marker
-	// Indexes are the files beside the data of MapFiles, in no order.
-	Indexes []string
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
 	Dirs []string
 	// Table is an entry by which a table format owns the version, or a directory
 	// of a partitioned table in it; "" if there is none. Its name is relative to the
-	// version's directory.
+	// version's directory. AddHidden, Keys and Walk set it.
 	Table string
 	// Renamed is when a directory, or a link, was last changed, by the clock of File.Written:
 	// files that are moved with their directory, or linked, keep their times.
@@ -80,6 +79,13 @@ type Contents struct {
 type Marker struct {
 	File
 	Dir bool
+}
+
+// Sort sorts the lists.
+func (c *Contents) Sort() {
+	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(c.Dirs)
 }
 
 // ErrChanged is wrapped by errors for a file that differs from the one listed or

@@ -14,8 +14,8 @@ import (
 type Tree interface {
 	// ReadDir returns the entries of a directory. A link is one, whatever it leads to.
 	ReadDir(name string) ([]fs.DirEntry, error)
-	// Describe returns what is known of an entry; of a link that is not hidden, what it leads to. A hidden entry can be of any
-	// kind. Any other that is neither file nor directory is an error.
+	// Describe returns what is known of an entry, which is nil for the data of a MapFile; of a link that is not hidden, what it
+	// leads to. A hidden entry can be of any kind. Any other that is neither file nor directory is an error.
 	Describe(name string, entry fs.DirEntry) (Marker, error)
 }
 
@@ -25,14 +25,15 @@ func Walk(ctx context.Context, t Tree) (Contents, error) {
 	if err := w.add(""); err != nil {
 		return Contents{}, err
 	}
-	return w.keys.Contents(), nil
+	w.c.Sort()
+	return w.c, nil
 }
 
 type walker struct {
 	ctx        context.Context
 	tree       Tree
 	partitions int // directories of a partitioned table
-	keys       Keys
+	c          Contents
 }
 
 // add adds the entries of a directory: the version's, or one of a partitioned table.
@@ -48,26 +49,26 @@ func (w *walker) add(dir string) error {
 		if err := w.ctx.Err(); err != nil { // a description can take long: marks of local files are read
 			return err
 		}
-		name := path.Join(dir, e.Name())
-		m, err := w.tree.Describe(name, e)
+		m, err := w.tree.Describe(path.Join(dir, e.Name()), e)
 		switch hidden := Hidden(e.Name()); {
 		case hidden && errors.Is(err, fs.ErrNotExist):
+			continue
 		case err != nil:
-			return err
-		case !m.Dir:
-			w.keys.Add(m.File)
 		case hidden:
-			w.keys.Add(File{Name: name + "/"})
+			w.c.AddHidden(m.File, m.Dir)
+		case m.Dir:
+			err = w.addDir(m.Name)
 		default:
-			if err := w.addDir(name); err != nil {
-				return err
-			}
+			w.c.Files = append(w.c.Files, m.File)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// addDir adds a directory: the content of one of a partitioned table, and the names in a MapFile or another.
+// addDir adds a directory: one of a partitioned table, a MapFile, or another.
 func (w *walker) addDir(name string) error {
 	if strings.Count(name, "/") < MaxPartitionDepth && IsPartition(path.Base(name)) {
 		if w.partitions++; w.partitions > maxPartitionDirs {
@@ -75,20 +76,22 @@ func (w *walker) addDir(name string) error {
 		}
 		return w.add(name)
 	}
-	w.keys.Add(File{Name: name + "/"})
-	entries, err := w.tree.ReadDir(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has just been removed
+	data, err := w.tree.Describe(name+"/data", nil)
+	switch {
+	case err == nil && !data.Dir:
+		w.c.Files = append(w.c.Files, data.File)
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
+	w.c.Dirs = append(w.c.Dirs, name)
+	if w.c.Table != "" || !tableDirs.MatchString(path.Base(name)) {
+		return nil
+	}
+	entries, err := w.tree.ReadDir(name)
 	for _, e := range entries {
-		m := Marker{File: File{Name: name + "/" + e.Name()}, Dir: e.IsDir()}
-		if e.Name() == mapFileData {
-			if m, err = w.tree.Describe(m.Name, e); err != nil {
-				return err
-			}
-		}
-		if !m.Dir {
-			w.keys.Add(m.File)
+		if !e.IsDir() {
+			w.c.addTableEntry(name + "/" + e.Name())
 		}
 	}
 	return err

@@ -48,7 +48,7 @@ func (l listed) Contents(context.Context, string, string) (source.Contents, erro
 	if l.mute {
 		c.Now = time.Time{}
 	}
-
+	c.Sort()
 	return c, nil
 }
 

@@ -95,7 +95,12 @@ func (t versionTree) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // Describe implements source.Tree.
 func (t versionTree) Describe(name string, entry fs.DirEntry) (m source.Marker, err error) {
-	info, err := entry.Info()
+	var info fs.FileInfo
+	if entry == nil {
+		info, err = t.client.Stat(path.Join(t.dir, name))
+	} else {
+		info, err = entry.Info()
+	}
 	if err != nil {
 		return m, err
 	}

@@ -129,14 +129,14 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 // Describe implements source.Tree. The content of a hidden entry is not looked at.
 func (t *tree) Describe(name string, entry fs.DirEntry) (source.Marker, error) {
 	p := filepath.Join(t.dir, name)
-	if source.Hidden(entry.Name()) {
+	if entry != nil && source.Hidden(entry.Name()) {
 		info, err := os.Lstat(p)
 		if err != nil {
 			return source.Marker{}, err
 		}
 		return source.Marker{File: t.file(name, info), Dir: info.IsDir()}, nil
 	}
-	if entry.Type()&fs.ModeSymlink != 0 {
+	if entry != nil && entry.Type()&fs.ModeSymlink != 0 {
 		if info, err := entry.Info(); err == nil {
 			t.noteRenamed(info)
 		}
@@ -146,7 +146,9 @@ func (t *tree) Describe(name string, entry fs.DirEntry) (source.Marker, error) {
 		return source.Marker{}, err
 	}
 	if info.IsDir() {
-		t.noteRenamed(info)
+		if entry != nil {
+			t.noteRenamed(info)
+		}
 		return source.Marker{File: source.File{Name: name}, Dir: true}, nil
 	}
 	if !info.Mode().IsRegular() {

@@ -5,7 +5,8 @@
 // # Listing and reading a version
 //
 // Listing uses prefix and delimiter, page by page (list.go). A prefix without keys does not exist, so that a mistyped one is
-// an error rather than a source without databases. For a version, all keys below it are listed.
+// an error rather than a source without databases. For a version with directories, all keys are listed, to find the data
+// of MapFiles.
 //
 // An object <db>/<version>/_SYMLINK makes a version a link to another version of the same database, whose name is the
 // object's text (link.go).

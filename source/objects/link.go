@@ -26,7 +26,7 @@ func (s *Source) follow(ctx context.Context, dir string) (target string, l *list
 	if target, err = s.readLink(ctx, dir); err != nil {
 		return "", nil, err
 	}
-	if l, err = s.list(ctx, target, true); err != nil {
+	if l, err = s.list(ctx, target, false); err != nil {
 		return "", nil, err
 	}
 	if _, linked := l.objects[linkName]; linked && target != dir {

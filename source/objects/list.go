@@ -41,7 +41,7 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 	for range maxPages {
 		page, err := s.store.List(ctx, prefix, deep, token)
 		if err == nil {
-			err = l.add(prefix, &page)
+			err = l.add(prefix, deep, &page)
 		}
 		if err == nil && page.More && (page.Next == "" || page.Next == token) {
 			err = errors.New("the server reports a truncated listing without a continuation token")
@@ -60,7 +60,7 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 }
 
 // add adds one page.
-func (l *listing) add(prefix string, page *Page) error {
+func (l *listing) add(prefix string, deep bool, page *Page) error {
 	l.now = page.Now
 	for _, key := range page.Dirs {
 		name, err := nameOf(prefix, key)
@@ -79,11 +79,10 @@ func (l *listing) add(prefix string, page *Page) error {
 			return fmt.Errorf("the server listed %q with %d bytes", o.Key, o.Size)
 		}
 		l.empty = false
-		dir, slash := strings.CutSuffix(name, "/")
 		switch {
-		case name == "":
-		case slash || o.Dir:
-			l.dirs = append(l.dirs, dir)
+		case name == "" || strings.HasSuffix(name, "/") || o.Dir && deep: // keys with a trailing slash are directories
+		case o.Dir:
+			l.dirs = append(l.dirs, name)
 		case o.ID == "" || o.Modified.IsZero():
 			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
 		default:
@@ -135,7 +134,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, s.fail(ctx, "list", dir, err)
 	}
-	l, err := s.list(ctx, dir, true)
+	l, err := s.list(ctx, dir, false)
 	if err != nil {
 		return c, err
 	}
@@ -149,17 +148,24 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 		return c, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
 	}
 	s.remember(dir, target)
+	hidden := slices.DeleteFunc(slices.Clone(l.dirs), func(name string) bool { return !source.Hidden(name) })
+	if len(hidden) < len(l.dirs) {
+		if l, err = s.list(ctx, target, true); err != nil {
+			return c, err
+		}
+	}
 	var keys source.Keys
 	for name, f := range l.objects {
 		if !isFolderMarker(name) {
 			keys.Add(f)
 		}
 	}
-	for _, name := range l.dirs {
-		keys.Add(source.File{Name: name + "/"})
-	}
 	c = keys.Contents()
 	c.Whole, c.Now = true, l.now
+	for _, name := range hidden {
+		c.AddHidden(source.File{Name: name}, true)
+	}
+	c.Sort()
 	return c, nil
 }
 
