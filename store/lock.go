@@ -27,11 +27,12 @@ const lockSize = 16
 // ErrLocked is the class of the error of [Open] for a store that another process uses. Its text names the process, unless that has not said so.
 var ErrLocked = errors.New("store is in use")
 
-// lockPatience is how long lock waits for the lock. The load processes of an owner that is dead have inherited it. They end as soon
-// as they notice that.
-const lockPatience = 2 * time.Second
+// lockPatience is how long lock waits for the load processes of an owner that is dead. They end as soon
+// as they notice that, unless the kernel has one of them wait for the disk.
+const lockPatience = 30 * time.Second
 
-// lock takes the lock of the store in dir. It is held until the file
+// lock takes the lock of the store in dir. It does not wait for a process that owns the store, but for
+// the load processes that a dead one has left, which have inherited the lock. It is held until the file
 // that lock returns is closed, in this process and all that have inherited it.
 func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
@@ -40,8 +41,9 @@ func lock(dir string) (*os.File, error) {
 		return nil, err
 	}
 	err = flock(f)
-	for end := time.Now().Add(lockPatience); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end); err = flock(f) {
+	for end := time.Now().Add(lockPatience); errors.Is(err, unix.EWOULDBLOCK) && !running(readPID(f)) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
+		err = flock(f)
 	}
 	if err != nil {
 		defer f.Close()
@@ -67,6 +69,22 @@ func flock(f *os.File) error {
 			return err
 		}
 	}
+}
+
+// running reports whether a process may be running. One that is not known, 0, may be.
+func running(pid int) bool {
+	if pid == 0 {
+		return true
+	}
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // a system without /proc, or a process that is hidden
+	}
+	end := strings.LastIndex(string(stat), ") ") // behind the name, which can be anything
+	return end < 0 || !strings.HasPrefix(string(stat)[end+2:], "Z")
 }
 
 // readPID returns the pid in a lock file, or 0 where there is none.
