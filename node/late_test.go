@@ -68,14 +68,6 @@ func TestPeersLate(t *testing.T) {
 type badSector struct {
 	fsys.FS
 	open, stat atomic.Pointer[string] // the end of its name
-	stays      atomic.Bool            // nothing can be deleted
-}
-
-func (b *badSector) RemoveAll(name string) error {
-	if b.stays.Load() {
-		return &fs.PathError{Op: "unlinkat", Path: name, Err: syscall.EIO}
-	}
-	return b.FS.RemoveAll(name)
 }
 
 func fails(suffix *atomic.Pointer[string], name string) bool {
@@ -191,31 +183,6 @@ func TestUnreadableManifest(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
 			t.Errorf("of the other database, current is %q", got)
-		}
-	})
-}
-
-// TestFilesThatStay: the files of a replaced version that cannot be deleted are deleted as soon as they can, without a refresh.
-func TestFilesThatStay(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 2, fruit...)
-	disk := &badSector{FS: fsys.OS}
-	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Store = f.storeOn(disk) })
-		defer stop()
-		time.Sleep(time.Second)
-		disk.stays.Store(true)
-		f.put("fruit", "2", 2, fruit...)
-		n.Refresh()
-		time.Sleep(time.Hour)
-		if got := n.onNode("fruit", "1").State; got != "REMOVING" || f.log.count("the files of a version cannot be deleted", "version=1") != 1 {
-			t.Errorf("version 1 is %s", got)
-		}
-		disk.stays.Store(false)
-		time.Sleep(maxBackoff)
-		left, err := filepath.Glob(filepath.Join(f.store, "data/fruit/[.1]*/*"))
-		if err != nil || len(left) > 0 || n.onNode("fruit", "1").State != "" {
-			t.Errorf("left are %v, %v", left, err)
 		}
 	})
 }
