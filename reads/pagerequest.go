@@ -49,7 +49,7 @@ var errPageRequest = errors.New("malformed parameter page: it is for the nodes o
 func (p *PageRequest) Key() ([]byte, bool) { return p.start, p.kind == pageValue }
 
 // encode returns the request as base64url: its format, kind, keysOnly, size and limit, the frame of the start, the end, and the
-// partitions in 16 bits each.
+// partitions in 32 bits each.
 func (p *PageRequest) encode() []byte {
 	b := []byte{cursorFormat, byte(p.kind), 0}
 	if p.keysOnly {
@@ -59,7 +59,7 @@ func (p *PageRequest) encode() []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(p.limit))
 	b = appendEnd(wire.AppendFrame(b, p.start), p.end)
 	for _, n := range p.partitions {
-		b = binary.BigEndian.AppendUint16(b, uint16(n))
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
 	}
 	return base64.RawURLEncoding.AppendEncode(nil, b)
 }
@@ -79,14 +79,14 @@ func ParsePageRequest(text []byte) (*PageRequest, error) {
 		return nil, errPageRequest
 	}
 	end, rest, ok := cutEnd(rest)
-	if !ok || len(rest)%2 != 0 || len(rest)/2 > maxPagePartitions {
+	if !ok || len(rest)%4 != 0 || len(rest)/4 > maxPagePartitions {
 		return nil, errPageRequest
 	}
 	p := &PageRequest{kind: pageKind(b[1]), keysOnly: b[2] == 1, size: int(size), limit: int64(limit), interval: interval{start, end}}
 	before := -1
-	for ; len(rest) > 0; rest = rest[2:] {
-		n := int(binary.BigEndian.Uint16(rest))
-		if n <= before {
+	for ; len(rest) > 0; rest = rest[4:] {
+		n := int(binary.BigEndian.Uint32(rest))
+		if n <= before || n >= maxPartitions {
 			return nil, errPageRequest
 		}
 		p.partitions, before = append(p.partitions, n), n

@@ -125,9 +125,17 @@ func (s *Session) Unpublish(path string) {
 // everything that is unpublished has been withdrawn. No error is reported. A path that is published in a directory meanwhile creates it again. Nodes
 // that share a directory prune it when each of them has withdrawn what it had there, so the last one removes it.
 func (s *Session) Prune(dir string, doomed func(name string) bool) {
+	s.pruneLater(s.absolute(dir), doomed)
+}
+
+func (s *Session) pruneLater(dir string, doomed func(string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prunes[s.absolute(dir)] = doomed
+	if before := s.prunes[dir]; before != nil {
+		also := doomed
+		doomed = func(name string) bool { return before(name) || also(name) }
+	}
+	s.prunes[dir] = doomed
 	s.broadcast()
 }
 

@@ -191,9 +191,16 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 		}
 	}
 	flush(t, a)
+	for _, v := range []string{"3", "4"} {
+		a.Publish(PartitionPath("db", v, 0, "host-a:1"), nil)
+		flush(t, a)
+		a.Unpublish(PartitionPath("db", v, 0, "host-a:1"))
+	}
+	flush(t, a)
+	b.Prune(PartitionsDir+"/db", named("1", "2", "4"))
+	b.Prune(PartitionsDir+"/db", named("3")) // beside what has been asked for before
 	expect.Eventually(t, "empty directories are pruned", func() bool {
-		b.Prune(PartitionsDir+"/db", named("1"))
-		exists, _, err := o.Exists("/sequins/v1/" + VersionDir("db", "1"))
+		exists, _, err := o.Exists("/sequins/v1/" + PartitionsDir + "/db")
 		return err == nil && !exists
 	})
 	a.Publish(paths[0], nil)

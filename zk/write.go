@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,13 +17,11 @@ import (
 const (
 	// inFlight is the maximum number of concurrent requests.
 	inFlight = 32
-	// maxRaces is the maximum number of attempts to list a directory that comes and goes.
+	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
 	maxRaces = 3
-	// againRate and againBurst bound the requests, about, for the writes of failed batches, which are repeated alone, per second and at once.
+	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per second and at once.
 	againRate  = 200
 	againBurst = 4 * batchPaths
-	// aloneCost is how many requests such a write is, about, with missing directories.
-	aloneCost = 10
 )
 
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
@@ -41,25 +40,31 @@ type existing struct {
 	data    []byte
 }
 
-// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails, each of its writes is repeated alone.
+// write applies a batch and sets the result of each write. A batch is one atomic request. After a race it is repeated, and if it fails because of one
+// write, it is halved until that write is alone, as far as againRate allows.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
-	err := s.attempt(conn, batch)
-	for i, w := range batch {
-		alone := err
-		if refused(err) {
-			if alone = s.again.WaitN(s.closing, aloneCost); alone == nil {
-				alone = s.attempt(conn, batch[i:i+1])
-			}
+	var err error
+	for range maxRaces {
+		if err = s.attempt(conn, batch); !isRace(err) || !s.mayRepeat(batch) {
+			break
 		}
-		w.err = cmp.Or(w.err, alone)
-		if errors.Is(alone, wire.ErrLost) {
-			err = alone // of all that follow
-		}
+	}
+	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
+		half := len(batch) / 2
+		s.write(conn, batch[:half])
+		s.write(conn, batch[half:])
+		return
+	}
+	for _, w := range batch {
+		w.err = cmp.Or(w.err, err)
 	}
 }
 
-// refused reports whether a batch failed for another reason than that of the connection.
-func refused(err error) bool { return err != nil && !errors.Is(err, wire.ErrLost) }
+// mayRepeat reports whether a batch may be written again at once.
+func (s *Session) mayRepeat(batch []*write) bool {
+	const others = 10 // the transaction twice, and missing directories
+	return s.again.AllowN(time.Now(), len(batch)+others)
+}
 
 // attempt reads what there is and applies a batch.
 func (s *Session) attempt(conn *wire.Conn, batch []*write) error {
@@ -224,11 +229,7 @@ func (s *Session) prune(conn *wire.Conn) bool {
 	}
 	switch {
 	case errors.Is(err, wire.ErrLost):
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.prunes[dir] == nil {
-			s.prunes[dir] = doomed
-		}
+		s.pruneLater(dir, doomed)
 	case err != nil && !errors.Is(err, wire.NoNode):
 		s.recordError("pruning "+dir, err)
 	}
