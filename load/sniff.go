@@ -34,7 +34,7 @@ var ErrUnknown = errors.New("the format is not one of SequenceFile, Avro, Parque
 func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	group := sampleGroups(len(plan.Files))[0]
 	heads := make([]string, len(group))
-	if err := sampleEach(len(group), func(i int) (err error) {
+	if err := l.sampleEach(len(group), func(i int) (err error) {
 		heads[i], err = l.head(ctx, plan, plan.Files[group[i]])
 		return err
 	}); err != nil {

@@ -36,7 +36,7 @@ version, as in a load.` + fileHelp + `
 Exits with 3 if a file does not exist or a directory has no data files, 5 if the
 source does not answer, and 6 if a file cannot be read.`,
 		Example: `  sequins inspect /srv/sequins/words/2026-01-31/part-r-00000
-  sequins inspect --records 20 /var/sequins/data/words/2026-01-31/*.block
+  sequins inspect --records 20 /var/sequins/data/words/2026-01-31/*/*.block
   sequins inspect --json --key word s3://bucket/words/2026-01-31`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -122,7 +122,7 @@ value: nothing after the key, or in JSON "deleted": true.` + fileHelp + `
 
 Records whose key is null are left out, with a warning. Exits with 3 if there is
 no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
-		Example: `  sequins cat /var/sequins/data/words/2026-01-31/00003.block | head
+		Example: `  sequins cat /var/sequins/data/words/2026-01-31/*/00003.block | head
   sequins cat --json part-r-00003 | jq .key
   sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
 		Args: cobra.ExactArgs(1),

@@ -80,6 +80,9 @@ func (r *Reader) readBlock() (ok bool) {
 		if !ok {
 			return false
 		}
+		if n > maxBlock {
+			return r.failColumn(i, fmt.Errorf("%d bytes, more than %d", n, maxBlock))
+		}
 		if !r.in.Fill(n) {
 			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", columnNames[i], n)))
 		}

@@ -9,8 +9,8 @@ import (
 // MaxExpanded bounds a compressed key or value, in bytes before compression: a few KB can expand to any length.
 const MaxExpanded = 256 << 20
 
-// maxBlock bounds all columns of a block, in bytes before compression. Hadoop ends a block at a million bytes.
-const maxBlock = 2 * MaxExpanded
+// maxBlock bounds all columns of a block, in bytes before compression, and each of them after it. Hadoop ends a block at a million bytes.
+const maxBlock = MaxExpanded
 
 // column is a decompressed stream: one of the four columns of a block, or the value of a record.
 type column struct {

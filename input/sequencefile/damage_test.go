@@ -176,7 +176,7 @@ func TestHostileLengths(t *testing.T) {
 		{"end after the sync marker", Block, escape, 0, "in the length of its number of records"},
 		{"negative number of records", Block, escape + "\xff", 0, "impossible length: number of records"},
 		{"records of 9 bytes", Block, escape + "\x88\x7f\xff\xff\xff\xff\xff\xff\xff", 0, "impossible length"},
-		{"column of 2 GiB", Block, escape + "\x01" + big, 0, "in its key lengths of 2147483632 bytes"},
+		{"column of 2 GiB", Block, escape + "\x01" + big, 0, "key lengths of the block: 2147483632 bytes, more than"},
 		{"negative column", Block, escape + "\x01\x87", 0, "impossible length: key lengths"},
 		{"2 Gi records in nothing", Block, escape + big + "\x00\x00\x00\x00", 0, "key lengths of the block: fewer bytes"},
 		{"empty block, then garbage", Block, escape + "\x00\x00\x00\x00\x00x", 25, "ends within the sync marker of a block"},

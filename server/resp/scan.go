@@ -184,7 +184,7 @@ func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 		}
 		s.size += size
 		s.last = append(s.last[:0], key...)
-		s.records = append(s.records, append(bytes.Clone(s.prepend), key...))
+		s.records = append(s.records, append(append([]byte{}, s.prepend...), key...)) // not nil, which is null
 		if s.noValues {
 			continue
 		}

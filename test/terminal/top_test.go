@@ -85,7 +85,9 @@ func TestTopEnds(t *testing.T) {
 			s.shows("Stopped")
 			s.line("stty -a | diff - modes && echo the same")
 			s.shows("the same")
-			s.line("clear; fg")
+			s.line("clear")
+			s.waitFor("an empty screen", func(screen string) bool { return !strings.Contains(screen, "users ") })
+			s.line("fg")
 			s.shows("\nusers ")
 			s.keys("C-c")
 		},
