@@ -125,6 +125,7 @@ var classes = []struct {
 	{blocks.ErrTooLarge, "too large"},
 	{ErrSource, "source"},
 	{ErrDied, "died"},
+	{syscall.ENOMEM, "died"}, // or would have, a moment later
 	{syscall.ENOSPC, DiskFull},
 	{syscall.EDQUOT, DiskFull},
 }

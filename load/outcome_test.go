@@ -45,6 +45,7 @@ func TestOutcome(t *testing.T) {
 		{&PartitionError{Key: []byte("secret")}, "partitioner"},
 		{&PartitionError{Key: []byte("secret"), Auto: true}, "refuted"},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "disk full"},
+		{fmt.Errorf("memory for sorting: %w", syscall.ENOMEM), "died"},
 		{errors.New("secret"), "other"},
 	}
 	for _, test := range tests {

@@ -112,7 +112,7 @@ func (r *Reuse) check(ctx context.Context, name string, p int) (size int64) {
 		})
 	} else {
 		made := props.MadeFrom
-		if made == "" || made[:min(outlineDigits, len(made))] != r.outline(p) || made[outlineDigits:] != r.input(p, r.group(p).sums()) {
+		if len(made) <= outlineDigits || made[:outlineDigits] != r.outline(p) || made[outlineDigits:] != r.input(p, r.group(p).sums()) {
 			return 0
 		}
 		err = b.ScrubContent(ctx, nil)

@@ -46,9 +46,13 @@ func TestScan(t *testing.T) {
 		some[k], keys, pairs = fmt.Sprint("v", i), append(keys, k), append(pairs, k, fmt.Sprint("v", i))
 	}
 	some["l"], some["m*"] = large, "star"
-	sets := catalog{"db": setOf(t, "db", "v1", some), "other": setOf(t, "other", "w1", map[string]string{"x": "y"})}
+	sets := catalog{"db": setOf(t, "db", "v1", some), "other": setOf(t, "other", "w1", map[string]string{"x": "y"}),
+		"empty": setOf(t, "empty", "e1", map[string]string{"": "of the empty key"})}
 	s := start(t, sets, resp.Options{}, reads.Options{})
 	c := s.dial(t)
+	if got := c.do("HSCAN", "empty", "0"); got != "[0 [ of the empty key]]" {
+		t.Errorf("the empty key: %s", got)
+	}
 	for _, test := range []struct {
 		args  []string
 		want  []string
