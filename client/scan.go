@@ -50,7 +50,7 @@ func (g Range) query() string {
 
 // Scan returns the records of a range in the order of their keys, all from one version.
 func (c *Node) Scan(ctx context.Context, db string, g Range, want Want) (*Scan, error) {
-	a, err := c.getFrames(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + g.query(), want: want})
+	a, err := c.getFrames(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + g.query(), want: want}) //nolint:bodyclose // Scan.Close closes it
 	if err != nil {
 		return nil, err
 	}

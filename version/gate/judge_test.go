@@ -245,8 +245,6 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-var minRules = gate.Rules{MinRecords: 1}
-
 // Faults of issue 30.
 
 // A node that was away while a good version came, which the others serve, and then two bad ones, compares with a version from before: the bad ones are
