@@ -27,7 +27,7 @@ type attempt struct {
 	// The answer, as received. The status is 0 if there was none.
 	status  int
 	header  http.Header
-	version string   // "" if there is none or it is no valid name
+	version string   // "" if the answer has no valid name
 	data    []byte   // the body
 	values  [][]byte // of MultiGet
 

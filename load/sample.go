@@ -67,7 +67,8 @@ func (l *Loader) readKeys(ctx context.Context, plan *Plan, file int, f *sample, 
 	return err
 }
 
-// sampleEach calls f for 0 … n-1, some in parallel unless the load has one worker to save memory, and returns the error of the first of these that fails. It waits for all, so that the
+// sampleEach calls f for 0 … n-1, some in parallel unless the load has one worker to save memory, and returns the error of the first of these that
+// fails. It waits for all, so that the
 // error does not depend on timing: at each attempt to load a faulty version it is the same.
 func (l *Loader) sampleEach(n int, f func(i int) error) error {
 	errs := make([]error, n)

@@ -90,7 +90,7 @@ func (s Staging) Former() (dirs []string, err error) {
 }
 
 // LinkBlock makes the file of the block of partition p in a directory of Former that of a finished block too, to be given to Publish or RemoveBlock, and
-// returns its name. It does not check the block, which is durable. The error wraps [fs.ErrNotExist] if there is none.
+// returns its name. It does not check the block, which is durable. The error wraps [fs.ErrNotExist] if former has no such block.
 func (s Staging) LinkBlock(former string, p int) (name string, err error) {
 	name = s.FinishedPath(p)
 	return name, s.fileSystem().Link(filepath.Join(former, blockName(p)), name)

@@ -23,7 +23,7 @@ type Progress struct {
 	begun time.Time
 	drawn bool
 	now   func() (done, total int64) // see Follow
-	timer *time.Timer                // of the next drawing; nil if there is none
+	timer *time.Timer                // of the next drawing; nil without a terminal and after Stop
 }
 
 const (

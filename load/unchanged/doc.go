@@ -8,7 +8,7 @@
 //
 // A load process calls, between the plan and the load,
 //
-//	Watch   before the plan: hashes files while they are read, if the source has no checksums
+//	Watch     before the plan: hashes files while they are read, if the source has no checksums
 //	New       with the plan
 //	Link      for the partitions that the node wants: links and checks what it can
 //	ReadAhead for the partitions that are loaded

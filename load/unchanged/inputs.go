@@ -27,10 +27,9 @@ const (
 	outlineDigits = 16
 )
 
-// A group is the files that the blocks of one partition, or of all, are made from. Its functions return a hash of a fact of each file, or "" if that of
-// one cannot be known, which is final for this load.
+// A group is the files that the blocks of one partition, or of all, are made from. Its functions return a hash of a fact of each file, or "" if the fact
+// cannot be known of one file, which is final for this load.
 type group struct {
-	files []source.File
 	heads func() string // of the beginnings
 	sums  func() string // of the checksums before the load
 	read  func() string // of the checksums of what was loaded
@@ -38,7 +37,6 @@ type group struct {
 
 func (r *Reuse) newGroup(ctx context.Context, files []source.File) group {
 	return group{
-		files: files,
 		heads: sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.head) }),
 		sums:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),
 		read:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),

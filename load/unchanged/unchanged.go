@@ -71,7 +71,7 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64
 }
 
 // link links the first whole block of a partition, in the directories of other contents, that was made from the same input. It returns the size of the block in
-// bytes; 0 if there is none. The link comes first: on a file system without links, reading the files for their hashes is in vain.
+// bytes, or 0 without such a block. The link comes first: on a file system without links, reading the files for their hashes is in vain.
 func (r *Reuse) link(ctx context.Context, former []string, p int) (size int64) {
 	for _, dir := range former {
 		name, err := r.staging.LinkBlock(dir, p)

@@ -203,7 +203,7 @@ func TestDamage(t *testing.T) {
 	w.check("1", m)
 }
 
-// A file in the place of a block is not linked if it is none, or another one.
+// A file in the place of a block is not linked if it is not a block, or another block.
 func TestForgedBlock(t *testing.T) {
 	w := newWorld(t)
 	m := numbers(100, "1")

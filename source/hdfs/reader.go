@@ -171,7 +171,7 @@ func (r *reader) leave(err error) {
 	}
 }
 
-// attempt reads from the stream, or opens another. After an error there is none.
+// attempt reads from the stream, and opens one if there is no stream. An error ends the stream.
 func (r *reader) attempt(p []byte) (n int, err error) {
 	if r.stream == nil {
 		if r.stream, err = r.newStream(); errors.Is(err, fs.ErrNotExist) {
