@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -90,6 +92,7 @@ type datanode struct {
 	cut     int                   // if not 0, the connection ends after that many bytes of data
 	short   bool                  // blocks end before their end
 	nothing bool                  // no packet comes
+	slow    time.Duration         // between one byte and the next
 	refuses bool                  // reads
 	header  func(b []byte) []byte // replaces the header of packets
 	chunk   uint64                // claimed size of chunks; 0 for the actual one
@@ -139,12 +142,26 @@ func (d datanode) stream(c net.Conn, data []byte, start, first int) {
 			_, _ = c.Write(packet[:d.cut-sent])
 			return
 		}
-		if _, err := c.Write(packet); err != nil || n == 0 {
+		if err := d.write(c, packet); err != nil || n == 0 {
 			return
 		}
 		at += n
 		sent += len(packet)
 	}
+}
+
+func (d datanode) write(c net.Conn, packet []byte) error {
+	if d.slow == 0 {
+		_, err := c.Write(packet)
+		return err
+	}
+	for part := range slices.Chunk(packet, 1) {
+		time.Sleep(d.slow)
+		if _, err := c.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d datanode) packet(data []byte, start, at, n int) []byte {

@@ -23,6 +23,7 @@ type cluster struct {
 	nodes map[string]func(net.Conn)
 	calls []string // that were dialled
 	open  map[string]int
+	serve sync.WaitGroup // the connections, each until the node has noticed its end
 }
 
 func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -35,11 +36,11 @@ func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 	}
 	here, there := net.Pipe()
 	c.count(address, 1)
-	go func() {
+	c.serve.Go(func() {
 		defer c.count(address, -1)
 		defer there.Close()
 		serve(there)
-	}()
+	})
 	return here, ctx.Err()
 }
 

@@ -26,6 +26,7 @@ func play(t *testing.T, size int, run func(t *testing.T, c *cluster, s *Source, 
 		s := c.source(t)
 		s.namenodes = []string{"a:1"}
 		run(t, c, s, f)
+		c.serve.Wait()
 	})
 }
 
@@ -92,6 +93,7 @@ func TestDatanodesThatFail(t *testing.T) {
 		"the only one does":      {{cut: 70_000}},
 		"one refuses":            {{refuses: true}, {}},
 		"one is silent":          {{nothing: true}, {}},
+		"one trickles":           {{slow: 250 * time.Millisecond}, {}},
 		"one has spoilt bytes":   {{spoilt: everywhere}, {}},
 		"each has spoilt others": {{spoilt: func(i int) bool { return i%150_000 == 3000 }}, {spoilt: func(i int) bool { return i%150_000 == 80_000 }}},
 		"a block's last byte":    {{spoilt: func(i int) bool { return i%blockSize == blockSize-1 }}, {}},
@@ -117,9 +119,10 @@ func TestDatanodesThatFailForGood(t *testing.T) {
 		node datanode
 		says string
 	}{
-		"spoilt":   {datanode{spoilt: func(i int) bool { return i == wrong }}, "invalid checksum"},
-		"refusing": {datanode{refuses: true}, "read failed"},
-		"silent":   {datanode{nothing: true}, "timeout"},
+		"spoilt":    {datanode{spoilt: func(i int) bool { return i == wrong }}, "invalid checksum"},
+		"refusing":  {datanode{refuses: true}, "read failed"},
+		"silent":    {datanode{nothing: true}, "timeout"},
+		"trickling": {datanode{slow: 50 * time.Millisecond}, "bytes came in 3s"},
 		// Whether the end is met by the request or by the answer is a matter of luck.
 		"breaking off at once": {datanode{cut: 10}, "last from the datanode"},
 		"too short":            {datanode{short: true}, "datanode"},
@@ -140,7 +143,7 @@ func TestDatanodesThatFailForGood(t *testing.T) {
 				if tt.says == "invalid checksum" && len(b) != wrong/chunkSize*chunkSize && len(b) < blockSize {
 					t.Errorf("%d bytes, and %d is the first wrong one", len(b), wrong)
 				}
-				took(t, start, 0, 2*s.retryFor)
+				took(t, start, 0, 2*s.retryFor+maxPause)
 			}, tt.node)
 		})
 	}
