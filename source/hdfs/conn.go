@@ -33,6 +33,10 @@ const (
 
 	// dataBuffer is the size of reads from a datanode.
 	dataBuffer = 256 << 10
+
+	// leastData is what a datanode has to send in each timeout: one that sends less
+	// is as good as silent, and others have the same blocks.
+	leastData = 64 << 10
 )
 
 // conn is a connection with a timeout for each exchange, which is closed when its
@@ -41,7 +45,6 @@ type conn struct {
 	net.Conn
 	ctx     context.Context
 	timeout time.Duration
-	patient bool        // each read restarts the timeout
 	stop    func() bool // stops watching ctx
 }
 
@@ -58,11 +61,6 @@ func (c *conn) moveDeadline() error {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if c.patient {
-		if err := c.moveDeadline(); err != nil {
-			return 0, c.cause(err)
-		}
-	}
 	n, err := c.Conn.Read(p)
 	return n, c.cause(err)
 }
@@ -215,8 +213,7 @@ func printable(b []byte) string {
 	}, strings.ToValidUTF8(string(b), ""))
 }
 
-// datanodeConn is a connection to a datanode. It has no total time limit, but
-// some data must arrive within each timeout.
+// datanodeConn is a connection to a datanode.
 type datanodeConn struct {
 	*conn
 	r       *bufio.Reader
@@ -225,8 +222,28 @@ type datanodeConn struct {
 }
 
 func newDatanodeConn(c *conn) *datanodeConn {
-	c.patient = true
-	return &datanodeConn{conn: c, r: bufio.NewReaderSize(c, dataBuffer)}
+	return &datanodeConn{conn: c, r: bufio.NewReaderSize(&flow{conn: c}, dataBuffer)}
+}
+
+// flow reads a connection without a total time limit, but leastData must arrive
+// within each timeout. Time between reads does not count.
+type flow struct {
+	*conn
+	waited time.Duration // for data
+	data   int           // that came meanwhile
+}
+
+func (f *flow) Read(p []byte) (int, error) {
+	start := time.Now()
+	if err := f.Conn.SetDeadline(start.Add(f.timeout - f.waited)); err != nil {
+		return 0, f.cause(err)
+	}
+	n, err := f.conn.Read(p)
+	f.waited += time.Since(start)
+	if f.data += n; f.data >= leastData {
+		f.waited, f.data = 0, 0
+	}
+	return n, err
 }
 
 func (c *datanodeConn) Read(p []byte) (int, error) {

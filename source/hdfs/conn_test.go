@@ -117,12 +117,12 @@ func TestDatanodeThatTakesItsTime(t *testing.T) {
 		go func() {
 			for range 20 {
 				time.Sleep(50 * time.Second)
-				_, _ = there.Write([]byte("\x04abcd"))
+				_, _ = there.Write(append([]byte("\x04abcd"), make([]byte, leastData)...))
 			}
 		}()
 		d := newDatanodeConn(c)
 		start := time.Now()
-		if n, err := io.ReadFull(d, make([]byte, 100)); err != nil {
+		if n, err := io.ReadFull(d, make([]byte, 20*(5+leastData))); err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		took(t, start, 1000*time.Second, 1000*time.Second)

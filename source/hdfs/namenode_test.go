@@ -34,6 +34,9 @@ func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 	if serve == nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused")}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	here, there := net.Pipe()
 	c.count(address, 1)
 	c.serve.Go(func() {
@@ -41,7 +44,7 @@ func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 		defer there.Close()
 		serve(there)
 	})
-	return here, ctx.Err()
+	return here, nil
 }
 
 func (c *cluster) count(address string, n int) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
 	"golang.org/x/time/rate"
@@ -226,9 +225,8 @@ func (r *reader) confirm(st *stream) error {
 	return check(r.file, info)
 }
 
-// read fills b unless an error occurs. A datanode that does not send it in the time for attempts has failed.
+// read fills b unless an error occurs.
 func (st *stream) read(b []byte) (n int, err error) {
-	slow := time.AfterFunc(st.source.retryFor, st.cancel)
 	err = guard(func() error {
 		for n < len(b) {
 			m, err := st.file.Read(b[n:min(n+readSize, len(b))])
@@ -245,9 +243,6 @@ func (st *stream) read(b []byte) (n int, err error) {
 		}
 		return nil
 	})
-	if !slow.Stop() && err != nil {
-		err = fmt.Errorf("only %d of %d bytes came in %v: %w", n, len(b), st.source.retryFor, err)
-	}
 	if err != nil {
 		err = explainRead(err, st.datanode)
 	}
