@@ -21,7 +21,7 @@ type Reader struct {
 	at    io.ReaderAt
 	file  *file.File // nil where the block is read through at alone
 	data  []byte     // the file's map; nil if it has none
-	held  heldPages  // of a small block
+	held  []byte     // the pages of a small block; nil if they are read from the file
 	index *index.Index
 	props Properties
 
@@ -48,8 +48,7 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // Open opens the block at path and checks its index, filter and properties, all of which is read from the file. Its
 // pages are checked as they are read. Damage is ErrCorrupt.
 //
-// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap once they have been read, up to 128
-// MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
+// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap, up to 128 MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
 // process may open; others are opened for each read.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
@@ -73,7 +72,7 @@ func (r *Reader) open(f *file.File) error {
 		return err
 	}
 	if r.size <= maxSmall {
-		r.held = make(heldPages, r.props.Pages)
+		r.hold()
 		return r.file.Drop()
 	}
 	if err := r.file.Keep(); err != nil {
@@ -128,7 +127,7 @@ func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 		if err == nil || !errors.Is(err, errFault) {
 			return v, found, err
 		}
-		r.Distrust()
+		r.trusted.clearAll()
 	}
 	return r.get(key, s, false)
 }
@@ -186,7 +185,10 @@ func (r *Reader) inMemory(i int, l index.Location, mapped bool) []byte {
 	if mapped && r.trusted.has(i) {
 		return r.data[l.Offset() : l.Offset()+int64(l.Length())]
 	}
-	return r.held.page(i, l.Length())
+	if r.held != nil {
+		return r.held[l.Offset() : l.Offset()+int64(l.Length())]
+	}
+	return nil
 }
 
 // passes asks the filter. It is false for keys that are not in the block, and with an error.
@@ -280,20 +282,27 @@ func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap 
 	}
 	if read {
 		r.trusted.set(i)
-		r.held.put(i, stored)
 	}
 	return payload, false, nil
 }
 
 // unpackPage checks page i as it lies in the file and returns its payload, in s or in stored.
 func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
-	if err := checkPacked(stored, uint32(i)); err != nil {
+	if err := r.checkPage(i, stored); err != nil {
 		return nil, err
 	}
-	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
-		return nil, errCodec
-	}
 	return s.unpack(stored)
+}
+
+// checkPage checks page i as it lies in the file.
+func (r *Reader) checkPage(i int, stored []byte) error {
+	if err := checkPacked(stored, uint32(i)); err != nil {
+		return err
+	}
+	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
+		return errCodec
+	}
+	return nil
 }
 
 // Properties returns what the block says of itself.
@@ -318,8 +327,8 @@ func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
 // a value of it.
 func (r *Reader) Close() error {
 	var err error
-	if r.index != nil {
-		r.held.free(r.index)
+	heldBytes.Add(-int64(len(r.held)))
+	if r.held = nil; r.index != nil {
 		err = r.index.Free()
 	}
 	if r.file != nil {
