@@ -111,7 +111,7 @@ func BenchmarkLoad(b *testing.B) {
 				l := New(w.src, local, nil, bb.opts)
 				before := cpu(b)
 				b.StartTimer()
-				if err := l.Load(b.Context(), plan, all(plan), nil); err != nil {
+				if err := l.Load(b.Context(), plan, all(plan)); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

@@ -32,7 +32,7 @@ func TestDiskFull(t *testing.T) {
 		l := New(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		disk.SetFree(free)
-		err := l.Load(t.Context(), plan, all(plan), nil)
+		err := l.Load(t.Context(), plan, all(plan))
 		if err == nil {
 			break
 		}
@@ -50,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("with %d bytes free: %d files are open", free, disk.OpenFiles())
 		}
 		disk.SetFree(1 << 30)
-		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 			t.Fatal(err)
 		}
 		for p := range want {
@@ -97,7 +97,7 @@ func TestDiskFails(t *testing.T) {
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		before := disk.Calls()
 		disk.FailAt(n, broken)
-		err := l.Load(t.Context(), plan, all(plan), nil)
+		err := l.Load(t.Context(), plan, all(plan))
 		if err == nil && disk.Calls()-before < n {
 			if n < 10 {
 				t.Errorf("only %d calls to the disk", n)
@@ -110,7 +110,7 @@ func TestDiskFails(t *testing.T) {
 		if disk.OpenFiles() != 0 {
 			t.Errorf("call %d failed: %d files are open", n, disk.OpenFiles())
 		}
-		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
 		}
 		dir := newest(t, local)

@@ -108,10 +108,10 @@ func TestFilesOfZeroBytes(t *testing.T) {
 					t.Fatalf("%s, nothing else: %v", name, err)
 				}
 				w.put("part-00001"+suffix, of(format, []rec{{key: "a", value: "1"}, {key: "b", value: "2"}}))
-				l := New(w.src, w.store, nil, opts)
-				plan := check(l.Plan(t.Context(), "db", "1"))(t)
 				var p Progress
-				if err := l.Load(t.Context(), plan, all(plan), &p); err != nil {
+				l := New(w.src, w.store, &p, opts)
+				plan := check(l.Plan(t.Context(), "db", "1"))(t)
+				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if n := p.Snapshot(); plan.Format != format || n.Files != 3 || n.FilesDone != 3 || n.Empty != 2 || n.Records < 2 {

@@ -32,7 +32,7 @@ func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 		for _, w := range worlds {
 			wg.Go(func() {
 				l := New(w.src, w.store, nil, opts)
-				if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -88,7 +88,7 @@ func TestBandwidthOfNothing(t *testing.T) {
 	w.write(bulk(10, 10), sequencefiles.WriterOptions{})
 	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 	l := New(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
-	if err := l.Load(t.Context(), plan, all(plan), nil); err == nil {
+	if err := l.Load(t.Context(), plan, all(plan)); err == nil {
 		t.Error("loaded")
 	}
 }
@@ -116,14 +116,14 @@ func TestCancelWhileWaiting(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			start := time.Now()
-			err := l.Load(ctx, plan, all(plan), nil)
+			err := l.Load(ctx, plan, all(plan))
 			if err == nil || time.Since(start) > time.Minute {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start = time.Now()
-			err = l.Load(ctx, plan, all(plan), nil)
+			err = l.Load(ctx, plan, all(plan))
 			if !errors.Is(err, context.Canceled) || time.Since(start) != time.Minute {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}

@@ -94,7 +94,7 @@ func TestWrongPartitionColumns(t *testing.T) {
 		l := New(w.src, w.store, nil, Options{Fields: tt.fields, PartitionColumns: true})
 		plan, err := l.Plan(t.Context(), "db", "1")
 		if err == nil {
-			err = l.Load(t.Context(), plan, all(plan), nil)
+			err = l.Load(t.Context(), plan, all(plan))
 		}
 		if !errors.Is(err, render.ErrField) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", name, err)

@@ -62,7 +62,7 @@ func TestChangedAfterReading(t *testing.T) {
 					}}
 				}}
 				opts.Workers = len(plan.Files) // each file is closed by a goroutine of its own
-				err := New(src, w.store, nil, opts).Load(t.Context(), plan, all(plan), nil)
+				err := New(src, w.store, nil, opts).Load(t.Context(), plan, all(plan))
 				if !errors.Is(err, source.ErrChanged) || Outcome(err) != "source changed" || !strings.Contains(err.Error(), "db/1") {
 					t.Errorf("%s: %v", partitioner, err)
 				}
@@ -104,7 +104,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 			at = append(at, time.Since(began))
 			published = append(published, partitions...)
 			return dir.Publish(to, partitions...)
-		}}, nil)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestPublicationFails(t *testing.T) {
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	broken := errors.New("broken")
-	err := l.LoadInto(t.Context(), plan, Target{Staging: dir.Staging(), Want: all(plan), Publish: func([]int) error { return broken }}, nil)
+	err := l.LoadInto(t.Context(), plan, Target{Staging: dir.Staging(), Want: all(plan), Publish: func([]int) error { return broken }})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
@@ -151,7 +151,7 @@ func TestTooManyLeftOut(t *testing.T) {
 		for range 3 {
 			l := New(w.src, w.store, nil, Options{Partitioner: partitioner, MaxRecordErrors: 5, Workers: 1})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
-			if err := l.Load(t.Context(), plan, all(plan), nil); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
+			if err := l.Load(t.Context(), plan, all(plan)); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
 				t.Fatalf("partitioner %s: %v", partitioner, err)
 			}
 			if left := check(newest(t, w.store).Complete())(t); len(left) > 0 {
@@ -159,10 +159,10 @@ func TestTooManyLeftOut(t *testing.T) {
 			}
 		}
 	}
-	l := New(w.src, w.store, nil, Options{MaxRecordErrors: 8})
-	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	var p Progress
-	if err := l.Load(t.Context(), plan, all(plan), &p); err != nil || p.Snapshot().LeftOut != 8 {
+	l := New(w.src, w.store, &p, Options{MaxRecordErrors: 8})
+	plan := check(l.Plan(t.Context(), "db", "1"))(t)
+	if err := l.Load(t.Context(), plan, all(plan)); err != nil || p.Snapshot().LeftOut != 8 {
 		t.Errorf("%v, %d left out", err, p.Snapshot().LeftOut)
 	}
 }

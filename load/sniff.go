@@ -88,7 +88,7 @@ func (l *Loader) head(ctx context.Context, plan *Plan, file source.File) (string
 	}
 	magic := make([]byte, magicSize)
 	n, err := io.ReadFull(body, magic)
-	l.metrics.Read(plan.DB, int64(n), 0)
+	l.progress.fetched(int64(n), 0)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}

@@ -93,7 +93,7 @@ func TestMixedAmongMany(t *testing.T) {
 	w.put("part-"+string(rune('A'+2*sampleFiles-1)), fixtureFile(t, "avro-deflate"))
 	l := New(w.src, w.store, nil, Options{Partitioner: "string"})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	err := l.Load(t.Context(), plan, []int{0}, nil)
+	err := l.Load(t.Context(), plan, []int{0})
 	if !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), "part-A (sequencefile)") || !strings.Contains(err.Error(), "(avro)") {
 		t.Error(err)
 	}

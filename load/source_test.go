@@ -35,7 +35,7 @@ func TestErrSource(t *testing.T) {
 		plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 		for _, after := range []int{0, 1, len(content) / 2, len(content) - 1} {
 			src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser { return breaks(f, after) }}
-			err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+			err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0})
 			if !errors.Is(err, ErrSource) || !errors.Is(err, errNetwork) {
 				t.Errorf("%s, after %d bytes: %v", name, after, err)
 			}
@@ -46,7 +46,7 @@ func TestErrSource(t *testing.T) {
 		}
 		w.put(name, changed)
 		plan = check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
-		if err := New(w.src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil); err == nil || errors.Is(err, ErrSource) {
+		if err := New(w.src, w.store, nil, opts).Load(t.Context(), plan, []int{0}); err == nil || errors.Is(err, ErrSource) {
 			t.Errorf("%s, damaged: %v", name, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestParquetReplacedBetweenOpens(t *testing.T) {
 		}
 		return f
 	}}
-	err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+	err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0})
 	if !errors.Is(err, source.ErrChanged) || opens != 1 {
 		t.Errorf("after %d opens: %v", opens, err)
 	}

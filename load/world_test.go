@@ -152,7 +152,7 @@ func (w *world) load(opts Options, want ...int) *Plan {
 	if want == nil {
 		want = all(plan)
 	}
-	if err := l.Load(w.t.Context(), plan, want, nil); err != nil {
+	if err := l.Load(w.t.Context(), plan, want); err != nil {
 		w.t.Fatal(err)
 	}
 	w.clean()

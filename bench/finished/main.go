@@ -204,5 +204,5 @@ func load1(job string) error {
 	for i := range all {
 		all[i] = i
 	}
-	return l.Load(context.Background(), plan, all, nil)
+	return l.Load(context.Background(), plan, all)
 }

@@ -164,7 +164,7 @@ func (t *task) load() error {
 	for i := range all {
 		all[i] = i
 	}
-	return l.Load(ctx, plan, all, nil)
+	return l.Load(ctx, plan, all)
 }
 
 // verify compares the blocks that a child has loaded with the records.

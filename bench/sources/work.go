@@ -108,5 +108,5 @@ func (t *task) load() error {
 	if err != nil {
 		return err
 	}
-	return l.Load(ctx, plan, []int{0}, nil)
+	return l.Load(ctx, plan, []int{0})
 }

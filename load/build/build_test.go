@@ -100,7 +100,8 @@ func into(t testing.TB, from build.Place, o load.Options, want ...int) (*loaded,
 	t.Helper()
 	s := must(store.Open(t.TempDir()))(t)
 	t.Cleanup(func() { s.Close() })
-	l := load.New(from.Source, s, nil, o)
+	var p load.Progress
+	l := load.New(from.Source, s, &p, o)
 	plan, err := l.Plan(t.Context(), from.DB, from.Version)
 	if err != nil {
 		return nil, err
@@ -110,8 +111,7 @@ func into(t testing.TB, from build.Place, o load.Options, want ...int) (*loaded,
 			want = append(want, p)
 		}
 	}
-	var p load.Progress
-	err = l.Load(t.Context(), plan, want, &p)
+	err = l.Load(t.Context(), plan, want)
 	dir, derr := s.Dir(from.DB, plan.Manifest().Content().Input)
 	if derr != nil {
 		t.Fatal(derr)

@@ -152,7 +152,7 @@ func TestChangedWhileLoading(t *testing.T) {
 		if writeManifest(t, to, m); name != "_BLOCKS.json" {
 			damage(t, to, name, 10)
 		}
-		if err := l.Load(t.Context(), plan, []int{0, 1}, nil); !errors.Is(err, source.ErrChanged) {
+		if err := l.Load(t.Context(), plan, []int{0, 1}); !errors.Is(err, source.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if published := must(must(s.Dir("db", plan.Manifest().Content().Input))(t).Complete())(t); len(published) != 0 {

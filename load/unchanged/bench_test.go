@@ -87,7 +87,7 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 	if hashed {
 		target.MadeFrom = reuse.MadeFrom
 	}
-	expect.NoError(b, loader.LoadInto(b.Context(), plan, target, nil))
+	expect.NoError(b, loader.LoadInto(b.Context(), plan, target))
 }
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.

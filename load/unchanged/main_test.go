@@ -103,7 +103,7 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	}
 	err = loader.LoadInto(ctx, plan, load.Target{Staging: to, Want: want, Have: len(linked), MadeFrom: reuse.MadeFrom, Publish: func(partitions []int) error {
 		return dir.Publish(to, partitions...)
-	}}, nil)
+	}})
 	return linked, size, err
 }
 

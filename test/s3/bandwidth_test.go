@@ -100,7 +100,7 @@ func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load
 		return
 	}
 	defer local.Close()
-	loader := load.New(src, local, nil, o)
+	loader := load.New(src, local, p, o)
 	plan, err := loader.Plan(t.Context(), db, "1")
 	if err != nil {
 		t.Error(err)
@@ -110,7 +110,7 @@ func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load
 	for i := range all {
 		all[i] = i
 	}
-	if err := loader.Load(t.Context(), plan, all, p); err != nil {
+	if err := loader.Load(t.Context(), plan, all); err != nil {
 		t.Error(err)
 	}
 }

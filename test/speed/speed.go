@@ -133,7 +133,7 @@ func loadAll(b *testing.B, src source.Source) {
 	for i := range all {
 		all[i] = i
 	}
-	if err := loader.Load(b.Context(), plan, all, nil); err != nil {
+	if err := loader.Load(b.Context(), plan, all); err != nil {
 		b.Fatal(err)
 	}
 	if err := local.Remove(DB, plan.Manifest().Content().Input); err != nil {
