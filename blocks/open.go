@@ -95,11 +95,9 @@ func (r *Reader) hold() {
 		l := r.index.Location(i)
 		err = r.checkPage(i, pages[l.Offset():][:l.Length()])
 	}
-	if err != nil {
+	if err != nil || !r.held.CompareAndSwap(nil, &pages) {
 		heldBytes.Add(-n)
-		return
 	}
-	r.held = pages
 }
 
 // readSection returns a section, which is valid until the next one is read.

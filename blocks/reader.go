@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -21,14 +22,14 @@ type Reader struct {
 	at    io.ReaderAt
 	file  *file.File // nil where the block is read through at alone
 	data  []byte     // the file's map; nil if it has none
-	held  []byte     // the pages of a small block; nil if they are read from the file
 	index *index.Index
 	props Properties
 
 	filter  *filter.Filter
 	footer  footer
-	trusted trustedPages  // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
-	reads   chan struct{} // one for each read of the disk that has not ended
+	trusted trustedPages           // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
+	held    atomic.Pointer[[]byte] // the pages of a small block; nil if they are read from the file
+	reads   chan struct{}          // one for each read of the disk that has not ended
 }
 
 // Scratch is the memory that one caller at a time lends to [Reader.Get]; it grows to a page of
@@ -48,7 +49,7 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // Open opens the block at path and checks its index, filter and properties, all of which is read from the file. Its
 // pages are checked as they are read. Damage is ErrCorrupt.
 //
-// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap, up to 128 MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
+// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap from the first read on, up to 128 MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
 // process may open; others are opened for each read.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
@@ -72,7 +73,6 @@ func (r *Reader) open(f *file.File) error {
 		return err
 	}
 	if r.size <= maxSmall {
-		r.hold()
 		return r.file.Drop()
 	}
 	if err := r.file.Keep(); err != nil {
@@ -185,8 +185,8 @@ func (r *Reader) inMemory(i int, l index.Location, mapped bool) []byte {
 	if mapped && r.trusted.has(i) {
 		return r.data[l.Offset() : l.Offset()+int64(l.Length())]
 	}
-	if r.held != nil {
-		return r.held[l.Offset() : l.Offset()+int64(l.Length())]
+	if held := r.held.Load(); held != nil {
+		return (*held)[l.Offset() : l.Offset()+int64(l.Length())]
 	}
 	return nil
 }
@@ -266,6 +266,11 @@ func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap bool, err error) {
 	l := r.index.Location(i)
 	stored := r.inMemory(i, l, mapped)
+	if stored == nil && r.file != nil && r.size <= maxSmall {
+		s.reads++
+		r.hold()
+		stored = r.inMemory(i, l, mapped)
+	}
 	if stored != nil && !l.Packed() {
 		return stored[:len(stored)-trailerSize], mapped, nil
 	}
@@ -327,8 +332,10 @@ func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
 // a value of it.
 func (r *Reader) Close() error {
 	var err error
-	heldBytes.Add(-int64(len(r.held)))
-	if r.held = nil; r.index != nil {
+	if held := r.held.Swap(nil); held != nil {
+		heldBytes.Add(-int64(len(*held)))
+	}
+	if r.index != nil {
 		err = r.index.Free()
 	}
 	if r.file != nil {
