@@ -29,7 +29,7 @@ func TestDiskFull(t *testing.T) {
 	for free := int64(2000); ; free += 20_000 {
 		disk := faultfs.New()
 		local := check(store.OpenFS(disk, "/store"))(t)
-		l := New(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
+		l := newLoader(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		disk.SetFree(free)
 		err := l.Load(t.Context(), plan, all(plan))
@@ -93,7 +93,7 @@ func TestDiskFails(t *testing.T) {
 	for n := 1; ; n++ {
 		disk := faultfs.New()
 		local := check(store.OpenFS(disk, "/store"))(t)
-		l := New(w.src, local, nil, Options{Workers: 1})
+		l := newLoader(w.src, local, nil, Options{Workers: 1})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		before := disk.Calls()
 		disk.FailAt(n, broken)

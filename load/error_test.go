@@ -28,7 +28,7 @@ func TestMisplacedRecord(t *testing.T) {
 	files[other].records = append(files[other].records, rec{key: stray, value: "v"})
 	w.write(files, sequencefiles.WriterOptions{})
 
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	err := l.Load(t.Context(), plan, all(plan))
 	var wrong *PartitionError
@@ -78,7 +78,7 @@ func TestTruncatedFiles(t *testing.T) {
 		for _, cut := range []int{3, len(f.content) / 3, len(f.content) - 1} {
 			w := newWorld(t)
 			w.put(f.name, f.content[:cut])
-			l := New(w.src, w.store, nil, Options{})
+			l := newLoader(w.src, w.store, nil, Options{})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t) // of one file there is nothing to find out
 			err := l.Load(t.Context(), plan, []int{0})
 			if !errors.Is(err, f.is) || !strings.Contains(err.Error(), f.name) || !strings.Contains(err.Error(), "offset") {
@@ -105,7 +105,7 @@ func TestChangedFiles(t *testing.T) {
 		} {
 			w := newWorld(t)
 			w.write(cut(shard.String, 1, keys(100)...), sequencefiles.WriterOptions{SyncSeed: "x"})
-			l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
+			l := newLoader(w.src, w.store, nil, Options{Partitioner: partitioner})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
 			w.put("part-r-00000", change(nil))
 			err := l.Load(t.Context(), plan, []int{0})
@@ -127,7 +127,7 @@ func TestKeyTooLong(t *testing.T) {
 		w.newStore()
 		files[0].records[0].key += "k"
 		w.write(files, sequencefiles.WriterOptions{})
-		l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
+		l := newLoader(w.src, w.store, nil, Options{Partitioner: partitioner})
 		plan = check(l.Plan(t.Context(), "db", "1"))(t)
 		err := l.Load(t.Context(), plan, []int{0})
 		if !errors.Is(err, blocks.ErrTooLarge) || !strings.Contains(err.Error(), "db/1/a: offset") || len(err.Error()) > 500 {
@@ -194,7 +194,7 @@ func TestSourceFails(t *testing.T) {
 			}
 			return b
 		}}
-		l := New(src, w.store, nil, Options{Partitioner: partitioner, Workers: 2})
+		l := newLoader(src, w.store, nil, Options{Partitioner: partitioner, Workers: 2})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		err := l.Load(t.Context(), plan, all(plan))
 		if !errors.Is(err, errNetwork) || !strings.Contains(err.Error(), "part-r-00002") {
@@ -236,8 +236,8 @@ func TestCancel(t *testing.T) {
 				}}
 			}}
 			opts := Options{Partitioner: partitioner, Workers: 2}
-			plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
-			err := New(src, w.store, nil, opts).Load(ctx, plan, all(plan))
+			plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+			err := newLoader(src, w.store, nil, opts).Load(ctx, plan, all(plan))
 			finished = err == nil
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s, after %d reads: %v", partitioner, reads, err)
@@ -256,7 +256,7 @@ func TestCancelledBefore(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 2, keys(10)...), sequencefiles.WriterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(ctx, "db", "1"))(t)
 	cancel()
 	if err := l.Load(ctx, plan, all(plan)); !errors.Is(err, context.Canceled) {
@@ -280,8 +280,8 @@ func TestCancelWhileTheSourceHangs(t *testing.T) {
 				return 0, ctx.Err()
 			}}
 		}}
-		l := New(src, w.store, nil, Options{Partitioner: partitioner})
-		plan := check(New(w.src, w.store, nil, Options{Partitioner: partitioner}).Plan(t.Context(), "db", "1"))(t)
+		l := newLoader(src, w.store, nil, Options{Partitioner: partitioner})
+		plan := check(newLoader(w.src, w.store, nil, Options{Partitioner: partitioner}).Plan(t.Context(), "db", "1"))(t)
 		if err := l.Load(ctx, plan, all(plan)); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -294,7 +294,7 @@ func TestCounts(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 2, keys(10_000)...), sequencefiles.WriterOptions{})
 	p := new(Progress)
-	l := New(w.src, w.store, p, Options{})
+	l := newLoader(w.src, w.store, p, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	planned := p.Snapshot()
 	if n := planned.Scanned; n < 2*sampleFirst || n > 50_000 {
@@ -307,7 +307,7 @@ func TestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.newStore()
-	l = New(w.src, w.store, p, Options{})
+	l = newLoader(w.src, w.store, p, Options{})
 	if err := l.Load(t.Context(), plan, all(plan)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}

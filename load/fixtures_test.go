@@ -23,7 +23,7 @@ func TestFixtures(t *testing.T) {
 				w := newWorld(t)
 				opts := Options{Partitioner: partitioner, RequireSuccess: f.Meta.Success, AllowEmpty: f.Meta.Records == 0, Fields: Fields{Key: f.Meta.KeyField, Value: f.Meta.ValueField}}
 				var p Progress
-				l := New(src, w.store, &p, opts)
+				l := newLoader(src, w.store, &p, opts)
 				plan := check(l.Plan(t.Context(), f.Name, f.Meta.Version))(t)
 				checkPlan(t, f, plan, partitioner)
 				if err := l.Load(t.Context(), plan, all(plan)); err != nil {

@@ -20,7 +20,7 @@ import (
 func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 	t.Helper()
 	var took time.Duration
-	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 	worlds := make([]*world, loads)
 	for i := range worlds {
 		worlds[i] = &world{t: t, root: w.root, src: w.src}
@@ -31,7 +31,7 @@ func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 		var wg sync.WaitGroup
 		for _, w := range worlds {
 			wg.Go(func() {
-				l := New(w.src, w.store, nil, opts)
+				l := newLoader(w.src, w.store, nil, opts)
 				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Error(err)
 				}
@@ -86,8 +86,8 @@ func TestBandwidth(t *testing.T) {
 func TestBandwidthOfNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(10, 10), sequencefiles.WriterOptions{})
-	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
-	l := New(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
+	plan := check(newLoader(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+	l := newLoader(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
 	if err := l.Load(t.Context(), plan, all(plan)); err == nil {
 		t.Error("loaded")
 	}
@@ -110,8 +110,8 @@ func TestCancelWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(3000, 100), sequencefiles.WriterOptions{})
 	for _, opts := range []Options{{Throttle: time.Hour}, {Bandwidth: rate.NewLimiter(0.001, 1000)}} {
-		plan := check(New(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
-		l := New(w.src, w.store, nil, opts)
+		plan := check(newLoader(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+		l := newLoader(w.src, w.store, nil, opts)
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -99,23 +99,22 @@ func (o Options) workers() int {
 // A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
 	src      *marked
-	store    *store.Store
 	progress *Progress
 	opts     Options
 
 	tolerance *tolerance
 }
 
-// New returns a Loader from src into local. local may be nil if Load is not called. p, which may be nil, is updated with what is read, also
+// New returns a Loader from src. p, which may be nil, is updated with what is read, also
 // by plans, and with the progress of loads, of which then only one may run at a time.
-func New(src source.Source, local *store.Store, p *Progress, opts Options) *Loader {
+func New(src source.Source, p *Progress, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
 	if p == nil {
 		p = new(Progress)
 	}
-	return &Loader{src: &marked{Source: src}, store: local, progress: p, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
+	return &Loader{src: &marked{Source: src}, progress: p, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }
 
 // A Target is the destination of a load.
@@ -138,30 +137,6 @@ type job struct {
 	target    Target
 	pacer     *rate.Limiter
 	publisher *publisher
-}
-
-// Load calls LoadInto with the Loader's store, for programs that load without a node. Wanted partitions
-// that are present and made by the same plan are kept.
-func (l *Loader) Load(ctx context.Context, plan *Plan, want []int) error {
-	want, err := plan.wanted(want)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	dir, err := l.store.Create(plan.DB, plan.Manifest())
-	if err != nil {
-		return err
-	}
-	todo, err := dir.Missing(want)
-	if err != nil {
-		return err
-	}
-	to := dir.Staging()
-	return l.LoadInto(ctx, plan, Target{Staging: to, Want: todo, Have: len(want) - len(todo), Publish: func(partitions []int) error {
-		return dir.Publish(to, partitions...)
-	}})
 }
 
 // LoadInto builds the blocks of the wanted partitions. It publishes finished blocks after it has

@@ -35,7 +35,7 @@ func TestAlignedOpensOnlyWhatItNeeds(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 3, keys(3000)...)
 	w.write(files, sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	was := check(os.Stat(filepath.Join(w.root, "db/1/part-r-00000")))(t)
 	data := check(os.ReadFile(filepath.Join(w.root, "db/1/part-r-00000")))(t)
@@ -170,7 +170,7 @@ func TestKeepsWhatIsThere(t *testing.T) {
 	plan := w.load(Options{}, 1)
 	before := check(os.Stat(w.dir().BlockPath(1)))(t)
 	var p Progress
-	l := New(w.src, w.store, &p, Options{})
+	l := newLoader(w.src, w.store, &p, Options{})
 	if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestProgress(t *testing.T) {
 		slices.Reverse(files[0].records) // read twice if aligned
 		w.write(files, sequencefiles.WriterOptions{})
 		p := new(Progress)
-		l := New(w.src, w.store, p, opts)
+		l := newLoader(w.src, w.store, p, opts)
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		var size int64
 		for _, f := range plan.Files {
@@ -240,7 +240,7 @@ func TestProgressOfLargeValues(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.put("part-r-00000", sequenceFile(t, records, sequencefiles.WriterOptions{}))
-	plan := check(New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"))(t)
 	p := new(Progress)
 	var read, behind int64
 	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
@@ -251,7 +251,7 @@ func TestProgressOfLargeValues(t *testing.T) {
 			return n, err
 		}}
 	}}
-	if err := New(src, w.store, p, Options{}).Load(t.Context(), plan, all(plan)); err != nil {
+	if err := newLoader(src, w.store, p, Options{}).Load(t.Context(), plan, all(plan)); err != nil {
 		t.Fatal(err)
 	}
 	if most := int64(reportBytes + 4*value); read < 64*value || behind > most {
@@ -282,7 +282,7 @@ func TestManifest(t *testing.T) {
 func TestWanted(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.String, 3, keys(30)...), sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	for _, want := range [][]int{{3}, {-1}, {0, 1, 2, 3}} {
 		if err := l.Load(t.Context(), plan, want); err == nil {

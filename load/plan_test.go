@@ -22,7 +22,7 @@ import (
 )
 
 func (w *world) plan(opts Options) (*Plan, error) {
-	return New(w.src, w.store, nil, opts).Plan(w.t.Context(), "db", "1")
+	return newLoader(w.src, w.store, nil, opts).Plan(w.t.Context(), "db", "1")
 }
 
 func TestPlanPartitioner(t *testing.T) {
@@ -279,7 +279,7 @@ func TestShape(t *testing.T) {
 	}
 	for _, tt := range tests {
 		plan := &Plan{Files: make([]source.File, tt.files)}
-		r := routed{job: &job{Loader: New(nil, nil, nil, Options{Workers: tt.workers}), plan: plan}, todo: make([]int, tt.partitions), memory: tt.memory}
+		r := routed{job: &job{Loader: New(nil, nil, Options{Workers: tt.workers}), plan: plan}, todo: make([]int, tt.partitions), memory: tt.memory}
 		if lanes, shards := r.shape(); lanes != tt.lanes || shards != tt.shards {
 			t.Errorf("%+v: %d lanes and %d shards", tt, lanes, shards)
 		}
@@ -305,7 +305,7 @@ func TestPlanReadsKeys(t *testing.T) {
 				return n1, err
 			}}
 		}}
-		check(New(src, w.store, nil, Options{Fields: Fields{Key: "ID", Value: value}}).Plan(t.Context(), "db", "1"))(t)
+		check(newLoader(src, w.store, nil, Options{Fields: Fields{Key: "ID", Value: value}}).Plan(t.Context(), "db", "1"))(t)
 		return n
 	}
 	if keys, records := read("ID"), read(""); records > keys+keys/10 {

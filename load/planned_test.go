@@ -136,7 +136,7 @@ func TestSamplingEnds(t *testing.T) {
 		}
 		w.write(files, sequencefiles.WriterOptions{})
 		var p Progress
-		plan, err := New(w.src, w.store, &p, tt.o).Plan(t.Context(), "db", "1")
+		plan, err := newLoader(w.src, w.store, &p, tt.o).Plan(t.Context(), "db", "1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestHiveBehindString(t *testing.T) {
 		files[i].name = fmt.Sprintf("%06d_0", i)
 	}
 	w.write(files, sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Partitioner: "auto"})
+	l := newLoader(w.src, w.store, nil, Options{Partitioner: "auto"})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	if plan.Partitioner != shard.String || !plan.Aligned {
 		t.Fatalf("the first plan: %v, aligned %v", plan.Partitioner, plan.Aligned)

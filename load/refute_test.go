@@ -24,7 +24,7 @@ import (
 // which they were refuted.
 func (w *world) loadRefuting(opts Options, want ...int) (*Plan, []shard.Partitioner) {
 	w.t.Helper()
-	l := New(w.src, w.store, nil, opts)
+	l := newLoader(w.src, w.store, nil, opts)
 	var refuted []shard.Partitioner
 	for range len(shard.Partitioners()) + 1 {
 		plan := check(l.Plan(w.t.Context(), "db", "1", refuted...))(w.t)
@@ -163,7 +163,7 @@ func TestRefutedPlan(t *testing.T) {
 	w := newWorld(t)
 	files := ambiguous(3, 48_000)
 	w.write(files, sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Workers: 1})
+	l := newLoader(w.src, w.store, nil, Options{Workers: 1})
 	first := check(l.Plan(t.Context(), "db", "1"))(t)
 	if first.Partitioner != shard.String || !first.Aligned || !first.Auto {
 		t.Fatalf("%v, aligned %v: the sample tells already", first.Partitioner, first.Aligned)
@@ -185,7 +185,7 @@ func TestRefutedPlan(t *testing.T) {
 	}
 	w.compare(second, model(files, shard.Spark, 3), []int{1, 2}) // and no block of partition 0
 
-	again := check(New(w.src, w.store, nil, Options{Workers: 2}.PlannedBy(newest(t, w.store).Manifest())).Plan(t.Context(), "db", "1"))(t)
+	again := check(newLoader(w.src, w.store, nil, Options{Workers: 2}.PlannedBy(newest(t, w.store).Manifest())).Plan(t.Context(), "db", "1"))(t)
 	ignored := cmpopts.IgnoreFields(Plan{}, "Auto", "classes", "sampled", "refuted")
 	if diff := cmp.Diff(second, again, cmp.AllowUnexported(Plan{}), ignored); diff != "" {
 		t.Errorf("after a restart (-before +after):\n%s", diff)
@@ -229,7 +229,7 @@ func TestNodesAgree(t *testing.T) {
 					if node.store == nil {
 						node.newStore()
 					}
-					l := New(node.src, node.store, nil, Options{Workers: 1})
+					l := newLoader(node.src, node.store, nil, Options{Workers: 1})
 					plan := check(l.Plan(t.Context(), "db", "1", slices.Collect(maps.Keys(published))...))(t)
 					settled = settled && plans[i] != nil && plan.Manifest().Content() == plans[i].Manifest().Content()
 					plans[i] = plan
@@ -299,7 +299,7 @@ func randomKeys(rng *rand.Rand) []string {
 func TestConfiguredIsNotRefuted(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.String, 3, keys(100)...), sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Partitioner: "hadoop"})
+	l := newLoader(w.src, w.store, nil, Options{Partitioner: "hadoop"})
 	plan := check(l.Plan(t.Context(), "db", "1", shard.Hadoop))(t)
 	err := l.Load(t.Context(), plan, all(plan))
 	var wrong *PartitionError

@@ -186,7 +186,7 @@ type builder struct {
 
 // run builds the version with the first plan that no record refutes.
 func (b *builder) run(ctx context.Context, p *load.Progress) (*finished.Manifest, error) {
-	loader := load.New(b.From.Source, nil, p, b.Options)
+	loader := load.New(b.From.Source, p, b.Options)
 	var refuted []shard.Partitioner
 	for {
 		plan, err := loader.Plan(ctx, b.From.DB, b.From.Version, refuted...)

@@ -103,7 +103,7 @@ func (w *worker) load(ctx context.Context) error {
 		return err
 	}
 	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
-	loader := load.New(sums, nil, w.progress, w.job.Options)
+	loader := load.New(sums, w.progress, w.job.Options)
 	w.loader.Store(loader)
 	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)
 	if err != nil {

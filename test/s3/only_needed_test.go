@@ -23,6 +23,7 @@ import (
 	"sequins/store"
 	"sequins/test/gateway"
 	"sequins/test/sequencefiles"
+	"sequins/test/speed"
 )
 
 // A ledger is a proxy in front of a gateway that records the requests.
@@ -87,7 +88,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 	}
 	defer local.Close()
 	var progress load.Progress
-	loader := load.New(src, local, &progress, load.Options{})
+	loader := load.New(src, &progress, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		}
 	}
 	sampled := progress.Snapshot().Fetched
-	if err := loader.Load(t.Context(), plan, want); err != nil {
+	if err := speed.Load(t.Context(), loader, local, plan, want); err != nil {
 		t.Fatal(err)
 	}
 	var total int64
