@@ -83,14 +83,16 @@ func (r *Reader) loadSections(b *openBuffer) error {
 	return r.loadFilter(b)
 }
 
-// hold keeps the pages of a small block, unless one is damaged, which each read of it then reports, or too much is kept already.
-func (r *Reader) hold() {
+// hold keeps the pages of a small block, unless too much is kept already, or there is an error, which may be of another page than the
+// one that is to be read.
+func (r *Reader) hold(s *Scratch) error {
 	n := r.footer.index.offset
 	if heldBytes.Add(n) > maxHeld {
 		heldBytes.Add(-n)
-		return
+		return nil
 	}
 	pages, err := r.read(nil, 0, int(n))
+	s.reads++
 	for i := 0; err == nil && i < r.props.Pages; i++ {
 		l := r.index.Location(i)
 		err = r.checkPage(i, pages[l.Offset():][:l.Length()])
@@ -98,6 +100,7 @@ func (r *Reader) hold() {
 	if err != nil || !r.held.CompareAndSwap(nil, &pages) {
 		heldBytes.Add(-n)
 	}
+	return err
 }
 
 // readSection returns a section, which is valid until the next one is read.

@@ -49,7 +49,8 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // Open opens the block at path and checks its index, filter and properties, all of which is read from the file. Its
 // pages are checked as they are read. Damage is ErrCorrupt.
 //
-// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap from the first read on, up to 128 MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
+// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap from the first read on, up to 128 MiB
+// for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
 // process may open; others are opened for each read.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
@@ -267,8 +268,9 @@ func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap 
 	l := r.index.Location(i)
 	stored := r.inMemory(i, l, mapped)
 	if stored == nil && r.file != nil && r.size <= maxSmall {
-		s.reads++
-		r.hold()
+		if err := r.hold(s); errors.Is(err, ErrBusy) {
+			return nil, false, r.broken(i, l.Offset(), err)
+		}
 		stored = r.inMemory(i, l, mapped)
 	}
 	if stored != nil && !l.Packed() {

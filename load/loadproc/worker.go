@@ -179,12 +179,16 @@ func (w *worker) setBandwidth(bytesPerSecond float64) {
 
 // send sends an event. It returns an error if the event cannot be encoded or a write has failed.
 func (w *worker) send(e event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sendLocked(e)
+}
+
+func (w *worker) sendLocked(e event) error {
 	line, err := appendLine(e)
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.err == nil {
 		_, w.err = w.out.Write(line)
 	}
@@ -215,8 +219,10 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell sends the progress and the partitions to publish.
+// tell sends the progress and the partitions to publish. Each progress is sent before a later one is taken.
 func (w *worker) tell(publish []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	now := w.progress.Snapshot()
-	_ = w.send(event{Progress: &now, Publish: publish})
+	_ = w.sendLocked(event{Progress: &now, Publish: publish})
 }
