@@ -56,7 +56,7 @@ var layers = []layer{
 	{"test/speed", []string{"load", "test/sequencefiles", "shard", "store", "blocks", "source"}},
 	{"load/loadproc", []string{"load/unchanged", "load", "observe/status", "shard", "store", "source", "observe/metrics", "internal/human", "internal/content"}},
 	{"load/unchanged", []string{"load", "store", "blocks", "source", "internal/parallel"}},
-	{"load", []string{"input/finished", "shard", "store", "load/extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "observe/metrics",
+	{"load", []string{"input/finished", "shard", "store", "load/extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet",
 		"internal/fsys", "internal/parallel", "internal/render", "internal/content"}},
 	{"test/single", nil},
 	{"test/redis", nil},

@@ -171,7 +171,7 @@ func TestFilterIsCheckedWhenReadAgain(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, s.length/2), s.offset); err != nil {
 		t.Fatal(err)
 	}
-	r.Distrust()
+	r.trusted.clearAll()
 	damaged := 0
 	for _, rec := range records {
 		scratch := Scratch{missed: true}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+	"sync/atomic"
 
 	"sequins/blocks/internal/filter"
 	"sequins/blocks/internal/index"
@@ -13,8 +14,12 @@ import (
 const (
 	maxSmall     = 64 << 10              // bytes of a block that is not mapped and whose file does not stay open
 	tailSize     = 32 << 10              // bytes at the end of a larger block that are read first: most indexes lie in them
+	maxHeld      = 128 << 20             // bytes of pages of small blocks that are kept on the heap, for all blocks
 	filterBuffer = 64 * filter.ChunkSize // bytes of a filter that are read at once when a block is opened
 )
+
+// heldBytes is how many bytes of pages of small blocks are kept.
+var heldBytes atomic.Int64
 
 // openBuffers has memory for opening blocks, as many of them are opened one after the other.
 var openBuffers = sync.Pool{New: func() any { return new(openBuffer) }}
@@ -76,6 +81,26 @@ func (r *Reader) loadSections(b *openBuffer) error {
 		}
 	}
 	return r.loadFilter(b)
+}
+
+// hold keeps the pages of a small block, unless too much is kept already, or there is an error, which may be of another page than the
+// one that is to be read.
+func (r *Reader) hold(s *Scratch) error {
+	n := r.footer.index.offset
+	if heldBytes.Add(n) > maxHeld {
+		heldBytes.Add(-n)
+		return nil
+	}
+	pages, err := r.read(nil, 0, int(n))
+	s.reads++
+	for i := 0; err == nil && i < r.props.Pages; i++ {
+		l := r.index.Location(i)
+		err = r.checkPage(i, pages[l.Offset():][:l.Length()])
+	}
+	if err != nil || !r.held.CompareAndSwap(nil, &pages) {
+		heldBytes.Add(-n)
+	}
+	return err
 }
 
 // readSection returns a section, which is valid until the next one is read.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -21,14 +22,14 @@ type Reader struct {
 	at    io.ReaderAt
 	file  *file.File // nil where the block is read through at alone
 	data  []byte     // the file's map; nil if it has none
-	held  heldPages  // of a small block
 	index *index.Index
 	props Properties
 
 	filter  *filter.Filter
 	footer  footer
-	trusted trustedPages  // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
-	reads   chan struct{} // one for each read of the disk that has not ended
+	trusted trustedPages           // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
+	held    atomic.Pointer[[]byte] // the pages of a small block; nil if they are read from the file
+	reads   chan struct{}          // one for each read of the disk that has not ended
 }
 
 // Scratch is the memory that one caller at a time lends to [Reader.Get]; it grows to a page of
@@ -48,8 +49,8 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // Open opens the block at path and checks its index, filter and properties, all of which is read from the file. Its
 // pages are checked as they are read. Damage is ErrCorrupt.
 //
-// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap once they have been read, up to 128
-// MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
+// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap from the first read on, up to 128 MiB
+// for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
 // process may open; others are opened for each read.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
@@ -73,7 +74,6 @@ func (r *Reader) open(f *file.File) error {
 		return err
 	}
 	if r.size <= maxSmall {
-		r.held = make(heldPages, r.props.Pages)
 		return r.file.Drop()
 	}
 	if err := r.file.Keep(); err != nil {
@@ -128,7 +128,7 @@ func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 		if err == nil || !errors.Is(err, errFault) {
 			return v, found, err
 		}
-		r.Distrust()
+		r.trusted.clearAll()
 	}
 	return r.get(key, s, false)
 }
@@ -186,7 +186,10 @@ func (r *Reader) inMemory(i int, l index.Location, mapped bool) []byte {
 	if mapped && r.trusted.has(i) {
 		return r.data[l.Offset() : l.Offset()+int64(l.Length())]
 	}
-	return r.held.page(i, l.Length())
+	if held := r.held.Load(); held != nil {
+		return (*held)[l.Offset() : l.Offset()+int64(l.Length())]
+	}
+	return nil
 }
 
 // passes asks the filter. It is false for keys that are not in the block, and with an error.
@@ -264,6 +267,12 @@ func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap bool, err error) {
 	l := r.index.Location(i)
 	stored := r.inMemory(i, l, mapped)
+	if stored == nil && r.file != nil && r.size <= maxSmall {
+		if err := r.hold(s); errors.Is(err, ErrBusy) {
+			return nil, false, r.broken(i, l.Offset(), err)
+		}
+		stored = r.inMemory(i, l, mapped)
+	}
 	if stored != nil && !l.Packed() {
 		return stored[:len(stored)-trailerSize], mapped, nil
 	}
@@ -280,20 +289,27 @@ func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap 
 	}
 	if read {
 		r.trusted.set(i)
-		r.held.put(i, stored)
 	}
 	return payload, false, nil
 }
 
 // unpackPage checks page i as it lies in the file and returns its payload, in s or in stored.
 func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
-	if err := checkPacked(stored, uint32(i)); err != nil {
+	if err := r.checkPage(i, stored); err != nil {
 		return nil, err
 	}
-	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
-		return nil, errCodec
-	}
 	return s.unpack(stored)
+}
+
+// checkPage checks page i as it lies in the file.
+func (r *Reader) checkPage(i int, stored []byte) error {
+	if err := checkPacked(stored, uint32(i)); err != nil {
+		return err
+	}
+	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
+		return errCodec
+	}
+	return nil
 }
 
 // Properties returns what the block says of itself.
@@ -318,8 +334,10 @@ func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
 // a value of it.
 func (r *Reader) Close() error {
 	var err error
+	if held := r.held.Swap(nil); held != nil {
+		heldBytes.Add(-int64(len(*held)))
+	}
 	if r.index != nil {
-		r.held.free(r.index)
 		err = r.index.Free()
 	}
 	if r.file != nil {

@@ -113,7 +113,7 @@ func TestSweep(t *testing.T) {
 	if _, err := f.WriteAt(b[l.Offset():][:l.Length()], l.Offset()); err != nil {
 		t.Fatal(err)
 	}
-	r.Distrust()
+	r.trusted.clearAll()
 	if err := get(len(records) - 1); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("damage in a page that is not trusted: %v", err)
 	}

@@ -95,12 +95,7 @@ func (w *sweeper) look(bits trustedPages, i int, off, n int64) error {
 	return nil
 }
 
-// Distrust has every page, and the filter, read from the disk and verified at its next use, as after opening.
-func (r *Reader) Distrust() {
-	r.trusted.clearAll()
-	r.held.free(r.index)
-}
-
+// clearAll has every page, and the filter, read from the disk and verified at its next use, as after opening.
 func (t trustedPages) clearAll() {
 	for i := range t {
 		atomic.StoreUint64(&t[i], 0)

@@ -6,7 +6,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/parallel"
-	"sequins/load/extsort"
 )
 
 // loadAligned makes each partition from its own files.
@@ -88,22 +87,8 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 
 // sorted writes the records into the block through an external sort.
 func (a *aligned) sorted(ctx context.Context) error {
-	sorter := extsort.New(extsort.Options{Memory: a.memory, Dir: a.target.Staging.Temp()})
-	defer sorter.Close()
-	s := &scanner{job: a.job, only: a.partition}
-	err := s.run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
-		return sorter.Add(key, value, deleted)
-	})
-	if err != nil {
-		return err
-	}
-	b, err := a.newBuilder(a.partition)
-	if err != nil {
-		return err
-	}
-	defer b.discard()
-	if err := sorter.Merge(ctx, b.add); err != nil {
-		return err
-	}
-	return b.publish()
+	r := routed{job: a.job, todo: []int{a.partition}, lanes: [][]int{a.files}, memory: a.memory, piped: a.piped}
+	r.assignPlaces(1)
+	r.slots = nil
+	return r.load(ctx)
 }

@@ -101,17 +101,17 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			w := newWorld(b)
 			b.SetBytes(generate(b, w, bb.files, n, bb.sorted, bb.in))
-			l := New(w.src, w.store, nil, bb.opts)
+			l := newLoader(w.src, w.store, nil, bb.opts)
 			plan := check(l.Plan(b.Context(), "db", "1"))(b)
 			var used int64
 			b.ResetTimer()
 			for b.Loop() {
 				b.StopTimer()
 				local := check(store.Open(b.TempDir()))(b)
-				l := New(w.src, local, nil, bb.opts)
+				l := newLoader(w.src, local, nil, bb.opts)
 				before := cpu(b)
 				b.StartTimer()
-				if err := l.Load(b.Context(), plan, all(plan), nil); err != nil {
+				if err := l.Load(b.Context(), plan, all(plan)); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

@@ -23,9 +23,7 @@ const copyBuffer = 256 << 10
 func (j *job) copyBlocks(ctx context.Context, todo []int) error {
 	j.expect(todo)
 	return parallel.Run(ctx, min(j.opts.workers(), len(todo)), len(todo), func(ctx context.Context, i int) error {
-		defer func(start time.Time) {
-			j.metrics.File(j.plan.DB, time.Since(start), j.progress.filesLeft())
-		}(time.Now())
+		defer j.progress.read(time.Now())
 		return j.copyBlock(ctx, todo[i])
 	})
 }

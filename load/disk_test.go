@@ -29,10 +29,10 @@ func TestDiskFull(t *testing.T) {
 	for free := int64(2000); ; free += 20_000 {
 		disk := faultfs.New()
 		local := check(store.OpenFS(disk, "/store"))(t)
-		l := New(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
+		l := newLoader(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		disk.SetFree(free)
-		err := l.Load(t.Context(), plan, all(plan), nil)
+		err := l.Load(t.Context(), plan, all(plan))
 		if err == nil {
 			break
 		}
@@ -50,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("with %d bytes free: %d files are open", free, disk.OpenFiles())
 		}
 		disk.SetFree(1 << 30)
-		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 			t.Fatal(err)
 		}
 		for p := range want {
@@ -93,11 +93,11 @@ func TestDiskFails(t *testing.T) {
 	for n := 1; ; n++ {
 		disk := faultfs.New()
 		local := check(store.OpenFS(disk, "/store"))(t)
-		l := New(w.src, local, nil, Options{Workers: 1})
+		l := newLoader(w.src, local, nil, Options{Workers: 1})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		before := disk.Calls()
 		disk.FailAt(n, broken)
-		err := l.Load(t.Context(), plan, all(plan), nil)
+		err := l.Load(t.Context(), plan, all(plan))
 		if err == nil && disk.Calls()-before < n {
 			if n < 10 {
 				t.Errorf("only %d calls to the disk", n)
@@ -110,7 +110,7 @@ func TestDiskFails(t *testing.T) {
 		if disk.OpenFiles() != 0 {
 			t.Errorf("call %d failed: %d files are open", n, disk.OpenFiles())
 		}
-		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
 		}
 		dir := newest(t, local)

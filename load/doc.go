@@ -13,7 +13,7 @@
 //	           Sorters ─ merge ─▶ block ─▶ block …      one shard per group of partitions
 //
 // If there are fewer partitions or lanes than cores, reading and the sink run in two goroutines, and
-// records pass between them in batches; likewise the lanes of a merge.
+// records pass between them in batches.
 //
 // A version is aligned if file i holds partition i. Then only the files of the wanted partitions are
 // opened, and every record in them is checked to belong there. The first attempt is a single pass,

@@ -32,7 +32,7 @@ func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file source.File) (f
 			found = !in.Deleted()
 		}
 		err = in.Err()
-		l.metrics.Read(plan.DB, in.fetched(), 0)
+		l.progress.fetched(in.fetched(), 0)
 		_ = in.Close() // an error of closing does not change the result
 	}
 	if found || Faulty(err) {

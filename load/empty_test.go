@@ -108,10 +108,10 @@ func TestFilesOfZeroBytes(t *testing.T) {
 					t.Fatalf("%s, nothing else: %v", name, err)
 				}
 				w.put("part-00001"+suffix, of(format, []rec{{key: "a", value: "1"}, {key: "b", value: "2"}}))
-				l := New(w.src, w.store, nil, opts)
-				plan := check(l.Plan(t.Context(), "db", "1"))(t)
 				var p Progress
-				if err := l.Load(t.Context(), plan, all(plan), &p); err != nil {
+				l := newLoader(w.src, w.store, &p, opts)
+				plan := check(l.Plan(t.Context(), "db", "1"))(t)
+				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if n := p.Snapshot(); plan.Format != format || n.Files != 3 || n.FilesDone != 3 || n.Empty != 2 || n.Records < 2 {
@@ -169,7 +169,7 @@ func TestRecordIsFoundCheaply(t *testing.T) {
 			return n, err
 		}}
 	}}
-	plan := check(New(src, nil, nil, Options{Partitioner: "string"}).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(src, nil, nil, Options{Partitioner: "string"}).Plan(t.Context(), "db", "1"))(t)
 	for name, n := range read {
 		if name == "part-r-00020" && n > 256<<10 || name != "part-r-00020" && n > 4 {
 			t.Errorf("%d bytes of %s were read", n, name)
@@ -194,7 +194,7 @@ func TestSourceFailsInSearch(t *testing.T) {
 			return 0, errNetwork
 		}}
 	}}
-	if _, err := New(src, nil, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, errNetwork) || errors.Is(err, ErrNoRecords) {
+	if _, err := newLoader(src, nil, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, errNetwork) || errors.Is(err, ErrNoRecords) {
 		t.Error(err)
 	}
 }

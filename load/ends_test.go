@@ -73,9 +73,9 @@ func TestDamagedMiddleIsPlanned(t *testing.T) {
 		raw := check(os.ReadFile(path))(t)
 		clear(raw[len(raw)-len(raw)/offset:][:len(raw)/offset-20])
 		w.put(files[0].name, raw)
-		l := New(w.src, w.store, nil, Options{})
+		l := newLoader(w.src, w.store, nil, Options{})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
-		if err := l.Load(t.Context(), plan, []int{0}, nil); !errors.Is(err, sequencefile.ErrCorrupt) || !strings.Contains(err.Error(), files[0].name) {
+		if err := l.Load(t.Context(), plan, []int{0}); !errors.Is(err, sequencefile.ErrCorrupt) || !strings.Contains(err.Error(), files[0].name) {
 			t.Error(err)
 		}
 	}

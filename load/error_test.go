@@ -11,12 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"sequins/blocks"
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
-	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/test/sequencefiles"
@@ -31,9 +28,9 @@ func TestMisplacedRecord(t *testing.T) {
 	files[other].records = append(files[other].records, rec{key: stray, value: "v"})
 	w.write(files, sequencefiles.WriterOptions{})
 
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	err := l.Load(t.Context(), plan, all(plan), nil)
+	err := l.Load(t.Context(), plan, all(plan))
 	var wrong *PartitionError
 	if !errors.As(err, &wrong) {
 		t.Fatal(err)
@@ -81,9 +78,9 @@ func TestTruncatedFiles(t *testing.T) {
 		for _, cut := range []int{3, len(f.content) / 3, len(f.content) - 1} {
 			w := newWorld(t)
 			w.put(f.name, f.content[:cut])
-			l := New(w.src, w.store, nil, Options{})
+			l := newLoader(w.src, w.store, nil, Options{})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t) // of one file there is nothing to find out
-			err := l.Load(t.Context(), plan, []int{0}, nil)
+			err := l.Load(t.Context(), plan, []int{0})
 			if !errors.Is(err, f.is) || !strings.Contains(err.Error(), f.name) || !strings.Contains(err.Error(), "offset") {
 				t.Errorf("format %d, %d of %d bytes: %v", i, cut, len(f.content), err)
 			}
@@ -108,10 +105,10 @@ func TestChangedFiles(t *testing.T) {
 		} {
 			w := newWorld(t)
 			w.write(cut(shard.String, 1, keys(100)...), sequencefiles.WriterOptions{SyncSeed: "x"})
-			l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
+			l := newLoader(w.src, w.store, nil, Options{Partitioner: partitioner})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
 			w.put("part-r-00000", change(nil))
-			err := l.Load(t.Context(), plan, []int{0}, nil)
+			err := l.Load(t.Context(), plan, []int{0})
 			if !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "part-r-00000") {
 				t.Errorf("%s, %s: %v", partitioner, name, err)
 			}
@@ -130,9 +127,9 @@ func TestKeyTooLong(t *testing.T) {
 		w.newStore()
 		files[0].records[0].key += "k"
 		w.write(files, sequencefiles.WriterOptions{})
-		l := New(w.src, w.store, nil, Options{Partitioner: partitioner})
+		l := newLoader(w.src, w.store, nil, Options{Partitioner: partitioner})
 		plan = check(l.Plan(t.Context(), "db", "1"))(t)
-		err := l.Load(t.Context(), plan, []int{0}, nil)
+		err := l.Load(t.Context(), plan, []int{0})
 		if !errors.Is(err, blocks.ErrTooLarge) || !strings.Contains(err.Error(), "db/1/a: offset") || len(err.Error()) > 500 {
 			t.Errorf("%.500v", err)
 		}
@@ -197,9 +194,9 @@ func TestSourceFails(t *testing.T) {
 			}
 			return b
 		}}
-		l := New(src, w.store, nil, Options{Partitioner: partitioner, Workers: 2})
+		l := newLoader(src, w.store, nil, Options{Partitioner: partitioner, Workers: 2})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
-		err := l.Load(t.Context(), plan, all(plan), nil)
+		err := l.Load(t.Context(), plan, all(plan))
 		if !errors.Is(err, errNetwork) || !strings.Contains(err.Error(), "part-r-00002") {
 			t.Errorf("%s: %v", partitioner, err)
 		}
@@ -239,8 +236,8 @@ func TestCancel(t *testing.T) {
 				}}
 			}}
 			opts := Options{Partitioner: partitioner, Workers: 2}
-			plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
-			err := New(src, w.store, nil, opts).Load(ctx, plan, all(plan), nil)
+			plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+			err := newLoader(src, w.store, nil, opts).Load(ctx, plan, all(plan))
 			finished = err == nil
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s, after %d reads: %v", partitioner, reads, err)
@@ -259,10 +256,10 @@ func TestCancelledBefore(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 2, keys(10)...), sequencefiles.WriterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	l := New(w.src, w.store, nil, Options{})
+	l := newLoader(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(ctx, "db", "1"))(t)
 	cancel()
-	if err := l.Load(ctx, plan, all(plan), nil); !errors.Is(err, context.Canceled) {
+	if err := l.Load(ctx, plan, all(plan)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if _, err := l.Plan(ctx, "db", "1"); !errors.Is(err, context.Canceled) {
@@ -283,55 +280,42 @@ func TestCancelWhileTheSourceHangs(t *testing.T) {
 				return 0, ctx.Err()
 			}}
 		}}
-		l := New(src, w.store, nil, Options{Partitioner: partitioner})
-		plan := check(New(w.src, w.store, nil, Options{Partitioner: partitioner}).Plan(t.Context(), "db", "1"))(t)
-		if err := l.Load(ctx, plan, all(plan), nil); !errors.Is(err, context.Canceled) {
+		l := newLoader(src, w.store, nil, Options{Partitioner: partitioner})
+		plan := check(newLoader(w.src, w.store, nil, Options{Partitioner: partitioner}).Plan(t.Context(), "db", "1"))(t)
+		if err := l.Load(ctx, plan, all(plan)); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		w.clean()
 	}
 }
 
-func TestMetrics(t *testing.T) {
+// All that is read is counted, also by plans.
+func TestCounts(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 2, keys(10_000)...), sequencefiles.WriterOptions{})
-	m := metrics.New()
-	l := New(w.src, w.store, m.Load, Options{})
+	p := new(Progress)
+	l := newLoader(w.src, w.store, p, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	planned := gather(t, m.Registry())
-	if n := planned["sequins_load_records_total"]; n < 2*sampleFirst || n > 50_000 {
+	planned := p.Snapshot()
+	if n := planned.Scanned; n < 2*sampleFirst || n > 50_000 {
 		t.Errorf("%v records were counted for the plan", n)
 	}
-	if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+	if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(w.root); err != nil {
 		t.Fatal(err)
 	}
 	w.newStore()
-	l = New(w.src, w.store, m.Load, Options{})
-	if err := l.Load(t.Context(), plan, all(plan), nil); !errors.Is(err, os.ErrNotExist) {
+	l = newLoader(w.src, w.store, p, Options{})
+	if err := l.Load(t.Context(), plan, all(plan)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	got := gather(t, m.Registry())
-	for name, want := range map[string]float64{
-		"sequins_load_records_total": 10_000 + planned["sequins_load_records_total"],
-		"sequins_load_bytes_total":   float64(plan.Files[0].Size+plan.Files[1].Size) + planned["sequins_load_bytes_total"],
-	} {
-		if got[name] != want {
-			t.Errorf("%s = %v, want %v", name, got[name], want)
-		}
+	got := p.Snapshot()
+	if want := 10_000 + planned.Scanned; got.Scanned != want {
+		t.Errorf("%v records, want %v", got.Scanned, want)
 	}
-}
-
-// gather returns the counters and gauges of a registry by name.
-func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	got := map[string]float64{}
-	for _, family := range check(reg.Gather())(t) {
-		for _, m := range family.Metric {
-			got[family.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
+	if want := plan.Files[0].Size + plan.Files[1].Size + planned.Fetched; got.Fetched != want {
+		t.Errorf("%v bytes, want %v", got.Fetched, want)
 	}
-	return got
 }

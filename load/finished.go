@@ -21,7 +21,7 @@ func (l *Loader) readManifest(ctx context.Context, plan *Plan) (data []byte, pat
 		return nil, path, err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, finished.MaxSize+1)) // Parse refuses a longer one
-	l.metrics.Read(plan.DB, int64(len(data)), 0)
+	l.progress.fetched(int64(len(data)), 0)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, path, fmt.Errorf("%s: %w", path, err)
 	}

@@ -22,11 +22,11 @@ func TestFixtures(t *testing.T) {
 			for _, partitioner := range []string{"auto", "string"} {
 				w := newWorld(t)
 				opts := Options{Partitioner: partitioner, RequireSuccess: f.Meta.Success, AllowEmpty: f.Meta.Records == 0, Fields: Fields{Key: f.Meta.KeyField, Value: f.Meta.ValueField}}
-				l := New(src, w.store, nil, opts)
+				var p Progress
+				l := newLoader(src, w.store, &p, opts)
 				plan := check(l.Plan(t.Context(), f.Name, f.Meta.Version))(t)
 				checkPlan(t, f, plan, partitioner)
-				var p Progress
-				if err := l.Load(t.Context(), plan, all(plan), &p); err != nil {
+				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Fatal(err)
 				}
 				if got := p.Snapshot(); got.Records != int64(f.Meta.Records) || got.Bytes != got.BytesDone || got.FilesDone != int64(f.Meta.Files) {

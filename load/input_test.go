@@ -78,7 +78,7 @@ func TestPlanInput(t *testing.T) {
 	w.put("index.spi", []byte("x")) // is no data file only beside logs
 	o := Options{Partitioner: "hadoop"}
 	listed := o.Input("1", check(source.List(t.Context(), w.src, "db", "1", false))(t))
-	l := New(w.src, w.store, nil, o)
+	l := newLoader(w.src, w.store, nil, o)
 	if err := os.Remove(filepath.Join(w.root, "db", "1", "index.spi")); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestPlanByManifest(t *testing.T) {
 	}
 	w.compare(plan, model(files, shard.Hadoop, 3), all(plan))
 
-	l := New(w.src, w.store, nil, Options{}.PlannedBy(m))
+	l := newLoader(w.src, w.store, nil, Options{}.PlannedBy(m))
 	gone := filepath.Join(w.root, "db", "1", plan.Files[1].Name)
 	expect.NoError(t, os.Rename(gone, filepath.Join(w.root, "aside")))
 	_, err := l.Plan(t.Context(), "db", "1")
@@ -186,7 +186,7 @@ func TestRefutedIsEarlier(t *testing.T) {
 		w := newWorld(t)
 		_, files := randomCut(r)
 		w.write(files, sequencefiles.WriterOptions{})
-		l := New(w.src, w.store, nil, Options{AllowEmpty: true})
+		l := newLoader(w.src, w.store, nil, Options{AllowEmpty: true})
 		plan, err := l.Plan(t.Context(), "db", "1")
 		if err != nil {
 			continue

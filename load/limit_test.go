@@ -20,7 +20,7 @@ import (
 func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 	t.Helper()
 	var took time.Duration
-	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 	worlds := make([]*world, loads)
 	for i := range worlds {
 		worlds[i] = &world{t: t, root: w.root, src: w.src}
@@ -31,8 +31,8 @@ func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 		var wg sync.WaitGroup
 		for _, w := range worlds {
 			wg.Go(func() {
-				l := New(w.src, w.store, nil, opts)
-				if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+				l := newLoader(w.src, w.store, nil, opts)
+				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -86,9 +86,9 @@ func TestBandwidth(t *testing.T) {
 func TestBandwidthOfNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(10, 10), sequencefiles.WriterOptions{})
-	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
-	l := New(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
-	if err := l.Load(t.Context(), plan, all(plan), nil); err == nil {
+	plan := check(newLoader(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+	l := newLoader(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
+	if err := l.Load(t.Context(), plan, all(plan)); err == nil {
 		t.Error("loaded")
 	}
 }
@@ -110,20 +110,20 @@ func TestCancelWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(3000, 100), sequencefiles.WriterOptions{})
 	for _, opts := range []Options{{Throttle: time.Hour}, {Bandwidth: rate.NewLimiter(0.001, 1000)}} {
-		plan := check(New(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
-		l := New(w.src, w.store, nil, opts)
+		plan := check(newLoader(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+		l := newLoader(w.src, w.store, nil, opts)
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			start := time.Now()
-			err := l.Load(ctx, plan, all(plan), nil)
+			err := l.Load(ctx, plan, all(plan))
 			if err == nil || time.Since(start) > time.Minute {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(time.Minute, cancel)
 			start = time.Now()
-			err = l.Load(ctx, plan, all(plan), nil)
+			err = l.Load(ctx, plan, all(plan))
 			if !errors.Is(err, context.Canceled) || time.Since(start) != time.Minute {
 				t.Errorf("after %v: %v", time.Since(start), err)
 			}

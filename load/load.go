@@ -11,7 +11,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/render"
-	"sequins/observe/metrics"
 	"sequins/source"
 	"sequins/store"
 )
@@ -97,33 +96,25 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// A Meter receives counts of what is read, several times a second, from several goroutines. See
-// metrics.Load.
-type Meter interface {
-	Read(db string, bytes, records int64)
-	Files(db string, left int64)
-	File(db string, took time.Duration, left int64)
-}
-
 // A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
-	src     *marked
-	store   *store.Store
-	metrics Meter
-	opts    Options
+	src      *marked
+	progress *Progress
+	opts     Options
 
 	tolerance *tolerance
 }
 
-// New returns a Loader from src into local. local may be nil if Load is not called, and m may be nil.
-func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
+// New returns a Loader from src. p, which may be nil, is updated with what is read, also
+// by plans, and with the progress of loads, of which then only one may run at a time.
+func New(src source.Source, p *Progress, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
-	if m == nil {
-		m = metrics.Load{} // counts nothing
+	if p == nil {
+		p = new(Progress)
 	}
-	return &Loader{src: &marked{Source: src}, store: local, metrics: m, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
+	return &Loader{src: &marked{Source: src}, progress: p, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }
 
 // A Target is the destination of a load.
@@ -144,62 +135,33 @@ type job struct {
 	*Loader
 	plan      *Plan
 	target    Target
-	progress  *Progress
 	pacer     *rate.Limiter
 	publisher *publisher
 }
 
-// Load calls LoadInto with the Loader's store, for programs that load without a node. Wanted partitions
-// that are present and made by the same plan are kept.
-func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) error {
-	want, err := plan.wanted(want)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	dir, err := l.store.Create(plan.DB, plan.Manifest())
-	if err != nil {
-		return err
-	}
-	todo, err := dir.Missing(want)
-	if err != nil {
-		return err
-	}
-	to := dir.Staging()
-	return l.LoadInto(ctx, plan, Target{Staging: to, Want: todo, Have: len(want) - len(todo), Publish: func(partitions []int) error {
-		return dir.Publish(to, partitions...)
-	}}, p)
-}
-
 // LoadInto builds the blocks of the wanted partitions. It publishes finished blocks after it has
-// checked that the files of the version are still those of the plan. p, which may be nil, is updated
-// with the progress.
+// checked that the files of the version are still those of the plan.
 //
 // If the load fails or ctx is canceled, published blocks stay and everything else is removed. All
 // goroutines have ended when LoadInto returns. Errors name the file and the offset, and wrap their
 // cause: ErrCorrupt of the input format or of package finished, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, or that
 // of ctx.
-func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progress) (err error) {
+func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("loading version %s of %s: %w", plan.Version, plan.DB, err)
 		}
 	}()
-	if p == nil {
-		p = new(Progress)
-	}
 	if to.Want, err = plan.wanted(to.Want); err != nil {
 		return err
 	}
-	p.begin(len(to.Want)+to.Have, to.Have)
+	l.progress.begin(len(to.Want)+to.Have, to.Have)
 	if len(to.Want) == 0 {
 		return ctx.Err()
 	}
 	own := *l
 	own.tolerance = newTolerance(l.opts.MaxRecordErrors)
-	j := &job{Loader: &own, plan: plan, target: to, progress: p, pacer: newPacer(l.opts.Throttle)}
+	j := &job{Loader: &own, plan: plan, target: to, pacer: newPacer(l.opts.Throttle)}
 	j.publisher = &publisher{job: j}
 	return j.loadAndPublish(ctx, func(ctx context.Context) error {
 		if plan.ready != nil {
@@ -223,7 +185,7 @@ func (p *Plan) wanted(want []int) ([]int, error) {
 	return want, nil
 }
 
-// expect sets the files to read in the progress and the metrics.
+// expect sets the files to read in the progress.
 func (j *job) expect(files []int) {
 	var bytes, empty int64
 	for _, i := range files {
@@ -233,5 +195,4 @@ func (j *job) expect(files []int) {
 		}
 	}
 	j.progress.update(func(now *Snapshot) { now.Files, now.Empty, now.Bytes = int64(len(files)), empty, bytes })
-	j.metrics.Files(j.plan.DB, int64(len(files)))
 }

@@ -91,10 +91,10 @@ func TestWrongPartitionColumns(t *testing.T) {
 		for file, content := range tt.files {
 			w.put(file, content)
 		}
-		l := New(w.src, w.store, nil, Options{Fields: tt.fields, PartitionColumns: true})
+		l := newLoader(w.src, w.store, nil, Options{Fields: tt.fields, PartitionColumns: true})
 		plan, err := l.Plan(t.Context(), "db", "1")
 		if err == nil {
-			err = l.Load(t.Context(), plan, all(plan), nil)
+			err = l.Load(t.Context(), plan, all(plan))
 		}
 		if !errors.Is(err, render.ErrField) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", name, err)
@@ -108,8 +108,8 @@ func TestPlansWithPartitionColumns(t *testing.T) {
 	w := newWorld(t)
 	w.put("a=1/part-0", fixtureFile(t, "parquet-snappy"))
 	with, without := Options{Fields: Fields{Key: "id"}, PartitionColumns: true}, Options{Fields: Fields{Key: "id"}}
-	plan := check(New(w.src, w.store, nil, with).Plan(t.Context(), "db", "1"))(t)
-	other := check(New(w.src, w.store, nil, without).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, with).Plan(t.Context(), "db", "1"))(t)
+	other := check(newLoader(w.src, w.store, nil, without).Plan(t.Context(), "db", "1"))(t)
 	if plan.Input == other.Input {
 		t.Error("they are of the same input")
 	}
@@ -117,11 +117,11 @@ func TestPlansWithPartitionColumns(t *testing.T) {
 	data, err := json.Marshal(m)
 	expect.NoError(t, err)
 	expect.NoError(t, json.Unmarshal(data, &m))
-	again := check(New(w.src, w.store, nil, without.PlannedBy(m)).Plan(t.Context(), "db", "1"))(t)
+	again := check(newLoader(w.src, w.store, nil, without.PlannedBy(m)).Plan(t.Context(), "db", "1"))(t)
 	if again.Manifest().Content() != plan.Manifest().Content() {
 		t.Error("a plan after a restart differs")
 	}
-	again = check(New(w.src, w.store, nil, with.PlannedBy(other.Manifest())).Plan(t.Context(), "db", "1"))(t)
+	again = check(newLoader(w.src, w.store, nil, with.PlannedBy(other.Manifest())).Plan(t.Context(), "db", "1"))(t)
 	if again.Manifest().Content() != other.Manifest().Content() {
 		t.Error("a plan without columns gets them after a restart")
 	}

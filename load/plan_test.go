@@ -22,7 +22,7 @@ import (
 )
 
 func (w *world) plan(opts Options) (*Plan, error) {
-	return New(w.src, w.store, nil, opts).Plan(w.t.Context(), "db", "1")
+	return newLoader(w.src, w.store, nil, opts).Plan(w.t.Context(), "db", "1")
 }
 
 func TestPlanPartitioner(t *testing.T) {
@@ -267,21 +267,19 @@ func TestShape(t *testing.T) {
 	tests := []struct {
 		workers, files, partitions int
 		memory                     int64
-		format                     string
 		lanes, shards              int
 	}{
-		{2, 20, 20, 256 << 20, FormatSequenceFile, 2, 2},
-		{16, 100, 100, 1 << 40, FormatSequenceFile, 16, 16},
-		{16, 3, 5, 1 << 40, FormatSequenceFile, 3, 5},
-		{16, 100, 100, 256 << 20, FormatSequenceFile, 4, 4},
-		{16, 100, 1, 256 << 20, FormatSequenceFile, 16, 1},
-		{16, 1, 100, 256 << 20, FormatSequenceFile, 1, 16},
-		{4, 100, 100, 1, FormatSequenceFile, 1, 1},
-		{4, 100, 100, 1 << 40, FormatSparkey, 1, 4},
+		{2, 20, 20, 256 << 20, 2, 2},
+		{16, 100, 100, 1 << 40, 16, 16},
+		{16, 3, 5, 1 << 40, 3, 5},
+		{16, 100, 100, 256 << 20, 4, 4},
+		{16, 100, 1, 256 << 20, 16, 1},
+		{16, 1, 100, 256 << 20, 1, 16},
+		{4, 100, 100, 1, 1, 1},
 	}
 	for _, tt := range tests {
-		plan := &Plan{Format: tt.format, Files: make([]source.File, tt.files)}
-		r := routed{job: &job{Loader: New(nil, nil, nil, Options{Workers: tt.workers, Memory: tt.memory}), plan: plan}, todo: make([]int, tt.partitions)}
+		plan := &Plan{Files: make([]source.File, tt.files)}
+		r := routed{job: &job{Loader: New(nil, nil, Options{Workers: tt.workers}), plan: plan}, todo: make([]int, tt.partitions), memory: tt.memory}
 		if lanes, shards := r.shape(); lanes != tt.lanes || shards != tt.shards {
 			t.Errorf("%+v: %d lanes and %d shards", tt, lanes, shards)
 		}
@@ -307,7 +305,7 @@ func TestPlanReadsKeys(t *testing.T) {
 				return n1, err
 			}}
 		}}
-		check(New(src, w.store, nil, Options{Fields: Fields{Key: "ID", Value: value}}).Plan(t.Context(), "db", "1"))(t)
+		check(newLoader(src, w.store, nil, Options{Fields: Fields{Key: "ID", Value: value}}).Plan(t.Context(), "db", "1"))(t)
 		return n
 	}
 	if keys, records := read("ID"), read(""); records > keys+keys/10 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,14 +114,6 @@ func TestOnePartitionOfMany(t *testing.T) {
 	}
 }
 
-// A recordMeter counts what is read.
-type recordMeter struct{ records atomic.Int64 }
-
-func (c *recordMeter) Read(_ string, _, records int64)    { c.records.Add(records) }
-func (c *recordMeter) Files(string, int64)                {}
-func (c *recordMeter) File(string, time.Duration, int64)  {}
-func (c *recordMeter) Begin(string) (end func(err error)) { return func(error) {} }
-
 // Sampling ends when nothing fits any more, whatever the files are named.
 func TestSamplingEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -144,12 +135,12 @@ func TestSamplingEnds(t *testing.T) {
 			files = append(files, f)
 		}
 		w.write(files, sequencefiles.WriterOptions{})
-		var c recordMeter
-		plan, err := New(w.src, w.store, &c, tt.o).Plan(t.Context(), "db", "1")
+		var p Progress
+		plan, err := newLoader(w.src, w.store, &p, tt.o).Plan(t.Context(), "db", "1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if records := c.records.Load(); plan.Aligned || records > 2*sampleFiles*sampleFirst {
+		if records := p.Snapshot().Scanned; plan.Aligned || records > 2*sampleFiles*sampleFirst {
 			t.Errorf("%s: aligned %v, %d records were read", name, plan.Aligned, records)
 		}
 	}
@@ -172,12 +163,12 @@ func TestHiveBehindString(t *testing.T) {
 		files[i].name = fmt.Sprintf("%06d_0", i)
 	}
 	w.write(files, sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Partitioner: "auto"})
+	l := newLoader(w.src, w.store, nil, Options{Partitioner: "auto"})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	if plan.Partitioner != shard.String || !plan.Aligned {
 		t.Fatalf("the first plan: %v, aligned %v", plan.Partitioner, plan.Aligned)
 	}
-	wrong, refuted := Refutes(l.Load(t.Context(), plan, all(plan), nil))
+	wrong, refuted := Refutes(l.Load(t.Context(), plan, all(plan)))
 	if !refuted || wrong != shard.String {
 		t.Fatalf("%v is refuted: %v", wrong, refuted)
 	}

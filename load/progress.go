@@ -22,6 +22,12 @@ type Snapshot struct {
 	Partitions, PartitionsDone int64 // that this node wants; done: with a block
 	Reused, ReusedBytes        int64 // partitions whose blocks were those of other versions, and the sizes of these
 	Started                    time.Time
+
+	// Since the Progress was made, by plans and loads, also of files that are read again:
+	Fetched  int64         // bytes that were read from the source
+	Scanned  int64         // records that were read
+	Read     int64         // files that were read by loads
+	ReadTime time.Duration // that these took together
 }
 
 // Snapshot returns the current numbers. They can decrease: a file that is read again because it is not
@@ -38,10 +44,11 @@ func (p *Progress) update(change func(now *Snapshot)) {
 	change(&p.now)
 }
 
-// begin resets p for a load. What Reuse has counted stays.
+// begin resets p for a load. What Reuse has counted stays, and what is counted since p was made.
 func (p *Progress) begin(partitions, done int) {
 	p.update(func(now *Snapshot) {
-		*now = Snapshot{Partitions: int64(partitions), PartitionsDone: int64(done), Reused: now.Reused, ReusedBytes: now.ReusedBytes, Started: time.Now()}
+		*now = Snapshot{Partitions: int64(partitions), PartitionsDone: int64(done), Reused: now.Reused, ReusedBytes: now.ReusedBytes, Started: time.Now(),
+			Fetched: now.Fetched, Scanned: now.Scanned, Read: now.Read, ReadTime: now.ReadTime}
 	})
 }
 
@@ -66,10 +73,20 @@ func (p *Progress) add(t tally) {
 	})
 }
 
-// filesLeft returns the number of files to read.
-func (p *Progress) filesLeft() int64 {
-	now := p.Snapshot()
-	return now.Files - now.FilesDone
+// fetched counts what was read from the source.
+func (p *Progress) fetched(bytes, records int64) {
+	p.update(func(now *Snapshot) {
+		now.Fetched += bytes
+		now.Scanned += records
+	})
+}
+
+// read counts a file that a load has read, or failed to, since start.
+func (p *Progress) read(start time.Time) {
+	p.update(func(now *Snapshot) {
+		now.Read++
+		now.ReadTime += time.Since(start)
+	})
 }
 
 // undo subtracts the counts of a scan that is repeated.

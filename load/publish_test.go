@@ -43,7 +43,7 @@ func TestChangedAfterReading(t *testing.T) {
 				w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefiles.WriterOptions{})
 				w.put("_SUCCESS", nil)
 				opts := Options{Partitioner: partitioner, RequireSuccess: true}
-				plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+				plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 				var read sync.WaitGroup
 				read.Add(len(plan.Files))
 				var once sync.Once
@@ -62,7 +62,7 @@ func TestChangedAfterReading(t *testing.T) {
 					}}
 				}}
 				opts.Workers = len(plan.Files) // each file is closed by a goroutine of its own
-				err := New(src, w.store, nil, opts).Load(t.Context(), plan, all(plan), nil)
+				err := newLoader(src, w.store, nil, opts).Load(t.Context(), plan, all(plan))
 				if !errors.Is(err, source.ErrChanged) || Outcome(err) != "source changed" || !strings.Contains(err.Error(), "db/1") {
 					t.Errorf("%s: %v", partitioner, err)
 				}
@@ -91,11 +91,11 @@ func TestPublishedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	files := cut(shard.Hadoop, 20, keys(400)...)
 	w.write(files, sequencefiles.WriterOptions{})
-	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0
-		l := New(counted{w.src, &lists}, nil, nil, Options{Throttle: 20 * time.Millisecond, Workers: 1})
+		l := newLoader(counted{w.src, &lists}, nil, nil, Options{Throttle: 20 * time.Millisecond, Workers: 1})
 		to := dir.Staging()
 		var at []time.Duration
 		var published []int
@@ -104,7 +104,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 			at = append(at, time.Since(began))
 			published = append(published, partitions...)
 			return dir.Publish(to, partitions...)
-		}}, nil)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,11 +124,11 @@ func TestPublishedMeanwhile(t *testing.T) {
 func TestPublicationFails(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Hadoop, 3, keys(300)...), sequencefiles.WriterOptions{})
-	l := New(w.src, nil, nil, Options{})
+	l := newLoader(w.src, nil, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	dir := check(w.store.Create("db", plan.Manifest()))(t)
 	broken := errors.New("broken")
-	err := l.LoadInto(t.Context(), plan, Target{Staging: dir.Staging(), Want: all(plan), Publish: func([]int) error { return broken }}, nil)
+	err := l.LoadInto(t.Context(), plan, Target{Staging: dir.Staging(), Want: all(plan), Publish: func([]int) error { return broken }})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
@@ -149,9 +149,9 @@ func TestTooManyLeftOut(t *testing.T) {
 	w.write(files, sequencefiles.WriterOptions{})
 	for _, partitioner := range []string{"string", "auto"} {
 		for range 3 {
-			l := New(w.src, w.store, nil, Options{Partitioner: partitioner, MaxRecordErrors: 5, Workers: 1})
+			l := newLoader(w.src, w.store, nil, Options{Partitioner: partitioner, MaxRecordErrors: 5, Workers: 1})
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
-			if err := l.Load(t.Context(), plan, all(plan), nil); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
+			if err := l.Load(t.Context(), plan, all(plan)); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
 				t.Fatalf("partitioner %s: %v", partitioner, err)
 			}
 			if left := check(newest(t, w.store).Complete())(t); len(left) > 0 {
@@ -159,10 +159,10 @@ func TestTooManyLeftOut(t *testing.T) {
 			}
 		}
 	}
-	l := New(w.src, w.store, nil, Options{MaxRecordErrors: 8})
-	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	var p Progress
-	if err := l.Load(t.Context(), plan, all(plan), &p); err != nil || p.Snapshot().LeftOut != 8 {
+	l := newLoader(w.src, w.store, &p, Options{MaxRecordErrors: 8})
+	plan := check(l.Plan(t.Context(), "db", "1"))(t)
+	if err := l.Load(t.Context(), plan, all(plan)); err != nil || p.Snapshot().LeftOut != 8 {
 		t.Errorf("%v, %d left out", err, p.Snapshot().LeftOut)
 	}
 }

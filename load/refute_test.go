@@ -24,7 +24,7 @@ import (
 // which they were refuted.
 func (w *world) loadRefuting(opts Options, want ...int) (*Plan, []shard.Partitioner) {
 	w.t.Helper()
-	l := New(w.src, w.store, nil, opts)
+	l := newLoader(w.src, w.store, nil, opts)
 	var refuted []shard.Partitioner
 	for range len(shard.Partitioners()) + 1 {
 		plan := check(l.Plan(w.t.Context(), "db", "1", refuted...))(w.t)
@@ -32,7 +32,7 @@ func (w *world) loadRefuting(opts Options, want ...int) (*Plan, []shard.Partitio
 		if these == nil {
 			these = all(plan)
 		}
-		err := l.Load(w.t.Context(), plan, these, nil)
+		err := l.Load(w.t.Context(), plan, these)
 		w.clean()
 		if err == nil {
 			return plan, refuted
@@ -163,15 +163,15 @@ func TestRefutedPlan(t *testing.T) {
 	w := newWorld(t)
 	files := ambiguous(3, 48_000)
 	w.write(files, sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Workers: 1})
+	l := newLoader(w.src, w.store, nil, Options{Workers: 1})
 	first := check(l.Plan(t.Context(), "db", "1"))(t)
 	if first.Partitioner != shard.String || !first.Aligned || !first.Auto {
 		t.Fatalf("%v, aligned %v: the sample tells already", first.Partitioner, first.Aligned)
 	}
-	if err := l.Load(t.Context(), first, []int{0}, nil); err != nil { // fits, and is published
+	if err := l.Load(t.Context(), first, []int{0}); err != nil { // fits, and is published
 		t.Fatal(err)
 	}
-	err := l.Load(t.Context(), first, all(first), nil)
+	err := l.Load(t.Context(), first, all(first))
 	if p, ok := Refutes(err); !ok || p != shard.String || Outcome(err) != "refuted" {
 		t.Fatalf("%v: %v, %v", err, p, ok)
 	}
@@ -180,12 +180,12 @@ func TestRefutedPlan(t *testing.T) {
 	if second.Partitioner != shard.Spark || !second.Aligned || second.Manifest().Content() == first.Manifest().Content() {
 		t.Fatalf("%v, aligned %v", second.Partitioner, second.Aligned)
 	}
-	if err := l.Load(t.Context(), second, []int{1, 2}, nil); err != nil {
+	if err := l.Load(t.Context(), second, []int{1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	w.compare(second, model(files, shard.Spark, 3), []int{1, 2}) // and no block of partition 0
 
-	again := check(New(w.src, w.store, nil, Options{Workers: 2}.PlannedBy(newest(t, w.store).Manifest())).Plan(t.Context(), "db", "1"))(t)
+	again := check(newLoader(w.src, w.store, nil, Options{Workers: 2}.PlannedBy(newest(t, w.store).Manifest())).Plan(t.Context(), "db", "1"))(t)
 	ignored := cmpopts.IgnoreFields(Plan{}, "Auto", "classes", "sampled", "refuted")
 	if diff := cmp.Diff(second, again, cmp.AllowUnexported(Plan{}), ignored); diff != "" {
 		t.Errorf("after a restart (-before +after):\n%s", diff)
@@ -229,11 +229,11 @@ func TestNodesAgree(t *testing.T) {
 					if node.store == nil {
 						node.newStore()
 					}
-					l := New(node.src, node.store, nil, Options{Workers: 1})
+					l := newLoader(node.src, node.store, nil, Options{Workers: 1})
 					plan := check(l.Plan(t.Context(), "db", "1", slices.Collect(maps.Keys(published))...))(t)
 					settled = settled && plans[i] != nil && plan.Manifest().Content() == plans[i].Manifest().Content()
 					plans[i] = plan
-					err := l.Load(t.Context(), plan, []int{i}, nil)
+					err := l.Load(t.Context(), plan, []int{i})
 					if p, ok := Refutes(err); ok {
 						published[p], settled = true, false
 					} else if err != nil {
@@ -299,9 +299,9 @@ func randomKeys(rng *rand.Rand) []string {
 func TestConfiguredIsNotRefuted(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.String, 3, keys(100)...), sequencefiles.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Partitioner: "hadoop"})
+	l := newLoader(w.src, w.store, nil, Options{Partitioner: "hadoop"})
 	plan := check(l.Plan(t.Context(), "db", "1", shard.Hadoop))(t)
-	err := l.Load(t.Context(), plan, all(plan), nil)
+	err := l.Load(t.Context(), plan, all(plan))
 	var wrong *PartitionError
 	if !errors.As(err, &wrong) || wrong.Auto || errors.Is(err, ErrRefuted) || Outcome(err) != "partitioner" {
 		t.Errorf("%v: %q", err, Outcome(err))

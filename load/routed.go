@@ -25,7 +25,7 @@ const minSorter = 16 << 20
 // loadRouted builds partitions from files that can each hold keys of all partitions.
 //
 // The files are split into lanes, in the order of their names, and the partitions into shards. First,
-// each lane reads its files one after another into one sorter per shard. Then each shard merges its
+// each lane reads its files one after another into one sorter per shard. Then the sorters sort. Finally each shard merges its
 // sorters of all lanes, and builds its partitions one after another.
 func (j *job) loadRouted(ctx context.Context, todo []int) error {
 	files := make([]int, len(j.plan.Files))
@@ -33,27 +33,40 @@ func (j *job) loadRouted(ctx context.Context, todo []int) error {
 		files[i] = i
 	}
 	j.expect(files)
-	r := routed{job: j, todo: todo}
+	r := routed{job: j, todo: todo, memory: j.opts.Memory}
 	lanes, shards := r.shape()
-	r.lanes = j.plan.split(lanes)
+	r.lanes, r.piped = j.plan.split(lanes), lanes < j.opts.workers()
 	r.assignPlaces(shards)
-	r.openSorters()
-	defer r.close()
-	if err := parallel.Run(ctx, len(r.lanes), len(r.lanes), r.sort); err != nil {
-		return err
-	}
-	return parallel.Run(ctx, shards, shards, r.merge)
+	return r.load(ctx)
 }
 
-// routed is one load of files that are not aligned.
+// routed is one load of files through sorters.
 type routed struct {
 	*job
 	todo    []int               // the partitions, by slot
+	memory  int64               // for sorting
+	piped   bool                // reading gets its own goroutine, because there are spare cores
 	places  []place             // of each slot
-	slots   []slot              // of each partition of the version
+	slots   []slot              // of each partition of the version; nil if all records are of the only partition
 	lanes   [][]int             // the files of each lane
 	shards  [][]int             // the partitions of each shard, by rank
 	sorters [][]*extsort.Sorter // by lane and shard
+}
+
+// load reads the files, sorts their records and builds the partitions.
+func (r *routed) load(ctx context.Context) error {
+	r.openSorters()
+	defer r.close()
+	if err := parallel.Run(ctx, len(r.lanes), len(r.lanes), r.read); err != nil {
+		return err
+	}
+	err := parallel.Run(ctx, r.opts.workers(), len(r.lanes)*len(r.shards), func(ctx context.Context, i int) error {
+		return r.sorters[i%len(r.lanes)][i/len(r.lanes)].Finish(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	return parallel.Run(ctx, len(r.shards), len(r.shards), r.merge)
 }
 
 // A place locates a slot: its shard, and its position in the shard.
@@ -66,12 +79,7 @@ type place struct {
 // have less than minSorter memory each.
 func (r *routed) shape() (lanes, shards int) {
 	lanes, shards = min(r.opts.workers(), len(r.plan.Files)), min(r.opts.workers(), len(r.todo))
-	if r.plan.Format == FormatSparkey {
-		// A sorter drops deleted records, so a delete must be in the same sorter as the record that it
-		// deletes.
-		lanes = 1
-	}
-	for most := max(1, int(r.opts.Memory/minSorter)); lanes*shards > most; {
+	for most := max(1, int(r.memory/minSorter)); lanes*shards > most; {
 		if lanes >= shards {
 			lanes--
 		} else {
@@ -124,7 +132,7 @@ func (r *routed) assignPlaces(shards int) {
 }
 
 func (r *routed) openSorters() {
-	memory := r.opts.Memory / int64(len(r.lanes)*len(r.shards))
+	memory := r.memory / int64(len(r.lanes)*len(r.shards))
 	for range r.lanes {
 		var lane []*extsort.Sorter
 		for range r.shards {
@@ -144,13 +152,12 @@ func (r *routed) close() {
 	}
 }
 
-// sort reads the files of one lane. Records are sorted by the rank of their partition in its shard, and
+// read reads the files of one lane. Records are sorted by the rank of their partition in its shard, and
 // then by key.
-func (r *routed) sort(ctx context.Context, lane int) error {
-	s := &scanner{job: r.job, slots: r.slots}
-	piped := len(r.lanes) < r.opts.workers()
+func (r *routed) read(ctx context.Context, lane int) error {
+	s := &scanner{job: r.job, slots: r.slots, only: r.todo[0]}
 	var ranked []byte
-	return s.run(ctx, r.lanes[lane], piped, func(to slot, key, value []byte, deleted bool) error {
+	return s.run(ctx, r.lanes[lane], r.piped, func(to slot, key, value []byte, deleted bool) error {
 		at := r.places[to]
 		ranked = append(binary.BigEndian.AppendUint16(ranked[:0], at.rank), key...)
 		return r.sorters[lane][at.shard].Add(ranked, value, deleted)
@@ -158,31 +165,17 @@ func (r *routed) sort(ctx context.Context, lane int) error {
 }
 
 // merge builds the partitions of one shard.
-func (r *routed) merge(ctx context.Context, shard int) (err error) {
+func (r *routed) merge(ctx context.Context, shard int) error {
 	out := &ranks{job: r.job, partitions: r.shards[shard]}
 	defer out.discard()
-	if len(r.lanes) == 1 {
-		err = r.sorters[0][shard].Merge(ctx, out.add)
-	} else {
-		err = r.mergeLanes(ctx, shard, out.add)
+	var sorters []*extsort.Sorter
+	for _, lane := range r.sorters {
+		sorters = append(sorters, lane[shard])
 	}
-	if err != nil {
+	if err := extsort.Merge(ctx, sorters, out.add); err != nil {
 		return err
 	}
 	return out.finish()
-}
-
-// mergeLanes merges the sorters of all lanes for a shard. Each sorter runs on its own goroutine.
-func (r *routed) mergeLanes(ctx context.Context, shard int, add func(key, value []byte) error) error {
-	lanes := make([]func(context.Context, sink) error, len(r.lanes))
-	for i := range lanes {
-		lanes[i] = func(ctx context.Context, to sink) error {
-			return r.sorters[i][shard].Merge(ctx, func(key, value []byte) error {
-				return to(0, key, value, false)
-			})
-		}
-	}
-	return mergeStreams(ctx, lanes, add)
 }
 
 // ranks splits records, sorted by rank and key, into the blocks of their partitions. A partition

@@ -61,7 +61,7 @@ func (l *Loader) readKeys(ctx context.Context, plan *Plan, file int, f *sample, 
 			f.keys++
 		}
 	}
-	l.metrics.Read(plan.DB, in.fetched(), int64(f.keys))
+	l.progress.fetched(in.fetched(), int64(f.keys))
 	err = in.Err()
 	_ = in.Close() // an error of closing does not change the result
 	return err

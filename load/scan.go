@@ -53,9 +53,7 @@ func (s *scanner) run(ctx context.Context, files []int, piped bool, to sink) err
 }
 
 func (s *scanner) file(ctx context.Context, i int, to sink) error {
-	defer func(start time.Time) {
-		s.job.metrics.File(s.job.plan.DB, time.Since(start), s.job.progress.filesLeft())
-	}(time.Now())
+	defer s.job.progress.read(time.Now())
 	in, err := s.job.open(ctx, s.job.plan, s.job.plan.Files[i])
 	if err != nil {
 		return err
@@ -128,11 +126,11 @@ func (s *scanner) report(ctx context.Context) error {
 	return s.job.report(ctx, news)
 }
 
-// report updates the progress and the metrics, and then waits for the time that the records may take.
+// report updates the progress, and then waits for the time that the records may take.
 func (j *job) report(ctx context.Context, news tally) error {
 	j.progress.add(news)
 	j.progress.update(func(now *Snapshot) { now.LeftOut = j.tolerance.count() })
-	j.metrics.Read(j.plan.DB, news.fetched, news.records)
+	j.progress.fetched(news.fetched, news.records)
 	for step := int64(j.pacer.Burst()); news.records > 0; news.records -= step {
 		if err := j.pacer.WaitN(ctx, int(min(step, news.records))); err != nil {
 			return err

@@ -28,38 +28,29 @@ const notData = "if it is not data, such as a README or a manifest, move it away
 // ErrUnknown is wrapped by the error of Plan for a version whose files are of no format that is read.
 var ErrUnknown = errors.New("the format is not one of SequenceFile, Avro, Parquet, Sparkey (.spl) and finished blocks")
 
-// sniff detects the format of a version without Sparkey logs from the first bytes of up to 32 files,
-// spread evenly. If one of these is of a known format, the reader of that reports the others. If all of them are
+// sniff detects the format of a version without Sparkey logs from the first bytes of the first file, of up to 32 that are spread evenly,
+// that is of a known format. The reader of that format reports files of others. If all of the files are
 // empty, the format is SequenceFile.
-func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
-	group := sampleGroups(len(plan.Files))[0]
-	heads := make([]string, len(group))
-	if err := l.sampleEach(len(group), func(i int) (err error) {
-		heads[i], err = l.head(ctx, plan, plan.Files[group[i]])
-		return err
-	}); err != nil {
-		return err
-	}
+func (l *Loader) sniff(ctx context.Context, plan *Plan) (unknown error) {
 	plan.Format = FormatSequenceFile
-	unknown := -1 // the first file of an unknown format
-	for i, head := range heads {
-		format := magics[head]
-		switch {
-		case format == "":
-			if unknown < 0 && !isTruncated(head) {
-				unknown = i
-			}
-		case plan.witness == "":
-			plan.Format, plan.witness = format, plan.Files[group[i]].Name
-		case format != plan.Format:
-			return plan.mixed(plan.Files[group[i]].Name, format)
+	for _, i := range sampleGroups(len(plan.Files))[0] {
+		file := plan.Files[i]
+		if file.Size == 0 {
+			continue
+		}
+		head, err := l.head(ctx, plan, file)
+		if err != nil {
+			return err
+		}
+		if format := magics[head]; format != "" {
+			plan.Format, plan.witness = format, file.Name
+			return nil
+		}
+		if unknown == nil && !isTruncated(head) {
+			unknown = fmt.Errorf("%s/%s: %w: at offset 0 it begins with %q; %s", l.src.Path(plan.DB, plan.Version), file.Name, ErrUnknown, head, notData)
 		}
 	}
-	if plan.witness == "" && unknown >= 0 {
-		return fmt.Errorf("%s/%s: %w: at offset 0 it begins with %q; %s",
-			l.src.Path(plan.DB, plan.Version), plan.Files[group[unknown]].Name, ErrUnknown, heads[unknown], notData)
-	}
-	return nil
+	return unknown
 }
 
 // isTruncated reports whether a file that is no longer than a magic may be of a known format: it is damaged or empty.
@@ -88,7 +79,7 @@ func (l *Loader) head(ctx context.Context, plan *Plan, file source.File) (string
 	}
 	magic := make([]byte, magicSize)
 	n, err := io.ReadFull(body, magic)
-	l.metrics.Read(plan.DB, int64(n), 0)
+	l.progress.fetched(int64(n), 0)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}

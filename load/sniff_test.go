@@ -91,9 +91,9 @@ func TestMixedAmongMany(t *testing.T) {
 		w.put("part-"+string(rune('A'+i)), seq)
 	}
 	w.put("part-"+string(rune('A'+2*sampleFiles-1)), fixtureFile(t, "avro-deflate"))
-	l := New(w.src, w.store, nil, Options{Partitioner: "string"})
+	l := newLoader(w.src, w.store, nil, Options{Partitioner: "string"})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
-	err := l.Load(t.Context(), plan, []int{0}, nil)
+	err := l.Load(t.Context(), plan, []int{0})
 	if !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), "part-A (sequencefile)") || !strings.Contains(err.Error(), "(avro)") {
 		t.Error(err)
 	}
@@ -105,7 +105,7 @@ func TestFieldsArePartOfTheInput(t *testing.T) {
 	w.put("part-0", fixtureFile(t, "avro-deflate"))
 	plans := map[string]Fields{}
 	for _, f := range []Fields{{Key: "id"}, {Key: "n"}, {Key: "id", Value: "n"}, {Key: "idn"}} {
-		m := check(New(w.src, w.store, nil, Options{Fields: f, AllowEmpty: true}).Plan(t.Context(), "db", "1"))(t).Manifest() // without a look for records
+		m := check(newLoader(w.src, w.store, nil, Options{Fields: f, AllowEmpty: true}).Plan(t.Context(), "db", "1"))(t).Manifest() // without a look for records
 		if other, found := plans[m.Input]; found {
 			t.Errorf("%+v and %+v are both of %s", f, other, m.Input)
 		}
@@ -235,7 +235,7 @@ func TestFirstFault(t *testing.T) {
 		w.put(fmt.Sprintf("part-r-%05d", i), whole[:len(whole)-i/3])
 	}
 	for range 50 {
-		_, err := New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1")
+		_, err := newLoader(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1")
 		if !errors.Is(err, sequencefile.ErrCorrupt) || !strings.Contains(err.Error(), "part-r-00003") {
 			t.Fatal(err)
 		}

@@ -32,10 +32,10 @@ func TestErrSource(t *testing.T) {
 		w := newWorld(t)
 		w.put(name, content)
 		opts := Options{Fields: Fields{Key: "id"}}
-		plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+		plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 		for _, after := range []int{0, 1, len(content) / 2, len(content) - 1} {
 			src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser { return breaks(f, after) }}
-			err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+			err := newLoader(src, w.store, nil, opts).Load(t.Context(), plan, []int{0})
 			if !errors.Is(err, ErrSource) || !errors.Is(err, errNetwork) {
 				t.Errorf("%s, after %d bytes: %v", name, after, err)
 			}
@@ -45,8 +45,8 @@ func TestErrSource(t *testing.T) {
 			changed[i] ^= 0x55
 		}
 		w.put(name, changed)
-		plan = check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
-		if err := New(w.src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil); err == nil || errors.Is(err, ErrSource) {
+		plan = check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+		if err := newLoader(w.src, w.store, nil, opts).Load(t.Context(), plan, []int{0}); err == nil || errors.Is(err, ErrSource) {
 			t.Errorf("%s, damaged: %v", name, err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestErrSourceOf(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	if _, err := New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrSource) {
+	if _, err := newLoader(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrSource) {
 		t.Error(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestParquetReplacedBetweenOpens(t *testing.T) {
 	w := newWorld(t)
 	w.put("part-0", content)
 	opts := Options{Fields: Fields{Key: "ID", Value: "Text"}}
-	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 	opens := 0
 	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
 		if opens++; opens == 1 { // for the footer
@@ -100,7 +100,7 @@ func TestParquetReplacedBetweenOpens(t *testing.T) {
 		}
 		return f
 	}}
-	err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+	err := newLoader(src, w.store, nil, opts).Load(t.Context(), plan, []int{0})
 	if !errors.Is(err, source.ErrChanged) || opens != 1 {
 		t.Errorf("after %d opens: %v", opens, err)
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/shard"
+	"sequins/source"
 	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/sequencefiles"
@@ -147,12 +149,12 @@ func sparkeyLog(t testing.TB, records []rec) []byte {
 // load plans and loads, and checks that nothing temporary is left.
 func (w *world) load(opts Options, want ...int) *Plan {
 	w.t.Helper()
-	l := New(w.src, w.store, nil, opts)
+	l := newLoader(w.src, w.store, nil, opts)
 	plan := check(l.Plan(w.t.Context(), "db", "1"))(w.t)
 	if want == nil {
 		want = all(plan)
 	}
-	if err := l.Load(w.t.Context(), plan, want, nil); err != nil {
+	if err := l.Load(w.t.Context(), plan, want); err != nil {
 		w.t.Fatal(err)
 	}
 	w.clean()
@@ -285,4 +287,38 @@ func keys(n int) []string {
 		all = append(all, fmt.Sprintf("ключ-%06d", i))
 	}
 	return all
+}
+
+// A testLoader is a Loader with a store.
+type testLoader struct {
+	*Loader
+	store *store.Store
+}
+
+func newLoader(src source.Source, to *store.Store, p *Progress, o Options) *testLoader {
+	return &testLoader{New(src, p, o), to}
+}
+
+// Load loads partitions into the store. Wanted partitions that are present and made by the same plan are
+// kept.
+func (l *testLoader) Load(ctx context.Context, plan *Plan, want []int) error {
+	want, err := plan.wanted(want)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dir, err := l.store.Create(plan.DB, plan.Manifest())
+	if err != nil {
+		return err
+	}
+	todo, err := dir.Missing(want)
+	if err != nil {
+		return err
+	}
+	to := dir.Staging()
+	return l.LoadInto(ctx, plan, Target{Staging: to, Want: todo, Have: len(want) - len(todo), Publish: func(partitions []int) error {
+		return dir.Publish(to, partitions...)
+	}})
 }

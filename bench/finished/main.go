@@ -27,6 +27,7 @@ import (
 	"sequins/load/build"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/speed"
 )
 
 var (
@@ -195,7 +196,7 @@ func load1(job string) error {
 		return err
 	}
 	defer local.Close()
-	l := load.New(src, local, nil, load.Options{Compression: blocks.Snappy})
+	l := load.New(src, nil, load.Options{Compression: blocks.Snappy})
 	plan, err := l.Plan(context.Background(), data.DB, data.Version)
 	if err != nil {
 		return err
@@ -204,5 +205,5 @@ func load1(job string) error {
 	for i := range all {
 		all[i] = i
 	}
-	return l.Load(context.Background(), plan, all, nil)
+	return speed.Load(context.Background(), l, local, plan, all)
 }

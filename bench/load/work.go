@@ -21,6 +21,7 @@ import (
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/speed"
 )
 
 // work does one task in its own process and prints its cost to the standard output.
@@ -155,7 +156,7 @@ func (t *task) load() error {
 	if err != nil {
 		return err
 	}
-	l := load.New(src, local, nil, load.Options{Memory: t.Memory, Compression: codec})
+	l := load.New(src, nil, load.Options{Memory: t.Memory, Compression: codec})
 	plan, err := l.Plan(ctx, data.DB, data.Version)
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ func (t *task) load() error {
 	for i := range all {
 		all[i] = i
 	}
-	return l.Load(ctx, plan, all, nil)
+	return speed.Load(ctx, l, local, plan, all)
 }
 
 // verify compares the blocks that a child has loaded with the records.

@@ -19,6 +19,7 @@ import (
 	"sequins/source/s3"
 	"sequins/store"
 	"sequins/test/gateway"
+	"sequins/test/speed"
 )
 
 // work does one task in its own process and prints its cost to the standard output.
@@ -103,10 +104,10 @@ func (t *task) load() error {
 		return err
 	}
 	defer local.Close()
-	l := load.New(src, local, nil, load.Options{Compression: blocks.Snappy})
+	l := load.New(src, nil, load.Options{Compression: blocks.Snappy})
 	plan, err := l.Plan(ctx, data.DB, data.Version)
 	if err != nil {
 		return err
 	}
-	return l.Load(ctx, plan, []int{0}, nil)
+	return speed.Load(ctx, l, local, plan, []int{0})
 }

@@ -69,8 +69,8 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 			err = errors.Join(err, os.RemoveAll(j.work()))
 		}
 	}()
-	b := &builder{Job: j, progress: p}
-	if m, err = b.run(ctx); err != nil {
+	b := &builder{Job: j}
+	if m, err = b.run(ctx, p); err != nil {
 		return nil, err
 	}
 	return m, j.publish(m)
@@ -177,7 +177,6 @@ func writeFile(path string, data []byte) error {
 // A builder is one build, in its working directory.
 type builder struct {
 	Job
-	progress *load.Progress
 
 	mu          sync.Mutex
 	blocks      []finished.Block // by partition
@@ -186,8 +185,8 @@ type builder struct {
 }
 
 // run builds the version with the first plan that no record refutes.
-func (b *builder) run(ctx context.Context) (*finished.Manifest, error) {
-	loader := load.New(b.From.Source, nil, nil, b.Options)
+func (b *builder) run(ctx context.Context, p *load.Progress) (*finished.Manifest, error) {
+	loader := load.New(b.From.Source, p, b.Options)
 	var refuted []shard.Partitioner
 	for {
 		plan, err := loader.Plan(ctx, b.From.DB, b.From.Version, refuted...)
@@ -225,7 +224,7 @@ func (b *builder) load(ctx context.Context, loader *load.Loader, plan *load.Plan
 	}
 	err := loader.LoadInto(ctx, plan, load.Target{Staging: staging, Want: want, Publish: func(partitions []int) error {
 		return b.take(ctx, staging, partitions)
-	}}, b.progress)
+	}})
 	return errors.Join(err, os.RemoveAll(staging.Temp()))
 }
 

@@ -25,6 +25,7 @@ import (
 	"sequins/store"
 	"sequins/test/harness"
 	"sequins/test/sequencefiles"
+	"sequins/test/speed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -100,7 +101,8 @@ func into(t testing.TB, from build.Place, o load.Options, want ...int) (*loaded,
 	t.Helper()
 	s := must(store.Open(t.TempDir()))(t)
 	t.Cleanup(func() { s.Close() })
-	l := load.New(from.Source, s, nil, o)
+	var p load.Progress
+	l := load.New(from.Source, &p, o)
 	plan, err := l.Plan(t.Context(), from.DB, from.Version)
 	if err != nil {
 		return nil, err
@@ -110,8 +112,7 @@ func into(t testing.TB, from build.Place, o load.Options, want ...int) (*loaded,
 			want = append(want, p)
 		}
 	}
-	var p load.Progress
-	err = l.Load(t.Context(), plan, want, &p)
+	err = speed.Load(t.Context(), l, s, plan, want)
 	dir, derr := s.Dir(from.DB, plan.Manifest().Content().Input)
 	if derr != nil {
 		t.Fatal(derr)
@@ -238,7 +239,7 @@ func TestContent(t *testing.T) {
 	write(t, root, shard.Hadoop, 4, some(400))
 	to, _ := run(t, place(t, root), load.Options{})
 	plan := func(o load.Options) *load.Plan {
-		return must(load.New(to.Source, nil, nil, o).Plan(t.Context(), "db", "1"))(t)
+		return must(load.New(to.Source, nil, o).Plan(t.Context(), "db", "1"))(t)
 	}
 	first := plan(load.Options{})
 	now := time.Now().Add(time.Hour)
@@ -327,7 +328,7 @@ func TestRefuted(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	first := must(load.New(place(t, root).Source, nil, nil, load.Options{}).Plan(t.Context(), "db", "1"))(t)
+	first := must(load.New(place(t, root).Source, nil, load.Options{}).Plan(t.Context(), "db", "1"))(t)
 	to, m := run(t, place(t, root), load.Options{})
 	if first.Partitioner != shard.Hadoop || m.Partitioner != "string" {
 		t.Fatalf("cut by %v, planned as %v", m.Partitioner, first.Partitioner)

@@ -15,6 +15,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/speed"
 )
 
 // damage flips a byte of a file of a version.
@@ -146,13 +147,13 @@ func TestChangedWhileLoading(t *testing.T) {
 		to, m := run(t, place(t, root), load.Options{})
 		s := must(store.Open(t.TempDir()))(t)
 		defer s.Close()
-		l := load.New(to.Source, s, nil, load.Options{})
+		l := load.New(to.Source, nil, load.Options{})
 		plan := must(l.Plan(t.Context(), "db", "1"))(t)
 		m.Release = "another"
 		if writeManifest(t, to, m); name != "_BLOCKS.json" {
 			damage(t, to, name, 10)
 		}
-		if err := l.Load(t.Context(), plan, []int{0, 1}, nil); !errors.Is(err, source.ErrChanged) {
+		if err := speed.Load(t.Context(), l, s, plan, []int{0, 1}); !errors.Is(err, source.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if published := must(must(s.Dir("db", plan.Manifest().Content().Input))(t).Complete())(t); len(published) != 0 {

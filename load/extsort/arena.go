@@ -1,7 +1,6 @@
 package extsort
 
 import (
-	"bytes"
 	"encoding/binary"
 	"unsafe"
 )
@@ -124,30 +123,6 @@ func prefix(b []byte) uint64 {
 		p |= uint64(c) << (56 - 8*i)
 	}
 	return p
-}
-
-// sameKey says whether two entries that are neighbours after sorting have the same key.
-func (a *arena) sameKey(x, y entry) bool {
-	return x.prefix == y.prefix && bytes.Equal(a.key(x), a.key(y))
-}
-
-// each sorts the arena and calls do for the last record of each key.
-func (a *arena) each(do func(head recordHead, rec []byte) error) error {
-	a.sort()
-	entries := a.entries()
-	for i, e := range entries {
-		if i%touchAhead == 0 {
-			a.touch(entries[i:min(i+touchAhead, len(entries))])
-		}
-		if i+1 < len(entries) && a.sameKey(e, entries[i+1]) {
-			continue
-		}
-		head, rec := a.record(e)
-		if err := do(head, rec); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // touchAhead is for how many records touch is called at once.

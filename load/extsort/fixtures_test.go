@@ -1,6 +1,7 @@
 package extsort
 
 import (
+	"context"
 	"io"
 	"path"
 	"testing"
@@ -28,4 +29,12 @@ func list(t *testing.T, fs fsys.FS, dir string) []string {
 		names = append(names, path.Join(dir, e.Name()))
 	}
 	return names
+}
+
+// Merge finishes a sorter and merges it alone.
+func (s *Sorter) Merge(ctx context.Context, yield func(key, value []byte) error) error {
+	if err := s.Finish(ctx); err != nil {
+		return err
+	}
+	return Merge(ctx, []*Sorter{s}, yield)
 }

@@ -6,33 +6,33 @@ import (
 	"errors"
 )
 
-// merger reads several runs at once and shows their records in ascending order, of equal keys the
-// one of the newest run only. It finds the next in a tree of losers: each inner node holds the run
+// merger reads from several readers at once and shows their records in ascending order, of equal keys the
+// one of the newest reader only. It finds the next in a tree of losers: each inner node holds the reader
 // that lost there, and the winner of all is above the root.
 type merger struct {
-	runs []*runReader // the older first
-	tree []int        // tree[0] is the winner; node n has the children 2n and 2n+1, leaf i is node len(runs)+i
-	key  []byte       // a copy of the current record's
+	readers []*reader // the older first
+	tree    []int     // tree[0] is the winner; node n has the children 2n and 2n+1, leaf i is node len(readers)+i
+	key     []byte    // a copy of the current record's
 }
 
-// openMerger opens the runs. It shares out buffer among them.
-func openMerger(ctx context.Context, s *Sorter, runs []run, buffer []byte) (*merger, error) {
-	m := &merger{tree: make([]int, len(runs))}
-	size := min(len(buffer)/len(runs), maxRunBuffer)
-	for i, r := range runs {
-		rr, err := openRun(ctx, s.fs, r, s.frameSize, buffer[i*size:(i+1)*size:(i+1)*size])
-		if err != nil {
-			return nil, also(err, m.close())
+// merge calls do for the newest record of each key, and closes the readers. In it, m.key is the key.
+func merge(readers []*reader, do func(m *merger, r *reader) error) (err error) {
+	m := &merger{readers: readers, tree: make([]int, len(readers))}
+	for _, r := range readers {
+		if err == nil {
+			err = r.next()
 		}
-		m.runs = append(m.runs, rr)
 	}
-	m.tree[0] = m.build(1)
-	return m, nil
+	if err == nil {
+		m.tree[0] = m.build(1)
+		err = m.each(do)
+	}
+	return also(err, closeAll(readers))
 }
 
-func (m *merger) close() error {
+func closeAll(readers []*reader) error {
 	var errs []error
-	for _, r := range m.runs {
+	for _, r := range readers {
 		errs = append(errs, r.close())
 	}
 	return errors.Join(errs...)
@@ -40,8 +40,8 @@ func (m *merger) close() error {
 
 // build plays the matches below a node and returns the winner.
 func (m *merger) build(node int) int {
-	if node >= len(m.runs) {
-		return node - len(m.runs)
+	if node >= len(m.readers) {
+		return node - len(m.readers)
 	}
 	a, b := m.build(2*node), m.build(2*node+1)
 	if m.less(b, a) {
@@ -51,9 +51,9 @@ func (m *merger) build(node int) int {
 	return a
 }
 
-// less says whether the record of run a comes before that of run b: by key, then the newer.
+// less says whether the record of reader a comes before that of reader b: by key, then the newer.
 func (m *merger) less(a, b int) bool {
-	x, y := m.runs[a], m.runs[b]
+	x, y := m.readers[a], m.readers[b]
 	switch {
 	case x.done || y.done:
 		return !x.done
@@ -66,16 +66,16 @@ func (m *merger) less(a, b int) bool {
 	return a > b
 }
 
-// current is the run that has the current record.
-func (m *merger) current() *runReader { return m.runs[m.tree[0]] }
+// current is the reader that has the current record.
+func (m *merger) current() *reader { return m.readers[m.tree[0]] }
 
-// advance moves on the run that has the current record.
+// advance moves on the reader that has the current record.
 func (m *merger) advance() error {
 	winner := m.tree[0]
-	if err := m.runs[winner].next(); err != nil {
+	if err := m.readers[winner].next(); err != nil {
 		return err
 	}
-	for node := (winner + len(m.runs)) / 2; node > 0; node /= 2 {
+	for node := (winner + len(m.readers)) / 2; node > 0; node /= 2 {
 		if m.less(m.tree[node], winner) {
 			winner, m.tree[node] = m.tree[node], winner
 		}
@@ -84,11 +84,10 @@ func (m *merger) advance() error {
 	return nil
 }
 
-// each calls do for the newest record of each key. In it, m.key is the key.
-func (m *merger) each(do func(r *runReader) error) error {
+func (m *merger) each(do func(m *merger, r *reader) error) error {
 	for r := m.current(); !r.done; r = m.current() {
 		m.key = append(m.key[:0], r.key...)
-		if err := do(r); err != nil {
+		if err := do(m, r); err != nil {
 			return err
 		}
 		if err := m.advance(); err != nil {
@@ -103,14 +102,20 @@ func (m *merger) each(do func(r *runReader) error) error {
 	return nil
 }
 
-// yieldMerged merges runs and yields the records that are not deletions.
-func (s *Sorter) yieldMerged(ctx context.Context, yield func(key, value []byte) error) error {
-	m, err := openMerger(ctx, s, s.runs, s.arena.mem)
-	if err != nil {
-		return err
+// Merge yields the records of sorters that are finished in ascending order of their keys, each key once: of several records, that
+// of the last sorter. Key and value are valid until yield returns. An error of yield, and the end of the context, end Merge
+// with that error. Merge can be called once.
+func Merge(ctx context.Context, sorters []*Sorter, yield func(key, value []byte) error) error {
+	var readers []*reader
+	for _, s := range sorters {
+		more, err := s.open(ctx, s.runs)
+		if err != nil {
+			return also(err, closeAll(readers))
+		}
+		readers = append(readers, more...)
 	}
 	var buffer []byte
-	err = m.each(func(r *runReader) error {
+	return merge(readers, func(m *merger, r *reader) error {
 		if r.head.deleted {
 			return nil
 		}
@@ -126,11 +131,27 @@ func (s *Sorter) yieldMerged(ctx context.Context, yield func(key, value []byte) 
 		}
 		return yield(m.key, value)
 	})
-	return also(err, m.close())
+}
+
+// open returns readers of runs, the older first, among which it shares out the memory of the arena. Without runs, it returns one of the
+// arena.
+func (s *Sorter) open(ctx context.Context, runs []run) (readers []*reader, err error) {
+	if len(runs) == 0 {
+		return []*reader{readArena(ctx, &s.arena)}, nil
+	}
+	size := min(len(s.arena.mem)/len(runs), maxRunBuffer)
+	for i, r := range runs {
+		rr, err := openRun(ctx, s.fs, r, s.frameSize, s.arena.mem[i*size:(i+1)*size:(i+1)*size])
+		if err != nil {
+			return nil, also(err, closeAll(readers))
+		}
+		readers = append(readers, rr)
+	}
+	return readers, nil
 }
 
 // value reads a large value into buffer, or into a new one where that is too small.
-func (r *runReader) value(buffer []byte) ([]byte, error) {
+func (r *reader) value(buffer []byte) ([]byte, error) {
 	if r.left > cap(buffer) {
 		buffer = make([]byte, 0, r.left)
 	}
@@ -141,31 +162,19 @@ func (r *runReader) value(buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// mergeRuns merges some runs into one. Deletions are kept, as they may hide records of older runs,
-// unless the runs are the oldest.
-func (s *Sorter) mergeRuns(ctx context.Context, runs []run, oldest bool) (run, error) {
-	m, err := openMerger(ctx, s, runs, s.arena.mem)
-	if err != nil {
-		return run{}, err
-	}
-	merged, err := s.writeRun(func(w *runWriter) error {
-		return m.each(func(r *runReader) error {
-			if oldest && r.head.deleted {
-				return nil
-			}
-			return w.copyRecord(r)
-		})
+// writeMerged makes a run of others, or of the arena if there are none. Deletions are kept, as they may hide older records.
+func (s *Sorter) writeMerged(ctx context.Context, runs []run) (run, error) {
+	return s.writeRun(func(w *runWriter) error {
+		readers, err := s.open(ctx, runs)
+		if err != nil {
+			return err
+		}
+		return merge(readers, func(_ *merger, r *reader) error { return w.copyRecord(r) })
 	})
-	if cerr := m.close(); err == nil && cerr != nil {
-		return run{}, also(cerr, s.remove([]run{merged}))
-	} else if err != nil {
-		return run{}, also(err, cerr)
-	}
-	return merged, nil
 }
 
 // copyRecord writes the current record of r.
-func (w *runWriter) copyRecord(r *runReader) error {
+func (w *runWriter) copyRecord(r *reader) error {
 	if err := w.add(r.rec, nil); err != nil {
 		return err
 	}
@@ -181,7 +190,7 @@ func (s *Sorter) reduce(ctx context.Context) error {
 		if from+n > len(s.runs) {
 			from = 0
 		}
-		merged, err := s.mergeRuns(ctx, s.runs[from:from+n], from == 0)
+		merged, err := s.writeMerged(ctx, s.runs[from:from+n])
 		if err != nil {
 			return err
 		}

@@ -1,18 +1,22 @@
 package extsort
 
-import "math/bits"
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
-// maxInsertion is the number of entries up to which insertion sort is the fastest.
-const maxInsertion = 64
+// maxCompared is the number of entries up to which comparing them is the fastest.
+const maxCompared = 64
 
-// sort brings the entries into the order of their keys, and those of equal keys into the order in
-// which they were added. It sorts in place, by one byte of the keys after the other (American flag
+// sort brings the entries into the order of their keys, and of equal keys that of the record that was
+// added last to the front. It sorts in place, by one byte of the keys after the other (American flag
 // sort): first those in the entries themselves; where these are equal, the entries get the next
 // eight. In keys like user:000000001234 the first bytes tell nothing apart, so bytes in which all
 // agree are found and passed over. The records themselves are read once for every eight bytes of
 // the key that are needed, and not for comparing.
-//
-// Afterwards entries of equal keys have equal prefixes; otherwise a prefix says nothing any more.
+// Afterwards a prefix says nothing any more.
 func (a *arena) sort() { a.sortFrom(a.entries(), 0) }
 
 // sortFrom sorts entries whose keys agree in their first depth bytes, and which have the eight
@@ -28,12 +32,16 @@ func (a *arena) sortFrom(e []entry, depth int) {
 			depth += 8
 			continue
 		}
-		if len(e) <= maxInsertion {
-			insertionSort(e)
-			e = a.sortTies(e, depth)
-		} else {
-			e = a.sortBuckets(e, uint(63-bits.LeadingZeros64(differ))&^7, depth)
+		if len(e) <= maxCompared {
+			slices.SortFunc(e, func(x, y entry) int {
+				if x.prefix != y.prefix {
+					return cmp.Compare(x.prefix, y.prefix)
+				}
+				return cmp.Or(bytes.Compare(a.key(x)[depth:], a.key(y)[depth:]), cmp.Compare(y.off, x.off))
+			})
+			return
 		}
+		e = a.sortBuckets(e, uint(63-bits.LeadingZeros64(differ))&^7, depth)
 	}
 }
 
@@ -89,23 +97,6 @@ func (a *arena) sortBuckets(e []entry, shift uint, depth int) (largest []entry) 
 	return largest
 }
 
-// sortTies sorts each part of e that has the same prefix, e being sorted by prefix, except for the
-// largest, which it returns.
-func (a *arena) sortTies(e []entry, depth int) (largest []entry) {
-	for from, to := 0, 1; to <= len(e); to++ {
-		if to < len(e) && e[to].prefix == e[from].prefix {
-			continue
-		}
-		part := e[from:to]
-		from = to
-		if len(part) > len(largest) {
-			part, largest = largest, part
-		}
-		a.sortFrom(part, depth)
-	}
-	return largest
-}
-
 // splitEnded goes on with entries that agree in all bytes of their prefixes. The keys that end
 // there come first, and differ only in how many of the zeros at their end are their own. The
 // others are returned, with the next eight bytes as their prefixes.
@@ -115,26 +106,11 @@ func (a *arena) splitEnded(e []entry, depth int) (longer []entry) {
 		if key := a.key(x); len(key) > depth+8 {
 			e[i].prefix = prefix(key[depth+8:])
 		} else {
-			x.prefix = uint64(len(key)-depth)<<56 | x.off // no two are equal
+			x.prefix = uint64(len(key)-depth)<<56 | (1<<56 - 1 - x.off) // the newest first
 			e[i], e[ended] = e[ended], x
 			ended++
 		}
 	}
-	a.sortFrom(e[:ended], depth)
-	for i := range e[:ended] {
-		e[i].prefix >>= 56 // now those of equal keys are equal
-	}
+	slices.SortFunc(e[:ended], func(x, y entry) int { return cmp.Compare(x.prefix, y.prefix) })
 	return e[ended:]
-}
-
-// insertionSort sorts entries by prefix.
-func insertionSort(e []entry) {
-	for i := 1; i < len(e); i++ {
-		x, j := e[i], i
-		for j > 0 && x.prefix < e[j-1].prefix {
-			e[j] = e[j-1]
-			j--
-		}
-		e[j] = x
-	}
 }

@@ -21,7 +21,7 @@ func sortedByLibrary(a *arena, e []entry) {
 		if c := bytes.Compare(a.key(x), a.key(y)); c != 0 {
 			return c
 		}
-		return cmp.Compare(x.off, y.off)
+		return cmp.Compare(y.off, x.off)
 	})
 }
 
@@ -70,7 +70,7 @@ func fillArena(kind string, n int, valueLen int) *arena {
 func TestRadixSort(t *testing.T) {
 	for kind := range testKeys {
 		t.Run(kind, func(t *testing.T) {
-			for _, n := range []int{0, 1, 2, maxInsertion, maxInsertion + 1, 200, 5000} {
+			for _, n := range []int{0, 1, 2, maxCompared, maxCompared + 1, 200, 5000} {
 				a := fillArena(kind, n, 3)
 				want := slices.Clone(a.entries())
 				sortedByLibrary(a, want)

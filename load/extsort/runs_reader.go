@@ -9,10 +9,15 @@ import (
 	"sequins/internal/fsys"
 )
 
-// runReader reads a run, record by record, through a buffer that it is given. Its fields tell of
+// reader reads the records of a sorted arena, or of a run through a buffer that it is given, one after the other. Of records
+// with the same key, it reads the newest one first. Its fields tell of
 // the current record; what they refer to is valid until the next one, or its value, is read.
-type runReader struct {
-	ctx   context.Context
+type reader struct {
+	ctx context.Context
+
+	arena   *arena  // nil for a run
+	entries []entry // of the records that follow
+
 	file  fsys.File
 	run   run
 	frame int    // size of a frame
@@ -23,6 +28,7 @@ type runReader struct {
 	seen  int64 // records
 	cache cacheWindow
 
+	// Of both:
 	done   bool
 	key    []byte
 	prefix uint64 // of key
@@ -31,31 +37,40 @@ type runReader struct {
 	left   int // bytes of a large value that have not been read
 }
 
-// openRun opens a run and reads its first record.
-func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*runReader, error) {
+// readArena returns a reader of a sorted arena.
+func readArena(ctx context.Context, a *arena) *reader {
+	return &reader{ctx: ctx, arena: a, entries: a.entries()}
+}
+
+// openRun opens a run.
+func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*reader, error) {
 	f, err := fs.Open(r.name)
 	if err != nil {
 		return nil, fmt.Errorf("opening a sort run: %w", err)
 	}
-	rr := &runReader{ctx: ctx, file: f, run: r, frame: frame, buf: buf, cache: newCacheWindow(f)}
-	if err := rr.next(); err != nil {
-		return nil, also(err, f.Close())
-	}
-	return rr, nil
+	return &reader{ctx: ctx, file: f, run: r, frame: frame, buf: buf, cache: newCacheWindow(f)}, nil
 }
 
-// close closes the file, which stays.
-func (r *runReader) close() error { return r.file.Close() }
+// close closes the file of a run, which stays.
+func (r *reader) close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}
 
-func (r *runReader) corrupt(off int64, reason string) error {
+func (r *reader) corrupt(off int64, reason string) error {
 	return fmt.Errorf("%s: offset %d: %s: %w", r.run.name, off, reason, ErrCorrupt)
 }
 
 // offset is the position in the file of what is used next.
-func (r *runReader) offset() int64 { return r.pos - int64(r.end-r.start) }
+func (r *reader) offset() int64 { return r.pos - int64(r.end-r.start) }
 
-// next goes to the next record. After the last, done is true.
-func (r *runReader) next() error {
+// next goes to the next record, or to the first one. After the last, done is true.
+func (r *reader) next() error {
+	if r.arena != nil {
+		return r.nextEntry()
+	}
 	if err := r.copyValue(func([]byte) error { return nil }); err != nil {
 		return err
 	}
@@ -81,24 +96,45 @@ func (r *runReader) next() error {
 	if err := r.fill(n); err != nil {
 		return err
 	}
-	r.head, r.rec = head, r.buf[r.start:r.start+n]
+	r.set(head, r.buf[r.start:r.start+n])
 	r.start += n
-	r.key = r.rec[head.head:head.value()]
-	r.prefix = prefix(r.key)
 	r.seen++
 	return nil
 }
 
-func (r *runReader) finish() error {
+// nextEntry is next in an arena.
+func (r *reader) nextEntry() error {
+	if len(r.entries) == 0 {
+		r.done = true
+		return nil
+	}
+	if len(r.entries)%touchAhead == 0 {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		r.arena.touch(r.entries[:touchAhead])
+	}
+	r.set(r.arena.record(r.entries[0]))
+	r.entries = r.entries[1:]
+	return nil
+}
+
+// set makes a record the current one.
+func (r *reader) set(head recordHead, rec []byte) {
+	r.head, r.rec, r.key = head, rec, rec[head.head:head.value()]
+	r.prefix = prefix(r.key)
+}
+
+func (r *reader) finish() error {
 	if r.seen != r.run.records {
 		return r.corrupt(r.run.size, fmt.Sprintf("%d records, and %d were written", r.seen, r.run.records))
 	}
-	r.done, r.key, r.rec = true, nil, nil
+	r.done = true
 	return nil
 }
 
 // fill reads on, if need be, until n bytes are in the buffer. There must be as many in the file, and one frame must fit behind them.
-func (r *runReader) fill(n int) error {
+func (r *reader) fill(n int) error {
 	if r.end-r.start >= n {
 		return nil
 	}
@@ -128,7 +164,7 @@ func (r *runReader) fill(n int) error {
 }
 
 // copyValue gives what is left of a large value to write, in parts.
-func (r *runReader) copyValue(write func(part []byte) error) error {
+func (r *reader) copyValue(write func(part []byte) error) error {
 	for r.left > 0 {
 		if err := r.fill(1); err != nil {
 			return err

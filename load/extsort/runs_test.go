@@ -114,6 +114,9 @@ func readRun(t *testing.T, content []byte, records int64, frame int) error {
 		r.sums = append(r.sums, crc32.Checksum(part, castagnoli))
 	}
 	rr, err := openRun(context.Background(), mem, r, frame, make([]byte, maxRecordHead+60+frame))
+	if err == nil {
+		err = rr.next()
+	}
 	for n := 0; err == nil && !rr.done; n++ {
 		if n > len(content) {
 			t.Fatal("more records than bytes")

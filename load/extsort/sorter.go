@@ -36,9 +36,6 @@ const (
 	// maxKeptValue is the length in bytes up to which the buffer for a large value is kept for
 	// the next one.
 	maxKeptValue = 1 << 20
-
-	// recordsBetweenChecks is how many records pass before the context is looked at.
-	recordsBetweenChecks = 1024
 )
 
 // Options are the options of [New].
@@ -60,7 +57,7 @@ type Options struct {
 // sorted runs on the disk, which are merged at the end. Of records with the same key, the one that
 // was added last wins; if it is a deletion, there is none.
 //
-// It is used as Add…, Merge, Close, by one goroutine at a time, and starts none. Close may be called again.
+// It is used as Add…, Finish, Merge, Close, by one goroutine at a time, and starts none. Close may be called again.
 type Sorter struct {
 	fs        fsys.FS
 	dir       string
@@ -150,15 +147,8 @@ func (s *Sorter) spill() error {
 	if s.arena.n == 0 {
 		return nil
 	}
-	oldest := len(s.runs) == 0
-	r, err := s.writeRun(func(w *runWriter) error {
-		return s.arena.each(func(head recordHead, rec []byte) error {
-			if head.deleted && oldest { // there is nothing that it could hide
-				return nil
-			}
-			return w.add(rec[:head.value()], rec[head.value():])
-		})
-	})
+	s.arena.sort()
+	r, err := s.writeMerged(context.Background(), nil)
 	if err != nil {
 		return err
 	}
@@ -194,43 +184,19 @@ func (s *Sorter) writeRun(write func(w *runWriter) error) (run, error) {
 	return r, nil
 }
 
-// Merge yields the records in ascending order of their keys, each key once. Key and value are valid
-// until yield returns. An error of yield, and the end of the context, end Merge with that error.
-// Merge can be called once.
-func (s *Sorter) Merge(ctx context.Context, yield func(key, value []byte) error) error {
+// Finish sorts what has been added, for Merge. Nothing can be added any more.
+func (s *Sorter) Finish(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
 	if len(s.runs) == 0 {
-		return s.yieldArena(ctx, yield)
+		s.arena.sort()
+		return nil
 	}
-	return s.fail(s.mergeAll(ctx, yield))
-}
-
-func (s *Sorter) mergeAll(ctx context.Context, yield func(key, value []byte) error) error {
 	if err := s.spill(); err != nil {
-		return err
+		return s.fail(err)
 	}
-	if err := s.reduce(ctx); err != nil {
-		return err
-	}
-	return s.yieldMerged(ctx, yield)
-}
-
-// yieldArena is Merge where everything is in memory.
-func (s *Sorter) yieldArena(ctx context.Context, yield func(key, value []byte) error) error {
-	n := 0
-	return s.arena.each(func(head recordHead, rec []byte) error {
-		if n++; n%recordsBetweenChecks == 1 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if head.deleted {
-			return nil
-		}
-		return yield(rec[head.head:head.value()], rec[head.value():])
-	})
+	return s.fail(s.reduce(ctx))
 }
 
 // Close removes the runs and gives the memory back. What Merge has yielded is not valid any more.

@@ -124,6 +124,38 @@ func TestSorterModel(t *testing.T) {
 	}
 }
 
+// TestMergeModel: of several sorters, the later are newer, and what they delete is in none.
+func TestMergeModel(t *testing.T) {
+	configs := slices.Sorted(maps.Keys(smallSorters))
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		f := faultfs.New()
+		var sorters []*Sorter
+		want, got := model{}, []string{}
+		for range 1 + r.IntN(5) {
+			s := smallSorters[configs[r.IntN(len(configs))]].open(t, f)
+			for range r.IntN(1000) {
+				k, v, deleted := randomRecord(r)
+				expect.NoError(t, s.Add([]byte(k), []byte(v), deleted))
+				want.add(k, v, deleted)
+			}
+			expect.NoError(t, s.Finish(t.Context()))
+			sorters = append(sorters, s)
+		}
+		expect.NoError(t, Merge(t.Context(), sorters, func(key, value []byte) error {
+			got = append(got, string(key)+"="+string(value))
+			return nil
+		}))
+		if diff := cmp.Diff(want.list(), got); diff != "" {
+			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+		}
+		for _, s := range sorters {
+			expect.NoError(t, s.Close())
+		}
+		checkNoRuns(t, f)
+	}
+}
+
 // checkNoRuns fails the test if the sorter has left files, open or not.
 func checkNoRuns(t *testing.T, f *faultfs.FS) {
 	t.Helper()

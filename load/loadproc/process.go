@@ -32,6 +32,7 @@ type Process struct {
 	staging  store.Staging             // set by Link or Load
 	staged   int64                     // the most bytes that were seen in it
 	short    atomic.Pointer[RoomError] // why watchDisk has killed it
+	last     load.Snapshot             // that was counted
 
 	cancel  context.CancelFunc // tells the process to exit
 	detach  func() bool        // makes the process outlive parent
@@ -114,7 +115,7 @@ func (p *Process) Plan() (store.Manifest, error) {
 			}
 			return *e.Planned, nil
 		case e.Progress != nil:
-			p.count(e.Progress)
+			p.count(*e.Progress)
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return store.Manifest{}, e.Ended.Failure
 		default:
@@ -187,14 +188,14 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		}
 		switch {
 		case e.Progress != nil:
-			p.count(e.Progress)
+			p.count(*e.Progress)
 			p.staged = max(p.staged, dir.Staged(ahead.Staging))
 			if len(e.Publish) > 0 {
 				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
 					return err
 				}
 			}
-			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
+			news(News{Snapshot: *e.Progress, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
 		case e.Linked != nil && ahead.Link:
@@ -208,17 +209,24 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 	}
 }
 
+// maxCounted limits the files of one event that are counted: the process may say anything.
+const maxCounted = 10_000
+
 // count adds what was read to the metrics, and takes what was written off the claim.
-func (p *Process) count(n *progress) {
-	p.advance(n.Snapshot)
-	m := p.launcher.Metrics
-	m.Read(p.db, n.Bytes, n.Records)
-	if n.FilesLeft == nil {
-		return
+func (p *Process) count(now load.Snapshot) {
+	p.advance(now)
+	before, m := p.last, p.launcher.Metrics
+	p.last = now
+	m.Read(p.db, now.Fetched-before.Fetched, now.Scanned-before.Scanned)
+	left := now.Files - now.FilesDone
+	if left != before.Files-before.FilesDone {
+		m.Files(p.db, left)
 	}
-	m.Files(p.db, *n.FilesLeft)
-	for _, took := range n.Files {
-		m.File(p.db, took, *n.FilesLeft)
+	if n := now.Read - before.Read; n > 0 {
+		took := (now.ReadTime - before.ReadTime) / time.Duration(n)
+		for range min(n, maxCounted) {
+			m.File(p.db, took, left)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/load"
@@ -54,19 +53,10 @@ type goAhead struct {
 // An event is a line that a load process sends to the node. One of Planned, Progress, Linked and Ended is set.
 type event struct {
 	Planned  *store.Manifest `json:"planned,omitempty"`
-	Progress *progress       `json:"progress,omitempty"`
+	Progress *load.Snapshot  `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
 	Linked   *int            `json:"linked,omitempty"`  // how many blocks of other contents were linked
 	Ended    *ended          `json:"ended,omitempty"`
-}
-
-// progress is the state of a load, and what was read since the previous event.
-type progress struct {
-	Snapshot  load.Snapshot   `json:"snapshot"`
-	Bytes     int64           `json:"bytes"`
-	Records   int64           `json:"records"`
-	Files     []time.Duration `json:"files,omitempty"` // the time to read each file
-	FilesLeft *int64          `json:"files_left,omitempty"`
 }
 
 // ended reports the end of a load.

@@ -72,7 +72,7 @@ func TestSourceThatHangs(t *testing.T) {
 				began, done := time.Now(), make(chan struct{})
 				w := newWorker(&out, nil)
 				w.exit = func(int) { ended = time.Since(began) }
-				loader := load.New(test.source, nil, nil, load.Options{})
+				loader := load.New(test.source, nil, load.Options{})
 				w.loader.Store(loader)
 				go test.use(loader)
 				go w.report(done)

@@ -46,7 +46,7 @@ func Main(open Open) int {
 	return 0
 }
 
-// A worker executes a job. It is the load.Meter of its job.
+// A worker executes a job.
 type worker struct {
 	open  Open
 	exit  func(code int)
@@ -57,10 +57,9 @@ type worker struct {
 	progress *load.Progress
 	loader   atomic.Pointer[load.Loader] // nil until the source is open
 
-	mu   sync.Mutex
-	out  io.Writer
-	read progress // since the last event; its Snapshot is unused
-	err  error    // of the first failed write
+	mu  sync.Mutex
+	out io.Writer
+	err error // of the first failed write
 }
 
 func newWorker(out io.Writer, open Open) *worker {
@@ -104,7 +103,7 @@ func (w *worker) load(ctx context.Context) error {
 		return err
 	}
 	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
-	loader := load.New(sums, nil, w, w.job.Options)
+	loader := load.New(sums, w.progress, w.job.Options)
 	w.loader.Store(loader)
 	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)
 	if err != nil {
@@ -129,7 +128,7 @@ func (w *worker) load(ctx context.Context) error {
 			w.tell(partitions)
 			return nil
 		},
-	}, w.progress)
+	})
 }
 
 // link links blocks of other contents, and reports them.
@@ -220,34 +219,10 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell sends the progress and the partitions to publish.
+// tell sends the progress and the partitions to publish. Each progress is sent before a later one is taken.
 func (w *worker) tell(publish []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.read.Snapshot = w.progress.Snapshot()
-	_ = w.sendLocked(event{Progress: &w.read, Publish: publish})
-	w.read = progress{}
-}
-
-// Read implements load.Meter.
-func (w *worker) Read(_ string, bytes, records int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read.Bytes += bytes
-	w.read.Records += records
-}
-
-// Files implements load.Meter.
-func (w *worker) Files(_ string, left int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read.FilesLeft = &left
-}
-
-// File implements load.Meter.
-func (w *worker) File(_ string, took time.Duration, left int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read.Files = append(w.read.Files, took)
-	w.read.FilesLeft = &left
+	now := w.progress.Snapshot()
+	_ = w.sendLocked(event{Progress: &now, Publish: publish})
 }

@@ -65,7 +65,7 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 	if hashed {
 		from = sums
 	}
-	loader := load.New(from, nil, nil, load.Options{Partitioner: "auto"})
+	loader := load.New(from, nil, load.Options{Partitioner: "auto"})
 	plan, err := loader.Plan(b.Context(), "db", "1")
 	expect.NoError(b, err)
 	m := plan.Manifest()
@@ -87,7 +87,7 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 	if hashed {
 		target.MadeFrom = reuse.MadeFrom
 	}
-	expect.NoError(b, loader.LoadInto(b.Context(), plan, target, nil))
+	expect.NoError(b, loader.LoadInto(b.Context(), plan, target))
 }
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.

@@ -72,7 +72,7 @@ func (w *world) put(version string, files int, m model, mixed bool) {
 // run does what a load process does. It returns what was linked.
 func (w *world) run(ctx context.Context, version string) (linked []int, size int64, err error) {
 	sums := unchanged.Watch(w.src, "db", version)
-	loader := load.New(sums, nil, nil, w.opts)
+	loader := load.New(sums, nil, w.opts)
 	plan, err := loader.Plan(ctx, "db", version)
 	if err != nil {
 		return nil, 0, err
@@ -103,7 +103,7 @@ func (w *world) run(ctx context.Context, version string) (linked []int, size int
 	}
 	err = loader.LoadInto(ctx, plan, load.Target{Staging: to, Want: want, Have: len(linked), MadeFrom: reuse.MadeFrom, Publish: func(partitions []int) error {
 		return dir.Publish(to, partitions...)
-	}}, nil)
+	}})
 	return linked, size, err
 }
 

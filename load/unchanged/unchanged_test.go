@@ -320,7 +320,7 @@ func TestCancelled(t *testing.T) {
 	w.load("1")
 	w.put("2", 2, m, false)
 	sums := unchanged.Watch(w.src, "db", "2")
-	loader := load.New(sums, nil, nil, w.opts)
+	loader := load.New(sums, nil, w.opts)
 	plan, err := loader.Plan(t.Context(), "db", "2")
 	expect.NoError(t, err)
 	dir, err := w.store.Create("db", plan.Manifest())

@@ -18,6 +18,7 @@ import (
 	"sequins/source/hdfs"
 	"sequins/store"
 	"sequins/test/gateway"
+	"sequins/test/speed"
 )
 
 // testBandwidth loads two databases at the same time, under one limit. The bytes of the servers are counted
@@ -42,10 +43,10 @@ func testBandwidth(t *testing.T, c *cluster) {
 				return
 			}
 			defer local.Close()
-			loader := load.New(src, local, nil, load.Options{Bandwidth: limiter, Partitioner: "string", Workers: 2})
+			loader := load.New(src, nil, load.Options{Bandwidth: limiter, Partitioner: "string", Workers: 2})
 			plan, err := loader.Plan(t.Context(), fmt.Sprint("db", db), "1")
 			if err == nil {
-				err = loader.Load(t.Context(), plan, []int{0, 1}, nil)
+				err = speed.Load(t.Context(), loader, local, plan, []int{0, 1})
 			}
 			if err != nil {
 				t.Error(err)
@@ -101,14 +102,14 @@ func testOnlyWhatIsNeeded(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	loader := load.New(src, local, nil, load.Options{})
+	var progress load.Progress
+	loader := load.New(src, &progress, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
 	if err != nil || !plan.Aligned {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	sent.Store(0)
-	var progress load.Progress
-	if err := loader.Load(t.Context(), plan, []int{1, 4}, &progress); err != nil {
+	if err := speed.Load(t.Context(), loader, local, plan, []int{1, 4}); err != nil {
 		t.Fatal(err)
 	}
 	var own int64

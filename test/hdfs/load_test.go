@@ -21,6 +21,7 @@ import (
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
+	"sequins/test/speed"
 )
 
 // A dataset is a version of SequenceFiles whose values do not compress.
@@ -75,7 +76,7 @@ func (s dataset) load(t *testing.T, src source.Source, bandwidth float64) *loadi
 	}
 	t.Cleanup(func() { local.Close() })
 	l := &loading{set: s, store: local, done: make(chan error, 1)}
-	loader := load.New(src, local, nil, load.Options{Bandwidth: rate.NewLimiter(rate.Limit(bandwidth), 64<<10), RequireSuccess: true})
+	loader := load.New(src, &l.progress, load.Options{Bandwidth: rate.NewLimiter(rate.Limit(bandwidth), 64<<10), RequireSuccess: true})
 	if l.plan, err = loader.Plan(t.Context(), "db", "1"); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func (s dataset) load(t *testing.T, src source.Source, bandwidth float64) *loadi
 		for p := range l.plan.Partitions {
 			all = append(all, p)
 		}
-		l.done <- loader.Load(ctx, l.plan, all, &l.progress)
+		l.done <- speed.Load(ctx, loader, local, l.plan, all)
 	}()
 	return l
 }

@@ -17,6 +17,7 @@ import (
 	"sequins/source/s3"
 	"sequins/store"
 	"sequins/test/gateway"
+	"sequins/test/speed"
 )
 
 // TestBandwidth loads two databases from S3 and one from the disk at the same time, under one limit. What the
@@ -100,7 +101,7 @@ func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load
 		return
 	}
 	defer local.Close()
-	loader := load.New(src, local, nil, o)
+	loader := load.New(src, p, o)
 	plan, err := loader.Plan(t.Context(), db, "1")
 	if err != nil {
 		t.Error(err)
@@ -110,7 +111,7 @@ func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load
 	for i := range all {
 		all[i] = i
 	}
-	if err := loader.Load(t.Context(), plan, all, p); err != nil {
+	if err := speed.Load(t.Context(), loader, local, plan, all); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"testing"
 
 	"sequins/load"
-	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/source/s3"
 	"sequins/store"
 	"sequins/test/gateway"
 	"sequins/test/sequencefiles"
+	"sequins/test/speed"
 )
 
 // A ledger is a proxy in front of a gateway that records the requests.
@@ -87,8 +87,8 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	m := metrics.New()
-	loader := load.New(src, local, m.Load, load.Options{})
+	var progress load.Progress
+	loader := load.New(src, &progress, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +101,8 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 			t.Errorf("to look at %s, %d of its %d bytes were asked for", name, n, sizes[name])
 		}
 	}
-	sampled := counted(t, m)
-	var progress load.Progress
-	if err := loader.Load(t.Context(), plan, want, &progress); err != nil {
+	sampled := progress.Snapshot().Fetched
+	if err := speed.Load(t.Context(), loader, local, plan, want); err != nil {
 		t.Fatal(err)
 	}
 	var total int64
@@ -122,24 +121,9 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 	if s := progress.Snapshot(); s.Bytes != total || s.BytesDone != total || s.Files != 2 || s.FilesDone != 2 {
 		t.Errorf("the progress says %+v, and %d bytes were read", s, total)
 	}
-	if n := counted(t, m) - sampled; n != float64(total) || sampled == 0 {
+	if n := progress.Snapshot().Fetched - sampled; n != total || sampled == 0 {
 		t.Errorf("%v bytes were counted, want %d; for the plan, %v", n, total, sampled)
 	}
-}
-
-// counted returns the metric of bytes that were read.
-func counted(t *testing.T, m *metrics.Metrics) float64 {
-	t.Helper()
-	families, err := m.Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "sequins_load_bytes_total" {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	return 0
 }
 
 // writeCut writes SequenceFiles that are cut as MapReduce cuts them, and returns how large each is.

@@ -3,6 +3,7 @@
 package speed
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -25,6 +26,23 @@ const (
 	DB      = "db"
 	Version = "1"
 )
+
+// Load loads partitions of a version into a store, without a node. Wanted partitions that are present and made by the same plan are
+// kept.
+func Load(ctx context.Context, l *load.Loader, to *store.Store, plan *load.Plan, want []int) error {
+	dir, err := to.Create(plan.DB, plan.Manifest())
+	if err != nil {
+		return err
+	}
+	missing, err := dir.Missing(want)
+	if err != nil {
+		return err
+	}
+	staging := dir.Staging()
+	return l.LoadInto(ctx, plan, load.Target{Staging: staging, Want: missing, Have: len(want) - len(missing), Publish: func(partitions []int) error {
+		return dir.Publish(staging, partitions...)
+	}})
+}
 
 // File is the name of the i-th file of a version, from 0.
 func File(i int) string { return fmt.Sprintf("part-r-%05d", i) }
@@ -124,7 +142,7 @@ func loadAll(b *testing.B, src source.Source) {
 		b.Fatal(err)
 	}
 	defer local.Close()
-	loader := load.New(src, local, nil, load.Options{Compression: blocks.Snappy})
+	loader := load.New(src, nil, load.Options{Compression: blocks.Snappy})
 	plan, err := loader.Plan(b.Context(), DB, Version)
 	if err != nil {
 		b.Fatal(err)
@@ -133,7 +151,7 @@ func loadAll(b *testing.B, src source.Source) {
 	for i := range all {
 		all[i] = i
 	}
-	if err := loader.Load(b.Context(), plan, all, nil); err != nil {
+	if err := Load(b.Context(), loader, local, plan, all); err != nil {
 		b.Fatal(err)
 	}
 	if err := local.Remove(DB, plan.Manifest().Content().Input); err != nil {
