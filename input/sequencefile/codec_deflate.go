@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"sequins/internal/inflate"
+	"sequins/internal/unpack"
 )
 
 var (
@@ -35,9 +36,9 @@ var (
 	gzipFraming = framing{gzipHeader, crc32.ChecksumIEEE, gzipTrailer}
 )
 
-func newDeflate(f framing) decoder { return &deflateDecoder{framing: f} }
+func newDeflate(f framing) unpack.Decoder { return (&deflateDecoder{framing: f}).decode }
 
-func (d *deflateDecoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
+func (d *deflateDecoder) decode(dst, src []byte, limit int) (_ []byte, err error) {
 	end := len(dst) + limit
 	for len(src) > 0 {
 		if src, err = d.header(src); err != nil {

@@ -27,10 +27,9 @@ type Reader struct {
 	h    Header
 
 	// Of a compressed log:
-	decoder decoder
-	block   int64  // offset of the last block that was read
-	plain   []byte // blocks, decompressed; what is behind used is not used yet
-	used    int
+	block int64  // offset of the last block that was read
+	plain []byte // blocks, decompressed; what is behind used is not used yet
+	used  int
 
 	key, value []byte
 	deleted    bool
@@ -51,7 +50,6 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	rd.file.N = int64(rd.h.DataEnd) - headerSize
-	rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
 	return rd, nil
 }
 
@@ -113,7 +111,7 @@ func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.decoder, r.plain, r.used = nil, nil, decoder{}, nil, 0
+	r.key, r.value, r.plain, r.used = nil, nil, nil, 0
 	r.in.Close(r.err)
 	return nil
 }
@@ -295,7 +293,7 @@ func (r *Reader) nextBlock() error {
 	r.plain = r.plain[:copy(r.plain, r.plain[r.used:])]
 	r.used = 0
 	var err error
-	if r.plain, err = r.decoder.decode(r.plain, r.in.Bytes()[:size]); err != nil {
+	if r.plain, err = decoders[r.h.Compression](r.plain, r.in.Bytes()[:size], int(r.h.BlockSize)); err != nil {
 		return r.corrupt("block of %d bytes: %v", size, err)
 	}
 	r.in.Skip(size)
