@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/adler32"
 	"hash/crc32"
 
 	"sequins/internal/inflate"
@@ -32,7 +33,7 @@ type framing struct {
 }
 
 var (
-	zlibFraming = framing{zlibHeader, inflate.Adler32, zlibTrailer}
+	zlibFraming = framing{zlibHeader, adler32.Checksum, zlibTrailer}
 	gzipFraming = framing{gzipHeader, crc32.ChecksumIEEE, gzipTrailer}
 )
 
