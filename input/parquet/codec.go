@@ -93,10 +93,15 @@ func unpackBlock(dst, src []byte) error {
 	return filled(dst, dst[:n], nil)
 }
 
-// filled checks that out, which has been decompressed into dst, has its size.
+// filled checks that out, which has been decompressed into dst, has its size. A decoder may have taken another memory for it.
 func filled(dst, out []byte, err error) error {
-	if err == nil && len(out) != len(dst) {
-		err = errSize
+	switch {
+	case err != nil:
+		return err
+	case len(out) != len(dst):
+		return errSize
+	case &out[0] != &dst[0]:
+		copy(dst, out)
 	}
-	return err
+	return nil
 }

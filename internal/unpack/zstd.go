@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
 
@@ -21,16 +22,25 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(MaxWindow))
 })
 
-// Zstd appends what the zstd frames in src decompress to to dst. More than limit bytes are an error. What dst has no room for is
-// decompressed as a stream, which is slower and allocates the window that a frame claims, up to MaxWindow.
+// Zstd is a [Decoder] of zstd frames, several of which count as one. What dst has no room for is decompressed as a stream,
+// which is slower and allocates the window that a frame claims, up to MaxWindow.
 func Zstd(dst, src []byte, limit int) ([]byte, error) {
 	d, err := zstdDecoder()
 	if err != nil {
 		return dst, err
 	}
 	dst = Grow(dst, min(limit, zstdRoom))
-	if out, err := d.DecodeAll(src, dst); err == nil && len(out)-len(dst) <= limit {
+	out, err := d.DecodeAll(src, dst)
+	switch {
+	case err == nil && len(out)-len(dst) <= limit:
 		return out, nil
+	case cap(dst)-len(dst) < limit: // more room may be all that it needs
+	case err == nil || errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return dst, TooLong(limit)
+	case err == io.EOF:
+		return dst, io.ErrUnexpectedEOF
+	default:
+		return dst, err
 	}
 	// Without concurrency a decoder has no goroutines, and so needs no Close.
 	stream, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(MaxWindow))
