@@ -11,39 +11,34 @@ import (
 	"sequins/internal/unpack"
 )
 
-// A codec appends what a block decompresses to to dst. More than MaxBlock bytes are an error.
-type codec func(dst, block []byte) ([]byte, error)
-
-// newCodec returns nil if blocks are not compressed.
-func newCodec(name string) (codec, error) {
+// newCodec returns the decoder of blocks; nil if they are not compressed.
+func newCodec(name string) (unpack.Decoder, error) {
 	switch name {
 	case "", "null":
 		return nil, nil
 	case "deflate":
 		z := new(inflate.Decoder)
-		return func(dst, block []byte) ([]byte, error) {
-			dst, _, err := z.Decode(dst, block, MaxBlock)
+		return func(dst, block []byte, limit int) ([]byte, error) {
+			dst, _, err := z.Decode(dst, block, limit)
 			return dst, err
 		}, nil
 	case "bzip2":
-		z := new(bzip2.Decoder)
-		return func(dst, block []byte) ([]byte, error) { return z.Decode(dst, block, MaxBlock) }, nil
+		return new(bzip2.Decoder).Decode, nil
 	case "snappy":
 		return unpackSnappy, nil
 	case "zstandard":
-		z := new(unpack.Zstd)
-		return func(dst, block []byte) ([]byte, error) { return z.Decode(dst, block, MaxBlock) }, nil
+		return unpack.Zstd, nil
 	}
 	return nil, fmt.Errorf("the codec %q is not supported: null, deflate, snappy, zstandard and bzip2 are", name)
 }
 
 // unpackSnappy is the codec snappy: raw snappy followed by the big-endian CRC-32 of the decompressed data.
-func unpackSnappy(dst, block []byte) ([]byte, error) {
+func unpackSnappy(dst, block []byte, limit int) ([]byte, error) {
 	end := len(block) - crc32.Size
 	if end < 0 {
 		return nil, errShort
 	}
-	dst, err := unpack.Snappy(dst, block[:end], MaxBlock)
+	dst, err := unpack.Snappy(dst, block[:end], limit)
 	if err == nil && crc32.ChecksumIEEE(dst) != binary.BigEndian.Uint32(block[end:]) {
 		err = errors.New("bad checksum of a block")
 	}

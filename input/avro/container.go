@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"sequins/internal/lookahead"
+	"sequins/internal/unpack"
 )
 
 // An object container file is
@@ -30,7 +31,7 @@ type container struct {
 	in   lookahead.Reader
 	sync [syncSize]byte
 
-	codec     codec // nil if blocks are not compressed
+	codec     unpack.Decoder // nil if blocks are not compressed
 	codecName string
 
 	left    int64  // records of the current block not read yet
@@ -116,7 +117,7 @@ func (c *container) startBlock() error {
 	c.in.Skip(len(block))
 	if c.codec != nil {
 		var err error
-		if c.plain, err = c.codec(c.plain[:0], block); err != nil {
+		if c.plain, err = c.codec(c.plain[:0], block, MaxBlock); err != nil {
 			return err
 		}
 		block = c.plain

@@ -8,8 +8,7 @@
 // values in between.
 //
 // A file is read with its own schema, as it was written. Names can have any characters, as BigQuery, Java's reflection and
-// Spark write them; comments in the schema are left out, and defaults, which only a reader with another schema needs, are
-// not looked at.
+// Spark write them. Defaults, which only a reader with another schema needs, are not looked at.
 //
 // What a schema says of a number's meaning is followed: decimal, date, time-*, timestamp-*,
 // local-timestamp-*, uuid and duration. Of a union only the value is seen, not which branch it is. Any

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"sequins/internal/render"
@@ -38,19 +37,10 @@ type field struct {
 	typ  *typ
 }
 
-// comments are those that Java's reader accepts in a schema, and strings, in which there are none.
-var comments = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/`)
-
 // parseSchema prepares a schema for decoding. It accepts every name, as Java's reader does of a file: BigQuery, Java's
 // reflection and Spark write names that the specification does not allow. It does not look at defaults, which a reader of
 // the file's own schema does not need.
 func parseSchema(schema []byte) (*typ, error) {
-	schema = comments.ReplaceAllFunc(schema, func(found []byte) []byte {
-		if found[0] == '"' {
-			return found
-		}
-		return []byte(" ")
-	})
 	in := json.NewDecoder(bytes.NewReader(schema))
 	in.UseNumber()
 	var node any

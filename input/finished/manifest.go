@@ -24,21 +24,20 @@ import (
 
 // A manifest is one line of JSON,
 //
-//	{"format":1,"crc32c":"0123abcd","manifest":{…}}
+//	{"format":2,"crc32c":"0123abcd","manifest":{…}}
 //
 // where crc32c is the CRC-32C of the bytes of the object behind "manifest", in 8 hexadecimal digits.
-const Format = 1
+const Format = 2
 
 // Limits of a manifest.
 const (
-	MaxSize = 32 << 20 // bytes; 65,536 blocks take 18 MiB
+	MaxSize = 32 << 20 // bytes; 65,536 blocks take 11 MiB
 
 	maxText    = 256
-	maxField   = 1 << 16 // bytes of the name of a field, as in the store's manifest
 	maxBlock   = 2 << 40 // bytes of a block; its pages begin below 1 TiB
 	maxRecords = 1 << 46 // of a block
 	hashBytes  = 32      // of SHA-256
-	maxCommas  = 6*shard.MaxPartitions + 3*maxField
+	maxCommas  = 5*shard.MaxPartitions + maxText
 )
 
 // ErrCorrupt is the class of errors of a manifest that is damaged, or does not describe the files beside it.
@@ -56,33 +55,15 @@ type Manifest struct {
 	Release     string `json:"release"` // of sequins that built it
 	Partitions  int    `json:"partitions"`
 	Partitioner string `json:"partitioner"` // by name; shard.ParsePartitioner knows it
-	Detected    bool   `json:"detected"`    // from a sample of the keys, and not configured
-	Input       Input  `json:"input"`
 	// LastModified is the modification time of the newest file of the input, in UTC, and the zero time if that had no
 	// files. It is in the manifest because the times of the block files differ between copies.
 	LastModified time.Time `json:"last_modified"`
-	Compression  string    `json:"compression"`
-	BlockSize    int       `json:"block_size"` // bytes
-	Blocks       []Block   `json:"blocks"`     // Blocks[i] is partition i
-}
-
-// Input is what a version was built from.
-type Input struct {
-	Path   string `json:"path"`            // of its directory, for people
-	Format string `json:"format"`          // as package load names it
-	Key    string `json:"key,omitempty"`   // the field of the key, in formats with fields
-	Value  string `json:"value,omitempty"` // the field of the value; none is the whole record
-	// PartitionColumns reports whether the columns in the names of directories are part of the values.
-	PartitionColumns bool `json:"partition_columns,omitempty"`
-
-	Files int   `json:"files"`
-	Bytes int64 `json:"bytes"`
+	Blocks       []Block   `json:"blocks"` // Blocks[i] is partition i
 }
 
 // Block describes the file of a block.
 type Block struct {
-	Partition   int    `json:"partition"`
-	Name        string `json:"name"`         // BlockName(Partition)
+	Name        string `json:"name"`         // BlockName of its partition
 	Size        int64  `json:"size"`         // bytes
 	SHA256      string `json:"sha256"`       // of the file, in lower case hexadecimal digits
 	ContentHash string `json:"content_hash"` // of its records, see blocks.Properties
@@ -112,7 +93,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // envelope is what the file contains.
 type envelope struct {
-	Format   int             `json:"format"`
+	Format   *int            `json:"format"`
 	CRC      string          `json:"crc32c"`
 	Manifest json.RawMessage `json:"manifest"`
 }
@@ -126,7 +107,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(envelope{Format: Format, CRC: fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)), Manifest: body})
+	format := Format
+	data, err := json.Marshal(envelope{Format: &format, CRC: fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)), Manifest: body})
 	if err == nil && len(data) >= MaxSize {
 		err = fmt.Errorf("a manifest of %d bytes, of %d at most", len(data), MaxSize)
 	}
@@ -149,21 +131,15 @@ func parse(data []byte) (*Manifest, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("more than %d bytes", MaxSize)
 	}
-	var head struct {
-		Format *int `json:"format"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, describe(err)
-	}
-	if head.Format == nil {
-		return nil, errors.New("not a manifest: it has no format")
-	}
-	if f := *head.Format; f != Format {
-		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, f, Format)
-	}
 	var env envelope
 	if err := json.Unmarshal(data, &env); err != nil {
 		return nil, describe(err)
+	}
+	if env.Format == nil {
+		return nil, errors.New("not a manifest: it has no format")
+	}
+	if *env.Format != Format {
+		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, *env.Format, Format)
 	}
 	if crc := fmt.Sprintf("%08x", crc32.Checksum(env.Manifest, castagnoli)); crc != env.CRC {
 		return nil, fmt.Errorf("its checksum is %s, and should be %.16q", crc, env.CRC)
@@ -212,10 +188,8 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("%d partitions, of 1 to %d", m.Partitions, shard.MaxPartitions)
 	case len(m.Blocks) != m.Partitions:
 		return fmt.Errorf("%d blocks of %d partitions", len(m.Blocks), m.Partitions)
-	case !isText(m.Release, maxText) || !isText(m.Compression, maxText):
-		return errors.New("the release or the compression is not a short text")
-	case m.BlockSize < 0:
-		return fmt.Errorf("a block size of %d", m.BlockSize)
+	case !isText(m.Release):
+		return errors.New("the release is not a short text")
 	case m.LastModified.Location() != time.UTC || m.LastModified.Year() < 0 || m.LastModified.Year() > 9999:
 		return fmt.Errorf("last_modified is %v, which is not a time in UTC", m.LastModified)
 	}
@@ -224,26 +198,12 @@ func (m *Manifest) validate() error {
 			return fmt.Errorf("block %d: %w", i, err)
 		}
 	}
-	return m.Input.validate()
-}
-
-func (in *Input) validate() error {
-	switch {
-	case !isText(in.Path, maxField) || !isText(in.Format, maxText):
-		return errors.New("the path or the format of the input is not a text")
-	case !isText(in.Key, maxField) || !isText(in.Value, maxField):
-		return fmt.Errorf("the fields have names that are not UTF-8 or of more than %d bytes", maxField)
-	case in.Files < 0 || in.Bytes < 0:
-		return fmt.Errorf("an input of %d files and %d bytes", in.Files, in.Bytes)
-	}
 	return nil
 }
 
 // validate checks the block of partition p.
 func (b *Block) validate(p int) error {
 	switch {
-	case b.Partition != p:
-		return fmt.Errorf("it is partition %d: the blocks are in the order of their partitions", b.Partition)
 	case b.Name != BlockName(p):
 		return fmt.Errorf("its name is %.100q and not %s", b.Name, BlockName(p))
 	case b.Size < 0 || b.Size > maxBlock:
@@ -252,13 +212,13 @@ func (b *Block) validate(p int) error {
 		return fmt.Errorf("%d records", b.Records)
 	case !isHex(b.SHA256, 2*hashBytes):
 		return fmt.Errorf("%.100q is not a SHA-256", b.SHA256)
-	case !isText(b.ContentHash, maxText) || b.ContentHash == "":
+	case !isText(b.ContentHash) || b.ContentHash == "":
 		return fmt.Errorf("%.100q is not a content hash", b.ContentHash)
 	}
 	return nil
 }
 
-func isText(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
+func isText(s string) bool { return len(s) <= maxText && utf8.ValidString(s) }
 
 func isHex(s string, digits int) bool {
 	_, err := hex.DecodeString(s)

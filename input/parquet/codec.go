@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
 	"sequins/internal/unpack"
@@ -49,7 +47,8 @@ func decompress(codec int64, dst, src []byte) error {
 	case codecLZ4:
 		return unpackLZ4(dst, src)
 	case codecZstd:
-		return unpackZstd(dst, src)
+		out, err := unpack.Zstd(dst[:0:len(dst)], src, len(dst))
+		return filled(dst, out, err)
 	case codecLZ4Raw:
 		return unpackBlock(dst, src)
 	case codecLZO:
@@ -73,27 +72,10 @@ func exactly(dst []byte, r io.Reader) error {
 	return nil
 }
 
-// zstdDecoder is shared by all files.
-var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxPage))
-})
-
-func unpackZstd(dst, src []byte) error {
-	d, err := zstdDecoder()
-	if err != nil {
-		return err
-	}
-	out, err := d.DecodeAll(src, dst[:0:len(dst)])
-	if err == nil && (len(out) != len(dst) || len(out) > 0 && &out[0] != &dst[0]) {
-		err = errSize
-	}
-	return err
-}
-
 // unpackLZ4 reads what the codec LZ4 stands for in files of different writers: the blocks of Hadoop, a frame,
 // or a raw block.
 func unpackLZ4(dst, src []byte) error {
-	out, err := unpack.Hadoop(dst[:0:len(dst)], src, len(dst), unpack.LZ4)
+	out, err := unpack.Hadoop(unpack.LZ4)(dst[:0:len(dst)], src, len(dst))
 	if filled(dst, out, err) == nil {
 		return nil
 	}
@@ -111,10 +93,15 @@ func unpackBlock(dst, src []byte) error {
 	return filled(dst, dst[:n], nil)
 }
 
-// filled checks that out, which has been decompressed into dst, has its size.
+// filled checks that out, which has been decompressed into dst, has its size. A decoder may have taken another memory for it.
 func filled(dst, out []byte, err error) error {
-	if err == nil && len(out) != len(dst) {
-		err = errSize
+	switch {
+	case err != nil:
+		return err
+	case len(out) != len(dst):
+		return errSize
+	case &out[0] != &dst[0]:
+		copy(dst, out)
 	}
-	return err
+	return nil
 }

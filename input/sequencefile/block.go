@@ -53,8 +53,8 @@ func (r *Reader) failColumn(i int, err error) bool {
 
 // nextBlock checks that nothing is left over in the block that has been read, and reads the next.
 func (r *Reader) nextBlock() bool {
-	for i, c := range r.columns {
-		if c != nil && len(c.rest) > 0 { // they are nil after Close
+	for i := range r.columns {
+		if len(r.columns[i].rest) > 0 {
 			return r.failColumn(i, errColumnLong)
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Reader) readBlock() (ok bool) {
 		return false
 	}
 	room := maxBlock
-	for i, c := range r.columns {
+	for i := range r.columns {
 		n, ok := r.blockLength(columnNames[i])
 		if !ok {
 			return false
@@ -86,11 +86,11 @@ func (r *Reader) readBlock() (ok bool) {
 		if !r.in.Fill(n) {
 			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", columnNames[i], n)))
 		}
-		if err := c.reset(r.in.Bytes()[:n], room); err != nil {
+		if err := r.columns[i].reset(r.decode, r.in.Bytes()[:n], room); err != nil {
 			return r.failColumn(i, err)
 		}
 		r.in.Skip(n)
-		room -= len(c.rest)
+		room -= len(r.columns[i].rest)
 	}
 	return true
 }

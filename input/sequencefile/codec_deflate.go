@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/adler32"
 	"hash/crc32"
 
 	"sequins/internal/inflate"
+	"sequins/internal/unpack"
 )
 
 var (
@@ -31,13 +33,13 @@ type framing struct {
 }
 
 var (
-	zlibFraming = framing{zlibHeader, inflate.Adler32, zlibTrailer}
+	zlibFraming = framing{zlibHeader, adler32.Checksum, zlibTrailer}
 	gzipFraming = framing{gzipHeader, crc32.ChecksumIEEE, gzipTrailer}
 )
 
-func newDeflate(f framing) decoder { return &deflateDecoder{framing: f} }
+func newDeflate(f framing) unpack.Decoder { return (&deflateDecoder{framing: f}).decode }
 
-func (d *deflateDecoder) Decode(dst, src []byte, limit int) (_ []byte, err error) {
+func (d *deflateDecoder) decode(dst, src []byte, limit int) (_ []byte, err error) {
 	end := len(dst) + limit
 	for len(src) > 0 {
 		if src, err = d.header(src); err != nil {

@@ -17,7 +17,7 @@ import (
 	"sequins/test/sequencefiles"
 )
 
-func decodeAll(d decoder, src []byte) ([]byte, error) { return d.Decode(nil, src, 1<<30) }
+func decodeAll(d unpack.Decoder, src []byte) ([]byte, error) { return d(nil, src, 1<<30) }
 
 func encodeAll(t testing.TB, codec string, src []byte) []byte {
 	t.Helper()
@@ -38,7 +38,7 @@ func eachCodec(t *testing.T, test func(t *testing.T, codec string)) {
 func TestStreams(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	eachCodec(t, func(t *testing.T, codec string) {
-		d := codecs[codec].newDecoder()
+		d := codecs[codec]()
 		var want, all []byte
 		for i, n := range []int{1, 0, 1000, 3, 300_000, 0, 70_000} {
 			part := noise.Bytes(rng, n)
@@ -96,7 +96,7 @@ func TestHadoopFraming(t *testing.T) {
 		{"something behind the end", block(5, chunk("hello")) + block(0) + "x", "error"},
 	} {
 		before := allocated()
-		got, err := decodeAll(hadoopBlocks(unpack.Snappy), []byte(test.src))
+		got, err := decodeAll(unpack.Hadoop(unpack.Snappy), []byte(test.src))
 		if err != nil {
 			got = []byte("error")
 		}
@@ -109,13 +109,16 @@ func TestHadoopFraming(t *testing.T) {
 	}
 }
 
+// zstdBlock is the maximum decompressed size of a block of zstd, in bytes.
+const zstdBlock = 128 << 10
+
 // bomb is a column that expands as far as a codec lets it: n zeros.
 func bomb(t *testing.T, codec string, n int) []byte {
 	if codec == ZStandardCodec { // blocks of one byte, repeated: 32,000 times smaller
 		b := []byte("\x28\xb5\x2f\xfd\x00\x58")
-		for ; n > 0; n -= unpack.MaxBlock {
-			head := unpack.MaxBlock<<3 | 1<<1
-			if n <= unpack.MaxBlock {
+		for ; n > 0; n -= zstdBlock {
+			head := zstdBlock<<3 | 1<<1
+			if n <= zstdBlock {
 				head |= 1
 			}
 			b = append(b, byte(head), byte(head>>8), byte(head>>16), 0)
@@ -280,7 +283,7 @@ func TestZstdLevels(t *testing.T) {
 			w.Close()
 			b.WriteString("\x5a\x2a\x4d\x18\x03\x00\x00\x00abc") // to be skipped
 			b.Write(w.EncodeAll(src, nil))
-			if got, err := decodeAll(new(unpack.Zstd), b.Bytes()); err != nil || !bytes.Equal(got, slices.Concat(src, src)) {
+			if got, err := decodeAll(unpack.Zstd, b.Bytes()); err != nil || !bytes.Equal(got, slices.Concat(src, src)) {
 				t.Errorf("%d bytes: got %d, error %v", 2*size, len(got), err)
 			}
 		}

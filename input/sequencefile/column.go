@@ -14,7 +14,6 @@ const maxBlock = MaxExpanded
 
 // column is a decompressed stream: one of the four columns of a block, or the value of a record.
 type column struct {
-	dec  decoder
 	buf  []byte
 	rest []byte // of buf, not used yet
 }
@@ -26,8 +25,8 @@ var (
 )
 
 // reset decompresses src, to not more than limit bytes. They are valid until the next reset.
-func (c *column) reset(src []byte, limit int) (err error) {
-	c.buf, err = c.dec.Decode(c.buf[:0], src, limit)
+func (c *column) reset(decode unpack.Decoder, src []byte, limit int) (err error) {
+	c.buf, err = decode(c.buf[:0], src, limit)
 	c.rest = c.buf
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"sequins/internal/lookahead"
+	"sequins/internal/unpack"
 )
 
 // maxRecord bounds a key and its value together, in bytes: what Java can hold in one array.
@@ -28,14 +29,14 @@ type Reader struct {
 	header Header
 
 	keys, values wrapping
-	codec        *codec // nil if nothing is compressed
+	decode       unpack.Decoder // nil if nothing is compressed
 
 	key, value []byte
 	offset     int64
 	err        error
 
-	columns [len(columnNames)]*column // RECORD compression: the first is for values. BLOCK: see columnNames.
-	left    int                       // BLOCK: records of the current block not read yet
+	columns [len(columnNames)]column // RECORD compression: the first is for values. BLOCK: see columnNames.
+	left    int                      // BLOCK: records of the current block not read yet
 }
 
 // NewReader reads the header from r and returns a Reader for the records that follow. The name is for error messages.
@@ -47,23 +48,11 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	if err := sr.readHeader(); err != nil {
 		return nil, err
 	}
-	sr.prepare()
+	sr.keys, sr.values = wrappingOf(sr.header.KeyClass), wrappingOf(sr.header.ValueClass)
+	if sr.header.Compression != None {
+		sr.decode = codecs[sr.header.Codec]()
+	}
 	return sr, nil
-}
-
-// prepare sets up codec and wrappings from the header.
-func (r *Reader) prepare() {
-	r.keys, r.values = wrappingOf(r.header.KeyClass), wrappingOf(r.header.ValueClass)
-	if r.header.Compression != None {
-		r.codec = codecs[r.header.Codec]
-	}
-	for i := range r.columnCount() {
-		r.columns[i] = r.codec.getColumn()
-	}
-}
-
-func (r *Reader) columnCount() int {
-	return [...]int{None: 0, Record: 1, Block: len(r.columns)}[r.header.Compression]
 }
 
 // Header returns the file's header. Its map must not be modified.
@@ -103,14 +92,8 @@ func (r *Reader) Offset() int64 { return r.offset }
 
 // Close releases the Reader's buffers and decoders. It does not close the underlying reader. Scan then fails.
 func (r *Reader) Close() error {
-	for i, c := range r.columns {
-		if c != nil {
-			r.codec.putColumn(c)
-			r.columns[i] = nil
-		}
-	}
 	r.in.Close(errClosed)
-	r.key, r.value, r.left = nil, nil, 0
+	r.key, r.value, r.left, r.decode, r.columns = nil, nil, 0, nil, [len(columnNames)]column{}
 	return nil
 }
 

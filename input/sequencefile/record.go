@@ -39,7 +39,7 @@ func (r *Reader) scanRecord() bool {
 		}
 		key, value := b[recordHead:recordHead+keyLength], b[recordHead+keyLength:]
 		if r.header.Compression == Record {
-			if err := r.columns[0].reset(value, MaxExpanded); err != nil {
+			if err := r.columns[0].reset(r.decode, value, MaxExpanded); err != nil {
 				return r.fail(r.corrupt(r.offset, fmt.Sprintf("value of %d bytes: %v", len(value), err)))
 			}
 			value = r.columns[0].rest

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"sequins/internal/unpack"
 )
 
 const (
@@ -33,6 +35,12 @@ const (
 	Snappy
 	Zstd
 )
+
+// decoders decompress blocks.
+var decoders = map[Compression]unpack.Decoder{Snappy: unpack.Snappy, Zstd: unpack.Zstd}
+
+// maxCompressed returns the maximum compressed size of n bytes: snappy's bound, with a constant for zstd's headers.
+func maxCompressed(n int) int { return 64 + n + n/6 }
 
 func (c Compression) String() string {
 	switch c {

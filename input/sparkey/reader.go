@@ -27,21 +27,17 @@ type Reader struct {
 	h    Header
 
 	// Of a compressed log:
-	decoder decoder
-	block   int64  // offset of the last block that was read
-	plain   []byte // blocks, decompressed; what is behind used is not used yet
-	used    int
+	block int64  // offset of the last block that was read
+	plain []byte // blocks, decompressed; what is behind used is not used yet
+	used  int
 
 	key, value []byte
 	deleted    bool
 	offset     int64
 
 	seen Header // actual counts; compared with h at the end
-	err  error  // errEnd after the last entry
+	err  error  // io.EOF after the last entry
 }
-
-// errEnd marks the end of the data at the offset given in the header.
-var errEnd = errors.New("the end of the data")
 
 // NewReader reads and checks the header of the log in r. name is used in errors. r is read sequentially to its end.
 func NewReader(r io.Reader, name string) (*Reader, error) {
@@ -51,7 +47,6 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 		return nil, err
 	}
 	rd.file.N = int64(rd.h.DataEnd) - headerSize
-	rd.decoder = decoder{compression: rd.h.Compression, limit: int(rd.h.BlockSize)}
 	return rd, nil
 }
 
@@ -63,7 +58,7 @@ func (r *Reader) readHeader() error {
 	if len(b) >= 4 && binary.LittleEndian.Uint32(b) != Magic {
 		return r.corrupt("it does not begin as a Sparkey log does")
 	}
-	if !whole && isEOF(r.in.Err()) {
+	if !whole && r.in.Err() == io.EOF {
 		return r.corrupt("it ends in the header, after %d bytes", len(b))
 	}
 	if !whole {
@@ -78,11 +73,6 @@ func (r *Reader) readHeader() error {
 	}
 	r.in.Skip(headerSize)
 	return nil
-}
-
-// isEOF reports the end of a file, which is io.EOF itself: an error that wraps it is some failure.
-func isEOF(err error) bool {
-	return err == io.EOF //nolint:errorlint
 }
 
 // Header returns what the log says of itself. The numbers in it are proven when Scan has returned false and Err nil.
@@ -102,7 +92,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 
 // Err returns what stopped Scan: nil at a clean end, an ErrCorrupt, or the underlying reader's error.
 func (r *Reader) Err() error {
-	if errors.Is(r.err, errEnd) {
+	if r.err == io.EOF {
 		return nil
 	}
 	return r.err
@@ -113,7 +103,7 @@ func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s: the reader is closed", r.name)
 	}
-	r.key, r.value, r.decoder, r.plain, r.used = nil, nil, decoder{}, nil, 0
+	r.key, r.value, r.plain, r.used = nil, nil, nil, 0
 	r.in.Close(r.err)
 	return nil
 }
@@ -128,7 +118,7 @@ func (r *Reader) Scan() bool {
 }
 
 func (r *Reader) next() error {
-	if err := r.fill(1); isEOF(err) {
+	if err := r.fill(1); err == io.EOF {
 		return r.finish()
 	} else if err != nil {
 		return err
@@ -210,7 +200,7 @@ func (r *Reader) finish() error {
 	r.offset = int64(r.h.DataEnd)
 	if _, err := io.ReadFull(r.file.R, make([]byte, 1)); err == nil {
 		return r.corrupt("there is more after the end of the data: it was not closed by its writer")
-	} else if !isEOF(err) {
+	} else if err != io.EOF {
 		return fmt.Errorf("%s: at offset %d: %w", r.name, r.offset, err)
 	}
 	h, s := &r.h, &r.seen
@@ -223,7 +213,7 @@ func (r *Reader) finish() error {
 	if s.MaxKeyLen != h.MaxKeyLen || s.MaxValueLen != h.MaxValueLen {
 		return r.corrupt("keys up to %d and values up to %d bytes, but the header has %d and %d", s.MaxKeyLen, s.MaxValueLen, h.MaxKeyLen, h.MaxValueLen)
 	}
-	return errEnd
+	return io.EOF
 }
 
 // vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
@@ -279,7 +269,7 @@ func (r *Reader) nextBlock() error {
 		return r.corrupt("the length of a block has more than 32 bits")
 	}
 	if n == 0 {
-		if err := r.ended(); !isEOF(err) {
+		if err := r.ended(); err != io.EOF {
 			return err
 		}
 		return r.corrupt("it ends in the length of a block")
@@ -295,7 +285,7 @@ func (r *Reader) nextBlock() error {
 	r.plain = r.plain[:copy(r.plain, r.plain[r.used:])]
 	r.used = 0
 	var err error
-	if r.plain, err = r.decoder.decode(r.plain, r.in.Bytes()[:size]); err != nil {
+	if r.plain, err = decoders[r.h.Compression](r.plain, r.in.Bytes()[:size], int(r.h.BlockSize)); err != nil {
 		return r.corrupt("block of %d bytes: %v", size, err)
 	}
 	r.in.Skip(size)
@@ -306,7 +296,7 @@ func (r *Reader) nextBlock() error {
 // underlying reader's error.
 func (r *Reader) ended() error {
 	at := r.in.ReadTo()
-	if err := r.in.Err(); !isEOF(err) {
+	if err := r.in.Err(); err != io.EOF {
 		return fmt.Errorf("%s: at offset %d: %w", r.name, at, err)
 	}
 	if missing := int64(r.h.DataEnd) - at; missing > 0 {
@@ -318,7 +308,7 @@ func (r *Reader) ended() error {
 
 // cut makes the end of the data within an entry an ErrCorrupt.
 func (r *Reader) cut(err error) error {
-	if isEOF(err) {
+	if err == io.EOF {
 		return r.corrupt("the data ends within an entry")
 	}
 	return err

@@ -232,17 +232,13 @@ func (m *mtf) take(i int) byte {
 	return c
 }
 
-const (
-	huffmanMax  = 20 // bits of the longest code
-	huffmanFast = 10 // bits of the longest code that is found by one look
-)
+// huffmanMax is the number of bits of the longest code.
+const huffmanMax = 20
 
 // huffman decodes the symbols of one tree.
 type huffman struct {
 	absent bool
-	// fast has, for the next huffmanFast bits, the symbol<<4 and the length of its code; 0 if the code is longer.
-	fast [1 << huffmanFast]uint16
-	// Codes of a length, in the top of huffmanMax bits, are below limit; a code less the base is a place in symbols.
+	// Codes of a length are below limit; a code less the base is a place in symbols.
 	limit   [huffmanMax + 1]uint32
 	base    [huffmanMax + 1]uint32
 	symbols [258]uint16
@@ -264,27 +260,14 @@ func (h *huffman) build(lengths []uint8) bool {
 		if code > 1<<n {
 			return false
 		}
-		h.limit[n] = code << (huffmanMax - n)
+		h.limit[n] = code
 		code <<= 1
 	}
-	clear(h.fast[:])
 	for symbol, n := range lengths {
-		at := place[n]
+		h.symbols[place[n]] = uint16(symbol)
 		place[n]++
-		h.symbols[at] = uint16(symbol)
-		if n <= huffmanFast {
-			h.fill(h.base[n]+at, int(n), uint16(symbol))
-		}
 	}
 	return true
-}
-
-// fill enters a code of n bits into fast.
-func (h *huffman) fill(code uint32, n int, symbol uint16) {
-	first := code << (huffmanFast - n)
-	for i := range uint32(1) << (huffmanFast - n) {
-		h.fast[first+i] = symbol<<4 | uint16(n)
-	}
 }
 
 // huffmanNone is not a symbol: it is larger than any.
@@ -292,28 +275,11 @@ const huffmanNone = 1 << 16
 
 // decode returns the next symbol, or huffmanNone for an invalid code.
 func (h *huffman) decode(in *bitReader) uint32 {
-	if in.n < huffmanMax {
-		if in.n < 0 {
-			return huffmanNone
-		}
-		in.refill()
-	}
-	if e := h.fast[in.bits>>(64-huffmanFast)]; e != 0 {
-		n := e & 15
-		in.bits <<= n
-		in.n -= int(n)
-		return uint32(e >> 4)
-	}
-	return h.decodeLong(in)
-}
-
-func (h *huffman) decodeLong(in *bitReader) uint32 {
-	v := uint32(in.bits >> (64 - huffmanMax))
-	for n := huffmanFast + 1; n <= huffmanMax; n++ {
-		if v < h.limit[n] {
-			in.bits <<= n
-			in.n -= n
-			return uint32(h.symbols[v>>(huffmanMax-n)-h.base[n]])
+	code := uint32(0)
+	for n := 1; n <= huffmanMax; n++ {
+		code = code<<1 | in.take(1)
+		if code < h.limit[n] {
+			return uint32(h.symbols[code-h.base[n]])
 		}
 	}
 	return huffmanNone

@@ -1,5 +1,6 @@
-// Package bzip2 decompresses bzip2, also the randomised blocks that Hadoop's bzip2 in Java writes. It is not a library's
-// because the standard library's refuses those, and cannot be reset: it would allocate 3.6 MB for each record.
+// Package bzip2 decompresses bzip2, also the randomised blocks that Hadoop's bzip2 in Java writes of data that repeats, such as the
+// lengths of values that all have 200 bytes. It is not a library's because the standard library's refuses those, and cannot be reset:
+// it allocates 3.6 MB for each record, and takes 53 times as long for a file that is compressed by record.
 package bzip2
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	piece        = 64 << 10 // the room for what is decompressed next, in bytes
+	piece        = 32 << 10 // the room for what is decompressed next, in bytes
 	longestMatch = 258      // the longest match
 	slack        = 8        // matches are copied in words, and so beyond their ends
 )

@@ -3,7 +3,6 @@ package inflate
 import (
 	"bytes"
 	"compress/flate"
-	"hash/adler32"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -143,22 +142,6 @@ func packBits(s string) []byte {
 		n++
 	}
 	return append(out, make([]byte, 8)...)
-}
-
-func TestAdler32(t *testing.T) {
-	worst := bytes.Repeat([]byte{255}, 3*adlerMax+7)
-	for n := range 100 {
-		if got, want := Adler32(worst[:n]), adler32.Checksum(worst[:n]); got != want {
-			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
-		}
-	}
-	random := noise.Bytes(rand.New(rand.NewPCG(15, 16)), 100_000)
-	for _, b := range [][]byte{worst, random, random[:99_999]} {
-		want := adler32.Checksum(b)
-		if got := Adler32(b); got != want {
-			t.Errorf("%d bytes: %08x, want %08x", len(b), got, want)
-		}
-	}
 }
 
 // FuzzInflate decompresses anything, and anything compressed, as the standard library does.

@@ -16,17 +16,20 @@ var (
 	errTrailing    = errors.New("data after its end")
 )
 
-// Hadoop appends what src decompresses to to dst. More than limit bytes are an error. Hadoop writes formats without a stream format,
-// snappy and lz4, as blocks of chunks (BlockCompressorStream):
+// Hadoop returns a Decoder of chunks that chunk decompresses, which is [Snappy] or [LZ4]. Hadoop writes formats without a stream format as
+// blocks of chunks (BlockCompressorStream):
 //
 //	block length     int32: decompressed bytes in the chunks up to the next block; 0 ends the stream
 //	chunk length     int32: compressed bytes
 //	chunk            one raw snappy or lz4 block
 //	…
 //
-// Hadoop's chunks hold at most its buffer, by default 256 KiB; other writers put a whole value or column into one. chunk is
-// [Snappy] or [LZ4].
-func Hadoop(dst, src []byte, limit int, chunk func(dst, src []byte, limit int) ([]byte, error)) (_ []byte, err error) {
+// Hadoop's chunks hold at most its buffer, by default 256 KiB; other writers put a whole value or column into one.
+func Hadoop(chunk Decoder) Decoder {
+	return func(dst, src []byte, limit int) ([]byte, error) { return hadoop(dst, src, limit, chunk) }
+}
+
+func hadoop(dst, src []byte, limit int, chunk Decoder) (_ []byte, err error) {
 	end := len(dst) + limit
 	for len(src) > 0 {
 		var left, n int

@@ -1,5 +1,5 @@
 // Package unpack decompresses what untrusted files contain, in memory that grows with what comes out and ends at a limit: no size
-// that a file claims is allocated before it has been compared with what there is.
+// that a file claims is allocated before it has been compared with what there is, but for the window of [Zstd].
 package unpack
 
 import (
@@ -10,6 +10,9 @@ import (
 	"github.com/golang/snappy" // the decoders of klauspost/compress accept copies of offset 0, and some files have no checksums
 	"github.com/pierrec/lz4/v4"
 )
+
+// A Decoder appends what src decompresses to to dst. More than limit bytes are an error.
+type Decoder func(dst, src []byte, limit int) ([]byte, error)
 
 // TooLong is the error for what decompresses to more than limit bytes.
 func TooLong(limit int) error { return fmt.Errorf("decompressed size exceeds %d bytes", limit) }

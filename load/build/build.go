@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -178,10 +177,7 @@ func writeFile(path string, data []byte) error {
 type builder struct {
 	Job
 
-	mu          sync.Mutex
-	blocks      []finished.Block // by partition
-	compression string
-	blockSize   int
+	blocks []finished.Block // by partition
 }
 
 // run builds the version with the first plan that no record refutes.
@@ -199,7 +195,9 @@ func (b *builder) run(ctx context.Context, p *load.Progress) (*finished.Manifest
 		err = b.load(ctx, loader, plan)
 		wrong, again := load.Refutes(err)
 		if err == nil {
-			return b.manifest(plan), nil
+			return &finished.Manifest{
+				Release: b.Release, Partitions: plan.Partitions, Partitioner: plan.Partitioner.String(), LastModified: plan.LastModified.UTC(), Blocks: b.blocks,
+			}, nil
 		}
 		if !again {
 			return nil, err
@@ -237,22 +235,6 @@ func empty(dir string) error {
 	return err
 }
 
-// manifest describes the blocks.
-func (b *builder) manifest(plan *load.Plan) *finished.Manifest {
-	m := &finished.Manifest{
-		Release: b.Release, Partitions: plan.Partitions, Partitioner: plan.Partitioner.String(), Detected: plan.Auto,
-		Input:        finished.Input{Path: strings.ToValidUTF8(b.From.String(), "\uFFFD"), Format: plan.Format, Files: len(plan.Files)},
-		LastModified: plan.LastModified.UTC(), Compression: b.compression, BlockSize: b.blockSize, Blocks: b.blocks,
-	}
-	for _, f := range plan.Files {
-		m.Input.Bytes += f.Size
-	}
-	if f := plan.Manifest().Fields; f != nil {
-		m.Input.Key, m.Input.Value, m.Input.PartitionColumns = f.Key, f.Value, f.PartitionColumns
-	}
-	return m
-}
-
 const (
 	workers = 4 // that hash blocks
 	// readBuffer is how many bytes of a block are read and hashed at a time.
@@ -274,16 +256,14 @@ func (b *builder) takeBlock(path string, partition int) error {
 		return err
 	}
 	props := r.Properties()
-	block := finished.Block{Partition: partition, Name: finished.BlockName(partition), Size: r.Size(), ContentHash: props.ContentHash, Records: props.Records}
+	block := finished.Block{Name: finished.BlockName(partition), Size: r.Size(), ContentHash: props.ContentHash, Records: props.Records}
 	if err := r.Close(); err != nil {
 		return err
 	}
 	if block.SHA256, err = hashFile(path); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	b.blocks[partition], b.compression, b.blockSize = block, props.Compression, props.BlockSize
-	b.mu.Unlock()
+	b.blocks[partition] = block
 	return os.Rename(path, filepath.Join(b.work(), block.Name))
 }
 
