@@ -102,7 +102,7 @@ func (c *conn) receive() bool {
 	idle, o := c.p.between(), &c.server.opts
 	var deadline time.Time
 	switch {
-	case c.tokens != nil && c.holder == nil:
+	case c.tokens != nil && c.granted == nil:
 		deadline = c.accepted.Add(o.Read)
 	case !idle:
 		if c.begun.IsZero() {
