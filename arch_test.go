@@ -32,7 +32,7 @@ var layers = []layer{
 	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
 	{"node", []string{"server", "server/resp", "observe/peerstatus", "observe/status", "reads", "reads/diff", "version/discovery", "node/events", "version/gate", "version/pin", "cluster/transfer", "node/turns", "version", "load/loadproc", "load", "shard", "store", "blocks", "source", "observe/metrics", "observe/tracing", "internal/collect", "internal/conns", "internal/human", "internal/names", "internal/sleep", "internal/content", "internal/wire"}},
-	{"server", []string{"docs", "server/statuspage", "observe/peerstatus", "observe/status", "server/internal/batchkeys", "server/internal/negotiate", "reads", "server/auth", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/http1", "internal/limitlog", "internal/names", "internal/nearest", "internal/wire"}},
+	{"server", []string{"docs", "server/statuspage", "observe/peerstatus", "observe/status", "server/internal/batchkeys", "server/internal/negotiate", "reads", "server/auth", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/http1", "internal/limitlog", "internal/names", "internal/wire"}},
 	{"server/resp", []string{"reads", "server/auth", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/limitlog", "internal/names"}},
 	{"server/internal/batchkeys", []string{"internal/wire"}},
 	{"server/internal/negotiate", nil},

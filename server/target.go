@@ -51,6 +51,8 @@ type target struct {
 	key   []byte // decoded bytes
 	query []byte // as received, without the '?'
 	proxy []byte // the version that another node requests, or "true"; empty for requests of clients
+
+	unknown []byte // the name of the parameter of opUnknown
 }
 
 var (
@@ -149,19 +151,23 @@ const (
 
 // operation returns the operation of a request with a method.
 func (t *target) operation(method string) operation {
+	least := opPage
 	switch {
-	case t.route == routeKey && explains(t.query):
-		return opExplain
 	case t.route == routeKey:
-		return opGet
+		least = opGet
 	case t.route != routeDB:
 		return opPage
 	case method == http.MethodPost:
 		return opBatch
 	}
-	least := opPage
 	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
-		least = min(least, operationOf(p.Name, len(t.proxy) > 0))
+		if t.route == routeKey {
+			if string(p.Name) == "explain" {
+				return opExplain
+			}
+		} else if op := operationOf(p.Name, len(t.proxy) > 0); op < least {
+			least, t.unknown = op, p.Name
+		}
 	}
 	return least
 }
@@ -188,14 +194,4 @@ func operationOf(parameter []byte, internal bool) operation {
 		return opPage
 	}
 	return opUnknown
-}
-
-// explains reports whether a query has the parameter explain, with any value.
-func explains(query []byte) bool {
-	for p := range http1.Parameters(query) { //nolint:errcheck // it is for who needs the value
-		if string(p.Name) == "explain" {
-			return true
-		}
-	}
-	return false
 }
