@@ -54,7 +54,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	a := askedOf(req)
 	var err error
 	r.target, r.buf, err = parseTarget(a.uri, r.buf)
-	r.op = r.target.operation(req.Method)
+	r.op, r.unknown = r.target.operation(req.Method)
 	r.arrived(a)
 	out.negotiate(req)
 	posted := err == nil && r.op == opBatch && req.Method == http.MethodPost

@@ -51,8 +51,6 @@ type target struct {
 	key   []byte // decoded bytes
 	query []byte // as received, without the '?'
 	proxy []byte // the version that another node requests, or "true"; empty for requests of clients
-
-	unknown []byte // the name of the parameter of opUnknown
 }
 
 var (
@@ -149,27 +147,27 @@ const (
 	opPage                        // a page, a probe or the status of a db
 )
 
-// operation returns the operation of a request with a method.
-func (t *target) operation(method string) operation {
-	least := opPage
+// operation returns the operation of a request with a method, and the name of the parameter of opUnknown.
+func (t *target) operation(method string) (least operation, unknown []byte) {
+	least = opPage
 	switch {
 	case t.route == routeKey:
 		least = opGet
 	case t.route != routeDB:
-		return opPage
+		return opPage, nil
 	case method == http.MethodPost:
-		return opBatch
+		return opBatch, nil
 	}
 	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
 		if t.route == routeKey {
 			if string(p.Name) == "explain" {
-				return opExplain
+				return opExplain, nil
 			}
 		} else if op := operationOf(p.Name, len(t.proxy) > 0); op < least {
-			least, t.unknown = op, p.Name
+			least, unknown = op, p.Name
 		}
 	}
-	return least
+	return least, unknown
 }
 
 // operationOf returns the operation of a parameter of a db, for a client or for another node. Without opUnknown, a mistyped
