@@ -54,7 +54,7 @@ func (r *request) allowed() bool {
 		return true
 	case r.isRead() && !r.grant.Reads(t.db):
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
-	case (!r.isRead() || explains(t.query)) && !r.grant.Pages:
+	case (!r.isRead() || r.op == opExplain) && !r.grant.Pages:
 		r.forbidden("the token " + r.grant.Name + " may not see status pages and explanations")
 	default:
 		return true

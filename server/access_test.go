@@ -96,7 +96,7 @@ func TestTokens(t *testing.T) {
 		{"/db?partitions", otherToken, 403, "the token other may not read this database\n"},
 		{"/none?partitions", otherToken, 403, "the token other may not read this database\n"},
 		{"/db?partitions", opsToken, 403, "the token ops may not read this database\n"},
-		{"/db?partitions&explain", webToken, 403, "the token web may not see status pages and explanations\n"},
+		{"/db?partitions&explain", webToken, 200, `{"db":"db","version":"v1"`},
 		{"/?partitions", webToken, 403, "the token web may not see status pages and explanations\n"},
 
 		{"/", allToken, 200, `{"dbs":{"db"`},

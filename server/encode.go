@@ -1,12 +1,17 @@
 package server
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"sequins/server/internal/encoders"
+	"github.com/klauspost/compress/gzhttp/writer/gzkp"
+	"github.com/klauspost/compress/gzhttp/writer/zstdkp"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
 	"sequins/server/internal/negotiate"
 )
 
@@ -22,7 +27,17 @@ import (
 // are frames of their own, of which some decoders of zstd read only the first.
 
 // Codings are the content codings that there are.
-var Codings = encoders.Codings
+var Codings = []string{"zstd", "gzip"}
+
+// maxEncoders is the number of encoders in use at a time. Each holds about 0.8 MiB while a slow client receives its answer.
+const maxEncoders = 128
+
+// encoder writes what is written to it in a content coding. Close returns it to a pool.
+type encoder interface {
+	io.WriteCloser
+	// Flush writes all that is needed to decode what has been written.
+	Flush() error
+}
 
 // negotiate finds the coding for the answer to a request.
 func (w *writer) negotiate(req *http.Request) {
@@ -52,8 +67,14 @@ func (w *writer) encode() {
 		return
 	}
 	if w.r.method != http.MethodHead {
-		if w.encoder = w.r.s.encoders.Get(w.coding, sender{w}); w.encoder == nil {
+		if w.r.s.encoding.Add(1) > maxEncoders {
+			w.r.s.encoding.Add(-1)
 			return
+		}
+		if w.coding == "zstd" {
+			w.encoder = zstdkp.NewWriter(sender{w}, int(zstd.SpeedFastest))
+		} else {
+			w.encoder = gzkp.NewWriter(sender{w}, gzip.BestSpeed)
 		}
 	}
 	w.encoded, w.length, w.flushed = true, length, time.Now()
@@ -124,7 +145,8 @@ func (w *writer) writeEncoded(p []byte) (int, error) {
 	return n, err
 }
 
-// endEncoding sends the end of an encoded answer, unless it broke off, and returns the encoder.
+// endEncoding sends the end of an encoded answer, unless it broke off: then the encoder is left to the garbage collector, as Close would
+// send an end.
 func (w *writer) endEncoding() {
 	if w.encoder == nil {
 		return
@@ -135,6 +157,6 @@ func (w *writer) endEncoding() {
 	if !w.broken {
 		w.broken = w.encoder.Close() != nil
 	}
-	w.r.s.encoders.Put(w.coding, w.encoder)
+	w.r.s.encoding.Add(-1)
 	w.encoder = nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"sequins/observe/status"
 	"sequins/proxy"
-	"sequins/server/internal/encoders"
 )
 
 // decoded returns the body of an answer without its content coding.
@@ -219,10 +218,8 @@ func TestEncodedForNetHTTP(t *testing.T) {
 // A client that does not read its answer keeps an encoder. When all are in use, answers are not encoded.
 func TestEncodersAreBounded(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": strings.Repeat("x", 1000)}), testOptions{Delivery: both})
-	for range encoders.Max {
-		e := s.encoders.Get("gzip", io.Discard)
-		defer s.encoders.Put("gzip", e)
-	}
+	s.encoding.Add(maxEncoders)
+	defer s.encoding.Add(-maxEncoders)
 	if got := s.get(t, "/db/a", "Accept-Encoding: gzip"); got.header.Get("Content-Encoding") != "" || len(got.body) != 1000 || !strings.Contains(got.header.Get("Vary"), "Accept-Encoding") {
 		t.Errorf("%+v", got)
 	}
@@ -233,7 +230,7 @@ func TestEncodersAreReturned(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": strings.Repeat("words ", 1000), "large": noise(1, 32<<20)})
 	c.state = busyStatus()
 	s := start(t, c, testOptions{Delivery: both, Timeouts: Timeouts{Write: time.Second}})
-	for range 2 * encoders.Max {
+	for range 2 * maxEncoders {
 		if got := s.get(t, "/db/a", "Accept-Encoding: gzip"); got.header.Get("Content-Encoding") != "gzip" {
 			t.Fatalf("%v", got.header)
 		}
@@ -252,21 +249,9 @@ func TestEncodersAreReturned(t *testing.T) {
 func expectFree(t *testing.T, s *running) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
-		var all []encoders.Encoder
-		for range encoders.Max {
-			if e := s.encoders.Get("zstd", io.Discard); e != nil {
-				all = append(all, e)
-			}
-		}
-		for _, e := range all {
-			s.encoders.Put("zstd", e)
-		}
-		if len(all) == encoders.Max {
-			return
-		}
+	for s.encoding.Load() > 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d encoders are free", len(all), encoders.Max)
+			t.Fatalf("%d encoders are in use", s.encoding.Load())
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -15,7 +15,6 @@ import (
 	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
-	"sequins/server/internal/encoders"
 )
 
 // newHTTP returns the http.Server for requests that are not plain.
@@ -55,7 +54,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	a := askedOf(req)
 	var err error
 	r.target, r.buf, err = parseTarget(a.uri, r.buf)
-	r.op = r.target.operation(req.Method)
+	r.op, r.unknown = r.target.operation(req.Method)
 	r.arrived(a)
 	out.negotiate(req)
 	posted := err == nil && r.op == opBatch && req.Method == http.MethodPost
@@ -277,11 +276,11 @@ type writer struct {
 	taken    int64 // bytes of the body that Write took, before they were encoded
 	replaced int   // if this is the status, what is written is discarded, because it will be replaced; 0 for none
 
-	coding    string           // the client's preference among the codings, see encode.go; "" for none
-	encoded   bool             // the answer has the coding
-	encoder   encoders.Encoder // nil if nothing is encoded
-	length    int64            // of the body before it is encoded; -1 if unknown
-	unflushed int              // bytes of the body since the last flush
+	coding    string  // the client's preference among the codings, see encode.go; "" for none
+	encoded   bool    // the answer has the coding
+	encoder   encoder // nil if nothing is encoded
+	length    int64   // of the body before it is encoded; -1 if unknown
+	unflushed int     // bytes of the body since the last flush
 	flushed   time.Time
 }
 

@@ -165,7 +165,7 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 		return true
 	}
 	if r.op == opUnknown {
-		r.failPage(http.StatusBadRequest, unknownText(r.target.unknownParameter()))
+		r.failPage(http.StatusBadRequest, unknownText(r.unknown))
 		return true
 	}
 	answer.send(w)

@@ -7,7 +7,6 @@ import (
 
 	"sequins/internal/http1"
 	"sequins/internal/names"
-	"sequins/internal/nearest"
 )
 
 // nameParameter returns the name that a parameter has as its value, empty if it has none. A '+' that was sent without escape is one of the name, as
@@ -35,27 +34,7 @@ func nameParameter(query []byte, parameter string) (name []byte, err error) {
 // dbParameters are the names of the parameters of GET /<db> for clients.
 var dbParameters = []string{"key", "prefix", "start", "end", "limit", "after", "keys_only", "count", "partitions", "diff"}
 
-// unknownParameter returns the name of the first parameter of opUnknown.
-func (t *target) unknownParameter() []byte {
-	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
-		if operationOf(p.Name, false) == opUnknown {
-			return p.Name
-		}
-	}
-	return nil
-}
-
 // unknownText says what is wrong with a parameter of opUnknown.
 func unknownText(name []byte) string {
-	switch string(name) {
-	case "list":
-		return "the parameter list goes with diff"
-	case "explain":
-		return "the parameter explain goes with a key: /<db>/<key>?explain"
-	}
-	meant := nearest.Of(string(name), dbParameters)
-	if meant != "" {
-		meant = " did you mean " + meant + "?"
-	}
-	return fmt.Sprintf("unknown parameter %.40q:%s a read of a database has one of %s; its status has none", name, meant, strings.Join(dbParameters, ", "))
+	return fmt.Sprintf("unknown parameter %.40q: a read of a database has one of %s; its status has none", name, strings.Join(dbParameters, ", "))
 }

@@ -21,6 +21,7 @@ type request struct {
 	asked   asked
 	target  target
 	op      operation
+	unknown []byte // the name of the parameter of opUnknown
 	query   reads.Query
 	grant   *auth.Grant // the rights of the token; nil if there is no known token
 	closing bool        // close the connection after the answer
@@ -189,7 +190,7 @@ func (r *request) finish() time.Duration {
 // end releases everything that the request holds, and returns it to the pool.
 func (r *request) end() {
 	r.Release()
-	r.conn, r.grant, r.asked, r.target, r.op, r.query = nil, nil, asked{}, target{}, opGet, reads.Query{}
+	r.conn, r.grant, r.asked, r.target, r.op, r.unknown, r.query = nil, nil, asked{}, target{}, opGet, nil, reads.Query{}
 	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
 	r.delivery, r.internal, r.json, r.cache, r.vary = nil, false, false, nil, 0
 	if cap(r.buf) > readAhead {

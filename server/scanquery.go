@@ -94,16 +94,11 @@ func parseBound(p http1.Parameter) ([]byte, error) {
 
 // parseLimit parses a decimal number without a sign.
 func parseLimit(value []byte) (int64, error) {
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return 0, errScanLimit
-		}
-	}
-	n, err := strconv.ParseInt(string(value), 10, 64)
+	n, err := strconv.ParseUint(string(value), 10, 63)
 	if err != nil || n < 1 {
 		return 0, errScanLimit
 	}
-	return n, nil
+	return int64(n), nil
 }
 
 // parseFlag parses a parameter that is set by its presence.

@@ -13,7 +13,6 @@ import (
 	"sequins/internal/limitlog"
 	"sequins/observe/peerstatus"
 	"sequins/reads"
-	"sequins/server/internal/encoders"
 )
 
 // Limits of requests.
@@ -44,7 +43,7 @@ type Server struct {
 
 	peerSecret []byte // Options.PeerSecret
 	delivery   atomic.Pointer[delivery]
-	encoders   encoders.Pool
+	encoding   atomic.Int64 // answers that are being encoded
 	draining   atomic.Bool
 
 	requests sync.Pool // of *request

@@ -147,23 +147,27 @@ const (
 	opPage                        // a page, a probe or the status of a db
 )
 
-// operation returns the operation of a request with a method.
-func (t *target) operation(method string) operation {
+// operation returns the operation of a request with a method, and the name of the parameter of opUnknown.
+func (t *target) operation(method string) (least operation, unknown []byte) {
+	least = opPage
 	switch {
-	case t.route == routeKey && explains(t.query):
-		return opExplain
 	case t.route == routeKey:
-		return opGet
+		least = opGet
 	case t.route != routeDB:
-		return opPage
+		return opPage, nil
 	case method == http.MethodPost:
-		return opBatch
+		return opBatch, nil
 	}
-	least := opPage
 	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
-		least = min(least, operationOf(p.Name, len(t.proxy) > 0))
+		if t.route == routeKey {
+			if string(p.Name) == "explain" {
+				return opExplain, nil
+			}
+		} else if op := operationOf(p.Name, len(t.proxy) > 0); op < least {
+			least, unknown = op, p.Name
+		}
 	}
-	return least
+	return least, unknown
 }
 
 // operationOf returns the operation of a parameter of a db, for a client or for another node. Without opUnknown, a mistyped
@@ -188,14 +192,4 @@ func operationOf(parameter []byte, internal bool) operation {
 		return opPage
 	}
 	return opUnknown
-}
-
-// explains reports whether a query has the parameter explain, with any value.
-func explains(query []byte) bool {
-	for p := range http1.Parameters(query) { //nolint:errcheck // it is for who needs the value
-		if string(p.Name) == "explain" {
-			return true
-		}
-	}
-	return false
 }

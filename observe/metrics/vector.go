@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,21 +68,14 @@ func (m *Metrics) Forget(db string) {
 // label is the name of a label, and its value.
 type label struct{ name, value string }
 
-// descriptions are those of the metrics that a collector reads at each scrape: a *prometheus.Desc by name.
-var descriptions sync.Map
-
-// describe returns the description of a metric, and the values of its labels.
+// describe returns the description of a metric that a collector reads at each scrape, and the values of its labels.
 func describe(name, help string, labels []label) (desc *prometheus.Desc, values []string) {
 	names := make([]string, len(labels))
 	values = make([]string, len(labels))
 	for i, l := range labels {
 		names[i], values[i] = l.name, l.value
 	}
-	known, ok := descriptions.Load(name)
-	if !ok {
-		known, _ = descriptions.LoadOrStore(name, prometheus.NewDesc(name, help, names, nil))
-	}
-	return known.(*prometheus.Desc), values
+	return prometheus.NewDesc(name, help, names, nil), values
 }
 
 func gauge(ch chan<- prometheus.Metric, name, help string, value float64, labels ...label) {

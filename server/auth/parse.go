@@ -60,6 +60,7 @@ func parse(file string, doc []byte) (*table, error) {
 			return nil, fmt.Errorf("%s:%d: %w", file, number, err)
 		}
 		byName[g.Name], byToken[d] = number, number
+		g.digest, g.table = d, t
 		t.digests, t.grants = append(t.digests, d), append(t.grants, g)
 	}
 	if len(t.grants) == 0 {

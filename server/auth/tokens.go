@@ -3,6 +3,7 @@ package auth
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,9 @@ type Grant struct {
 
 	all       bool // all databases
 	databases map[string]struct{}
+
+	digest digest
+	table  *table // that it is in
 }
 
 // Reads reports whether a database may be read. It does not retain db.
@@ -136,12 +140,34 @@ func (t *Tokens) Find(authorization []byte) (g *Grant, presented bool) {
 		return nil, false
 	}
 	token := bytes.TrimLeft(authorization[len(scheme):], " ")
-	if len(token) == 0 {
-		return nil, false
-	}
-	if len(token) > MaxToken {
-		return nil, true
+	return t.FindToken(token), len(token) > 0
+}
+
+// FindToken returns the grant for a token, or nil. It is Find for a token by itself.
+func (t *Tokens) FindToken(token []byte) *Grant {
+	if len(token) == 0 || len(token) > MaxToken {
+		return nil
 	}
 	d := sha256.Sum256(token)
-	return t.table.Load().find(&d), true
+	return t.table.Load().find(&d)
+}
+
+// Current returns the grant for the token of g according to the file as it is now; nil if the token is no longer in it.
+func (t *Tokens) Current(g *Grant) *Grant {
+	if now := t.table.Load(); now != g.table {
+		return now.find(&g.digest)
+	}
+	return g
+}
+
+// find returns the grant for the digest of a token, or nil, in constant time.
+func (t *table) find(d *digest) *Grant {
+	found := 0 // 1 + index
+	for i := range t.digests {
+		found |= (i + 1) * subtle.ConstantTimeCompare(d[:], t.digests[i][:])
+	}
+	if found == 0 {
+		return nil
+	}
+	return &t.grants[found-1]
 }

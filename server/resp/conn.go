@@ -95,14 +95,14 @@ func (c *conn) serve() {
 // receive waits for more bytes. The idle timeout applies to the first one of a command, the read timeout to the others. A client that must
 // authenticate has the read timeout for that, whatever it sends.
 func (c *conn) receive() bool {
-	room := c.p.room(c.growTo)
+	room := c.p.room(c.charge)
 	if len(room) == 0 {
 		return true // the parser has the error
 	}
 	idle, o := c.p.between(), &c.server.opts
 	var deadline time.Time
 	switch {
-	case c.tokens != nil && c.holder == nil:
+	case c.tokens != nil && c.granted == nil:
 		deadline = c.accepted.Add(o.Read)
 	case !idle:
 		if c.begun.IsZero() {
@@ -122,13 +122,16 @@ func (c *conn) receive() bool {
 	return c.err == nil
 }
 
-// growTo reports whether the buffer may have a size, and counts it.
-func (c *conn) growTo(size int) bool {
-	n := int64(size) - c.charged
-	if !c.server.charge(n) {
+// charge reports whether the buffer may have a size, and counts it if it is a large one.
+func (c *conn) charge(size int) bool {
+	n := int64(size)
+	if size <= readAhead {
+		n = 0
+	}
+	if !c.server.charge(n - c.charged) {
 		return false
 	}
-	c.charged += n
+	c.charged = n
 	return true
 }
 
@@ -154,10 +157,6 @@ func (c *conn) answer() bool {
 	c.flush()
 	c.round.end(c.server, c.w.out)
 	c.round, c.w.out = nil, nil
-	if c.p.shrink() {
-		c.server.charge(-c.charged)
-		c.charged = 0
-	}
 	return !c.closing && c.err == nil
 }
 

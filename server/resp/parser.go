@@ -208,8 +208,9 @@ const (
 	keptArgs    = 1 << 10  // capacity of slices that is kept
 )
 
-// room returns the free part of the buffer, and makes the buffer larger if there is little of it. Commands that next has
-// returned are no longer valid. more must return true for a buffer of more than readAhead bytes; otherwise nothing is free, and next fails.
+// room returns the free part of the buffer. It makes the buffer larger if there is little of it, and a large one smaller of which little is
+// used. Commands that next has returned are no longer valid. more is called when the buffer gets or had more than readAhead bytes. If it
+// returns false for a larger one, nothing is free, and next fails.
 func (p *parser) room(more func(size int) bool) []byte {
 	clear(p.argv)
 	if p.argv = p.argv[:0]; cap(p.argv) > keptArgs {
@@ -218,49 +219,29 @@ func (p *parser) room(more func(size int) bool) []byte {
 	if cap(p.spans) > keptArgs && p.left == 0 {
 		p.spans = nil
 	}
-	full := p.w == len(p.buf)
-	p.compact()
-	switch size := max(2*len(p.buf), leastBuffer); {
-	case !full || p.w < len(p.buf)/2 && len(p.buf) >= readAhead:
-	case size > readAhead && !more(size):
+	full, size := p.w == len(p.buf), len(p.buf)
+	if n := p.begin; n > 0 { // move the current command to the beginning
+		copy(p.buf, p.buf[n:p.w])
+		p.begin, p.r, p.w = 0, p.r-n, p.w-n
+	}
+	switch {
+	case size > readAhead && p.w == 0:
+		size = leastBuffer
+	case size > readAhead && p.w <= readAhead/2:
+		size = readAhead
+	case full && (p.w >= size/2 || size < readAhead):
+		size = max(2*size, leastBuffer)
+	default:
+		return p.buf[p.w:]
+	}
+	if max(size, len(p.buf)) > readAhead && !more(size) {
 		p.full = true
 		return nil
-	default:
-		p.resize(size)
 	}
-	return p.buf[p.w:]
-}
-
-// compact moves the current command to the beginning of the buffer.
-func (p *parser) compact() {
-	n := p.begin
-	if n == 0 {
-		return
-	}
-	copy(p.buf, p.buf[n:p.w])
-	p.begin, p.r, p.w = 0, p.r-n, p.w-n
-}
-
-func (p *parser) resize(size int) {
 	fresh := make([]byte, size)
 	copy(fresh, p.buf[:p.w])
 	p.buf = fresh
-}
-
-// shrink frees a large buffer of which little is used, and reports whether there was one. Commands that next has returned
-// are no longer valid.
-func (p *parser) shrink() bool {
-	if len(p.buf) <= readAhead || p.w-p.begin > readAhead/2 {
-		return false
-	}
-	p.compact()
-	if p.w == 0 {
-		p.r = 0
-		p.resize(leastBuffer)
-	} else {
-		p.resize(readAhead)
-	}
-	return true
+	return p.buf[p.w:]
 }
 
 // between reports whether nothing of a next command has arrived.

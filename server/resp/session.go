@@ -10,16 +10,20 @@ import (
 // session is what a client has set on its connection, and what it may read.
 type session struct {
 	tokens   *auth.Tokens // nil allows everything
-	holder   *auth.Holder // nil before the client has authenticated
+	granted  *auth.Grant  // nil before the client has authenticated, see grant
 	selected []byte       // the db of keys; nil if keys name their own
 }
 
-// grant returns the rights of the client's token, nil without one that is known.
+// grant returns the rights of the client's token, nil without one that is known now.
 func (s *session) grant() *auth.Grant {
-	if s.holder == nil {
+	if s.granted == nil {
 		return nil
 	}
-	return s.holder.Grant()
+	g := s.tokens.Current(s.granted)
+	if g != nil {
+		s.granted = g
+	}
+	return g
 }
 
 // authenticated reports whether the client has a token, or needs none.
@@ -76,16 +80,12 @@ func (c *conn) authenticate(user, token []byte) string {
 		}
 		return errWrongPass
 	}
-	h := c.tokens.Hold(token)
-	var g *auth.Grant
-	if h != nil {
-		g = h.Grant() // nil if the token was taken out of the file meanwhile
-	}
+	g := c.tokens.FindToken(token)
 	if g == nil || !isDefault && string(user) != g.Name {
 		c.server.countRefused()
 		return errWrongPass
 	}
-	c.holder = h
+	c.granted = g
 	c.p.limits = c.server.limits
 	return ""
 }
