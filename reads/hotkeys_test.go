@@ -119,3 +119,10 @@ func TestTopKeys(t *testing.T) {
 		t.Errorf("%+v", top)
 	}
 }
+
+// readKey reads a key of db.
+func readKey(r *reads.Read, key string) reads.Outcome {
+	r.Begin(time.Now())
+	defer r.Release()
+	return r.Do(&reads.Query{DB: []byte("db"), Key: []byte(key)})
+}
