@@ -41,7 +41,7 @@ var layers = []layer{
 	{"server/statuspage", []string{"docs", "observe/status", "internal/human"}},
 	{"docs", nil},
 	{"reads/diff", []string{"reads", "internal/names"}},
-	{"reads", []string{"reads/internal/merge", "version/gate", "version", "proxy", "blocks", "observe/metrics", "observe/status", "observe/tracing", "internal/http1", "internal/limitlog", "internal/content", "internal/sleep", "internal/wire"}},
+	{"reads", []string{"reads/internal/merge", "version/gate", "version", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/http1", "internal/limitlog", "internal/content", "internal/sleep", "internal/wire"}},
 	{"reads/internal/merge", nil},
 	{"server/auth", []string{"internal/names"}},
 	{"node/events", []string{"observe/metrics", "observe/status", "internal/sleep", "internal/wire"}},

@@ -333,8 +333,6 @@ type Debug struct {
 	RequestLogFile string `toml:"request_log_file" default:"stdout"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
 	RequestLogSample int `toml:"request_log_sample" default:"1" min:"1" reload:"yes"`
-	// ShowKeys shows the keys that are read most on the status pages.
-	ShowKeys bool `toml:"show_keys" reload:"yes"`
 }
 
 // Datadog is [datadog].

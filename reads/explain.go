@@ -46,12 +46,9 @@ type Steps struct {
 	Total  float64 `json:"total"`
 }
 
-// Record makes Do record for Explain how long its steps take. The key does not count as read.
-func (r *Read) Record() { r.Timed, r.explained = true, true }
-
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()/100) / 10 }
 
-// Explain returns how Do looked the key up. Record must have been called before Do. The result is nil if no
+// Explain returns how Do looked the key up, which must have been Timed. The result is nil if no
 // version was acquired.
 func (r *Read) Explain(outcome Outcome) *Explanation {
 	if r.handle == nil {

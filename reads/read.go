@@ -118,7 +118,6 @@ type Read struct {
 	local     bool // this node holds the partition
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
-	explained bool          // see Record
 	batch     *batch        // nil before the first DoBatch
 	scan      *Scan         // nil unless the request is an ordered read
 	holders   [][]string    // by partition, of a comparison; nil: those that advertise it
@@ -162,9 +161,6 @@ func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 func (r *Read) Do(q *Query) Outcome {
 	if o := r.open(q); o != Found {
 		return o
-	}
-	if !q.fromPeer() && !r.explained {
-		r.observe(q.Key)
 	}
 	if r.handle.Partitions() == 0 {
 		return Absent
@@ -398,7 +394,7 @@ func (r *Read) LetGo() {
 func (r *Read) Release() {
 	r.LetGo()
 	r.Result, r.body = Result{}, Body{}
-	r.Timed, r.explained, r.local, r.Lookup, r.Asking = false, false, false, 0, 0
+	r.Timed, r.local, r.Lookup, r.Asking = false, false, 0, 0
 	r.db, r.labels, r.query = nil, nil, nil
 	r.trace, r.asked.Trace = nil, nil
 	r.traceparent, r.tracestate = nil, nil

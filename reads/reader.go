@@ -48,8 +48,6 @@ type Options struct {
 	MaxBatchBytes int64
 	// HeldGrace is the time for the first bytes of an answer that holds memory of batches, see Read.WriteBy; 0 means 10s.
 	HeldGrace time.Duration
-	// ShowKeys makes HotKeys return keys.
-	ShowKeys bool
 	// MaxScans limits the ordered reads of clients at the same time; 0 means 16. Each may hold about 32 MiB, and counts
 	// several times if its version has so many partitions that it needs more. Four times as many are answered for other nodes, which
 	// take milliseconds each.
@@ -76,7 +74,6 @@ type Reader struct {
 	mu          sync.Mutex // guards changes to databases
 	stripes     atomic.Uint32
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
-	showKeys    atomic.Bool  // Options.ShowKeys
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
 	holding     atomic.Bool  // see Hold
@@ -113,7 +110,6 @@ func New(c Catalog, o Options) *Reader {
 	rd.ending, rd.stop = context.WithCancel(context.Background())
 	rd.databases.Store(&map[string]*database{})
 	rd.SetContentType(o.ContentType)
-	rd.SetShowKeys(o.ShowKeys)
 	return rd
 }
 

@@ -377,7 +377,6 @@ func reloadable(c config.Config) node.Reloadable {
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		Delivery:             server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: leastEncoded, Caching: c.HTTP.CacheControl, CachingOf: make(map[string]string)},
 		RequestLogSample:     c.Debug.RequestLogSample,
-		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
 	for name, db := range c.DB {
