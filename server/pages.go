@@ -190,7 +190,7 @@ func (s *Server) settings() status.Status {
 func (s *Server) withEvents(dbs map[string]status.DB, only string) map[string]status.DB {
 	all := maps.Clone(dbs)
 	for name, db := range all {
-		if only == name || len(all) == 1 {
+		if only == name || only == "" && len(all) == 1 {
 			db.Events = s.catalog.Events(name)
 			all[name] = db
 		}
