@@ -144,19 +144,12 @@ func (s *Scan) read(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// WriteValue writes what is left of the current value. An error of the node is that of Err, too.
+// WriteValue writes what is left of the current value. An error is that of Err, too.
 func (s *Scan) WriteValue(w io.Writer) error {
-	for s.err == nil && s.left > 0 {
-		if _, err := s.in.Peek(1); err != nil {
-			s.err = s.from.ended(err)
-			break
-		}
-		b, _ := s.in.Peek(int(min(s.left, int64(s.in.Buffered())))) // they are there
-		n, err := w.Write(b)
-		_, _ = s.in.Discard(n)
-		if s.left -= int64(n); err != nil {
-			return err
-		}
+	if s.err == nil {
+		n, err := io.CopyN(w, s.in, s.left)
+		s.left -= n
+		s.err = s.from.ended(err)
 	}
 	return s.err
 }

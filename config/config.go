@@ -81,7 +81,6 @@ type Config struct {
 	Auth     Auth     `toml:"auth"`
 	HTTP     HTTP     `toml:"http"`
 	Batch    Batch    `toml:"batch"`
-	Cache    Cache    `toml:"cache"`
 	Redis    Redis    `toml:"redis"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
@@ -119,12 +118,6 @@ type Redis struct {
 	Bind string `toml:"bind" form:"address"`
 	// IdleTimeout is how long a connection may be idle; 0 means no limit.
 	IdleTimeout time.Duration `toml:"idle_timeout" default:"10m" min:"0s"`
-}
-
-// Cache is [cache]: values of keys on other nodes.
-type Cache struct {
-	// Bytes is the maximum size of the cache; 0 means none.
-	Bytes Size `toml:"bytes" min:"1MiB" zero:"yes" fits:"memory"`
 }
 
 // LoadKeys is [load].
@@ -340,8 +333,6 @@ type Debug struct {
 	RequestLogFile string `toml:"request_log_file" default:"stdout"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
 	RequestLogSample int `toml:"request_log_sample" default:"1" min:"1" reload:"yes"`
-	// ShowKeys shows the keys that are read most on the status pages.
-	ShowKeys bool `toml:"show_keys" reload:"yes"`
 }
 
 // Datadog is [datadog].

@@ -47,8 +47,6 @@ func TestProblems(t *testing.T) {
 		"size as bool":        {"source = \"/d\"\n[load]\nmemory = true", "sequins.conf:3: load.memory: must be a number of bytes"},
 		"size too large":      {"source = \"/d\"\n[load]\nmemory = \"9000000 TiB\"", "sequins.conf:3: load.memory: \"9000000 TiB\" is more than"},
 		"limit below memory":  {"source = \"/d\"\n[load]\nmemory = \"1GiB\"\nmemory_limit = \"1GiB\"", "sequins.conf:4: load.memory_limit: must be 0 or, with this load.memory"},
-		"cache too small":     {"source = \"/d\"\n[cache]\nbytes = \"512KiB\"", "sequins.conf:3: cache.bytes: must be 0 or at least 1MiB, not 512KiB"},
-		"negative cache":      {"source = \"/d\"\n[cache]\nbytes = -1", "sequins.conf:3: cache.bytes: "},
 		"size too small":      {"source = \"/d\"\n[load]\nmemory = 1000", "sequins.conf:3: load.memory: must be at least 1MiB, not 1000B"},
 
 		"origin with a path":     {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example/\"]", `sequins.conf:3: http.allowed_origins: browsers never send "https://a.example/" as an origin, but "https://a.example"`},
@@ -225,16 +223,6 @@ func TestLargeBlocksWarn(t *testing.T) {
 }
 
 // Configurations that look odd and are right.
-// A single node has no use for a cache.
-func TestCacheOfASingleNode(t *testing.T) {
-	for doc, want := range map[string]int{"": 1, "[sharding]\nenabled = true\n[zk]\nservers = [\"zk:2181\"]": 0} {
-		c, warnings, err := load("source = \"/d\"\n[cache]\nbytes = \"1MiB\"\n" + doc)
-		if err != nil || len(warnings) != want || c.Cache.Bytes != 1<<20 {
-			t.Errorf("%q: %v, warnings %v, %v", doc, c.Cache, warnings, err)
-		}
-	}
-}
-
 func TestNoProblems(t *testing.T) {
 	for _, doc := range []string{
 		"source = \"/foo/bar\"\nlocal_store = \"/foo/barn\"",

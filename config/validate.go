@@ -162,9 +162,6 @@ func (d *decoder) single(c *Config) {
 			d.warn(change.Key, why)
 		}
 	}
-	if c.Cache.Bytes != 0 {
-		d.warn("cache.bytes", "has no effect: a single node (sharding.enabled = false) asks no other nodes")
-	}
 }
 
 // db checks [db.<name>], of its values those that differ from the values for all databases.

@@ -236,7 +236,6 @@ func (n *Node) apply(r Reloadable) {
 	}
 	n.reloadable.Store(&r)
 	n.reads.SetContentType(func(db string) string { return r.DB(db).ContentType })
-	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.server.SetDelivery(r.Delivery)
 	n.o.Tracer.SetSample(r.TraceSample)

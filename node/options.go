@@ -114,8 +114,6 @@ type Reloadable struct {
 	Delivery server.Delivery
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
-	// ShowKeys shows the keys that are read most in the status, see reads.Options.
-	ShowKeys bool
 }
 
 // DB are the settings of one database.

@@ -48,9 +48,6 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	}
 	if !q.Redis && !q.fromPeer() {
 		r.counts = r.db.counts.Batches
-		for _, key := range keys {
-			r.observe(key)
-		}
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
 	clear(r.Values)

@@ -1,7 +1,6 @@
 package reads
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -9,7 +8,7 @@ import (
 	"sequins/blocks"
 )
 
-// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer, also from the cache, only once,
+// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer, only once,
 // from beginning to end. After an error of Read, Outcome is the reason.
 type Body struct {
 	// Outcome is Found, or why Read failed: Unreadable, Unreachable or TooSlow.
@@ -47,11 +46,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	var source io.Reader = b.r.answered
 	if b.r.answered == nil {
-		switch {
-		case b.section != nil:
-		case b.r.cached:
-			b.section = io.NopCloser(bytes.NewReader(b.r.Bytes))
-		default:
+		if b.section == nil {
 			b.section = b.value.Section(b.off, b.value.Len()-b.off)
 		}
 		source = b.section
@@ -85,7 +80,7 @@ func (b *Body) Seek(offset int64, whence int) (int64, error) {
 // tooSlow reports whether the client delays the removal of the version for too long.
 func (b *Body) tooSlow() bool {
 	late := time.Since(b.began) - leavingGrace
-	return late > 0 && b.r.answered == nil && !b.r.cached && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
+	return late > 0 && b.r.answered == nil && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
 }
 
 // fail stores and logs the error that ends the body.

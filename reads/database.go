@@ -16,8 +16,6 @@ type database struct {
 	name   string
 	counts *metrics.Keys
 	labels atomic.Pointer[labels]
-
-	samples samples // of keys that clients read, see HotKeys
 }
 
 // labels are the header values that all values of one version share, rendered once.

@@ -27,5 +27,5 @@
 // Compare acquires two versions by name, also ones that are not served, and scans them partition by partition for package diff. It asks
 // the nodes that report a partition, and skips those of equal summaries (summary.go).
 //
-// After Record, Explain returns how the key was looked up, and how long that took.
+// If Timed is set, Explain returns how the key was looked up, and how long that took.
 package reads

@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"time"
@@ -29,8 +30,7 @@ type Explanation struct {
 	Found  bool   `json:"found"`
 	Status int    `json:"status"`
 	Error  string `json:"error,omitempty"`
-	// AnsweredBy is "local", "cache" for an earlier answer of a peer, the address of the peer, or "" if there was no
-	// answer.
+	// AnsweredBy is "local", the address of the peer, or "" if there was no answer.
 	AnsweredBy string `json:"answered_by"`
 	// Size is the size of the value in bytes; ETag is a hash of it.
 	Size int64  `json:"size,omitempty"`
@@ -46,12 +46,9 @@ type Steps struct {
 	Total  float64 `json:"total"`
 }
 
-// Record makes Do record for Explain how long its steps take. The key does not count as read.
-func (r *Read) Record() { r.Timed, r.explained = true, true }
-
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()/100) / 10 }
 
-// Explain returns how Do looked the key up. Record must have been called before Do. The result is nil if no
+// Explain returns how Do looked the key up, which must have been Timed. The result is nil if no
 // version was acquired.
 func (r *Read) Explain(outcome Outcome) *Explanation {
 	if r.handle == nil {
@@ -70,14 +67,7 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	e.Hash, e.Partition = h.Partitioner().Hash(key), r.partition
 	e.Microseconds = Steps{micros(r.Lookup), micros(r.Asking), micros(time.Since(r.start))}
 	if outcome == Found || outcome == Absent {
-		switch {
-		case r.cached:
-			e.AnsweredBy = "cache"
-		case r.Peer != "":
-			e.AnsweredBy = r.Peer
-		default:
-			e.AnsweredBy = "local"
-		}
+		e.AnsweredBy = cmp.Or(r.Peer, "local")
 	}
 	if outcome == Found {
 		e.Found, e.Size, e.ETag = true, max(0, r.Length), string(r.ETag)

@@ -37,10 +37,6 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 	case r.reader.opts.Proxy == nil:
 		return Unreadable
 	}
-	parts, o := b.lookUpCache(r, parts)
-	if o != Found {
-		return o
-	}
 	groups := r.replicaGroups(parts, nil)
 	if slices.ContainsFunc(groups, func(g *replicaGroup) bool { return len(g.peers) == 0 }) {
 		return Unreachable
@@ -184,7 +180,6 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 	default:
 		return Found, 0, fmt.Errorf("%w: status %d", errBatch, a.Status)
 	}
-	known := r.mayCache(a) // reading the body invalidates the header
 	left := a.Length
 	for _, p := range g.parts {
 		for _, i := range p.order {
@@ -209,9 +204,6 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 	}
 	if left != 0 {
 		return Found, size, fmt.Errorf("%w: %d bytes follow it", errBatch, left)
-	}
-	if known {
-		b.fillCache(r, g)
 	}
 	return Found, size, nil
 }

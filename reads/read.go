@@ -82,7 +82,7 @@ type Result struct {
 	Version []byte
 	// Content is the code of the content that was read; empty if there is none.
 	Content []byte
-	// Peer is the address of the node that answered; empty for this node, also for an answer from its cache.
+	// Peer is the address of the node that answered; empty for this node.
 	Peer string
 	// Status is the HTTP status of a peer's answer.
 	Status int
@@ -116,10 +116,8 @@ type Read struct {
 	labels    *labels
 	partition int
 	local     bool // this node holds the partition
-	cached    bool // the answer is from the cache
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
-	explained bool          // see Record
 	batch     *batch        // nil before the first DoBatch
 	scan      *Scan         // nil unless the request is an ordered read
 	holders   [][]string    // by partition, of a comparison; nil: those that advertise it
@@ -163,9 +161,6 @@ func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 func (r *Read) Do(q *Query) Outcome {
 	if o := r.open(q); o != Found {
 		return o
-	}
-	if !q.fromPeer() && !r.explained {
-		r.observe(q.Key)
 	}
 	if r.handle.Partitions() == 0 {
 		return Absent
@@ -258,13 +253,11 @@ func (r *Read) lookUp() Outcome {
 
 var bytesUnit = []byte("bytes")
 
-// elsewhere answers from the cache or asks the peers that hold the partition, because this node does not or cannot read it.
+// elsewhere asks the peers that hold the partition, because this node does not or cannot read it.
 func (r *Read) elsewhere(unreadable bool) Outcome {
 	outcome := Unreachable
 	if r.query.fromPeer() {
 		outcome = NotLocal
-	} else if o, ok := r.lookUpCache(); ok {
-		return o
 	} else if peers := r.handle.Peers(r.partition); r.reader.opts.Proxy != nil && len(peers) > 0 {
 		outcome = r.ask(peers)
 		if outcome <= Conditional {
@@ -306,7 +299,6 @@ func (r *Read) ask(peers []string) Outcome {
 	r.ETag, r.LastModified, r.ContentType = a.Header.ETag, a.Header.LastModified, a.Header.ContentType
 	r.AcceptRanges, r.ContentRange = a.Header.AcceptRanges, a.Header.ContentRange
 	r.body = Body{r: r, began: r.start}
-	r.fillCache(a)
 	switch a.Status {
 	case 200, 206:
 		return Found
@@ -402,7 +394,7 @@ func (r *Read) LetGo() {
 func (r *Read) Release() {
 	r.LetGo()
 	r.Result, r.body = Result{}, Body{}
-	r.Timed, r.explained, r.local, r.cached, r.Lookup, r.Asking = false, false, false, false, 0, 0
+	r.Timed, r.local, r.Lookup, r.Asking = false, false, 0, 0
 	r.db, r.labels, r.query = nil, nil, nil
 	r.trace, r.asked.Trace = nil, nil
 	r.traceparent, r.tracestate = nil, nil

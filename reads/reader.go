@@ -11,7 +11,6 @@ import (
 	"sequins/observe/metrics"
 	"sequins/observe/tracing"
 	"sequins/proxy"
-	"sequins/reads/internal/cache"
 	"sequins/version"
 )
 
@@ -49,10 +48,6 @@ type Options struct {
 	MaxBatchBytes int64
 	// HeldGrace is the time for the first bytes of an answer that holds memory of batches, see Read.WriteBy; 0 means 10s.
 	HeldGrace time.Duration
-	// CacheBytes is the size of the cache of values on other nodes, in bytes; 0 means none. It is at least 1 MiB.
-	CacheBytes int64
-	// ShowKeys makes HotKeys return keys.
-	ShowKeys bool
 	// MaxScans limits the ordered reads of clients at the same time; 0 means 16. Each may hold about 32 MiB, and counts
 	// several times if its version has so many partitions that it needs more. Four times as many are answered for other nodes, which
 	// take milliseconds each.
@@ -79,8 +74,6 @@ type Reader struct {
 	mu          sync.Mutex // guards changes to databases
 	stripes     atomic.Uint32
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
-	cache       *cache.Cache // nil if there is none
-	showKeys    atomic.Bool  // Options.ShowKeys
 	scans       atomic.Int64 // of clients, see reserveScan
 	pages       atomic.Int64 // of other nodes
 	holding     atomic.Bool  // see Hold
@@ -117,10 +110,6 @@ func New(c Catalog, o Options) *Reader {
 	rd.ending, rd.stop = context.WithCancel(context.Background())
 	rd.databases.Store(&map[string]*database{})
 	rd.SetContentType(o.ContentType)
-	rd.SetShowKeys(o.ShowKeys)
-	if o.CacheBytes > 0 && o.Proxy != nil {
-		rd.cache = cache.New(o.CacheBytes)
-	}
 	return rd
 }
 

@@ -310,7 +310,7 @@ func TestExplain(t *testing.T) {
 	for query, want := range map[string]string{"here/k": "found local [me:1 p:1 q:2] 5", "here/absent": "absent local [me:1 p:1 q:2] 0", "none/k": "nothing"} {
 		db, key, _ := strings.Cut(query, "/")
 		r.Begin(time.Now())
-		r.Record()
+		r.Timed = true
 		got := "nothing"
 		if e := r.Explain(r.Do(&reads.Query{DB: []byte(db), Key: []byte(key), Head: true})); e != nil {
 			got = fmt.Sprintf("%s %s %v %d", map[bool]string{true: "found", false: "absent"}[e.Found], e.AnsweredBy, e.Replicas, e.Size)

@@ -249,7 +249,7 @@ var oneRange = regexp.MustCompile(`^bytes=([0-9]{1,18}-[0-9]{0,18}|-0*[1-9][0-9]
 // serveExplanation answers with an explanation of how the key is looked up, and ignores conditions and
 // ranges. It is counted as a status page, because its duration is not typical for keys.
 func (r *request) serveExplanation(w *writer) (prepared bool) {
-	r.Record()
+	r.Timed = true
 	o := r.read(nil)
 	e := r.Explain(o)
 	if e == nil { // no version was acquired

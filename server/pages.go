@@ -147,7 +147,7 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	}
 	answer := of.answer(key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
-			st.DBs = s.withHotKeys(st.DBs, key.db)
+			st.DBs = s.withEvents(st.DBs, key.db)
 			st.Events = s.catalog.Events("")
 		}
 		switch {
@@ -186,16 +186,12 @@ func (s *Server) settings() status.Status {
 	return st
 }
 
-// withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty, and with the events of
-// a db that is asked for, or that is the only one.
-func (s *Server) withHotKeys(dbs map[string]status.DB, only string) map[string]status.DB {
-	all, now := maps.Clone(dbs), time.Now()
+// withEvents returns a copy of the dbs with the events of the one that is asked for, or that is the only one.
+func (s *Server) withEvents(dbs map[string]status.DB, only string) map[string]status.DB {
+	all := maps.Clone(dbs)
 	for name, db := range all {
-		if only == "" || only == name {
-			db.HotKeys = s.reads.HotKeys(name, now)
-			if only != "" || len(all) == 1 {
-				db.Events = s.catalog.Events(name)
-			}
+		if only == name || only == "" && len(all) == 1 {
+			db.Events = s.catalog.Events(name)
 			all[name] = db
 		}
 	}

@@ -46,8 +46,6 @@ type testOptions struct {
 	Name             string
 	MaxBatchKeys     int
 	MaxBatchBytes    int64
-	CacheBytes       int64
-	ShowKeys         bool
 	Proxy            reads.Proxy
 	Peers            func() []status.Peer
 	PeerSecret       string
@@ -70,7 +68,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 	}
 	rd := reads.New(c, reads.Options{
 		ContentType: o.ContentType, Name: o.Name, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
-		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes, CacheBytes: o.CacheBytes, ShowKeys: o.ShowKeys,
+		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes,
 	})
 	return New(c, rd, Options{
 		Diff: func(context.Context, http.ResponseWriter, string, string, bool) (int, string) {

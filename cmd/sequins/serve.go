@@ -273,7 +273,7 @@ func (s *serving) options(c *config.Config, log *slog.Logger) node.Options {
 		Build: buildName(), Metrics: metrics.New(), Logger: log, Reloadable: reloadable(*c), Describe: []func(*status.Status){s.describeKeys},
 	}
 	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), s.settings
-	o.Reads.MaxBatchBytes, o.Reads.CacheBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), int64(c.Cache.Bytes), config.MaxScans()
+	o.Reads.MaxBatchBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), config.MaxScans()
 	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
 		o.Redis.Idle = -1 // no limit
 	}
@@ -377,7 +377,6 @@ func reloadable(c config.Config) node.Reloadable {
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		Delivery:             server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: leastEncoded, Caching: c.HTTP.CacheControl, CachingOf: make(map[string]string)},
 		RequestLogSample:     c.Debug.RequestLogSample,
-		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
 	for name, db := range c.DB {

@@ -20,7 +20,6 @@ func everything(t *testing.T) *Metrics {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Server.ChecksumFailure("a")
-	m.Server.DB("a").CacheHits(1)
 	m.Load.Begin("a")(nil)
 	m.Transfer.Stream("given")()
 	m.Transfer.Given("a", 1)

@@ -75,8 +75,6 @@ func newRequests(route, db string) *Requests {
 type Keys struct {
 	Clients, Peers, Batches, Scans, Redis *Requests
 
-	cacheHits, cacheMiss atomic.Uint64
-
 	read   period                 // the counters when they were read last; FollowTraffic alone uses it
 	period atomic.Pointer[period] // the last whole one
 }
@@ -85,15 +83,6 @@ func newKeys(db string) *Keys {
 	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db),
 		Scans: newRequests(RouteScan, db), Redis: newRequests(RouteRedis, db), read: period{end: time.Now()}}
 }
-
-// CacheHits counts n keys of partitions on other nodes that were answered from the cache.
-func (k *Keys) CacheHits(n int) { k.cacheHits.Add(uint64(n)) }
-
-// CacheMisses counts n keys of partitions on other nodes that were not in the cache.
-func (k *Keys) CacheMisses(n int) { k.cacheMiss.Add(uint64(n)) }
-
-// CacheCounts returns the sums of CacheHits and CacheMisses.
-func (k *Keys) CacheCounts() (hits, misses uint64) { return k.cacheHits.Load(), k.cacheMiss.Load() }
 
 // Of returns the counters of requests from other nodes if fromPeer is set,
 // otherwise those from clients.

@@ -134,12 +134,6 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		if db == "" {
 			continue
 		}
-		if hits, misses := k.CacheCounts(); hits+misses > 0 {
-			counter(ch, "sequins_cache_hits_total",
-				"Keys of partitions on other nodes that were answered from the cache.", float64(hits), label{"db", db})
-			counter(ch, "sequins_cache_misses_total",
-				"Keys of partitions on other nodes that were not in the cache.", float64(misses), label{"db", db})
-		}
 		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
 	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.Invalid.totals().running))

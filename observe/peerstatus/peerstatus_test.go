@@ -34,7 +34,7 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	exaggerating := otherNode(t, absurd)
 	refused := map[string]string{
 		"longer than 16384 KiB": `{"dbs":{},"build":"` + strings.Repeat("x", maxStatus) + `"}`,
-		"elements":              `{"dbs":{"a":{"hot_keys":[` + strings.Repeat("1,", maxElements+1) + `1]}}}`,
+		"elements":              `{"dbs":{"a":{"unknown":[` + strings.Repeat("1,", maxElements+1) + `1]}}}`,
 		"cannot be read":        `{"dbs":{"db":{"versions":{"1":{"num_partitions":1e40}}}}}`,
 	}
 	peers, reasons := []status.Peer{{Addr: exaggerating}}, map[string]string{}

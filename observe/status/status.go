@@ -161,10 +161,6 @@ type DB struct {
 	Traffic        Traffic `json:"traffic,omitzero"`
 	ClusterTraffic Traffic `json:"cluster_traffic,omitzero"`
 
-	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all, if the
-	// configuration allows to show them. The answer to another node lacks them.
-	HotKeys []HotKey `json:"hot_keys,omitempty"`
-
 	// Events are the last events of the db on this node, the newest first. Only the answer to GET /<db> has them.
 	Events []Event `json:"events,omitempty"`
 }
@@ -224,16 +220,6 @@ func (p *Pin) String() string {
 		s += " (by " + p.By + ")"
 	}
 	return s
-}
-
-// HotKey is a key that is read often, estimated from a sample of the reads.
-type HotKey struct {
-	// Key is the key, percent-escaped; of a long one, the first 128 bytes.
-	Key string `json:"key"`
-	// Share is the key's part of the reads of the db, from 0 to 1. The true share may be higher.
-	Share float64 `json:"share"`
-	// PerSecond is the number of reads of the key per second.
-	PerSecond float64 `json:"per_second"`
 }
 
 // Version is the status of one version on all nodes known to have it. The node sets Path, NumPartitions,

@@ -209,7 +209,6 @@ func (c *comparison) difference(row *Row, order int, old, now *reads.Scan) {
 		row.RemovedBytes += old.Length()
 		row.AddedBytes += now.Length()
 	}
-	c.report.sample(op, key)
 	if c.list {
 		c.send(line{Difference: &Difference{op, key}})
 	}

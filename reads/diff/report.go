@@ -3,7 +3,6 @@ package diff
 import (
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -16,9 +15,6 @@ const (
 	Removed Op = "removed"
 	Changed Op = "changed"
 )
-
-// Ops are all ops.
-var Ops = []Op{Added, Removed, Changed}
 
 // Key is a key in JSON: a string, or {"base64": "…"} if it is not UTF-8.
 type Key []byte
@@ -100,8 +96,6 @@ type Report struct {
 	Compared int `json:"compared"`
 	// Partitions are those that differ, ascending.
 	Partitions []Row `json:"partitions"`
-	// Samples are keys of each op.
-	Samples map[Op][]Key `json:"samples,omitempty"`
 	// Unknown are partitions of which no node that answers has one of the versions.
 	Unknown []int `json:"unknown,omitempty"`
 }
@@ -113,23 +107,6 @@ func (r *Report) add(row Row) {
 	if !row.Equal() {
 		r.Partitions = append(r.Partitions, row)
 	}
-}
-
-const (
-	// maxSamples limits the sample of each op, and maxSampleKey its keys, in bytes.
-	maxSamples   = 5
-	maxSampleKey = 256
-)
-
-// sample keeps a key if there are not enough yet.
-func (r *Report) sample(op Op, key []byte) {
-	if len(r.Samples[op]) >= maxSamples || len(key) > maxSampleKey {
-		return
-	}
-	if r.Samples == nil {
-		r.Samples = make(map[Op][]Key)
-	}
-	r.Samples[op] = append(r.Samples[op], slices.Clone(key))
 }
 
 // line is a line of the answer as NDJSON: one of its members is set.

@@ -17,7 +17,6 @@ type dbView struct {
 	Versions []*versionView
 	Current  *versionView // what this node serves; nil if nothing
 	Holders  []holdersView
-	HotKeys  []status.HotKey
 }
 
 // versionView is a version, as this node sees it.
@@ -63,7 +62,7 @@ func (p *page) ofDB(name string) {
 	for _, n := range dbNotes(db, st.Node) {
 		p.Findings = append(p.Findings, status.Finding{Level: n.Level, Text: n.Text})
 	}
-	p.One = &dbView{Name: name, HotKeys: db.HotKeys}
+	p.One = &dbView{Name: name}
 	current := db.Current(st.Node)
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		v := newVersionView(version, db.Versions[version], st.Node)

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	_ "embed" // page.html, page.css, page.js
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"reflect"
 	"strings"
@@ -51,7 +50,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clock":     func(t time.Time) string { return t.UTC().Format(time.DateTime) },
 	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"count":     func(n any) string { return human.Count(reflect.ValueOf(n).Int()) },
-	"share":     func(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) },
 	"plural":    human.Plural, "size": human.Size, "rate": human.Rate,
 	"latency": latency, "percent": percent, "stateLevel": stateLevel, "held": held,
 }).Parse(pageSource))

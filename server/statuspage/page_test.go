@@ -86,7 +86,7 @@ func TestStatusPageEscapes(t *testing.T) {
 		Peers:  map[string]status.Peer{evil + "2": {Error: evil, Zone: evil, Build: evil}, "ok": {Health: evil, Level: evil, Waiting: []status.Wait{{What: evil}}}},
 		Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
 		DBs: map[string]status.DB{
-			evil: {Error: evil, Pin: &status.Pin{Version: evil, By: evil, Exclude: []string{evil}, Reasons: map[string]string{evil: evil}}, HotKeys: []status.HotKey{{Key: evil}},
+			evil: {Error: evil, Pin: &status.Pin{Version: evil, By: evil, Exclude: []string{evil}, Reasons: map[string]string{evil: evil}},
 				Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
 				Versions: map[string]status.Version{evil: {Path: evil, NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{
 					evil: {State: evil, Error: evil, Detail: evil, Partitioner: evil, Current: true, Partitions: []int{0}, Progress: &status.Progress{}},
@@ -105,25 +105,6 @@ func TestStatusPageEscapes(t *testing.T) {
 		}
 		if n := strings.Count(html.UnescapeString(text), evil); n < least {
 			t.Errorf("only %d of the texts are on the page:\n%s", n, text)
-		}
-	}
-}
-
-// Keys that are read often are shown.
-func TestHotKeys(t *testing.T) {
-	st := &status.Status{DBs: map[string]status.DB{"db": {HotKeys: []status.HotKey{
-		{Key: "most", Share: 0.5, PerSecond: 12345.6}, {Key: "a%20b", Share: 0.123, PerSecond: 0.26}, {Key: "least"},
-	}}}}
-	page, err := Render(*st, "db", pageTime)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`<code>most</code> <span class="dim">50.0 % of the reads, about 12,346 a second`, `<code>a%20b</code> <span class="dim">12.3 % of the reads, about 0.3 a second`,
-		`<code>least</code> <span class="dim">0.0 % of the reads, about 0 a second`,
-	} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the page does not say %s", want)
 		}
 	}
 }

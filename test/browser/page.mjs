@@ -226,8 +226,6 @@ const scenarios = {
     await everybody(page, shots, 'error');
     await page.locator('#databases th a').click();
     await has(page, '.versions li.bad .bad', `part-${markup}`);
-    await has(page, 'ol.hot li code', '%3Cimg%20src%3Dx%20onerror%3D%22document.title%3D%27owned%27%22%3E');
-    await has(page, 'ol.hot li', '100.0 % of the reads');
     assert.match(await page.title(), /^⚠ words – sequins/);
     await everybody(page, shots, 'error-database');
   },

@@ -69,7 +69,6 @@ func scale(now time.Time) status.Status {
 	st.Events = scaleEvents(now, 50)
 	for name, db := range st.DBs {
 		db.Events = st.Events[:20]
-		db.HotKeys = []status.HotKey{{Key: evil, Share: .31, PerSecond: 1204}, {Key: "apple", Share: .02, PerSecond: 77}}
 		st.DBs[name] = db
 	}
 	st.Complete(true, "")

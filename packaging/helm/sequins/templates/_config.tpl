@@ -38,7 +38,7 @@ of Helm would write integers of values as floats. */}}
 {{- include "sequins.validate" . -}}
 {{- $v := .Values -}}
 {{- $c := deepCopy $v.config -}}
-{{- if not $v.sharded -}}{{- $c = omit $c "sharding" "zk" "cache" -}}{{- end -}}
+{{- if not $v.sharded -}}{{- $c = omit $c "sharding" "zk" -}}{{- end -}}
 {{- $_ := mergeOverwrite $c (dict "source" $v.source "local_store" "/var/sequins" "bind" ":9599"
     "shutdown_delay" (printf "%ds" (int $v.shutdownDelaySeconds)) "debug" (dict "bind" ":9598")) -}}
 {{- if $v.sharded -}}
