@@ -40,8 +40,8 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// CorruptSuffix follows the name of a block's file that was set aside as damaged; the Unix time of that follows it. A
-// [Reader] of the block finds the file under this name too.
+// CorruptSuffix follows the name of a block's file that was set aside as damaged. A [Reader] of the block finds the file under
+// this name too.
 const CorruptSuffix = file.CorruptSuffix
 
 // ErrOrder is returned by [Writer.Add] for a key that is not greater than the one before it.

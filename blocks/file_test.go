@@ -113,7 +113,7 @@ func TestSetAsideIsReadable(t *testing.T) {
 			v, _, err := r.Get(rec.key, &scratch)
 			return v.Bytes(), err
 		}
-		expect.NoError(t, os.Rename(path, path+CorruptSuffix+"1767225600"))
+		expect.NoError(t, os.Rename(path, path+CorruptSuffix))
 		if _, err := get(first); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "page 0") {
 			t.Errorf("%s: the damaged page: %v", name, err)
 		}

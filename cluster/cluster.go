@@ -182,7 +182,7 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	old := c.members.Load()
 	members, malformed := parseMembers(entries)
 	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
-	ms.entries, ms.logged = entries, append(malformed, ms.problems...)
+	ms.logged = append(malformed, ms.problems...)
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
 	same := func(a, b Member) bool {
 		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()

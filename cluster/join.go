@@ -31,7 +31,7 @@ func (c *Cluster) Join(ctx context.Context) error {
 	}
 	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
-	changing := j.changing(j.quiet, j.nodes)
+	changing := j.changing(j.quiet)
 	err := j.until(ctx, func() string {
 		reason, ms := changing(), c.members.Load()
 		switch {
@@ -39,10 +39,8 @@ func (c *Cluster) Join(ctx context.Context) error {
 			return "ZooKeeper to list this node"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
-		case reason != "" || !ms.isOf(j.nodes.Entries()):
-			return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), j.quiet)
 		}
-		return ""
+		return reason
 	})
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
@@ -54,7 +52,13 @@ func (c *Cluster) Join(ctx context.Context) error {
 
 // publish publishes this node.
 func (j *joining) publish(ctx context.Context) error {
-	if err := j.until(ctx, j.unseen(j.nodes)); err != nil {
+	err := j.until(ctx, func() string {
+		if j.nodes.Current() {
+			return ""
+		}
+		return zooKeeper(j.o.Session.Status())
+	})
+	if err != nil {
 		return err
 	}
 	// The longer ZooKeeper was unreachable for this node, the later other nodes may join.

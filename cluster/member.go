@@ -36,8 +36,7 @@ type membership struct {
 	all      []Member          // ordered by shard id and address; includes this node unless it is a router
 	shards   []shard.Member    // of all, without duplicates; equal for memberships that divide data alike
 	shardOf  map[string]string // by address
-	entries  []zk.Entry        // the listing that it was made from
-	listed   bool              // that listing, or an earlier one, contained this node
+	listed   bool              // a listing has contained this node
 	since    time.Time         // time of the last change
 	problems []string          // see Cluster.Problems
 	logged   []string          // these, and the malformed entries
@@ -97,11 +96,6 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	}
 	ms.shards = slices.Compact(ms.shards)
 	return ms
-}
-
-// isOf reports whether a membership was made from a listing.
-func (ms *membership) isOf(entries []zk.Entry) bool {
-	return len(ms.entries) == len(entries) && (len(entries) == 0 || &ms.entries[0] == &entries[0])
 }
 
 // settings returns the defaults of older releases if the node has published none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,21 +29,18 @@ const (
 	maxShardIDFile = 64
 	// maxChoiceQuiet bounds how long the members have to stay the same before a number is chosen.
 	maxChoiceQuiet = 3 * time.Second
+	// claimPeriod is the interval at which a stored number that another node has is claimed.
+	claimPeriod = 200 * time.Millisecond
 )
 
 // chooseShardID returns a shard id that this node has claimed.
 func (j *joining) chooseShardID(ctx context.Context) (string, error) {
-	claims := j.o.Session.Watch(zk.ShardIDsDir, true, nil)
-	defer claims.Stop()
-	if err := j.until(ctx, j.unseen(claims)); err != nil {
-		return "", err
-	}
 	stored, err := readShardID(j.o.ShardIDFile)
 	if err != nil {
 		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
 	}
 	if stored != "" {
-		claimed, err := j.reclaim(ctx, stored, claims)
+		claimed, err := j.reclaim(ctx, stored)
 		if claimed || err != nil {
 			return stored, err
 		}
@@ -51,12 +49,12 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if j.quiet > j.o.Converge { // others may join late, after ZooKeeper was unreachable
 		quiet = max(quiet, j.quiet)
 	}
-	if err := j.until(ctx, j.changing(quiet, j.nodes, claims)); err != nil {
+	if err := j.until(ctx, j.changing(quiet)); err != nil {
 		return "", err
 	}
 	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.
 	j.quiet += max(maxChoiceQuiet, maxStraggle)
-	id, err := j.claimSmallest(ctx, claims)
+	id, err := j.claimSmallest(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -71,21 +69,31 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 }
 
 // reclaim claims the stored shard id once it is free.
-func (j *joining) reclaim(ctx context.Context, id string, claims *zk.Children) (claimed bool, err error) {
+func (j *joining) reclaim(ctx context.Context, id string) (claimed bool, err error) {
 	deadline := time.Now().Add(j.patience)
-	free := false
-	err = j.until(ctx, func() string {
-		other := j.takenShardIDs(claims)[id]
-		free = other == ""
-		if free || time.Now().After(deadline) {
-			return ""
+	for {
+		if !j.isTaken(id) {
+			claimed, err = j.claim(ctx, id)
 		}
-		return fmt.Sprintf("shard id %s, which %s has", id, other)
-	})
-	if err != nil || !free {
-		return false, err
+		if claimed || err != nil || time.Now().After(deadline) {
+			return claimed, err
+		}
+		next := time.Now().Add(claimPeriod)
+		err = j.until(ctx, func() string {
+			if time.Now().Before(next) {
+				return fmt.Sprintf("shard id %s, which another node has", id)
+			}
+			return ""
+		})
+		if err != nil {
+			return false, err
+		}
 	}
-	return j.claim(ctx, id)
+}
+
+// isTaken reports whether another member has a shard id. A node that has claimed it may not be a member yet.
+func (j *joining) isTaken(id string) bool {
+	return slices.ContainsFunc(j.members.Load().all, func(m Member) bool { return m.ShardID == id && m.Addr != j.o.Addr })
 }
 
 func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error) {
@@ -97,11 +105,10 @@ func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error
 }
 
 // claimSmallest claims the smallest free shard id.
-func (j *joining) claimSmallest(ctx context.Context, claims *zk.Children) (string, error) {
-	taken := j.takenShardIDs(claims)
+func (j *joining) claimSmallest(ctx context.Context) (string, error) {
 	for n := 1; n <= maxShardID; n++ {
 		id := strconv.Itoa(n)
-		if taken[id] != "" {
+		if j.isTaken(id) {
 			continue
 		}
 		if claimed, err := j.claim(ctx, id); claimed || err != nil {
@@ -109,23 +116,6 @@ func (j *joining) claimSmallest(ctx context.Context, claims *zk.Children) (strin
 		}
 	}
 	return "", errors.New("no shard id is free")
-}
-
-// takenShardIDs returns the shard ids of other nodes, and the node of each: members and those that have claimed one.
-func (j *joining) takenShardIDs(claims *zk.Children) map[string]string {
-	taken := make(map[string]string)
-	members, _ := parseMembers(j.nodes.Entries())
-	for _, m := range members {
-		if m.Addr != j.o.Addr {
-			taken[m.ShardID] = m.Addr
-		}
-	}
-	for _, e := range claims.Entries() {
-		if string(e.Data) != j.o.Addr {
-			taken[e.Name] = "node " + string(e.Data)
-		}
-	}
-	return taken
 }
 
 // readShardID reads a file with a shard id, as written by this release or the original sequins; "" if there is no file.

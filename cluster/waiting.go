@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,16 +64,6 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 	}
 }
 
-// unseen returns a condition for until: a directory has been listed.
-func (j *joining) unseen(dir *zk.Children) func() string {
-	return func() string {
-		if dir.Current() {
-			return ""
-		}
-		return zooKeeper(j.o.Session.Status())
-	}
-}
-
 // zooKeeper names ZooKeeper as what a node waits for, with the last error of its session.
 func zooKeeper(s zk.Status) string {
 	if s.LastError == "" {
@@ -83,25 +72,16 @@ func zooKeeper(s zk.Status) string {
 	return "ZooKeeper (" + s.LastError + ")"
 }
 
-// changing returns a condition for until: directories have changed within a while, or may have: without ZooKeeper, no change is seen.
-func (j *joining) changing(while time.Duration, dirs ...*zk.Children) func() string {
-	var last []string
+// changing returns a condition for until: from now on, the members have changed within a while, or may have: without ZooKeeper, no change is seen.
+func (j *joining) changing(while time.Duration) func() string {
 	since := time.Now()
 	return func() string {
-		var now []string
-		status := j.o.Session.Status()
-		current := status.Connected
-		for _, d := range dirs {
-			current = current && d.Current()
-			for _, e := range d.Entries() {
-				now = append(now, e.Name+" "+string(e.Data))
-			}
+		ms, status := j.members.Load(), j.o.Session.Status()
+		if !status.Connected || !j.nodes.Current() {
+			since = time.Now()
 		}
-		if !current || !slices.Equal(last, now) {
-			last, since = now, time.Now()
-		}
-		if min(time.Since(since), time.Since(status.Since)) < while {
-			return fmt.Sprintf("the nodes to stay the same for %s, to choose a shard id", while)
+		if min(time.Since(since), time.Since(ms.since), time.Since(status.Since)) < while {
+			return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), while)
 		}
 		return ""
 	}

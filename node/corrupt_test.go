@@ -84,7 +84,7 @@ func TestCorruptBlockIsLoadedAgain(t *testing.T) {
 		s := r.node("fruit", "1")
 		return s.State == "ACTIVE" && s.Error == "" && s.Progress == nil && len(s.Partitions) == 1
 	})
-	aside, err := filepath.Glob(filepath.Join(f.dir("fruit", "1"), "*.corrupt-*"))
+	aside, err := filepath.Glob(filepath.Join(f.dir("fruit", "1"), "*.corrupt"))
 	if err != nil || len(aside) != 1 {
 		t.Errorf("set aside: %q", aside)
 	}

@@ -59,7 +59,7 @@ func (r *running) mended() {
 	if n := r.damaged("fruit"); n != 1 {
 		r.f.t.Errorf("%v damaged blocks are counted", n)
 	}
-	aside, err := filepath.Glob(r.f.stored("*.corrupt-*"))
+	aside, err := filepath.Glob(r.f.stored("*.corrupt"))
 	if err != nil || len(aside) != 1 {
 		r.f.t.Errorf("set aside: %q, %v", aside, err)
 	}

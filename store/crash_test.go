@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/fsys"
@@ -185,7 +184,7 @@ func interruptOpen(t *testing.T, f *faultfs.FS, states []string) {
 	for n := 0; ; n++ {
 		f := f.Crash(faultfs.Keep)
 		f.PowerOffAfter(n)
-		_, err := open(f, "/s", time.Now)
+		_, err := OpenFS(f, "/s")
 		f.PowerOn()
 		for left := range f.Outcomes(20) {
 			checkState(t, memStore(t, left), states...)
@@ -257,7 +256,7 @@ func TestOpenFailures(t *testing.T) {
 		expect.NoError(t, f.MkdirAll("/s/data/db2/v/0123456789abcdef/tmp"))
 		before := f.Calls()
 		f.FailAt(n, syscall.EIO)
-		s, err := open(f, "/s", time.Now)
+		s, err := OpenFS(f, "/s")
 		if f.Calls()-before < n {
 			expect.NoError(t, err)
 			return

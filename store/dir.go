@@ -74,29 +74,18 @@ func (d *Dir) check(p int) error {
 }
 
 // SetAside takes the block of partition p, which turned out to be corrupt, out of the way, so that
-// the partition counts as not loaded. The file is kept for some days under another name, for those
-// who want to know what happened to it, unless another block of the partition is set aside.
+// the partition counts as not loaded. The file is kept under another name, for those who want to know what happened to
+// it, until another block of the partition is set aside.
 func (d *Dir) SetAside(p int) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
 	if err := d.check(p); err != nil {
 		return err
 	}
-	prefix := blockName(p) + blocks.CorruptSuffix
-	aside := prefix + strconv.FormatInt(d.store.now().Unix(), 10)
-	if err := d.store.fs.Rename(d.BlockPath(p), filepath.Join(d.path, aside)); err != nil {
+	if err := d.store.fs.Rename(d.BlockPath(p), d.BlockPath(p)+blocks.CorruptSuffix); err != nil {
 		return err
 	}
-	if err := d.store.fs.SyncDir(d.path); err != nil {
-		return err
-	}
-	entries, err := d.store.fs.ReadDir(d.path)
-	for _, e := range entries {
-		if err == nil && strings.HasPrefix(e.Name(), prefix) && e.Name() != aside {
-			err = d.store.fs.Remove(filepath.Join(d.path, e.Name()))
-		}
-	}
-	return err
+	return d.store.fs.SyncDir(d.path)
 }
 
 // RemoveBlock removes the block of partition p: other nodes hold the partition from now on. A block that

@@ -1,12 +1,10 @@
 package store
 
 import (
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/test/expect"
 	"sequins/test/faultfs"
@@ -120,7 +118,7 @@ func TestComplete(t *testing.T) {
 		expect.NoError(t, addBlock(d, p))
 	}
 	for _, name := range []string{"1.block", "000001.block", "+0001.block", "-0001.block", "0x001.block", "200000.block",
-		"99999999999999999999.block", ".block", "00003.Block", "00003.block.corrupt-1", "00003.block.9.tmp"} {
+		"99999999999999999999.block", ".block", "00003.Block", "00003.block.corrupt", "00003.block.9.tmp"} {
 		write(t, f, "/s/data/db/big/0123456789abcdef/"+name, "x")
 	}
 	expect.NoError(t, f.MkdirAll("/s/data/db/big/0123456789abcdef/00007.block"))
@@ -133,19 +131,15 @@ func TestSetAside(t *testing.T) {
 	if err := d.SetAside(3); err == nil {
 		t.Error("SetAside of a partition that is not there")
 	}
-	aside := func(at int64) string { return fmt.Sprintf("%s.corrupt-%d", d.BlockPath(0), at) }
 	expect.NoError(t, d.SetAside(0))
 	wantStore(t, s, "db/v A [1]")
-	_, err := f.Stat(aside(testTime.Unix()))
+	_, err := f.Stat(d.BlockPath(0) + ".corrupt")
 	expect.NoError(t, err)
 
 	expect.NoError(t, addBlock(d, 0))
 	wantStore(t, s, "db/v A [0 1]")
-	s.now = func() time.Time { return testTime.Add(time.Hour) }
 	expect.NoError(t, d.SetAside(0))
-	_, err = f.Stat(aside(testTime.Unix()))
-	expect.Error(t, "the first one set aside", err, fs.ErrNotExist)
-	_, err = f.Stat(aside(testTime.Add(time.Hour).Unix()))
+	_, err = f.Stat(d.BlockPath(0) + ".corrupt")
 	expect.NoError(t, err)
 	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v A [1]")
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -247,7 +246,7 @@ func (f *countedFile) Sync() error {
 // TestFsyncs counts what each change costs.
 func TestFsyncs(t *testing.T) {
 	disk := &countedDisk{FS: faultfs.New()}
-	s, err := open(disk, "/s", time.Now)
+	s, err := OpenFS(disk, "/s")
 	expect.NoError(t, err)
 	cost := func(what string, files, dirs int, do func() error) {
 		t.Helper()
@@ -265,7 +264,7 @@ func TestFsyncs(t *testing.T) {
 	cost("the same state", 0, 0, func() error { return s.SetState("db", someState()) })
 	cost("the second content of a db", 1, 1, func() error { _, err := s.Create("db", planOf("w", "A")); return err })
 
-	s, err = open(disk, "/s", time.Now)
+	s, err = OpenFS(disk, "/s")
 	expect.NoError(t, err)
 	state, err := s.State("db")
 	expect.NoError(t, err)

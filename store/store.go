@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/fsys"
@@ -26,7 +25,7 @@ import (
 //	    MANIFEST.json                      the plan; a directory without one is not a content
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
-//	    00042.block.corrupt-1767225600     set aside at that Unix time
+//	    00042.block.corrupt                set aside
 //	    tmp/                               sort runs and the like; emptied at start-up
 //
 // Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
@@ -45,7 +44,6 @@ type Store struct {
 	data string // the directory data/
 	fs   fsys.FS
 	lock *os.File
-	now  func() time.Time
 
 	names atomic.Uint64 // makes temporary names differ
 
@@ -81,10 +79,8 @@ func Open(dir string) (*Store, error) {
 
 // OpenFS is Open on any file system, and without a lock: for tests of what a failing
 // disk does.
-func OpenFS(fsys fsys.FS, dir string) (*Store, error) { return open(fsys, dir, time.Now) }
-
-func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
-	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
+func OpenFS(fsys fsys.FS, dir string) (*Store, error) {
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}

@@ -155,7 +155,7 @@ func TestStore(t *testing.T) {
 // memStore opens a store on f.
 func memStore(t *testing.T, f *faultfs.FS) *Store {
 	t.Helper()
-	s, err := open(f, "/s", func() time.Time { return testTime })
+	s, err := OpenFS(f, "/s")
 	expect.NoError(t, err)
 	return s
 }

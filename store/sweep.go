@@ -8,27 +8,21 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
-// keepCorrupt is how long a block that was set aside is kept.
-const keepCorrupt = 7 * 24 * time.Hour
-
 // ours matches the names of files and directories that the directory of a content or a version may have, if nobody
 // but sequins has been there; the second line is what the first sequins left in the same
 // place.
-var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
+var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt)?` +
 	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of
-// contents that have no manifest, and corrupt blocks that were set aside long ago. Which contents
-// are of use it does not know.
+// contents that have no manifest. Which contents are of use it does not know.
 func (s *Store) sweep() error {
 	dbs, err := subdirs(s.fs, s.data, names.Valid)
 	for _, db := range dbs {
@@ -147,7 +141,7 @@ func (s *Store) sweepContent(path string) error {
 	for _, e := range entries {
 		if e.Name() == tempDir && e.IsDir() {
 			err = s.sweepTemp(filepath.Join(path, tempDir))
-		} else if s.leftover(e.Name()) {
+		} else if leftover(e.Name()) {
 			err = s.fs.Remove(filepath.Join(path, e.Name()))
 		}
 		if err != nil {
@@ -172,15 +166,4 @@ func (s *Store) sweepTemp(path string) error {
 }
 
 // leftover reports whether a file of this name in a content's directory is of no use any more.
-func (s *Store) leftover(name string) bool {
-	_, seconds, aside := strings.Cut(name, blocks.CorruptSuffix)
-	temp := strings.HasSuffix(name, tempSuffix)
-	if !aside && !temp || !ours.MatchString(name) { // the expression is slow, and most names are of blocks
-		return false
-	}
-	if temp {
-		return true
-	}
-	at, err := strconv.ParseInt(seconds, 10, 64)
-	return err != nil || s.now().Sub(time.Unix(at, 0)) > keepCorrupt
-}
+func leftover(name string) bool { return strings.HasSuffix(name, tempSuffix) && ours.MatchString(name) }

@@ -2,7 +2,7 @@
 // the names of znodes, but not what they mean.
 //
 // Publishing is declarative. Publish and Unpublish record the desired state and return; one goroutine (reconcile)
-// applies it in batches, and again from the start with each new session. Each watched directory has a goroutine
+// applies it, and again from the start with each new session. Each watched directory has a goroutine
 // (follow) that lists it, waits for a change, waits a while longer so that many changes are read as one, and lists it
 // again. Without a session, the last listing stays in use.
 //

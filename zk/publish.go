@@ -18,9 +18,8 @@ const (
 	// MaxData is the maximum size of a znode's data in bytes, both written and read.
 	MaxData = 64 << 10
 
-	// A batch is one request. Servers accept requests up to 1 MiB by default.
-	batchPaths = 500
-	batchBytes = 256 << 10
+	// maxWrites is the number of znodes that are written before it is looked again what is to be written.
+	maxWrites = 500
 
 	// maxPaths bounds the bytes of the paths that a session publishes, counting four for the length of each. When a
 	// session ends, one transaction names all its ephemerals, and a server whose log contains a transaction over 2 MiB
@@ -40,7 +39,7 @@ type znode struct {
 	claim    bool // another node's znode is left alone: see Claim
 	state    znodeState
 	failures int
-	taken    bool      // the last attempt at a claim found another node's znode
+	taken    bool      // it is a claim, and the last attempt found another node's znode
 	retry    time.Time // earliest time of the next attempt
 	err      string    // error of the last attempt
 }
@@ -199,9 +198,7 @@ func (s *Session) reconcile() {
 func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) {
 	wait = maxRetry
 	budget := s.pathBudget()
-	size := 0
 	for _, z := range s.desired {
-		cost := len(z.path) + len(z.data) + 100
 		switch d := z.retry.Sub(now); {
 		case z.state == settled:
 			continue
@@ -211,10 +208,9 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		case z.state == due && z.wanted && budget < len(z.path)+4:
 			s.scheduleRetry(z, errTooMany, now)
 			continue
-		case len(batch) == batchPaths || len(batch) > 0 && size+cost > batchBytes:
+		case len(batch) == maxWrites:
 			return batch, 0
 		}
-		size += cost
 		if z.state == due {
 			budget -= len(z.path) + 4
 		}
@@ -257,7 +253,7 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 			continue
 		}
 		z.failures, z.err = 0, ""
-		z.taken = w.taken()
+		z.taken = w.taken
 		switch {
 		case z.wanted != w.wanted || z.claim != w.claim || !bytes.Equal(z.data, w.data): // changed meanwhile
 		case z.wanted:

@@ -70,7 +70,6 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
-	again   *rate.Limiter  // in requests for the writes of failed batches
 	limiter logLimiter
 
 	mu         sync.Mutex
@@ -104,7 +103,7 @@ func connect(o Options, t tuning) *Session {
 	o = o.withDefaults()
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
-		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
+		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
 		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), prunes: make(map[string]func(string) bool), watched: make(map[string][]*Children),
 	}

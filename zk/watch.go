@@ -231,17 +231,14 @@ func created(before, now wire.Stat) int {
 
 // childrenOrNone lists the directory, or sets a watch for its creation.
 func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.Stat, err error) {
-	for range maxRaces {
-		names, stat, err := conn.Children(c.dir, true)
-		if !errors.Is(err, wire.NoNode) {
-			return names, stat, err
-		}
-		exists, _, err := conn.Exists(c.dir, true)
-		if err != nil || !exists {
-			return nil, wire.Stat{}, err
-		}
+	names, stat, err = conn.Children(c.dir, true)
+	if !errors.Is(err, wire.NoNode) {
+		return names, stat, err
 	}
-	return nil, wire.Stat{}, wire.NoNode
+	if exists, _, err := conn.Exists(c.dir, true); err != nil || !exists {
+		return nil, wire.Stat{}, err
+	}
+	return conn.Children(c.dir, true) // it was created just now
 }
 
 // read reads the data of children, if requested. The error is a connection error; data that cannot be read for other

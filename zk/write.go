@@ -2,76 +2,59 @@ package zk
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"sequins/zk/internal/wire"
 )
 
-const (
-	// inFlight is the maximum number of concurrent requests.
-	inFlight = 32
-	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
-	maxRaces = 3
-	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per second and at once.
-	againRate  = 200
-	againBurst = 4 * batchPaths
-)
+// inFlight is the maximum number of concurrent requests.
+const inFlight = 32
 
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
 type write struct {
 	znode
-	found existing
-	err   error // result
+	err error // result
 }
 
-// existing is the znode found at a path.
-type existing struct {
-	nothing bool
-	owner   int64 // session of an ephemeral znode; 0 if persistent
-	ours    bool  // owner is the current session
-	version int32
-	data    []byte
-}
-
-// write applies a batch and sets the result of each write. A batch is one atomic request. After a race it is repeated, and if it fails because of one
-// write, it is halved until that write is alone, as far as againRate allows.
+// write brings znodes to their desired states, and sets the result of each. What another node has changed meanwhile is written once more, as is what
+// lacks its directory.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
-	var err error
-	for range maxRaces {
-		if err = s.attempt(conn, batch); !isRace(err) || !s.mayRepeat(batch) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
-		half := len(batch) / 2
-		s.write(conn, batch[:half])
-		s.write(conn, batch[half:])
-		return
-	}
+	s.writeOnce(conn, batch)
+	var again []*write
+	dirs := make(map[string]error) // those that were missing: whether they have been made
 	for _, w := range batch {
-		w.err = cmp.Or(w.err, err)
+		if !isRace(w.err) {
+			continue
+		}
+		if dir := path.Dir(w.path); w.wanted && errors.Is(w.err, wire.NoNode) {
+			if _, done := dirs[dir]; !done {
+				dirs[dir] = s.makeDir(conn, dir)
+			}
+			if dirs[dir] != nil {
+				w.err = dirs[dir]
+				continue
+			}
+		}
+		again = append(again, w)
 	}
+	s.writeOnce(conn, again)
 }
 
-// mayRepeat reports whether a batch may be written again at once.
-func (s *Session) mayRepeat(batch []*write) bool {
-	const others = 10 // the transaction twice, and missing directories
-	return s.again.AllowN(time.Now(), len(batch)+others)
-}
-
-// attempt reads what there is and applies a batch.
-func (s *Session) attempt(conn *wire.Conn, batch []*write) error {
-	if err := s.readExisting(conn, batch); err != nil {
-		return err
+func (s *Session) writeOnce(conn *wire.Conn, batch []*write) {
+	var group errgroup.Group
+	group.SetLimit(inFlight)
+	for _, w := range batch {
+		group.Go(func() error {
+			w.err = s.writeZnode(conn, w)
+			return nil
+		})
 	}
-	return s.commit(conn, batch)
+	_ = group.Wait() // the errors are in the writes
 }
 
 // isRace reports whether a request failed because of a concurrent change.
@@ -79,110 +62,45 @@ func isRace(err error) bool {
 	return errors.Is(err, wire.NoNode) || errors.Is(err, wire.NodeExists) || errors.Is(err, wire.BadVersion)
 }
 
-// readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single path are set in its write.
-func (s *Session) readExisting(conn *wire.Conn, batch []*write) error {
-	var group errgroup.Group
-	group.SetLimit(inFlight)
-	for _, w := range batch {
-		w.err, w.found = nil, existing{nothing: true}
-		group.Go(func() error {
-			data, stat, err := conn.Get(w.path)
-			switch {
-			case err == nil:
-				w.found = existing{owner: stat.EphemeralOwner, ours: stat.EphemeralOwner == conn.SessionID(), version: stat.Version, data: data}
-			case errors.Is(err, wire.NoNode):
-			case errors.Is(err, wire.ErrLost):
-				return err
-			default:
-				w.err = err
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// commit applies a batch in one request, after creating the missing directories.
-func (s *Session) commit(conn *wire.Conn, batch []*write) error {
-	var ops []wire.Op
-	for _, w := range batch {
-		if w.err == nil {
-			ops = append(ops, s.operations(w)...)
-		}
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	err := conn.Multi(ops...)
-	if errors.Is(err, wire.NoNode) {
-		if err := s.makeParents(conn, batch); err != nil {
-			return err
-		}
-		err = conn.Multi(ops...)
-	}
-	if err == nil {
-		s.logReplaced(batch)
-	}
-	return err
-}
-
-// operations returns the operations that bring a znode to its desired state.
+// writeZnode reads what there is and brings it to the desired state.
 //
 // A znode of another session is replaced in one transaction, so that it is never missing. Its name contains this node's
 // address, so that session is an earlier one of this node. Waiting for the ensemble to end it would cause a gap at that
 // time.
 //
 // Data is replaced in the same way: then the directory changes, too, of which its watch tells.
-func (s *Session) operations(w *write) []wire.Op {
-	remove := wire.Delete{Path: w.path, Version: w.found.version}
-	create := wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: true}
+func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
+	data, stat, err := conn.Get(w.path)
+	exists := err == nil
+	if !exists && !errors.Is(err, wire.NoNode) {
+		return err
+	}
+	ours, same := exists && stat.EphemeralOwner == conn.SessionID(), exists && bytes.Equal(data, w.data)
+	w.taken = w.claim && w.wanted && exists && !ours && !same
+	var ops []wire.Op
 	switch {
-	case w.taken():
-		return nil
-	case w.wanted && w.found.nothing:
-		return []wire.Op{create}
-	case w.wanted && w.found.ours && bytes.Equal(w.found.data, w.data):
-		return nil
-	case w.wanted:
-		return []wire.Op{remove, create}
-	case w.found.ours:
-		return []wire.Op{remove}
-	}
-	return nil // not wanted, and not ours: another node published it
-}
-
-// taken reports whether the znode is claimed and another node holds it.
-func (w *write) taken() bool {
-	return w.claim && w.wanted && !w.found.nothing && !w.found.ours && !bytes.Equal(w.found.data, w.data)
-}
-
-// logReplaced logs which znodes of other sessions were replaced, and which published ones were gone.
-func (s *Session) logReplaced(batch []*write) {
-	for _, w := range batch {
-		if w.err != nil || !w.wanted || len(s.operations(w)) == 0 {
-			continue
+	case w.taken, w.wanted && ours && same:
+	case !w.wanted && !ours: // another node has published it
+	default:
+		if exists {
+			ops = append(ops, wire.Delete{Path: w.path, Version: stat.Version})
 		}
-		if w.state == unchecked {
-			s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; it is published again", "path", w.path)
-		}
-		if !w.found.nothing && !w.found.ours {
-			s.logLimited("taken over", slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
-				"path", w.path, "owner", fmt.Sprintf("%#x", w.found.owner))
+		if w.wanted {
+			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: true})
 		}
 	}
-}
-
-func (s *Session) makeParents(conn *wire.Conn, batch []*write) error {
-	made := map[string]bool{}
-	for _, w := range batch {
-		dir := path.Dir(w.path)
-		if !w.wanted || w.err != nil || made[dir] {
-			continue
-		}
-		if err := s.makeDir(conn, dir); err != nil {
-			return err
-		}
-		made[dir] = true
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := conn.Multi(ops...); err != nil || !w.wanted {
+		return err
+	}
+	if w.state == unchecked {
+		s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; it is published again", "path", w.path)
+	}
+	if exists && !ours {
+		s.logLimited("taken over", slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
+			"path", w.path, "owner", fmt.Sprintf("%#x", stat.EphemeralOwner))
 	}
 	return nil
 }

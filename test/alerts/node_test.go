@@ -220,7 +220,7 @@ func damagedBlock(s *scene) {
 	n.WaitFor(s, "the block is loaded again", func() bool { return !strings.Contains(s.codes(n), "500") })
 	s.fires("SequinsChecksumFailures", s.of(n))
 	s.leads("SequinsChecksumFailures", `grep -i "damaged"`, n.Log(), "a block is damaged", block, "page 0 at offset 0")
-	aside, err := filepath.Glob(block + ".corrupt-*")
+	aside, err := filepath.Glob(block + ".corrupt")
 	if err != nil || len(aside) != 1 {
 		s.Errorf("set aside: %q, %v", aside, err)
 	}

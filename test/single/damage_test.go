@@ -96,7 +96,7 @@ func TestTruncatedBlocks(t *testing.T) {
 	}
 	readCut(t, n, keys) // finds the damage
 	mended := func() bool {
-		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*", "*.corrupt-*"))
+		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*", "*.corrupt"))
 		there, lerr := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*", "*.block")) // what is set aside may be read still
 		if err != nil || lerr != nil {
 			t.Fatal(err, lerr)

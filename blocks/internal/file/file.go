@@ -12,8 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -70,21 +68,14 @@ func (f *File) reopen() (fd int, err error) {
 	if changed := (*ChangedError)(nil); !errors.As(err, &changed) {
 		return fd, err
 	}
-	dir, name := filepath.Split(f.path)
-	entries, _ := os.ReadDir(filepath.Clean(dir)) // without its directory the block has gone
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), name+CorruptSuffix) {
-			if fd, err := f.openAs(filepath.Join(dir, e.Name())); err == nil {
-				return fd, nil
-			}
-		}
+	if fd, err := f.openAs(f.path + CorruptSuffix); err == nil {
+		return fd, nil
 	}
 	return 0, err
 }
 
-// CorruptSuffix follows the name of a file that was set aside as damaged; the Unix time of that follows it. A [File] finds
-// the file under this name too.
-const CorruptSuffix = ".corrupt-"
+// CorruptSuffix follows the name of a file that was set aside as damaged. A [File] finds the file under this name too.
+const CorruptSuffix = ".corrupt"
 
 // openAs opens the file at path, and checks that it ends like the file that was opened first.
 func (f *File) openAs(path string) (int, error) {
