@@ -29,6 +29,7 @@ import (
 type buildFlags struct {
 	fileFlags
 	partitioner string
+	columns     bool // partition_columns
 }
 
 func buildCommand() *cobra.Command {
@@ -68,6 +69,7 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		},
 	}
 	flags.register(cmd)
+	cmd.Flags().BoolVar(&flags.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
 	cmd.Flags().StringVar(&flags.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	return cmd
 }
@@ -182,7 +184,7 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
 	}
 	d := f.over(c.ForDB(db))
-	d.Partitioner = cmp.Or(f.partitioner, d.Partitioner)
+	d.Partitioner, d.PartitionColumns = cmp.Or(f.partitioner, d.Partitioner), d.PartitionColumns || f.columns
 	c.DB = map[string]config.DB{db: d}
 	if err := c.Validate(); err != nil {
 		return nil, usageError(err)

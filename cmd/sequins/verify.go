@@ -136,8 +136,8 @@ func (v *verifier) size() (total int64) {
 
 // file verifies a file. One that was found in a directory of this machine may have gone.
 func (v *verifier) file(d dataFile) error {
-	f, err := v.openFile(d)
-	if d.found && !d.remote && codeOf(err) == exitAbsent {
+	f, _, err := v.openFile(d)
+	if d.found && !isRemote(d.path) && codeOf(err) == exitAbsent {
 		return nil
 	}
 	v.result.Files++
