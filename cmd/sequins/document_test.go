@@ -188,8 +188,8 @@ func TestCodeOf(t *testing.T) {
 	}{
 		{nil, exitOK}, {os.ErrNotExist, exitFailure}, {absent, exitAbsent}, {fmt.Errorf("x: %w", absent), exitAbsent},
 		{withCode(exitUnhealthy, absent), exitAbsent}, {withCode(exitAbsent, nil), exitOK},
-		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitFailure}, {errors.Join(absent, os.ErrClosed), exitFailure},
-		{errors.Join(absent, usageError(os.ErrInvalid)), exitUsage}, {inResult{absent}, exitAbsent},
+		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitUnreadable}, {errors.Join(absent, os.ErrClosed), exitAbsent},
+		{inResult{absent}, exitAbsent},
 		{ofFile(os.ErrPermission, true), exitUnreadable}, {ofFile(os.ErrClosed, true), exitUnreachable}, {ofFile(os.ErrClosed, false), exitFailure},
 	} {
 		if got := codeOf(test.err); got != test.want {

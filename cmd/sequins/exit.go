@@ -31,7 +31,7 @@ var exitCodes = []struct {
 	name, meaning string
 }{
 	{exitOK, "ok", "success; of a node, after a signal"},
-	{exitFailure, "failure", "any other failure, and several of different kinds"},
+	{exitFailure, "failure", "any other failure"},
 	{exitUsage, "usage", "the command line is invalid"},
 	{exitAbsent, "absent", "the key, version, database or file does not exist"},
 	{exitUnhealthy, "unhealthy", "the node answers, and is not healthy"},
@@ -82,37 +82,24 @@ func withCode(code int, err error) error {
 	return coded{err, code}
 }
 
-// codeOf returns the exit code for an error. Of several errors joined it is the one that all of them have.
-func codeOf(err error) int {
+// codeOf returns the exit code for an error: of several errors joined the greatest.
+func codeOf(err error) (code int) {
 	switch e := err.(type) { //nolint:errorlint // the chain is walked here
 	case nil:
 		return exitOK
 	case coded:
 		return e.code
 	case interface{ Unwrap() []error }:
-		return codeOfAll(e.Unwrap())
+		for _, err := range e.Unwrap() {
+			code = max(code, codeOf(err))
+		}
+		return code
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			return codeOf(inner)
 		}
 	}
 	return exitFailure
-}
-
-// codeOfAll returns the exit code of joined errors. An invalid command line prevails.
-func codeOfAll(errs []error) int {
-	code := exitOK
-	for _, err := range errs {
-		switch c := codeOf(err); {
-		case c == exitUsage:
-			return exitUsage
-		case code == exitOK:
-			code = c
-		case c != code:
-			code = exitFailure
-		}
-	}
-	return code
 }
 
 // ofFile gives an error of a data file, or of the source that it is in, an exit code. What is neither absent nor damaged

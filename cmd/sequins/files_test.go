@@ -110,7 +110,7 @@ func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	sequins(t, "inspect", empty).wants(t, exitAbsent, "sequins: "+empty+": there are no data files in this directory")
 	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory: name a file in it")
 	r := sequins(t, "inspect", alien, "/nowhere", block)
-	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
+	r.wants(t, exitUnreadable, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
 	sequins(t, "inspect", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither")
 	sequins(t, "inspect", "/nowhere").wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
 	has(t, r.stdout, block+": blocks")

@@ -151,8 +151,7 @@ func TestVerifyJSON(t *testing.T) {
 	for i := range got.Bad {
 		got.Bad[i].Error = ""
 	}
-	// The file that cannot be found comes first, as the others are read after all are found.
-	want := verification{Files: 3, Records: 15, Bad: []badFile{{Path: "/nowhere", Kind: "absent"}, {Path: block, Kind: "unreadable"}}}
+	want := verification{Files: 3, Records: 15, Bad: []badFile{{Path: block, Kind: "unreadable"}, {Path: "/nowhere", Kind: "absent"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

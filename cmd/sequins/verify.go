@@ -60,31 +60,28 @@ type badFile struct {
 	Kind  string `json:"kind"` // the name of the exit code
 }
 
-// verifier finds files, reads them, and collects the results.
+// verifier reads files, and collects the results.
 type verifier struct {
 	*files
 	out, report io.Writer
 	json        bool
-	queue       []dataFile
 	progress    *term.Progress
 	result      verification
-	failed      []error
+	failed      error
 }
 
 func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
+	var all []dataFile
+	var bytes int64
 	for _, arg := range args {
-		for _, d := range v.expand(arg) {
-			if d.err != nil {
-				v.result.Files++
-				v.complain(d.path, d.err)
-			} else {
-				v.queue = append(v.queue, d)
-			}
-		}
+		all = append(all, v.expand(arg)...)
 	}
-	v.progress = term.NewProgress(v.report, "verifying", v.size())
-	for _, d := range v.queue {
+	for _, d := range all {
+		bytes += d.size
+	}
+	v.progress = term.NewProgress(v.report, "verifying", bytes)
+	for _, d := range all {
 		if err := v.file(d); err != nil {
 			v.complain(d.path, err)
 		}
@@ -98,7 +95,7 @@ func (v *verifier) conclude() error {
 	var err error
 	switch bad := len(v.result.Bad); {
 	case bad > 0:
-		err = coded{fmt.Errorf("%d of %d files are bad", bad, v.result.Files), v.code()}
+		err = coded{fmt.Errorf("%d of %d files are bad", bad, v.result.Files), codeOf(v.failed)}
 	case v.result.Files == 0:
 		err = coded{errors.New("found no blocks and no data files"), exitAbsent}
 	default:
@@ -114,24 +111,6 @@ func (v *verifier) conclude() error {
 		_, err = fmt.Fprintf(v.out, "%d files with %d records are good\n", v.result.Files, v.result.Records)
 	}
 	return err
-}
-
-// code returns the exit code for the bad files: damage prevails.
-func (v *verifier) code() int {
-	for _, err := range v.failed {
-		if codeOf(err) == exitUnreadable {
-			return exitUnreadable
-		}
-	}
-	return codeOfAll(v.failed)
-}
-
-// size returns the size of all queued files, in bytes.
-func (v *verifier) size() (total int64) {
-	for _, d := range v.queue {
-		total += d.size
-	}
-	return total
 }
 
 // file verifies a file. One that was found in a directory of this machine may have gone.
@@ -152,7 +131,7 @@ func (v *verifier) file(d dataFile) error {
 // complain reports a bad file. Errors of writing are ignored; the exit code reports the failure.
 func (v *verifier) complain(path string, err error) {
 	v.result.Bad = append(v.result.Bad, badFile{path, err.Error(), exitName(codeOf(err))})
-	v.failed = append(v.failed, err)
+	v.failed = errors.Join(v.failed, err)
 	if !v.json {
 		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
 		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
