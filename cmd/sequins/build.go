@@ -87,7 +87,8 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	if strings.Contains(dst.source, "://") {
 		return usageError(fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir))
 	}
-	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
+	db := cmp.Or(f.db, dst.db)
+	c, err := f.settings(src.source, db)
 	if err != nil {
 		return err
 	}
@@ -97,20 +98,16 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	}
 	job := build.Job{
 		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
-		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
+		Options: loadOptions(c, db), Release: buildName(),
 	}
 	job.Options.Throttle = 0
-	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3)      // as in a load process; sorting takes its memory outside of Go's heap
-	if c.ForDB(cmp.Or(f.db, dst.db)).RequireSuccessFile == config.RequireAuto { // _SUCCESS if another version has it, as on a node
-		versions, err := source.Versions(ctx, from, src.db)
-		if err != nil {
-			return err
-		}
-		found, err := source.FindSuccess(ctx, from, src.db, versions)
-		if err != nil {
-			return err
-		}
-		job.Options.RequireSuccess = found != ""
+	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap
+	versions, err := source.Versions(ctx, from, src.db)
+	if err == nil {
+		job.Options.RequireSuccess, err = requiresSuccess(ctx, from, src.db, versions, c.ForDB(db).RequireSuccessFile)
+	}
+	if err != nil {
+		return err
 	}
 	if err := waitSettled(ctx, report, c.Settle, job.From, job.Options.RequireSuccess); err != nil {
 		return err

@@ -80,7 +80,7 @@ func TestVersionsJSON(t *testing.T) {
           "bytes": 8,
           "complete": false,
           "files": 1,
-          "reason": "there is no _SUCCESS file yet, and version 4 has one",
+          "reason": "there is no _SUCCESS file yet",
           "success_file": false,
           "version": "2",
           "written": "2026-01-31T08:30:00Z"

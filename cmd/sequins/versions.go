@@ -138,8 +138,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	return listing, errors.Join(failed...)
 }
 
-// maxLookups is the number of parallel lookups of versions, or plans of loads. A lookup takes one or two round trips to S3 or
-// HDFS.
+// maxLookups is the number of parallel lookups of versions. A lookup takes one or two round trips to S3 or HDFS.
 const maxLookups = 8
 
 // database lists the versions of a database.
@@ -151,24 +150,25 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 			err = fmt.Errorf("%w%s", err, didYouMean(nearest.Of(db, known)))
 		}
 	}
+	var failed error
+	if err == nil {
+		d.Versions, failed, err = l.lookAll(ctx, db, in.Names)
+	}
 	if err != nil {
 		d.Error = err.Error()
 		return d, ofSource(l.src, err)
 	}
+	slices.Reverse(d.Versions)
 	d.Ignored, l.remarks = slices.Concat(in.Invalid, in.Files), append(l.remarks, in.Remarks(db)...)
-	found, failed, err := l.lookAll(ctx, db, in.Names)
-	if err != nil {
-		d.Error = err.Error()
-		return d, ofSource(l.src, err)
-	}
-	slices.Reverse(found)
-	d.Versions = found
 	return d, failed
 }
 
-// lookAll inspects versions, several at a time. failed is of those that cannot be read. With require_success_file = "auto", all need _SUCCESS if
-// one has it.
+// lookAll inspects versions, several at a time. failed is of those that cannot be read.
 func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []versionListing, failed, err error) {
+	require, err := requiresSuccess(ctx, l.src, db, all, l.config.ForDB(db).RequireSuccessFile)
+	if err != nil {
+		return []versionListing{}, nil, err
+	}
 	errs := make([]error, len(all))
 	found = make([]versionListing, len(all))
 	var group errgroup.Group
@@ -176,7 +176,7 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []
 	for i, name := range all {
 		group.Go(func() error {
 			var err error
-			if found[i], err = l.look(ctx, db, name); err != nil {
+			if found[i], err = l.look(ctx, db, name, require); err != nil {
 				errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
 			}
 			l.progress.Add(1)
@@ -184,24 +184,23 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []
 		})
 	}
 	_ = group.Wait() // errors are in errs
-	if l.config.ForDB(db).RequireSuccessFile == config.RequireAuto && slices.ContainsFunc(found, func(v versionListing) bool { return !v.Success }) {
-		other, err := source.FindSuccess(ctx, l.src, db, all)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i := range found {
-			if v := &found[i]; other != "" && !v.Success && v.Complete {
-				v.Complete, v.Reason = false, fmt.Sprintf("there is no %s file yet, and version %s has one", source.SuccessFile, other)
-			}
-		}
-	}
 	return found, errors.Join(errs...), nil
 }
 
+// requiresSuccess reports whether versions of a database need a _SUCCESS file, as on a node: with require_success_file = "auto", all do if one
+// has it. names are all versions, the newest last.
+func requiresSuccess(ctx context.Context, src source.Source, db string, names []string, rule config.Require) (bool, error) {
+	if rule != config.RequireAuto {
+		return rule == config.RequireTrue, nil
+	}
+	found, err := source.FindSuccess(ctx, src, db, names)
+	return found != "", err
+}
+
 // look inspects one version. A version that is removed meanwhile is not an error.
-func (l *lister) look(ctx context.Context, db, name string) (versionListing, error) {
+func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool) (versionListing, error) {
 	v := versionListing{Version: name}
-	list, err := source.List(ctx, l.src, db, name, l.config.ForDB(db).RequireSuccessFile == config.RequireTrue)
+	list, err := source.List(ctx, l.src, db, name, requireSuccess)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.Reason = "it has just been removed"
 		return v, nil
