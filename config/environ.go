@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -36,17 +35,14 @@ func shout(key string) string { return strings.ToUpper(strings.ReplaceAll(key, "
 // services whose names begin with sequins.
 var notKeys = regexp.MustCompile(`^SEQUINS_(SERVER$|TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
 
-// flagsOf returns the keys that variables of an environment set, retired ones, too, and the variables that are like those of keys. Empty
-// variables count as not set.
+// flagsOf returns the keys that variables of an environment set, and the variables that are like those of keys. Empty variables count as not
+// set.
 func flagsOf(environ []string) (set []Flag, unknown []string) {
 	values, named := make(map[string]string), make(map[string]string)
 	for _, v := range environ {
 		if name, value, ok := strings.Cut(v, "="); ok {
 			values[name] = value
 		}
-	}
-	for name := range retired {
-		named[Variable(name)] = name
 	}
 	for _, k := range keys() {
 		if !strings.HasPrefix(k.key, "db.") {
@@ -90,10 +86,20 @@ func keyOfDB(variable string) (key, db string) {
 }
 
 // unknownVariable is not a problem: the program that sets it may mean another one.
-func unknownVariable(name string) *Warning {
-	distance := func(k field) int { return nearest.Distance(name[:min(len(name), 80)], Variable(k.key)) }
-	best := slices.MinFunc(keys(), func(a, b field) int { return cmp.Compare(distance(a), distance(b)) })
-	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + Variable(best.key)}
+func unknownVariable(name string) *Problem {
+	var known []string
+	for _, k := range keys() {
+		known = append(known, Variable(k.key))
+	}
+	return &Problem{File: name, Reason: "sets no key" + nearestIs("variable that does", nearest.Of(name, known))}
+}
+
+// nearestIs ends the description of a name that is not known.
+func nearestIs(what, name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the nearest %s is %s", what, name)
 }
 
 // text is the value of a flag or of a variable, which was not written as one of TOML.

@@ -37,13 +37,13 @@ func Find(searchPath []string) string {
 // Load reads a configuration file, which may be a pipe. The file overrides the defaults, variables of the environment override
 // the file, and flags override both. An empty path means an empty file. The error joins a Problem
 // for each line, or is the reason why the file cannot be read; the warnings are valid in both cases.
-func Load(path string, flags ...Flag) (Config, []*Warning, error) {
+func Load(path string, flags ...Flag) (Config, []*Problem, error) {
 	c, d, err := loadFile(path, os.Open, flags)
 	return c, d.warnings, err
 }
 
 // Reload reads a configuration file again, as Load does. It refuses what is not a regular file: a pipe would be empty, or block.
-func Reload(path string, flags ...Flag) (Config, []*Warning, error) {
+func Reload(path string, flags ...Flag) (Config, []*Problem, error) {
 	c, d, err := loadFile(path, openRegular, flags)
 	return c, d.warnings, err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // load parses a document as the file sequins.conf.
-func load(doc string, flags ...Flag) (Config, []*Warning, error) {
+func load(doc string, flags ...Flag) (Config, []*Problem, error) {
 	c, d, err := parse("sequins.conf", []byte(doc), nil, flags)
 	return c, d.warnings, err
 }

@@ -49,9 +49,6 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// A Warning is a Problem that does not keep sequins from starting.
-type Warning = Problem
-
 // maxReported limits the number of reported problems.
 const maxReported = 50
 

@@ -52,7 +52,7 @@ func TestReloadIsOfRegularFiles(t *testing.T) {
 	}
 	large := pipe + ".large"
 	expect.NoError(t, os.WriteFile(large, []byte(strings.Repeat("#", maxFile+1)), 0o600))
-	for _, load := range []func(string, ...Flag) (Config, []*Warning, error){Load, Reload} {
+	for _, load := range []func(string, ...Flag) (Config, []*Problem, error){Load, Reload} {
 		if _, _, err := load(large); err == nil || err.Error() != "reading the configuration: "+large+" is larger than 262144 bytes" {
 			t.Errorf("a large file: %v", err)
 		}

@@ -27,7 +27,7 @@ type Setting struct {
 const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
-func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
+func Settings(path string, flags ...Flag) ([]Setting, []*Problem, error) {
 	c, d, err := loadFile(path, os.Open, flags)
 	if err != nil {
 		return nil, d.warnings, err

@@ -111,7 +111,7 @@ func (r *reloader) once() (restart []string, err error) {
 }
 
 // read reads the configuration with its secrets.
-func (r *reloader) read() (fresh config.Config, warnings []*config.Warning, err error) {
+func (r *reloader) read() (fresh config.Config, warnings []*config.Problem, err error) {
 	if r.path == "" {
 		fresh, warnings, err = config.Load("", r.overrides...)
 	} else {
