@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Problem, error) {
-	c, d, err := loadFile(path, os.Open, flags)
+	c, d, err := loadFile(path, flags)
 	if err != nil {
 		return nil, d.warnings, err
 	}

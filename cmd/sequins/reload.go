@@ -112,12 +112,7 @@ func (r *reloader) once() (restart []string, err error) {
 
 // read reads the configuration with its secrets.
 func (r *reloader) read() (fresh config.Config, warnings []*config.Problem, err error) {
-	if r.path == "" {
-		fresh, warnings, err = config.Load("", r.overrides...)
-	} else {
-		fresh, warnings, err = config.Reload(r.path, r.overrides...)
-	}
-	if err != nil {
+	if fresh, warnings, err = config.Load(r.path, r.overrides...); err != nil {
 		return fresh, warnings, err
 	}
 	if other := config.Find(config.SearchPath); r.searched && other != r.path {
