@@ -100,7 +100,7 @@ func (d *decoder) set(path string, table reflect.Value) {
 		if g, ok := d.given[f.key]; ok {
 			d.value(f.key, g.value, f.value)
 		}
-		if f.isSecret() { // white space such as the newline at the end of a variable from a file
+		if f.is("secret") { // white space such as the newline at the end of a variable from a file
 			f.value.SetString(strings.TrimSpace(f.value.String()))
 		}
 		fileKey, file := f.key+fileSuffix, ""

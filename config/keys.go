@@ -24,9 +24,6 @@ var byName = sync.OnceValue(func() map[string]field {
 	return all
 })
 
-// isSecret reports whether the value of a key is secret.
-func isSecret(key string) bool { return byName()[strings.ToLower(key)].isSecret() }
-
 // nearestKey returns the known key or table that an unknown one probably stands for, "" if there is none: one of the same name in
 // another table, because misplaced keys are common, or else one of a similar name.
 func nearestKey(key string) string {

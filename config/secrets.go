@@ -54,7 +54,7 @@ func (f field) read(file string) (string, error) {
 		return "", err
 	}
 	value := strings.TrimSpace(string(doc))
-	if value == "" && f.isSecret() {
+	if value == "" && f.is("secret") {
 		return "", fmt.Errorf("%s is empty", file)
 	}
 	if err := f.checkText(value); err != nil {

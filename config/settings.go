@@ -54,7 +54,7 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 		switch {
 		case d.files[f.key] != "":
 			s.Key, s.Value = f.key+fileSuffix, d.files[f.key]
-		case f.isSecret() && s.Value != "":
+		case f.is("secret") && s.Value != "":
 			s.Value = hidden
 		}
 		s.From = d.from(s.Key)
@@ -104,14 +104,14 @@ func (s *Setting) TOML() string {
 func (c *Config) Alike() map[string]string {
 	all := make(map[string]string)
 	for _, f := range fieldsOf("", reflect.ValueOf(*c)) {
-		if f.isAlike() {
+		if f.is("alike") {
 			all[f.key] = inFile(f.value)
 		}
 	}
 	standard := fieldsOf("", reflect.ValueOf(c.allDBs()))
 	for name, db := range c.DB {
 		for i, f := range fieldsOf(join("db", name), reflect.ValueOf(db)) {
-			if f.isAlike() && !f.equals(standard[i]) {
+			if f.is("alike") && !f.equals(standard[i]) {
 				all[f.key] = inFile(f.value)
 			}
 		}
@@ -147,7 +147,7 @@ func Changes(from, to Config) []Change {
 	after := fieldsOf("", reflect.ValueOf(to))
 	for i, f := range fieldsOf("", reflect.ValueOf(from)) {
 		if !f.equals(after[i]) {
-			found = append(found, Change{f.key, f.isReloadable()})
+			found = append(found, Change{f.key, f.is("reload")})
 		}
 	}
 	return found
@@ -158,7 +158,7 @@ func Changes(from, to Config) []Change {
 func Reloaded(running, fresh Config) Config {
 	next := fieldsOf("", reflect.ValueOf(fresh))
 	for i, f := range fieldsOf("", reflect.ValueOf(&running).Elem()) {
-		if f.isReloadable() {
+		if f.is("reload") {
 			f.value.Set(next[i].value)
 		}
 	}
