@@ -21,7 +21,7 @@ import (
 // openData is an open file of records, in any format. The records are read once, sequentially, and are those that a load would make of the
 // file.
 type openData interface {
-	Describe() []property // what can be known without reading the records
+	Header() map[string]any // what is known without reading the records: numbers, texts and tables of texts, as JSON
 
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
@@ -37,12 +37,6 @@ type openData interface {
 	// last call to read.
 	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
 	Close() error
-}
-
-// property is one of a header: a number, a text, bytes such as a key, or a table of texts.
-type property struct {
-	Name  string
-	Value any
 }
 
 // errFormat is wrapped by the error for a file of an unknown format.
@@ -104,18 +98,12 @@ func (b *block) Keyless() bool           { return false }
 func (b *block) LeftOut() (int64, error) { return 0, nil }
 func (b *block) Close() error            { return errors.Join(b.r.Close(), b.file.Close()) }
 
-func (b *block) Describe() []property {
+func (b *block) Header() map[string]any {
 	p := b.r.Properties()
-	return []property{
-		{"partition", fmt.Sprintf("%d of %d", p.Partition, p.Partitions)},
-		{"records", p.Records},
-		{"bytes of records", p.RawBytes},
-		{"bytes on disk", b.r.Size()},
-		{"pages", fmt.Sprintf("%d of %d bytes", p.Pages, p.BlockSize)},
-		{"compression", p.Compression},
-		{"first key", p.FirstKey},
-		{"last key", p.LastKey},
-		{"content hash", p.ContentHash},
+	return map[string]any{
+		"partition": p.Partition, "partitions": p.Partitions, "records": p.Records, "bytes_of_records": p.RawBytes, "bytes_on_disk": b.r.Size(),
+		"pages": p.Pages, "block_size": p.BlockSize, "compression": p.Compression,
+		"first_key": string(p.FirstKey), "last_key": string(p.LastKey), "content_hash": p.ContentHash,
 	}
 }
 
@@ -164,41 +152,34 @@ func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int
 	return records, s.Err()
 }
 
-func (s *scanned) Describe() []property {
+func (s *scanned) Header() map[string]any {
 	switch r := s.Format().(type) {
 	case *sequencefile.Reader:
 		h := r.Header()
-		found := []property{
-			{"format version", h.Version}, {"key class", h.KeyClass}, {"value class", h.ValueClass}, {"compression", h.Compression.String()},
+		return map[string]any{
+			"format_version": h.Version, "key_class": h.KeyClass, "value_class": h.ValueClass, "compression": h.Compression.String(), "codec": h.Codec,
+			"metadata": h.Metadata,
 		}
-		if h.Codec != "" {
-			found = append(found, property{"codec", h.Codec})
-		}
-		if len(h.Metadata) > 0 {
-			found = append(found, property{"metadata", h.Metadata})
-		}
-		return found
 	case *sparkey.Reader:
 		h := r.Header()
-		found := []property{{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor)}, {"compression", h.Compression.String()}}
-		if h.Compression != sparkey.None {
-			found = append(found, property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize)})
+		return map[string]any{
+			"format_version": fmt.Sprintf("%d.%d", h.Major, h.Minor), "compression": h.Compression.String(), "compression_block": h.BlockSize,
+			"longest_key": h.MaxKeyLen, "longest_value": h.MaxValueLen,
 		}
-		return append(found, property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen)}, property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen)})
 	case *avro.Reader:
-		return []property{{"codec", r.Codec()}, fieldsOfRecords(r.Fields(), r.Types())}
+		return map[string]any{"codec": r.Codec(), "fields": fields(r.Fields(), r.Types())}
 	case *parquet.Reader:
 		_, rows := r.Rows()
-		return []property{{"rows", rows}, {"row groups", r.Groups()}, fieldsOfRecords(r.Fields(), r.Types())}
+		return map[string]any{"rows": rows, "row_groups": r.Groups(), "fields": fields(r.Fields(), r.Types())}
 	}
 	return nil
 }
 
-// fieldsOfRecords describes the fields of records.
-func fieldsOfRecords(names, types []string) property {
-	var fields []string
+// fields describes the fields of records.
+func fields(names, types []string) string {
+	var all []string
 	for i, name := range names {
-		fields = append(fields, name+" "+types[i])
+		all = append(all, name+" "+types[i])
 	}
-	return property{"fields", strings.Join(fields, ", ")}
+	return strings.Join(all, ", ")
 }

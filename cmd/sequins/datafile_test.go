@@ -113,7 +113,7 @@ func TestFileOfZeroBytes(t *testing.T) {
 		}
 		if want == load.FormatSequenceFile {
 			f := openFile(t, path)
-			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Describe() != nil || f.Next() {
+			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Header() != nil || f.Next() {
 				t.Errorf("%s: %d records, %v", name, n, err)
 			}
 		}

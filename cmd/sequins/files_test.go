@@ -90,11 +90,11 @@ func TestInspect(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	r := sequins(t, "inspect", block)
 	r.wants(t, exitOK)
-	has(t, r.stdout, block+": blocks", "partition 2 of 3", "records 7", "compression snappy", "first key", "last key ключ")
+	has(t, r.stdout, block+": blocks", "partition 2", "partitions 3", "records 7", "compression snappy", "first_key", "last_key ключ")
 
 	r = sequins(t, "inspect", sequence)
 	r.wants(t, exitOK)
-	has(t, r.stdout, sequence+": sequencefile", "format version 6", "key class org.apache.hadoop.io.BytesWritable",
+	has(t, r.stdout, sequence+": sequencefile", "format_version 6", "key_class org.apache.hadoop.io.BytesWritable",
 		"compression BLOCK", "codec org.apache.hadoop.io.compress.GzipCodec", `metadata made\nby = a test`)
 
 	r = sequins(t, "inspect", log)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func inspectAll(out io.Writer, open *files, args []string, asJSON bool) error {
 			case err != nil:
 				i.Error = err.Error()
 			case asJSON:
-				i.Format, i.Header = format, headerOf(header)
+				i.Format, i.Header = format, header
 			default:
 				err = printHeader(out, d.path, format, header)
 			}
@@ -83,44 +82,29 @@ func inspectAll(out io.Writer, open *files, args []string, asJSON bool) error {
 }
 
 // header returns what can be known of a file without reading its records.
-func (f *files) header(d dataFile) (format string, header []property, err error) {
+func (f *files) header(d dataFile) (format string, header map[string]any, err error) {
 	file, format, err := f.openFile(d)
 	if err != nil {
 		return "", nil, err
 	}
-	header = file.Describe()
+	header = file.Header()
 	return format, header, file.Close()
 }
 
-// headerOf returns a header for JSON.
-func headerOf(properties []property) map[string]any {
-	header := make(map[string]any)
-	for _, p := range properties {
-		if data, isBytes := p.Value.([]byte); isBytes {
-			p.Value = string(data)
-		}
-		header[strings.ReplaceAll(p.Name, " ", "_")] = p.Value
-	}
-	return header
-}
-
 // printHeader prints a header for people.
-func printHeader(out io.Writer, path, format string, header []property) error {
+func printHeader(out io.Writer, path, format string, header map[string]any) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(name, text string) { _, _ = fmt.Fprintf(w, "  %s\t%s\n", name, text) } // errors are returned by Flush
 	if _, err := fmt.Fprintf(out, "%s: %s\n", term.Escape([]byte(path)), format); err != nil {
 		return err
 	}
-	for _, p := range header {
-		switch v := p.Value.(type) {
-		case []byte:
-			line(p.Name, term.Excerpt(v, int64(len(v))))
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		switch v := header[name].(type) {
 		case map[string]string:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				line(p.Name, term.Clean(name)+" = "+term.Excerpt([]byte(v[name]), int64(len(v[name]))))
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				_, _ = fmt.Fprintf(w, "  %s\t%s = %s\n", name, term.Escape([]byte(key)), term.Excerpt([]byte(v[key]), int64(len(v[key])))) // errors are returned by Flush
 			}
 		default:
-			line(p.Name, term.Clean(fmt.Sprint(v)))
+			_, _ = fmt.Fprintf(w, "  %s\t%s\n", name, term.Escape([]byte(fmt.Sprint(v))))
 		}
 	}
 	return w.Flush()
