@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,7 +63,6 @@ func TestJSONIsDocumented(t *testing.T) {
 		From  string `json:"from"`
 	}
 	for section, want := range map[string][]string{
-		"An error":     fieldsOf("", reflect.TypeFor[failure]()),
 		"versions":     fieldsOf("", reflect.TypeFor[sourceListing]()),
 		"inspect":      fieldsOf("", reflect.TypeFor[files]()),
 		"verify":       fieldsOf("", reflect.TypeFor[verification]()),
@@ -189,16 +187,10 @@ func TestCodeOf(t *testing.T) {
 		{nil, exitOK}, {os.ErrNotExist, exitFailure}, {absent, exitAbsent}, {fmt.Errorf("x: %w", absent), exitAbsent},
 		{withCode(exitUnhealthy, absent), exitAbsent}, {withCode(exitAbsent, nil), exitOK},
 		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitUnreadable}, {errors.Join(absent, os.ErrClosed), exitAbsent},
-		{inResult{absent}, exitAbsent},
 		{ofFile(os.ErrPermission, true), exitUnreadable}, {ofFile(os.ErrClosed, true), exitUnreachable}, {ofFile(os.ErrClosed, false), exitFailure},
 	} {
 		if got := codeOf(test.err); got != test.want {
 			t.Errorf("%v: %d, want %d", test.err, got, test.want)
 		}
-	}
-	text, err := json.Marshal(failure{damaged.Error(), exitName(codeOf(damaged)), codeOf(damaged)})
-	expect.NoError(t, err)
-	if want := `{"error":"` + errFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
-		t.Errorf("%s, want %s", text, want)
 	}
 }

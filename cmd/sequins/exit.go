@@ -51,18 +51,6 @@ func exitHelp() string {
 // exitName returns the name of an exit code.
 func exitName(code int) string { return exitCodes[code].name }
 
-// failure is the JSON of an error.
-type failure struct {
-	Error string `json:"error"`
-	Kind  string `json:"kind"` // the name of the exit code
-	Code  int    `json:"exit_code"`
-}
-
-// inResult is an error that the JSON of a command has said already.
-type inResult struct{ error }
-
-func (e inResult) Unwrap() error { return e.error }
-
 // usageError makes an error one in the command line.
 func usageError(err error) error { return coded{err, exitUsage} }
 

@@ -75,9 +75,6 @@ func inspectAll(out io.Writer, open *files, args []string, asJSON bool) error {
 	if !asJSON {
 		return failed
 	}
-	if failed != nil {
-		failed = inResult{failed}
-	}
 	return errors.Join(printJSON(out, map[string]any{"files": result}), failed)
 }
 

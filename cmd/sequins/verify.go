@@ -102,9 +102,6 @@ func (v *verifier) conclude() error {
 		v.result.Good = true
 	}
 	if v.json {
-		if err != nil {
-			err = inResult{err}
-		}
 		return errors.Join(printJSON(v.out, v.result), err)
 	}
 	if err == nil {

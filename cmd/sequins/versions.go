@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
+	"sequins/internal/parallel"
 	"sequins/internal/term"
 	"sequins/source"
 )
@@ -96,9 +96,6 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 	}
 	if asJSON {
 		err = printJSON(out, listing)
-		if failed != nil {
-			failed = inResult{failed}
-		}
 	} else {
 		for _, remark := range l.remarks {
 			_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
@@ -171,20 +168,15 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []
 	}
 	errs := make([]error, len(all))
 	found = make([]versionListing, len(all))
-	var group errgroup.Group
-	group.SetLimit(maxLookups)
-	for i, name := range all {
-		group.Go(func() error {
-			var err error
-			if found[i], err = l.look(ctx, db, name, require); err != nil {
-				errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
-			}
-			l.progress.Add(1)
-			return nil
-		})
-	}
-	_ = group.Wait() // errors are in errs
-	return found, errors.Join(errs...), nil
+	err = parallel.Run(ctx, maxLookups, len(all), func(ctx context.Context, i int) error {
+		var err error
+		if found[i], err = l.look(ctx, db, all[i], require); err != nil {
+			errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
+		}
+		l.progress.Add(1)
+		return nil
+	})
+	return found, errors.Join(errs...), err
 }
 
 // requiresSuccess reports whether versions of a database need a _SUCCESS file, as on a node: with require_success_file = "auto", all do if one
