@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,16 +56,27 @@ Columns in the names of directories are not added to records.`
 type files struct {
 	flags  *fileFlags
 	ctx    context.Context
-	report io.Writer      // for progress
-	config *config.Config // nil before it is needed
+	report io.Writer     // for progress
+	config config.Config // of --config, or for the sources of remote files
 }
 
-// files calls run with what opens files.
-func (f *fileFlags) files(cmd *cobra.Command, run func(open *files) error) error {
+// files calls run with what opens the files that arguments name.
+func (f *fileFlags) files(cmd *cobra.Command, args []string, run func(open *files) error) (err error) {
 	if f.value != "" && f.key == "" {
 		return usageError(errors.New("--value needs --key"))
 	}
-	return run(&files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()})
+	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()}
+	remote := slices.IndexFunc(args, isRemote)
+	var flags []config.Flag
+	if remote >= 0 { // so that there is a source, and this part of the configuration is checked
+		flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: args[remote]})
+	}
+	if f.config != "" || remote >= 0 {
+		if open.config, _, err = config.Load(f.config, flags...); err != nil {
+			return err
+		}
+	}
+	return run(open)
 }
 
 // dataFile is where a data file is: on this machine, or in a source.
@@ -80,15 +92,6 @@ type dataFile struct {
 
 // failed gives an error of the file its exit code.
 func (d dataFile) failed(err error) error { return ofFile(err, isRemote(d.path)) }
-
-// find returns the file that an argument names.
-func (f *files) find(arg string) dataFile {
-	all := f.expand(arg)
-	if len(all) != 1 || all[0].found {
-		return dataFile{path: arg, err: fmt.Errorf("%s is a directory: name a file in it", arg)}
-	}
-	return all[0]
-}
 
 // expand returns the file that an argument names, or the data files of the version, or below the local directory, that it names. What cannot
 // be looked at is a file with an error.
@@ -173,10 +176,7 @@ func (f *files) remote(arg string) []dataFile {
 
 // versionFiles returns the file of a name in a version in a source, or with "" all data files of the version.
 func (f *files) versionFiles(l location, name string) (all []dataFile, err error) {
-	c, err := f.settings(l.source)
-	if err != nil {
-		return nil, err
-	}
+	c := f.config
 	c.Source = l.source
 	src, err := openSource(f.ctx, &c)
 	if err != nil {
@@ -230,37 +230,14 @@ func guessVersion(file string) location {
 	return versionAt(dir)
 }
 
-// settings returns the configuration. It is loaded once, for a remote source if that is needed first.
-func (f *files) settings(remote string) (c config.Config, err error) {
-	if f.config == nil {
-		var flags []config.Flag
-		if remote != "" {
-			flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: remote})
-		}
-		if c, _, err = config.Load(f.flags.config, flags...); err != nil {
-			return c, err
-		}
-		f.config = &c
-	}
-	return *f.config, nil
-}
-
 // openFile opens a file for its records, with the fields that are set for its database.
 func (f *files) openFile(d dataFile) (file openData, format string, err error) {
 	if d.err != nil {
 		return nil, "", d.err
 	}
-	var db config.DB
-	if f.flags.config != "" {
-		c, err := f.settings("")
-		if err != nil {
-			return nil, "", err
-		}
-		db = c.ForDB(cmp.Or(f.flags.db, d.db))
-	}
 	format, err = d.format()
 	if err == nil {
-		file, err = d.records(format, f.flags.over(db))
+		file, err = d.records(format, f.flags.over(f.config.ForDB(cmp.Or(f.flags.db, d.db))))
 	}
 	return file, format, d.failed(err)
 }

@@ -32,7 +32,7 @@ source does not answer, and 6 if a file cannot be read.`,
   sequins inspect --json s3://bucket/words/2026-01-31`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, func(open *files) error { return inspectAll(cmd.OutOrStdout(), open, args, asJSON) })
+			return f.files(cmd, args, func(open *files) error { return inspectAll(cmd.OutOrStdout(), open, args, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")

@@ -124,7 +124,7 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
   sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
+			return f.files(cmd, args, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
@@ -133,7 +133,11 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 }
 
 func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
-	d := open.find(path)
+	found := open.expand(path)
+	if len(found) != 1 || found[0].found {
+		return fmt.Errorf("%s is a directory: name a file in it", path)
+	}
+	d := found[0]
 	file, _, err := open.openFile(d)
 	if err != nil {
 		return err

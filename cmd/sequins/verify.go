@@ -36,7 +36,7 @@ answer.`,
   sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, func(open *files) error { return verify(cmd, open, args, asJSON) })
+			return f.files(cmd, args, func(open *files) error { return verify(cmd, open, args, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
