@@ -133,34 +133,20 @@ func inFile(v reflect.Value) string {
 	return fmt.Sprintf("%.*s… (SHA-256 %x)", maxAlike-40, text, sum[:8])
 }
 
-// A Change is a key whose value differs between two configurations.
-type Change struct {
-	Key string
-	// Reloadable reports whether a running node can apply the new value.
-	Reloadable bool
-}
-
-// Changes returns the keys that differ between two configurations, in the order of the struct. Changes
-// of databases' own keys are reported as one change of db, which is reloadable.
-func Changes(from, to Config) []Change {
-	var found []Change
-	after := fieldsOf("", reflect.ValueOf(to))
-	for i, f := range fieldsOf("", reflect.ValueOf(from)) {
-		if !f.equals(after[i]) {
-			found = append(found, Change{f.key, f.is("reload")})
-		}
-	}
-	return found
-}
-
-// Reloaded returns the running configuration with all reloadable keys set to the values of fresh.
-// SIGHUP applies it.
-func Reloaded(running, fresh Config) Config {
-	next := fieldsOf("", reflect.ValueOf(fresh))
+// Reloaded returns the running configuration with the reloadable keys of fresh, as SIGHUP applies it, the keys that this changes, and those
+// that differ and need a restart, in the order of the struct. The keys of databases are one key, db.
+func Reloaded(running, fresh Config) (next Config, changed, left []string) {
+	changed, left = []string{}, []string{} // not null in JSON
+	wanted := fieldsOf("", reflect.ValueOf(fresh))
 	for i, f := range fieldsOf("", reflect.ValueOf(&running).Elem()) {
-		if f.is("reload") {
-			f.value.Set(next[i].value)
+		switch {
+		case f.equals(wanted[i]):
+		case f.is("reload"):
+			f.value.Set(wanted[i].value)
+			changed = append(changed, f.key)
+		default:
+			left = append(left, f.key)
 		}
 	}
-	return running
+	return running, changed, left
 }

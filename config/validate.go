@@ -52,7 +52,7 @@ func (d *decoder) check(c *Config) {
 	if c.Sharding.Enabled {
 		d.sharding(c)
 	} else {
-		d.single(c)
+		d.single(c, fields)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		d.db(c, name, c.DB[name])
@@ -154,12 +154,13 @@ func isLoopback(host string) bool {
 }
 
 // single warns of keys of a cluster that are set for a single node.
-func (d *decoder) single(c *Config) {
+func (d *decoder) single(c *Config, fields []field) {
 	const why = "has no effect: sharding.enabled is false"
-	for _, change := range Changes(Default(), *c) {
-		table, _, _ := strings.Cut(change.Key, ".")
-		if (table == "sharding" || table == "zk") && change.Key != "sharding.cluster_name" { // a tag of metrics, too
-			d.warn(change.Key, why)
+	standard := fieldsOf("", reflect.ValueOf(Default()))
+	for i, f := range fields {
+		table, _, _ := strings.Cut(f.key, ".")
+		if (table == "sharding" || table == "zk") && f.key != "sharding.cluster_name" && !f.equals(standard[i]) { // a tag of metrics, too
+			d.warn(f.key, why)
 		}
 	}
 	if c.Cache.Bytes != 0 {
