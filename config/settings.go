@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"sequins/internal/term"
 )
 
 // A Setting is the effective value of a key.
@@ -125,7 +127,7 @@ const maxAlike = 200
 // inFile returns a value as it is written in a file. The end of a long one is replaced by a hash.
 func inFile(v reflect.Value) string {
 	s := Setting{Value: shown(v.Interface())}
-	text := oneLine(s.TOML())
+	text := term.Clean(s.TOML())
 	if len(text) <= maxAlike {
 		return text
 	}
