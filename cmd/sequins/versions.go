@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
 	"sequins/internal/parallel"
@@ -57,17 +58,13 @@ version or a directory cannot be read, and 1 for other failures.`,
 type sourceListing struct {
 	Source    string      `json:"source"`
 	Databases []dbListing `json:"databases"`
-	// Ignored are files, and directories whose names cannot be those of databases.
-	Ignored []string `json:"ignored,omitempty"`
 }
 
 // dbListing is a database in a source.
 type dbListing struct {
 	Database string           `json:"database"`
 	Versions []versionListing `json:"versions"` // the newest first
-	// Ignored are files, and directories whose names cannot be those of versions.
-	Ignored []string `json:"ignored,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	Error    string           `json:"error,omitempty"`
 }
 
 // versionListing is a version in a source.
@@ -86,7 +83,7 @@ type versionListing struct {
 }
 
 // listVersions lists the named databases, or all.
-func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) (err error) {
+func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) error {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version")}
 	listing, failed := l.list(ctx, dbs)
@@ -94,15 +91,13 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 	if listing == nil {
 		return failed
 	}
-	if asJSON {
-		err = printJSON(out, listing)
-	} else {
-		for _, remark := range l.remarks {
-			_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
-		}
-		err = printVersions(term.NewConsole(out), listing)
+	for _, remark := range l.remarks {
+		_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
 	}
-	return errors.Join(err, failed)
+	if asJSON {
+		return errors.Join(printJSON(out, listing), failed)
+	}
+	return errors.Join(printVersions(term.NewConsole(out), listing), failed)
 }
 
 // lister looks at the versions of a source.
@@ -121,7 +116,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 		if err != nil {
 			return nil, ofSource(l.src, err)
 		}
-		dbs, listing.Ignored, l.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
+		dbs, l.remarks = in.Names, in.Remarks("")
 	}
 	var failed []error
 	for _, db := range dbs {
@@ -156,7 +151,7 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 		return d, ofSource(l.src, err)
 	}
 	slices.Reverse(d.Versions)
-	d.Ignored, l.remarks = slices.Concat(in.Invalid, in.Files), append(l.remarks, in.Remarks(db)...)
+	l.remarks = append(l.remarks, in.Remarks(db)...)
 	return d, failed
 }
 
@@ -238,10 +233,8 @@ func (v versionListing) verdict() (text string, color term.Color) {
 		return "broken: " + v.Error, term.Red
 	case v.Reason != "":
 		return "no: " + v.Reason, term.Yellow
-	case len(v.LeftOut) == 1:
-		return "yes, without " + v.LeftOut[0], term.Green
-	case len(v.LeftOut) > 1:
-		return fmt.Sprintf("yes, without %s and %d more", v.LeftOut[0], len(v.LeftOut)-1), term.Green
+	case len(v.LeftOut) > 0:
+		return "yes, without " + human.Some(v.LeftOut), term.Green
 	}
 	return "yes", term.Green
 }
