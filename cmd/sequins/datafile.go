@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/config"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
@@ -42,8 +41,8 @@ type openData interface {
 // errFormat is wrapped by the error for a file of an unknown format.
 var errFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
 
-// records opens a file of records of a format. db has the fields that are the key and the value; without a key, records are read without.
-func (d dataFile) records(format string, db config.DB) (openData, error) {
+// records opens a file of records of a format. key and value are their fields; without a key, records are read without.
+func (d dataFile) records(format, key, value string) (openData, error) {
 	if format == load.FormatBlocks {
 		file := load.NewRangedFile(d.path, d.size, d.open)
 		r, err := blocks.NewReader(file, d.size, d.path)
@@ -53,11 +52,11 @@ func (d dataFile) records(format string, db config.DB) (openData, error) {
 		return &block{r.Iter(nil, nil), r, file}, nil
 	}
 	f := load.File{Format: format, Path: d.path, Size: d.size, Open: d.open}
-	records, err := f.Records(load.Fields{Key: db.Key, Value: db.Value, NoKey: db.Key == ""})
+	records, err := f.Records(load.Fields{Key: key, Value: value, NoKey: key == ""})
 	if err != nil {
 		return nil, err
 	}
-	return &scanned{records, db.Key == "" && (format == load.FormatAvro || format == load.FormatParquet)}, nil
+	return &scanned{records, key == "" && (format == load.FormatAvro || format == load.FormatParquet)}, nil
 }
 
 // format returns the format of a file as a load finds it. One of 0 bytes is a part without records, of any format.

@@ -130,7 +130,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		if cmd.Runnable() && cmd.Example == "" && name != "config" {
 			t.Errorf("%s has no example", name)
 		}
-		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value", "partition-columns"} {
+		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value"} {
 			f := cmd.Flags().Lookup(flag)
 			if f == nil {
 				continue

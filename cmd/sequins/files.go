@@ -37,12 +37,6 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
 }
 
-// over returns the settings of a database with those of the flags.
-func (f *fileFlags) over(db config.DB) config.DB {
-	db.Key, db.Value = cmp.Or(f.key, db.Key), cmp.Or(f.value, db.Value)
-	return db
-}
-
 // fileHelp is the part of the help texts about where files can be.
 const fileHelp = `
 
@@ -235,9 +229,10 @@ func (f *files) openFile(d dataFile) (file openData, format string, err error) {
 	if d.err != nil {
 		return nil, "", d.err
 	}
+	db := f.config.ForDB(cmp.Or(f.flags.db, d.db))
 	format, err = d.format()
 	if err == nil {
-		file, err = d.records(format, f.flags.over(f.config.ForDB(cmp.Or(f.flags.db, d.db))))
+		file, err = d.records(format, cmp.Or(f.flags.key, db.Key), cmp.Or(f.flags.value, db.Value))
 	}
 	return file, format, d.failed(err)
 }
