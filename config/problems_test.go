@@ -126,7 +126,7 @@ func TestProblems(t *testing.T) {
 		"statsd address":           {"source = \"/d\"\n[datadog]\nurl = \"localhost\"", `sequins.conf:3: datadog.url: "localhost" is not an address of the form host:port`},
 		"statsd socket":            {"source = \"/d\"\n[datadog]\nurl = \"unix://agent\"", `sequins.conf:3: datadog.url: "unix://agent" is not unix:// and an absolute path`},
 		"log sample":               {"source = \"/d\"\n[debug]\nrequest_log_sample = 0", "sequins.conf:3: debug.request_log_sample: must be at least 1"},
-		"log without file":         {"source = \"/d\"\n[debug]\nrequest_log_enable = true\nrequest_log_file = \"\"", "sequins.conf:4: debug.request_log_file: is empty"},
+		"log without file":         {"source = \"/d\"\n[debug]\nrequest_log_enable = true\nrequest_log_file = \"\"", "sequins.conf:3: debug.request_log_enable: is set, and request_log_file is not"},
 		"header injection":         {"source = \"/d\"\ncontent_type = \"text/plain\\r\\nX: y\"", "sequins.conf:2: content_type: "},
 		"relative store":           {"source = \"/d\"\nlocal_store = \"store\"", `sequins.conf:2: local_store: "store" is not an absolute path`},
 		"relative source":          {"source = \"foo/bar\"", `sequins.conf:1: source: "foo/bar" is not an absolute path`},

@@ -46,9 +46,6 @@ func (d *decoder) check(c *Config) {
 	if c.isGiven("azure.account_key", c.Azure.AccountKey) && c.isGiven("azure.sas_token", c.Azure.SASToken) {
 		d.problem(c.asGiven("azure.sas_token"), "is set, and so is %s", lastPart(c.asGiven("azure.account_key")))
 	}
-	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
-		d.problem("debug.request_log_file", "is empty, and request_log_enable is set")
-	}
 	if c.Sharding.Enabled {
 		d.sharding(c)
 	} else {
@@ -181,10 +178,7 @@ func (d *decoder) db(c *Config, name string, db DB) {
 			d.field(f)
 		}
 	}
-	switch {
-	case db.PartitionColumns && db.Key == "":
-		d.problem(key+".partition_columns", "is set, and key is not: it is for Avro and Parquet files")
-	case db.PartitionColumns && db.Value != "":
+	if db.PartitionColumns && db.Value != "" {
 		d.problem(key+".partition_columns", "adds fields to whole records, and value is %q: leave one of them out", db.Value)
 	}
 }
