@@ -119,9 +119,6 @@ var (
 	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
 )
 
-// azureForm is the form of a source in Azure.
-const azureForm = "container@account.dfs.core.windows.net/path"
-
 // checkSource checks the form of the source; the node checks whether it exists.
 func checkSource(v string) error {
 	if v == "" {
@@ -132,13 +129,18 @@ func checkSource(v string) error {
 		return checkPath(v)
 	}
 	u, err := url.Parse(v)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%q is not a valid URL", shownURL(v))
-	case slices.Contains(azureSchemes, scheme):
-		return checkAzureSource(v, u)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than a host and a path: a user, a password, a query or a fragment")
+	}
+	_, password := u.User.Password()
+	azure := slices.Contains(azureSchemes, scheme) // where a container is what is a user elsewhere
+	switch {
+	case password || u.User != nil && !azure || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than a host and a path, such as a user, a password, a query or a fragment: credentials have keys of their own")
+	case azure && (u.Host == "" || u.User != nil && u.User.Username() == ""):
+		return fmt.Errorf("%q has no container: %s://container@account.dfs.core.windows.net/path", v, scheme)
+	case azure:
+		return nil
 	case scheme == "file" && u.Host != "":
 		return fmt.Errorf("%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
@@ -149,18 +151,6 @@ func checkSource(v string) error {
 		return fmt.Errorf("%q is of none of the kinds file://, hdfs://, s3://, gs://, abfss://", v)
 	case !isPort(u):
 		return fmt.Errorf("%q has no valid port", v)
-	}
-	return nil
-}
-
-// checkAzureSource checks the form of a source in Azure, which has the container where other URLs have a user.
-func checkAzureSource(v string, u *url.URL) error {
-	_, password := u.User.Password()
-	switch {
-	case password || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than a container, an account and a path: keys and tokens are set in [azure]")
-	case u.Host == "" || u.User != nil && u.User.Username() == "":
-		return fmt.Errorf("%q has no container: %s://%s", v, u.Scheme, azureForm)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestProblemsDoNotShowSecrets(t *testing.T) {
 		`bind = "u:hunter2@h"`:                                                 `"***@h" has no valid port`,
 		`events.secret = 72637`:                                                `must be a string`,
 		`Azure.Account_Key = 72637`:                                            `must be a string`,
-		`source = "abfss://c@a.dfs.core.windows.net/p?sig=hunter2%zz&x="`:      `has more than a container`,
+		`source = "abfss://c@a.dfs.core.windows.net/p?sig=hunter2%zz&x="`:      `has more than a host and a path`,
 		`source = "s3://u:hunter2@b:x/"`:                                       `"s3://***@b:x/" is not a valid URL`,
 		`source = "u:hunter2@b"`:                                               `"***@b" is not an absolute path`,
 	} {
