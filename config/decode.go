@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sequins/internal/nearest"
 )
 
 // decoder collects what a file, variables and flags give, by key, and sets the fields of a Config from that. It checks them (rules.go,
@@ -74,7 +76,7 @@ func (d *decoder) read(path, known string, in map[string]any) {
 		case retired[of] != "":
 			d.warn(key, "%s", retired[of])
 		case !slices.Contains(keysAndTables(), of):
-			d.problem(key, "unknown key%s", nearestIs("known key", nearestKey(key)))
+			d.problem(key, "unknown key%s", nearest.DidYouMean(nearestKey(key)))
 		case !isTable:
 			d.problem(key, "must be a table")
 		default:

@@ -74,15 +74,7 @@ func unknownVariable(name string) *Problem {
 	for _, k := range keys() {
 		known = append(known, Variable(k.key))
 	}
-	return &Problem{File: name, Reason: "sets no key" + nearestIs("variable that does", nearest.Of(name, known))}
-}
-
-// nearestIs ends the description of a name that is not known.
-func nearestIs(what, name string) string {
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf("; the nearest %s is %s", what, name)
+	return &Problem{File: name, Reason: "sets no key" + nearest.DidYouMean(nearest.Of(name, known))}
 }
 
 // text is the value of a flag or of a variable, which was not written as one of TOML.

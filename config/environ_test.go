@@ -159,7 +159,7 @@ func TestVariableProblems(t *testing.T) {
 		"SEQUINS_DB____PARTITIONER": "SEQUINS_PARTITIONER",
 	} {
 		_, warnings, err := fromEnvironment("source = \"/d\"", name+"=1")
-		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].Error(), name+": sets no key; the nearest variable that does is "+near) {
+		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].Error(), name+": sets no key; did you mean "+near) {
 			t.Errorf("%s: %v, %v", name, warnings, err)
 		}
 	}

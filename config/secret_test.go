@@ -95,7 +95,7 @@ func TestSecretsInFiles(t *testing.T) {
 		"[sharding]\nsecret = \"0123456789abcdef\"\nsecret_file = \"/s\"": "sequins.conf:4: sharding.secret_file: is set, and so is secret",
 		"[sharding]\nsecret_file = 5":                                     "sequins.conf:3: sharding.secret_file: must be a string",
 		"[sharding]\nweight_file = \"x\"":                                 "sequins.conf:3: sharding.weight_file: unknown key",
-		"[zk]\nauth_fil = \"x\"":                                          "sequins.conf:3: zk.auth_fil: unknown key; the nearest known key is zk.auth_file",
+		"[zk]\nauth_fil = \"x\"":                                          "sequins.conf:3: zk.auth_fil: unknown key; did you mean zk.auth_file?",
 		"_file = \"x\"":                                                   "sequins.conf:2: _file: unknown key",
 	} {
 		if _, _, err := load("source = \"/d\"\n" + doc); !strings.HasPrefix(report(err), want) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
-	"sequins/internal/term"
+	"sequins/internal/nearest"
 	"sequins/load"
 	"sequins/source"
 )
@@ -126,14 +126,6 @@ func checkUsage(cmd *cobra.Command) {
 	}
 }
 
-// didYouMean is the end of all messages about a name that is not known and may be mistyped.
-func didYouMean(name string) string {
-	if name == "" {
-		return ""
-	}
-	return "; did you mean " + term.Clean(name) + "?"
-}
-
 // noSubcommand rejects arguments of a command that has commands below it: they can only be unknown ones.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -142,7 +134,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	err := fmt.Errorf("there is no command %q", args[0])
 	cmd.SuggestionsMinimumDistance = 2 // letters
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		err = usageError(fmt.Errorf("%w%s", err, didYouMean(meant[0])))
+		err = usageError(fmt.Errorf("%w%s", err, nearest.DidYouMean(meant[0])))
 	}
 	return err
 }

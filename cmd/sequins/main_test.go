@@ -169,7 +169,7 @@ func TestCheckConfig(t *testing.T) {
 		t.Errorf("said %q", r.stdout)
 	}
 	sequins(t, "check-config", bad).wants(t, exitFailure,
-		"sequins: "+bad+":2: bind: ", "sequins: "+bad+":3: sauce: unknown key; the nearest known key is source")
+		"sequins: "+bad+":2: bind: ", "sequins: "+bad+":3: sauce: unknown key; did you mean source?")
 	sequins(t, "check-config", old).wants(t, exitOK, "warning: "+old+":2: write_buffer_size: is not used")
 	sequins(t, "check-config", filepath.Join(dir, "none.conf")).wants(t, exitFailure, "sequins: reading the configuration: open ")
 

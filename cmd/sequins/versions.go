@@ -139,7 +139,7 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 	in, err := source.ListNames(ctx, l.src, db)
 	if errors.Is(err, fs.ErrNotExist) {
 		if known, derr := source.Databases(ctx, l.src); derr == nil {
-			err = fmt.Errorf("%w%s", err, didYouMean(nearest.Of(db, known)))
+			err = fmt.Errorf("%w%s", err, nearest.DidYouMean(nearest.Of(db, known)))
 		}
 	}
 	var failed error

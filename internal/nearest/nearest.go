@@ -28,6 +28,14 @@ func Of(name string, candidates []string) string {
 	return best
 }
 
+// DidYouMean ends a message about a name that is not known with the one that Of has found, if any.
+func DidYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + name + "?"
+}
+
 // distance returns the Levenshtein distance of two names, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
