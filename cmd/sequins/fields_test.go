@@ -75,7 +75,7 @@ func TestFields(t *testing.T) {
 func TestWithoutKeyField(t *testing.T) {
 	f := harness.FixtureByName(t, "parquet-snappy")
 	path := filepath.Join(f.Dir, f.Meta.Names[0])
-	sequins(t, "cat", path, "--value", "v").wants(t, exitUsage, "sequins: --value needs --key")
+	sequins(t, "cat", path, "--value", "nope").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: ")
 	sequins(t, "cat", path, "--key", "nope").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: key: there is no field \"nope\"")
 	r := sequins(t, "cat", path)
 	r.wants(t, exitOK)
@@ -85,6 +85,9 @@ func TestWithoutKeyField(t *testing.T) {
 		if !json.Valid([]byte(strings.ReplaceAll(strings.TrimSpace(line), `\\`, `\`))) || !strings.HasPrefix(line, "{") {
 			t.Fatalf("a line %q", line)
 		}
+	}
+	if r := sequins(t, "cat", path, "--value", "id"); r.code != exitOK || strings.Count(r.stdout, "\n") != lines || strings.Contains(r.stdout, "{") {
+		t.Errorf("one field alone: %+v", r)
 	}
 	r = sequins(t, "inspect", "--json", path)
 	r.wants(t, exitOK)

@@ -56,9 +56,6 @@ type files struct {
 
 // files calls run with what opens the files that arguments name.
 func (f *fileFlags) files(cmd *cobra.Command, args []string, run func(open *files) error) (err error) {
-	if f.value != "" && f.key == "" {
-		return usageError(errors.New("--value needs --key"))
-	}
 	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()}
 	remote := slices.IndexFunc(args, isRemote)
 	var flags []config.Flag
