@@ -27,9 +27,9 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "server", "node/turns", "reads/diff", "version/discovery", "node/events", "version/gate", "cluster", "observe/status", "server/auth", "proxy", "observe/tracing", "zk", "load/loadproc", "load", "observe/metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
-		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term", "internal/wire"}},
+		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/parallel", "internal/sleep", "internal/term", "internal/wire"}},
 	{"client", []string{"observe/status", "shard", "internal/http1", "internal/names", "internal/sleep", "internal/term", "internal/wire"}},
-	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest"}},
+	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest", "internal/term"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
 	{"node", []string{"server", "server/resp", "observe/peerstatus", "observe/status", "reads", "reads/diff", "version/discovery", "node/events", "version/gate", "version/pin", "cluster/transfer", "node/turns", "version", "load/loadproc", "load", "shard", "store", "blocks", "source", "observe/metrics", "observe/tracing", "internal/collect", "internal/conns", "internal/human", "internal/names", "internal/sleep", "internal/content", "internal/wire"}},
 	{"server", []string{"docs", "server/statuspage", "observe/peerstatus", "observe/status", "server/internal/batchkeys", "server/internal/negotiate", "reads", "server/auth", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/http1", "internal/limitlog", "internal/names", "internal/wire"}},

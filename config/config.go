@@ -328,7 +328,7 @@ type Debug struct {
 	// Pprof enables /debug/pprof.
 	Pprof bool `toml:"pprof"`
 	// RequestLogEnable enables the request log.
-	RequestLogEnable bool `toml:"request_log_enable"`
+	RequestLogEnable bool `toml:"request_log_enable" needs:"request_log_file"`
 	// RequestLogFile is the file that the request log is appended to, or "stdout".
 	RequestLogFile string `toml:"request_log_file" default:"stdout"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
@@ -403,7 +403,7 @@ type DB struct {
 	Key   string `toml:"key" reload:"yes" alike:"yes"`
 	Value string `toml:"value" reload:"yes" alike:"yes" needs:"key"`
 	// PartitionColumns adds the columns in the names of directories (day=2026-01-31) to whole records.
-	PartitionColumns bool `toml:"partition_columns" reload:"yes" alike:"yes"`
+	PartitionColumns bool `toml:"partition_columns" reload:"yes" alike:"yes" needs:"key"`
 }
 
 // objectStoreSettle is the default of Settle where an upload is not seen while it runs.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sequins/internal/nearest"
 )
 
 // decoder collects what a file, variables and flags give, by key, and sets the fields of a Config from that. It checks them (rules.go,
@@ -18,7 +21,7 @@ type decoder struct {
 	given    map[string]given
 	dbs      []string // the names of the databases with keys
 	problems []*Problem
-	warnings []*Warning
+	warnings []*Problem
 	reported map[string]bool   // the keys that could not be decoded, whose values are not checked
 	files    map[string]string // see Config.Files
 }
@@ -73,9 +76,9 @@ func (d *decoder) read(path, known string, in map[string]any) {
 		case retired[of] != "":
 			d.warn(key, "%s", retired[of])
 		case !slices.Contains(keysAndTables(), of):
-			d.unknown(key)
+			d.problem(key, "unknown key%s", nearest.DidYouMean(nearestKey(key)))
 		case !isTable:
-			d.mismatch(key, in[name], "a table")
+			d.problem(key, "must be a table")
 		default:
 			if known == "db" {
 				d.dbs = append(d.dbs, name)
@@ -99,7 +102,7 @@ func (d *decoder) set(path string, table reflect.Value) {
 		if g, ok := d.given[f.key]; ok {
 			d.value(f.key, g.value, f.value)
 		}
-		if f.isSecret() { // white space such as the newline at the end of a variable from a file
+		if f.is("secret") { // white space such as the newline at the end of a variable from a file
 			f.value.SetString(strings.TrimSpace(f.value.String()))
 		}
 		fileKey, file := f.key+fileSuffix, ""
@@ -115,31 +118,18 @@ func (d *decoder) set(path string, table reflect.Value) {
 	}
 }
 
-// unknown reports an unknown key. It looks for a similar key, which is slow, only while there are few problems.
-func (d *decoder) unknown(key string) {
-	const enough = 1000
-	if len(d.problems) > enough {
-		d.problem(key, "unknown key")
-		return
-	}
-	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
-}
-
 // value sets one field.
 func (d *decoder) value(key string, in any, out reflect.Value) {
-	if t, ok := in.(text); ok {
-		in = t.as(out.Addr().Interface())
-	}
-	switch want, wrong, err := convert(in, out.Addr().Interface()); {
-	case err != nil:
+	if err := convert(in, out.Addr().Interface()); err != nil {
 		d.problem(key, "%v", err)
-	case want != "":
-		d.mismatch(key, wrong, want)
 	}
 }
 
-// convert sets a value from one of TOML. If it is of another type, it returns what it must be, and the part that is not.
-func convert(in, out any) (want string, wrong any, err error) {
+// convert sets a field from a value of TOML, or from a text. Its errors do not contain a text that may be secret.
+func convert(in, out any) error {
+	if t, ok := in.(text); ok {
+		in = t.as(out)
+	}
 	switch out := out.(type) {
 	case *string:
 		return assign(in, out, "a string")
@@ -159,14 +149,11 @@ func convert(in, out any) (want string, wrong any, err error) {
 		if v, ok := in.(bool); ok {
 			in = strconv.FormatBool(v)
 		} else if in != string(RequireAuto) {
-			return `true, false or "auto"`, in, nil
+			return errors.New(`must be true, false or "auto"`)
 		}
 		*out = Require(in.(string))
 	case *time.Duration:
-		if in == int64(0) { // it needs no unit, as in Go's durations and in older files
-			in = "0"
-		}
-		return parsed(in, out, `a duration such as "10m" or "800us"`, func(s string) (time.Duration, error) {
+		return parsed(in, out, func(s string) (time.Duration, error) {
 			v, err := time.ParseDuration(s)
 			if err != nil {
 				err = fmt.Errorf(`%q is not a duration such as "10m" or "800us"`, s)
@@ -174,70 +161,55 @@ func convert(in, out any) (want string, wrong any, err error) {
 			return v, err
 		})
 	case *Size:
-		return parsed(digits(in), out, `a number of bytes or a size such as "256MiB"`, ParseSize)
+		return parsed(in, out, ParseSize)
 	case *Rate:
-		return parsed(digits(in), out, `a number of MiB/s or a rate such as "50MiB/s"`, ParseRate)
+		return parsed(in, out, ParseRate)
 	case *[]string:
-		const want = `an array of strings`
 		list, ok := in.([]any)
-		if !ok {
-			return want, in, nil
-		}
 		read := make([]string, len(list))
 		for i, v := range list {
-			if read[i], ok = v.(string); !ok {
-				return want, v, nil
-			}
+			ok = ok && assign(v, &read[i], "") == nil
+		}
+		if !ok {
+			return errors.New("must be an array of strings")
 		}
 		*out = read
 	case *map[string]string:
 		table, ok := in.(map[string]any)
-		if !ok {
-			return "a table", in, nil
-		}
 		read := make(map[string]string, len(table))
-		for _, name := range slices.Sorted(maps.Keys(table)) {
-			if read[name], ok = table[name].(string); !ok {
-				return "a table of strings", table[name], nil
-			}
+		for name, v := range table {
+			var value string
+			ok = ok && assign(v, &value, "") == nil
+			read[name] = value
+		}
+		if !ok {
+			return errors.New("must be a table of strings")
 		}
 		*out = read
 		if len(read) == 0 {
 			*out = nil
 		}
 	}
-	return "", nil, nil
+	return nil
 }
 
 // assign sets a value of the same type.
-func assign[T any](in any, out *T, want string) (string, any, error) {
+func assign[T any](in any, out *T, want string) error {
 	v, ok := in.(T)
 	if !ok {
-		return want, in, nil
+		return fmt.Errorf("must be %s", want)
 	}
 	*out = v
-	return "", nil, nil
+	return nil
 }
 
-// parsed sets a value from a string.
-func parsed[T any](in any, out *T, want string, parse func(string) (T, error)) (string, any, error) {
-	s, ok := in.(string)
-	if !ok {
-		return want, in, nil
-	}
-	v, err := parse(s)
+// parsed sets a value that is written as a string, or as a number.
+func parsed[T any](in any, out *T, parse func(string) (T, error)) error {
+	v, err := parse(fmt.Sprint(in))
 	if err == nil {
 		*out = v
 	}
-	return "", nil, err
-}
-
-// digits returns an integer as a string, and other values as they are.
-func digits(in any) any {
-	if n, ok := in.(int64); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return in
+	return err
 }
 
 // databases sets [db.<name>] for each name. Missing keys have the values for all databases.
@@ -250,31 +222,4 @@ func (d *decoder) databases(c *Config) {
 		}
 		c.DB[name] = db
 	}
-}
-
-func (d *decoder) mismatch(key string, in any, want string) {
-	is := typeName(in)
-	if isSecret(key) {
-		is = "a value of another type" // which may be a password that needs quotes
-	}
-	d.problem(key, "must be %s, not %s", want, is)
-}
-
-// typeName describes the type of a value, with the value itself if it is short.
-func typeName(in any) string {
-	switch in := in.(type) {
-	case string, text:
-		return "a string"
-	case bool:
-		return fmt.Sprintf("the boolean %t", in)
-	case int64:
-		return fmt.Sprintf("the integer %d", in)
-	case float64:
-		return fmt.Sprintf("the float %v", in)
-	case []any:
-		return "an array"
-	case map[string]any:
-		return "a table"
-	}
-	return "a date or time"
 }

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,64 +34,47 @@ func shout(key string) string { return strings.ToUpper(strings.ReplaceAll(key, "
 // services whose names begin with sequins.
 var notKeys = regexp.MustCompile(`^SEQUINS_(SERVER$|TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
 
-// flagsOf returns the keys that variables of an environment set, retired ones, too, and the variables that are like those of keys. Empty
-// variables count as not set.
+// flagsOf returns the keys that variables of an environment set, and the variables that are like those of keys. Empty variables count as not
+// set.
 func flagsOf(environ []string) (set []Flag, unknown []string) {
-	values, named := make(map[string]string), make(map[string]string)
-	for _, v := range environ {
-		if name, value, ok := strings.Cut(v, "="); ok {
-			values[name] = value
+	for _, v := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(v, "=")
+		if value == "" || !strings.HasPrefix(name, variablePrefix) {
+			continue
 		}
-	}
-	for name := range retired {
-		named[Variable(name)] = name
-	}
-	for _, k := range keys() {
-		if !strings.HasPrefix(k.key, "db.") {
-			named[Variable(k.key)] = k.key
-		}
-		if k.hasFile() {
-			named[Variable(k.key+fileSuffix)] = k.key + fileSuffix
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch key, known := named[name]; {
-		case values[name] == "" || !strings.HasPrefix(name, variablePrefix):
-		case known:
-			set = append(set, Flag{Name: name, Key: key, Value: values[name]})
-		case strings.HasPrefix(name, variableDB):
-			if key, db := keyOfDB(name); db != "" {
-				set = append(set, Flag{Name: name, Key: key, Value: values[name], db: db})
-			} else {
-				unknown = append(unknown, name)
-			}
-		case !notKeys.MatchString(name):
+		if key, db := keyOf(name); key != "" {
+			set = append(set, Flag{Name: name, Key: key, Value: value, db: db})
+		} else if !notKeys.MatchString(name) {
 			unknown = append(unknown, name)
 		}
 	}
 	return set, unknown
 }
 
-// keyOfDB returns the key that a variable of a database sets, and the database; "" if there is no such key.
-func keyOfDB(variable string) (key, db string) {
-	rest := strings.TrimPrefix(variable, variableDB)
-	i := strings.LastIndex(rest, "__")
-	if i <= 0 {
-		return "", ""
+// keyOf returns the key that a variable sets, and the database if it is of one; "" if there is no such key.
+func keyOf(variable string) (key, db string) {
+	rest, ofDB := strings.CutPrefix(variable, variableDB)
+	if i := strings.LastIndex(rest, "__"); ofDB && i > 0 {
+		db, variable = rest[:i], variableDB+"<name>"+rest[i:]
 	}
 	for _, k := range keys() {
-		if of, ok := strings.CutPrefix(k.key, "db.<name>."); ok && shout(of) == rest[i+2:] {
-			return join("db", rest[:i]) + "." + of, rest[:i]
+		if variable == Variable(k.key) {
+			return strings.Replace(k.key, "db.<name>", join("db", db), 1), db
+		}
+		if k.hasFile() && variable == Variable(k.key+fileSuffix) {
+			return k.key + fileSuffix, ""
 		}
 	}
 	return "", ""
 }
 
 // unknownVariable is not a problem: the program that sets it may mean another one.
-func unknownVariable(name string) *Warning {
-	distance := func(k field) int { return nearest.Distance(name[:min(len(name), 80)], Variable(k.key)) }
-	best := slices.MinFunc(keys(), func(a, b field) int { return cmp.Compare(distance(a), distance(b)) })
-	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + Variable(best.key)}
+func unknownVariable(name string) *Problem {
+	var known []string
+	for _, k := range keys() {
+		known = append(known, Variable(k.key))
+	}
+	return &Problem{File: name, Reason: "sets no key" + nearest.DidYouMean(nearest.Of(name, known))}
 }
 
 // text is the value of a flag or of a variable, which was not written as one of TOML.

@@ -79,8 +79,8 @@ func TestExampleHasEveryKeyWithProse(t *testing.T) {
 			t.Errorf("%s: no prose above it: %q", e.key, e.prose)
 		}
 		at := slices.IndexFunc(keys(), func(k field) bool { return k.key == e.key })
-		if at >= 0 && strings.Contains(e.prose, "[SIGHUP]") != keys()[at].isReloadable() {
-			t.Errorf("%s: reloadable is %t, but the prose is %q", e.key, keys()[at].isReloadable(), e.prose)
+		if at >= 0 && strings.Contains(e.prose, "[SIGHUP]") != keys()[at].is("reload") {
+			t.Errorf("%s: reloadable is %t, but the prose is %q", e.key, keys()[at].is("reload"), e.prose)
 		}
 	}
 	for _, k := range keys() {

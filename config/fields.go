@@ -1,9 +1,6 @@
 package config
 
-import (
-	"reflect"
-	"strings"
-)
+import "reflect"
 
 // A field is a key with its place in a Config or a DB.
 type field struct {
@@ -27,25 +24,11 @@ func fieldsOf(path string, table reflect.Value) (all []field) {
 	return all
 }
 
-// isSecret reports whether the value of the key is not shown.
-func (f field) isSecret() bool { return f.tag.Get("secret") == "yes" }
+// is reports whether a tag that is a mark is set: secret, reload, alike, required or zero.
+func (f field) is(mark string) bool { return f.tag.Get(mark) == "yes" }
 
 // hasFile reports whether the value of the key can be in a file.
-func (f field) hasFile() bool { return f.isSecret() || f.tag.Get("file") == "yes" }
-
-// words returns the valid words of the key, nil if it can have other values.
-func (f field) words() []string {
-	if words := f.tag.Get("oneof"); words != "" {
-		return strings.Fields(words)
-	}
-	return nil
-}
-
-// isReloadable reports whether SIGHUP changes the key.
-func (f field) isReloadable() bool { return f.tag.Get("reload") == "yes" }
-
-// isAlike reports whether all nodes should have the same value.
-func (f field) isAlike() bool { return f.tag.Get("alike") == "yes" }
+func (f field) hasFile() bool { return f.is("secret") || f.is("file") }
 
 // equals reports whether two keys have the same value.
 func (f field) equals(other field) bool {

@@ -119,9 +119,6 @@ var (
 	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
 )
 
-// azureForm is the form of a source in Azure.
-const azureForm = "container@account.dfs.core.windows.net/path"
-
 // checkSource checks the form of the source; the node checks whether it exists.
 func checkSource(v string) error {
 	if v == "" {
@@ -132,13 +129,18 @@ func checkSource(v string) error {
 		return checkPath(v)
 	}
 	u, err := url.Parse(v)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%q is not a valid URL", shownURL(v))
-	case slices.Contains(azureSchemes, scheme):
-		return checkAzureSource(v, u)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than a host and a path: a user, a password, a query or a fragment")
+	}
+	_, password := u.User.Password()
+	azure := slices.Contains(azureSchemes, scheme) // where a container is what is a user elsewhere
+	switch {
+	case password || u.User != nil && !azure || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than a host and a path, such as a user, a password, a query or a fragment: credentials have keys of their own")
+	case azure && (u.Host == "" || u.User != nil && u.User.Username() == ""):
+		return fmt.Errorf("%q has no container: %s://container@account.dfs.core.windows.net/path", v, scheme)
+	case azure:
+		return nil
 	case scheme == "file" && u.Host != "":
 		return fmt.Errorf("%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
@@ -149,18 +151,6 @@ func checkSource(v string) error {
 		return fmt.Errorf("%q is of none of the kinds file://, hdfs://, s3://, gs://, abfss://", v)
 	case !isPort(u):
 		return fmt.Errorf("%q has no valid port", v)
-	}
-	return nil
-}
-
-// checkAzureSource checks the form of a source in Azure, which has the container where other URLs have a user.
-func checkAzureSource(v string, u *url.URL) error {
-	_, password := u.User.Password()
-	switch {
-	case password || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("has more than a container, an account and a path: keys and tokens are set in [azure]")
-	case u.Host == "" || u.User != nil && u.User.Username() == "":
-		return fmt.Errorf("%q has no container: %s://%s", v, u.Scheme, azureForm)
 	}
 	return nil
 }
@@ -222,40 +212,21 @@ func isPort(u *url.URL) bool {
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
 }
 
-// checkOrigin checks an origin. Browsers send it in one form only, with which it is compared.
-func checkOrigin(origin string) error {
-	if origin == "*" {
-		return nil
-	}
-	if origin == "null" {
-		return errors.New(`"null" is the origin of sandboxed and local pages, whoever made them: it cannot be allowed alone`)
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" || !isPort(u) {
-		return fmt.Errorf("%q is not an origin such as \"https://app.example.com\", nor \"*\"", shownURL(origin))
-	}
-	if strings.Contains(u.Host, "*") {
-		return fmt.Errorf("%q has a *, which stands for nothing in an origin: name each origin, or all with \"*\"", origin)
-	}
-	if sent := asSent(u); origin != sent {
-		return fmt.Errorf("browsers never send %q as an origin, but %q", shownURL(origin), sent)
-	}
-	return checkHeader(origin)
-}
+// origin is the form in which browsers send an origin, with which it is compared.
+var origin = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[1-9][0-9]*)?$`)
 
-// asSent returns the origin of a URL as browsers send it.
-func asSent(u *url.URL) string {
-	host, port := strings.ToLower(u.Hostname()), strings.TrimLeft(u.Port(), "0")
-	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
-		port = ""
+// checkOrigin checks an origin.
+func checkOrigin(v string) error {
+	u, err := url.Parse(v)
+	switch {
+	case v == "*":
+		return nil
+	case err != nil || !origin.MatchString(v) || !isPort(u):
+		return fmt.Errorf(`%q is not an origin such as "https://app.example.com", in lower case and without a path, nor "*"`, shownURL(v))
+	case u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80":
+		return fmt.Errorf("%q has a port that browsers leave out of an origin", v)
 	}
-	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
-		host = "[" + address.String() + "]"
-	}
-	if port != "" {
-		port = ":" + port
-	}
-	return u.Scheme + "://" + host + port
+	return nil
 }
 
 // directive is a directive of Cache-Control without a quoted argument, which no directive of a response needs here.

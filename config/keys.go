@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,25 +24,18 @@ var byName = sync.OnceValue(func() map[string]field {
 	return all
 })
 
-// isSecret reports whether the value of a key is secret.
-func isSecret(key string) bool { return byName()[strings.ToLower(key)].isSecret() }
-
-// nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
-// the same name in another table has distance 1 at most, because misplaced keys are common.
+// nearestKey returns the known key or table that an unknown one probably stands for, "" if there is none: one of the same name in
+// another table, because misplaced keys are common, or else one of a similar name.
 func nearestKey(key string) string {
-	const longest = 80 // longer than any known key; the distance takes quadratic time
-	key = key[:min(len(key), longest)]
 	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
 		key = "db.<name>." + parts[2]
 	}
-	distance := func(k string) int {
-		d := nearest.Distance(key, k)
-		if lastPart(k) == lastPart(key) {
-			d = min(d, 1)
+	for _, known := range keysAndTables() {
+		if lastPart(known) == lastPart(key) {
+			return known
 		}
-		return d
 	}
-	return slices.MinFunc(keysAndTables(), func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
+	return nearest.Of(key, keysAndTables())
 }
 
 // keysAndTables returns the names of all keys, of the tables that they are in, and of the keys of files.

@@ -31,7 +31,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestChangesAndReloaded(t *testing.T) {
+func TestReloaded(t *testing.T) {
 	from := Default()
 	to := from
 	to.RefreshPeriod = time.Hour
@@ -39,17 +39,15 @@ func TestChangesAndReloaded(t *testing.T) {
 	to.Storage.Compression = "zstd"
 	to.ZK.Servers = []string{"a:1"}
 	to.DB = map[string]DB{"x": {KeepVersions: 5}}
-	want := []Change{{"bind", false}, {"refresh_period", true}, {"storage.compression", true}, {"zk.servers", false}, {"db", true}}
-	if diff := cmp.Diff(want, Changes(from, to)); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
+	next, changed, left := Reloaded(from, to)
+	if diff := cmp.Diff([][]string{{"refresh_period", "storage.compression", "db"}, {"bind", "zk.servers"}}, [][]string{changed, left}); diff != "" {
+		t.Errorf("keys that change, and that do not (-want +got):\n%s", diff)
 	}
-	if got := Changes(from, Default()); len(got) > 0 {
-		t.Errorf("changes from the defaults to the defaults: %v", got)
+	if next.RefreshPeriod != time.Hour || next.Storage.Compression != "zstd" || next.DB == nil || next.Bind != from.Bind {
+		t.Errorf("%+v", next)
 	}
-	after := Reloaded(from, to)
-	left := []Change{{"bind", false}, {"zk.servers", false}}
-	if diff := cmp.Diff(left, Changes(after, to)); diff != "" {
-		t.Errorf("after reloading, what still differs (-want +got):\n%s", diff)
+	if _, changed, left := Reloaded(from, Default()); len(changed)+len(left) > 0 {
+		t.Errorf("changes from the defaults to the defaults: %v, %v", changed, left)
 	}
 	if diff := cmp.Diff(Default(), from); diff != "" {
 		t.Errorf("reloading changed its input:\n%s", diff)

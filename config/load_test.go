@@ -13,7 +13,7 @@ import (
 )
 
 // load parses a document as the file sequins.conf.
-func load(doc string, flags ...Flag) (Config, []*Warning, error) {
+func load(doc string, flags ...Flag) (Config, []*Problem, error) {
 	c, d, err := parse("sequins.conf", []byte(doc), nil, flags)
 	return c, d.warnings, err
 }
@@ -242,7 +242,7 @@ func TestHugeFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", maxFile/4)+"#"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "size limit") {
 		t.Errorf("a file over the limit: %v", err)
 	}
 }

@@ -22,9 +22,6 @@ func (d *decoder) override(flag Flag) {
 	if flag.db != "" && !slices.Contains(d.dbs, flag.db) {
 		d.dbs = append(d.dbs, flag.db)
 	}
-	if reason := retired[flag.Key]; reason != "" {
-		d.warn(flag.Key, "%s", reason)
-	}
 }
 
 // otherForm returns the key that gives the value of a key in the other way, here or in a file; "" if there is one way only.

@@ -35,7 +35,7 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", doc, err)
 		}
-		got := slices.DeleteFunc(warnings, func(w *Warning) bool { // that the memory of this machine is too small
+		got := slices.DeleteFunc(warnings, func(w *Problem) bool { // that the memory of this machine is too small
 			return w.Key == "load.memory" && strings.Contains(w.Reason, "of memory of this machine")
 		})
 		if want == "" && len(got) == 0 {

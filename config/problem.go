@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sequins/internal/term"
 )
 
 // A Problem is an error of one key.
@@ -29,7 +31,7 @@ func (p *Problem) Error() string {
 	if p.Key != "" {
 		parts = append(parts, p.Key)
 	}
-	line := oneLine(strings.Join(append(parts, p.Reason), ": "))
+	line := term.Clean(strings.Join(append(parts, p.Reason), ": "))
 	if len(line) > maxLine {
 		return strings.ToValidUTF8(line[:maxLine], "") + "…"
 	}
@@ -38,19 +40,6 @@ func (p *Problem) Error() string {
 
 // maxLine limits the description of a problem, in bytes.
 const maxLine = 1000
-
-// oneLine escapes line ends and control characters in text of the file.
-func oneLine(s string) string {
-	clean := func(r rune) bool { return !strconv.IsPrint(r) }
-	if strings.IndexFunc(s, clean) < 0 {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-}
-
-// A Warning is a Problem that does not keep sequins from starting.
-type Warning = Problem
 
 // maxReported limits the number of reported problems.
 const maxReported = 50

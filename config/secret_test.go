@@ -27,9 +27,9 @@ func TestProblemsDoNotShowSecrets(t *testing.T) {
 		`datadog.url = "http://u:hunter2@x"`:                                   `"http://***@x" is not an address`,
 		`http.allowed_origins = ["http://a:hunter2@b"]`:                        `"http://***@b" is not an origin`,
 		`bind = "u:hunter2@h"`:                                                 `"***@h" has no valid port`,
-		`events.secret = 72637`:                                                `must be a string, not a value of another type`,
-		`Azure.Account_Key = 72637`:                                            `must be a string, not a value of another type`,
-		`source = "abfss://c@a.dfs.core.windows.net/p?sig=hunter2%zz&x="`:      `has more than a container`,
+		`events.secret = 72637`:                                                `must be a string`,
+		`Azure.Account_Key = 72637`:                                            `must be a string`,
+		`source = "abfss://c@a.dfs.core.windows.net/p?sig=hunter2%zz&x="`:      `has more than a host and a path`,
 		`source = "s3://u:hunter2@b:x/"`:                                       `"s3://***@b:x/" is not a valid URL`,
 		`source = "u:hunter2@b"`:                                               `"***@b" is not an absolute path`,
 	} {
@@ -93,9 +93,9 @@ func TestSecretsInFiles(t *testing.T) {
 	}
 	for doc, want := range map[string]string{
 		"[sharding]\nsecret = \"0123456789abcdef\"\nsecret_file = \"/s\"": "sequins.conf:4: sharding.secret_file: is set, and so is secret",
-		"[sharding]\nsecret_file = 5":                                     "sequins.conf:3: sharding.secret_file: must be a string, not",
+		"[sharding]\nsecret_file = 5":                                     "sequins.conf:3: sharding.secret_file: must be a string",
 		"[sharding]\nweight_file = \"x\"":                                 "sequins.conf:3: sharding.weight_file: unknown key",
-		"[zk]\nauth_fil = \"x\"":                                          "sequins.conf:3: zk.auth_fil: unknown key; the nearest known key is zk.auth_file",
+		"[zk]\nauth_fil = \"x\"":                                          "sequins.conf:3: zk.auth_fil: unknown key; did you mean zk.auth_file?",
 		"_file = \"x\"":                                                   "sequins.conf:2: _file: unknown key",
 	} {
 		if _, _, err := load("source = \"/d\"\n" + doc); !strings.HasPrefix(report(err), want) {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"sequins/internal/fsys"
 )
 
 // fileSuffix ends the keys that name a file with the value of another key.
@@ -45,14 +47,14 @@ func (c *Config) ReadSecrets(tables ...string) error {
 	return errors.Join(errs...)
 }
 
-// read reads the value of the key from a file, and checks it. It does not block on a pipe.
+// read reads the value of the key from a file, and checks it.
 func (f field) read(file string) (string, error) {
-	doc, err := readFile(file, openRegular, maxSecret)
+	doc, err := fsys.ReadFile(fsys.OS, file, maxSecret)
 	if err != nil {
 		return "", err
 	}
 	value := strings.TrimSpace(string(doc))
-	if value == "" && f.isSecret() {
+	if value == "" && f.is("secret") {
 		return "", fmt.Errorf("%s is empty", file)
 	}
 	if err := f.checkText(value); err != nil {

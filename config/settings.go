@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"sequins/internal/term"
 )
 
 // A Setting is the effective value of a key.
@@ -27,8 +28,8 @@ type Setting struct {
 const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
-func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
-	c, d, err := loadFile(path, os.Open, flags)
+func Settings(path string, flags ...Flag) ([]Setting, []*Problem, error) {
+	c, d, err := loadFile(path, flags)
 	if err != nil {
 		return nil, d.warnings, err
 	}
@@ -55,7 +56,7 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 		switch {
 		case d.files[f.key] != "":
 			s.Key, s.Value = f.key+fileSuffix, d.files[f.key]
-		case f.isSecret() && s.Value != "":
+		case f.is("secret") && s.Value != "":
 			s.Value = hidden
 		}
 		s.From = d.from(s.Key)
@@ -105,14 +106,14 @@ func (s *Setting) TOML() string {
 func (c *Config) Alike() map[string]string {
 	all := make(map[string]string)
 	for _, f := range fieldsOf("", reflect.ValueOf(*c)) {
-		if f.isAlike() {
+		if f.is("alike") {
 			all[f.key] = inFile(f.value)
 		}
 	}
 	standard := fieldsOf("", reflect.ValueOf(c.allDBs()))
 	for name, db := range c.DB {
 		for i, f := range fieldsOf(join("db", name), reflect.ValueOf(db)) {
-			if f.isAlike() && !f.equals(standard[i]) {
+			if f.is("alike") && !f.equals(standard[i]) {
 				all[f.key] = inFile(f.value)
 			}
 		}
@@ -126,7 +127,7 @@ const maxAlike = 200
 // inFile returns a value as it is written in a file. The end of a long one is replaced by a hash.
 func inFile(v reflect.Value) string {
 	s := Setting{Value: shown(v.Interface())}
-	text := oneLine(s.TOML())
+	text := term.Clean(s.TOML())
 	if len(text) <= maxAlike {
 		return text
 	}
@@ -134,34 +135,20 @@ func inFile(v reflect.Value) string {
 	return fmt.Sprintf("%.*s… (SHA-256 %x)", maxAlike-40, text, sum[:8])
 }
 
-// A Change is a key whose value differs between two configurations.
-type Change struct {
-	Key string
-	// Reloadable reports whether a running node can apply the new value.
-	Reloadable bool
-}
-
-// Changes returns the keys that differ between two configurations, in the order of the struct. Changes
-// of databases' own keys are reported as one change of db, which is reloadable.
-func Changes(from, to Config) []Change {
-	var found []Change
-	after := fieldsOf("", reflect.ValueOf(to))
-	for i, f := range fieldsOf("", reflect.ValueOf(from)) {
-		if !f.equals(after[i]) {
-			found = append(found, Change{f.key, f.isReloadable()})
-		}
-	}
-	return found
-}
-
-// Reloaded returns the running configuration with all reloadable keys set to the values of fresh.
-// SIGHUP applies it.
-func Reloaded(running, fresh Config) Config {
-	next := fieldsOf("", reflect.ValueOf(fresh))
+// Reloaded returns the running configuration with the reloadable keys of fresh, as SIGHUP applies it, the keys that this changes, and those
+// that differ and need a restart, in the order of the struct. The keys of databases are one key, db.
+func Reloaded(running, fresh Config) (next Config, changed, left []string) {
+	changed, left = []string{}, []string{} // not null in JSON
+	wanted := fieldsOf("", reflect.ValueOf(fresh))
 	for i, f := range fieldsOf("", reflect.ValueOf(&running).Elem()) {
-		if f.isReloadable() {
-			f.value.Set(next[i].value)
+		switch {
+		case f.equals(wanted[i]):
+		case f.is("reload"):
+			f.value.Set(wanted[i].value)
+			changed = append(changed, f.key)
+		default:
+			left = append(left, f.key)
 		}
 	}
-	return running
+	return running, changed, left
 }

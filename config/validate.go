@@ -46,13 +46,10 @@ func (d *decoder) check(c *Config) {
 	if c.isGiven("azure.account_key", c.Azure.AccountKey) && c.isGiven("azure.sas_token", c.Azure.SASToken) {
 		d.problem(c.asGiven("azure.sas_token"), "is set, and so is %s", lastPart(c.asGiven("azure.account_key")))
 	}
-	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
-		d.problem("debug.request_log_file", "is empty, and request_log_enable is set")
-	}
 	if c.Sharding.Enabled {
 		d.sharding(c)
 	} else {
-		d.single(c)
+		d.single(c, fields)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		d.db(c, name, c.DB[name])
@@ -154,12 +151,13 @@ func isLoopback(host string) bool {
 }
 
 // single warns of keys of a cluster that are set for a single node.
-func (d *decoder) single(c *Config) {
+func (d *decoder) single(c *Config, fields []field) {
 	const why = "has no effect: sharding.enabled is false"
-	for _, change := range Changes(Default(), *c) {
-		table, _, _ := strings.Cut(change.Key, ".")
-		if (table == "sharding" || table == "zk") && change.Key != "sharding.cluster_name" { // a tag of metrics, too
-			d.warn(change.Key, why)
+	standard := fieldsOf("", reflect.ValueOf(Default()))
+	for i, f := range fields {
+		table, _, _ := strings.Cut(f.key, ".")
+		if (table == "sharding" || table == "zk") && f.key != "sharding.cluster_name" && !f.equals(standard[i]) { // a tag of metrics, too
+			d.warn(f.key, why)
 		}
 	}
 }
@@ -177,10 +175,7 @@ func (d *decoder) db(c *Config, name string, db DB) {
 			d.field(f)
 		}
 	}
-	switch {
-	case db.PartitionColumns && db.Key == "":
-		d.problem(key+".partition_columns", "is set, and key is not: it is for Avro and Parquet files")
-	case db.PartitionColumns && db.Value != "":
+	if db.PartitionColumns && db.Value != "" {
 		d.problem(key+".partition_columns", "adds fields to whole records, and value is %q: leave one of them out", db.Value)
 	}
 }

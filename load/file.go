@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"io"
+	"math"
 
 	"sequins/input/avro"
 	"sequins/input/parquet"
@@ -78,5 +79,12 @@ func (f File) decode(in *Records, fields Fields) (err error) {
 	return err
 }
 
-// Records returns the records of the file, which must be closed. With fields.NoKey their keys are empty.
-func (f File) Records(fields Fields) (*Records, error) { return f.open(fields, new(recordClasses)) }
+// Records returns the records of the file, which must be closed. With fields.NoKey their keys are empty. Those whose key is null,
+// or whose key or value is too long, are left out, as by a load that may leave out any number.
+func (f File) Records(fields Fields) (*Records, error) {
+	in, err := f.open(fields, new(recordClasses))
+	if err == nil {
+		in.tolerance = newTolerance(math.MaxInt64)
+	}
+	return in, err
+}

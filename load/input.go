@@ -43,8 +43,10 @@ type Records struct {
 	path      string
 	tolerance *tolerance // what may be left out
 	leftOut   int64
-	body      io.Closer
-	size      int64
+	// firstLeftOut is why the first of them was left out.
+	firstLeftOut error
+	body         io.Closer
+	size         int64
 
 	meter *meter // of a file that is read sequentially
 	// Of a file that is read at several offsets:
@@ -138,8 +140,8 @@ func (in *Records) fetched() int64 {
 // Deleted reports whether the current record deletes its key.
 func (in *Records) Deleted() bool { return in.deletes != nil && in.deletes.Deleted() }
 
-// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
-func (in *Records) Resume() bool {
+// resume lets Scan go on behind a record whose key is null. It returns false after any other error.
+func (in *Records) resume() bool {
 	behind, ok := in.records.(interface{ Resume() bool })
 	return ok && behind.Resume()
 }

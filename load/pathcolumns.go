@@ -26,15 +26,15 @@ func (l *Loader) setColumns(plan *Plan) (err error) {
 	if !l.opts.PartitionColumns {
 		return nil
 	}
-	if plan.columns, err = FindColumns(plan.Format, plan.fields, plan.Files); err != nil {
+	if plan.columns, err = findColumns(plan.Format, plan.fields, plan.Files); err != nil {
 		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), err)
 	}
 	return nil
 }
 
-// FindColumns returns the columns in the names of the directories of a version's files, which partition_columns adds to its
+// findColumns returns the columns in the names of the directories of a version's files, which partition_columns adds to its
 // values. Errors wrap render.ErrField.
-func FindColumns(format string, fields Fields, files []source.File) (Columns, error) {
+func findColumns(format string, fields Fields, files []source.File) (Columns, error) {
 	switch {
 	case format != FormatAvro && format != FormatParquet:
 		return nil, fmt.Errorf("%w: partition_columns adds columns to the records of Avro and Parquet files, and these are of format %s: turn it off", render.ErrField, format)

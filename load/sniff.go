@@ -77,14 +77,32 @@ func (l *Loader) head(ctx context.Context, plan *Plan, file source.File) (string
 	if err != nil {
 		return "", err
 	}
-	magic := make([]byte, magicSize)
-	n, err := io.ReadFull(body, magic)
-	l.progress.fetched(int64(n), 0)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
+	head, err := readHead(body)
+	l.progress.fetched(int64(len(head)), 0)
 	if err = errors.Join(err, body.Close()); err != nil {
 		return "", fmt.Errorf("%s/%s: %w", l.src.Path(plan.DB, plan.Version), file.Name, err)
 	}
-	return string(magic[:n]), nil
+	return head, nil
+}
+
+// readHead reads the first bytes of a file, as many as tell its format.
+func readHead(body io.Reader) (string, error) {
+	magic := make([]byte, magicSize)
+	n, err := io.ReadFull(body, magic)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return string(magic[:n]), err
+}
+
+// FormatOf returns the format of a data file by its name, or else by its first bytes, which it reads from body; "" if it is none.
+func FormatOf(name string, body io.Reader) (string, error) {
+	switch {
+	case IsLog(name):
+		return FormatSparkey, nil
+	case strings.HasSuffix(name, source.BlockSuffix):
+		return FormatBlocks, nil
+	}
+	head, err := readHead(body)
+	return magics[head], err
 }

@@ -57,14 +57,19 @@ func (t *tolerance) count() int64 {
 	return t.all.Load()
 }
 
-// leaveOut reports whether the current record may be left out, and counts it then.
-func (in *Records) leaveOut() bool {
+// leaveOut reports whether the current record may be left out for a reason, and counts it then.
+func (in *Records) leaveOut(why error) bool {
 	if !in.tolerance.add() {
 		return false
 	}
-	in.leftOut++
+	if in.leftOut++; in.leftOut == 1 {
+		in.firstLeftOut = why
+	}
 	return true
 }
+
+// LeftOut returns the number of records that Scan has left out, and why the first of them.
+func (in *Records) LeftOut() (n int64, first error) { return in.leftOut, in.firstLeftOut }
 
 // Scan implements records. It leaves out what is tolerated.
 func (in *Records) Scan() bool {
@@ -73,12 +78,12 @@ func (in *Records) Scan() bool {
 	}
 	for {
 		if in.records.Scan() {
-			if !isTooLarge(in) || !in.leaveOut() {
+			if !isTooLarge(in) || !in.leaveOut(tooLarge(in)) {
 				return true
 			}
 			continue
 		}
-		if !errors.Is(in.records.Err(), render.ErrNullKey) || !in.leaveOut() || !in.Resume() {
+		if err := in.records.Err(); !errors.Is(err, render.ErrNullKey) || !in.leaveOut(err) || !in.resume() {
 			return false
 		}
 	}

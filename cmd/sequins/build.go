@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +24,8 @@ import (
 	"sequins/source"
 )
 
-// buildFlags are the flags of the command build. An empty one was not given.
-type buildFlags struct {
-	fileFlags
-	partitioner string
-}
-
 func buildCommand() *cobra.Command {
-	var flags buildFlags
+	var conf string
 	cmd := &cobra.Command{
 		Use:   "build SRC DST",
 		Short: "Turn one version of a source into finished blocks",
@@ -51,8 +44,9 @@ which needs room for the blocks and for sorting, up to twice the size of the
 data. It removes that directory if it fails or is interrupted. The next build of
 the same DST replaces what one that was killed has left.
 
-The settings of the blocks are the defaults of sequins.conf, those of --config, of
-the environment (SEQUINS_STORAGE_COMPRESSION), or of flags. [s3], [azure] and [hdfs] of --config hold for SRC. All
+The settings of the blocks are the defaults of sequins.conf, those of --config, or of
+the environment: SEQUINS_STORAGE_COMPRESSION, or SEQUINS_DB__words__KEY for key of
+[db.words]. The database is that of DST. [s3], [azure] and [hdfs] hold for SRC. All
 cores are used; memory is that of a load.
 
 Exits with 1 if the build fails, and 2 for an invalid command line.`,
@@ -63,17 +57,16 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 			return untilSignal(cmd.Context(), log, endPatience, nil, func(ctx context.Context) error {
-				return flags.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1])
+				return buildBlocks(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), conf, args[0], args[1])
 			})
 		},
 	}
-	flags.register(cmd)
-	cmd.Flags().StringVar(&flags.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
+	cmd.Flags().StringVar(&conf, "config", "", "configuration `file` with the settings of the database and of the source")
 	return cmd
 }
 
-// run builds the version in srcDir into dstDir.
-func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dstDir string) (err error) {
+// buildBlocks builds the version in srcDir into dstDir.
+func buildBlocks(ctx context.Context, out, report io.Writer, conf, srcDir, dstDir string) error {
 	src, err := splitVersion("SRC", srcDir)
 	if err != nil {
 		return err
@@ -85,30 +78,26 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, srcDir, dst
 	if strings.Contains(dst.source, "://") {
 		return usageError(fmt.Errorf("DST: %s is not a directory of this machine: build into one, and copy it with hdfs dfs -put, aws s3 cp --recursive, gcloud storage cp -r or azcopy copy --recursive", dstDir))
 	}
-	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
+	c, _, err := config.Load(conf, config.Flag{Name: "SRC", Key: "source", Value: src.source})
 	if err != nil {
 		return err
 	}
-	from, err := openSource(ctx, c)
+	from, err := openSource(ctx, &c)
 	if err != nil {
 		return err
 	}
 	job := build.Job{
 		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
-		Options: loadOptions(c, cmp.Or(f.db, dst.db)), Release: buildName(),
+		Options: loadOptions(&c, dst.db), Release: buildName(),
 	}
 	job.Options.Throttle = 0
-	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3)      // as in a load process; sorting takes its memory outside of Go's heap
-	if c.ForDB(cmp.Or(f.db, dst.db)).RequireSuccessFile == config.RequireAuto { // _SUCCESS if another version has it, as on a node
-		versions, err := source.Versions(ctx, from, src.db)
-		if err != nil {
-			return err
-		}
-		found, err := source.FindSuccess(ctx, from, src.db, versions)
-		if err != nil {
-			return err
-		}
-		job.Options.RequireSuccess = found != ""
+	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap
+	versions, err := source.Versions(ctx, from, src.db)
+	if err == nil {
+		job.Options.RequireSuccess, err = requiresSuccess(ctx, from, src.db, versions, c.ForDB(dst.db).RequireSuccessFile)
+	}
+	if err != nil {
+		return err
 	}
 	if err := waitSettled(ctx, report, c.Settle, job.From, job.Options.RequireSuccess); err != nil {
 		return err
@@ -170,24 +159,6 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished
 		return nil, 0, errors.New("interrupted: what was written is removed")
 	}
 	return m, p.Snapshot().LeftOut, err
-}
-
-// settings returns the configuration, with the flags as settings of the database. The source is only named for the check.
-func (f *buildFlags) settings(src, db string) (*config.Config, error) {
-	c, _, err := config.Load(f.config, config.Flag{Name: "SRC", Key: "source", Value: src})
-	if err != nil {
-		return nil, err
-	}
-	if _, found := c.DB[f.db]; f.db != "" && !found {
-		return nil, usageError(fmt.Errorf("--db: the configuration has no [db.%s]", f.db))
-	}
-	d := f.over(c.ForDB(db))
-	d.Partitioner = cmp.Or(f.partitioner, d.Partitioner)
-	c.DB = map[string]config.DB{db: d}
-	if err := c.Validate(); err != nil {
-		return nil, usageError(err)
-	}
-	return &c, nil
 }
 
 // splitVersion takes an argument apart: <source>/<db>/<version>.

@@ -37,8 +37,8 @@ func TestBuild(t *testing.T) {
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \"/nowhere\"\n[storage]\ncompression = \"zstd\"\n[db.words]\npartitioner = \"string\"\n")
 	t.Setenv("SEQUINS_STORAGE_BLOCK_SIZE", "8192")
-	sequins(t, "build", "--config", conf, "--db", "words", from, filepath.Join(dir, "built", "db", "2")).wants(t, exitOK)
-	manifest, err := os.ReadFile(filepath.Join(dir, "built", "db", "2", "_BLOCKS.json"))
+	sequins(t, "build", "--config", conf, from, filepath.Join(dir, "built", "words", "2")).wants(t, exitOK)
+	manifest, err := os.ReadFile(filepath.Join(dir, "built", "words", "2", "_BLOCKS.json"))
 	expect.NoError(t, err)
 	if !strings.Contains(string(manifest), `"partitioner":"string"`) {
 		t.Errorf("another partitioner in %s", manifest)
@@ -73,7 +73,6 @@ func TestBuildUsage(t *testing.T) {
 		{[]string{"", from}, exitUsage, `sequins: SRC: "" is not the directory of a version`},
 		{[]string{"/", from}, exitUsage, `sequins: SRC: "/" is not the directory of a version`},
 		{[]string{"/a/healthz/1", from}, exitUsage, `sequins: SRC: "/a/healthz/1" is not`},
-		{[]string{"--partitioner", "x", from, "/nowhere/db/2"}, exitUsage, "sequins: db.db.partitioner: "},
 		{[]string{"--config", "/nowhere/sequins.conf", from, "/nowhere/db/2"}, exitFailure, "sequins: "},
 		{[]string{from, filepath.Join(t.TempDir(), "db", "1")}, exitFailure, "sequins: "},
 	} {

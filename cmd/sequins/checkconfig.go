@@ -98,10 +98,7 @@ func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
 	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
 	if asJSON {
 		result.Good, result.Errors = err == nil, problemsOf(err)
-		if perr := printJSON(cmd.OutOrStdout(), result); perr != nil || err == nil {
-			return perr
-		}
-		return inResult{err}
+		return errors.Join(printJSON(cmd.OutOrStdout(), result), err)
 	}
 	if err != nil {
 		return err

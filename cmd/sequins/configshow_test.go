@@ -26,7 +26,7 @@ func TestConfigShow(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, r.stdout)
 		}
 	}
-	if r.code != exitOK || strings.Contains(r.stdout, "hunter2") || r.stderr != "warning: SEQUINS_LOAD_MEMROY: sets no key; the nearest variable that does is SEQUINS_LOAD_MEMORY\n" {
+	if r.code != exitOK || strings.Contains(r.stdout, "hunter2") || r.stderr != "warning: SEQUINS_LOAD_MEMROY: sets no key; did you mean SEQUINS_LOAD_MEMORY?\n" {
 		t.Errorf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 	again := filepath.Join(dir, "again.conf")

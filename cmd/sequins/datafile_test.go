@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/config"
 	"sequins/input/sparkey"
+	"sequins/load"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
@@ -31,7 +31,7 @@ var awkward = []dataRecord{
 
 // writeData writes a file and its directory: a block of partition 2 of 3, a SequenceFile with metadata, or a Sparkey log that
 // deletes the key "empty" at its end.
-func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) {
+func writeData(t testing.TB, format, path string, records ...dataRecord) {
 	t.Helper()
 	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	f, err := os.Create(path)
@@ -39,12 +39,12 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 	defer f.Close()
 	var add func(key, value []byte) error
 	var end func() error
-	switch kind {
-	case kindBlock:
+	switch format {
+	case load.FormatBlocks:
 		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: 2, Partitions: 3, Compression: blocks.Snappy, BlockSize: 256})
 		expect.NoError(t, err)
 		add, end = w.Add, func() error { _, err := w.Finish(); return err }
-	case kindSequenceFile:
+	case load.FormatSequenceFile:
 		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{
 			Compression: sequencefiles.Block, Codec: sequencefiles.GzipCodec, Metadata: map[string]string{"made\nby": "a test"}})
 		expect.NoError(t, err)
@@ -60,11 +60,9 @@ func writeData(t testing.TB, kind fileKind, path string, records ...dataRecord) 
 	expect.NoError(t, end())
 }
 
-func localFile(path string) dataFile { return new(files).local(path, location{}) }
-
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
-	f, err := (&files{flags: new(fileFlags)}).openFile(localFile(path))
+	f, _, err := (&files{flags: new(fileFlags)}).openFile(localFile(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,17 +73,17 @@ func openFile(t *testing.T, path string) openData {
 // The bytes that verify counts are the sizes of the files.
 func TestVerifyCountsItsBytes(t *testing.T) {
 	dir := t.TempDir()
-	for name, kind := range map[string]fileKind{"00000.block": kindBlock, "part-00000": kindSequenceFile, "part-00001.spl": kindSparkeyLog} {
-		writeData(t, kind, dir+"/"+name, awkward...)
+	for name, format := range map[string]string{"00000.block": load.FormatBlocks, "part-00000": load.FormatSequenceFile, "part-00001.spl": load.FormatSparkey} {
+		writeData(t, format, dir+"/"+name, awkward...)
 		f, done := openFile(t, dir+"/"+name), int64(0)
 		info, err := os.Stat(dir + "/" + name)
 		expect.NoError(t, err)
 		size := info.Size()
-		if _, err := f.Verify(t.Context(), func(bytes int64) { done += bytes }); err != nil || f.Kind() != kind {
-			t.Fatal(f.Kind(), err)
+		if _, err := f.Verify(t.Context(), func(bytes int64) { done += bytes }); err != nil {
+			t.Fatal(err)
 		}
 		// Of a block, index, filter and footer were read when it was opened.
-		if done < size/2 || done > size || kind != kindBlock && done != size {
+		if done < size/2 || done > size || format != load.FormatBlocks && done != size {
 			t.Errorf("%s: %d of %d bytes", name, done, size)
 		}
 	}
@@ -97,7 +95,7 @@ func TestEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := localFile(path).records(config.DB{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
+	if _, _, err := (&files{flags: new(fileFlags)}).openFile(localFile(path)); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
 		t.Error(err)
 	}
 }
@@ -105,17 +103,17 @@ func TestEncryptedParquet(t *testing.T) {
 // A file of 0 bytes has no records, as in a load; other files of 0 bytes are not data.
 func TestFileOfZeroBytes(t *testing.T) {
 	dir := t.TempDir()
-	for name, want := range map[string]fileKind{"part-00000": kindEmpty, "a.parquet": kindEmpty, "a.spi": kindUnknown, "0.block": kindBlock} {
+	for name, want := range map[string]string{"part-00000": load.FormatSequenceFile, "a.parquet": load.FormatSequenceFile, "a.spi": "", "0.block": load.FormatBlocks} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if kind, err := localFile(path).sniff(); kind != want || err != nil {
-			t.Errorf("%s: %q, %v", name, kind, err)
+		if format, err := localFile(path).format(); format != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %q, %v", name, format, err)
 		}
-		if want == kindEmpty {
+		if want == load.FormatSequenceFile {
 			f := openFile(t, path)
-			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Describe() != nil || f.Next() {
+			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Header() != nil || f.Next() {
 				t.Errorf("%s: %d records, %v", name, n, err)
 			}
 		}

@@ -79,7 +79,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	if report.Unknown[0] >= 0 {
 		which = human.Ranges(report.Unknown)
 	}
-	return inResult{fmt.Errorf("%s were not compared: no node that answers has them: %s", human.Plural(len(report.Unknown), "partition"), which)}
+	return fmt.Errorf("%s were not compared: no node that answers has them: %s", human.Plural(len(report.Unknown), "partition"), which)
 }
 
 // printDiff prints a report for people.

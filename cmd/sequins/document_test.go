@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,7 +63,6 @@ func TestJSONIsDocumented(t *testing.T) {
 		From  string `json:"from"`
 	}
 	for section, want := range map[string][]string{
-		"An error":     fieldsOf("", reflect.TypeFor[failure]()),
 		"versions":     fieldsOf("", reflect.TypeFor[sourceListing]()),
 		"inspect":      fieldsOf("", reflect.TypeFor[files]()),
 		"verify":       fieldsOf("", reflect.TypeFor[verification]()),
@@ -132,7 +130,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		if cmd.Runnable() && cmd.Example == "" && name != "config" {
 			t.Errorf("%s has no example", name)
 		}
-		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value", "partition-columns"} {
+		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value"} {
 			f := cmd.Flags().Lookup(flag)
 			if f == nil {
 				continue
@@ -188,17 +186,11 @@ func TestCodeOf(t *testing.T) {
 	}{
 		{nil, exitOK}, {os.ErrNotExist, exitFailure}, {absent, exitAbsent}, {fmt.Errorf("x: %w", absent), exitAbsent},
 		{withCode(exitUnhealthy, absent), exitAbsent}, {withCode(exitAbsent, nil), exitOK},
-		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitFailure}, {errors.Join(absent, os.ErrClosed), exitFailure},
-		{errors.Join(absent, usageError(os.ErrInvalid)), exitUsage}, {inResult{absent}, exitAbsent},
+		{errors.Join(absent, absent), exitAbsent}, {errors.Join(absent, damaged), exitUnreadable}, {errors.Join(absent, os.ErrClosed), exitAbsent},
 		{ofFile(os.ErrPermission, true), exitUnreadable}, {ofFile(os.ErrClosed, true), exitUnreachable}, {ofFile(os.ErrClosed, false), exitFailure},
 	} {
 		if got := codeOf(test.err); got != test.want {
 			t.Errorf("%v: %d, want %d", test.err, got, test.want)
 		}
-	}
-	text, err := json.Marshal(failure{damaged.Error(), exitName(codeOf(damaged)), codeOf(damaged)})
-	expect.NoError(t, err)
-	if want := `{"error":"` + errFormat.Error() + `","kind":"unreadable","exit_code":6}`; string(text) != want {
-		t.Errorf("%s, want %s", text, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/blocks"
-	"sequins/internal/term"
+	"sequins/internal/nearest"
 	"sequins/load"
 	"sequins/source"
 )
@@ -31,7 +31,7 @@ var exitCodes = []struct {
 	name, meaning string
 }{
 	{exitOK, "ok", "success; of a node, after a signal"},
-	{exitFailure, "failure", "any other failure, and several of different kinds"},
+	{exitFailure, "failure", "any other failure"},
 	{exitUsage, "usage", "the command line is invalid"},
 	{exitAbsent, "absent", "the key, version, database or file does not exist"},
 	{exitUnhealthy, "unhealthy", "the node answers, and is not healthy"},
@@ -50,18 +50,6 @@ func exitHelp() string {
 
 // exitName returns the name of an exit code.
 func exitName(code int) string { return exitCodes[code].name }
-
-// failure is the JSON of an error.
-type failure struct {
-	Error string `json:"error"`
-	Kind  string `json:"kind"` // the name of the exit code
-	Code  int    `json:"exit_code"`
-}
-
-// inResult is an error that the JSON of a command has said already.
-type inResult struct{ error }
-
-func (e inResult) Unwrap() error { return e.error }
 
 // usageError makes an error one in the command line.
 func usageError(err error) error { return coded{err, exitUsage} }
@@ -82,37 +70,24 @@ func withCode(code int, err error) error {
 	return coded{err, code}
 }
 
-// codeOf returns the exit code for an error. Of several errors joined it is the one that all of them have.
-func codeOf(err error) int {
+// codeOf returns the exit code for an error: of several errors joined the greatest.
+func codeOf(err error) (code int) {
 	switch e := err.(type) { //nolint:errorlint // the chain is walked here
 	case nil:
 		return exitOK
 	case coded:
 		return e.code
 	case interface{ Unwrap() []error }:
-		return codeOfAll(e.Unwrap())
+		for _, err := range e.Unwrap() {
+			code = max(code, codeOf(err))
+		}
+		return code
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			return codeOf(inner)
 		}
 	}
 	return exitFailure
-}
-
-// codeOfAll returns the exit code of joined errors. An invalid command line prevails.
-func codeOfAll(errs []error) int {
-	code := exitOK
-	for _, err := range errs {
-		switch c := codeOf(err); {
-		case c == exitUsage:
-			return exitUsage
-		case code == exitOK:
-			code = c
-		case c != code:
-			code = exitFailure
-		}
-	}
-	return code
 }
 
 // ofFile gives an error of a data file, or of the source that it is in, an exit code. What is neither absent nor damaged
@@ -151,14 +126,6 @@ func checkUsage(cmd *cobra.Command) {
 	}
 }
 
-// didYouMean is the end of all messages about a name that is not known and may be mistyped.
-func didYouMean(name string) string {
-	if name == "" {
-		return ""
-	}
-	return "; did you mean " + term.Clean(name) + "?"
-}
-
 // noSubcommand rejects arguments of a command that has commands below it: they can only be unknown ones.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -167,7 +134,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	err := fmt.Errorf("there is no command %q", args[0])
 	cmd.SuggestionsMinimumDistance = 2 // letters
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		err = usageError(fmt.Errorf("%w%s", err, didYouMean(meant[0])))
+		err = usageError(fmt.Errorf("%w%s", err, nearest.DidYouMean(meant[0])))
 	}
 	return err
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"sequins/load"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -75,68 +75,27 @@ func TestFields(t *testing.T) {
 func TestWithoutKeyField(t *testing.T) {
 	f := harness.FixtureByName(t, "parquet-snappy")
 	path := filepath.Join(f.Dir, f.Meta.Names[0])
-	sequins(t, "cat", path, "--value", "v").wants(t, exitUsage, "sequins: --value needs --key")
+	sequins(t, "cat", path, "--value", "nope").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: ")
 	sequins(t, "cat", path, "--key", "nope").wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: key: there is no field \"nope\"")
 	r := sequins(t, "cat", path)
 	r.wants(t, exitOK)
+	lines := 0
 	for line := range strings.Lines(r.stdout) {
+		lines++
 		if !json.Valid([]byte(strings.ReplaceAll(strings.TrimSpace(line), `\\`, `\`))) || !strings.HasPrefix(line, "{") {
 			t.Fatalf("a line %q", line)
 		}
+	}
+	if r := sequins(t, "cat", path, "--value", "id"); r.code != exitOK || strings.Count(r.stdout, "\n") != lines || strings.Contains(r.stdout, "{") {
+		t.Errorf("one field alone: %+v", r)
 	}
 	r = sequins(t, "inspect", "--json", path)
 	r.wants(t, exitOK)
 	var got struct{ Files []inspection }
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
 	i := got.Files[0]
-	if i.Kind != kindParquet || *i.Records == 0 || i.Partitioners != nil || fmt.Sprint(i.Header["rows"]) != fmt.Sprint(*i.Records) || !strings.Contains(fmt.Sprint(i.Header["fields"]), f.Meta.KeyField+" ") {
+	if i.Format != load.FormatParquet || i.Header["rows"] != float64(lines) || !strings.Contains(fmt.Sprint(i.Header["fields"]), f.Meta.KeyField+" ") {
 		t.Errorf("%+v", i)
 	}
-	r = sequins(t, "inspect", "--key", f.Meta.KeyField, path)
-	r.wants(t, exitOK)
-	has(t, r.stdout, path+": Parquet", fmt.Sprintf("records %d", *i.Records), "key "+f.Meta.KeyField)
-}
-
-// A version may be named as a column is. The directory that is given shows where it begins.
-func TestPartitionColumnsOfAVersionNamedLikeOne(t *testing.T) {
-	f := harness.FixtureByName(t, "avro-null")
-	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-	expect.NoError(t, err)
-	root := filepath.Join(t.TempDir(), "source")
-	version := filepath.Join(root, "words", "dt=2026-01-31")
-	writeFile(t, filepath.Join(version, "hour=7", "part-00000.avro"), string(raw))
-	writeFile(t, filepath.Join(root, "words", "dt=2026-02-01", "part-00000.avro"), string(raw))
-	r := sequins(t, "inspect", "--json", "--partition-columns", "--key", f.Meta.KeyField, version)
-	r.wants(t, exitOK)
-	if !strings.Contains(r.stdout, `,\"hour\":7}`) || strings.Contains(r.stdout, `\"dt\"`) {
-		t.Errorf("inspect: %.500s", r.stdout)
-	}
-	sequins(t, "verify", "--partition-columns", version).wants(t, exitOK)
-	// Outside of the source of the configuration, which is not replaced.
-	other, conf := filepath.Join(t.TempDir(), "x", "words", "1", "hour=7", "part-00000.avro"), filepath.Join(filepath.Dir(root), "sequins.conf")
-	writeFile(t, other, string(raw))
-	writeFile(t, conf, fmt.Sprintf("source = %q\nlocal_store = %q\n", root, filepath.Join(other, "../../../../store")))
-	sequins(t, "cat", "--key", f.Meta.KeyField, "--config", conf, other).wants(t, exitOK)
-}
-
-// The columns in the names of directories are added as by a load.
-func TestPartitionColumnsOfFiles(t *testing.T) {
-	f := harness.FixtureByName(t, "avro-null")
-	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-	expect.NoError(t, err)
-	dir := filepath.Join(t.TempDir(), "words", "1")
-	for _, day := range []string{"hour=07", "hour=8"} {
-		writeFile(t, filepath.Join(dir, day, "part-00000.avro"), string(raw))
-	}
-	path := filepath.Join(dir, "hour=07", "part-00000.avro")
-	plain := catRecords(t, "--key", f.Meta.KeyField, path)
-	for i, r := range catRecords(t, "--key", f.Meta.KeyField, "--partition-columns", path) {
-		if want := strings.TrimSuffix(plain[i].Value, "}") + `,"hour":7}`; r.Value != want {
-			t.Fatalf("%s, want %s", r.Value, want)
-		}
-	}
-	writeFile(t, filepath.Join(dir, "hour=x", "part-00000.avro"), string(raw)) // now the column is text in all files
-	if r := catRecords(t, "--key", f.Meta.KeyField, "--partition-columns", path); !strings.HasSuffix(r[0].Value, `,"hour":"07"}`) {
-		t.Errorf("%s", r[0].Value)
-	}
+	sequins(t, "inspect", "--key", "nope", path).wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: ")
 }

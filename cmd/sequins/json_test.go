@@ -41,7 +41,7 @@ func TestVersionsJSON(t *testing.T) {
 		expect.NoError(t, os.Chtimes(path, at, at))
 	}
 	r := sequins(t, "versions", "--source", source, "--json")
-	r.wants(t, exitUnreadable, "sequins: "+source+"/words/3: this layout is not supported")
+	r.wants(t, exitUnreadable, `note: "no version" in the source is left out: `, "sequins: "+source+"/words/3: this layout is not supported")
 	got := isJSON(t, strings.ReplaceAll(r.stdout, source, "SOURCE"))
 	got = regexp.MustCompile(`"error": "[^"]*_delta_log[^"]*"`).ReplaceAllString(got, `"error": "…"`)
 	want := `{
@@ -52,9 +52,6 @@ func TestVersionsJSON(t *testing.T) {
     },
     {
       "database": "words",
-      "ignored": [
-        "no version"
-      ],
       "versions": [
         {
           "bytes": 1,
@@ -80,7 +77,7 @@ func TestVersionsJSON(t *testing.T) {
           "bytes": 8,
           "complete": false,
           "files": 1,
-          "reason": "there is no _SUCCESS file yet, and version 4 has one",
+          "reason": "there is no _SUCCESS file yet",
           "success_file": false,
           "version": "2",
           "written": "2026-01-31T08:30:00Z"
@@ -102,13 +99,14 @@ func TestVersionsJSON(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// What cannot be listed at all is an error that programs can read.
+	// What cannot be listed at all has no JSON.
 	r = sequins(t, "versions", "--source", source+"/none", "--json")
-	if r.code != exitAbsent || isJSON(t, r.stdout) != "{\n  \"error\": \"open "+source+"/none: no such file or directory\",\n  \"exit_code\": 3,\n  \"kind\": \"absent\"\n}" {
+	r.wants(t, exitAbsent, "sequins: open "+source+"/none: no such file or directory")
+	if r.stdout != "" {
 		t.Errorf("%+v", r)
 	}
 	r = sequins(t, "versions", "--source", source, "--json", "word")
-	if r.code != exitAbsent || !strings.Contains(r.stdout, "did you mean words?") || strings.Contains(r.stdout, "exit_code") {
+	if r.code != exitAbsent || !strings.Contains(r.stdout, "did you mean words?") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -151,8 +149,7 @@ func TestVerifyJSON(t *testing.T) {
 	for i := range got.Bad {
 		got.Bad[i].Error = ""
 	}
-	// The file that cannot be found comes first, as the others are read after all are found.
-	want := verification{Files: 3, Records: 15, Bad: []badFile{{Path: "/nowhere", Kind: "absent"}, {Path: block, Kind: "unreadable"}}}
+	want := verification{Files: 3, Records: 15, Bad: []badFile{{Path: block, Kind: "unreadable"}, {Path: "/nowhere", Kind: "absent"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -160,7 +157,7 @@ func TestVerifyJSON(t *testing.T) {
 
 func TestInspectJSON(t *testing.T) {
 	block, sequence, log := makeFiles(t)
-	r := sequins(t, "inspect", "--json", "--records", "3", block, sequence, log, "/nowhere")
+	r := sequins(t, "inspect", "--json", block, sequence, log, "/nowhere")
 	r.wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
 	var got struct{ Files []inspection }
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
@@ -168,16 +165,13 @@ func TestInspectJSON(t *testing.T) {
 		t.Fatalf("%d files", n)
 	}
 	b, s, l := got.Files[0], got.Files[1], got.Files[2]
-	if b.Kind != "block" || b.Header["records"] != 7.0 || b.Header["last_key"] != "ключ" || *b.Partition != 2 || b.Partitions != 3 || b.Records != nil || b.Bytes == 0 {
+	if b.Format != "blocks" || b.Header["records"] != 7.0 || b.Header["last_key"] != "ключ" || b.Header["partition"] != 2.0 || b.Bytes == 0 {
 		t.Errorf("block: %+v", b)
 	}
-	if first := b.Sample[1]; string(first.KeyBase64) != "\x00\xff" || *first.Value != "binary key" || first.ValueBytes != 10 || len(b.Sample) != 3 {
-		t.Errorf("record: %+v", first)
-	}
-	if m, ok := s.Header["metadata"].(map[string]any); !ok || m["made\nby"] != "a test" || *s.Records != 8 {
+	if m, ok := s.Header["metadata"].(map[string]any); !ok || m["made\nby"] != "a test" {
 		t.Errorf("SequenceFile: %+v", s)
 	}
-	if l.Deletes != 1 || got.Files[3].Error == "" {
+	if l.Format != "sparkey" || got.Files[3].Error == "" {
 		t.Errorf("log: %+v", l)
 	}
 }
@@ -208,10 +202,10 @@ func TestStatusJSON(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = sequins(t, "status", "127.0.0.1:1", "--json")
-	if r.code != exitUnreachable || !strings.Contains(isJSON(t, r.stdout), `"kind": "unreachable"`) {
+	if r.code != exitUnreachable || r.stdout != "" {
 		t.Errorf("%+v", r)
 	}
-	if r = sequins(t, "status", "--json", "--no-such-flag"); r.code != exitUsage || !strings.Contains(isJSON(t, r.stdout), `"kind": "usage"`) {
+	if r = sequins(t, "status", "--json", "--no-such-flag"); r.code != exitUsage || r.stdout != "" {
 		t.Errorf("%+v", r)
 	}
 }

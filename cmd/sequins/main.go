@@ -46,15 +46,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 // exitPipe is the exit code of a process that SIGPIPE ends, as it does here where that signal is not ignored.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
-// tell prints the error that has ended a command, also as JSON for one with --json that has no other result.
+// tell prints the error that has ended a command.
 func tell(cmd *cobra.Command, err error) {
 	for line := range strings.Lines(err.Error()) {
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sequins: %s\n", term.Clean(strings.TrimSuffix(line, "\n")))
 	}
-	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON || errors.As(err, &inResult{}) {
-		return
-	}
-	_ = printJSON(cmd.OutOrStdout(), failure{err.Error(), exitName(codeOf(err)), codeOf(err)}) // the exit code remains
 }
 
 func rootCommand() *cobra.Command {

@@ -145,8 +145,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"get", "x", `\q`, "--escaped"}, "sequins: the key is not escaped: "},
 		{[]string{"cat"}, "sequins: accepts 1 arg(s), received 0; see sequins cat --help"},
 		{[]string{"inspect"}, "sequins: requires at least 1 arg(s), only received 0; see sequins inspect --help"},
-		{[]string{"inspect", "--records", "-1", "x"}, "sequins: --records must not be negative"},
-		{[]string{"inspect", "--records", "x", "x"}, `sequins: invalid argument "x" for "--records" flag`},
+		{[]string{"scan", "--limit", "x", "x"}, `sequins: invalid argument "x" for "--limit" flag`},
 		{[]string{"verify"}, "sequins: requires at least 1 arg(s), only received 0; see sequins verify --help"},
 		{[]string{"check-config", "a", "b"}, "sequins: accepts at most 1 arg(s), received 2; see sequins check-config --help"},
 		{[]string{"demo", "x"}, `sequins: unknown command "x" for "sequins demo"; see sequins demo --help`},
@@ -170,7 +169,7 @@ func TestCheckConfig(t *testing.T) {
 		t.Errorf("said %q", r.stdout)
 	}
 	sequins(t, "check-config", bad).wants(t, exitFailure,
-		"sequins: "+bad+":2: bind: ", "sequins: "+bad+":3: sauce: unknown key; the nearest known key is source")
+		"sequins: "+bad+":2: bind: ", "sequins: "+bad+":3: sauce: unknown key; did you mean source?")
 	sequins(t, "check-config", old).wants(t, exitOK, "warning: "+old+":2: write_buffer_size: is not used")
 	sequins(t, "check-config", filepath.Join(dir, "none.conf")).wants(t, exitFailure, "sequins: reading the configuration: open ")
 

@@ -98,11 +98,7 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	if m.absences == 0 {
 		return nil
 	}
-	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
-	if m.printer.json {
-		err = inResult{err}
-	}
-	return err
+	return withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
 }
 
 // all reads the keys and prints their values.

@@ -211,5 +211,5 @@ func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
 
 // noDB returns the error for a database that a node does not have among its own.
 func noDB(base, db string, known []string) error {
-	return withCode(exitAbsent, fmt.Errorf("%s has no database %q%s", base, db, didYouMean(nearest.Of(db, known))))
+	return withCode(exitAbsent, fmt.Errorf("%s has no database %q%s", base, db, nearest.DidYouMean(term.Clean(nearest.Of(db, known)))))
 }

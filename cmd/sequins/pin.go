@@ -315,7 +315,7 @@ func (p *pinning) admit(version string) error {
 	err = ofSource(p.src, err)
 	if err == nil && !slices.Contains(all, version) {
 		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
-			p.src.Path(p.db, version), didYouMean(nearest.Of(version, all))))
+			p.src.Path(p.db, version), nearest.DidYouMean(nearest.Of(version, all))))
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sequins/internal/term"
+	"sequins/load"
 	"sequins/test/expect"
 )
 
@@ -24,12 +25,12 @@ const many = 5000
 func serveRecords(t *testing.T, extra string) *served {
 	t.Helper()
 	dir := t.TempDir()
-	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "awkward", "1", "part-00000"), awkward...)
+	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "source", "awkward", "1", "part-00000"), awkward...)
 	numbers := make([]dataRecord, many)
 	for i := range numbers {
 		numbers[i] = dataRecord{Key: fmt.Sprintf("key-%06d", i), Value: strings.Repeat(fmt.Sprint(i%10), 100)}
 	}
-	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "numbers", "1", "part-00000"), numbers...)
+	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "source", "numbers", "1", "part-00000"), numbers...)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n%s",
 		filepath.Join(dir, "source"), filepath.Join(dir, "store"), extra))
 	s := startServer(t, dir)
@@ -201,7 +202,7 @@ func TestMgetOfScannedKeys(t *testing.T) {
 		records = append(records, dataRecord{Key: key, Value: fmt.Sprintf("%.20x", key)})
 	}
 	dir := t.TempDir()
-	writeData(t, kindSequenceFile, filepath.Join(dir, "source", "odd", "1", "part-00000"), records...)
+	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "source", "odd", "1", "part-00000"), records...)
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n",
 		filepath.Join(dir, "source"), filepath.Join(dir, "store")))
 	s := startServer(t, dir)
@@ -307,7 +308,7 @@ func TestReadsWithToken(t *testing.T) {
 	writeFile(t, tokens, "web the-token-of-the-web numbers\n")
 	writeFile(t, mine, "the-token-of-the-web\n")
 	source := filepath.Join(dir, "source")
-	writeData(t, kindSequenceFile, filepath.Join(source, "numbers", "1", "part-00000"), dataRecord{Key: "k", Value: "v"})
+	writeData(t, load.FormatSequenceFile, filepath.Join(source, "numbers", "1", "part-00000"), dataRecord{Key: "k", Value: "v"})
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\n[auth]\ntokens_file = %q\n", source, filepath.Join(dir, "store"), tokens))
 	s := startServer(t, dir)
 	s.waitFor(`msg="version active"`)

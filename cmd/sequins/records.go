@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/internal/human"
 	"sequins/internal/term"
 )
 
@@ -24,19 +25,14 @@ func printJSON(w io.Writer, v any) error {
 
 // record is a record as JSON. Bytes that are not UTF-8 are base64 under another name.
 type record struct {
-	DB      string `json:"db,omitempty"`
-	Version string `json:"version,omitempty"`
-	keyValue
-	Absent bool `json:"absent,omitempty"`
-}
-
-// keyValue is a key, and its value or that a record deletes it.
-type keyValue struct {
+	DB          string  `json:"db,omitempty"`
+	Version     string  `json:"version,omitempty"`
 	Key         *string `json:"key,omitempty"`
 	KeyBase64   []byte  `json:"key_base64,omitempty"`
 	Value       *string `json:"value,omitempty"`
 	ValueBase64 []byte  `json:"value_base64,omitempty"`
 	Deleted     bool    `json:"deleted,omitempty"`
+	Absent      bool    `json:"absent,omitempty"`
 }
 
 func (r record) withKey(key []byte) record {
@@ -120,14 +116,15 @@ With --json each line is an object with "key" and "value", or "key_base64" and
 "value_base64" where they are not UTF-8. A key that a Sparkey log deletes has no
 value: nothing after the key, or in JSON "deleted": true.` + fileHelp + `
 
-Records whose key is null are left out, with a warning. Exits with 3 if there is
+Records whose key is null, or whose key or value is too long, are left out, with
+a warning. Exits with 3 if there is
 no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 		Example: `  sequins cat /var/sequins/data/words/2026-01-31/*/00003.block | head
   sequins cat --json part-r-00003 | jq .key
   sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
+			return f.files(cmd, args, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
@@ -136,17 +133,23 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 }
 
 func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
-	d := open.find(path)
-	file, err := open.openFile(d)
+	found := open.expand(path)
+	if len(found) != 1 || found[0].found {
+		return fmt.Errorf("%s is a directory: name a file in it", path)
+	}
+	d := found[0]
+	file, _, err := open.openFile(d)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	p := newRecordPrinter(cmd.OutOrStdout(), asJSON)
 	p.keyless = file.Keyless()
-	err = d.failed(p.all(file))
-	if err == nil && file.NullKeys() > 0 {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %d records whose key is null\n", file.NullKeys())
+	if err := p.all(file); err != nil {
+		return d.failed(err)
+	}
+	if n, first := file.LeftOut(); n > 0 {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "left out: %s, the first as %v\n", human.Plural(int(n), "record"), first)
 	}
 	return err
 }
@@ -156,10 +159,9 @@ func (p *recordPrinter) all(f openData) error {
 	for f.Next() {
 		var err error
 		if f.Deleted() {
-			err = p.key(f.Key(), record{keyValue: keyValue{Deleted: true}})
+			err = p.key(f.Key(), record{Deleted: true})
 		} else {
-			value := f.OpenValue()
-			err = errors.Join(p.record(f.Key(), func(w io.Writer) error { _, err := io.Copy(w, value); return err }), value.Close())
+			err = p.record(f.Key(), f.WriteValue)
 		}
 		if err != nil {
 			return err

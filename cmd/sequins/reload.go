@@ -111,13 +111,8 @@ func (r *reloader) once() (restart []string, err error) {
 }
 
 // read reads the configuration with its secrets.
-func (r *reloader) read() (fresh config.Config, warnings []*config.Warning, err error) {
-	if r.path == "" {
-		fresh, warnings, err = config.Load("", r.overrides...)
-	} else {
-		fresh, warnings, err = config.Reload(r.path, r.overrides...)
-	}
-	if err != nil {
+func (r *reloader) read() (fresh config.Config, warnings []*config.Problem, err error) {
+	if fresh, warnings, err = config.Load(r.path, r.overrides...); err != nil {
 		return fresh, warnings, err
 	}
 	if other := config.Find(config.SearchPath); r.searched && other != r.path {
@@ -128,19 +123,12 @@ func (r *reloader) read() (fresh config.Config, warnings []*config.Warning, err 
 
 // applyConfig applies a configuration, and returns the keys that have changed and need a restart.
 func (r *reloader) applyConfig(fresh config.Config) []string {
-	taken, left := []string{}, []string{}
-	for _, change := range config.Changes(r.running, fresh) {
-		if change.Reloadable {
-			taken = append(taken, change.Key)
-		} else {
-			left = append(left, change.Key)
-		}
-	}
-	r.log.Info("reload: looking for new versions", "changed", taken)
+	next, changed, left := config.Reloaded(r.running, fresh)
+	r.running = next
+	r.log.Info("reload: looking for new versions", "changed", changed)
 	if len(left) > 0 {
 		r.log.Warn("reload: these keys have changed and need a restart", "keys", left)
 	}
-	r.running = config.Reloaded(r.running, fresh)
 	r.level.Set(logLevel(r.running.Log))
 	running := r.running
 	r.serving.config.Store(&running)

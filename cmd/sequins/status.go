@@ -50,7 +50,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 }
 
 // errUnhealthy has no text, because the reason was printed.
-var errUnhealthy = inResult{withCode(exitUnhealthy, errors.New(""))}
+var errUnhealthy = withCode(exitUnhealthy, errors.New(""))
 
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {

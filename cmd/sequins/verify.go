@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +36,7 @@ answer.`,
   sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, func(open *files) error { return verify(cmd, open, args, asJSON) })
+			return f.files(cmd, args, func(open *files) error { return verify(cmd, open, args, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -60,101 +59,53 @@ type badFile struct {
 	Kind  string `json:"kind"` // the name of the exit code
 }
 
-// verifier finds files, reads them, and collects the results.
-type verifier struct {
-	*files
-	out, report io.Writer
-	json        bool
-	queue       []dataFile
-	progress    *term.Progress
-	result      verification
-	failed      []error
-}
-
 func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
-	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
+	out, report := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	var all []dataFile
+	var bytes int64
 	for _, arg := range args {
-		for _, d := range v.expand(arg) {
-			if d.err != nil {
-				v.result.Files++
-				v.complain(d.path, d.err)
-			} else {
-				v.queue = append(v.queue, d)
-			}
+		all = append(all, open.expand(arg)...)
+	}
+	for _, d := range all {
+		bytes += d.size
+	}
+	progress, red := term.NewProgress(report, "verifying", bytes), term.NewConsole(report).Paint(term.Red, "bad:")
+	result, code := verification{Bad: []badFile{}}, exitOK
+	for _, d := range all {
+		f, _, err := open.openFile(d)
+		if d.found && !isRemote(d.path) && codeOf(err) == exitAbsent {
+			continue // it has gone since it was found
+		}
+		result.Files++
+		if err == nil {
+			var records int64
+			records, err = f.Verify(cmd.Context(), progress.Add)
+			err = withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
+			result.Records += records
+		}
+		if err == nil {
+			continue
+		}
+		result.Bad, code = append(result.Bad, badFile{d.path, err.Error(), exitName(codeOf(err))}), max(code, codeOf(err))
+		if !asJSON {
+			progress.Print(func() { _, _ = fmt.Fprintln(report, red, term.Clean(err.Error())) }) // the exit code reports the failure
 		}
 	}
-	v.progress = term.NewProgress(v.report, "verifying", v.size())
-	for _, d := range v.queue {
-		if err := v.file(d); err != nil {
-			v.complain(d.path, err)
-		}
-	}
-	v.progress.Stop()
-	return v.conclude()
-}
-
-// conclude prints the result, and returns an error unless it is good.
-func (v *verifier) conclude() error {
+	progress.Stop()
 	var err error
-	switch bad := len(v.result.Bad); {
+	switch bad := len(result.Bad); {
 	case bad > 0:
-		err = coded{fmt.Errorf("%d of %d files are bad", bad, v.result.Files), v.code()}
-	case v.result.Files == 0:
+		err = coded{fmt.Errorf("%d of %d files are bad", bad, result.Files), code}
+	case result.Files == 0:
 		err = coded{errors.New("found no blocks and no data files"), exitAbsent}
 	default:
-		v.result.Good = true
+		result.Good = true
 	}
-	if v.json {
-		if err != nil {
-			err = inResult{err}
-		}
-		return errors.Join(printJSON(v.out, v.result), err)
+	if asJSON {
+		return errors.Join(printJSON(out, result), err)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(v.out, "%d files with %d records are good\n", v.result.Files, v.result.Records)
+		_, err = fmt.Fprintf(out, "%d files with %d records are good\n", result.Files, result.Records)
 	}
 	return err
-}
-
-// code returns the exit code for the bad files: damage prevails.
-func (v *verifier) code() int {
-	for _, err := range v.failed {
-		if codeOf(err) == exitUnreadable {
-			return exitUnreadable
-		}
-	}
-	return codeOfAll(v.failed)
-}
-
-// size returns the size of all queued files, in bytes.
-func (v *verifier) size() (total int64) {
-	for _, d := range v.queue {
-		total += d.size
-	}
-	return total
-}
-
-// file verifies a file. One that was found in a directory of this machine may have gone.
-func (v *verifier) file(d dataFile) error {
-	f, err := v.openFile(d)
-	if d.found && !d.remote && codeOf(err) == exitAbsent {
-		return nil
-	}
-	v.result.Files++
-	if err != nil {
-		return err
-	}
-	records, err := f.Verify(v.ctx, v.progress.Add)
-	v.result.Records += records
-	return withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
-}
-
-// complain reports a bad file. Errors of writing are ignored; the exit code reports the failure.
-func (v *verifier) complain(path string, err error) {
-	v.result.Bad = append(v.result.Bad, badFile{path, err.Error(), exitName(codeOf(err))})
-	v.failed = append(v.failed, err)
-	if !v.json {
-		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
-		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
-	}
 }

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"sequins/config"
+	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
+	"sequins/internal/parallel"
 	"sequins/internal/term"
 	"sequins/source"
 )
@@ -57,17 +58,13 @@ version or a directory cannot be read, and 1 for other failures.`,
 type sourceListing struct {
 	Source    string      `json:"source"`
 	Databases []dbListing `json:"databases"`
-	// Ignored are files, and directories whose names cannot be those of databases.
-	Ignored []string `json:"ignored,omitempty"`
 }
 
 // dbListing is a database in a source.
 type dbListing struct {
 	Database string           `json:"database"`
 	Versions []versionListing `json:"versions"` // the newest first
-	// Ignored are files, and directories whose names cannot be those of versions.
-	Ignored []string `json:"ignored,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	Error    string           `json:"error,omitempty"`
 }
 
 // versionListing is a version in a source.
@@ -86,7 +83,7 @@ type versionListing struct {
 }
 
 // listVersions lists the named databases, or all.
-func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) (err error) {
+func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) error {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version")}
 	listing, failed := l.list(ctx, dbs)
@@ -94,18 +91,13 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 	if listing == nil {
 		return failed
 	}
-	if asJSON {
-		err = printJSON(out, listing)
-		if failed != nil {
-			failed = inResult{failed}
-		}
-	} else {
-		for _, remark := range l.remarks {
-			_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
-		}
-		err = printVersions(term.NewConsole(out), listing)
+	for _, remark := range l.remarks {
+		_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
 	}
-	return errors.Join(err, failed)
+	if asJSON {
+		return errors.Join(printJSON(out, listing), failed)
+	}
+	return errors.Join(printVersions(term.NewConsole(out), listing), failed)
 }
 
 // lister looks at the versions of a source.
@@ -124,7 +116,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 		if err != nil {
 			return nil, ofSource(l.src, err)
 		}
-		dbs, listing.Ignored, l.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
+		dbs, l.remarks = in.Names, in.Remarks("")
 	}
 	var failed []error
 	for _, db := range dbs {
@@ -138,8 +130,7 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 	return listing, errors.Join(failed...)
 }
 
-// maxLookups is the number of parallel lookups of versions, or plans of loads. A lookup takes one or two round trips to S3 or
-// HDFS.
+// maxLookups is the number of parallel lookups of versions. A lookup takes one or two round trips to S3 or HDFS.
 const maxLookups = 8
 
 // database lists the versions of a database.
@@ -148,60 +139,55 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 	in, err := source.ListNames(ctx, l.src, db)
 	if errors.Is(err, fs.ErrNotExist) {
 		if known, derr := source.Databases(ctx, l.src); derr == nil {
-			err = fmt.Errorf("%w%s", err, didYouMean(nearest.Of(db, known)))
+			err = fmt.Errorf("%w%s", err, nearest.DidYouMean(nearest.Of(db, known)))
 		}
 	}
+	var failed error
+	if err == nil {
+		d.Versions, failed, err = l.lookAll(ctx, db, in.Names)
+	}
 	if err != nil {
 		d.Error = err.Error()
 		return d, ofSource(l.src, err)
 	}
-	d.Ignored, l.remarks = slices.Concat(in.Invalid, in.Files), append(l.remarks, in.Remarks(db)...)
-	found, failed, err := l.lookAll(ctx, db, in.Names)
-	if err != nil {
-		d.Error = err.Error()
-		return d, ofSource(l.src, err)
-	}
-	slices.Reverse(found)
-	d.Versions = found
+	slices.Reverse(d.Versions)
+	l.remarks = append(l.remarks, in.Remarks(db)...)
 	return d, failed
 }
 
-// lookAll inspects versions, several at a time. failed is of those that cannot be read. With require_success_file = "auto", all need _SUCCESS if
-// one has it.
+// lookAll inspects versions, several at a time. failed is of those that cannot be read.
 func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []versionListing, failed, err error) {
+	require, err := requiresSuccess(ctx, l.src, db, all, l.config.ForDB(db).RequireSuccessFile)
+	if err != nil {
+		return []versionListing{}, nil, err
+	}
 	errs := make([]error, len(all))
 	found = make([]versionListing, len(all))
-	var group errgroup.Group
-	group.SetLimit(maxLookups)
-	for i, name := range all {
-		group.Go(func() error {
-			var err error
-			if found[i], err = l.look(ctx, db, name); err != nil {
-				errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
-			}
-			l.progress.Add(1)
-			return nil
-		})
-	}
-	_ = group.Wait() // errors are in errs
-	if l.config.ForDB(db).RequireSuccessFile == config.RequireAuto && slices.ContainsFunc(found, func(v versionListing) bool { return !v.Success }) {
-		other, err := source.FindSuccess(ctx, l.src, db, all)
-		if err != nil {
-			return nil, nil, err
+	err = parallel.Run(ctx, maxLookups, len(all), func(ctx context.Context, i int) error {
+		var err error
+		if found[i], err = l.look(ctx, db, all[i], require); err != nil {
+			errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
 		}
-		for i := range found {
-			if v := &found[i]; other != "" && !v.Success && v.Complete {
-				v.Complete, v.Reason = false, fmt.Sprintf("there is no %s file yet, and version %s has one", source.SuccessFile, other)
-			}
-		}
+		l.progress.Add(1)
+		return nil
+	})
+	return found, errors.Join(errs...), err
+}
+
+// requiresSuccess reports whether versions of a database need a _SUCCESS file, as on a node: with require_success_file = "auto", all do if one
+// has it. names are all versions, the newest last.
+func requiresSuccess(ctx context.Context, src source.Source, db string, names []string, rule config.Require) (bool, error) {
+	if rule != config.RequireAuto {
+		return rule == config.RequireTrue, nil
 	}
-	return found, errors.Join(errs...), nil
+	found, err := source.FindSuccess(ctx, src, db, names)
+	return found != "", err
 }
 
 // look inspects one version. A version that is removed meanwhile is not an error.
-func (l *lister) look(ctx context.Context, db, name string) (versionListing, error) {
+func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool) (versionListing, error) {
 	v := versionListing{Version: name}
-	list, err := source.List(ctx, l.src, db, name, l.config.ForDB(db).RequireSuccessFile == config.RequireTrue)
+	list, err := source.List(ctx, l.src, db, name, requireSuccess)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.Reason = "it has just been removed"
 		return v, nil
@@ -247,10 +233,8 @@ func (v versionListing) verdict() (text string, color term.Color) {
 		return "broken: " + v.Error, term.Red
 	case v.Reason != "":
 		return "no: " + v.Reason, term.Yellow
-	case len(v.LeftOut) == 1:
-		return "yes, without " + v.LeftOut[0], term.Green
-	case len(v.LeftOut) > 1:
-		return fmt.Sprintf("yes, without %s and %d more", v.LeftOut[0], len(v.LeftOut)-1), term.Green
+	case len(v.LeftOut) > 0:
+		return "yes, without " + human.Some(v.LeftOut), term.Green
 	}
 	return "yes", term.Green
 }

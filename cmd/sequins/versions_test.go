@@ -56,7 +56,7 @@ words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file 
 		t.Errorf("exit code %d", r.code)
 	}
 	want = `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
-words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file yet, and version 1 has one
+words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file yet
           1        2      7 B   2026-01-31 08:30  yes
 birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/part-1, which is not there
 `

@@ -17,19 +17,27 @@ func Of(name string, candidates []string) string {
 		if len(c) > longest {
 			continue
 		}
-		distance := Distance(strings.ToLower(name), strings.ToLower(c))
+		d := distance(strings.ToLower(name), strings.ToLower(c))
 		if len(name) > 1 && strings.HasPrefix(c, name) {
-			distance = 0
+			d = 0
 		}
-		if distance < least {
-			best, least = c, distance
+		if d < least {
+			best, least = c, d
 		}
 	}
 	return best
 }
 
-// Distance returns the Levenshtein distance of two names, in bytes.
-func Distance(a, b string) int {
+// DidYouMean ends a message about a name that is not known with the one that Of has found, if any.
+func DidYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + name + "?"
+}
+
+// distance returns the Levenshtein distance of two names, in bytes.
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

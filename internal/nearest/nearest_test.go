@@ -21,14 +21,3 @@ func TestOf(t *testing.T) {
 		t.Errorf("of nothing: %q", got)
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"abc", "abc", 0}, {"stauts", "status", 2}, {"flaw", "lawn", 2}, {"ab", "ba", 2}} {
-		if got := nearest.Distance(test.a, test.b); got != test.want {
-			t.Errorf("%q and %q: %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}

@@ -96,11 +96,13 @@ func TestServe(t *testing.T) {
 // Blocks that arm64 makes, of files of all formats that others wrote, are equal to those of amd64, byte for byte, and each can read the
 // other's.
 func TestBuildOnArm64(t *testing.T) {
+	t.Setenv("SEQUINS_DB__words__KEY", "id")
+	t.Setenv("SEQUINS_DB__words__VALUE", "note")
 	for _, fixture := range []string{"avro-zstandard", "big-block-bzip2", "bytes-block-snappy", "bytes-every-byte", "bytes-record-lz4", "cut-string-text"} {
 		src, dir := filepath.Join(process.Root(), "testdata", "fixtures", fixture, "1"), t.TempDir()
-		native, emulated := filepath.Join(dir, "native"), filepath.Join(dir, "emulated")
-		process.OutputOf(t, programs["linux-amd64"], "build", "--key", "id", "--value", "note", src, native)
-		process.OutputOf(t, emulator, programs["linux-arm64"], "build", "--key", "id", "--value", "note", src, emulated)
+		native, emulated := filepath.Join(dir, "words", "native"), filepath.Join(dir, "words", "emulated")
+		process.OutputOf(t, programs["linux-amd64"], "build", src, native)
+		process.OutputOf(t, emulator, programs["linux-arm64"], "build", src, emulated)
 		process.OutputOf(t, "diff", "-r", native, emulated)
 		process.OutputOf(t, programs["linux-amd64"], "verify", emulated)
 		process.OutputOf(t, emulator, programs["linux-arm64"], "verify", native)
