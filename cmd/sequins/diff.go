@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -58,8 +59,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 		return err
 	}
 	defer body.Close() //nolint:errcheck // it was only read
-	out := cmd.OutOrStdout()
-	w := bufio.NewWriter(out)
+	w := bufio.NewWriter(cmd.OutOrStdout())
 	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition")
 	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { shown.Set(int64(p.Done), int64(p.Of)) })
 	shown.Stop()
@@ -68,7 +68,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	case f.list || f.json:
 		err = printJSON(w, report)
 	default:
-		err = printDiff(term.NewConsole(out).To(w), report)
+		err = printDiff(w, report)
 	}
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return fmt.Errorf("%s: %w", c.URL(), err)
@@ -84,8 +84,8 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 }
 
 // printDiff prints a report for people.
-func printDiff(c term.Console, r *diff.Report) error {
-	t := term.NewTable(c, "PARTITION", "RECORDS BEFORE", "RECORDS", "ADDED", "REMOVED", "CHANGED", "BYTES ADDED", "BYTES REMOVED")
+func printDiff(out io.Writer, r *diff.Report) error {
+	t := term.NewTable("PARTITION", "RECORDS BEFORE", "RECORDS", "ADDED", "REMOVED", "CHANGED", "BYTES ADDED", "BYTES REMOVED")
 	row := func(name string, c *diff.Counts) {
 		t.Row(name, human.Count(c.OldRecords), human.Count(c.NewRecords), human.Count(c.Added), human.Count(c.Removed), human.Count(c.Changed),
 			human.Count(c.AddedBytes), human.Count(c.RemovedBytes))
@@ -96,7 +96,7 @@ func printDiff(c term.Console, r *diff.Report) error {
 		}
 	}
 	row("all", &r.Counts)
-	if err := t.Flush(); err != nil {
+	if err := t.Print(out); err != nil {
 		return err
 	}
 	for _, op := range diff.Ops {
@@ -107,7 +107,7 @@ func printDiff(c term.Console, r *diff.Report) error {
 		if len(keys) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(c.Out, "%s: %s\n", op, strings.Join(keys, ", ")); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", op, strings.Join(keys, ", ")); err != nil {
 			return err
 		}
 	}

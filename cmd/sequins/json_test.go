@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/internal/term"
 	"sequins/test/expect"
 )
 
@@ -213,22 +212,5 @@ func TestStatusJSON(t *testing.T) {
 	}
 	if r = sequins(t, "status", "--json", "--no-such-flag"); r.code != exitUsage || !strings.Contains(isJSON(t, r.stdout), `"kind": "usage"`) {
 		t.Errorf("%+v", r)
-	}
-}
-
-// Colors say nothing that words do not.
-func TestColors(t *testing.T) {
-	s := serveRecords(t, "")
-	for variable, colored := range map[string]bool{"X=1": false, "CLICOLOR_FORCE=1": true} {
-		cmd := command(t, "status", s.base)
-		cmd.Env = append(cmd.Env, variable)
-		r := finish(t, cmd)
-		r.wants(t, exitOK)
-		if strings.Contains(r.stdout, "\x1b[32mACTIVE\x1b[0m") != colored || strings.Contains(r.stdout, "\x1b") != colored {
-			t.Errorf("%s: %q", variable, r.stdout)
-		}
-		if text := regexp.MustCompile(`\x1b\[\d+m`).ReplaceAllString(r.stdout, ""); term.Clean(text) == "" || strings.Contains(text, "\x1b") {
-			t.Errorf("%q", text)
-		}
 	}
 }

@@ -74,9 +74,6 @@ bind, and SEQUINS_SHARDING_ZONE sets zone of [sharding]. SIGHUP reads the file
 again and looks for new versions. SIGTERM and SIGINT finish the requests in
 flight and exit; a second one exits at once.
 
-Colors are used on terminals, unless NO_COLOR is set or TERM is dumb, and
-elsewhere if CLICOLOR_FORCE is set.
-
 Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 ` + exitHelp(),
 		Example: `  sequins demo

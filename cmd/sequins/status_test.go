@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/internal/term"
 	"sequins/observe/status"
 	"sequins/test/expect"
 
@@ -126,7 +125,7 @@ func TestStatusTable(t *testing.T) {
 	loading.Progress = &status.Progress{Bytes: 200, BytesDone: 90, ETA: now.Add(2 * time.Minute)}
 	st.DBs["birds"] = status.DB{Versions: map[string]status.Version{"7": {NumPartitions: 8, Nodes: map[string]status.OnNode{"n1:9599": loading}}}}
 	var b bytes.Buffer
-	expect.NoError(t, printStatus(term.Console{Out: &b}, &st, "http://n1:9599", now))
+	expect.NoError(t, printStatus(&b, &st, "http://n1:9599", now))
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
 Serving 1 of 3 databases.
 n2:9599 has replication 3, this node 2

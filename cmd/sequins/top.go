@@ -88,7 +88,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 			case v.st == nil:
 				return err
 			}
-			v.failed, v.console = err, term.NewConsole(out)
+			v.failed = err
 			_, height, _ := xterm.GetSize(int(out.Fd()))
 			lines := v.frame(cmp.Or(height, 24)-1, time.Now()) // the last line stays free for the cursor
 			if _, err := io.WriteString(out, begin+term.NoWrap+strings.Join(append(lines, clearBelow+term.Wrap), clearRight+"\n")); err != nil {
@@ -111,7 +111,6 @@ const (
 // topView is what is shown.
 type topView struct {
 	url, by string
-	console term.Console
 	st      *status.Status // the last one
 	at      time.Time      // of st
 	failed  error          // why there is no newer one; nil if st is the newest
@@ -121,19 +120,16 @@ type topView struct {
 // the tables of the status and the last events below.
 func (v *topView) frame(height int, now time.Time) []string {
 	parts := make([]bytes.Buffer, 3) // they take everything
-	c := v.console.To(&parts[0])
 	if v.failed != nil {
-		age := "what follows is " + human.Duration(now.Sub(v.at)) + " old: "
-		_, _ = fmt.Fprintln(c.Out, v.console.Paint(term.Red, age+term.Clean(v.failed.Error())))
+		fmt.Fprintf(&parts[0], "what follows is %s old: %s\n", human.Duration(now.Sub(v.at)), term.Clean(v.failed.Error()))
 	}
-	_ = printHead(c, v.st, v.url, now)
-	_, _ = fmt.Fprintln(c.Out, v.totals()+"\n")
-	_ = v.printTraffic(v.console.To(&parts[1]))
-	c = v.console.To(&parts[2])
-	_, _ = fmt.Fprintln(c.Out)
-	_ = printDBs(c, v.st, now)
-	_ = printNodes(c, v.st)
-	_ = v.printEvents(c)
+	_ = printHead(&parts[0], v.st, v.url, now)
+	fmt.Fprintln(&parts[0], v.totals()+"\n")
+	_ = v.printTraffic(&parts[1])
+	fmt.Fprintln(&parts[2])
+	_ = printDBs(&parts[2], v.st, now)
+	_ = printNodes(&parts[2], v.st)
+	v.printEvents(&parts[2])
 	lines := make([][]string, len(parts))
 	for i := range parts {
 		lines[i] = strings.Split(strings.TrimSuffix(parts[i].String(), "\n"), "\n")
@@ -164,33 +160,31 @@ func latency(seconds float64) string {
 }
 
 // printTraffic prints the table of the traffic of databases.
-func (v *topView) printTraffic(c term.Console) error {
+func (v *topView) printTraffic(out io.Writer) error {
 	names, figure := slices.Sorted(maps.Keys(v.st.DBs)), topOrders[v.by]
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(figure(v.st.DBs[b].Asked()), figure(v.st.DBs[a].Asked())) })
-	t := term.NewTable(c, "DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
+	t := term.NewTable("DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
 	for _, name := range names {
 		db := v.st.DBs[name]
 		asked := db.Asked()
 		t.Row(term.Clean(name), term.Clean(db.Current(v.st.Node)), human.Rate(asked.Requests), percent(asked.MissShare()), latency(asked.P50), latency(asked.P99))
 	}
-	return t.Flush()
+	return t.Print(out)
 }
 
 // printEvents prints a line for each of the last events.
-func (v *topView) printEvents(c term.Console) error {
-	if len(v.st.Events) == 0 {
-		return nil
+func (v *topView) printEvents(out *bytes.Buffer) {
+	if len(v.st.Events) > 0 {
+		fmt.Fprintln(out, "\nEVENTS")
 	}
-	_, err := fmt.Fprintln(c.Out, "\n"+c.Paint(term.Bold, "EVENTS"))
 	for i := range v.st.Events {
 		e := &v.st.Events[i]
-		kind := c.Paint(levelColors[e.Level()], strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " "))
+		kind := strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")
 		text := e.Time.UTC().Format("01-02 15:04:05") + " " + kind + " " + term.Clean(e.DB+" "+e.Version)
 		if e.Reason != "" {
 			of := v.st.DBs[e.DB].Versions[e.Version]
 			text += ": " + term.Clean(of.Brief(e.Reason, e.Version))
 		}
-		_, err = fmt.Fprintln(c.Out, text)
+		fmt.Fprintln(out, text)
 	}
-	return err
 }

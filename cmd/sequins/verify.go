@@ -154,7 +154,6 @@ func (v *verifier) complain(path string, err error) {
 	v.result.Bad = append(v.result.Bad, badFile{path, err.Error(), exitName(codeOf(err))})
 	v.failed = append(v.failed, err)
 	if !v.json {
-		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
-		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
+		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, "bad:", term.Clean(err.Error())) })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 		for _, remark := range l.remarks {
 			_, _ = fmt.Fprintln(report, "note:", remark) // an error does not keep the list from being printed
 		}
-		err = printVersions(term.NewConsole(out), listing)
+		err = printVersions(out, listing)
 	}
 	return errors.Join(err, failed)
 }
@@ -224,35 +225,34 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 }
 
 // printVersions prints a listing for people.
-func printVersions(c term.Console, l *sourceListing) error {
-	t := term.NewTable(c, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
+func printVersions(out io.Writer, l *sourceListing) error {
+	t := term.NewTable("DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
 	for _, d := range l.Databases {
 		label := d.Database
 		if len(d.Versions) == 0 && d.Error == "" {
 			t.Row(label, "-", "-", "-", "-", "there are no versions")
 		}
 		for _, v := range d.Versions {
-			text, color := v.verdict()
-			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(text)).Color(5, color)
+			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(v.verdict()))
 			label = ""
 		}
 	}
-	return t.Flush()
+	return t.Print(out)
 }
 
 // verdict describes whether a version is complete.
-func (v versionListing) verdict() (text string, color term.Color) {
+func (v versionListing) verdict() string {
 	switch {
 	case v.Error != "":
-		return "broken: " + v.Error, term.Red
+		return "broken: " + v.Error
 	case v.Reason != "":
-		return "no: " + v.Reason, term.Yellow
+		return "no: " + v.Reason
 	case len(v.LeftOut) == 1:
-		return "yes, without " + v.LeftOut[0], term.Green
+		return "yes, without " + v.LeftOut[0]
 	case len(v.LeftOut) > 1:
-		return fmt.Sprintf("yes, without %s and %d more", v.LeftOut[0], len(v.LeftOut)-1), term.Green
+		return fmt.Sprintf("yes, without %s and %d more", v.LeftOut[0], len(v.LeftOut)-1)
 	}
-	return "yes", term.Green
+	return "yes"
 }
 
 // isRemote reports whether a source, or a file, is on another machine.
