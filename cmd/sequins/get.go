@@ -59,7 +59,7 @@ func registerEscaped(cmd *cobra.Command, escaped *bool, what string) {
 	cmd.Flags().BoolVar(escaped, "escaped", false, what+` written as scan and cat print keys, such as \x00`)
 }
 
-// parseKey returns the key that an argument means. If it is escaped, it is as a term.Escaper has written it.
+// parseKey returns the key that an argument means. If it is escaped, it is as term.Escape has written it.
 func parseKey(text string, escaped bool) ([]byte, error) {
 	if !escaped {
 		return []byte(text), nil

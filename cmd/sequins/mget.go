@@ -69,7 +69,7 @@ type multiGet struct {
 	client  *client.Node
 	db      string
 	want    client.Want // from the second request on, the version of the first
-	escaped bool        // keys are written as a term.Escaper writes them
+	escaped bool        // keys are written as by term.Escape
 	printer *recordPrinter
 
 	batch          [][]byte
