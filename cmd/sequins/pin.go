@@ -369,9 +369,7 @@ Exits with 1 if the file was not written, 5 if the source does not answer, and 6
 if it refuses.`,
 		Example: `  sequins refresh --source /srv/sequins`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
-				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file")
-				defer p.Stop()
+			return f.withSource(cmd.Context(), func(_ *config.Config, src source.Source) error {
 				return refresh(cmd.Context(), src, time.Now())
 			})
 		},

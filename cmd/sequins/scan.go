@@ -98,9 +98,7 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 
 // printCount prints the number of records.
 func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record")
 	n, version, err := c.Count(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
-	p.Stop()
 	switch {
 	case err != nil:
 		return err
