@@ -67,17 +67,17 @@ is excluded stays excluded.` + pinHelp
 
 func rollbackCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("rollback DB", func(p *pinning, _ []string) error { return p.rollback() })
-	cmd.Short = "Exclude the active version of a database"
-	cmd.Long = `Exclude the active version of a database: add it to exclude in
-<source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
-newest other version. The next version that is loaded goes live by itself.
+	cmd := f.command("rollback DB VERSION", func(p *pinning, args []string) error { return p.rollback(args[1]) })
+	cmd.Short = "Exclude a bad version of a database"
+	cmd.Long = `Exclude a version of a database: add it to exclude in <source>/<db>/_PIN. Every
+node reads the file within seconds, and switches to the newest other version. The
+next version that is loaded goes live by itself.
 
-The active version is the newest one that a node of the cluster serves. A database
-that is pinned is refused: pin another version instead. So are a node of another source, and a
-database without an older complete version, unless --force is given.` + pinHelp
-	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
-  sequins rollback words --server node1:9599 --wait`
+A database that is pinned is refused: pin another version instead. So are a version
+that is not in the source, and one before which there is no complete version, unless
+--force is given.` + pinHelp
+	cmd.Example = `  sequins rollback words 2026-01-31 --reason "half of the input was missing"
+  sequins rollback words 2026-01-31 --server node1:9599 --wait`
 	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
@@ -145,9 +145,7 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 			if err := p.change(func() error { return edit(p, args) }); err != nil || !f.wait {
 				return err
 			}
-			p.progress = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node")
-			defer p.progress.Stop()
-			return p.await()
+			return p.await(term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"))
 		})
 	}
 	f.source.registerSource(cmd)
@@ -170,10 +168,9 @@ type pinning struct {
 	// cluster if no flag has named it.
 	anySource bool
 
-	progress *term.Progress
-	now      time.Time
-	file     pin.File
-	decided  string // the version that is pinned, excluded or approved; "" for unpin
+	now     time.Time
+	file    pin.File
+	decided string // the version that is pinned, excluded or approved; "" for unpin
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
 }
@@ -302,7 +299,7 @@ func (p *pinning) revoke(list *[]string, version string) {
 	}
 }
 
-// admit refuses a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
+// admit refuses to serve a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
 func (p *pinning) admit(version string) error {
 	if p.force {
 		p.revoke(&p.file.Exclude, version)
@@ -311,25 +308,25 @@ func (p *pinning) admit(version string) error {
 	if slices.Contains(p.file.Exclude, version) {
 		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
 	}
-	all, err := source.Versions(p.ctx, p.src, p.db)
-	err = ofSource(p.src, err)
-	if err == nil && !slices.Contains(all, version) {
-		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
-			p.src.Path(p.db, version), didYouMean(nearest.Of(version, all))))
-	}
+	_, err := p.versions(version)
 	return err
 }
 
-func (p *pinning) rollback() error {
+// versions returns the versions in the source. That the given one is not among them is an error without --force.
+func (p *pinning) versions(version string) ([]string, error) {
+	all, err := source.Versions(p.ctx, p.src, p.db)
+	if err == nil && !p.force && !slices.Contains(all, version) {
+		return nil, withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
+			p.src.Path(p.db, version), didYouMean(nearest.Of(version, all))))
+	}
+	return all, ofSource(p.src, err)
+}
+
+func (p *pinning) rollback(bad string) error {
 	if v := p.file.Pinned(p.now); v != "" {
 		return fmt.Errorf("%s is pinned to version %s: pin another version instead, or unpin it first", p.db, v)
 	}
-	all, err := source.Versions(p.ctx, p.src, p.db)
-	if err != nil {
-		return ofSource(p.src, err)
-	}
-	p.anySource = p.force
-	bad, err := p.active()
+	all, err := p.versions(bad)
 	if err != nil {
 		return err
 	}
