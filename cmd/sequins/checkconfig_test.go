@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,16 +109,5 @@ func TestCheckConfigOfTheEnvironment(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	if r := finish(t, cmd); r.code != exitFailure || !strings.Contains(r.stderr, "SEQUINS_REFRESH_PERIOD: \"soon\" is not a duration") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
-}
-
-// A node logs that its advertised name is one of the loopback interface, unless it says so itself.
-func TestAdvertisedLoopback(t *testing.T) {
-	for host, warns := range map[string]bool{"LOCALHOST": true, "localhost": false, "127.0.0.1": false, "::1": false, "none.invalid": false} {
-		var log bytes.Buffer
-		warnOfLoopback(host, slog.New(slog.NewTextHandler(&log, nil)))
-		if strings.Contains(log.String(), "level=WARN") != warns {
-			t.Errorf("%s: logged: %s", host, &log)
-		}
 	}
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"sequins/cluster"
@@ -30,7 +27,6 @@ func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, 
 		return nil
 	}
 	s := &c.Sharding
-	go warnOfLoopback(host, o.Logger)
 	reached, err := zooKeeperOptions(c, o.Logger)
 	if err != nil {
 		return err
@@ -141,24 +137,6 @@ func advertisedHost(configured string) (string, error) {
 		return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
 	}
 	return host, nil
-}
-
-// resolvePatience is how long the resolver may take to find the advertised name.
-const resolvePatience = 15 * time.Second
-
-// warnOfLoopback logs if this machine finds a name by which other nodes reach it on its loopback interface, as /etc/hosts of some
-// distributions has it. The name or an address of the loopback interface itself is for several nodes on one machine.
-func warnOfLoopback(host string, log *slog.Logger) {
-	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), resolvePatience)
-	defer cancel()
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err == nil && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
-		log.Warn("sharding.advertised_hostname is on the loopback interface: unless other machines find another address, they cannot reach this node (see /etc/hosts)",
-			"host", host, "addresses", addrs)
-	}
 }
 
 // zooKeeperOptions returns how ZooKeeper is reached. Connecting to one server takes a part of the timeout of the session, which survives some
