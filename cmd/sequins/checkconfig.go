@@ -16,8 +16,7 @@ import (
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
@@ -31,8 +30,7 @@ request log and the addresses are not checked.
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
-  sequins check-config /etc/sequins.conf
-  sequins check-config --json | jq -r '.errors[] | "\(.line): \(.reason)"'`,
+  sequins check-config /etc/sequins.conf`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := config.Find(config.SearchPath)
@@ -42,48 +40,17 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			return checkConfig(cmd, path, asJSON)
+			return checkConfig(cmd, path)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	return cmd
-}
-
-// configCheck is the result of sequins check-config as JSON.
-type configCheck struct {
-	File     string           `json:"file"`
-	Good     bool             `json:"good"`
-	Errors   []config.Problem `json:"errors"`
-	Warnings []config.Problem `json:"warnings"`
-}
-
-// problemsOf returns the problems in errors that may be joined.
-func problemsOf(errs ...error) []config.Problem {
-	all := []config.Problem{}
-	for _, err := range errs {
-		switch e := err.(type) { //nolint:errorlint // the parts of this error itself
-		case nil:
-		case *config.Problem:
-			all = append(all, *e)
-		case interface{ Unwrap() []error }:
-			all = append(all, problemsOf(e.Unwrap()...)...)
-		default:
-			all = append(all, config.Problem{Reason: err.Error()})
-		}
-	}
-	return all
 }
 
 // checkConfig checks a configuration and the files that it names, and prints the result.
-func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
-	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if asJSON {
-		out, warn = io.Discard, io.Discard
-	}
+func checkConfig(cmd *cobra.Command, path string) error {
 	c, problems, err := config.Load(path)
-	warnings := make([]error, len(problems))
-	for i, p := range problems {
-		warnings[i] = p
+	var warnings []error
+	for _, p := range problems {
+		warnings = append(warnings, p)
 	}
 	if err == nil {
 		var more []error
@@ -91,17 +58,9 @@ func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
-		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Error()); err != nil {
 			return err
 		}
-	}
-	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
-	if asJSON {
-		result.Good, result.Errors = err == nil, problemsOf(err)
-		if perr := printJSON(cmd.OutOrStdout(), result); perr != nil || err == nil {
-			return perr
-		}
-		return inResult{err}
 	}
 	if err != nil {
 		return err
@@ -110,7 +69,7 @@ func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
 	if len(warnings) > 0 {
 		verdict = fmt.Sprintf("can be used; warnings: %d", len(warnings))
 	}
-	_, err = fmt.Fprintln(out, cmp.Or(path, "the environment"), verdict)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), cmp.Or(path, "the environment"), verdict)
 	return err
 }
 

@@ -64,12 +64,11 @@ func TestJSONIsDocumented(t *testing.T) {
 		From  string `json:"from"`
 	}
 	for section, want := range map[string][]string{
-		"An error":     fieldsOf("", reflect.TypeFor[failure]()),
-		"versions":     fieldsOf("", reflect.TypeFor[sourceListing]()),
-		"inspect":      fieldsOf("", reflect.TypeFor[files]()),
-		"verify":       fieldsOf("", reflect.TypeFor[verification]()),
-		"check-config": fieldsOf("", reflect.TypeFor[configCheck]()),
-		"config show":  fieldsOf("", reflect.TypeFor[[]settings]()),
+		"An error":    fieldsOf("", reflect.TypeFor[failure]()),
+		"versions":    fieldsOf("", reflect.TypeFor[sourceListing]()),
+		"inspect":     fieldsOf("", reflect.TypeFor[files]()),
+		"verify":      fieldsOf("", reflect.TypeFor[verification]()),
+		"config show": fieldsOf("", reflect.TypeFor[[]settings]()),
 	} {
 		_, text, found := strings.Cut(page, "\n### "+section+"\n")
 		if !found {

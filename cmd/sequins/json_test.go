@@ -112,28 +112,6 @@ func TestVersionsJSON(t *testing.T) {
 	}
 }
 
-func TestCheckConfigJSON(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "x.conf")
-	for doc, want := range map[string]string{
-		"source = \"/data\"\n":                               `{"file":"x.conf","good":true,"errors":[],"warnings":[]}`,
-		"source = \"/data\"\nbind = \"x\"\nsauce = 1\n":      `{"file":"x.conf","good":false,"errors":[{"file":"x.conf","line":2,"key":"bind","reason":"…"},{"file":"x.conf","line":3,"key":"sauce","reason":"…"}],"warnings":[]}`,
-		"source = \"/data\"\nwrite_buffer_size = 1\n":        `{"file":"x.conf","good":true,"errors":[],"warnings":[{"file":"x.conf","line":2,"key":"write_buffer_size","reason":"…"}]}`,
-		"source = \"/data\"\n[auth]\ntokens_file = \"/x\"\n": `{"file":"x.conf","good":true,"errors":[],"warnings":[{"reason":"…"}]}`,
-	} {
-		writeFile(t, path, doc)
-		r := sequins(t, "check-config", "--json", path)
-		isJSON(t, r.stdout)
-		got := regexp.MustCompile(`"reason":"[^}]*"\}`).ReplaceAllString(strings.ReplaceAll(r.stdout, dir+"/", ""), `"reason":"…"}`)
-		if got != want+"\n" || (r.code == exitOK) != strings.Contains(want, `"good":true`) || r.code != exitOK && r.stderr == "" {
-			t.Errorf("%q: exit code %d, %s", doc, r.code, got)
-		}
-	}
-	if r := sequins(t, "check-config", "--json", path+"2"); r.code != exitFailure || !strings.Contains(r.stdout, `"errors":[{"reason":"reading the configuration: open `) {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestVerifyJSON(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	r := sequins(t, "verify", "--json", block, sequence, log)
