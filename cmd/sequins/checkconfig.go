@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/node/daemon"
 )
 
 func checkConfigCommand() *cobra.Command {
@@ -54,7 +53,7 @@ func checkConfig(cmd *cobra.Command, path string) error {
 	}
 	if err == nil {
 		var more []error
-		more, err = checkFiles(&c)
+		more, err = daemon.Check(&c)
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
@@ -70,41 +69,6 @@ func checkConfig(cmd *cobra.Command, path string) error {
 		verdict = fmt.Sprintf("can be used; warnings: %d", len(warnings))
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), cmp.Or(path, "the environment"), verdict)
-	return err
-}
-
-// checkFiles opens the configured files like a start does, and returns what is wrong with them. A file that is not on this machine, or
-// cannot be read by this user, is a warning.
-func checkFiles(c *config.Config) (warnings []error, err error) {
-	_, unread := openTokens(c.Auth, discard())
-	found, errs := []error{unread, checkCertificates(c)}, []error(nil)
-	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		found = append(joined.Unwrap(), found...)
-	}
-	for _, err := range found {
-		switch {
-		case err == nil:
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
-		case isExpired(err) && !c.Sharding.Enabled:
-			warnings = append(warnings, err)
-		default:
-			errs = append(errs, err)
-		}
-	}
-	return warnings, errors.Join(errs...)
-}
-
-// checkCertificates checks the files of [tls].
-func checkCertificates(c *config.Config) error {
-	host := ""
-	if c.Sharding.Enabled {
-		var err error
-		if host, err = advertisedHost(c.Sharding.AdvertisedHostname); err != nil {
-			return err
-		}
-	}
-	_, err := openKeyring(c.TLS, host, discard())
 	return err
 }
 
@@ -157,11 +121,11 @@ Exits with 1 if the configuration has errors, see check-config.`,
 }
 
 func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
-	path, overrides, err := flags.given()
+	given, err := flags.given()
 	if err != nil {
 		return err
 	}
-	settings, warnings, err := config.Settings(path, overrides...)
+	settings, warnings, err := config.Settings(given.Path, given.Flags...)
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err

@@ -8,21 +8,22 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/authority"
 	"sequins/test/expect"
 )
 
 // check-config refuses certificates with which a node would not start, and warns of those that clients will refuse.
 func TestCheckConfigLooksAtCertificates(t *testing.T) {
-	a, unknown := newAuthority(t, "ca"), newAuthority(t, "unknown")
-	a.issue("node", nil)
-	unknown.issue("foreign", nil)
-	a.issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
-	a.issue("other", nil)
-	a.issue("old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
-	a.issue("early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
+	a, unknown := authority.New(t, "ca"), authority.New(t, "unknown")
+	a.Issue("node", nil)
+	unknown.Issue("foreign", nil)
+	a.Issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
+	a.Issue("other", nil)
+	a.Issue("old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
+	a.Issue("early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
 	const cluster = "[zk]\nservers = [\"localhost:2181\"]\n[sharding]\nenabled = true\nadvertised_hostname = %q\n"
-	clients := fmt.Sprintf("client_ca = %q\n", a.file("ca.pem"))
-	foreign, err := filepath.Rel(a.dir, unknown.file("foreign"))
+	clients := fmt.Sprintf("client_ca = %q\n", a.File("ca.pem"))
+	foreign, err := filepath.Rel(a.Dir, unknown.File("foreign"))
 	expect.NoError(t, err)
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
 	for name, test := range map[string]struct {
@@ -42,7 +43,7 @@ func TestCheckConfigLooksAtCertificates(t *testing.T) {
 		"of another authority":   {foreign, foreign, fmt.Sprintf(cluster, "localhost"), exitFailure, "certificate signed by unknown authority"},
 	} {
 		writeFile(t, conf, fmt.Sprintf("source = \"/data\"\n[tls]\ncertificate = %q\nkey = %q\nca = %q\n%s",
-			a.file(test.certificate+".pem"), a.file(test.key+"-key.pem"), a.file("ca.pem"), test.more))
+			a.File(test.certificate+".pem"), a.File(test.key+"-key.pem"), a.File("ca.pem"), test.more))
 		if r := sequins(t, "check-config", conf); r.code != test.code || !strings.Contains(r.stderr, test.want) || (r.stderr == "") != (test.want == "") {
 			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
 		}

@@ -21,6 +21,7 @@ import (
 	"sequins/client"
 	"sequins/config"
 	"sequins/internal/sleep"
+	"sequins/node/daemon"
 )
 
 func demoCommand() *cobra.Command {
@@ -76,21 +77,21 @@ func (d *demo) run(ctx context.Context, c config.Config, anyPort bool, log *slog
 	if err := d.write(demoFirst); err != nil {
 		return err
 	}
-	s, err := open(ctx, c, log)
+	s, err := daemon.Open(ctx, c, buildName(), log)
 	if anyPort && errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(c.Bind)
 		c.Bind = net.JoinHostPort(host, "0")
-		s, err = open(ctx, c, log)
+		s, err = daemon.Open(ctx, c, buildName(), log)
 	}
 	if err != nil {
 		return err
 	}
-	d.node = client.NewNode(client.NodeOptions{URL: "http://" + s.address})
+	d.node = client.NewNode(client.NodeOptions{URL: "http://" + s.Address})
 	defer d.node.Close()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.node.Run(ctx) })
+	g.Go(func() error { return s.Run(ctx) })
 	g.Go(func() error {
-		if err := d.show(ctx, s.node.Refresh); !errors.Is(err, context.Canceled) {
+		if err := d.show(ctx, s.Refresh); !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil

@@ -19,6 +19,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/internal/names"
 	"sequins/internal/term"
+	"sequins/node/daemon"
 	"sequins/source"
 )
 
@@ -297,7 +298,7 @@ func (f *files) open(where string) (source.Source, error) {
 			return nil, err
 		}
 	}
-	src, err := openSource(f.ctx, c)
+	src, err := daemon.OpenSource(f.ctx, c)
 	if err == nil {
 		f.sources[where] = src
 	}

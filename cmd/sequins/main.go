@@ -3,8 +3,8 @@
 // version when one appears.
 //
 // This package is the command line: flags, subcommands, signals and exit codes. main.go has the root
-// command, serve.go runs a node from flags and sequins.conf, demo.go one for the demo, and files.go
-// and datafile.go read files without a server.
+// command, serve.go runs a node from flags and sequins.conf by node/daemon, demo.go one for the demo, and
+// files.go and datafile.go read files without a server.
 package main
 
 import (

@@ -21,6 +21,7 @@ import (
 	"sequins/config"
 	"sequins/internal/nearest"
 	"sequins/internal/term"
+	"sequins/node/daemon"
 )
 
 // nodeFlags are the flags of all commands that ask a node: which one, and what they show it.
@@ -138,7 +139,7 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 		if base, err = addressURL(server); err != nil {
 			return "", nil, err
 		}
-		secure, err = clientTLS(f.files, "--ca", "--certificate")
+		secure, err = daemon.ClientTLS(f.files, "--ca", "--certificate")
 		return base, secure, err
 	}
 	path := cmp.Or(f.config, config.Find(config.SearchPath))
@@ -153,7 +154,7 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 	if base, err = addressURL(c.Bind); err != nil || c.TLS.Certificate == "" {
 		return base, nil, err
 	}
-	secure, err = clientTLS(config.TLS{Certificate: c.TLS.Certificate, Key: c.TLS.Key}, "", "tls.certificate")
+	secure, err = daemon.ClientTLS(config.TLS{Certificate: c.TLS.Certificate, Key: c.TLS.Key}, "", "tls.certificate")
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,46 +113,6 @@ func TestTokensFileIsNotGood(t *testing.T) {
 		last := strings.Split(strings.TrimSpace(r.stderr), "\n")
 		if r.code != exitFailure || !strings.HasPrefix(last[len(last)-1], want) || strings.Contains(r.stderr, opsToken) {
 			t.Errorf("%q: exit code %d\n%s", text, r.code, r.stderr)
-		}
-	}
-}
-
-// Files that have changed in any way are read again, and those that are not good until they are.
-func TestFollowed(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	writeFile(t, file, "1")
-	reads, fails := 0, error(nil)
-	f := followed{log: slog.New(slog.DiscardHandler), files: []string{file, ""}, read: func() error { reads++; return fails }}
-	f.inUse = f.stat()
-	old := time.Now().Add(-time.Hour).Truncate(time.Second)
-	for _, step := range []struct {
-		what   string
-		change func() error
-	}{
-		{"another content", func() error { return os.WriteFile(file, []byte("22"), 0o600) }},
-		{"another time", func() error { return os.Chtimes(file, time.Time{}, old) }},
-		{"another file with the same time", func() error {
-			return errors.Join(os.WriteFile(file+"2", []byte("33"), 0o600), os.Chtimes(file+"2", time.Time{}, old), os.Rename(file+"2", file))
-		}},
-		{"another mode", func() error { return os.Chmod(file, 0o640) }},
-		{"none", func() error { return os.Remove(file) }},
-		{"one again", func() error { return os.WriteFile(file, nil, 0o600) }},
-	} {
-		reads, fails = 0, errors.New("not good")
-		expect.NoError(t, step.change())
-		for range 2 {
-			if err := f.look(false); err != fails || f.problem() == "" { //nolint:errorlint // as it is
-				t.Errorf("%s: %v", step.what, err)
-			}
-		}
-		fails = nil
-		for range 2 {
-			if err := f.look(false); err != nil || f.problem() != "" {
-				t.Errorf("%s: %v", step.what, err)
-			}
-		}
-		if reads != 3 {
-			t.Errorf("%s: read %d times", step.what, reads)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"cmp"
@@ -21,8 +21,9 @@ import (
 )
 
 // joinCluster configures a node of a cluster that others reach by host, if the configuration enables sharding. It does not wait
-// for anything. keys is nil without TLS between nodes.
-func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, given *closers) error {
+// for anything.
+func (d *Daemon) joinCluster(host string, o *node.Options) error {
+	c := d.config.Load()
 	if !c.Sharding.Enabled {
 		return nil
 	}
@@ -36,15 +37,15 @@ func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, 
 		id = host
 	}
 	session := zk.Connect(reached)
-	*given = append(*given, session.Close)
+	d.opened = append(d.opened, session.Close)
 	var secure *tls.Config
-	if keys != nil {
-		secure = keys.client()
+	if d.keys != nil {
+		secure = d.keys.client()
 	}
 	client := proxy.New(proxy.Options{
 		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
-	*given = append(*given, func() error { client.Close(); return nil })
+	d.opened = append(d.opened, func() error { client.Close(); return nil })
 	o.Reads.Proxy = client
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
@@ -145,7 +146,7 @@ func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err err
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
 		files := config.TLS{CA: z.TLSCA, Certificate: z.TLSCertificate, Key: z.TLSKey}
-		if secure, err = clientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
+		if secure, err = ClientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
 			return o, err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"crypto/tls"
@@ -126,10 +126,10 @@ func readPool(key, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// clientTLS returns the settings for a server that is not a node of this cluster: its certificate is
+// ClientTLS returns the settings for a server that is not a node of this cluster: its certificate is
 // checked against files.CA, if set, and files.Certificate is the client certificate. caName and
 // certificateName are their names in errors.
-func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
+func ClientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if c.RootCAs, err = readPool(caName, files.CA); err != nil {
