@@ -4,7 +4,7 @@
 // not accessed), the listeners, the request log, the store with its lock, certificates and tokens, ZooKeeper and the client for other
 // nodes, the recorder of events, the exporter of spans.
 //
-// Run serves, and tells systemd that the node is ready once it answers. Meanwhile certificates and tokens follow their files, and a
+// Run serves, and tells systemd that the node is ready: its listeners are open. Meanwhile certificates and tokens follow their files, and a
 // reload, by SIGHUP or by a request to the debug listener, reads the configuration again: what can be changed in a running node is
 // passed to it, and it lists its source. When the context ends, no reload begins any more. The node drains and stops what it was
 // given, and closes its listeners and its store. Then what was opened beside it is closed, in the order of its opening, so that the
@@ -60,7 +60,6 @@ type Daemon struct {
 	tokens     *tokenFile  // nil without tokens
 	requestLog *requestLog // nil if disabled
 	events     *events.Recorder
-	systemd    *notifier
 
 	stopping   context.Context // ends when the node shuts down: no reload begins any more, or is waited for
 	stop       context.CancelFunc
@@ -92,7 +91,7 @@ func Start(ctx context.Context, given Given, build string, stderr io.Writer) (*D
 
 // Open opens what a configuration names. Checks that are likely to fail and cheap come first.
 func Open(ctx context.Context, c config.Config, build string, log *slog.Logger) (_ *Daemon, err error) {
-	d := &Daemon{Log: log, level: new(slog.LevelVar), build: build, systemd: newNotifier(log)}
+	d := &Daemon{Log: log, level: new(slog.LevelVar), build: build}
 	d.config.Store(&c)
 	d.stopping, d.stop = context.WithCancel(ctx)
 	var passed closers // what the node closes
@@ -182,7 +181,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if d.tokens != nil {
 		go d.tokens.follow(following)
 	}
-	err := d.systemd.follow(ctx, d.itself(), d.node.Run)
+	d.notify("READY=1")
+	defer context.AfterFunc(ctx, func() { d.notify("STOPPING=1") })()
+	err := d.node.Run(ctx)
 	end()
 	d.stop()
 	return errors.Join(err, d.opened.Close())

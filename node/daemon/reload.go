@@ -55,7 +55,7 @@ func (d *Daemon) reload() (restart []string, err error) {
 func (d *Daemon) reloadOnce() (restart []string, err error) {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every system has this clock
-	d.systemd.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
+	d.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 	hangs := time.AfterFunc(reloadPatience, func() {
 		d.Log.Error("reload: it has not ended yet", "error", errReloadHangs)
 		d.node.Reloaded(errReloadHangs)
@@ -74,7 +74,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	if d.stopping.Err() != nil {
 		return nil, errReloadStopping
 	}
-	defer d.systemd.send("READY=1")
+	defer d.notify("READY=1")
 	for _, w := range warnings {
 		d.Log.Warn("configuration: " + w.Error())
 	}
