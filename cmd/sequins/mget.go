@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +73,6 @@ type multiGet struct {
 	escaped bool        // keys are written as by term.Escape
 	printer *recordPrinter
 
-	batch          [][]byte
-	bytes          int
 	keys, absences int64
 }
 
@@ -107,44 +106,32 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 
 // all reads the keys and prints their values.
 func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
-	if len(args) != 1 || args[0] != "-" {
-		for _, arg := range args {
-			if err := m.add(ctx, arg); err != nil {
-				return err
+	keys, lines := slices.Values(args), bufio.NewScanner(in)
+	if len(args) == 1 && args[0] == "-" {
+		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+		keys = func(yield func(string) bool) {
+			for lines.Scan() && yield(lines.Text()) {
 			}
 		}
-		return m.flush(ctx)
 	}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for lines.Scan() {
-		if err := m.add(ctx, lines.Text()); err != nil {
+	var batch [][]byte
+	size := 0
+	for arg := range keys {
+		key, err := parseKey(arg, m.escaped)
+		if err != nil {
 			return err
+		}
+		batch = append(batch, key)
+		if size += len(key); len(batch) == batchKeys || size >= batchBytes {
+			if err := m.request(ctx, batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading the keys: %w", err)
 	}
-	return m.flush(ctx)
-}
-
-// add adds a key.
-func (m *multiGet) add(ctx context.Context, arg string) error {
-	key, err := parseKey(arg, m.escaped)
-	if err != nil {
-		return err
-	}
-	m.batch = append(m.batch, key)
-	if m.bytes += len(key); len(m.batch) < batchKeys && m.bytes < batchBytes {
-		return nil
-	}
-	return m.flush(ctx)
-}
-
-// flush prints the values of the keys that were added.
-func (m *multiGet) flush(ctx context.Context) error {
-	batch := m.batch
-	m.batch, m.bytes = nil, 0
 	if len(batch) == 0 {
 		return nil
 	}
