@@ -101,7 +101,7 @@ func TestReloadByRequest(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	const refused = "\nThe last reload of the configuration has failed: sequins.conf:3: content_type: must be a string"
-	if r := sequins(t, "status", s.base); r.code != exitUnhealthy || !strings.Contains(r.stdout, refused) {
+	if r := sequins(t, "status", "--server", s.base); r.code != exitUnhealthy || !strings.Contains(r.stdout, refused) {
 		t.Errorf("exit code %d, %s", r.code, r.stdout)
 	}
 	if code, body := s.post("/-/reload", "Origin", "http://elsewhere.example", "Sec-Fetch-Site", "cross-site"); code != 403 {
@@ -119,7 +119,7 @@ func TestReloadByRequest(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the status is up to a second old
-		r := sequins(t, "status", s.base)
+		r := sequins(t, "status", "--server", s.base)
 		if r.code == exitOK && !strings.Contains(r.stdout, "configuration") {
 			break
 		}

@@ -188,8 +188,8 @@ func (d *demo) commands() string {
     curl -i %[1]s/%[2]s/no-such-product
     curl %[1]s/%[2]s
     curl %[1]s/healthz
-    sequins scan %[1]s %[2]s --prefix red-
-    sequins top %[1]s
+    sequins scan %[2]s --prefix red- --server %[1]s
+    sequins top --server %[1]s
     open %[1]s/ in a browser
 `, d.node.URL(), demoDB)
 }

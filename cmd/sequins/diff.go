@@ -25,7 +25,7 @@ type diffFlags struct {
 func diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3),
+		Use: "diff DB OLD NEW", Args: cobra.ExactArgs(3),
 		Short: "Compare two versions of a database that nodes have",
 		Long: `Compare two versions of a database: how many keys the new one has added, removed
 and changed, in which partitions, with some of the keys. Both must be on the
@@ -43,7 +43,7 @@ not on the node, and 5 if it does not answer.`,
 		Example: `  sequins diff words 2026-01-31 2026-02-01
   sequins diff words 2026-01-31 2026-02-01 --list --server node1:9599`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.run(cmd, c, args) })
+			return f.node.ask(cmd, args, func(c *client.Node) error { return f.run(cmd, c, args) })
 		},
 	}
 	flags := cmd.Flags()

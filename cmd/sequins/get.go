@@ -18,7 +18,7 @@ func getCommand() *cobra.Command {
 	var escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
-		Use:   "get [ADDR] DB KEY",
+		Use:   "get DB KEY",
 		Short: "Print the value of a key of a running sequins",
 		Long: `Print the value of a key unchanged.
 
@@ -29,11 +29,11 @@ later one. For the values in a file, see cat.
 
 Exits with 3 if the key or the database does not exist, 5 if the node does not
 answer, and 6 if the value cannot be read.`,
-		Example: `  sequins get http://node1:9599 words apple
+		Example: `  sequins get words apple --server http://node1:9599
   sequins get words apple --json | jq -r .version`,
-		Args: node.args(2, 2),
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node, args []string) error {
+			return node.ask(cmd, args, func(c *client.Node) error {
 				key, err := parseKey(args[1], escaped)
 				if err != nil {
 					return err

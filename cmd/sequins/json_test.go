@@ -164,7 +164,7 @@ func TestStatusJSON(t *testing.T) {
 	s := serveRecords(t, "")
 	s.await("/", "healthy", func(_ *http.Response, body string) bool { return strings.Contains(body, `"healthy":true`) })
 	_, plain := s.get("/")
-	r := sequins(t, "status", s.base, "--json")
+	r := sequins(t, "status", "--server", s.base, "--json")
 	r.wants(t, exitOK)
 	var want, got map[string]any
 	expect.NoError(t, json.Unmarshal([]byte(plain), &want))
@@ -175,16 +175,16 @@ func TestStatusJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-node +command):\n%s", diff)
 	}
-	r = sequins(t, "status", s.base, "awkward", "--json")
+	r = sequins(t, "status", "--server", s.base, "awkward", "--json")
 	var one struct{ DBs map[string]any }
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &one))
 	if len(one.DBs) != 1 || one.DBs["awkward"] == nil {
 		t.Errorf("%+v", one)
 	}
-	if r = sequins(t, "status", s.base, "awkward"); !strings.Contains(r.stdout, "awkward") || strings.Contains(r.stdout, "numbers") {
+	if r = sequins(t, "status", "--server", s.base, "awkward"); !strings.Contains(r.stdout, "awkward") || strings.Contains(r.stdout, "numbers") {
 		t.Errorf("%+v", r)
 	}
-	r = sequins(t, "status", "127.0.0.1:1", "--json")
+	r = sequins(t, "status", "--server", "127.0.0.1:1", "--json")
 	if r.code != exitUnreachable || !strings.Contains(isJSON(t, r.stdout), `"kind": "unreachable"`) {
 		t.Errorf("%+v", r)
 	}

@@ -19,7 +19,7 @@ func mgetCommand() *cobra.Command {
 	var escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
-		Use:   "mget [ADDR] DB {KEY... | -}",
+		Use:   "mget DB {KEY... | -}",
 		Short: "Print the values of several keys of a running sequins, all from one version",
 		Long: `Print the values of keys in their order, all from one version, each on a line:
 key, tab, value, escaped as by cat. An absent key has a line with nothing behind it.
@@ -36,12 +36,12 @@ With --json each line is an object with "key" and "value", or "key_base64" and
 
 Exits with 3 if a key or the database does not exist, 5 if the node does not
 answer, and 6 if a value cannot be read.`,
-		Example: `  sequins mget http://node1:9599 words apple beet
+		Example: `  sequins mget words apple beet --server http://node1:9599
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
-  sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
-		Args: node.args(2, -1),
+  sequins scan words --keys-only | sequins mget --escaped --server node2:9599 words -`,
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node, args []string) error {
+			return node.ask(cmd, args, func(c *client.Node) error {
 				m := &multiGet{
 					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, escaped: escaped,
 					printer: newRecordPrinter(cmd.OutOrStdout(), asJSON),

@@ -21,7 +21,7 @@ func statusCommand() *cobra.Command {
 	var asJSON bool
 	var node nodeFlags
 	cmd := &cobra.Command{
-		Use:   "status [ADDR] [DB...]",
+		Use:   "status [DB...]",
 		Short: "Show the health, databases and versions of a running sequins",
 		Long: `Show the status of a running sequins: one line of health, a table with a line for
 each version of each database, and a table of the nodes and their disks. A star
@@ -38,11 +38,11 @@ up to date.
 If requests need a token ([auth] tokens_file), it must allow status pages. It is
 read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
-  sequins status node1.example.com:9599
-  sequins status --json https://node1:9599 --ca ca.pem | jq -r .health`,
-		Args: node.args(0, -1),
+  sequins status --server node1.example.com:9599
+  sequins status --json --server https://node1:9599 --ca ca.pem | jq -r .health`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return showStatus(cmd, c, dbs, asJSON) })
+			return node.ask(cmd, args, func(c *client.Node) error { return showStatus(cmd, c, args, asJSON) })
 		},
 	}
 	node.register(cmd)

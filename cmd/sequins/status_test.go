@@ -26,7 +26,7 @@ func TestStatusOfANode(t *testing.T) {
 	s.awaitVersion(demoPath, demoFirst)
 
 	for _, addr := range []string{address, s.base, s.base + "/"} {
-		r := sequins(t, "status", addr)
+		r := sequins(t, "status", "--server", addr)
 		r.wants(t, exitOK)
 		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
 			if !strings.Contains(r.stdout, want) {
@@ -39,7 +39,7 @@ func TestStatusOfANode(t *testing.T) {
 	writeFile(t, filepath.Join(source, demoDB, "9999", "_SUCCESS"), "")
 	s.signal(syscall.SIGHUP)
 	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
-	r := sequins(t, "status", address)
+	r := sequins(t, "status", "--server", address)
 	r.wants(t, exitUnhealthy)
 	for _, want := range []string{"Serving 1 database; 1 with a version that could not be loaded.\n", "9999", `it begins with "no d"`} {
 		if !strings.Contains(r.stdout, want) {
@@ -49,7 +49,7 @@ func TestStatusOfANode(t *testing.T) {
 
 	s.signal(syscall.SIGTERM)
 	s.wait()
-	sequins(t, "status", address).wants(t, exitUnreachable, "sequins: http://"+address+" refuses the connection: ")
+	sequins(t, "status", "--server", address).wants(t, exitUnreachable, "sequins: http://"+address+" refuses the connection: ")
 }
 
 // Without an address, it is the one that the configuration of this machine has.
@@ -67,8 +67,8 @@ func TestStatusFindsItsNode(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s", test.conf, r.code, r.stderr)
 		}
 	}
-	for _, addr := range []string{"", "host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
-		sequins(t, "scan", addr, "words").wants(t, exitUsage, "sequins: ")
+	for _, addr := range []string{"host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
+		sequins(t, "scan", "--server", addr, "words").wants(t, exitUsage, "sequins: ")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestStatusOfSomethingElse(t *testing.T) {
 			}
 			fmt.Fprint(w, body)
 		}))
-		r := sequins(t, "status", other.URL)
+		r := sequins(t, "status", "--server", other.URL)
 		other.Close()
 		code := exitFailure
 		if want == "" {

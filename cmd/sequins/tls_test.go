@@ -64,9 +64,9 @@ func TestTLS(t *testing.T) {
 	if resp, err := http.Get(s.base + "/livez"); err == nil && resp.StatusCode == http.StatusOK {
 		t.Error("it answers without TLS")
 	}
-	sequins(t, "status", "--ca", a.File("ca.pem"), base).wants(t, exitOK)
-	sequins(t, "status", base).wants(t, exitUnreachable, "sequins: "+base+" has a certificate that cannot be used: x509: certificate signed by unknown authority: name the file with the certificate of its issuer with --ca")
-	sequins(t, "status", strings.TrimPrefix(base, "https://")).wants(t, exitUnreachable, "sequins: http"+strings.TrimPrefix(base, "https")+" speaks TLS: use "+base+", with --ca FILE if ")
+	sequins(t, "status", "--ca", a.File("ca.pem"), "--server", base).wants(t, exitOK)
+	sequins(t, "status", "--server", base).wants(t, exitUnreachable, "sequins: "+base+" has a certificate that cannot be used: x509: certificate signed by unknown authority: name the file with the certificate of its issuer with --ca")
+	sequins(t, "status", "--server", strings.TrimPrefix(base, "https://")).wants(t, exitUnreachable, "sequins: http"+strings.TrimPrefix(base, "https")+" speaks TLS: use "+base+", with --ca FILE if ")
 
 	serial := a.Issue("node", nil)
 	changed := time.Now().Add(time.Minute) // so that it differs whatever the file system's clock
@@ -85,7 +85,7 @@ func TestTLS(t *testing.T) {
 		eventuallyOK(t, c, base)
 	}
 	s.waitFor(`files have changed and are not good; the old ones stay" files="the certificates"`)
-	if r := sequins(t, "status", "--ca", a.File("ca.pem"), base); r.code != exitUnhealthy || !strings.Contains(r.stdout, "The new certificates are not in use: tls.certificate: ") {
+	if r := sequins(t, "status", "--ca", a.File("ca.pem"), "--server", base); r.code != exitUnhealthy || !strings.Contains(r.stdout, "The new certificates are not in use: tls.certificate: ") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
 	}
 
@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 	later := changed.Add(time.Minute)
 	expect.NoError(t, os.Chtimes(a.File("node.pem"), later, later))
 	for end := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
-		r := sequins(t, "status", "--ca", a.File("ca.pem"), base)
+		r := sequins(t, "status", "--ca", a.File("ca.pem"), "--server", base)
 		if r.code == exitOK && strings.Contains(r.stdout, "The certificate of this node expires in ") {
 			break
 		}
@@ -120,11 +120,11 @@ func TestMutualTLS(t *testing.T) {
 	if _, err := unknown.Get(base + "/livez"); err == nil {
 		t.Error("it answers somebody with a certificate of somebody else")
 	}
-	sequins(t, "status", "--ca", a.File("ca.pem"), "--certificate", a.File("client.pem"), "--certificate-key", a.File("client-key.pem"), base).
+	sequins(t, "status", "--ca", a.File("ca.pem"), "--certificate", a.File("client.pem"), "--certificate-key", a.File("client-key.pem"), "--server", base).
 		wants(t, exitOK)
 	shown := []string{"--ca", a.File("ca.pem"), "--certificate", a.File("client.pem"), "--certificate-key", a.File("client-key.pem")}
 	db, key, _ := strings.Cut(strings.TrimPrefix(demoPath, "/"), "/")
-	for _, args := range [][]string{{"get", base, db, key}, {"mget", base, db, key}, {"scan", base, db, "--prefix", key}} {
+	for _, args := range [][]string{{"get", "--server", base, db, key}, {"mget", "--server", base, db, key}, {"scan", "--server", base, db, "--prefix", key}} {
 		if r := sequins(t, append(args, shown...)...); r.code != exitOK || !strings.Contains(r.stdout, "{") {
 			t.Errorf("%v: %+v", args, r)
 		}

@@ -28,7 +28,7 @@ func topCommand() *cobra.Command {
 	var node nodeFlags
 	var by string
 	cmd := &cobra.Command{
-		Use:   "top [ADDR] [DB...]",
+		Use:   "top [DB...]",
 		Short: "Watch the status, the traffic and the events of a running sequins",
 		Long: `Show on the whole terminal, and keep up to date, what sequins status shows, with the
 requests per second for each database, the part of them that found no key, the
@@ -41,13 +41,13 @@ these databases are shown.
 While the node does not answer, the last status stays, with its age. ^C ends it. For
 a pipe or a log, use sequins status.`,
 		Example: `  sequins top
-  sequins top node1.example.com:9599 --sort latency`,
-		Args: node.args(0, -1),
+  sequins top --sort latency --server node1.example.com:9599`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if topOrders[by] == nil {
 				return usageError(fmt.Errorf("--sort %q is none of %s", by, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", ")))
 			}
-			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return watch(cmd, c, dbs, by) })
+			return node.ask(cmd, args, func(c *client.Node) error { return watch(cmd, c, args, by) })
 		},
 	}
 	node.register(cmd)

@@ -147,5 +147,5 @@ func TestTopOrders(t *testing.T) {
 		}
 	}
 	sequins(t, "top", "--sort", "size").wants(t, exitUsage, `sequins: --sort "size" is none of latency, misses, name, requests`)
-	sequins(t, "top", "127.0.0.1:1").wants(t, exitFailure, "sequins: top needs a terminal: use sequins status")
+	sequins(t, "top", "--server", "127.0.0.1:1").wants(t, exitFailure, "sequins: top needs a terminal: use sequins status")
 }

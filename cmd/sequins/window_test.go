@@ -43,7 +43,7 @@ func TestLoadWindow(t *testing.T) {
 	s.await("/", "the state", func(_ *http.Response, body string) bool {
 		return strings.Contains(body, reason) && strings.Contains(body, "AVAILABLE")
 	})
-	r := sequins(t, "status", strings.TrimPrefix(s.base, "http://"))
+	r := sequins(t, "status", "--server", strings.TrimPrefix(s.base, "http://"))
 	r.wants(t, exitOK)
 	if !strings.Contains(r.stdout, "AVAILABLE") || !strings.Contains(r.stdout, reason) {
 		t.Errorf("sequins status says:\n%s", r.stdout)

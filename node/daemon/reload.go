@@ -94,12 +94,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 
 // read reads the configuration with its secrets.
 func (d *Daemon) read() (fresh config.Config, warnings []*config.Warning, err error) {
-	if d.given.Path == "" {
-		fresh, warnings, err = config.Load("", d.given.Flags...)
-	} else {
-		fresh, warnings, err = config.Reload(d.given.Path, d.given.Flags...)
-	}
-	if err != nil {
+	if fresh, warnings, err = config.Reload(d.given.Path, d.given.Flags...); err != nil {
 		return fresh, warnings, err
 	}
 	if other := config.Find(config.SearchPath); d.given.Searched && other != d.given.Path {

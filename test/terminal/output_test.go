@@ -17,7 +17,7 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newShell(t, 200, 40)
-	s.line("sequins status " + n.Addr + "; sequins versions --source " + c.Source)
+	s.line("sequins status --server " + n.Addr + "; sequins versions --source " + c.Source)
 	s.shows("DISK FREE", "COMPLETE", "2026-02-01", "no: there is a _temporary: a job is writing")
 }
 
@@ -29,13 +29,13 @@ func TestProgress(t *testing.T) {
 	}
 	defer silent.Close()
 	s := newShell(t, 120, 20)
-	s.line("sequins status " + silent.Addr().String())
+	s.line("sequins status --server " + silent.Addr().String())
 	s.shows("\nasking http://" + silent.Addr().String())
 	s.shows("has not answered within 10s")
 	if screen := s.screen(); strings.Contains(screen, "asking") {
 		t.Errorf("the progress stays:\n%s", screen)
 	}
-	s.line("clear; sequins status " + silent.Addr().String() + " 2>&1 | od -c > printed; cat printed")
+	s.line("clear; sequins status --server " + silent.Addr().String() + " 2>&1 | od -c > printed; cat printed")
 	s.shows("a   n   s   w   e   r   e   d")
 	printed, err := os.ReadFile(filepath.Join(s.dir, "printed"))
 	if err != nil || strings.Contains(string(printed), "a   s   k   i   n   g") || strings.Contains(string(printed), "033") {
