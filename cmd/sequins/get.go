@@ -18,32 +18,50 @@ func getCommand() *cobra.Command {
 	var escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
-		Use:   "get DB KEY",
-		Short: "Print the value of a key of a running sequins",
-		Long: `Print the value of a key unchanged.
+		Use:   "get DB {KEY... | -}",
+		Short: "Print the values of keys of a running sequins",
+		Long: `Print the value of a key unchanged. Of several keys, print the values in their order,
+all from one version, each on a line: key, tab, value, escaped as by cat. An absent
+key has a line with nothing behind it. With -, the keys are the lines of standard
+input, any number of them.
+
+Keys are taken as they are: a backslash is a backslash. With --escaped they are
+written as scan, cat and get print them, so that any key can be passed on.
 
 ` + nodeHelp + `
 
-The value is from the version that is served, or with --at-least from that one or a
+The values are from the version that is served, or with --at-least from that one or a
 later one. For the values in a file, see cat.
 
-Exits with 3 if the key or the database does not exist, 5 if the node does not
-answer, and 6 if the value cannot be read.`,
+With --json, one key is an object with "db", "version", "key" and "value", or
+"key_base64" and "value_base64" where they are not UTF-8. Several have such a line
+each, without "db" and "version", with "absent": true for an absent key; the last
+line has "version", "keys" and "absent".
+
+Exits with 3 if a key or the database does not exist, 5 if the node does not
+answer, and 6 if a value cannot be read.`,
 		Example: `  sequins get words apple --server http://node1:9599
-  sequins get words apple --json | jq -r .version`,
-		Args: cobra.ExactArgs(2),
+  sequins get words apple --json | jq -r .version
+  cut -f1 users.tsv | sequins get --json users - --server node1:9599
+  sequins scan words --keys-only | sequins get --escaped --server node2:9599 words -`,
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return node.ask(cmd, args, func(c *client.Node) error {
+				want := client.Want{AtLeast: atLeast}
+				if len(args) > 2 || args[1] == "-" {
+					m := &multiGet{client: c, db: args[0], want: want, escaped: escaped, printer: newRecordPrinter(cmd.OutOrStdout(), asJSON)}
+					return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
+				}
 				key, err := parseKey(args[1], escaped)
 				if err != nil {
 					return err
 				}
-				return get(cmd, c, args[0], key, client.Want{AtLeast: atLeast}, asJSON)
+				return get(cmd, c, args[0], key, want, asJSON)
 			})
 		},
 	}
-	registerEscaped(cmd, &escaped, "KEY is")
-	cmd.Flags().BoolVar(&asJSON, "json", false, `print {"key", "value"} and where it is from as JSON`)
+	registerEscaped(cmd, &escaped, "keys are")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, an object for each key")
 	registerAtLeast(cmd, &atLeast)
 	node.register(cmd)
 	return cmd

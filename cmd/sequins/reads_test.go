@@ -17,7 +17,7 @@ import (
 	"sequins/test/expect"
 )
 
-// many is the number of records of the database numbers: more than a batch of mget, and than a pipe holds.
+// many is the number of records of the database numbers: more than a batch of get, and than a pipe holds.
 const many = 5000
 
 // serveRecords starts a node with the awkward records in the database awkward, and many in numbers.
@@ -75,7 +75,7 @@ func TestWhichNode(t *testing.T) {
 	here := filepath.Join(t.TempDir(), "here.conf")
 	writeFile(t, here, fmt.Sprintf("source = \"/none\"\nbind = %q\n", addr))
 	for _, args := range [][]string{
-		{"get", "numbers", "key-000001"}, {"mget", "numbers", "key-000001"}, {"scan", "numbers", "--count"}, {"status", "numbers"}, {"status"}, {"diff", "numbers", "1", "1"},
+		{"get", "numbers", "key-000001"}, {"get", "numbers", "key-000001", "key-000002"}, {"scan", "numbers", "--count"}, {"status", "numbers"}, {"status"}, {"diff", "numbers", "1", "1"},
 	} {
 		want := sequins(t, append(args, "--server", addr)...)
 		want.wants(t, exitOK)
@@ -124,7 +124,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 	}{
 		{exitAbsent, `version 1 of awkward has no key no\nsuch`, []string{"get", "--server", s.base, "awkward", "no\nsuch"}},
 		{exitAbsent, s.base + ` has no database "awkwrad"; did you mean awkward?`, []string{"get", "--server", s.base, "awkwrad", "k"}},
-		{exitAbsent, s.base + ` has no database "numbrs"; did you mean numbers?`, []string{"mget", "--server", s.base, "numbrs", "k"}},
+		{exitAbsent, s.base + ` has no database "numbrs"; did you mean numbers?`, []string{"get", "--server", s.base, "numbrs", "k", "l"}},
 		{exitAbsent, s.base + ` has no database "xyz"`, []string{"scan", "--server", s.base, "xyz"}},
 		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"status", "--server", s.base, "number"}},
 		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"diff", "number", "1", "2", "--server", s.base}},
@@ -133,14 +133,12 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", "--server", nobody, "awkward", "k"}},
 		{exitUsage, `"h:1" with a user is not the host:port of a node: a URL can have one`, []string{"get", "--server", "u:hunter2@h:1", "words", "k"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"get", "--server", "awkward", "words", "k"}},
-		{exitUsage, "accepts 2 arg(s), received 3; see sequins get --help", []string{"get", nobody, "awkward", "k"}},
-		{exitUsage, "accepts 2 arg(s), received 1; see sequins get --help", []string{"get", "--server", s.base, "awkward"}},
+		{exitUsage, "requires at least 2 arg(s), only received 1; see sequins get --help", []string{"get", "--server", s.base, "awkward"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "--server", "awkward", "words"}},
 		{exitUsage, "the key is not escaped: ", []string{"scan", "--server", s.base, "numbers", "--escaped", "--prefix", `\q`}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", "--server", s.base, "numbers", "--limit", "0"}},
 		{exitUsage, "--count cannot be combined", []string{"scan", "--server", s.base, "numbers", "--count", "--limit", "1"}},
 		{exitUsage, "accepts 1 arg(s), received 0; see sequins scan --help", []string{"scan", "--server", s.base}},
-		{exitUsage, "requires at least 2 arg(s), only received 1; see sequins mget --help", []string{"mget", "--server", s.base, "numbers"}},
 		{exitFailure, s.base + " answers with 400 Bad Request: ", []string{"scan", "--server", s.base, "numbers", "--after", "x"}},
 	} {
 		r := sequins(t, test.args...)
@@ -151,14 +149,14 @@ func TestReadErrorsOfANode(t *testing.T) {
 	}
 }
 
-func TestMget(t *testing.T) {
+func TestGetOfSeveralKeys(t *testing.T) {
 	s := serveRecords(t, "")
-	r := sequins(t, "mget", "--server", s.base, "awkward", "a/b c", "", "none", "back\\slash")
+	r := sequins(t, "get", "--server", s.base, "awkward", "a/b c", "", "none", "back\\slash")
 	r.wants(t, exitAbsent, "sequins: 1 of 4 keys are not in version 1 of awkward")
 	if want := "a/b c\tspaces" + `\tand tabs\nand lines\r` + "\n\tthe empty key\nnone\n" + `back\\slash` + "\t" + `\x1b[2J\x07` + "\n"; r.stdout != want {
 		t.Errorf("printed %q, want %q", r.stdout, want)
 	}
-	r = sequins(t, "mget", "--json", "--escaped", "--server", s.base, "awkward", `\x00\xff`, "none")
+	r = sequins(t, "get", "--json", "--escaped", "--server", s.base, "awkward", `\x00\xff`, "none")
 	want := `{"key_base64":"AP8=","value":"binary key"}
 {"key":"none","absent":true}
 {"version":"1","keys":2,"absent":1}
@@ -168,7 +166,7 @@ func TestMget(t *testing.T) {
 	}
 
 	// More keys than one request has, from standard input.
-	cmd := command(t, "mget", "numbers", "-", "--server", s.base)
+	cmd := command(t, "get", "numbers", "-", "--server", s.base)
 	var keys []string
 	for i := range many {
 		keys = append(keys, fmt.Sprintf("key-%06d", (i*7)%many))
@@ -182,8 +180,8 @@ func TestMget(t *testing.T) {
 	}
 }
 
-// What scan prints of any keys, mget --escaped reads.
-func TestMgetOfScannedKeys(t *testing.T) {
+// What scan prints of any keys, get --escaped reads.
+func TestGetOfScannedKeys(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	all := map[string]bool{`\`: true, `\x41`: true, `\\t`: true, "\n": true, "a\r": true, "\t": true, "": true, strings.Repeat("\xff", 65535): true, "é\u0085": true}
 	for n := range 2000 {
@@ -210,7 +208,7 @@ func TestMgetOfScannedKeys(t *testing.T) {
 		t.Fatalf("%d records, want %d", n, len(records))
 	}
 	for _, keys := range []string{" --keys-only", " | cut -f1"} {
-		cmd := exec.Command("bash", "-c", "set -o pipefail; $0 scan odd --server $1"+keys+" | $0 mget --escaped odd - --server $1", os.Args[0], s.base)
+		cmd := exec.Command("bash", "-c", "set -o pipefail; $0 scan odd --server $1"+keys+" | $0 get --escaped odd - --server $1", os.Args[0], s.base)
 		cmd.Env = append(os.Environ(), beSequins+"=1", "GORACE=atexit_sleep_ms=0")
 		out, err := cmd.Output()
 		if err != nil || string(out) != whole.stdout {
@@ -218,14 +216,14 @@ func TestMgetOfScannedKeys(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`\`, `a\q`, `\x`, `\x4`, `\xgg`, `\\\`, `\X41`, `\41`} {
-		sequins(t, "mget", "--escaped", "--server", s.base, "odd", bad).wants(t, exitUsage, "sequins: the key is not escaped: ")
+		sequins(t, "get", "--escaped", "--server", s.base, "odd", bad, "x").wants(t, exitUsage, "sequins: the key is not escaped: ")
 	}
 }
 
 // Values that are together more than a node answers with are divided among requests.
-func TestMgetOfLargeValues(t *testing.T) {
+func TestGetOfLargeValues(t *testing.T) {
 	s := serveRecords(t, "[batch]\nmax_bytes = \"256KiB\"\n")
-	r := sequins(t, "mget", "--server", s.base, "awkward", "large", "large", "empty", "large")
+	r := sequins(t, "get", "--server", s.base, "awkward", "large", "large", "empty", "large")
 	r.wants(t, exitOK)
 	if n := strings.Count(r.stdout, "large\t"+awkward[5].Value+"\n"); n != 3 || !strings.Contains(r.stdout, "\nempty\t\n") {
 		t.Errorf("%d large values", n)
@@ -309,7 +307,7 @@ func TestReadsWithToken(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\n[auth]\ntokens_file = %q\n", source, filepath.Join(dir, "store"), tokens))
 	s := startServer(t, dir)
 	s.waitFor(`msg="version active"`)
-	for _, args := range [][]string{{"get", "--server", s.base, "numbers", "k"}, {"mget", "--server", s.base, "numbers", "k"}, {"scan", "--server", s.base, "numbers"}} {
+	for _, args := range [][]string{{"get", "--server", s.base, "numbers", "k"}, {"get", "--server", s.base, "numbers", "k", "k"}, {"scan", "--server", s.base, "numbers"}} {
 		sequins(t, args...).wants(t, exitUnreadable, "sequins: "+s.base+" wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN")
 		if r := sequins(t, append(args, "--token-file", mine)...); r.code != exitOK || !strings.HasSuffix(strings.TrimSpace(r.stdout), "v") {
 			t.Errorf("%v: %+v", args, r)

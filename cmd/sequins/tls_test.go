@@ -124,7 +124,7 @@ func TestMutualTLS(t *testing.T) {
 		wants(t, exitOK)
 	shown := []string{"--ca", a.File("ca.pem"), "--certificate", a.File("client.pem"), "--certificate-key", a.File("client-key.pem")}
 	db, key, _ := strings.Cut(strings.TrimPrefix(demoPath, "/"), "/")
-	for _, args := range [][]string{{"get", "--server", base, db, key}, {"mget", "--server", base, db, key}, {"scan", "--server", base, db, "--prefix", key}} {
+	for _, args := range [][]string{{"get", "--server", base, db, key}, {"get", "--server", base, db, key, key}, {"scan", "--server", base, db, "--prefix", key}} {
 		if r := sequins(t, append(args, shown...)...); r.code != exitOK || !strings.Contains(r.stdout, "{") {
 			t.Errorf("%v: %+v", args, r)
 		}

@@ -8,54 +8,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"sequins/client"
 	"sequins/internal/term"
 )
-
-func mgetCommand() *cobra.Command {
-	var node nodeFlags
-	var escaped, asJSON bool
-	var atLeast string
-	cmd := &cobra.Command{
-		Use:   "mget DB {KEY... | -}",
-		Short: "Print the values of several keys of a running sequins, all from one version",
-		Long: `Print the values of keys in their order, all from one version, each on a line:
-key, tab, value, escaped as by cat. An absent key has a line with nothing behind it.
-With -, the keys are the lines of standard input, any number of them.
-
-Keys are taken as they are: a backslash is a backslash. With --escaped they are
-written as scan, cat and mget print them, so that any key can be passed on.
-
-` + nodeHelp + `
-
-With --json each line is an object with "key" and "value", or "key_base64" and
-"value_base64" where they are not UTF-8, or "absent": true; the last one has
-"version", "keys" and "absent".
-
-Exits with 3 if a key or the database does not exist, 5 if the node does not
-answer, and 6 if a value cannot be read.`,
-		Example: `  sequins mget words apple beet --server http://node1:9599
-  cut -f1 users.tsv | sequins mget --json users - --server node1:9599
-  sequins scan words --keys-only | sequins mget --escaped --server node2:9599 words -`,
-		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node) error {
-				m := &multiGet{
-					client: c, db: args[0], want: client.Want{AtLeast: atLeast}, escaped: escaped,
-					printer: newRecordPrinter(cmd.OutOrStdout(), asJSON),
-				}
-				return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
-			})
-		},
-	}
-	registerEscaped(cmd, &escaped, "keys are")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
-	registerAtLeast(cmd, &atLeast)
-	node.register(cmd)
-	return cmd
-}
 
 const (
 	// batchKeys and batchBytes limit the keys of one request.
