@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -72,32 +71,16 @@ func checkConfig(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// discard returns a logger that logs nothing.
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
 func errNoConfig() error {
 	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",
 		strings.Join(config.SearchPath, " nor "))
 }
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Show the configuration",
-		Long:    "Show the configuration: see sequins config show.",
-		Example: `  sequins config show --config /etc/sequins.conf`,
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(configShowCommand())
-	return cmd
-}
-
-func configShowCommand() *cobra.Command {
 	var flags serveFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show",
+		Use:   "config",
 		Short: "Print the value of every key, and where it is from",
 		Long: `Print the configuration that sequins would use with these flags in this
 environment, as a file: the value of every key, and in a comment where it was
@@ -107,12 +90,12 @@ for keep_versions of [db.words]) or a flag. Secrets are printed as ***. Of
 [db.<name>] the keys are printed that are set there.
 
 Exits with 1 if the configuration has errors, see check-config.`,
-		Example: `  sequins config show
-  SEQUINS_BIND=:9600 sequins config show --config /etc/sequins.conf
-  sequins config show --json | jq '.[] | select(.from != "default")'`,
+		Example: `  sequins config
+  SEQUINS_BIND=:9600 sequins config --config /etc/sequins.conf
+  sequins config --json | jq '.[] | select(.from != "default")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return configShow(cmd.OutOrStdout(), cmd.ErrOrStderr(), &flags, asJSON)
+			return showConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), &flags, asJSON)
 		},
 	}
 	flags.register(cmd)
@@ -120,7 +103,8 @@ Exits with 1 if the configuration has errors, see check-config.`,
 	return cmd
 }
 
-func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
+// showConfig prints a configuration.
+func showConfig(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 	given, err := flags.given()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -72,7 +73,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 	if !ok || !term.Is(out) || os.Getenv("TERM") == "dumb" {
 		return errors.New("top needs a terminal: use sequins status")
 	}
-	return untilSignal(cmd.Context(), discard(), endPatience, nil, func(ctx context.Context) error {
+	return untilSignal(cmd.Context(), slog.New(slog.DiscardHandler), endPatience, nil, func(ctx context.Context) error {
 		v := topView{url: c.URL(), by: by}
 		begin := clearScreen
 		for {
