@@ -177,8 +177,8 @@ func TestOneLineErrors(t *testing.T) {
 	}{
 		"same store": {[]string{"-r", source, "-l", store, "-b", "127.0.0.1:0"},
 			fmt.Sprintf("sequins: local_store: opening the store: %s/sequins.lock: store is in use by process %d", store, s.cmd.Process.Pid)},
-		"port in use":      {[]string{"-r", source, "-l", store + "2", "-b", address}, "sequins: bind: cannot listen on " + address + ": address already in use"},
-		"debug port":       {[]string{"-r", source, "-l", store + "2", "-b", "127.0.0.1:0", "--debug-bind", address}, "sequins: debug.bind: cannot listen on " + address},
+		"port in use":      {[]string{"-r", source, "-l", store + "2", "-b", address}, "sequins: bind: listen tcp " + address + ": bind: address already in use"},
+		"debug port":       {[]string{"-r", source, "-l", store + "2", "-b", "127.0.0.1:0", "--debug-bind", address}, "sequins: debug.bind: listen tcp " + address},
 		"bad file":         {[]string{"--config", filepath.Join(dir, "bad.conf")}, "sequins: " + dir + "/bad.conf:2: local_store: \"here\" is not an absolute path"},
 		"no such file":     {[]string{"--config", "/nowhere.conf", "-r", source}, "sequins: reading the configuration: open /nowhere.conf: no such file"},
 		"no file":          {nil, "sequins: there is no configuration: neither sequins.conf nor /etc/sequins.conf exists"},

@@ -23,7 +23,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -223,25 +222,12 @@ func listenAll(c *config.Config, o *node.Options, passed *closers) (err error) {
 		if l.address == "" {
 			continue
 		}
-		if *l.to, err = listen(l.key, l.address); err != nil {
-			return err
+		if *l.to, err = net.Listen("tcp", l.address); err != nil {
+			return fmt.Errorf("%s: %w", l.key, err)
 		}
 		*passed = append(*passed, (*l.to).Close)
 	}
 	return nil
-}
-
-// listen binds an address. The error names the key and the reason.
-func listen(key, address string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", address)
-	var reason syscall.Errno
-	if errors.As(err, &reason) {
-		err = reason
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: cannot listen on %s: %w", key, address, err)
-	}
-	return ln, nil
 }
 
 // closers close resources, at the end or if opening a later one fails.
