@@ -136,16 +136,22 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 		f.node.config = f.source.config
 		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
 			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now(), out: cmd.OutOrStdout()}
-			p.anySource = f.force || f.source.config != "" || f.source.source != ""
-			if !p.anySource && (f.wait || f.node.server != "") {
-				if _, err := p.status(p.ctx); err != nil {
-					return err
-				}
+			change := func() error { return p.change(func() error { return edit(p, args) }) }
+			if !f.wait && f.node.server == "" {
+				return change()
 			}
-			if err := p.change(func() error { return edit(p, args) }); err != nil || !f.wait {
+			node, err := f.node.client()
+			if err != nil {
 				return err
 			}
-			return p.await(term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"))
+			defer node.Close()
+			if err := p.checkSource(node); err != nil {
+				return err
+			}
+			if err := change(); err != nil || !f.wait {
+				return err
+			}
+			return p.await(node, term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"))
 		})
 	}
 	f.source.registerSource(cmd)
@@ -163,10 +169,6 @@ type pinning struct {
 	config *config.Config
 	src    source.Source
 	db     string
-
-	// anySource reports whether the node that is asked may have another source than the configuration, which may be that of another
-	// cluster if no flag has named it.
-	anySource bool
 
 	now     time.Time
 	file    pin.File

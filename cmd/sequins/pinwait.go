@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/client"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/observe/status"
@@ -21,30 +22,29 @@ func plainSource(source string) string {
 	return strings.TrimRight(strings.NewReplacer("file://", "", "s3a://", "s3://", "s3n://", "s3://").Replace(source), "/")
 }
 
-// status asks the node once for the status of its cluster. A node with another source is an error, unless it may have any.
-func (p *pinning) status(ctx context.Context) (st status.Status, err error) {
-	c, err := p.node.client()
+// checkSource refuses a node with another source than the configuration, which may be that of another cluster if no flag has named it.
+func (p *pinning) checkSource(node *client.Node) error {
+	if p.force || p.source.config != "" || p.source.source != "" {
+		return nil
+	}
+	st, err := node.Status(p.ctx)
 	if err != nil {
-		return st, err
+		return ofNode(p.ctx, node, "", err)
 	}
-	defer c.Close()
-	if st, err = c.Status(ctx); err != nil {
-		return st, ofNode(ctx, c, "", err)
+	if plainSource(st.Source) != plainSource(p.config.Source) {
+		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", node.URL(), st.Source, p.config.Source)
 	}
-	if !p.anySource && plainSource(st.Source) != plainSource(p.config.Source) {
-		return st, fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", c.URL(), st.Source, p.config.Source)
-	}
-	return st, nil
+	return nil
 }
 
 // await waits until all nodes serve what the file asks for, and prints a line for each.
-func (p *pinning) await(progress *term.Progress) error {
+func (p *pinning) await(node *client.Node, progress *term.Progress) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
 	defer cancel()
 	var nodes []string
 	var err error
 	for {
-		lines, late, ferr := p.follow(ctx)
+		lines, late, ferr := p.follow(ctx, node)
 		if ferr == nil && late > 0 {
 			ferr = fmt.Errorf("%d of %d nodes do not follow", late, len(lines))
 		}
@@ -69,10 +69,10 @@ func (p *pinning) await(progress *term.Progress) error {
 }
 
 // follow asks once, and returns a line for each node and how many do not follow.
-func (p *pinning) follow(ctx context.Context) (lines []string, late int, err error) {
-	st, err := p.status(ctx)
+func (p *pinning) follow(ctx context.Context, node *client.Node) (lines []string, late int, err error) {
+	st, err := node.Status(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, ofNode(ctx, node, "", err)
 	}
 	nodes := slices.Sorted(maps.Keys(st.Peers))
 	want := status.Pin{Version: p.file.Pinned(time.Now()), Exclude: p.file.Exclude, Approve: p.file.Approve, Until: p.file.Until}
