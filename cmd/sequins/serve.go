@@ -47,7 +47,7 @@ func absolute(path string) (string, error) {
 // given returns the configuration file to read, if there is one or else the flags or the environment name a source, and the keys that
 // flags set. Relative paths are relative to the current directory.
 func (f *serveFlags) given() (given daemon.Given, err error) {
-	given = daemon.Given{Path: cmp.Or(f.config, config.Find(config.SearchPath)), Searched: f.config == ""}
+	given = daemon.Given{Path: cmp.Or(f.config, config.Find(config.SearchPath))}
 	if given.Path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
 		return given, errNoConfig()
 	}

@@ -36,9 +36,8 @@ import (
 
 // A Given is where the configuration of a node is from.
 type Given struct {
-	Path     string        // the file; "" for none
-	Searched bool          // the file was found on the search path
-	Flags    []config.Flag // of the command line
+	Path  string        // the file; "" for none
+	Flags []config.Flag // of the command line
 }
 
 // A Daemon is a node, and what was opened for it that it does not close itself.

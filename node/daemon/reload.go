@@ -69,7 +69,10 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	if t := d.tokens; t != nil {
 		unread = t.look(true)
 	}
-	fresh, warnings, invalid := d.read()
+	fresh, warnings, invalid := config.Reload(d.given.Path, d.given.Flags...)
+	if invalid == nil {
+		invalid = fresh.ReadSecrets()
+	}
 	hangs.Stop()
 	if d.stopping.Err() != nil {
 		return nil, errReloadStopping
@@ -90,17 +93,6 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	d.node.Reloaded(err) // the status has the error of the tokens until they are good
 	d.node.Refresh()
 	return restart, errors.Join(err, unread)
-}
-
-// read reads the configuration with its secrets.
-func (d *Daemon) read() (fresh config.Config, warnings []*config.Warning, err error) {
-	if fresh, warnings, err = config.Reload(d.given.Path, d.given.Flags...); err != nil {
-		return fresh, warnings, err
-	}
-	if other := config.Find(config.SearchPath); d.given.Searched && other != d.given.Path {
-		d.Log.Warn("reload: a restart would read another configuration file", "file", other, "now", d.given.Path)
-	}
-	return fresh, warnings, fresh.ReadSecrets()
 }
 
 // applyConfig applies a configuration, and returns the keys that have changed and need a restart.
