@@ -96,7 +96,7 @@ func printDiff(out io.Writer, r *diff.Report) error {
 		}
 	}
 	row("all", &r.Counts)
-	if err := t.Print(out); err != nil {
+	if _, err := fmt.Fprint(out, t); err != nil {
 		return err
 	}
 	for _, op := range diff.Ops {

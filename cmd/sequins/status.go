@@ -67,7 +67,7 @@ func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) e
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), &st)
 	} else {
-		err = printStatus(cmd.OutOrStdout(), &st, c.URL(), time.Now())
+		_, err = io.WriteString(cmd.OutOrStdout(), statusText(&st, c.URL(), time.Now()))
 	}
 	if err == nil && !st.Healthy {
 		err = errUnhealthy
@@ -88,19 +88,13 @@ func chooseDBs(st *status.Status, url string, chosen []string) error {
 	return nil
 }
 
-// printStatus writes the status for people. Data from the network is escaped.
-func printStatus(out io.Writer, st *status.Status, base string, now time.Time) error {
-	if err := printHead(out, st, base, now); err != nil {
-		return err
-	}
-	if err := printDBs(out, st, now); err != nil {
-		return err
-	}
-	return printNodes(out, st)
+// statusText returns the status for people. Data from the network is escaped.
+func statusText(st *status.Status, base string, now time.Time) string {
+	return headOf(st, base, now) + dbTable(st, now) + nodeTable(st)
 }
 
-// printHead prints the node that has answered, its release, since when it is up, its health, and what is special.
-func printHead(out io.Writer, st *status.Status, base string, now time.Time) error {
+// headOf returns the lines about the node that has answered, its release, since when it is up, its health, and what is special.
+func headOf(st *status.Status, base string, now time.Time) string {
 	head := term.Clean(base)
 	if st.Build != "" {
 		head += ", sequins " + term.Clean(st.Build)
@@ -122,13 +116,12 @@ func printHead(out io.Writer, st *status.Status, base string, now time.Time) err
 			lines = append(lines, term.Clean("The pin of "+name+": "+p.String()))
 		}
 	}
-	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
-	return err
+	return strings.Join(lines, "\n") + "\n"
 }
 
-func printDBs(out io.Writer, st *status.Status, now time.Time) error {
+func dbTable(st *status.Status, now time.Time) string {
 	if len(st.DBs) == 0 {
-		return nil
+		return ""
 	}
 	t := term.NewTable("DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
@@ -148,7 +141,7 @@ func printDBs(out io.Writer, st *status.Status, now time.Time) error {
 			label = ""
 		}
 	}
-	return t.Print(out)
+	return t.String()
 }
 
 // note returns remarks about a version on a node.
@@ -180,21 +173,18 @@ func note(v status.Version, name string, n status.OnNode, now time.Time) string 
 	return strings.Join(notes, ", ")
 }
 
-// printNodes prints a table of the nodes and their disks, below that of the databases. Without other
-// nodes and disk data it prints nothing.
-func printNodes(out io.Writer, st *status.Status) error {
+// nodeTable returns a table of the nodes and their disks, for below that of the databases; "" without other
+// nodes and disk data.
+func nodeTable(st *status.Status) string {
 	if len(st.Peers) == 0 && st.Disk.Bytes == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(out); err != nil {
-		return err
+		return ""
 	}
 	t := term.NewTable("NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
 	for _, p := range st.Members() {
 		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), nodeNote(p))
 	}
-	return t.Print(out)
+	return "\n" + t.String()
 }
 
 // nodeNote describes what is special about a node: that it does not answer, or has little room.

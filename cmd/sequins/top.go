@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -120,24 +119,15 @@ type topView struct {
 // frame returns the lines of the screen, at most height of them: the head of the status, the traffic, of databases as many as half the screen has, and
 // the tables of the status and the last events below.
 func (v *topView) frame(height int, now time.Time) []string {
-	parts := make([]bytes.Buffer, 3) // they take everything
+	head := headOf(v.st, v.url, now) + v.totals() + "\n"
 	if v.failed != nil {
-		fmt.Fprintf(&parts[0], "what follows is %s old: %s\n", human.Duration(now.Sub(v.at)), term.Clean(v.failed.Error()))
+		head = "what follows is " + human.Duration(now.Sub(v.at)) + " old: " + term.Clean(v.failed.Error()) + "\n" + head
 	}
-	_ = printHead(&parts[0], v.st, v.url, now)
-	fmt.Fprintln(&parts[0], v.totals()+"\n")
-	_ = v.printTraffic(&parts[1])
-	fmt.Fprintln(&parts[2])
-	_ = printDBs(&parts[2], v.st, now)
-	_ = printNodes(&parts[2], v.st)
-	v.printEvents(&parts[2])
-	lines := make([][]string, len(parts))
-	for i := range parts {
-		lines[i] = strings.Split(strings.TrimSuffix(parts[i].String(), "\n"), "\n")
-	}
-	lines[1] = lines[1][:min(len(lines[1]), max(2, height/2))]
-	all := slices.Concat(lines...)
-	return all[:min(len(all), height)]
+	traffic := strings.SplitAfter(v.traffic(), "\n")
+	most := min(len(traffic), max(2, height/2))
+	all := head + "\n" + strings.Join(traffic[:most], "") + "\n" + dbTable(v.st, now) + nodeTable(v.st) + v.events()
+	lines := strings.Split(strings.TrimSuffix(all, "\n"), "\n")
+	return lines[:min(len(lines), height)]
 }
 
 // totals returns the line with the traffic of the node, or of the cluster.
@@ -160,8 +150,8 @@ func latency(seconds float64) string {
 	return dashIf(seconds <= 0, human.Latency(time.Duration(seconds*1e9)))
 }
 
-// printTraffic prints the table of the traffic of databases.
-func (v *topView) printTraffic(out io.Writer) error {
+// traffic returns the table of the traffic of databases.
+func (v *topView) traffic() string {
 	names, figure := slices.Sorted(maps.Keys(v.st.DBs)), topOrders[v.by]
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(figure(v.st.DBs[b].Asked()), figure(v.st.DBs[a].Asked())) })
 	t := term.NewTable("DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
@@ -170,14 +160,15 @@ func (v *topView) printTraffic(out io.Writer) error {
 		asked := db.Asked()
 		t.Row(term.Clean(name), term.Clean(db.Current(v.st.Node)), human.Rate(asked.Requests), percent(asked.MissShare()), latency(asked.P50), latency(asked.P99))
 	}
-	return t.Print(out)
+	return t.String()
 }
 
-// printEvents prints a line for each of the last events.
-func (v *topView) printEvents(out *bytes.Buffer) {
-	if len(v.st.Events) > 0 {
-		fmt.Fprintln(out, "\nEVENTS")
+// events returns a line for each of the last events.
+func (v *topView) events() string {
+	if len(v.st.Events) == 0 {
+		return ""
 	}
+	lines := []string{"", "EVENTS"}
 	for i := range v.st.Events {
 		e := &v.st.Events[i]
 		kind := strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")
@@ -186,6 +177,7 @@ func (v *topView) printEvents(out *bytes.Buffer) {
 			of := v.st.DBs[e.DB].Versions[e.Version]
 			text += ": " + term.Clean(of.Brief(e.Reason, e.Version))
 		}
-		fmt.Fprintln(out, text)
+		lines = append(lines, text)
 	}
+	return strings.Join(lines, "\n")
 }

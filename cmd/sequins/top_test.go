@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/observe/status"
-	"sequins/test/expect"
 )
 
 var topNow = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -135,9 +133,7 @@ func TestTopOrders(t *testing.T) {
 	for by, want := range map[string]string{"name": "01234", "requests": "04123", "misses": "34210", "latency": "31420"} {
 		v := topView{by: by, st: st}
 		got := ""
-		var b bytes.Buffer
-		expect.NoError(t, v.printTraffic(&b))
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(v.traffic()) {
 			if name, ok := strings.CutPrefix(line, "db"); ok {
 				got += name[:1]
 			}

@@ -237,7 +237,8 @@ func printVersions(out io.Writer, l *sourceListing) error {
 			label = ""
 		}
 	}
-	return t.Print(out)
+	_, err := fmt.Fprint(out, t)
+	return err
 }
 
 // verdict describes whether a version is complete.

@@ -3,7 +3,6 @@ package term
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 )
@@ -21,16 +20,15 @@ func NewTable(headings ...string) *Table {
 // Row adds a row of as many texts as there are headings.
 func (t *Table) Row(texts ...string) { fmt.Fprintln(&t.rows, strings.Join(texts, "\t")) }
 
-// Print prints the table, without spaces at the ends of its lines.
-func (t *Table) Print(out io.Writer) error {
+// String returns the lines of the table, without spaces at their ends.
+func (t *Table) String() string {
 	var aligned bytes.Buffer
 	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	_, _ = w.Write(t.rows.Bytes()) // a buffer takes everything
 	_ = w.Flush()
+	var lines strings.Builder
 	for line := range bytes.Lines(aligned.Bytes()) {
-		if _, err := fmt.Fprintf(out, "%s\n", bytes.TrimRight(line, " \n")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&lines, "%s\n", bytes.TrimRight(line, " \n"))
 	}
-	return nil
+	return lines.String()
 }
