@@ -38,16 +38,14 @@ type collector struct {
 }
 
 // openTracer enables traces, if configured.
-func (d *Daemon) openTracer(ctx context.Context, o *node.Options) (err error) {
+func (d *Daemon) openTracer(ctx context.Context, o *node.Options) error {
 	endpoint := d.config.Load().Tracing.OTLPEndpoint
 	if endpoint == "" {
 		return nil
 	}
-	name := o.Name
-	if name == "" {
-		if name, err = advertisedAddress("", o.Listener.Addr()); err != nil {
-			return err
-		}
+	name, err := advertisedAddress(d.config.Load().Sharding.AdvertisedHostname, o.Listener.Addr())
+	if err != nil {
+		return err
 	}
 	to, err := openCollector(ctx, endpoint, name, o.Build, o.Logger)
 	if err != nil {
