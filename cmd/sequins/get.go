@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/client"
-	"sequins/internal/term"
 )
 
 func getCommand() *cobra.Command {
@@ -100,11 +98,6 @@ func parseKey(text string, escaped bool) ([]byte, error) {
 // get prints the value of a key on a node, and in JSON where it is from.
 func get(cmd *cobra.Command, c *client.Node, db string, key []byte, want client.Want, asJSON bool) error {
 	v, err := c.Get(cmd.Context(), db, key, want)
-	if errors.Is(err, client.ErrNotFound) {
-		var no *client.NodeError
-		errors.As(err, &no)
-		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
-	}
 	if err != nil {
 		return err
 	}

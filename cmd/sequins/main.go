@@ -12,10 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -33,18 +31,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
-	var failed *fs.PathError
-	if errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE) {
-		return exitPipe // nobody reads the output any more, as after "| head"
-	}
 	if err != nil {
 		tell(cmd, err)
 	}
 	return codeOf(err)
 }
-
-// exitPipe is the exit code of a process that SIGPIPE ends, as it does here where that signal is not ignored.
-const exitPipe = 128 + int(syscall.SIGPIPE)
 
 // tell prints the error that has ended a command, also as JSON for one with --json that has no other result.
 func tell(cmd *cobra.Command, err error) {
