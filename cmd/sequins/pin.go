@@ -181,7 +181,7 @@ type pinning struct {
 func (p *pinning) change(edit func() error) error {
 	path := p.src.Path(p.db, pin.FileName)
 	var data []byte
-	err := rewrite(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize, func(old []byte) (_ []byte, err error) {
+	err := rewrite(p.ctx, p.src, p.db, pin.FileName, func(old []byte) (_ []byte, err error) {
 		if p.file, err = pin.Parse(old); err != nil {
 			return nil, fmt.Errorf("%s: %w: correct or remove the file", path, err)
 		}
@@ -208,9 +208,10 @@ func (p *pinning) change(edit func() error) error {
 	return nil
 }
 
-// rewrite replaces a small file of the source by what edit makes of its content. Errors of the source say what to do.
-func rewrite(ctx context.Context, src source.Source, db, name string, limit int, edit func(old []byte) ([]byte, error)) error {
-	old, err := source.ReadSmall(ctx, src, db, name, limit)
+// rewrite replaces a small file of the source, of at most pin.MaxSize bytes, by what edit makes of its content. Errors of the source say
+// what to do.
+func rewrite(ctx context.Context, src source.Source, db, name string, edit func(old []byte) ([]byte, error)) error {
+	old, err := source.ReadSmall(ctx, src, db, name, pin.MaxSize)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		data, refused := edit(old)
 		if refused != nil {
@@ -379,7 +380,7 @@ if it refuses.`,
 
 // refresh changes the content of RefreshFile. If somebody else does at the same time, that is enough.
 func refresh(ctx context.Context, src source.Source, now time.Time) error {
-	err := rewrite(ctx, src, "", discovery.RefreshFile, maxRefreshFile, func([]byte) ([]byte, error) {
+	err := rewrite(ctx, src, "", discovery.RefreshFile, func([]byte) ([]byte, error) {
 		return []byte(now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"), nil
 	})
 	if errors.Is(err, source.ErrChanged) {
@@ -387,6 +388,3 @@ func refresh(ctx context.Context, src source.Source, now time.Time) error {
 	}
 	return err
 }
-
-// maxRefreshFile limits the file that is replaced, in bytes.
-const maxRefreshFile = 4 << 10
