@@ -30,7 +30,7 @@ const (
 )
 
 // large are the packages that have more lines, and how many: they must not grow.
-var large = map[string]int{"cmd/sequins": 4500, "node": 4400}
+var large = map[string]int{"cmd/sequins": 4300, "node": 4400}
 
 // TestSizes holds functions and packages to their limits.
 func TestSizes(t *testing.T) {
