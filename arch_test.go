@@ -26,8 +26,8 @@ type layer struct {
 // package gets a row here before it gets a file.
 var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "server", "node/turns", "reads/diff", "version/discovery", "node/events", "version/gate", "cluster", "observe/status", "server/auth", "proxy", "observe/tracing", "zk", "load/loadproc", "load", "observe/metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
-		"input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "load/build", "input/finished", "version/pin", "client", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/parallel", "internal/sleep", "internal/term", "internal/wire"}},
+	{"cmd/sequins", []string{"blocks", "client", "config", "input/avro", "input/finished", "input/parquet", "input/sequencefile", "input/sparkey", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/parallel", "internal/sleep", "internal/term", "load", "load/build", "load/loadproc", "node/daemon", "observe/status", "reads/diff", "server/auth", "shard", "source", "version/discovery", "version/pin"}},
+	{"node/daemon", []string{"blocks", "cluster", "config", "internal/sleep", "internal/wire", "load", "load/loadproc", "node", "node/events", "node/turns", "observe/metrics", "observe/status", "observe/tracing", "proxy", "server", "server/auth", "shard", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3", "store", "version/gate", "zk"}},
 	{"client", []string{"observe/status", "shard", "internal/http1", "internal/names", "internal/sleep", "internal/term", "internal/wire"}},
 	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest", "internal/term"}},
 	{"load/build", []string{"load", "shard", "store", "input/finished", "blocks", "source", "internal/fsys", "internal/names", "internal/parallel"}},
@@ -84,6 +84,7 @@ var layers = []layer{
 	{"test/clients", nil},
 	{"test/manual", nil},
 	{"test/harness", nil},
+	{"test/authority", []string{"test/expect"}},
 	{"test/blocktest", []string{"test/expect"}},
 	{"test/contents", []string{"internal/content"}},
 	{"test/sparkeylog", []string{"input/sparkey"}},

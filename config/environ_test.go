@@ -106,7 +106,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	}
 }
 
-// Every key takes its value from a variable as config show prints it: here the defaults, and those of a database.
+// Every key takes its value from a variable as sequins config prints it: here the defaults, and those of a database.
 func TestEveryVariableIsRead(t *testing.T) {
 	_, d, err := parse("", nil, []string{"SEQUINS_SOURCE=/d"}, nil)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 
 // A Problem is an error of one key.
 type Problem struct {
-	File   string `json:"file,omitempty"` // the file, flag or variable that set the key; empty if none did
-	Line   int    `json:"line,omitempty"` // in File, from 1; 0 if unknown
-	Key    string `json:"key,omitempty"`  // dotted: sharding.replication; empty if the problem is the file itself
-	Reason string `json:"reason"`
+	File   string // the file, flag or variable that set the key; empty if none did
+	Line   int    // in File, from 1; 0 if unknown
+	Key    string // dotted: sharding.replication; empty if the problem is the file itself
+	Reason string
 }
 
 // Error returns the problem as one line, such as "sequins.conf:3: bind: no port in "localhost"".

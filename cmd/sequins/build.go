@@ -21,6 +21,7 @@ import (
 	"sequins/internal/term"
 	"sequins/load"
 	"sequins/load/build"
+	"sequins/node/daemon"
 	"sequins/source"
 )
 
@@ -82,13 +83,13 @@ func buildBlocks(ctx context.Context, out, report io.Writer, conf, srcDir, dstDi
 	if err != nil {
 		return err
 	}
-	from, err := openSource(ctx, &c)
+	from, err := daemon.OpenSource(ctx, &c)
 	if err != nil {
 		return err
 	}
 	job := build.Job{
 		From: build.Place{Source: from, DB: src.db, Version: src.version}, To: filepath.Clean(dst.dir),
-		Options: loadOptions(&c, dst.db), Release: buildName(),
+		Options: daemon.LoadOptions(&c, dst.db), Release: buildName(),
 	}
 	job.Options.Throttle = 0
 	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap

@@ -2,22 +2,19 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/node/daemon"
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
@@ -31,8 +28,7 @@ request log and the addresses are not checked.
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
-  sequins check-config /etc/sequins.conf
-  sequins check-config --json | jq -r '.errors[] | "\(.line): \(.reason)"'`,
+  sequins check-config /etc/sequins.conf`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := config.Find(config.SearchPath)
@@ -42,63 +38,27 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			if path == "" && os.Getenv(config.Variable("source")) == "" {
 				return errNoConfig()
 			}
-			return checkConfig(cmd, path, asJSON)
+			return checkConfig(cmd, path)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	return cmd
-}
-
-// configCheck is the result of sequins check-config as JSON.
-type configCheck struct {
-	File     string           `json:"file"`
-	Good     bool             `json:"good"`
-	Errors   []config.Problem `json:"errors"`
-	Warnings []config.Problem `json:"warnings"`
-}
-
-// problemsOf returns the problems in errors that may be joined.
-func problemsOf(errs ...error) []config.Problem {
-	all := []config.Problem{}
-	for _, err := range errs {
-		switch e := err.(type) { //nolint:errorlint // the parts of this error itself
-		case nil:
-		case *config.Problem:
-			all = append(all, *e)
-		case interface{ Unwrap() []error }:
-			all = append(all, problemsOf(e.Unwrap()...)...)
-		default:
-			all = append(all, config.Problem{Reason: err.Error()})
-		}
-	}
-	return all
 }
 
 // checkConfig checks a configuration and the files that it names, and prints the result.
-func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
-	out, warn := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if asJSON {
-		out, warn = io.Discard, io.Discard
-	}
+func checkConfig(cmd *cobra.Command, path string) error {
 	c, problems, err := config.Load(path)
-	warnings := make([]error, len(problems))
-	for i, p := range problems {
-		warnings[i] = p
+	var warnings []error
+	for _, p := range problems {
+		warnings = append(warnings, p)
 	}
 	if err == nil {
 		var more []error
-		more, err = checkFiles(&c)
+		more, err = daemon.Check(&c)
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
-		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Error()); err != nil {
 			return err
 		}
-	}
-	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
-	if asJSON {
-		result.Good, result.Errors = err == nil, problemsOf(err)
-		return errors.Join(printJSON(cmd.OutOrStdout(), result), err)
 	}
 	if err != nil {
 		return err
@@ -107,47 +67,9 @@ func checkConfig(cmd *cobra.Command, path string, asJSON bool) error {
 	if len(warnings) > 0 {
 		verdict = fmt.Sprintf("can be used; warnings: %d", len(warnings))
 	}
-	_, err = fmt.Fprintln(out, cmp.Or(path, "the environment"), verdict)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), cmp.Or(path, "the environment"), verdict)
 	return err
 }
-
-// checkFiles opens the configured files like a start does, and returns what is wrong with them. A file that is not on this machine, or
-// cannot be read by this user, is a warning.
-func checkFiles(c *config.Config) (warnings []error, err error) {
-	_, unread := openTokens(c.Auth, discard())
-	found, errs := []error{unread, checkCertificates(c)}, []error(nil)
-	if joined, ok := c.ReadSecrets().(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
-		found = append(joined.Unwrap(), found...)
-	}
-	for _, err := range found {
-		switch {
-		case err == nil:
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
-		case isExpired(err) && !c.Sharding.Enabled:
-			warnings = append(warnings, err)
-		default:
-			errs = append(errs, err)
-		}
-	}
-	return warnings, errors.Join(errs...)
-}
-
-// checkCertificates checks the files of [tls].
-func checkCertificates(c *config.Config) error {
-	host := ""
-	if c.Sharding.Enabled {
-		var err error
-		if host, err = advertisedHost(c.Sharding.AdvertisedHostname); err != nil {
-			return err
-		}
-	}
-	_, err := openKeyring(c.TLS, host, discard())
-	return err
-}
-
-// discard returns a logger that logs nothing.
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func errNoConfig() error {
 	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",
@@ -155,23 +77,10 @@ func errNoConfig() error {
 }
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "config",
-		Short:   "Show the configuration",
-		Long:    "Show the configuration: see sequins config show.",
-		Example: `  sequins config show --config /etc/sequins.conf`,
-		Args:    noSubcommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(configShowCommand())
-	return cmd
-}
-
-func configShowCommand() *cobra.Command {
 	var flags serveFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show",
+		Use:   "config",
 		Short: "Print the value of every key, and where it is from",
 		Long: `Print the configuration that sequins would use with these flags in this
 environment, as a file: the value of every key, and in a comment where it was
@@ -181,12 +90,12 @@ for keep_versions of [db.words]) or a flag. Secrets are printed as ***. Of
 [db.<name>] the keys are printed that are set there.
 
 Exits with 1 if the configuration has errors, see check-config.`,
-		Example: `  sequins config show
-  SEQUINS_BIND=:9600 sequins config show --config /etc/sequins.conf
-  sequins config show --json | jq '.[] | select(.from != "default")'`,
+		Example: `  sequins config
+  SEQUINS_BIND=:9600 sequins config --config /etc/sequins.conf
+  sequins config --json | jq '.[] | select(.from != "default")'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return configShow(cmd.OutOrStdout(), cmd.ErrOrStderr(), &flags, asJSON)
+			return showConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), &flags, asJSON)
 		},
 	}
 	flags.register(cmd)
@@ -194,12 +103,13 @@ Exits with 1 if the configuration has errors, see check-config.`,
 	return cmd
 }
 
-func configShow(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
-	path, overrides, err := flags.given()
+// showConfig prints a configuration.
+func showConfig(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
+	given, err := flags.given()
 	if err != nil {
 		return err
 	}
-	settings, warnings, err := config.Settings(path, overrides...)
+	settings, warnings, err := config.Settings(given.Path, given.Flags...)
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err

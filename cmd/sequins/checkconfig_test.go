@@ -1,30 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"sequins/test/authority"
 	"sequins/test/expect"
 )
 
 // check-config refuses certificates with which a node would not start, and warns of those that clients will refuse.
 func TestCheckConfigLooksAtCertificates(t *testing.T) {
-	a, unknown := newAuthority(t, "ca"), newAuthority(t, "unknown")
-	a.issue("node", nil)
-	unknown.issue("foreign", nil)
-	a.issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
-	a.issue("other", nil)
-	a.issue("old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
-	a.issue("early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
+	a, unknown := authority.New(t, "ca"), authority.New(t, "unknown")
+	a.Issue("node", nil)
+	unknown.Issue("foreign", nil)
+	a.Issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
+	a.Issue("other", nil)
+	a.Issue("old", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
+	a.Issue("early", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
 	const cluster = "[zk]\nservers = [\"localhost:2181\"]\n[sharding]\nenabled = true\nadvertised_hostname = %q\n"
-	clients := fmt.Sprintf("client_ca = %q\n", a.file("ca.pem"))
-	foreign, err := filepath.Rel(a.dir, unknown.file("foreign"))
+	clients := fmt.Sprintf("client_ca = %q\n", a.File("ca.pem"))
+	foreign, err := filepath.Rel(a.Dir, unknown.File("foreign"))
 	expect.NoError(t, err)
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
 	for name, test := range map[string]struct {
@@ -44,7 +43,7 @@ func TestCheckConfigLooksAtCertificates(t *testing.T) {
 		"of another authority":   {foreign, foreign, fmt.Sprintf(cluster, "localhost"), exitFailure, "certificate signed by unknown authority"},
 	} {
 		writeFile(t, conf, fmt.Sprintf("source = \"/data\"\n[tls]\ncertificate = %q\nkey = %q\nca = %q\n%s",
-			a.file(test.certificate+".pem"), a.file(test.key+"-key.pem"), a.file("ca.pem"), test.more))
+			a.File(test.certificate+".pem"), a.File(test.key+"-key.pem"), a.File("ca.pem"), test.more))
 		if r := sequins(t, "check-config", conf); r.code != test.code || !strings.Contains(r.stderr, test.want) || (r.stderr == "") != (test.want == "") {
 			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
 		}
@@ -111,16 +110,5 @@ func TestCheckConfigOfTheEnvironment(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	if r := finish(t, cmd); r.code != exitFailure || !strings.Contains(r.stderr, "SEQUINS_REFRESH_PERIOD: \"soon\" is not a duration") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
-}
-
-// A node logs that its advertised name is one of the loopback interface, unless it says so itself.
-func TestAdvertisedLoopback(t *testing.T) {
-	for host, warns := range map[string]bool{"LOCALHOST": true, "localhost": false, "127.0.0.1": false, "::1": false, "none.invalid": false} {
-		var log bytes.Buffer
-		warnOfLoopback(host, slog.New(slog.NewTextHandler(&log, nil)))
-		if strings.Contains(log.String(), "level=WARN") != warns {
-			t.Errorf("%s: logged: %s", host, &log)
-		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"sequins/test/expect"
 )
 
-// What config show prints is a file that means the same, with where each key is from.
+// What config prints is a file that means the same, with where each key is from.
 func TestConfigShow(t *testing.T) {
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \"/data\"\n[s3]\naccess_key_id = \"A\"\nsecret_access_key = \"hunter2\"\n[db.words]\npartitioner = \"spark\"\n")
 	t.Setenv("SEQUINS_LOAD_MEMORY", "64MiB")
 	t.Setenv("SEQUINS_LOAD_MEMROY", "64MiB")
-	r := sequins(t, "config", "show", "--config", conf, "--bind", ":1")
+	r := sequins(t, "config", "--config", conf, "--bind", ":1")
 	for _, want := range []string{"source = '/data'  # " + conf + ":1\n", "bind = ':1'  # --bind\n", "\n[load]\nmemory = '64MiB'  # SEQUINS_LOAD_MEMORY\n",
 		"secret_access_key = '***'  # ", "\n[db.words]\npartitioner = 'spark'  # " + conf + ":6\n", "settle = '30s'  # default\n"} {
 		if !strings.Contains(r.stdout, want) {
@@ -34,7 +34,7 @@ func TestConfigShow(t *testing.T) {
 	if r := sequins(t, "check-config", again); r.code != exitOK {
 		t.Errorf("what was printed is not good: %s", r.stderr)
 	}
-	r = sequins(t, "config", "show", "--config", conf, "--json")
+	r = sequins(t, "config", "--config", conf, "--json")
 	var all []struct {
 		Key   string
 		Value any
@@ -44,7 +44,7 @@ func TestConfigShow(t *testing.T) {
 		t.Errorf("%v: %.300s", err, r.stdout)
 	}
 	writeFile(t, conf, "bind = 1")
-	if r := sequins(t, "config", "show", "--config", conf); r.code != exitFailure || !strings.Contains(r.stderr, conf+":1: bind: must be a string") || r.stdout != "" {
+	if r := sequins(t, "config", "--config", conf); r.code != exitFailure || !strings.Contains(r.stderr, conf+":1: bind: must be a string") || r.stdout != "" {
 		t.Errorf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -101,7 +101,7 @@ func TestReloadByRequest(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	const refused = "\nThe last reload of the configuration has failed: sequins.conf:3: content_type: must be a string"
-	if r := sequins(t, "status", s.base); r.code != exitUnhealthy || !strings.Contains(r.stdout, refused) {
+	if r := sequins(t, "status", "--server", s.base); r.code != exitUnhealthy || !strings.Contains(r.stdout, refused) {
 		t.Errorf("exit code %d, %s", r.code, r.stdout)
 	}
 	if code, body := s.post("/-/reload", "Origin", "http://elsewhere.example", "Sec-Fetch-Site", "cross-site"); code != 403 {
@@ -119,7 +119,7 @@ func TestReloadByRequest(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the status is up to a second old
-		r := sequins(t, "status", s.base)
+		r := sequins(t, "status", "--server", s.base)
 		if r.code == exitOK && !strings.Contains(r.stdout, "configuration") {
 			break
 		}

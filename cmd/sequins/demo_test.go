@@ -59,5 +59,5 @@ func TestDemoOnATakenAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	defer ln.Close()
-	sequins(t, "demo", "--bind", ln.Addr().String()).wants(t, exitFailure, "sequins: bind: cannot listen on ")
+	sequins(t, "demo", "--bind", ln.Addr().String()).wants(t, exitFailure, "sequins: bind: listen tcp ")
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ type diffFlags struct {
 func diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3),
+		Use: "diff DB OLD NEW", Args: cobra.ExactArgs(3),
 		Short: "Compare two versions of a database that nodes have",
 		Long: `Compare two versions of a database: how many keys the new one has added, removed
 and changed, and in which partitions. Both must be on the nodes: the one that is
@@ -41,7 +42,7 @@ not on the node, and 5 if it does not answer.`,
 		Example: `  sequins diff words 2026-01-31 2026-02-01
   sequins diff words 2026-01-31 2026-02-01 --list --server node1:9599`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.node.ask(cmd, args, func(c *client.Node, args []string) error { return f.run(cmd, c, args) })
+			return f.node.ask(cmd, args, func(c *client.Node) error { return f.run(cmd, c, args) })
 		},
 	}
 	flags := cmd.Flags()
@@ -57,8 +58,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 		return err
 	}
 	defer body.Close() //nolint:errcheck // it was only read
-	out := cmd.OutOrStdout()
-	w := bufio.NewWriter(out)
+	w := bufio.NewWriter(cmd.OutOrStdout())
 	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition")
 	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { shown.Set(int64(p.Done), int64(p.Of)) })
 	shown.Stop()
@@ -67,7 +67,7 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	case f.list || f.json:
 		err = printJSON(w, report)
 	default:
-		err = printDiff(term.NewConsole(out).To(w), report)
+		err = printDiff(w, report)
 	}
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return fmt.Errorf("%s: %w", c.URL(), err)
@@ -83,8 +83,8 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 }
 
 // printDiff prints a report for people.
-func printDiff(c term.Console, r *diff.Report) error {
-	t := term.NewTable(c, "PARTITION", "RECORDS BEFORE", "RECORDS", "ADDED", "REMOVED", "CHANGED", "BYTES ADDED", "BYTES REMOVED")
+func printDiff(out io.Writer, r *diff.Report) error {
+	t := term.NewTable("PARTITION", "RECORDS BEFORE", "RECORDS", "ADDED", "REMOVED", "CHANGED", "BYTES ADDED", "BYTES REMOVED")
 	row := func(name string, c *diff.Counts) {
 		t.Row(name, human.Count(c.OldRecords), human.Count(c.NewRecords), human.Count(c.Added), human.Count(c.Removed), human.Count(c.Changed),
 			human.Count(c.AddedBytes), human.Count(c.RemovedBytes))
@@ -95,5 +95,6 @@ func printDiff(c term.Console, r *diff.Report) error {
 		}
 	}
 	row("all", &r.Counts)
-	return t.Flush()
+	_, err := fmt.Fprint(out, t)
+	return err
 }

@@ -19,6 +19,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/internal/names"
 	"sequins/internal/term"
+	"sequins/node/daemon"
 	"sequins/source"
 )
 
@@ -169,7 +170,7 @@ func (f *files) remote(arg string) []dataFile {
 func (f *files) versionFiles(l location, name string) (all []dataFile, err error) {
 	c := f.config
 	c.Source = l.source
-	src, err := openSource(f.ctx, &c)
+	src, err := daemon.OpenSource(f.ctx, &c)
 	if err != nil {
 		return nil, err
 	}

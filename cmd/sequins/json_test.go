@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/internal/term"
 	"sequins/test/expect"
 )
 
@@ -111,28 +110,6 @@ func TestVersionsJSON(t *testing.T) {
 	}
 }
 
-func TestCheckConfigJSON(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "x.conf")
-	for doc, want := range map[string]string{
-		"source = \"/data\"\n":                               `{"file":"x.conf","good":true,"errors":[],"warnings":[]}`,
-		"source = \"/data\"\nbind = \"x\"\nsauce = 1\n":      `{"file":"x.conf","good":false,"errors":[{"file":"x.conf","line":2,"key":"bind","reason":"…"},{"file":"x.conf","line":3,"key":"sauce","reason":"…"}],"warnings":[]}`,
-		"source = \"/data\"\nwrite_buffer_size = 1\n":        `{"file":"x.conf","good":true,"errors":[],"warnings":[{"file":"x.conf","line":2,"key":"write_buffer_size","reason":"…"}]}`,
-		"source = \"/data\"\n[auth]\ntokens_file = \"/x\"\n": `{"file":"x.conf","good":true,"errors":[],"warnings":[{"reason":"…"}]}`,
-	} {
-		writeFile(t, path, doc)
-		r := sequins(t, "check-config", "--json", path)
-		isJSON(t, r.stdout)
-		got := regexp.MustCompile(`"reason":"[^}]*"\}`).ReplaceAllString(strings.ReplaceAll(r.stdout, dir+"/", ""), `"reason":"…"}`)
-		if got != want+"\n" || (r.code == exitOK) != strings.Contains(want, `"good":true`) || r.code != exitOK && r.stderr == "" {
-			t.Errorf("%q: exit code %d, %s", doc, r.code, got)
-		}
-	}
-	if r := sequins(t, "check-config", "--json", path+"2"); r.code != exitFailure || !strings.Contains(r.stdout, `"errors":[{"reason":"reading the configuration: open `) {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestVerifyJSON(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	r := sequins(t, "verify", "--json", block, sequence, log)
@@ -181,7 +158,7 @@ func TestStatusJSON(t *testing.T) {
 	s := serveRecords(t, "")
 	s.await("/", "healthy", func(_ *http.Response, body string) bool { return strings.Contains(body, `"healthy":true`) })
 	_, plain := s.get("/")
-	r := sequins(t, "status", s.base, "--json")
+	r := sequins(t, "status", "--server", s.base, "--json")
 	r.wants(t, exitOK)
 	var want, got map[string]any
 	expect.NoError(t, json.Unmarshal([]byte(plain), &want))
@@ -192,37 +169,20 @@ func TestStatusJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-node +command):\n%s", diff)
 	}
-	r = sequins(t, "status", s.base, "awkward", "--json")
+	r = sequins(t, "status", "--server", s.base, "awkward", "--json")
 	var one struct{ DBs map[string]any }
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &one))
 	if len(one.DBs) != 1 || one.DBs["awkward"] == nil {
 		t.Errorf("%+v", one)
 	}
-	if r = sequins(t, "status", s.base, "awkward"); !strings.Contains(r.stdout, "awkward") || strings.Contains(r.stdout, "numbers") {
+	if r = sequins(t, "status", "--server", s.base, "awkward"); !strings.Contains(r.stdout, "awkward") || strings.Contains(r.stdout, "numbers") {
 		t.Errorf("%+v", r)
 	}
-	r = sequins(t, "status", "127.0.0.1:1", "--json")
+	r = sequins(t, "status", "--server", "127.0.0.1:1", "--json")
 	if r.code != exitUnreachable || r.stdout != "" {
 		t.Errorf("%+v", r)
 	}
 	if r = sequins(t, "status", "--json", "--no-such-flag"); r.code != exitUsage || r.stdout != "" {
 		t.Errorf("%+v", r)
-	}
-}
-
-// Colors say nothing that words do not.
-func TestColors(t *testing.T) {
-	s := serveRecords(t, "")
-	for variable, colored := range map[string]bool{"X=1": false, "CLICOLOR_FORCE=1": true} {
-		cmd := command(t, "status", s.base)
-		cmd.Env = append(cmd.Env, variable)
-		r := finish(t, cmd)
-		r.wants(t, exitOK)
-		if strings.Contains(r.stdout, "\x1b[32mACTIVE\x1b[0m") != colored || strings.Contains(r.stdout, "\x1b") != colored {
-			t.Errorf("%s: %q", variable, r.stdout)
-		}
-		if text := regexp.MustCompile(`\x1b\[\d+m`).ReplaceAllString(r.stdout, ""); term.Clean(text) == "" || strings.Contains(text, "\x1b") {
-			t.Errorf("%q", text)
-		}
 	}
 }

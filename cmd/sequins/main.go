@@ -3,19 +3,16 @@
 // version when one appears.
 //
 // This package is the command line: flags, subcommands, signals and exit codes. main.go has the root
-// command, serve.go runs a node from flags and sequins.conf, demo.go one for the demo, and files.go
-// and datafile.go read files without a server.
+// command, serve.go runs a node from flags and sequins.conf by node/daemon, demo.go one for the demo, and
+// files.go and datafile.go read files without a server.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -33,18 +30,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
-	var failed *fs.PathError
-	if errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE) {
-		return exitPipe // nobody reads the output any more, as after "| head"
-	}
 	if err != nil {
 		tell(cmd, err)
 	}
 	return codeOf(err)
 }
-
-// exitPipe is the exit code of a process that SIGPIPE ends, as it does here where that signal is not ignored.
-const exitPipe = 128 + int(syscall.SIGPIPE)
 
 // tell prints the error that has ended a command.
 func tell(cmd *cobra.Command, err error) {
@@ -69,9 +59,6 @@ needed. Variables of the environment override the file, too: SEQUINS_BIND sets
 bind, and SEQUINS_SHARDING_ZONE sets zone of [sharding]. SIGHUP reads the file
 again and looks for new versions. SIGTERM and SIGINT finish the requests in
 flight and exit; a second one exits at once.
-
-Colors are used on terminals, unless NO_COLOR is set or TERM is dumb, and
-elsewhere if CLICOLOR_FORCE is set.
 
 Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 ` + exitHelp(),
@@ -101,7 +88,7 @@ func addCommands(root *cobra.Command) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Commands that ask a running node:", []*cobra.Command{statusCommand(), topCommand(), getCommand(), mgetCommand(), scanCommand(), diffCommand()}},
+		{"Commands that ask a running node:", []*cobra.Command{statusCommand(), topCommand(), getCommand(), scanCommand(), diffCommand()}},
 		{"Commands that work on a source:", []*cobra.Command{versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), buildCommand()}},
 		{"Commands that read files:", []*cobra.Command{catCommand(), inspectCommand(), verifyCommand()}},
 		{other, []*cobra.Command{demoCommand(), checkConfigCommand(), configCommand(), manCommand(), loadWorkerCommand()}},

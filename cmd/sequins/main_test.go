@@ -141,7 +141,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"frobnicate"}, `sequins: there is no command "frobnicate"; see sequins --help`},
 		{[]string{"--frobnicate"}, "sequins: unknown flag: --frobnicate; see sequins --help"},
 		{[]string{"--source"}, "sequins: flag needs an argument: --source; see sequins --help"},
-		{[]string{"get", "x"}, "sequins: the arguments are [ADDR] DB KEY; see sequins get --help"},
+		{[]string{"get", "x"}, "sequins: requires at least 2 arg(s), only received 1; see sequins get --help"},
 		{[]string{"get", "x", `\q`, "--escaped"}, "sequins: the key is not escaped: "},
 		{[]string{"cat"}, "sequins: accepts 1 arg(s), received 0; see sequins cat --help"},
 		{[]string{"inspect"}, "sequins: requires at least 1 arg(s), only received 0; see sequins inspect --help"},

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"sequins/config"
 	"sequins/internal/nearest"
 	"sequins/internal/term"
+	"sequins/node/daemon"
 )
 
 // nodeFlags are the flags of all commands that ask a node: which one, and what they show it.
@@ -55,63 +55,20 @@ func registerConfig(flags *pflag.FlagSet, path *string) {
 }
 
 // nodeHelp is the part of the help texts about which node is asked.
-const nodeHelp = `ADDR is host:port or the URL of any node of a cluster, also as --server or in the
-variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.`
+const nodeHelp = `The node is that of --server or of the variable SEQUINS_SERVER, host:port or the URL of
+any node of a cluster. The default is the node of this machine, bind of sequins.conf.`
 
 // serverVariable is the environment variable with the node that commands ask unless the command line names one.
 const serverVariable = "SEQUINS_SERVER"
 
-// take takes the address of the node from the first argument, if it is one, unless --server is given, and returns the other
-// arguments.
-func (f *nodeFlags) take(args []string) []string {
-	if f.server != "" || len(args) == 0 || !isAddress(args[0]) {
-		return args
-	}
-	f.server = args[0]
-	return args[1:]
-}
-
-// endsInPort matches the addresses of nodes, but not the paths of files.
-var endsInPort = regexp.MustCompile(`^[^/]*:[0-9]+$`)
-
-// isAddress reports whether an argument is the host:port or the URL of a node.
-func isAddress(arg string) bool {
-	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") || endsInPort.MatchString(arg)
-}
-
-// args returns the check of a command that has least to most arguments behind the node, or any number if most is -1.
-func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		named := *f
-		rest := named.take(args)
-		tooMany := most >= 0 && len(rest) > most
-		switch {
-		case named.server == "" && len(rest) > 0 && (tooMany || rest[0] == ""): // the first is meant to be an address
-			_, err := addressURL(rest[0])
-			return err
-		case tooMany, len(rest) < least:
-			_, takes, _ := strings.Cut(cmd.Use, " ")
-			return fmt.Errorf("the arguments are %s", takes)
-		}
-		return nil
-	}
-}
-
-// ask takes the node from the arguments, and calls run with a client of it and the others, the first of which is a database. It gives an error
-// its exit code.
-func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.Node, args []string) error) error {
-	args = f.take(args)
+// ask calls run with a client of the node. It gives an error its exit code; the first argument is a database.
+func (f *nodeFlags) ask(cmd *cobra.Command, args []string, run func(c *client.Node) error) error {
 	c, err := f.client()
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	db := strings.Join(args[:min(len(args), 1)], "")
-	err = ofNode(cmd.Context(), c, db, run(c, args))
-	if f.server == "" && len(args) > 0 && errors.Is(err, client.ErrUnreachable) {
-		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(db))
-	}
-	return err
+	return ofNode(cmd.Context(), c, strings.Join(args[:min(len(args), 1)], ""), run(c))
 }
 
 // client returns a client of the node, which must be closed.
@@ -138,7 +95,7 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 		if base, err = addressURL(server); err != nil {
 			return "", nil, err
 		}
-		secure, err = clientTLS(f.files, "--ca", "--certificate")
+		secure, err = daemon.ClientTLS(f.files, "--ca", "--certificate")
 		return base, secure, err
 	}
 	path := cmp.Or(f.config, config.Find(config.SearchPath))
@@ -148,12 +105,12 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 	}
 	c, _, err := config.Load(path)
 	if err != nil {
-		return "", nil, fmt.Errorf("finding the node of this machine: %w\nname its address", err)
+		return "", nil, fmt.Errorf("finding the node of this machine: %w\nname one with --server", err)
 	}
 	if base, err = addressURL(c.Bind); err != nil || c.TLS.Certificate == "" {
 		return base, nil, err
 	}
-	secure, err = clientTLS(config.TLS{Certificate: c.TLS.Certificate, Key: c.TLS.Key}, "", "tls.certificate")
+	secure, err = daemon.ClientTLS(config.TLS{Certificate: c.TLS.Certificate, Key: c.TLS.Key}, "", "tls.certificate")
 	if err != nil {
 		return "", nil, err
 	}

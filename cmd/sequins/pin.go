@@ -67,17 +67,17 @@ is excluded stays excluded.` + pinHelp
 
 func rollbackCommand() *cobra.Command {
 	var f pinFlags
-	cmd := f.command("rollback DB", func(p *pinning, _ []string) error { return p.rollback() })
-	cmd.Short = "Exclude the active version of a database"
-	cmd.Long = `Exclude the active version of a database: add it to exclude in
-<source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
-newest other version. The next version that is loaded goes live by itself.
+	cmd := f.command("rollback DB VERSION", func(p *pinning, args []string) error { return p.rollback(args[1]) })
+	cmd.Short = "Exclude a bad version of a database"
+	cmd.Long = `Exclude a version of a database: add it to exclude in <source>/<db>/_PIN. Every
+node reads the file within seconds, and switches to the newest other version. The
+next version that is loaded goes live by itself.
 
-The active version is the newest one that a node of the cluster serves. A database
-that is pinned is refused: pin another version instead. So are a node of another source, and a
-database without an older complete version, unless --force is given.` + pinHelp
-	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
-  sequins rollback words --server node1:9599 --wait`
+A database that is pinned is refused: pin another version instead. So are a version
+that is not in the source, and one before which there is no complete version, unless
+--force is given.` + pinHelp
+	cmd.Example = `  sequins rollback words 2026-01-31 --reason "half of the input was missing"
+  sequins rollback words 2026-01-31 --server node1:9599 --wait`
 	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
@@ -136,18 +136,22 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 		f.node.config = f.source.config
 		return f.source.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
 			p := &pinning{pinFlags: f, ctx: cmd.Context(), config: c, src: src, db: args[0], now: time.Now(), out: cmd.OutOrStdout()}
-			p.anySource = f.force || f.source.config != "" || f.source.source != ""
-			if !p.anySource && (f.wait || f.node.server != "") {
-				if _, err := p.status(p.ctx); err != nil {
-					return err
-				}
+			change := func() error { return p.change(func() error { return edit(p, args) }) }
+			if !f.wait && f.node.server == "" {
+				return change()
 			}
-			if err := p.change(func() error { return edit(p, args) }); err != nil || !f.wait {
+			node, err := f.node.client()
+			if err != nil {
 				return err
 			}
-			p.progress = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node")
-			defer p.progress.Stop()
-			return p.await()
+			defer node.Close()
+			if err := p.checkSource(node); err != nil {
+				return err
+			}
+			if err := change(); err != nil || !f.wait {
+				return err
+			}
+			return p.await(node, term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"))
 		})
 	}
 	f.source.registerSource(cmd)
@@ -166,14 +170,9 @@ type pinning struct {
 	src    source.Source
 	db     string
 
-	// anySource reports whether the node that is asked may have another source than the configuration, which may be that of another
-	// cluster if no flag has named it.
-	anySource bool
-
-	progress *term.Progress
-	now      time.Time
-	file     pin.File
-	decided  string // the version that is pinned, excluded or approved; "" for unpin
+	now     time.Time
+	file    pin.File
+	decided string // the version that is pinned, excluded or approved; "" for unpin
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
 }
@@ -182,7 +181,7 @@ type pinning struct {
 func (p *pinning) change(edit func() error) error {
 	path := p.src.Path(p.db, pin.FileName)
 	var data []byte
-	err := rewrite(p.ctx, p.src, p.db, pin.FileName, pin.MaxSize, func(old []byte) (_ []byte, err error) {
+	err := rewrite(p.ctx, p.src, p.db, pin.FileName, func(old []byte) (_ []byte, err error) {
 		if p.file, err = pin.Parse(old); err != nil {
 			return nil, fmt.Errorf("%s: %w: correct or remove the file", path, err)
 		}
@@ -209,9 +208,10 @@ func (p *pinning) change(edit func() error) error {
 	return nil
 }
 
-// rewrite replaces a small file of the source by what edit makes of its content. Errors of the source say what to do.
-func rewrite(ctx context.Context, src source.Source, db, name string, limit int, edit func(old []byte) ([]byte, error)) error {
-	old, err := source.ReadSmall(ctx, src, db, name, limit)
+// rewrite replaces a small file of the source, of at most pin.MaxSize bytes, by what edit makes of its content. Errors of the source say
+// what to do.
+func rewrite(ctx context.Context, src source.Source, db, name string, edit func(old []byte) ([]byte, error)) error {
+	old, err := source.ReadSmall(ctx, src, db, name, pin.MaxSize)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		data, refused := edit(old)
 		if refused != nil {
@@ -302,7 +302,7 @@ func (p *pinning) revoke(list *[]string, version string) {
 	}
 }
 
-// admit refuses a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
+// admit refuses to serve a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
 func (p *pinning) admit(version string) error {
 	if p.force {
 		p.revoke(&p.file.Exclude, version)
@@ -311,25 +311,25 @@ func (p *pinning) admit(version string) error {
 	if slices.Contains(p.file.Exclude, version) {
 		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
 	}
-	all, err := source.Versions(p.ctx, p.src, p.db)
-	err = ofSource(p.src, err)
-	if err == nil && !slices.Contains(all, version) {
-		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
-			p.src.Path(p.db, version), nearest.DidYouMean(nearest.Of(version, all))))
-	}
+	_, err := p.versions(version)
 	return err
 }
 
-func (p *pinning) rollback() error {
+// versions returns the versions in the source. That the given one is not among them is an error without --force.
+func (p *pinning) versions(version string) ([]string, error) {
+	all, err := source.Versions(p.ctx, p.src, p.db)
+	if err == nil && !p.force && !slices.Contains(all, version) {
+		return nil, withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
+			p.src.Path(p.db, version), nearest.DidYouMean(nearest.Of(version, all))))
+	}
+	return all, ofSource(p.src, err)
+}
+
+func (p *pinning) rollback(bad string) error {
 	if v := p.file.Pinned(p.now); v != "" {
 		return fmt.Errorf("%s is pinned to version %s: pin another version instead, or unpin it first", p.db, v)
 	}
-	all, err := source.Versions(p.ctx, p.src, p.db)
-	if err != nil {
-		return ofSource(p.src, err)
-	}
-	p.anySource = p.force
-	bad, err := p.active()
+	all, err := p.versions(bad)
 	if err != nil {
 		return err
 	}
@@ -369,9 +369,7 @@ Exits with 1 if the file was not written, 5 if the source does not answer, and 6
 if it refuses.`,
 		Example: `  sequins refresh --source /srv/sequins`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withSource(cmd.Context(), func(c *config.Config, src source.Source) error {
-				p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file")
-				defer p.Stop()
+			return f.withSource(cmd.Context(), func(_ *config.Config, src source.Source) error {
 				return refresh(cmd.Context(), src, time.Now())
 			})
 		},
@@ -382,7 +380,7 @@ if it refuses.`,
 
 // refresh changes the content of RefreshFile. If somebody else does at the same time, that is enough.
 func refresh(ctx context.Context, src source.Source, now time.Time) error {
-	err := rewrite(ctx, src, "", discovery.RefreshFile, maxRefreshFile, func([]byte) ([]byte, error) {
+	err := rewrite(ctx, src, "", discovery.RefreshFile, func([]byte) ([]byte, error) {
 		return []byte(now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"), nil
 	})
 	if errors.Is(err, source.ErrChanged) {
@@ -390,6 +388,3 @@ func refresh(ctx context.Context, src source.Source, now time.Time) error {
 	}
 	return err
 }
-
-// maxRefreshFile limits the file that is replaced, in bytes.
-const maxRefreshFile = 4 << 10

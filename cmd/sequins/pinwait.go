@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sequins/internal/names"
+	"sequins/client"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/observe/status"
@@ -22,94 +22,62 @@ func plainSource(source string) string {
 	return strings.TrimRight(strings.NewReplacer("file://", "", "s3a://", "s3://", "s3n://", "s3://").Replace(source), "/")
 }
 
-// status asks the node once for the status of its cluster. A node with another source is an error, unless it may have any.
-func (p *pinning) status(ctx context.Context) (st status.Status, err error) {
-	c, err := p.node.client()
+// checkSource refuses a node with another source than the configuration, which may be that of another cluster if no flag has named it.
+func (p *pinning) checkSource(node *client.Node) error {
+	if p.force || p.source.config != "" || p.source.source != "" {
+		return nil
+	}
+	st, err := node.Status(p.ctx)
 	if err != nil {
-		return st, err
+		return ofNode(p.ctx, node, "", err)
 	}
-	defer c.Close()
-	if st, err = c.Status(ctx); err != nil {
-		return st, ofNode(ctx, c, "", err)
+	if plainSource(st.Source) != plainSource(p.config.Source) {
+		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", node.URL(), st.Source, p.config.Source)
 	}
-	if !p.anySource && plainSource(st.Source) != plainSource(p.config.Source) {
-		return st, fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", c.URL(), st.Source, p.config.Source)
-	}
-	return st, nil
+	return nil
 }
 
-// settled is longer than nodes answer with the same status: one second for that of the cluster, and another for that of a node in it.
-const settled = 2500 * time.Millisecond
-
-// active returns the newest version of the db that a node of the cluster serves. That must not change for a moment: a version
-// that goes live now is not the one that somebody has seen to be bad.
-func (p *pinning) active() (string, error) {
-	var seen [2]string
-	for i := range seen {
-		if i > 0 {
-			time.Sleep(settled)
-		}
-		st, err := p.status(p.ctx)
-		if err != nil {
-			return "", err
-		}
-		for _, version := range servedBy(&st, p.db) {
-			seen[i] = max(seen[i], version)
-		}
-		if !names.Valid(seen[i]) {
-			return "", fmt.Errorf("no node serves a version of %s", p.db)
-		}
-	}
-	if seen[0] != seen[1] {
-		return "", fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", seen[1], p.db, seen[0])
-	}
-	return seen[1], nil
-}
-
-// servedBy returns the version of a db that each node of the cluster serves, "" for none.
-func servedBy(st *status.Status, db string) map[string]string {
-	nodes := map[string]string{st.Node: st.DBs[db].Current(st.Node)}
-	for addr := range st.Peers {
-		nodes[addr] = st.DBs[db].Current(addr)
-	}
-	return nodes
-}
-
-// await prints a line for each change of a node, until all nodes serve what the file asks for.
-func (p *pinning) await() error {
+// await waits until all nodes serve what the file asks for, and prints a line for each.
+func (p *pinning) await(node *client.Node, progress *term.Progress) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
 	defer cancel()
-	last := make(map[string]string)
-	var late int
+	var nodes []string
 	var err error
 	for {
-		n, ferr := p.follow(ctx, last)
-		if ferr == nil && n == 0 {
-			return nil
+		lines, late, ferr := p.follow(ctx, node)
+		if ferr == nil && late > 0 {
+			ferr = fmt.Errorf("%d of %d nodes do not follow", late, len(lines))
 		}
-		if ctx.Err() == nil || len(last) == 0 { // otherwise the time limit has cut the request off
-			late, err = n, ferr
+		if ctx.Err() == nil || err == nil { // otherwise the time limit has cut the request off
+			nodes, err = lines, ferr
 		}
-		if sleep.For(ctx, waitPeriod) != nil {
-			if err == nil {
-				err = fmt.Errorf("%d of %d nodes do not follow", late, len(last))
-			}
-			return fmt.Errorf("after %v: %w; the file is written, and nodes follow it at their next look at the source", p.timeout, err)
+		progress.Set(int64(len(lines)-late), int64(len(lines)))
+		if err == nil || sleep.For(ctx, waitPeriod) != nil {
+			break
 		}
 	}
+	progress.Stop()
+	for _, line := range nodes {
+		if _, err := fmt.Fprintln(p.out, line); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("after %v: %w; the file is written, and nodes follow it at their next look at the source", p.timeout, err)
+	}
+	return nil
 }
 
-// follow asks once, prints the lines that differ from last, and returns how many nodes do not follow.
-func (p *pinning) follow(ctx context.Context, last map[string]string) (late int, err error) {
-	st, err := p.status(ctx)
+// follow asks once, and returns a line for each node and how many do not follow.
+func (p *pinning) follow(ctx context.Context, node *client.Node) (lines []string, late int, err error) {
+	st, err := node.Status(ctx)
 	if err != nil {
-		return 0, err
+		return nil, 0, ofNode(ctx, node, "", err)
 	}
-	nodes := servedBy(&st, p.db)
-	maps.DeleteFunc(last, func(addr, _ string) bool { _, there := nodes[addr]; return !there })
+	nodes := slices.Sorted(maps.Keys(st.Peers))
 	want := status.Pin{Version: p.file.Pinned(time.Now()), Exclude: p.file.Exclude, Approve: p.file.Approve, Until: p.file.Until}
-	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
-		version, follows := nodes[addr], false
+	for _, addr := range append(nodes, st.Node) {
+		version, follows := st.DBs[p.db].Current(addr), false
 		line := "serves " + version
 		switch failed := st.Peers[addr].Error; {
 		case failed != "":
@@ -126,14 +94,7 @@ func (p *pinning) follow(ctx context.Context, last map[string]string) (late int,
 		if !follows {
 			late++
 		}
-		if line != last[addr] {
-			last[addr] = line
-			p.progress.Print(func() { _, err = fmt.Fprintf(p.out, "%s %s\n", term.Clean(addr), term.Clean(line)) })
-			if err != nil {
-				return late, err
-			}
-		}
+		lines = append(lines, term.Clean(addr)+" "+term.Clean(line))
 	}
-	p.progress.Set(int64(len(nodes)-late), int64(len(nodes)))
-	return late, nil
+	return lines, late, nil
 }

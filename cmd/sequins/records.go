@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,33 +55,35 @@ func textOrBytes(b []byte) (*string, []byte) {
 // A recordPrinter prints records, each on a line.
 type recordPrinter struct {
 	out     *bufio.Writer
-	escaped *term.Escaper // of out
 	json    bool
 	keyless bool
+
+	value bytes.Buffer // of the current record
+	line  []byte
 }
 
 func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
-	w := bufio.NewWriterSize(out, 64<<10)
-	return &recordPrinter{out: w, escaped: term.NewEscaper(w), json: asJSON}
+	return &recordPrinter{out: bufio.NewWriterSize(out, 64<<10), json: asJSON}
 }
 
-// record prints a record. It relies on out, which fails for good once it has failed.
+// record prints a record.
 func (p *recordPrinter) record(key []byte, value func(io.Writer) error) error {
-	if !p.json {
-		if p.keyless {
-			return p.text(nil, value)
-		}
-		return p.text(key, func(w io.Writer) error { return cmp.Or(p.out.WriteByte('\t'), value(w)) })
-	}
-	var b bytes.Buffer
-	if err := value(&b); err != nil {
+	p.value.Reset()
+	if err := value(&p.value); err != nil {
 		return err
 	}
-	r := record{}.withValue(b.Bytes())
-	if !p.keyless {
-		r = r.withKey(key)
+	if p.json {
+		r := record{}.withValue(p.value.Bytes())
+		if !p.keyless {
+			r = r.withKey(key)
+		}
+		return printJSON(p.out, r)
 	}
-	return printJSON(p.out, r)
+	p.line = p.line[:0]
+	if !p.keyless {
+		p.line = append(term.AppendEscaped(p.line, key), '\t')
+	}
+	return p.end(term.AppendEscaped(p.line, p.value.Bytes()))
 }
 
 // key prints a key without a value; as says what else there is in JSON.
@@ -90,14 +91,14 @@ func (p *recordPrinter) key(key []byte, as record) error {
 	if p.json {
 		return printJSON(p.out, as.withKey(key))
 	}
-	return p.text(key, func(io.Writer) error { return nil })
+	return p.end(term.AppendEscaped(p.line[:0], key))
 }
 
-// text prints a key, escaped, and what value writes.
-func (p *recordPrinter) text(key []byte, value func(io.Writer) error) error {
-	e := p.escaped
-	_, err := e.Write(key)
-	return cmp.Or(err, e.Flush(), value(e), e.Flush(), p.out.WriteByte('\n'))
+// end prints a line of text.
+func (p *recordPrinter) end(line []byte) error {
+	p.line = append(line, '\n')
+	_, err := p.out.Write(p.line)
+	return err
 }
 
 func catCommand() *cobra.Command {

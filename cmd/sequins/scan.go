@@ -24,7 +24,7 @@ type scanFlags struct {
 func scanCommand() *cobra.Command {
 	var f scanFlags
 	cmd := &cobra.Command{
-		Use:   "scan [ADDR] DB",
+		Use:   "scan DB",
 		Short: "Print records of a running sequins in the order of their keys, from one version",
 		Long: `Print the records of a database, or of a range of it, in the order of the bytes of
 their keys, all from one version, each on a line: key, tab, value, escaped as by
@@ -41,16 +41,16 @@ With --json each line is an object with "key" and "value", or "key_base64" and
 
 Exits with 3 if the database, or the version of the cursor, does not exist, 5 if
 the node does not answer or breaks off, and 6 if a record cannot be read.`,
-		Example: `  sequins scan http://node1:9599 words --prefix ap
+		Example: `  sequins scan words --prefix ap --server http://node1:9599
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
-  sequins scan node1:9599 words --count`,
-		Args: f.node.args(1, 1),
+  sequins scan words --count`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
 			if err != nil {
 				return err
 			}
-			return f.node.ask(cmd, args, func(c *client.Node, args []string) error {
+			return f.node.ask(cmd, args, func(c *client.Node) error {
 				if f.count {
 					return f.printCount(cmd, c, args[0], g)
 				}
@@ -98,9 +98,7 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 
 // printCount prints the number of records.
 func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record")
 	n, version, err := c.Count(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
-	p.Stop()
 	switch {
 	case err != nil:
 		return err

@@ -6,17 +6,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"sequins/blocks"
-	"sequins/config"
-	"sequins/server"
-	"sequins/shard"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
@@ -183,8 +177,8 @@ func TestOneLineErrors(t *testing.T) {
 	}{
 		"same store": {[]string{"-r", source, "-l", store, "-b", "127.0.0.1:0"},
 			fmt.Sprintf("sequins: local_store: opening the store: %s/sequins.lock: store is in use by process %d", store, s.cmd.Process.Pid)},
-		"port in use":      {[]string{"-r", source, "-l", store + "2", "-b", address}, "sequins: bind: cannot listen on " + address + ": address already in use"},
-		"debug port":       {[]string{"-r", source, "-l", store + "2", "-b", "127.0.0.1:0", "--debug-bind", address}, "sequins: debug.bind: cannot listen on " + address},
+		"port in use":      {[]string{"-r", source, "-l", store + "2", "-b", address}, "sequins: bind: listen tcp " + address + ": bind: address already in use"},
+		"debug port":       {[]string{"-r", source, "-l", store + "2", "-b", "127.0.0.1:0", "--debug-bind", address}, "sequins: debug.bind: listen tcp " + address},
 		"bad file":         {[]string{"--config", filepath.Join(dir, "bad.conf")}, "sequins: " + dir + "/bad.conf:2: local_store: \"here\" is not an absolute path"},
 		"no such file":     {[]string{"--config", "/nowhere.conf", "-r", source}, "sequins: reading the configuration: open /nowhere.conf: no such file"},
 		"no file":          {nil, "sequins: there is no configuration: neither sequins.conf nor /etc/sequins.conf exists"},
@@ -211,45 +205,4 @@ func TestOneLineErrors(t *testing.T) {
 		})
 	}
 	s.awaitVersion(demoPath, demoFirst) // the first one did not notice
-}
-
-// wordsOf returns the valid words of a field of the configuration.
-func wordsOf(table any, field string) []string {
-	f, _ := reflect.TypeOf(table).FieldByName(field)
-	return strings.Fields(f.Tag.Get("oneof"))
-}
-
-// The words and limits that the configuration accepts are those of the packages that they go to.
-func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
-	for _, name := range wordsOf(config.Storage{}, "Compression") {
-		if c, err := blocks.ParseCompression(name); err != nil || c.String() != name {
-			t.Errorf("compression %s: %v, %v", name, c, err)
-		}
-	}
-	if !slices.Equal(wordsOf(config.HTTP{}, "Compression"), server.Codings) {
-		t.Errorf("codings %v, and of the server %v", wordsOf(config.HTTP{}, "Compression"), server.Codings)
-	}
-	for _, name := range wordsOf(config.Config{}, "Partitioner") {
-		if p, err := shard.ParsePartitioner(name); name != "auto" && (err != nil || p.String() != name) {
-			t.Errorf("partitioner %s: %v, %v", name, p, err)
-		}
-	}
-	small := config.Default()
-	small.Source, small.Storage.BlockSize = "/d", blocks.MinBlockSize-1
-	if small.Validate() == nil {
-		t.Error("blocks are smaller than blocks allows")
-	}
-	if small.Storage.BlockSize++; small.Validate() != nil || config.MaxBlockSize != blocks.MaxBlockSize || config.Default().Storage.BlockSize != blocks.DefaultBlockSize {
-		t.Error("the limits of block_size differ from those of blocks")
-	}
-	c := config.Default()
-	c.DB = map[string]config.DB{"x": {RequireSuccessFile: config.RequireTrue, Partitioner: "spark", AllowEmpty: true}}
-	c.Storage = config.Storage{Compression: "zstd", BlockSize: 512}
-	x, other := loadOptions(&c, "x"), loadOptions(&c, "other")
-	if x.Compression != blocks.Zstd || x.BlockSize != 512 || !x.RequireSuccess || !x.AllowEmpty || x.Partitioner != "spark" || x.Memory != 256<<20 {
-		t.Errorf("options of a database of its own: %+v", x)
-	}
-	if other.Compression != blocks.Zstd || other.BlockSize != 512 || other.RequireSuccess || other.AllowEmpty || other.Partitioner != "auto" {
-		t.Errorf("options of any other database: %+v", other)
-	}
 }

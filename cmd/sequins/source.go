@@ -4,52 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sequins/config"
 	"sequins/load/loadproc"
+	"sequins/node/daemon"
 	"sequins/source"
-	"sequins/source/azure"
-	"sequins/source/gcs"
-	"sequins/source/hdfs"
-	"sequins/source/local"
-	"sequins/source/s3"
 )
-
-// openSource returns the configured source, without accessing it. It reads the files of its secrets.
-func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
-	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
-	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
-		if err = c.ReadSecrets("s3"); err == nil {
-			src, err = s3.New(ctx, s3.Options{URL: c.Source, Region: c.S3.Region, AccessKeyID: c.S3.AccessKeyID, SecretAccessKey: c.S3.SecretAccessKey,
-				Endpoint: c.S3.Endpoint, PathStyle: c.S3.PathStyle})
-		}
-	case scheme == "gs": // its credentials are those of the environment
-		src, err = gcs.New(gcs.Options{URL: c.Source})
-	case slices.Contains(azure.Schemes, scheme):
-		if err = c.ReadSecrets("azure"); err == nil {
-			src, err = azure.New(azure.Options{URL: c.Source, AccountKey: c.Azure.AccountKey, SASToken: c.Azure.SASToken, Endpoint: c.Azure.Endpoint})
-		}
-	case scheme == "hdfs":
-		src, err = hdfs.New(hdfs.Options{URL: c.Source, ConfigDir: c.HDFS.ConfigDir, Principal: c.HDFS.Principal, Keytab: c.HDFS.Keytab})
-	default:
-		src, err = local.New(c.Source)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("source: %w", err)
-	}
-	return src, nil
-}
-
-// loadLauncher returns a launcher of load processes that read from the configured source. They get the part of the configuration that
-// openSource needs.
-func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: config.Config{Source: c.Source, S3: c.S3, Azure: c.Azure, HDFS: c.HDFS}}
-}
 
 // loadWorkerCommand is the command of a load process, which only a node starts.
 func loadWorkerCommand() *cobra.Command {
@@ -63,7 +25,7 @@ func loadWorkerCommand() *cobra.Command {
 				if err := json.Unmarshal(spec, &c); err != nil {
 					return nil, err
 				}
-				return openSource(ctx, &c)
+				return daemon.OpenSource(ctx, &c)
 			})
 			if code != exitOK {
 				return errors.New("the load process has failed")

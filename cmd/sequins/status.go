@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func statusCommand() *cobra.Command {
 	var asJSON bool
 	var node nodeFlags
 	cmd := &cobra.Command{
-		Use:   "status [ADDR] [DB...]",
+		Use:   "status [DB...]",
 		Short: "Show the health, databases and versions of a running sequins",
 		Long: `Show the status of a running sequins: one line of health, a table with a line for
 each version of each database, and a table of the nodes and their disks. A star
@@ -37,11 +38,11 @@ up to date.
 If requests need a token ([auth] tokens_file), it must allow status pages. It is
 read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
-  sequins status node1.example.com:9599
-  sequins status --json https://node1:9599 --ca ca.pem | jq -r .health`,
-		Args: node.args(0, -1),
+  sequins status --server node1.example.com:9599
+  sequins status --json --server https://node1:9599 --ca ca.pem | jq -r .health`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return showStatus(cmd, c, dbs, asJSON) })
+			return node.ask(cmd, args, func(c *client.Node) error { return showStatus(cmd, c, args, asJSON) })
 		},
 	}
 	node.register(cmd)
@@ -66,7 +67,7 @@ func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) e
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), &st)
 	} else {
-		err = printStatus(term.NewConsole(cmd.OutOrStdout()), &st, c.URL(), time.Now())
+		_, err = io.WriteString(cmd.OutOrStdout(), statusText(&st, c.URL(), time.Now()))
 	}
 	if err == nil && !st.Healthy {
 		err = errUnhealthy
@@ -87,28 +88,13 @@ func chooseDBs(st *status.Status, url string, chosen []string) error {
 	return nil
 }
 
-// levelColors are the colors of the levels of health, stateColors those of states.
-var (
-	levelColors = map[string]term.Color{status.LevelGood: term.Green, status.LevelWarn: term.Yellow, status.LevelBad: term.Red}
-	stateColors = map[status.State]term.Color{
-		status.Active: term.Green, status.Building: term.Cyan, status.Available: term.Cyan,
-		status.Held: term.Yellow, status.Error: term.Red, status.Kept: term.Dim, status.Removing: term.Dim,
-	}
-)
-
-// printStatus writes the status for people. Data from the network is escaped.
-func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
-	if err := printHead(c, st, base, now); err != nil {
-		return err
-	}
-	if err := printDBs(c, st, now); err != nil {
-		return err
-	}
-	return printNodes(c, st)
+// statusText returns the status for people. Data from the network is escaped.
+func statusText(st *status.Status, base string, now time.Time) string {
+	return headOf(st, base, now) + dbTable(st, now) + nodeTable(st)
 }
 
-// printHead prints the node that has answered, its release, since when it is up, its health, and what is special.
-func printHead(c term.Console, st *status.Status, base string, now time.Time) error {
+// headOf returns the lines about the node that has answered, its release, since when it is up, its health, and what is special.
+func headOf(st *status.Status, base string, now time.Time) string {
 	head := term.Clean(base)
 	if st.Build != "" {
 		head += ", sequins " + term.Clean(st.Build)
@@ -116,7 +102,7 @@ func printHead(c term.Console, st *status.Status, base string, now time.Time) er
 	if !st.StartedAt.IsZero() {
 		head += ", up for " + human.Duration(now.Sub(st.StartedAt))
 	}
-	lines := []string{head, c.Paint(levelColors[st.Level], term.Clean(st.Health))}
+	lines := []string{head, term.Clean(st.Health)}
 	for _, f := range st.Details() {
 		lines = append(lines, term.Clean(f.Line(now)))
 	}
@@ -130,15 +116,14 @@ func printHead(c term.Console, st *status.Status, base string, now time.Time) er
 			lines = append(lines, term.Clean("The pin of "+name+": "+p.String()))
 		}
 	}
-	_, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
-	return err
+	return strings.Join(lines, "\n") + "\n"
 }
 
-func printDBs(c term.Console, st *status.Status, now time.Time) error {
+func dbTable(st *status.Status, now time.Time) string {
 	if len(st.DBs) == 0 {
-		return nil
+		return ""
 	}
-	t := term.NewTable(c, "DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
+	t := term.NewTable("DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		d, label := st.DBs[name], term.Clean(name)
 		if len(d.Versions) == 0 {
@@ -152,11 +137,11 @@ func printDBs(c term.Console, st *status.Status, now time.Time) error {
 				star = " *"
 			}
 			t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
-				number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now))).Color(2, stateColors[n.State])
+				number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, version, n, now)))
 			label = ""
 		}
 	}
-	return t.Flush()
+	return t.String()
 }
 
 // note returns remarks about a version on a node.
@@ -188,33 +173,29 @@ func note(v status.Version, name string, n status.OnNode, now time.Time) string 
 	return strings.Join(notes, ", ")
 }
 
-// printNodes prints a table of the nodes and their disks, below that of the databases. Without other
-// nodes and disk data it prints nothing.
-func printNodes(c term.Console, st *status.Status) error {
+// nodeTable returns a table of the nodes and their disks, for below that of the databases; "" without other
+// nodes and disk data.
+func nodeTable(st *status.Status) string {
 	if len(st.Peers) == 0 && st.Disk.Bytes == 0 {
-		return nil
+		return ""
 	}
-	if _, err := fmt.Fprintln(c.Out); err != nil {
-		return err
-	}
-	t := term.NewTable(c, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
+	t := term.NewTable("NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
 	for _, p := range st.Members() {
-		note, color := nodeNote(p)
-		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), note).Color(6, color)
+		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), nodeNote(p))
 	}
-	return t.Flush()
+	return "\n" + t.String()
 }
 
 // nodeNote describes what is special about a node: that it does not answer, or has little room.
-func nodeNote(p status.Peer) (string, term.Color) {
+func nodeNote(p status.Peer) string {
 	switch {
 	case p.Error != "":
-		return "did not answer: " + term.Clean(p.Error), term.Red
+		return "did not answer: " + term.Clean(p.Error)
 	case p.Disk.Low:
-		return "the disk is nearly full", term.Yellow
+		return "the disk is nearly full"
 	}
-	return "", term.Plain
+	return ""
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/internal/term"
 	"sequins/observe/status"
-	"sequins/test/expect"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,7 +24,7 @@ func TestStatusOfANode(t *testing.T) {
 	s.awaitVersion(demoPath, demoFirst)
 
 	for _, addr := range []string{address, s.base, s.base + "/"} {
-		r := sequins(t, "status", addr)
+		r := sequins(t, "status", "--server", addr)
 		r.wants(t, exitOK)
 		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
 			if !strings.Contains(r.stdout, want) {
@@ -40,7 +37,7 @@ func TestStatusOfANode(t *testing.T) {
 	writeFile(t, filepath.Join(source, demoDB, "9999", "_SUCCESS"), "")
 	s.signal(syscall.SIGHUP)
 	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
-	r := sequins(t, "status", address)
+	r := sequins(t, "status", "--server", address)
 	r.wants(t, exitUnhealthy)
 	for _, want := range []string{"Serving 1 database; 1 with a version that could not be loaded.\n", "9999", `it begins with "no d"`} {
 		if !strings.Contains(r.stdout, want) {
@@ -50,7 +47,7 @@ func TestStatusOfANode(t *testing.T) {
 
 	s.signal(syscall.SIGTERM)
 	s.wait()
-	sequins(t, "status", address).wants(t, exitUnreachable, "sequins: http://"+address+" refuses the connection: ")
+	sequins(t, "status", "--server", address).wants(t, exitUnreachable, "sequins: http://"+address+" refuses the connection: ")
 }
 
 // Without an address, it is the one that the configuration of this machine has.
@@ -68,8 +65,8 @@ func TestStatusFindsItsNode(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s", test.conf, r.code, r.stderr)
 		}
 	}
-	for _, addr := range []string{"", "host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
-		sequins(t, "scan", addr, "words").wants(t, exitUsage, "sequins: ")
+	for _, addr := range []string{"host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
+		sequins(t, "scan", "--server", addr, "words").wants(t, exitUsage, "sequins: ")
 	}
 }
 
@@ -88,7 +85,7 @@ func TestStatusOfSomethingElse(t *testing.T) {
 			}
 			fmt.Fprint(w, body)
 		}))
-		r := sequins(t, "status", other.URL)
+		r := sequins(t, "status", "--server", other.URL)
 		other.Close()
 		code := exitFailure
 		if want == "" {
@@ -125,8 +122,6 @@ func TestStatusTable(t *testing.T) {
 	loading := status.OnNode{State: "BUILDING", Detail: "loading"}
 	loading.Progress = &status.Progress{Bytes: 200, BytesDone: 90, ETA: now.Add(2 * time.Minute)}
 	st.DBs["birds"] = status.DB{Versions: map[string]status.Version{"7": {NumPartitions: 8, Nodes: map[string]status.OnNode{"n1:9599": loading}}}}
-	var b bytes.Buffer
-	expect.NoError(t, printStatus(term.Console{Out: &b}, &st, "http://n1:9599", now))
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
 Serving 1 of 3 databases.
 n2:9599 has replication 3, this node 2
@@ -145,7 +140,7 @@ n1:9599  1      -         150.0 MiB  25.0 GiB (25%)  100.0 GiB
 n2:9599  2      -         -          -               -          did not answer: connection\nrefused
 n3:9599  3      b\x1b[1m  90.0 GiB   0 B (0%)        100.0 GiB  the disk is nearly full
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
+	if diff := cmp.Diff(want, statusText(&st, "http://n1:9599", now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

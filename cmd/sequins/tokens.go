@@ -1,56 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"sequins/config"
-	"sequins/internal/sleep"
 	"sequins/server/auth"
 )
-
-// A tokenFile holds the tokens of [auth], which follow their file: a removed token becomes invalid within a moment, also on open
-// connections.
-type tokenFile struct {
-	followed
-	tokens *auth.Tokens
-	path   string
-}
-
-// openTokens reads the file. It returns nil if none is configured.
-func openTokens(c config.Auth, log *slog.Logger) (*tokenFile, error) {
-	if c.TokensFile == "" {
-		return nil, nil
-	}
-	tokens, err := auth.Open(c.TokensFile)
-	if err != nil {
-		return nil, fmt.Errorf("auth.tokens_file: %w", err)
-	}
-	f := &tokenFile{tokens: tokens, path: c.TokensFile}
-	f.followed = followed{what: "the tokens", log: log, changed: tokens.Changed, read: func() error {
-		err := tokens.Reload()
-		if err == nil {
-			f.describe("the tokens have been read again")
-		}
-		return err
-	}}
-	f.describe("requests need a token")
-	return f, nil
-}
-
-func (f *tokenFile) describe(msg string) {
-	f.log.Info(msg, "file", f.path, "tokens", f.tokens.Len())
-	if err := f.tokens.Exposed(); err != nil {
-		f.log.Warn("the tokens file should be readable for sequins alone: chmod o=,g-w", "error", err)
-	}
-}
 
 // tokenVariable is the environment variable with a token for commands that connect to a node.
 const tokenVariable = "SEQUINS_TOKEN"
@@ -84,55 +41,4 @@ func ownToken(file string) (string, error) {
 		return "", fmt.Errorf("what is in %s %w", name, err)
 	}
 	return token, nil
-}
-
-// followed is what was read from files that may change while the node runs: it is read again when they have changed. Files that are not good,
-// maybe because only one of a pair has been replaced so far, are not used, and read again later.
-type followed struct {
-	what    string // for the log
-	log     *slog.Logger
-	changed func() bool  // reports whether the files are other ones than those in use
-	read    func() error // reads the files and uses them, if they are good
-
-	turn  sync.Mutex             // one reading at a time, which may hang
-	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are; it is logged only once
-}
-
-// followPeriod is the interval between looks at the files.
-const followPeriod = time.Second
-
-// follow looks at the files until ctx ends.
-func (f *followed) follow(ctx context.Context) {
-	for sleep.For(ctx, followPeriod) == nil {
-		_ = f.look(false) // the error is logged
-	}
-}
-
-// look reads the files again if they have changed or it is asked to, and returns why they are not in use. It logs an error that nobody
-// has asked for once.
-func (f *followed) look(asked bool) error {
-	f.turn.Lock()
-	defer f.turn.Unlock()
-	if !asked && !f.changed() {
-		f.fault.Store(nil) // the former files may have been put back
-		return nil
-	}
-	err := f.read()
-	if err == nil {
-		f.fault.Store(nil)
-		return nil
-	}
-	text := err.Error()
-	if former := f.fault.Swap(&text); asked || former == nil || *former != text {
-		f.log.Error("files have changed and are not good; the old ones stay", "files", f.what, "error", err)
-	}
-	return err
-}
-
-// problem returns why the files as they are now are not in use, "" if they are.
-func (f *followed) problem() string {
-	if fault := f.fault.Load(); fault != nil {
-		return *fault
-	}
-	return ""
 }

@@ -25,7 +25,7 @@ func TestStatusWithToken(t *testing.T) {
 	s.waitFor("msg=\"requests need a token\" file=" + tokens + " tokens=2")
 
 	for end := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
-		r := sequins(t, "status", "--token-file", mine, s.base)
+		r := sequins(t, "status", "--token-file", mine, "--server", s.base)
 		if r.code == exitOK {
 			break
 		}
@@ -33,7 +33,7 @@ func TestStatusWithToken(t *testing.T) {
 			r.wants(t, exitOK)
 		}
 	}
-	sequins(t, "status", s.base).wants(t, exitUnreadable, "sequins: "+s.base+" wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN")
+	sequins(t, "status", "--server", s.base).wants(t, exitUnreadable, "sequins: "+s.base+" wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN")
 	for token, want := range map[string]string{
 		opsToken:                "",
 		" " + opsToken + "\n":   "",
@@ -41,7 +41,7 @@ func TestStatusWithToken(t *testing.T) {
 		"nobody-has-this-token": "sequins: " + s.base + " answers with 401 Unauthorized: this token is not known to this node: ask those who run it for one; --token-file or ",
 		"short":                 "sequins: what is in SEQUINS_TOKEN is not a token: 5 bytes",
 	} {
-		cmd := command(t, "status", s.base)
+		cmd := command(t, "status", "--server", s.base)
 		cmd.Env = append(cmd.Environ(), "SEQUINS_TOKEN="+token)
 		r := finish(t, cmd)
 		if want == "" {
@@ -57,7 +57,7 @@ func TestStatusWithToken(t *testing.T) {
 			t.Errorf("the token is shown: %s%s", r.stdout, r.stderr)
 		}
 	}
-	cmd := command(t, "status", "--token-file", "-", s.base)
+	cmd := command(t, "status", "--token-file", "-", "--server", s.base)
 	cmd.Stdin = strings.NewReader(opsToken + "\n")
 	finish(t, cmd).wants(t, exitOK)
 	for _, line := range s.said() {

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -28,7 +28,7 @@ func topCommand() *cobra.Command {
 	var node nodeFlags
 	var by string
 	cmd := &cobra.Command{
-		Use:   "top [ADDR] [DB...]",
+		Use:   "top [DB...]",
 		Short: "Watch the status, the traffic and the events of a running sequins",
 		Long: `Show on the whole terminal, and keep up to date, what sequins status shows, with the
 requests per second for each database, the part of them that found no key, the
@@ -41,13 +41,13 @@ these databases are shown.
 While the node does not answer, the last status stays, with its age. ^C ends it. For
 a pipe or a log, use sequins status.`,
 		Example: `  sequins top
-  sequins top node1.example.com:9599 --sort latency`,
-		Args: node.args(0, -1),
+  sequins top --sort latency --server node1.example.com:9599`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if topOrders[by] == nil {
 				return usageError(fmt.Errorf("--sort %q is none of %s", by, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", ")))
 			}
-			return node.ask(cmd, args, func(c *client.Node, dbs []string) error { return watch(cmd, c, dbs, by) })
+			return node.ask(cmd, args, func(c *client.Node) error { return watch(cmd, c, args, by) })
 		},
 	}
 	node.register(cmd)
@@ -72,7 +72,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 	if !ok || !term.Is(out) || os.Getenv("TERM") == "dumb" {
 		return errors.New("top needs a terminal: use sequins status")
 	}
-	return untilSignal(cmd.Context(), discard(), endPatience, nil, func(ctx context.Context) error {
+	return untilSignal(cmd.Context(), slog.New(slog.DiscardHandler), endPatience, nil, func(ctx context.Context) error {
 		v := topView{url: c.URL(), by: by}
 		begin := clearScreen
 		for {
@@ -88,7 +88,7 @@ func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
 			case v.st == nil:
 				return err
 			}
-			v.failed, v.console = err, term.NewConsole(out)
+			v.failed = err
 			_, height, _ := xterm.GetSize(int(out.Fd()))
 			lines := v.frame(cmp.Or(height, 24)-1, time.Now()) // the last line stays free for the cursor
 			if _, err := io.WriteString(out, begin+term.NoWrap+strings.Join(append(lines, clearBelow+term.Wrap), clearRight+"\n")); err != nil {
@@ -111,7 +111,6 @@ const (
 // topView is what is shown.
 type topView struct {
 	url, by string
-	console term.Console
 	st      *status.Status // the last one
 	at      time.Time      // of st
 	failed  error          // why there is no newer one; nil if st is the newest
@@ -120,27 +119,15 @@ type topView struct {
 // frame returns the lines of the screen, at most height of them: the head of the status, the traffic, of databases as many as half the screen has, and
 // the tables of the status and the last events below.
 func (v *topView) frame(height int, now time.Time) []string {
-	parts := make([]bytes.Buffer, 3) // they take everything
-	c := v.console.To(&parts[0])
+	head := headOf(v.st, v.url, now) + v.totals() + "\n"
 	if v.failed != nil {
-		age := "what follows is " + human.Duration(now.Sub(v.at)) + " old: "
-		_, _ = fmt.Fprintln(c.Out, v.console.Paint(term.Red, age+term.Clean(v.failed.Error())))
+		head = "what follows is " + human.Duration(now.Sub(v.at)) + " old: " + term.Clean(v.failed.Error()) + "\n" + head
 	}
-	_ = printHead(c, v.st, v.url, now)
-	_, _ = fmt.Fprintln(c.Out, v.totals()+"\n")
-	_ = v.printTraffic(v.console.To(&parts[1]))
-	c = v.console.To(&parts[2])
-	_, _ = fmt.Fprintln(c.Out)
-	_ = printDBs(c, v.st, now)
-	_ = printNodes(c, v.st)
-	_ = v.printEvents(c)
-	lines := make([][]string, len(parts))
-	for i := range parts {
-		lines[i] = strings.Split(strings.TrimSuffix(parts[i].String(), "\n"), "\n")
-	}
-	lines[1] = lines[1][:min(len(lines[1]), max(2, height/2))]
-	all := slices.Concat(lines...)
-	return all[:min(len(all), height)]
+	traffic := strings.SplitAfter(v.traffic(), "\n")
+	most := min(len(traffic), max(2, height/2))
+	all := head + "\n" + strings.Join(traffic[:most], "") + "\n" + dbTable(v.st, now) + nodeTable(v.st) + v.events()
+	lines := strings.Split(strings.TrimSuffix(all, "\n"), "\n")
+	return lines[:min(len(lines), height)]
 }
 
 // totals returns the line with the traffic of the node, or of the cluster.
@@ -163,34 +150,34 @@ func latency(seconds float64) string {
 	return dashIf(seconds <= 0, human.Latency(time.Duration(seconds*1e9)))
 }
 
-// printTraffic prints the table of the traffic of databases.
-func (v *topView) printTraffic(c term.Console) error {
+// traffic returns the table of the traffic of databases.
+func (v *topView) traffic() string {
 	names, figure := slices.Sorted(maps.Keys(v.st.DBs)), topOrders[v.by]
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(figure(v.st.DBs[b].Asked()), figure(v.st.DBs[a].Asked())) })
-	t := term.NewTable(c, "DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
+	t := term.NewTable("DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
 	for _, name := range names {
 		db := v.st.DBs[name]
 		asked := db.Asked()
 		t.Row(term.Clean(name), term.Clean(db.Current(v.st.Node)), human.Rate(asked.Requests), percent(asked.MissShare()), latency(asked.P50), latency(asked.P99))
 	}
-	return t.Flush()
+	return t.String()
 }
 
-// printEvents prints a line for each of the last events.
-func (v *topView) printEvents(c term.Console) error {
+// events returns a line for each of the last events.
+func (v *topView) events() string {
 	if len(v.st.Events) == 0 {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintln(c.Out, "\n"+c.Paint(term.Bold, "EVENTS"))
+	lines := []string{"", "EVENTS"}
 	for i := range v.st.Events {
 		e := &v.st.Events[i]
-		kind := c.Paint(levelColors[e.Level()], strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " "))
+		kind := strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")
 		text := e.Time.UTC().Format("01-02 15:04:05") + " " + kind + " " + term.Clean(e.DB+" "+e.Version)
 		if e.Reason != "" {
 			of := v.st.DBs[e.DB].Versions[e.Version]
 			text += ": " + term.Clean(of.Brief(e.Reason, e.Version))
 		}
-		_, err = fmt.Fprintln(c.Out, text)
+		lines = append(lines, text)
 	}
-	return err
+	return strings.Join(lines, "\n")
 }

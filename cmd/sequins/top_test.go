@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/internal/term"
 	"sequins/observe/status"
-	"sequins/test/expect"
 )
 
 var topNow = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -45,12 +41,10 @@ func single() *status.Status {
 }
 
 // frame draws a status as top does.
-func frame(st *status.Status, c term.Console, height int) string {
-	v := topView{url: "http://node1:9599", by: "requests", console: c, st: st, at: topNow}
+func frame(st *status.Status, height int) string {
+	v := topView{url: "http://node1:9599", by: "requests", st: st, at: topNow}
 	return strings.Join(v.frame(height, topNow), "\n")
 }
-
-var colors = regexp.MustCompile(`\x1b\[\d+m`)
 
 func TestTopFrame(t *testing.T) {
 	want := `http://node1:9599, sequins v2.0.0, up for 3 h 0 min
@@ -76,21 +70,19 @@ localhost  -      -     -       25.0 GiB (25%)  100.0 GiB
 EVENTS
 01-31 11:59:00 held users 2026-02-01: max_shrink
 01-31 11:00:00 active words 1`
-	if diff := cmp.Diff(want, frame(single(), term.Console{}, 30)); diff != "" {
+	if diff := cmp.Diff(want, frame(single(), 30)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 // Every size is drawn, and the most important lines stay.
 func TestTopSizes(t *testing.T) {
-	for width := 1; width < 130; width++ {
-		for _, height := range []int{0, 1, 2, 3, 5, 8, 10, 24, 60} {
-			if got := frame(single(), term.Console{Width: width}, height); height > 0 && strings.Count(got, "\n") >= height {
-				t.Errorf("%d columns and %d lines: drawn\n%s", width, height, got)
-			}
+	for _, height := range []int{0, 1, 2, 3, 5, 8, 10, 24, 60} {
+		if got := frame(single(), height); height > 0 && strings.Count(got, "\n") >= height {
+			t.Errorf("%d lines: drawn\n%s", height, got)
 		}
 	}
-	small := frame(single(), term.Console{Width: 60}, 8)
+	small := frame(single(), 8)
 	for _, want := range []string{"http://node1:9599", "Serving 3 databases", "DATABASE", "words "} {
 		if !strings.Contains(small, want) {
 			t.Errorf("no %q in\n%s", want, small)
@@ -114,7 +106,7 @@ func TestTopOfACluster(t *testing.T) {
 		"node2:9599": {Traffic: status.Traffic{Requests: 1326}},
 		"node3:9599": {Error: "connection refused"},
 	}
-	got := frame(st, term.Console{}, 30)
+	got := frame(st, 30)
 	for _, want := range []string{
 		"3 nodes: 2,660 requests a second", "words     2        2,660", "NODE", "did not answer: connection refused",
 	} {
@@ -141,9 +133,7 @@ func TestTopOrders(t *testing.T) {
 	for by, want := range map[string]string{"name": "01234", "requests": "04123", "misses": "34210", "latency": "31420"} {
 		v := topView{by: by, st: st}
 		got := ""
-		var b bytes.Buffer
-		expect.NoError(t, v.printTraffic(term.Console{Out: &b}))
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(v.traffic()) {
 			if name, ok := strings.CutPrefix(line, "db"); ok {
 				got += name[:1]
 			}
@@ -153,16 +143,5 @@ func TestTopOrders(t *testing.T) {
 		}
 	}
 	sequins(t, "top", "--sort", "size").wants(t, exitUsage, `sequins: --sort "size" is none of latency, misses, name, requests`)
-	sequins(t, "top", "127.0.0.1:1").wants(t, exitFailure, "sequins: top needs a terminal: use sequins status")
-}
-
-// Colors change nothing but colors.
-func TestTopColors(t *testing.T) {
-	colored := frame(single(), term.Console{Colors: true}, 24)
-	if got, want := colors.ReplaceAllString(colored, ""), frame(single(), term.Console{}, 24); got != want {
-		t.Errorf("(-without +with):\n%s", cmp.Diff(want, got))
-	}
-	if !strings.Contains(colored, "\x1b[36mBUILDING\x1b[0m") {
-		t.Errorf("%q", colored)
-	}
+	sequins(t, "top", "--server", "127.0.0.1:1").wants(t, exitFailure, "sequins: top needs a terminal: use sequins status")
 }

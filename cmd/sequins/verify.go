@@ -69,7 +69,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	for _, d := range all {
 		bytes += d.size
 	}
-	progress, red := term.NewProgress(report, "verifying", bytes), term.NewConsole(report).Paint(term.Red, "bad:")
+	progress := term.NewProgress(report, "verifying", bytes)
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
 		f, _, err := open.openFile(d)
@@ -88,7 +88,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 		}
 		result.Bad, code = append(result.Bad, badFile{d.path, err.Error(), exitName(codeOf(err))}), max(code, codeOf(err))
 		if !asJSON {
-			progress.Print(func() { _, _ = fmt.Fprintln(report, red, term.Clean(err.Error())) }) // the exit code reports the failure
+			progress.Print(func() { _, _ = fmt.Fprintln(report, "bad:", term.Clean(err.Error())) }) // the exit code reports the failure
 		}
 	}
 	progress.Stop()

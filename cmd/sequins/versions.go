@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 	if asJSON {
 		return errors.Join(printJSON(out, listing), failed)
 	}
-	return errors.Join(printVersions(term.NewConsole(out), listing), failed)
+	return errors.Join(printVersions(out, listing), failed)
 }
 
 // lister looks at the versions of a source.
@@ -210,33 +211,33 @@ func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool)
 }
 
 // printVersions prints a listing for people.
-func printVersions(c term.Console, l *sourceListing) error {
-	t := term.NewTable(c, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
+func printVersions(out io.Writer, l *sourceListing) error {
+	t := term.NewTable("DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
 	for _, d := range l.Databases {
 		label := d.Database
 		if len(d.Versions) == 0 && d.Error == "" {
 			t.Row(label, "-", "-", "-", "-", "there are no versions")
 		}
 		for _, v := range d.Versions {
-			text, color := v.verdict()
-			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(text)).Color(5, color)
+			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(v.verdict()))
 			label = ""
 		}
 	}
-	return t.Flush()
+	_, err := fmt.Fprint(out, t)
+	return err
 }
 
 // verdict describes whether a version is complete.
-func (v versionListing) verdict() (text string, color term.Color) {
+func (v versionListing) verdict() string {
 	switch {
 	case v.Error != "":
-		return "broken: " + v.Error, term.Red
+		return "broken: " + v.Error
 	case v.Reason != "":
-		return "no: " + v.Reason, term.Yellow
+		return "no: " + v.Reason
 	case len(v.LeftOut) > 0:
-		return "yes, without " + human.Some(v.LeftOut), term.Green
+		return "yes, without " + human.Some(v.LeftOut)
 	}
-	return "yes", term.Green
+	return "yes"
 }
 
 // isRemote reports whether a source, or a file, is on another machine.

@@ -27,7 +27,7 @@ func TestWaitingForZooKeeper(t *testing.T) {
 	if r, body := s.get("/livez"); r.StatusCode != 200 {
 		t.Errorf("/livez: %s %s", r.Status, body)
 	}
-	r := sequins(t, "status", s.base)
+	r := sequins(t, "status", "--server", s.base)
 	if r.code != exitUnhealthy || !strings.Contains(r.stdout, "\nNot ready: it waits for ZooKeeper (") || !strings.Contains(r.stdout, "\nWaiting for ZooKeeper (") {
 		t.Errorf("exit code %d, %s", r.code, r.stdout)
 	}

@@ -11,29 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"sequins/config"
 	"sequins/test/expect"
 )
-
-// Requests ask for the settings of a database, also for each value while two versions are read in turn: nothing is parsed then, and no zone is
-// read from the disk.
-func TestSettingsOfDatabasesAreMadeOnce(t *testing.T) {
-	c := config.Default()
-	c.Load.Window, c.Gate.RequiredKeys = "22:00-06:00 Europe/Paris", map[string]string{"apple": "^[0-9]+$"}
-	own := c.ForDB("words")
-	own.ContentType, own.LoadWindow = "text/plain", "01:00-02:00 Asia/Tokyo"
-	c.DB = map[string]config.DB{"words": own}
-	r := reloadable(c)
-	for name, want := range map[string]string{"words": "text/plain 01:00-02:00 Asia/Tokyo", "other": c.ContentType + " 22:00-06:00 Europe/Paris"} {
-		db := r.DB(name)
-		if got := fmt.Sprint(db.ContentType, " ", db.Turn.Windows); got != want || len(db.Gate.Required) != 1 {
-			t.Errorf("%s: %s, %v; want %s", name, got, db.Gate, want)
-		}
-		if n := testing.AllocsPerRun(10, func() { r.DB(name) }); n > 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
-	}
-}
 
 // A new version waits for a window that begins in two hours, which log, JSON, page and command line say; one of a database that may
 // load at any time does not. SIGHUP with other windows ends the wait.
@@ -64,7 +43,7 @@ func TestLoadWindow(t *testing.T) {
 	s.await("/", "the state", func(_ *http.Response, body string) bool {
 		return strings.Contains(body, reason) && strings.Contains(body, "AVAILABLE")
 	})
-	r := sequins(t, "status", strings.TrimPrefix(s.base, "http://"))
+	r := sequins(t, "status", "--server", strings.TrimPrefix(s.base, "http://"))
 	r.wants(t, exitOK)
 	if !strings.Contains(r.stdout, "AVAILABLE") || !strings.Contains(r.stdout, reason) {
 		t.Errorf("sequins status says:\n%s", r.stdout)

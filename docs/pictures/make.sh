@@ -57,7 +57,7 @@ config 0s >"$dir/sequins.conf"
 "$root/bin/sequins" --config "$dir/sequins.conf" 2>"$dir/node.log" &
 server=$!
 started+=("$server")
-await "$root/bin/sequins" status "127.0.0.1:$port"
+await "$root/bin/sequins" status --server "127.0.0.1:$port"
 cp -r "$dir/made/2026-01-31" "$dir/source/products/"
 config 5ms >"$dir/sequins.conf"
 kill -HUP "$server"

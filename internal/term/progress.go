@@ -3,7 +3,6 @@ package term
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,10 +27,9 @@ type Progress struct {
 
 const (
 	// patience is how long work takes before its progress is shown.
-	patience  = time.Second
-	barPeriod = 200 * time.Millisecond
-	barWidth  = 20
-	clearLine = "\r\x1b[K"
+	patience   = time.Second
+	drawPeriod = 200 * time.Millisecond
+	clearLine  = "\r\x1b[K"
 )
 
 // NewProgress starts to show the progress of work on bytes. Stop must be called.
@@ -68,7 +66,7 @@ func (p *Progress) draw() {
 	}
 	p.drawn = true
 	_, _ = io.WriteString(p.out, clearLine+NoWrap+p.line(time.Now())+Wrap) // errors are ignored
-	p.timer.Reset(barPeriod)
+	p.timer.Reset(drawPeriod)
 }
 
 // Add counts processed bytes or things.
@@ -131,13 +129,10 @@ func (p *Progress) clear() {
 	}
 }
 
-// line describes the progress: a bar if the total is known, what is done, the amount, the rate and the remaining time.
+// line describes the progress: what is done, the amount, the rate and the remaining time.
 func (p *Progress) line(now time.Time) string {
 	took := now.Sub(p.begun)
 	text, amount := p.what, p.amount()
-	if p.total > 0 {
-		text = bar(p.done, p.total) + " " + text
-	}
 	if amount != "" {
 		text += ": " + amount
 	}
@@ -148,13 +143,6 @@ func (p *Progress) line(now time.Time) string {
 		text += ", about " + human.Duration(time.Duration(float64(took)*float64(left)/float64(p.done))) + " left"
 	}
 	return text
-}
-
-// bar draws which part of a total is done.
-func bar(done, total int64) string {
-	part := min(1, max(0, float64(done)/float64(total)))
-	full := int(barWidth * part)
-	return fmt.Sprintf("[%s%s] %.0f%%", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part)
 }
 
 // amount describes how much is done.

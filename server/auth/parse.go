@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -33,6 +34,7 @@ type table struct {
 	grants  []Grant
 
 	fingerprint string // of the file
+	mode        os.FileMode
 }
 
 // parse parses a tokens file. An error names the file and the line.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 )
 
@@ -16,9 +15,6 @@ import (
 type Tokens struct {
 	file  string
 	table atomic.Pointer[table]
-
-	mu   sync.Mutex  // serializes reads of the file
-	seen os.FileInfo // the file that table was read from
 }
 
 // Grant is the rights of the holder of a token.
@@ -54,11 +50,9 @@ func Open(file string) (*Tokens, error) {
 }
 
 // Reload reads the file again. On an error the previous tokens are kept. The
-// error names the file, and the line if it is about one.
+// error names the file, and the line if it is about one. It must not be called while it runs.
 func (t *Tokens) Reload() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	doc, info, err := read(t.file)
+	doc, mode, err := read(t.file)
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
@@ -66,44 +60,31 @@ func (t *Tokens) Reload() error {
 	if err != nil {
 		return err
 	}
-	t.seen = info
+	fresh.mode = mode
 	sum := sha256.Sum256(doc)
 	fresh.fingerprint = fmt.Sprintf("SHA-256 %x", sum[:fingerprintSize])
 	t.table.Store(fresh)
 	return nil
 }
 
-func read(file string) ([]byte, os.FileInfo, error) {
+func read(file string) ([]byte, os.FileMode, error) {
 	info, err := os.Stat(file) // before opening it, which blocks on a pipe
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is not a regular file", file)
+		return nil, 0, fmt.Errorf("%s is not a regular file", file)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	if info, err = f.Stat(); err != nil {
-		return nil, nil, err
-	}
 	doc, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(doc) > maxFile {
 		err = fmt.Errorf("%s is larger than %d bytes", file, maxFile)
 	}
-	return doc, info, err
-}
-
-// Changed reports whether the file was replaced, modified or deleted since it was
-// read.
-func (t *Tokens) Changed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now, err := os.Stat(t.file)
-	return err != nil || !os.SameFile(now, t.seen) || now.Size() != t.seen.Size() || !now.ModTime().Equal(t.seen.ModTime()) ||
-		now.Mode() != t.seen.Mode()
+	return doc, info.Mode(), err
 }
 
 // fingerprintSize is the size of a Fingerprint, in bytes: enough to tell files apart, and too few to find a token by.
@@ -118,9 +99,7 @@ func (t *Tokens) Len() int { return len(t.table.Load().grants) }
 // Exposed returns an error with the file's mode if users other than its owner and group may read
 // it, or users other than its owner write it.
 func (t *Tokens) Exposed() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if mode := t.seen.Mode().Perm(); mode&0o026 != 0 {
+	if mode := t.table.Load().mode.Perm(); mode&0o026 != 0 {
 		return fmt.Errorf("%s has mode %#o: others may read or write it", t.file, mode)
 	}
 	return nil

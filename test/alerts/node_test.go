@@ -44,11 +44,11 @@ func damagedFile(s *scene) {
 		}
 	}
 	s.fires("SequinsVersionFailed", s.of(n))
-	s.leads("SequinsVersionFailed", "The reason is in `sequins status`", s.run("status", n.Addr), "part-r-00000", "offset")
+	s.leads("SequinsVersionFailed", "The reason is in `sequins status`", s.run("status", "--server", n.Addr), "part-r-00000", "offset")
 	s.leads("SequinsVersionFailed", "and in the log", n.Log(), "part-r-00000", "offset")
 	s.leads("SequinsVersionFailed", "`sequins verify FILE` on a copy says the same", s.run("verify", filepath.Join(s.source(), s.name, "2", "part-r-00000")), "part-r-00000", "offset")
 	s.fires("SequinsNotServing", alone)
-	s.leads("SequinsNotServing", "`sequins status` says which version it tries", s.run("status", n.Addr), "files-alone  2", "part-r-00000: corrupt SequenceFile at offset") // ERROR, or being tried again
+	s.leads("SequinsNotServing", "`sequins status` says which version it tries", s.run("status", "--server", n.Addr), "files-alone  2", "part-r-00000: corrupt SequenceFile at offset") // ERROR, or being tried again
 
 	for _, db := range []string{s.name, s.name + "-alone"} { // the job runs again, into another version
 		if err := os.CopyFS(filepath.Join(s.source(), db, "3"), os.DirFS(filepath.Join(s.source(), s.name, "1"))); err != nil {
@@ -70,7 +70,7 @@ func heldVersion(s *scene) {
 	s.quiet("SequinsVersionHeld", s.of(n))
 	s.writeSome("2", records/2)
 	s.fires("SequinsVersionHeld", s.of(n))
-	s.leads("SequinsVersionHeld", "`sequins status` says", s.run("status", n.Addr), "HELD", "records instead of")
+	s.leads("SequinsVersionHeld", "`sequins status` says", s.run("status", "--server", n.Addr), "HELD", "records instead of")
 	s.leads("SequinsVersionHeld", "in the log", n.Log(), "version held", "max_shrink")
 	s.write("3")
 	n.WaitCurrent(s, s.name, "3")
@@ -106,7 +106,7 @@ func sourceHangs(s *scene) {
 	s.quiet("SequinsLoadStuck", s.of(n))
 	g.Freeze(s)
 	s.fires("SequinsLoadStuck", s.of(n))
-	s.leads("SequinsLoadStuck", "`sequins status` shows how far it is", s.run("status", n.Addr), "BUILDING")
+	s.leads("SequinsLoadStuck", "`sequins status` shows how far it is", s.run("status", "--server", n.Addr), "BUILDING")
 	g.Thaw(s)
 	s.quiet("SequinsLoadStuck", s.of(n))
 }
@@ -155,7 +155,7 @@ func sourceGone(s *scene) {
 		s.Fatal(err)
 	}
 	s.fires("SequinsSourceUnreachable", at(n))
-	s.leads("SequinsSourceUnreachable", "The reason is in `sequins status`", s.run("status", n.Addr), "no such file or directory")
+	s.leads("SequinsSourceUnreachable", "The reason is in `sequins status`", s.run("status", "--server", n.Addr), "no such file or directory")
 	s.leads("SequinsSourceUnreachable", "in the log", n.Log(), "no such file or directory")
 	s.leads("SequinsSourceUnreachable", "Serving goes on", s.codes(n), "200")
 	if err := os.Rename(away, s.source()); err != nil {

@@ -90,7 +90,7 @@ func TestSettingsDiffer(t *testing.T) {
 // statusCommand runs sequins status.
 func statusCommand(t testing.TB, m *member) (out string, code int) {
 	t.Helper()
-	cmd := exec.Command(process.Binary(t), "status", m.addr())
+	cmd := exec.Command(process.Binary(t), "status", "--server", m.addr())
 	said, _ := cmd.CombinedOutput() // the exit code says it
 	return string(said), cmd.ProcessState.ExitCode()
 }

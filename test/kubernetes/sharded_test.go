@@ -314,7 +314,7 @@ func (s *sharded) checkCommands(t testing.TB) {
 		env, args []string
 	}{
 		{"Serving 1 database", nil, []string{"status", "--token-file", "-"}},
-		{"release-sequins-1.release-sequins-nodes.example.svc.cluster.local", nil, []string{"config", "show"}},
+		{"release-sequins-1.release-sequins-nodes.example.svc.cluster.local", nil, []string{"config"}},
 		{"words", nil, []string{"versions"}},
 		{"sequins.conf is good", nil, []string{"check-config"}},
 		// The memory of the machine is that of the container.

@@ -72,7 +72,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%d commands:\n%s", n, b.Text)
 		}
 		// The first of three nodes to be ready says that the others still copy partitions, and exits with 4.
-		const status = "bin/sequins status localhost:9602\n"
+		const status = "bin/sequins status --server localhost:9602\n"
 		text := strings.Replace(b.Text, status, "until "+strings.Replace(status, "\n", " >/dev/null; do sleep 0.1; done\n", 1)+status, 1)
 		script += here.Replace(text) + "echo end of block\n"
 	}

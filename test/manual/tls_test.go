@@ -110,15 +110,15 @@ func TestTLS(t *testing.T) {
 	}
 
 	const url, own = "https://node1.example.com:9599", " --certificate web.pem --certificate-key web.key"
-	w.fails("sequins status "+url+own, "has a certificate that cannot be used: x509: certificate signed by unknown authority")
-	w.fails("sequins status "+url+" --ca ca.pem", "refuses the TLS connection (tls: certificate required)")
-	w.fails("sequins status https://127.0.0.11:9599 --ca ca.pem"+own, "x509: cannot validate certificate for 127.0.0.11")
-	w.fails("sequins status node1.example.com:9599", " speaks TLS: use https://")
+	w.fails("sequins status --server "+url+own, "has a certificate that cannot be used: x509: certificate signed by unknown authority")
+	w.fails("sequins status --server "+url+" --ca ca.pem", "refuses the TLS connection (tls: certificate required)")
+	w.fails("sequins status --server https://127.0.0.11:9599 --ca ca.pem"+own, "x509: cannot validate certificate for 127.0.0.11")
+	w.fails("sequins status --server node1.example.com:9599", " speaks TLS: use https://")
 	w.fails("curl -sS --cert web.pem --key web.key "+url+"/words/apple", "unable to get local issuer certificate")
 	w.fails("curl -sS --cacert ca.pem "+url+"/words/apple", "alert certificate required")
 	for command, text := range map[string]string{
-		"sequins status " + url + own:            `msg="a TLS handshake has failed" client=127.0.0.1:[0-9]+ error="remote error: tls: bad certificate"`,
-		"sequins status " + url + " --ca ca.pem": `msg="a TLS handshake has failed" client=127.0.0.1:[0-9]+ error="tls: client didn't provide a certificate"`,
+		"sequins status --server " + url + own:            `msg="a TLS handshake has failed" client=127.0.0.1:[0-9]+ error="remote error: tls: bad certificate"`,
+		"sequins status --server " + url + " --ca ca.pem": `msg="a TLS handshake has failed" client=127.0.0.1:[0-9]+ error="tls: client didn't provide a certificate"`,
 	} {
 		n.WaitFor(t, "the log says "+text, func() bool {
 			_, _ = w.run(command)                                // it fails

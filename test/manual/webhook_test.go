@@ -65,7 +65,7 @@ func testSigned(t *testing.T, program string) {
 	n.WaitFor(t, "it is held", func() bool { return n.Health(t)["words"]["2"].State == "HELD" })
 	writeWords(t, source, "3", 900)
 	n.WaitCurrent(t, "words", "3")
-	runIt(t, n, "sequins rollback words --server "+n.Addr+" --wait")
+	runIt(t, n, "sequins rollback words 3 --server "+n.Addr+" --wait")
 	want := []string{"found 1", "loaded 1", "active 1", "found 2", "loaded 2", "held 2", "found 3", "loaded 3", "active 3", "pinned ", "active 1", "rolled_back 1"}
 	n.WaitFor(t, "all events have arrived", func() bool {
 		got := slices.DeleteFunc(box.kinds(t), func(e string) bool { return !slices.Contains(want, e) }) // versions are also removed, and found again

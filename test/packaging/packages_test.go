@@ -299,7 +299,7 @@ func serve(t *testing.T, r *root) {
 		t.Fatalf("systemd is told %q, %v", buf[:n], err)
 	}
 	expectWord(t, addr)
-	if got := process.OutputOf(t, program, "status", addr); !strings.Contains(got, "Serving 1 database.") {
+	if got := process.OutputOf(t, program, "status", "--server", addr); !strings.Contains(got, "Serving 1 database.") {
 		t.Errorf("sequins status: %s", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -34,11 +34,11 @@ func TestUnit(t *testing.T) {
 	if said := combined(t, "systemd-analyze", "verify", copied); said != "" {
 		t.Errorf("systemd-analyze verify: %s", said)
 	}
-	bad := strings.Replace(here, "WatchdogSec=60", "WatchdogSecs=60", 1)
+	bad := strings.Replace(here, "TimeoutStopSec=60", "TimeoutStopSecs=60", 1)
 	if err := os.WriteFile(copied, []byte(bad), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said := combined(t, "systemd-analyze", "verify", copied); !strings.Contains(said, "WatchdogSecs") {
+	if said := combined(t, "systemd-analyze", "verify", copied); !strings.Contains(said, "TimeoutStopSecs") {
 		t.Errorf("systemd-analyze verify does not see a key that there is not: %s", said)
 	}
 }

@@ -193,7 +193,7 @@ func TestRollbackThroughTheGate(t *testing.T) {
 	waitHeld(t, n, "db", "2")
 	writeVersion(t, source, "db", "3", 2, 60, numbered("3"))
 	n.WaitCurrent(t, "db", "3")
-	if out, err := exec.Command(process.Binary(t), "rollback", "db", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
+	if out, err := exec.Command(process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	n.WaitLog(t, "version rolled back to")
@@ -216,7 +216,7 @@ func TestRefresh(t *testing.T) {
 		}
 		n.WaitCurrent(t, "db", version)
 	}
-	if out, err := exec.Command(process.Binary(t), "rollback", "db", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
+	if out, err := exec.Command(process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	n.WaitCurrent(t, "db", "2")

@@ -39,7 +39,7 @@ func TestPunctuatedNames(t *testing.T) {
 	n = process.Start(t, c)
 	last := len(punctuated) - 1
 	expectFirst(t, n, "/"+db+"/key-000042", punctuated[last], punctuated[last]+"/42")
-	sequins(t, "rollback", db, "--source", source, "--server", n.Addr)
+	sequins(t, "rollback", db, punctuated[last], "--source", source, "--server", n.Addr)
 	n.WaitCurrent(t, db, punctuated[last-1])
 	for _, version := range punctuated[:last] {
 		sequins(t, "pin", db, version, "--source", source)

@@ -38,7 +38,7 @@ func completing(t *testing.T) *shell {
 func TestCompletion(t *testing.T) {
 	s := completing(t)
 	s.complete("sequins sta", "sequins status")
-	s.complete("sequins mget --esc", "sequins mget --escaped")
+	s.complete("sequins get --esc", "sequins get --escaped")
 	if err := os.WriteFile(filepath.Join(s.dir, "words.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -10,34 +10,15 @@ import (
 	"testing"
 )
 
-// Tables fit the terminal, and colors are used there, unless they are not wanted.
+// Tables are plain text on a terminal, too.
 func TestTables(t *testing.T) {
 	n, c := example(t, "")
 	if err := os.MkdirAll(filepath.Join(c.Source, "words", "2026-02-01", "_temporary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, width := range []int{80, 200} {
-		s := newShell(t, width, 40)
-		s.line("sequins status " + n.Addr + "; sequins versions --source " + c.Source)
-		s.shows("DISK FREE", "COMPLETE", "2026-02-01")
-		s.waitFor("the end", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "$") })
-		for _, line := range strings.Split(s.screen(), "\n") {
-			if len([]rune(line)) > width && !strings.HasPrefix(line, "$") {
-				t.Errorf("a line of %d columns in %d: %s", len([]rune(line)), width, line)
-			}
-		}
-		if !strings.Contains(s.screen(), "no: there is a _temporary: a job is writing") {
-			t.Errorf("in %d columns, the reason is not shown", width)
-		}
-	}
-	for env, colored := range map[string]bool{"X=1": true, "NO_COLOR=1": false, "TERM=dumb": false} {
-		s := newShell(t, 160, 20, env)
-		s.line("export " + env + "; clear; sequins status " + n.Addr)
-		s.shows("ACTIVE", "DISK FREE")
-		if got := strings.Contains(s.tmux("capture-pane", "-p", "-e"), "\x1b[32mACTIVE"); got != colored {
-			t.Errorf("%s: colors %v", env, got)
-		}
-	}
+	s := newShell(t, 200, 40)
+	s.line("sequins status --server " + n.Addr + "; sequins versions --source " + c.Source)
+	s.shows("DISK FREE", "COMPLETE", "2026-02-01", "no: there is a _temporary: a job is writing")
 }
 
 // What takes longer than a second shows that on a terminal, and nothing on a pipe.
@@ -48,13 +29,13 @@ func TestProgress(t *testing.T) {
 	}
 	defer silent.Close()
 	s := newShell(t, 120, 20)
-	s.line("sequins status " + silent.Addr().String())
+	s.line("sequins status --server " + silent.Addr().String())
 	s.shows("\nasking http://" + silent.Addr().String())
 	s.shows("has not answered within 10s")
 	if screen := s.screen(); strings.Contains(screen, "asking") {
 		t.Errorf("the progress stays:\n%s", screen)
 	}
-	s.line("clear; sequins status " + silent.Addr().String() + " 2>&1 | od -c > printed; cat printed")
+	s.line("clear; sequins status --server " + silent.Addr().String() + " 2>&1 | od -c > printed; cat printed")
 	s.shows("a   n   s   w   e   r   e   d")
 	printed, err := os.ReadFile(filepath.Join(s.dir, "printed"))
 	if err != nil || strings.Contains(string(printed), "a   s   k   i   n   g") || strings.Contains(string(printed), "033") {

@@ -46,7 +46,7 @@ func TestTop(t *testing.T) {
 	defer stop()
 	s := newShell(t, 100, 24)
 	s.line("stty -a > modes")
-	s.line("sequins top " + addr)
+	s.line("sequins top --server " + addr)
 	s.shows("http://"+addr+", sequins ", "Serving 2 databases.", "\nusers ", "EVENTS", "active words 2026-01-31")
 	busy := regexp.MustCompile(`words +2026-01-31 +[1-9][0-9,]* +50\.0% +[0-9.]+ [µm]s +[0-9.]+ [µm]s`)
 	s.waitFor("traffic of words, which is first", func(screen string) bool {
@@ -67,7 +67,7 @@ func TestTop(t *testing.T) {
 	})
 	s.keys("C-c")
 	s.waitFor("a prompt", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "$") })
-	s.line("clear; sequins top --sort name " + addr + " words")
+	s.line("clear; sequins top --sort name --server " + addr + " words")
 	s.waitFor("words alone", func(screen string) bool {
 		return strings.Contains(screen, "\nwords ") && !strings.Contains(screen, "\nusers ")
 	})
@@ -95,7 +95,7 @@ func TestTopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, 100, 24)
 			s.line("stty -a > modes")
-			s.line("sequins top " + n.Addr)
+			s.line("sequins top --server " + n.Addr)
 			s.shows("\nusers ")
 			end(s)
 			s.waitFor("the shell", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "$") })

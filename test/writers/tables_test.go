@@ -57,7 +57,7 @@ func isRefused(t *testing.T, n *process.Node, db, dir, format, listed string) {
 		return strings.Contains(line, dir+": ") && strings.Contains(line, " makes it a table of "+format)
 	}
 	n.WaitFor(t, db+" has an error", func() bool {
-		_, status := sequins(t, "status", "--json", n.Addr, db)
+		_, status := sequins(t, "status", "--json", "--server", n.Addr, db)
 		return slices.ContainsFunc(strings.Split(string(status), "\n"), says)
 	})
 	for what, text := range map[string]string{"the log": n.Log(), "sequins versions": listed} {

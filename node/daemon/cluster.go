@@ -1,16 +1,13 @@
-package main
+package daemon
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"sequins/cluster"
@@ -24,13 +21,13 @@ import (
 )
 
 // joinCluster configures a node of a cluster that others reach by host, if the configuration enables sharding. It does not wait
-// for anything. keys is nil without TLS between nodes.
-func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, given *closers) error {
+// for anything.
+func (d *Daemon) joinCluster(host string, o *node.Options) error {
+	c := d.config.Load()
 	if !c.Sharding.Enabled {
 		return nil
 	}
 	s := &c.Sharding
-	go warnOfLoopback(host, o.Logger)
 	reached, err := zooKeeperOptions(c, o.Logger)
 	if err != nil {
 		return err
@@ -40,15 +37,15 @@ func joinCluster(c *config.Config, host string, keys *keyring, o *node.Options, 
 		id = host
 	}
 	session := zk.Connect(reached)
-	*given = append(*given, session.Close)
+	d.opened = append(d.opened, session.Close)
 	var secure *tls.Config
-	if keys != nil {
-		secure = keys.client()
+	if d.keys != nil {
+		secure = d.keys.client()
 	}
 	client := proxy.New(proxy.Options{
 		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
-	*given = append(*given, func() error { client.Close(); return nil })
+	d.opened = append(d.opened, func() error { client.Close(); return nil })
 	o.Reads.Proxy = client
 	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
@@ -143,31 +140,13 @@ func advertisedHost(configured string) (string, error) {
 	return host, nil
 }
 
-// resolvePatience is how long the resolver may take to find the advertised name.
-const resolvePatience = 15 * time.Second
-
-// warnOfLoopback logs if this machine finds a name by which other nodes reach it on its loopback interface, as /etc/hosts of some
-// distributions has it. The name or an address of the loopback interface itself is for several nodes on one machine.
-func warnOfLoopback(host string, log *slog.Logger) {
-	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), resolvePatience)
-	defer cancel()
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err == nil && !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
-		log.Warn("sharding.advertised_hostname is on the loopback interface: unless other machines find another address, they cannot reach this node (see /etc/hosts)",
-			"host", host, "addresses", addrs)
-	}
-}
-
 // zooKeeperOptions returns how ZooKeeper is reached. Connecting to one server takes a part of the timeout of the session, which survives some
 // that do not answer.
 func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err error) {
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
 		files := config.TLS{CA: z.TLSCA, Certificate: z.TLSCertificate, Key: z.TLSKey}
-		if secure, err = clientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
+		if secure, err = ClientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
 			return o, err
 		}
 	}

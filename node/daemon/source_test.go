@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestForms(t *testing.T) {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", form, err)
 		}
-		src, err := openSource(t.Context(), &c)
+		src, err := OpenSource(t.Context(), &c)
 		if err != nil {
 			t.Fatal(err)
 		}

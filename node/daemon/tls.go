@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"crypto/tls"
@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"sequins/config"
 )
@@ -16,10 +15,8 @@ import (
 // A keyring holds the certificates of [tls], which follow their files.
 type keyring struct {
 	followed
-	files config.TLS
-
-	host   string    // by which other nodes reach this one; "" without other nodes
-	newest time.Time // modification time of the newest file in use
+	config config.TLS
+	host   string // by which other nodes reach this one; "" without other nodes
 	keys   atomic.Pointer[loadedKeys]
 }
 
@@ -31,13 +28,13 @@ type loadedKeys struct {
 
 // openKeyring reads the files for a node that other nodes reach by host, "" if there are none. It returns nil if no files are configured. With an
 // error for which isExpired is true, the keyring can be used: a single node starts with it, as a restart would be an outage.
-func openKeyring(files config.TLS, host string, log *slog.Logger) (*keyring, error) {
-	if files.Certificate == "" {
+func openKeyring(c config.TLS, host string, log *slog.Logger) (*keyring, error) {
+	if c.Certificate == "" {
 		return nil, nil
 	}
-	k := &keyring{files: files, host: host}
-	k.followed = followed{what: "the certificates", log: log, changed: func() bool { return !k.modified().Equal(k.newest) }, read: k.readAgain}
-	k.newest = k.modified()
+	k := &keyring{config: c, host: host}
+	k.followed = followed{what: "the certificates", log: log, files: []string{c.Certificate, c.Key, c.CA, c.ClientCA}, read: k.readAgain}
+	k.inUse = k.stat()
 	loaded, err := k.load()
 	if err != nil {
 		return nil, err
@@ -50,15 +47,15 @@ func openKeyring(files config.TLS, host string, log *slog.Logger) (*keyring, err
 func (k *keyring) now() *loadedKeys { return k.keys.Load() }
 
 func (k *keyring) load() (loaded loadedKeys, err error) {
-	pair, err := tls.LoadX509KeyPair(k.files.Certificate, k.files.Key)
+	pair, err := tls.LoadX509KeyPair(k.config.Certificate, k.config.Key)
 	if err != nil {
 		return loaded, fmt.Errorf("tls.certificate: %w", err)
 	}
 	loaded.own = &pair
-	if loaded.nodes, err = readPool("tls.ca", k.files.CA); err != nil {
+	if loaded.nodes, err = readPool("tls.ca", k.config.CA); err != nil {
 		return loaded, err
 	}
-	clients, err := readPool("tls.client_ca", k.files.ClientCA)
+	clients, err := readPool("tls.client_ca", k.config.ClientCA)
 	if err != nil {
 		return loaded, err
 	}
@@ -129,10 +126,10 @@ func readPool(key, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// clientTLS returns the settings for a server that is not a node of this cluster: its certificate is
+// ClientTLS returns the settings for a server that is not a node of this cluster: its certificate is
 // checked against files.CA, if set, and files.Certificate is the client certificate. caName and
 // certificateName are their names in errors.
-func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
+func ClientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if c.RootCAs, err = readPool(caName, files.CA); err != nil {
@@ -148,20 +145,9 @@ func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, e
 	return c, nil
 }
 
-// modified returns the modification time of the newest file.
-func (k *keyring) modified() (newest time.Time) {
-	for _, file := range []string{k.files.Certificate, k.files.Key, k.files.CA, k.files.ClientCA} {
-		if info, err := os.Stat(file); err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
-		}
-	}
-	return newest
-}
-
 // readAgain reads the files, and uses them unless clients would refuse a new certificate. The one in use is not checked again: if it has
 // expired meanwhile, a new client_ca must be taken all the same.
 func (k *keyring) readAgain() error {
-	newest := k.modified()
 	loaded, err := k.load()
 	if err == nil && (k.host != "" || !loaded.own.Leaf.Equal(k.now().own.Leaf)) {
 		err = loaded.check(k.host)
@@ -169,8 +155,7 @@ func (k *keyring) readAgain() error {
 	if err != nil {
 		return err
 	}
-	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.files.Certificate)
-	k.newest = newest
+	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.config.Certificate)
 	k.keys.Store(&loaded)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"golang.org/x/time/rate"
 
-	"sequins/config"
 	"sequins/node"
 	"sequins/observe/tracing"
 )
@@ -38,23 +37,21 @@ type collector struct {
 	log      *slog.Logger
 }
 
-// openTracer enables traces, if configured. The closer that it adds to given must be closed last,
-// because closing the others ends spans.
-func openTracer(ctx context.Context, c *config.Config, o *node.Options, given *closers) (err error) {
-	if c.Tracing.OTLPEndpoint == "" {
+// openTracer enables traces, if configured.
+func (d *Daemon) openTracer(ctx context.Context, o *node.Options) error {
+	endpoint := d.config.Load().Tracing.OTLPEndpoint
+	if endpoint == "" {
 		return nil
 	}
-	name := o.Name
-	if name == "" {
-		if name, err = advertisedAddress("", o.Listener.Addr()); err != nil {
-			return err
-		}
+	name, err := advertisedAddress(d.config.Load().Sharding.AdvertisedHostname, o.Listener.Addr())
+	if err != nil {
+		return err
 	}
-	to, err := openCollector(ctx, c.Tracing.OTLPEndpoint, name, o.Build, o.Logger)
+	to, err := openCollector(ctx, endpoint, name, o.Build, o.Logger)
 	if err != nil {
 		return fmt.Errorf("tracing: %w", err)
 	}
-	*given = append(*given, to.Close)
+	d.opened = append(d.opened, to.Close)
 	o.Tracer = tracing.New(to, o.Build)
 	return nil
 }
