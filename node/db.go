@@ -36,6 +36,10 @@ type followed struct {
 	atStart bool // it was in the source or on disk when the node started
 	leaving bool // it is being removed
 
+	listed   bool      // the source has listed it in this process, and did so last
+	absences int       // consecutive listings of the source that lacked it while it was served
+	absent   time.Time // the time of the first of them
+
 	begun     chan struct{} // closed when the versions on disk are open
 	refresh   chan struct{} // list the versions
 	unlisted  chan struct{} // the first listing of the source failed or did not contain the db

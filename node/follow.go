@@ -83,9 +83,7 @@ func (f *follower) start(ctx context.Context) error {
 // of it is taken from elsewhere, or asked for.
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
-	if listed {
-		f.node.health.Present(name, d.log)
-	}
+	d.followed.listed = listed
 	f.dbs[name] = d
 	serving := f.elsewhere
 	f.node.following.Go(func() {
@@ -234,6 +232,10 @@ func (f *follower) take(ctx context.Context, found databases) {
 	}
 }
 
+// minAbsentLooks is how many listings in this process must lack a db before it is removed, however long
+// it has been absent: an unmounted directory or an eventually consistent store may list it again.
+const minAbsentLooks = 3
+
 // update adds and removes databases, and lists the versions of the others.
 func (f *follower) update(ctx context.Context, found databases) {
 	timeout := f.node.reloadable.Load().DBRemoveTimeout
@@ -244,7 +246,6 @@ func (f *follower) update(ctx context.Context, found databases) {
 			"If they were renamed or deleted, there is nothing to do: they are removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
 			slices.Min(served), timeout))
 	}
-	f.node.health.Read("", remarks, f.node.log)
 	there := make(map[string]bool, len(found.Names.Names))
 	for _, name := range found.Names.Names {
 		there[name] = true
@@ -257,32 +258,43 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
-			f.node.health.Present(name, d.log)
+		case found.full || !d.followed.listed || f.node.health.IsFailing(name):
 			wake(d.followed.refresh)
 		}
+		if d.followed.absences > 0 {
+			d.log.Info("database is in the source again")
+		}
+		d.followed.listed, d.followed.absences = true, 0
 	}
 	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.followed.unlisted)
+		f.node.health.OK(name) // its versions cannot be listed, which is no failure
+		d.followed.listed = false
 		switch {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
-			f.node.health.OK(name) // its versions cannot be listed, which is no failure
 			continue
 		case d.view.Load().isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.node.health.Missing(name, timeout, d.log):
-			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
-			continue
+			if d.followed.absences++; d.followed.absences == 1 {
+				d.followed.absent = time.Now()
+			}
+			if d.followed.absences < minAbsentLooks || time.Since(d.followed.absent) < timeout {
+				remarks = append(remarks, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s, unless it is put back",
+					name, d.followed.absent.UTC().Format(time.RFC3339), timeout))
+				continue
+			}
+			d.log.Warn("database removed: it has been absent from the source for long enough")
 		}
 		d.followed.leaving = true
-		f.node.health.OK(name)
 		wake(d.followed.gone)
 	}
+	slices.Sort(remarks)
+	f.node.health.Read("", remarks, f.node.log)
 	f.publish()
 }
 

@@ -22,21 +22,19 @@ type Failure struct {
 // saidPeriod is the interval at which a failure that lasts is news again.
 const saidPeriod = time.Minute
 
-// Health is the health of the source: failed listings, ignored entries, and databases that are served and not listed. It is safe for concurrent use.
+// Health is the health of the source: failed listings, and remarks. It is safe for concurrent use.
 type Health struct {
 	mu        sync.Mutex
 	failures  map[string]Failure  // by db; "" is the list of databases
 	refreshed time.Time           // when the list of databases was last read
 	warnings  map[string][]string // remarks about what is in the source, by db
-	listed    map[string]bool     // dbs that the source has listed since the start of the process
-	absent    map[string]absence  // dbs that are served and that it does not list
 
 	failed chan struct{} // see Failed
 }
 
 // NewHealth returns the health of a source that has not been read yet.
 func NewHealth() *Health {
-	return &Health{failures: map[string]Failure{}, warnings: map[string][]string{}, listed: map[string]bool{}, absent: map[string]absence{}, failed: make(chan struct{}, 1)}
+	return &Health{failures: map[string]Failure{}, warnings: map[string][]string{}, failed: make(chan struct{}, 1)}
 }
 
 // Failed receives a value after failures.
@@ -104,8 +102,6 @@ func (h *Health) Forget(db string) {
 	defer h.mu.Unlock()
 	delete(h.failures, db)
 	delete(h.warnings, db)
-	delete(h.listed, db)
-	delete(h.absent, db)
 }
 
 // Read records that the source or a db of it was listed, and logs what is new of the remarks about it.
@@ -144,9 +140,6 @@ func (h *Health) Report() Report {
 	delete(r.DBs, "")
 	for _, db := range slices.Sorted(maps.Keys(r.DBs)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the versions of %s cannot be listed: %v", db, r.DBs[db].Err))
-	}
-	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
-		r.Warnings = append(r.Warnings, h.absent[db].message)
 	}
 	for _, db := range slices.Sorted(maps.Keys(h.warnings)) {
 		r.Warnings = append(r.Warnings, h.warnings[db]...)
