@@ -11,7 +11,6 @@ import (
 
 	"sequins/internal/content"
 	"sequins/load"
-	"sequins/store"
 	"sequins/version"
 )
 
@@ -60,8 +59,7 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 	d.memory.db = d.common
 	d.judge.db, d.judge.memory = d.common, &d.memory
 	d.keeper.db, d.keeper.judge = d.common, &d.judge
-	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading),
-		supersets: make(map[content.Input]store.Manifest)}
+	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading)}
 	d.lister.db, d.lister.loads, d.lister.memory = d.common, &d.loads, &d.memory
 	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
@@ -245,12 +243,6 @@ func (d *db) forget(v version.Entry) {
 	f.retries.timer.stop()
 	delete(d.records, v.Input)
 	d.memory.keepFailure(v.Input, nil)
-	switch _, taken := d.loads.supersets[v.Input]; {
-	case taken && v.Failure.Waits:
-		d.loads.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
-	case taken:
-		delete(d.loads.supersets, v.Input)
-	}
 	if v.Removal != version.Staying {
 		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
 	}

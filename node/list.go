@@ -80,7 +80,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		failed := v.Failure.Reason != ""
 		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held || v.Stalled}
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
-		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.loads.isPart(v.Input) {
+		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.isPart(v.Input) {
 			if status := s.Status(v); status != version.Available && status != version.Removing || failed {
 				q.Known[v.Name] = v.Input
 				state.Loading = v.Work == version.Loading && !failed
@@ -107,18 +107,19 @@ func (ls *lister) question(check bool) discovery.Question {
 	return q
 }
 
+// isPart reports whether the content of a version that other nodes serve, which may have more files, is taken from them in place of an input.
+func (ls *lister) isPart(in content.Input) bool {
+	taken, here := ls.db.facts.Entry(ls.db.facts.Taken)
+	return here && taken.Name == in.Name && taken.Input != in && !taken.Failure.Waits
+}
+
 // servedManifests returns the manifests of contents that are served, here or by other nodes, by the names of their versions. A content that can neither
 // be served nor loaded is left out.
 func (ls *lister) servedManifests() map[string][]store.Manifest {
 	all := make(map[string][]store.Manifest)
-	for in, m := range ls.loads.supersets {
-		if v, _ := ls.db.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
-			all[in.Name] = append(all[in.Name], m)
-		}
-	}
 	for _, v := range ls.db.facts.Entries {
-		if _, added := ls.loads.supersets[v.Input]; added || !ls.db.facts.WasServed(v.Input) || v.Removal != version.Staying ||
-			v.Failure.Waits && v.Coverage < version.Partial {
+		served := ls.db.facts.WasServed(v.Input)
+		if !served && v.Input != ls.db.facts.Taken || v.Removal != version.Staying || v.Failure.Waits && (!served || v.Coverage < version.Partial) {
 			continue
 		}
 		if m := ls.loads.knownManifest(v.Input); m != nil {

@@ -17,11 +17,10 @@ import (
 
 // loads are the loads of a database.
 type loads struct {
-	db        *common
-	keeper    *keeper
-	memory    *memory
-	running   map[content.Input]*loading
-	supersets map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
+	db      *common
+	keeper  *keeper
+	memory  *memory
+	running map[content.Input]*loading
 }
 
 // Stages of a load that has no turn yet, or has one.
@@ -88,16 +87,6 @@ func (lo *loads) knownManifest(in content.Input) *store.Manifest {
 		return later
 	}
 	return known
-}
-
-// isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
-func (lo *loads) isPart(in content.Input) bool {
-	for other, m := range lo.supersets {
-		if v, _ := lo.db.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
-			return true
-		}
-	}
-	return false
 }
 
 // enter puts a version into the set by the manifest of its load, unless the one there stays.
