@@ -36,8 +36,7 @@ var (
 		Lingering: {Staying, Closing},
 		Closing:   {Closed, Deleting, Staying},
 		Closed:    {Staying, Deleting},
-		Deleting:  {Staying, Undeleted},
-		Undeleted: {Staying, Deleting},
+		Deleting:  {Staying},
 	}
 )
 
@@ -45,7 +44,7 @@ func (w *world) checkStates(before, after state, e event) {
 	w.t.Helper()
 	for _, v := range after.Entries {
 		old, found := before.Entry(v.Input)
-		if e == (Deleted{v.Input, ""}) {
+		if e == (Deleted{v.Input}) {
 			continue // forgotten, and found in the source again
 		}
 		if found && old.Work != v.Work && !slices.Contains(workSuccessors[old.Work], v.Work) {
