@@ -12,6 +12,7 @@ import (
 	"sequins/internal/content"
 	"sequins/internal/sleep"
 	"sequins/load"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -237,9 +238,9 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retries.timer.stop()
+	f.retry.stop()
 	delete(d.records, v.Input)
-	d.memory.keepFailure(v.Input, nil)
+	d.memory.keepFailure(store.Failure{Input: v.Input})
 	if v.Removal != version.Staying {
 		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
 	}
@@ -354,7 +355,7 @@ func (d *db) publish() {
 	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
 		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
-		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
+		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],
 			differs: d.last.Differs[e.Input], wrong: d.lister.passedOver(e.Input)}
 		if f := d.last.Wrong[e.Input]; f.Lasts {
 			vv.wrong = f.Text

@@ -56,12 +56,12 @@ func (ls *lister) beginListing(again, only bool) {
 	ls.db.bg.work(func() message {
 		l, err := ls.ask(timeout, q)
 		return func() {
+			ls.retryDue()
 			ls.listed(again, l, err)
 			if checked {
 				ls.check.asked = asked
 				ls.checkLater()
 			}
-			ls.retryDue()
 			ls.checkIfDue()
 		}
 	})
@@ -191,7 +191,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 // retryDue lets the versions be loaded again whose pause is over.
 func (ls *lister) retryDue() {
 	for _, v := range ls.db.facts.Entries {
-		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && !r.retries.next.IsZero() && !time.Now().Before(r.retries.next) {
+		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && r.retry.due.IsZero() {
 			r.reloaded = nil
 			ls.db.facts.Retry(v.Input)
 		}
@@ -268,7 +268,7 @@ func (ls *lister) tried() bool {
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Failure.Reason == "" || passing && ls.db.records[in].retries.failed < passingAttempts {
+		if v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts {
 			return false
 		}
 	}

@@ -26,7 +26,7 @@ func (lo *loads) startLoad(in content.Input) {
 	l.progress.Store(new(load.Snapshot))
 	taken := lo.db.facts.Taken
 	l.copies = lo.db.facts.WasServed(in) || in == taken
-	l.alone = lo.db.records[in].retries.failed >= passingAttempts || in.Name == taken.Name && in != taken
+	l.alone = lo.memory.failure(in).Attempts >= passingAttempts || in.Name == taken.Name && in != taken
 	if errors.Is(lo.db.records[in].err, load.ErrDied) {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
@@ -286,7 +286,6 @@ func (lo *loads) ended(in content.Input, err error) {
 	switch {
 	case err == nil:
 		lo.reportLoaded(in, l)
-		lo.memory.keepFailure(in, nil)
 	case l.refuted:
 	case errors.Is(err, context.Canceled):
 		d.log.Info("load cancelled", "version", in.Name)

@@ -117,7 +117,7 @@ func (lo *loads) reportLoaded(in content.Input, l *loading) {
 
 // room returns what is known of the disk space for a load of the missing ones of some partitions.
 func (lo *loads) room(l *live, want []int) loadproc.Room {
-	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].retries.needs}
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].needs}
 	if served := lo.db.live[lo.db.facts.Current]; served != nil {
 		_, r.Blocks = served.size()
 		r.Source = served.manifest.SourceOf(served.v.Held())
@@ -129,7 +129,7 @@ func (lo *loads) room(l *live, want []int) loadproc.Room {
 // noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
 // the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
 func (lo *loads) noteRoom(in content.Input, err error) {
-	r := &lo.db.records[in].retries
+	r := lo.db.records[in]
 	if err == nil {
 		r.needs = 0
 	}

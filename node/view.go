@@ -11,6 +11,7 @@ import (
 	"sequins/internal/human"
 	"sequins/load/loadproc"
 	"sequins/observe/status"
+	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
 )
@@ -33,6 +34,7 @@ type versionView struct {
 	version.Entry
 	status         version.Status
 	known          record
+	failure        store.Failure    // the last one; see memory
 	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong          string           // what else is wrong with it
 	live           *version.Version // nil if not in the set
@@ -155,9 +157,9 @@ func (v *view) detail(of *versionView) string {
 		return "waiting for the requests in flight"
 	case of.Removal != version.Staying:
 		return "being deleted"
-	case of.Failure.Waits && of.known.retries.failed > 0:
-		r := &of.known.retries
-		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
+	case of.Failure.Waits && of.failure.Attempts > 0:
+		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(of.failure.Attempts, "time"),
+			of.failure.Next.UTC().Format(time.TimeOnly+"Z"))
 	case of.loading != nil:
 		return cmp.Or(of.loading.turn.Waits(time.Now()), stages[of.loading.stage.Load()])
 	case of.status == version.Available:
