@@ -252,10 +252,7 @@ func (v *view) loadWait() (w status.Wait, loads bool) {
 	if next.loading == nil && next.status == version.Prepared {
 		w.For = status.WaitForNodes
 	}
-	var how string
-	if w.Done, how = progressOf(next.loading); how == "" {
-		how = v.detail(next)
-	}
+	how := v.detail(next)
 	if reason := next.Failure.Reason; reason != "" {
 		how = strings.TrimPrefix(how+"; its last load has failed: "+reason, "; ")
 	}
@@ -273,22 +270,4 @@ func (v *view) next() *versionView {
 		}
 	}
 	return nil
-}
-
-// progressOf describes a load that reads; "" if it does not.
-func progressOf(l *loading) (done float64, how string) {
-	if l == nil || l.stage.Load() != copying {
-		return 0, ""
-	}
-	now := time.Now()
-	p := loadproc.Progress(l.snapshot(), now)
-	if p == nil || p.Bytes <= 0 {
-		return 0, ""
-	}
-	done = min(1, float64(p.BytesDone)/float64(p.Bytes))
-	how = fmt.Sprintf("loading, %.0f %%", 100*done)
-	if left := p.ETA.Sub(now); left > 0 {
-		how += ", about " + human.Duration(left) + " left"
-	}
-	return done, how
 }
