@@ -19,25 +19,19 @@ func (ls *lister) lookAtOthers() {
 	if ls.listing || ls.db.facts.Source == version.Unasked {
 		return // it is called again at the end of the listing, which may have begun too early
 	}
-	others := make(map[content.Input]string)
-	differ := false
+	var others []string
 	for in, l := range ls.db.live {
-		var codes []string
 		for c := range l.Elsewhere() {
-			if c.Input != in {
-				codes = append(codes, c.Code())
+			if c.Input != in && in.Name >= ls.db.facts.Current.Name {
+				others = append(others, c.Name+" "+c.Code())
 			}
 		}
-		if len(codes) > 0 && in.Name >= ls.db.facts.Current.Name {
-			slices.Sort(codes)
-			others[in] = strings.Join(codes, " ")
-			differ = differ || ls.others[in] != others[in]
-		}
 	}
-	ls.others = others
-	if differ {
+	slices.Sort(others)
+	if len(others) > 0 && !slices.Equal(others, ls.others) {
 		ls.startListing(true)
 	}
+	ls.others = others
 }
 
 // passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,

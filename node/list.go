@@ -30,8 +30,8 @@ type lister struct {
 	relisting bool  // a scheduled listing runs
 	relook    timer // for the scheduled listing
 
-	check  check                    // of what is served with the source
-	others map[content.Input]string // what else other nodes held at the last comparison with the source
+	check  check    // of what is served with the source
+	others []string // the other contents that other nodes held at the last comparison with the source
 }
 
 // startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
