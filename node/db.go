@@ -170,10 +170,6 @@ func (d *db) decide() {
 		d.facts.Rejected = d.memory.rejected(d.judge.rules)
 		again := d.note()
 		after, actions := version.Decide(d.facts)
-		if len(actions) == 0 && !again {
-			d.lister.listAgain()
-			return
-		}
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
 		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
 			d.facts.Unrecorded = true
@@ -181,6 +177,10 @@ func (d *db) decide() {
 		}
 		d.facts = after
 		d.note()
+		if len(actions) == 0 && !again {
+			d.lister.listAgain()
+			return
+		}
 		for _, a := range actions {
 			d.carryOut(a)
 		}
@@ -297,7 +297,6 @@ func (d *db) carryOut(a version.Action) {
 			d.deleteFiles(a.Input)
 			return func() { d.facts.Deleted(a.Input) }
 		})
-	case version.Forget: // see note
 	}
 }
 

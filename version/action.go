@@ -27,8 +27,6 @@ const (
 	Close
 	// Delete deletes the files of a version, and tries that again until it succeeds. Deleted follows.
 	Delete
-	// Forget forgets a version of which nothing is here.
-	Forget
 )
 
 // Action is something that the node has to do, in the order returned by Decide.
@@ -71,8 +69,6 @@ func (f *Facts) do(a Action) {
 		v.Removal = Closing
 	case Delete:
 		v.Removal = Deleting
-	case Forget:
-		f.forget(a.Input)
 	}
 }
 
