@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -15,6 +16,8 @@ import (
 	"sequins/internal/conns"
 	"sequins/node/turns"
 	"sequins/observe/metrics"
+	"sequins/observe/peerstatus"
+	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
@@ -37,7 +40,7 @@ type Node struct {
 	server   *server.Server
 	redis    *resp.Server // nil if disabled
 	debug    *http.Server
-	settings *comparer
+	settings *peerstatus.Comparer // nil if there are no other nodes
 
 	started     time.Time
 	restart     atomic.Pointer[[]string]    // keys that need a restart
@@ -68,8 +71,15 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		shared: shared, follower: newFollower(shared),
-		settings: &comparer{shared: shared, resettled: make(chan struct{}, 1)},
-		started:  time.Now(),
+		started: time.Now(),
+	}
+	if o.Server.Peers != nil && o.Server.Settings != nil {
+		own := func() status.Settings {
+			all := maps.Clone(o.Server.Settings())
+			all[status.SettingBuild] = o.Build
+			return all
+		}
+		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, own, n.log)
 	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.reads = reads.New(n, o.Reads)
@@ -108,7 +118,9 @@ func (n *Node) Run(ctx context.Context) error {
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follower.follow(work) })
 		upkeep{n.shared, n.follower}.start(work)
-		n.following.Go(func() { n.settings.run(work) })
+		if n.settings != nil {
+			n.following.Go(func() { n.settings.Run(work) })
+		}
 		n.following.Go(func() { n.follower.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
@@ -231,7 +243,6 @@ func (n *Node) Apply(r Reloadable) {
 		wake(d.followed.lookAgain) // the rules of gates may have changed
 		wake(d.followed.reloaded)  // and what makes loads fail
 	}
-	wake(n.settings.resettled)
 }
 
 func (n *Node) apply(r Reloadable) {
