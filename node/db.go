@@ -355,7 +355,7 @@ func (d *db) publish() {
 		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],
-			differs: d.last.Differs[e.Input], wrong: d.lister.passedOver(e.Input)}
+			differs: d.last.Differs[e.Input]}
 		if f := d.last.Wrong[e.Input]; f.Lasts {
 			vv.wrong = f.Text
 		}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/source"
+	"sequins/version"
 	"sequins/version/discovery"
 )
 
@@ -173,7 +175,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 	defer cancel()
 	found, err := discovery.Databases(listing, f.node.o.Source, f.node.o.SourceName, f.served())
 	if err == nil {
-		f.update(ctx, found, full || f.node.health.RootFailing()) // the refresh that failed is repeated
+		f.update(ctx, found, full || f.node.health.IsFailing("")) // the refresh that failed is repeated
 		f.node.listed.Store(true)
 		f.elsewhere = nil
 	} else {
@@ -264,7 +266,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 		wake(d.followed.gone)
 	}
 	slices.Sort(remarks)
-	f.node.health.Read("", remarks, f.node.log)
+	f.node.health.Read("", remarks)
 	f.publish()
 }
 
@@ -314,6 +316,17 @@ func (f *follower) contents() map[string]content.Content {
 		}
 	}
 	return all
+}
+
+// sets returns the sets of the databases that are served.
+func (f *follower) sets() iter.Seq[*version.Set] {
+	return func(yield func(*version.Set) bool) {
+		for _, d := range *f.catalog.Load() {
+			if !yield(d.set) {
+				return
+			}
+		}
+	}
 }
 
 // The pauses between questions what other nodes serve of a database of which this node serves nothing.

@@ -138,7 +138,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 		ls.unlistable = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
 		ls.unlistable = passingAttempts
-	case !d.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
+	case !d.node.health.IsFailing(""): // a source that cannot be listed at all does not count against the db
 		ls.unlistable++
 	}
 	if err != nil {
@@ -232,7 +232,7 @@ func (ls *lister) ask(timeout time.Duration, q discovery.Question) (l discovery.
 	if err != nil {
 		ls.db.node.sourceFailed(ctx, ls.db.name, err)
 	} else {
-		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), ls.db.node.log)
+		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))))
 	}
 	return l, err
 }

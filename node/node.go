@@ -14,7 +14,9 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/internal/conns"
+	"sequins/internal/sleep"
 	"sequins/node/turns"
+	"sequins/node/upkeep"
 	"sequins/observe/metrics"
 	"sequins/observe/peerstatus"
 	"sequins/observe/status"
@@ -63,7 +65,7 @@ func New(o Options) (*Node, error) {
 	}
 	shared := &shared{
 		o: o, log: o.Logger,
-		health:   discovery.NewHealth(),
+		health:   discovery.NewHealth(o.Logger),
 		turns:    turns.New(o.MaxParallelLoads),
 		listings: make(chan struct{}, maxListings),
 		serving:  make(chan struct{}),
@@ -117,7 +119,12 @@ func (n *Node) Run(ctx context.Context) error {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follower.follow(work) })
-		upkeep{n.shared, n.follower}.start(work)
+		n.following.Go(func() {
+			for sleep.For(work, time.Second) == nil {
+				n.o.Metrics.Process.MeasureDisk()
+			}
+		})
+		upkeep.Upkeep{Sets: n.follower.sets, ScrubPeriod: n.o.ScrubPeriod, Log: n.log}.Start(work, &n.following)
 		if n.settings != nil {
 			n.following.Go(func() { n.settings.Run(work) })
 		}
