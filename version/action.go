@@ -105,14 +105,11 @@ func (f *Facts) See(in content.Input, coverage Coverage, complete bool, verdict 
 	}
 }
 
-// Stall records that a version has waited for other nodes for long enough, and reports whether it is stalled by that.
-func (f *Facts) Stall(in content.Input) bool {
-	v := f.entry(in)
-	if v == nil || v.Stalled || !v.Complete || v.Removal != Staying || f.Floor().Name != "" {
-		return false
+// Stall records that a version has waited for other nodes for long enough.
+func (f *Facts) Stall(in content.Input) {
+	if v := f.entry(in); v != nil && v.Complete && v.Removal == Staying && f.Floor().Name == "" {
+		v.Stalled = true
 	}
-	v.Stalled = true
-	return true
 }
 
 // recover forgets the failure of a version that is complete.
