@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sequins/internal/content"
-	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/store"
 	"sequins/version"
@@ -131,6 +130,7 @@ func (d *db) next() bool {
 		d.lister.unreadable()
 	case <-d.followed.gone:
 		d.facts.Source, d.facts.Current = version.Gone, content.Input{}
+		d.facts.DeleteAgain()
 	case <-d.followed.reloaded:
 		d.lister.retryAll()
 		d.lister.checkIfDue()
@@ -209,6 +209,9 @@ func (d *db) note() (again bool) {
 			log.Info("version is not complete after all", "reason", v.Failure.Reason)
 		default:
 			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, old.Failure.Reason)
+		}
+		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
+			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
 		}
 		if v.Removal != version.Staying && old.Removal == version.Staying {
 			log.Info("version superseded or withdrawn", "was", before.Status(old))
@@ -294,25 +297,12 @@ func (d *db) carryOut(a version.Action) {
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
 		d.bg.work(func() message {
-			d.deleteFiles(a.Input)
-			return func() { d.facts.Deleted(a.Input) }
+			reason := ""
+			if err := d.node.o.Store.Remove(d.name, a.Input); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				reason = err.Error()
+			}
+			return func() { d.facts.Deleted(a.Input, reason) }
 		})
-	}
-}
-
-// deleteFiles deletes the files of an input. If that fails, it tries again until it succeeds or the db stops.
-func (d *db) deleteFiles(in content.Input) {
-	for attempt := 1; ; attempt++ {
-		err := d.node.o.Store.Remove(d.name, in)
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if attempt == 1 {
-			d.log.Error("the files of a version cannot be deleted; that is tried again", "version", in.Name, "error", err)
-		}
-		if sleep.For(d.bg.ctx, sleep.Backoff(attempt, minBackoff, maxBackoff)) != nil {
-			return
-		}
 	}
 }
 

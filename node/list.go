@@ -167,6 +167,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	known := d.facts.Source == version.Known
 	if d.facts.Source == version.Unasked || !again {
 		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
+		d.facts.DeleteAgain()
 	}
 	d.facts.Pin, d.facts.Keep = ls.memory.allowed(), d.options().KeepVersions
 	d.facts.List(l.Inputs, l.Unknown)

@@ -25,7 +25,7 @@ const (
 	Revive
 	// Close removes a version from the set and closes it after the last reference is released. HasClosed follows.
 	Close
-	// Delete deletes the files of a version, and tries that again until it succeeds. Deleted follows.
+	// Delete deletes the files of a version. Deleted follows.
 	Delete
 )
 
@@ -176,9 +176,14 @@ func (f *Facts) HasClosed(in content.Input) {
 	}
 }
 
-// Deleted records the end of Delete.
-func (f *Facts) Deleted(in content.Input) {
-	if v := f.entry(in); v != nil && v.Removal == Deleting {
+// Deleted records the end of Delete; reason is why files could not be deleted, or "".
+func (f *Facts) Deleted(in content.Input, reason string) {
+	v := f.entry(in)
+	switch {
+	case v == nil || v.Removal != Deleting:
+	case reason != "":
+		v.Removal, v.Failure.Reason = Undeleted, reason
+	default:
 		f.forget(in)
 	}
 }
@@ -224,5 +229,14 @@ func (f *Facts) OpenAgain(in content.Input) {
 	}
 	if v := f.Add(in); v.Removal == Staying && v.Work == Resting && v.Coverage == Absent {
 		v.Work = Unopened
+	}
+}
+
+// DeleteAgain has the files deleted that could not be.
+func (f *Facts) DeleteAgain() {
+	for i := range f.Entries {
+		if v := &f.Entries[i]; v.Removal == Undeleted {
+			v.Removal = Closed
+		}
 	}
 }

@@ -196,7 +196,8 @@ func (d *decision) load(in content.Input) {
 	if v.Removal == Lingering || v.Removal == Idle {
 		d.act(Revive, in)
 	}
-	if v.Work == Resting && (v.Removal == Closed || v.Removal == Staying && !v.Failure.Waits && !v.Complete) {
+	again := v.Removal == Closed || v.Removal == Undeleted
+	if v.Work == Resting && (again || v.Removal == Staying && !v.Failure.Waits && !v.Complete) {
 		d.act(Load, in)
 	}
 }

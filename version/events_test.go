@@ -93,7 +93,10 @@ type (
 	Waits    struct{ Input content.Input } // it has waited for other nodes for long
 	IsIdle   struct{ Input content.Input }
 	IsClosed struct{ Input content.Input }
-	Deleted  struct{ Input content.Input }
+	Deleted  struct {
+		Input content.Input
+		Err   string
+	}
 )
 
 func (e Start) tell(s *state) {
@@ -128,6 +131,7 @@ func (e Listed) tell(s *state) {
 	s.Pin, s.Keep = e.Pin, e.Keep
 	if !e.Relook {
 		Surveyed{}.tell(s)
+		s.DeleteAgain()
 	}
 	s.List(e.Inputs, e.Unknown)
 	maps.DeleteFunc(s.held, func(in content.Input, _ bool) bool { // its files may be back with other ones
@@ -148,6 +152,7 @@ func (Unlisted) tell(s *state) {
 
 func (Left) tell(s *state) {
 	s.Source, s.Current = Gone, content.Input{}
+	s.DeleteAgain()
 }
 
 func (e Pinned) tell(s *state)   { s.Pin = e.Pin }
@@ -230,7 +235,7 @@ func (e IsIdle) tell(s *state) {
 }
 
 func (e IsClosed) tell(s *state) { s.HasClosed(e.Input) }
-func (e Deleted) tell(s *state)  { s.Facts.Deleted(e.Input) }
+func (e Deleted) tell(s *state)  { s.Facts.Deleted(e.Input, e.Err) }
 
 // Next returns the facts after an event, and what is decided then.
 func Next(before state, e event) (state, []Action) {

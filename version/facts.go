@@ -93,7 +93,7 @@ const (
 type Removal uint8
 
 // The steps of a removal, in order. A version that is not in the set goes from Staying to Closed or Deleting, and one of a database that is
-// gone from Staying or Lingering to Closing. If it is wanted again, it is Staying again from Lingering, Idle and Closed.
+// gone from Staying or Lingering to Closing. If it is wanted again, it is Staying again from Lingering, Idle, Closed and Undeleted.
 const (
 	Staying   Removal = iota
 	Lingering         // readable by name until idle for long enough
@@ -101,6 +101,7 @@ const (
 	Closing           // leaving the set, with references left
 	Closed            // not in the set; a cancelled load may not have stopped yet
 	Deleting          // its files are being deleted; then it is forgotten
+	Undeleted         // they could not be; Closed again at the next refresh
 )
 
 // Coverage is how much of a version can be read through this node. It goes up and down with the replicas.
@@ -123,7 +124,8 @@ const (
 	Held                    // it breaks them, and does not become active; an older version may be loaded instead; next: Passed, Unjudged
 )
 
-// Failure is the last load of a version that has failed; zero if none has since it was complete, or wanted again while it was removed.
+// Failure is the last load of a version that has failed; zero if none has since it was complete, or wanted again while it was removed. If
+// its files could not be deleted, Reason says why.
 type Failure struct {
 	Reason string
 	Kind   FailureKind

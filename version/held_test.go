@@ -77,7 +77,7 @@ var heldScripts = map[string][]step{
 		{LoadEnded{Input: in("3"), Err: "disk full", NoRoom: true}, "retire 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{IsIdle{in("2")}, "close 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{IsClosed{in("2")}, "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
-		{Deleted{in("2")}, "", "1:ACTIVE* 3:ERROR"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
 		{Planned{in("3"), false}, "", "1:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},

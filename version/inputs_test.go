@@ -28,7 +28,7 @@ func inputScripts(x, y string) map[string][]step {
 			{ok(x), "", state(x, "ACTIVE*", y, "REMOVING")},
 			{IsIdle{in(y)}, "close " + y, state(x, "ACTIVE*", y, "REMOVING")},
 			{IsClosed{in(y)}, "delete " + y, state(x, "ACTIVE*", y, "REMOVING")},
-			{Deleted{in(y)}, "", state(x, "ACTIVE*")},
+			{Deleted{in(y), ""}, "", state(x, "ACTIVE*")},
 			{list(y, "9"), "load 9", state(x, "ACTIVE*", "9", "BUILDING")},
 		},
 		"files change where former versions are kept: of one name, only the served input stays": {
@@ -65,7 +65,7 @@ func inputScripts(x, y string) map[string][]step {
 			{NotFound{in(x)}, "load " + x, state("1", "ACTIVE*", x, "BUILDING")},
 			{list("1", y), "load " + y + ", cancel " + x, state("1", "ACTIVE*", x, "REMOVING", y, "BUILDING")},
 			{LoadEnded{Input: in(x), Err: "cancelled"}, "delete " + x, state("1", "ACTIVE*", x, "REMOVING", y, "BUILDING")},
-			{Deleted{in(x)}, "", state("1", "ACTIVE*", y, "BUILDING")},
+			{Deleted{in(x), ""}, "", state("1", "ACTIVE*", y, "BUILDING")},
 		},
 		"files change of what was served before a restart, which is served until the others are loaded": {
 			{restart(x, []string{x}, []string{y}), "open " + x + ", open " + y, state(x, "AVAILABLE", y, "AVAILABLE")},

@@ -36,7 +36,8 @@ var (
 		Lingering: {Staying, Closing},
 		Closing:   {Closed, Deleting, Staying},
 		Closed:    {Staying, Deleting},
-		Deleting:  {Staying},
+		Deleting:  {Staying, Undeleted},
+		Undeleted: {Staying, Deleting},
 	}
 )
 
@@ -49,7 +50,7 @@ func (w *world) checkStates(before, after state, e event) {
 	}
 	for _, v := range after.Entries {
 		old, found := before.Entry(v.Input)
-		if e == (Deleted{v.Input}) {
+		if e == (Deleted{v.Input, ""}) {
 			continue // forgotten, and found in the source again
 		}
 		if found && old.Work != v.Work && !slices.Contains(workSuccessors[old.Work], v.Work) {

@@ -105,7 +105,7 @@ var scripts = map[string][]step{
 		{list("1", "2"), "", "1:REMOVING 2:ACTIVE*"},
 		{IsIdle{in("1")}, "close 1", "1:REMOVING 2:ACTIVE*"},
 		{IsClosed{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE*"},
-		{Deleted{in("1")}, "", "2:ACTIVE*"},
+		{Deleted{in("1"), ""}, "", "2:ACTIVE*"},
 		{list("1", "2"), "", "2:ACTIVE*"},
 	},
 	"at start the newest complete one is served while the newest loads": {
@@ -129,8 +129,9 @@ var scripts = map[string][]step{
 		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
 		{NotFound{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{list("2"), "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{in("1")}, "", "2:ACTIVE* 9:REMOVING"},
+		{Deleted{in("1"), "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Deleted{in("1"), ""}, "", "2:ACTIVE* 9:REMOVING"},
 	},
 	"a restart keeps what was served, whatever newer versions exist": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
@@ -205,7 +206,7 @@ var scripts = map[string][]step{
 		{list("1", "2", "3"), "load 3, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{Planned{in("2"), false}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Deleted{in("2")}, "", "1:ACTIVE* 3:BUILDING"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:BUILDING"},
 	},
 	"gone from the source after it was prepared: it may have readers": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -253,13 +254,13 @@ var scripts = map[string][]step{
 		{list("1", "2", "3"), "", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{IsClosed{in("2")}, "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 	},
-	"superseded by a broken version, and its files are deleted first": {
+	"superseded by a broken version, and its files could not be deleted": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{NotFound{in("1")}, "load 1", "1:BUILDING"},
 		{list("1", "2"), "load 2, cancel 1", "1:REMOVING 2:BUILDING"},
 		{bad("1"), "delete 1", "1:REMOVING 2:BUILDING"},
-		{bad("2"), "", "1:REMOVING 2:ERROR"},
-		{Deleted{in("1")}, "load 1", "1:BUILDING 2:ERROR"},
+		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:BUILDING"},
+		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 	},
 	"a version that failed, left the source and is back": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -338,7 +339,7 @@ var scripts = map[string][]step{
 		{list("1"), "cancel 2", "1:ACTIVE* 2:REMOVING"},
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "", "1:ACTIVE* 2:REMOVING"},
-		{Deleted{in("2")}, "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Deleted{in("2"), ""}, "load 2", "1:ACTIVE* 2:BUILDING"},
 	},
 	"an error of the newest leaves the current one, and is not retried by a refresh": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -347,7 +348,7 @@ var scripts = map[string][]step{
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
 		{list("1", "3"), "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
-		{Deleted{in("2")}, "", "1:ACTIVE* 3:ERROR"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:ERROR"},
 		{Retry{in("3")}, "load 3", "1:ACTIVE* 3:ERROR"},
 		{Planned{in("3"), false}, "", "1:ACTIVE* 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
@@ -411,10 +412,11 @@ var scripts = map[string][]step{
 		{list("1", "2", "3"), "", "1:REMOVING 2:REMOVING"},
 		{IsClosed{in("1")}, "delete 1", "1:REMOVING 2:REMOVING"},
 		{IsClosed{in("2")}, "", "1:REMOVING 2:REMOVING"},
+		{Deleted{in("1"), "busy"}, "", "1:REMOVING 2:REMOVING"},
 		{bad("2"), "delete 2", "1:REMOVING 2:REMOVING"},
-		{Deleted{in("2")}, "", "1:REMOVING"},
-		{Left{}, "", "1:REMOVING"},
-		{Deleted{in("1")}, "", ""},
+		{Deleted{in("2"), ""}, "", "1:REMOVING"},
+		{Left{}, "delete 1", "1:REMOVING"},
+		{Deleted{in("1"), ""}, "", ""},
 	},
 	"gone while an old version lingers and a new one is being opened": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -564,7 +566,7 @@ var scripts = map[string][]step{
 		{Corrupted{in("1"), 1}, "", "1:AVAILABLE"},
 		{IsIdle{in("1")}, "", "1:AVAILABLE"},
 		{IsClosed{in("1")}, "", "1:AVAILABLE"},
-		{Deleted{in("1")}, "", "1:AVAILABLE"},
+		{Deleted{in("1"), ""}, "", "1:AVAILABLE"},
 		{Planned{in("1"), false}, "", "1:AVAILABLE"},
 	},
 }

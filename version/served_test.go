@@ -79,7 +79,7 @@ var servedScripts = map[string][]step{
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
 		{list("1", "2", "3"), "load 3, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{LoadEnded{Input: in("2"), Err: "cancelled"}, "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Deleted{in("2")}, "", "1:ACTIVE* 3:BUILDING"},
+		{Deleted{in("2"), ""}, "", "1:ACTIVE* 3:BUILDING"},
 		{Begun{in("3"), true}, "", "1:ACTIVE* 3:BUILDING"},
 		{list("1", "2", "3", "4"), "load 4", "1:ACTIVE* 3:BUILDING 4:BUILDING"},
 		{list("1", "2", "3", "4", "5"), "load 5, cancel 4", "1:ACTIVE* 3:BUILDING 4:REMOVING 5:BUILDING"},

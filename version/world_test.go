@@ -203,9 +203,13 @@ func (w *world) carryOut(a Action) {
 	case Delete:
 		_, running := w.loads[v]
 		w.must(a, !running && !w.live[v])
+		if w.chance(10) {
+			w.answer(Deleted{v, "busy"})
+			return
+		}
 		delete(w.disk, v)
 		delete(w.held, v)
-		w.answer(Deleted{v})
+		w.answer(Deleted{v, ""})
 	}
 }
 
