@@ -29,17 +29,14 @@ const (
 	maxPackage  = 4000
 )
 
-// large are the packages that have more lines, and how many: they must not grow.
-var large = map[string]int{"node": 4400}
-
 // TestSizes holds functions and packages to their limits.
 func TestSizes(t *testing.T) {
 	for name, p := range parseTree(t) {
 		for _, function := range p.long {
 			t.Errorf("%s; the limit is %d", function, maxFunction)
 		}
-		if limit := max(maxPackage, large[name]); p.lines > limit || large[name] > p.lines+200 {
-			t.Errorf("%s has %d lines; the limit is %d", name, p.lines, limit)
+		if p.lines > maxPackage {
+			t.Errorf("%s has %d lines; the limit is %d", name, p.lines, maxPackage)
 		}
 	}
 }

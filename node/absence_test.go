@@ -10,7 +10,6 @@ import (
 
 	"sequins/observe/status"
 	"sequins/test/expect"
-	"sequins/version/discovery"
 )
 
 // removeSoon has a db removed after as few looks as possible.
@@ -35,7 +34,7 @@ func TestUnmountedSource(t *testing.T) {
 			r.Refresh()
 			return strings.Contains(r.Status().SourceError, "lists none of the 2 databases")
 		})
-		for range 2 * discovery.MinAbsentLooks {
+		for range 2 * minAbsentLooks {
 			r.Refresh()
 		}
 		for path, want := range map[string]string{"/fruit/fig": "fig of 1", "/nuts/almond": "almond of 1"} {
@@ -73,7 +72,7 @@ func TestRenamedDatabase(t *testing.T) {
 	r.eventually("it is said", func() bool {
 		return strings.Contains(lines(), "fruit is not in the source, and neither is any other database that is served here")
 	})
-	for range 3 * discovery.MinAbsentLooks {
+	for range 3 * minAbsentLooks {
 		r.look()
 	}
 	if got := r.get("/fruit/fig"); got.body != "fig of 1" || r.Status().SourceError != "" {

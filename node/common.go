@@ -37,7 +37,8 @@ type record struct {
 	created   time.Time // first seen by this node, maybe before a restart
 	found     time.Time // first seen by this process
 	activeAt  time.Time
-	retries   retries
+	retry     timer             // set while the version waits for another attempt
+	needs     int64             // bytes of the disk that another attempt needs, as far as failed ones have shown
 	reloaded  []int             // partitions set aside as damaged since the last retry
 	err       error             // of its last load
 	unchanged int               // number of partitions that were linked, see package unchanged
@@ -46,15 +47,6 @@ type record struct {
 	// this node's: a record has refuted this node's.
 	later     *store.Manifest
 	divisions []content.Content // of the input, on other nodes, that were compared with this node's
-}
-
-// retries are the failed attempts for an input.
-type retries struct {
-	failed int       // consecutive failures
-	last   time.Time // time of the last failure
-	next   time.Time // time of the next attempt
-	timer  timer     // for that
-	needs  int64     // bytes of the disk that another attempt needs, as far as failed ones have shown
 }
 
 // options returns the settings of the database. Any goroutine may call it.

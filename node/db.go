@@ -36,6 +36,10 @@ type followed struct {
 	atStart bool // it was in the source or on disk when the node started
 	leaving bool // it is being removed
 
+	listed   bool      // the source has listed it in this process, and did so last
+	absences int       // consecutive listings of the source that lacked it while it was served
+	absent   time.Time // the time of the first of them
+
 	begun     chan struct{} // closed when the versions on disk are open
 	refresh   chan struct{} // list the versions
 	unlisted  chan struct{} // the first listing of the source failed or did not contain the db
@@ -56,8 +60,7 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 	d.memory.db = d.common
 	d.judge.db, d.judge.memory = d.common, &d.memory
 	d.keeper.db, d.keeper.judge = d.common, &d.judge
-	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading),
-		supersets: make(map[content.Input]store.Manifest)}
+	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading)}
 	d.lister.db, d.lister.loads, d.lister.memory = d.common, &d.loads, &d.memory
 	d.bg.ctx, d.bg.cancel = context.WithCancel(ctx)
 	d.events = n.o.Events.DB(name, d.log)
@@ -167,10 +170,6 @@ func (d *db) decide() {
 		d.facts.Rejected = d.memory.rejected(d.judge.rules)
 		again := d.note()
 		after, actions := version.Decide(d.facts)
-		if len(actions) == 0 && !again {
-			d.lister.listAgain()
-			return
-		}
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
 		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
 			d.facts.Unrecorded = true
@@ -178,6 +177,10 @@ func (d *db) decide() {
 		}
 		d.facts = after
 		d.note()
+		if len(actions) == 0 && !again {
+			d.lister.listAgain()
+			return
+		}
 		for _, a := range actions {
 			d.carryOut(a)
 		}
@@ -238,15 +241,9 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retries.timer.stop()
+	f.retry.stop()
 	delete(d.records, v.Input)
-	d.memory.keepFailure(v.Input, nil)
-	switch _, taken := d.loads.supersets[v.Input]; {
-	case taken && v.Failure.Waits:
-		d.loads.supersets[v.Input] = store.Manifest{} // other nodes do not give it: it is not taken again
-	case taken:
-		delete(d.loads.supersets, v.Input)
-	}
+	d.memory.keepFailure(store.Failure{Input: v.Input})
 	if v.Removal != version.Staying {
 		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
 	}
@@ -306,7 +303,6 @@ func (d *db) carryOut(a version.Action) {
 			}
 			return func() { d.facts.Deleted(a.Input, reason) }
 		})
-	case version.Forget: // see note
 	}
 }
 
@@ -348,8 +344,8 @@ func (d *db) publish() {
 	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
 		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
-		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], loading: d.loads.running[e.Input],
-			differs: d.last.Differs[e.Input], wrong: d.lister.passedOver(e.Input)}
+		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],
+			differs: d.last.Differs[e.Input]}
 		if f := d.last.Wrong[e.Input]; f.Lasts {
 			vv.wrong = f.Text
 		}

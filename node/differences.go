@@ -1,12 +1,8 @@
 package node
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
-	"sequins/internal/content"
 	"sequins/version"
 )
 
@@ -19,50 +15,17 @@ func (ls *lister) lookAtOthers() {
 	if ls.listing || ls.db.facts.Source == version.Unasked {
 		return // it is called again at the end of the listing, which may have begun too early
 	}
-	others := make(map[content.Input]string)
-	differ := false
+	var others []string
 	for in, l := range ls.db.live {
-		var codes []string
 		for c := range l.Elsewhere() {
-			if c.Input != in {
-				codes = append(codes, c.Code())
+			if c.Input != in && in.Name >= ls.db.facts.Current.Name {
+				others = append(others, c.Name+" "+c.Code())
 			}
 		}
-		if len(codes) > 0 && in.Name >= ls.db.facts.Current.Name {
-			slices.Sort(codes)
-			others[in] = strings.Join(codes, " ")
-			differ = differ || ls.others[in] != others[in]
-		}
 	}
-	ls.others = others
-	if differ {
+	slices.Sort(others)
+	if len(others) > 0 && !slices.Equal(others, ls.others) {
 		ls.startListing(true)
 	}
-}
-
-// passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
-// although its number is greater, as 10 is after 9; "" if there is none.
-func (ls *lister) passedOver(in content.Input) string {
-	name := in.Name
-	if in != ls.db.facts.Current || ls.memory.pin.Version != "" {
-		return ""
-	}
-	for _, other := range ls.db.last.Names {
-		if other >= name { // they are ascending
-			break
-		}
-		if numberedAfter(other, name) {
-			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %[3]s, which is served; write it with a greater name, such as a date or numbers of equal length",
-				other, ls.db.name, name)
-		}
-	}
-	return ""
-}
-
-// numberedAfter reports whether two names differ in the number at their ends alone, and that of a is greater.
-func numberedAfter(a, b string) bool {
-	const digits = "0123456789"
-	stemA, stemB := strings.TrimRight(a, digits), strings.TrimRight(b, digits)
-	a, b = strings.TrimLeft(a[len(stemA):], "0"), strings.TrimLeft(b[len(stemB):], "0")
-	return stemA == stemB && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
+	ls.others = others
 }

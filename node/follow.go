@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sequins/internal/names"
 	"sequins/internal/sleep"
 	"sequins/source"
+	"sequins/version"
 	"sequins/version/discovery"
 )
 
@@ -34,15 +36,10 @@ type follower struct {
 	retry time.Time // time of the next retry; zero: nothing has failed
 	// missed reports that dbs were found in the source but not added, because their previous instances were still being removed.
 	missed bool
-
-	looking bool           // a listing of the databases is running
-	again   bool           // list again afterwards, for a refresh
-	found   chan databases // receives the result of a listing
 }
 
 func newFollower(s *shared) *follower {
-	f := &follower{node: s, applied: make(chan struct{}, 1), left: make(chan *db), dbs: make(map[string]*db),
-		found: make(chan databases)}
+	f := &follower{node: s, applied: make(chan struct{}, 1), left: make(chan *db), dbs: make(map[string]*db)}
 	f.catalog.Store(&map[string]*db{})
 	return f
 }
@@ -83,9 +80,7 @@ func (f *follower) start(ctx context.Context) error {
 // of it is taken from elsewhere, or asked for.
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
-	if listed {
-		f.node.health.Present(name, d.log)
-	}
+	d.followed.listed = listed
 	f.dbs[name] = d
 	serving := f.elsewhere
 	f.node.following.Go(func() {
@@ -101,25 +96,16 @@ func (f *follower) add(ctx context.Context, name string, listed bool) {
 
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (f *follower) follow(ctx context.Context) {
+	f.node.following.Go(func() { f.followCluster(ctx) })
 	f.look(ctx, true)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case l := <-f.found:
-			f.take(ctx, l)
 		case d := <-f.left:
 			f.forget(d)
 		case <-f.applied:
 			f.full = f.nextRefresh()
-			for _, d := range f.dbs {
-				wake(d.followed.lookAgain) // the rules of gates may have changed
-				wake(d.followed.reloaded)  // and what makes loads fail
-			}
-		case <-f.node.o.Cluster.Changes():
-			for _, d := range f.dbs {
-				wake(d.followed.lookAgain)
-			}
 		case <-f.node.health.Failed():
 			f.retryLater()
 		case <-f.node.refresh:
@@ -130,12 +116,18 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// databases is the result of a listing of the source.
-type databases struct {
-	source.Names
-	err     error
-	serving map[string]map[string]content.Content // what other nodes serve, if the source cannot be listed and blocks are copied from them
-	full    bool                                  // see look
+// followCluster wakes the databases whenever the cluster changes, until ctx ends.
+func (f *follower) followCluster(ctx context.Context) {
+	for {
+		select {
+		case <-f.node.o.Cluster.Changes():
+			for _, d := range *f.catalog.Load() {
+				wake(d.followed.lookAgain)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // nextRefresh returns the time of the next refresh; zero if there is none without a request.
@@ -169,52 +161,35 @@ func (f *follower) retryLater() {
 	f.node.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
-// look starts listing the databases in the background; take receives the result. A refresh (full) lists the versions of all databases, otherwise only
-// failed listings of versions are repeated. A refresh during a running listing causes another one.
+// look lists the databases. A refresh (full) lists the versions of all databases, otherwise only failed listings of versions are repeated.
 func (f *follower) look(ctx context.Context, full bool) {
 	f.retry = time.Time{}
 	if full {
 		f.full = f.nextRefresh()
 	}
-	if f.looking {
-		f.again = f.again || full
-		return
-	}
-	f.looking = true
-	served, timeout := f.served(), listTimeout
-	full = full || f.node.health.RootFailing() // the refresh that failed is repeated
+	timeout := listTimeout
 	if !f.node.looked.Load() {
 		timeout = startTimeout
 	}
-	f.node.following.Go(func() {
-		listing, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		all, err := discovery.Databases(listing, f.node.o.Source, f.node.o.SourceName, served)
-		found := databases{Names: all, err: err, full: full}
-		if err != nil {
-			if f.node.sourceFailed(listing, "", err); f.node.taker() != nil {
-				found.serving = f.node.askServing(ctx)
-			}
-		}
-		select {
-		case f.found <- found:
-		case <-ctx.Done():
-		}
-	})
-}
-
-// take processes the result of a listing.
-func (f *follower) take(ctx context.Context, found databases) {
-	f.looking = false
-	if found.err == nil {
-		f.update(ctx, found)
+	listing, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	found, err := discovery.Databases(listing, f.node.o.Source, f.node.o.SourceName, f.served())
+	if err == nil {
+		f.update(ctx, found, full || f.node.health.IsFailing("")) // the refresh that failed is repeated
 		f.node.listed.Store(true)
 		f.elsewhere = nil
 	} else {
-		if found.serving != nil {
-			f.elsewhere = found.serving
-		}
-		for _, serves := range found.serving {
+		f.node.sourceFailed(listing, "", err)
+		f.copyOnly(ctx)
+	}
+	f.node.looked.Store(true)
+}
+
+// copyOnly adds the databases that other nodes serve, while the source cannot be listed and if blocks are copied from other nodes.
+func (f *follower) copyOnly(ctx context.Context) {
+	if f.node.taker() != nil {
+		f.elsewhere = f.node.askServing(ctx)
+		for _, serves := range f.elsewhere {
 			for name := range serves {
 				if f.dbs[name] == nil && names.Valid(name) {
 					f.node.log.Warn("the source cannot be listed; what other nodes serve of a database is copied from them", "db", name)
@@ -222,31 +197,29 @@ func (f *follower) take(ctx context.Context, found databases) {
 				}
 			}
 		}
-		f.publish()
-		for _, d := range f.dbs {
-			wake(d.followed.unlisted)
-		}
 	}
-	f.node.looked.Store(true)
-	if f.again {
-		f.again = false
-		f.look(ctx, true)
+	f.publish()
+	for _, d := range f.dbs {
+		wake(d.followed.unlisted)
 	}
 }
 
+// minAbsentLooks is how many listings in this process must lack a db before it is removed, however long
+// it has been absent: an unmounted directory or an eventually consistent store may list it again.
+const minAbsentLooks = 3
+
 // update adds and removes databases, and lists the versions of the others.
-func (f *follower) update(ctx context.Context, found databases) {
+func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 	timeout := f.node.reloadable.Load().DBRemoveTimeout
 	remarks, served := found.Remarks(""), f.served()
-	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return slices.Contains(found.Names.Names, name) })
+	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return slices.Contains(found.Names, name) })
 	if !sure { // they were renamed or deleted, or another directory is in the place of the source
 		remarks = append(remarks, fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; they are served on. "+
 			"If they were renamed or deleted, there is nothing to do: they are removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
 			slices.Min(served), timeout))
 	}
-	f.node.health.Read("", remarks, f.node.log)
-	there := make(map[string]bool, len(found.Names.Names))
-	for _, name := range found.Names.Names {
+	there := make(map[string]bool, len(found.Names))
+	for _, name := range found.Names {
 		there[name] = true
 		d := f.dbs[name]
 		if d == nil {
@@ -257,32 +230,43 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch {
 		case d.followed.leaving:
 			f.missed = true
-		case found.full || f.node.health.Unseen(name) || f.node.health.IsFailing(name):
-			f.node.health.Present(name, d.log)
+		case full || !d.followed.listed || f.node.health.IsFailing(name):
 			wake(d.followed.refresh)
 		}
+		if d.followed.absences > 0 {
+			d.log.Info("database is in the source again")
+		}
+		d.followed.listed, d.followed.absences = true, 0
 	}
 	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.followed.unlisted)
+		f.node.health.OK(name) // its versions cannot be listed, which is no failure
+		d.followed.listed = false
 		switch {
 		case d.followed.leaving: // its removal is retried
 		case !sure:
-			f.node.health.OK(name) // its versions cannot be listed, which is no failure
 			continue
 		case d.view.Load().isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
-		case f.node.health.Missing(name, timeout, d.log):
-			d.log.Warn("database removed: it has been absent from the source for long enough")
 		default:
-			continue
+			if d.followed.absences++; d.followed.absences == 1 {
+				d.followed.absent = time.Now()
+			}
+			if d.followed.absences < minAbsentLooks || time.Since(d.followed.absent) < timeout {
+				remarks = append(remarks, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s, unless it is put back",
+					name, d.followed.absent.UTC().Format(time.RFC3339), timeout))
+				continue
+			}
+			d.log.Warn("database removed: it has been absent from the source for long enough")
 		}
 		d.followed.leaving = true
-		f.node.health.OK(name)
 		wake(d.followed.gone)
 	}
+	slices.Sort(remarks)
+	f.node.health.Read("", remarks)
 	f.publish()
 }
 
@@ -315,7 +299,12 @@ func (f *follower) served() []string {
 func (f *follower) publish() {
 	served := maps.Clone(f.dbs)
 	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving })
-	f.catalog.Store(&served)
+	before := *f.catalog.Swap(&served)
+	for name, d := range served {
+		if before[name] != d {
+			wake(d.followed.lookAgain) // the cluster may have changed since it was added
+		}
+	}
 }
 
 // contents returns what this node serves of each database, or served before its restart, for other nodes.
@@ -327,6 +316,17 @@ func (f *follower) contents() map[string]content.Content {
 		}
 	}
 	return all
+}
+
+// sets returns the sets of the databases that are served.
+func (f *follower) sets() iter.Seq[*version.Set] {
+	return func(yield func(*version.Set) bool) {
+		for _, d := range *f.catalog.Load() {
+			if !yield(d.set) {
+				return
+			}
+		}
+	}
 }
 
 // The pauses between questions what other nodes serve of a database of which this node serves nothing.

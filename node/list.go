@@ -30,8 +30,8 @@ type lister struct {
 	relisting bool  // a scheduled listing runs
 	relook    timer // for the scheduled listing
 
-	check  check                    // of what is served with the source
-	others map[content.Input]string // what else other nodes held at the last comparison with the source
+	check  check    // of what is served with the source
+	others []string // the other contents that other nodes held at the last comparison with the source
 }
 
 // startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
@@ -43,12 +43,12 @@ func (ls *lister) startListing(again bool) {
 	ls.beginListing(again, false)
 }
 
-// beginListing begins a listing; again and only are those of a question.
+// beginListing begins a listing. again says that it only repeats an unfinished one, and is not requested by a refresh; only is that of the question.
 func (ls *lister) beginListing(again, only bool) {
 	ls.listing = true
 	checked, asked := ls.checking(), ls.db.node.asked.Load()
 	q := ls.question(checked)
-	q.Again, q.Only = again, only
+	q.Only = only
 	timeout := listTimeout
 	if ls.db.facts.Source == version.Unasked {
 		timeout = startTimeout
@@ -56,12 +56,12 @@ func (ls *lister) beginListing(again, only bool) {
 	ls.db.bg.work(func() message {
 		l, err := ls.ask(timeout, q)
 		return func() {
+			ls.retryDue()
 			ls.listed(again, l, err)
 			if checked {
 				ls.check.asked = asked
 				ls.checkLater()
 			}
-			ls.retryDue()
 			ls.checkIfDue()
 		}
 	})
@@ -80,7 +80,7 @@ func (ls *lister) question(check bool) discovery.Question {
 		failed := v.Failure.Reason != ""
 		state := discovery.State{Failed: failed, Held: q.States[v.Input].Held || v.Verdict == version.Held || v.Stalled}
 		writtenAgain := failed && slices.Contains(s.Unknown, v.Name)
-		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.loads.isPart(v.Input) {
+		if (v.Input == s.Before() || slices.Contains(s.Listed, v.Input) || writtenAgain) && !ls.isPart(v.Input) {
 			if status := s.Status(v); status != version.Available && status != version.Removing || failed {
 				q.Known[v.Name] = v.Input
 				state.Loading = v.Work == version.Loading && !failed
@@ -107,18 +107,19 @@ func (ls *lister) question(check bool) discovery.Question {
 	return q
 }
 
+// isPart reports whether the content of a version that other nodes serve, which may have more files, is taken from them in place of an input.
+func (ls *lister) isPart(in content.Input) bool {
+	taken, here := ls.db.facts.Entry(ls.db.facts.Taken)
+	return here && taken.Name == in.Name && taken.Input != in && !taken.Failure.Waits
+}
+
 // servedManifests returns the manifests of contents that are served, here or by other nodes, by the names of their versions. A content that can neither
 // be served nor loaded is left out.
 func (ls *lister) servedManifests() map[string][]store.Manifest {
 	all := make(map[string][]store.Manifest)
-	for in, m := range ls.loads.supersets {
-		if v, _ := ls.db.facts.Entry(in); !v.Failure.Waits && m.Version != "" {
-			all[in.Name] = append(all[in.Name], m)
-		}
-	}
 	for _, v := range ls.db.facts.Entries {
-		if _, added := ls.loads.supersets[v.Input]; added || !ls.db.facts.WasServed(v.Input) || v.Removal != version.Staying ||
-			v.Failure.Waits && v.Coverage < version.Partial {
+		served := ls.db.facts.WasServed(v.Input)
+		if !served && v.Input != ls.db.facts.Taken || v.Removal != version.Staying || v.Failure.Waits && (!served || v.Coverage < version.Partial) {
 			continue
 		}
 		if m := ls.loads.knownManifest(v.Input); m != nil {
@@ -128,7 +129,7 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
+// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of beginListing.
 func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing, ls.relisting = false, false
@@ -137,7 +138,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 		ls.unlistable = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
 		ls.unlistable = passingAttempts
-	case !d.node.health.RootFailing(): // a source that cannot be listed at all does not count against the db
+	case !d.node.health.IsFailing(""): // a source that cannot be listed at all does not count against the db
 		ls.unlistable++
 	}
 	if err != nil {
@@ -191,7 +192,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 // retryDue lets the versions be loaded again whose pause is over.
 func (ls *lister) retryDue() {
 	for _, v := range ls.db.facts.Entries {
-		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && !r.retries.next.IsZero() && !time.Now().Before(r.retries.next) {
+		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && r.retry.due.IsZero() {
 			r.reloaded = nil
 			ls.db.facts.Retry(v.Input)
 		}
@@ -232,7 +233,7 @@ func (ls *lister) ask(timeout time.Duration, q discovery.Question) (l discovery.
 	if err != nil {
 		ls.db.node.sourceFailed(ctx, ls.db.name, err)
 	} else {
-		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), ls.db.node.log)
+		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))))
 	}
 	return l, err
 }
@@ -268,7 +269,7 @@ func (ls *lister) tried() bool {
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Failure.Reason == "" || passing && ls.db.records[in].retries.failed < passingAttempts {
+		if v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts {
 			return false
 		}
 	}

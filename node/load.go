@@ -24,11 +24,9 @@ func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
 	l.progress.Store(new(load.Snapshot))
-	l.copies = lo.db.facts.WasServed(in) || in == lo.db.facts.Taken
-	l.alone = lo.db.records[in].retries.failed >= passingAttempts
-	for other := range lo.supersets {
-		l.alone, l.copies = l.alone || other.Name == in.Name, l.copies || other == in
-	}
+	taken := lo.db.facts.Taken
+	l.copies = lo.db.facts.WasServed(in) || in == taken
+	l.alone = lo.memory.failure(in).Attempts >= passingAttempts || in.Name == taken.Name && in != taken
 	if errors.Is(lo.db.records[in].err, load.ErrDied) {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
@@ -137,11 +135,10 @@ func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, ref
 // that content from now on.
 func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 	d, in := lo.db, m.Content().Input
-	l.refuted, lo.supersets[in] = true, m
+	l.refuted, d.facts.Taken = true, in
 	m.Created = time.Now()
 	if _, err := d.node.o.Store.Create(d.name, m); err != nil {
 		d.log.Error("the manifest of a version that other nodes serve cannot be stored", "version", in.Name, "error", err)
-		lo.supersets[in] = store.Manifest{} // it is not taken again
 		return
 	}
 	d.log.Warn("the source has a part of the files of a version that other nodes serve; it is copied from them", "version", in.Name)
@@ -289,7 +286,6 @@ func (lo *loads) ended(in content.Input, err error) {
 	switch {
 	case err == nil:
 		lo.reportLoaded(in, l)
-		lo.memory.keepFailure(in, nil)
 	case l.refuted:
 	case errors.Is(err, context.Canceled):
 		d.log.Info("load cancelled", "version", in.Name)

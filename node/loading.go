@@ -17,11 +17,10 @@ import (
 
 // loads are the loads of a database.
 type loads struct {
-	db        *common
-	keeper    *keeper
-	memory    *memory
-	running   map[content.Input]*loading
-	supersets map[content.Input]store.Manifest // contents that other nodes serve, and of whose files the source has a part
+	db      *common
+	keeper  *keeper
+	memory  *memory
+	running map[content.Input]*loading
 }
 
 // Stages of a load that has no turn yet, or has one.
@@ -90,16 +89,6 @@ func (lo *loads) knownManifest(in content.Input) *store.Manifest {
 	return known
 }
 
-// isPart reports whether another content of a version, which has more files, is taken from other nodes in place of an input.
-func (lo *loads) isPart(in content.Input) bool {
-	for other, m := range lo.supersets {
-		if v, _ := lo.db.facts.Entry(other); other.Name == in.Name && other != in && m.Version != "" && !v.Failure.Waits {
-			return true
-		}
-	}
-	return false
-}
-
 // enter puts a version into the set by the manifest of its load, unless the one there stays.
 func (lo *loads) enter(in content.Input, m store.Manifest) error {
 	l, err := newLive(lo.db.name, m, lo.running[in].following)
@@ -128,7 +117,7 @@ func (lo *loads) reportLoaded(in content.Input, l *loading) {
 
 // room returns what is known of the disk space for a load of the missing ones of some partitions.
 func (lo *loads) room(l *live, want []int) loadproc.Room {
-	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].retries.needs}
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].needs}
 	if served := lo.db.live[lo.db.facts.Current]; served != nil {
 		_, r.Blocks = served.size()
 		r.Source = served.manifest.SourceOf(served.v.Held())
@@ -140,7 +129,7 @@ func (lo *loads) room(l *live, want []int) loadproc.Room {
 // noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
 // the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
 func (lo *loads) noteRoom(in content.Input, err error) {
-	r := &lo.db.records[in].retries
+	r := lo.db.records[in]
 	if err == nil {
 		r.needs = 0
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/node/upkeep"
 	"sequins/source"
 	"sequins/store"
 )
@@ -86,6 +87,6 @@ func TestScrubOfManyDamagedBlocks(t *testing.T) {
 		f.rot(fmt.Sprintf("%05d.block", i))
 	}
 	f.source.down.Store(true)
-	upkeep{r.shared, r.follower}.scrub(t.Context())
+	upkeep.Upkeep{Sets: r.follower.sets, ScrubPeriod: r.o.ScrubPeriod, Log: r.log}.Scrub(t.Context())
 	r.eventually("all are known to be damaged", func() bool { return r.damaged("fruit") == n })
 }

@@ -78,11 +78,11 @@ func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
 	return all
 }
 
-// failAgain makes inputs that are on the disk or in the source fail as they did before a restart, until they are due.
+// failAgain makes inputs that are on the disk or in the source, and whose pause is not over, fail as they did before a restart.
 func (mem *memory) failAgain() {
 	for _, f := range mem.state.Failures {
 		v, here := mem.db.facts.Entry(f.Input)
-		if !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
+		if !time.Now().Before(f.Next) || !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
 			f.Input == mem.db.facts.Taken || mem.db.facts.WasServed(f.Input) {
 			continue
 		}
@@ -156,11 +156,22 @@ const faulty = "faulty"
 // maxRemembered limits the failures and the verdicts in the memory: the newest are kept.
 const maxRemembered = 100
 
-// keepFailure replaces what the memory has of the failure of an input; nil removes it.
-func (mem *memory) keepFailure(in content.Input, f *store.Failure) {
-	all := slices.DeleteFunc(slices.Clone(mem.state.Failures), func(f store.Failure) bool { return f.Input == in || mem.isForgotten(f.Input) })
-	if f != nil {
-		all = append(all, *f)
+// failure returns the last failure of an input in the memory; zero if there is none. It stays when the input has been loaded, so that the pauses go on
+// growing if it fails again soon.
+func (mem *memory) failure(in content.Input) store.Failure {
+	for _, f := range mem.state.Failures {
+		if f.Input == in {
+			return f
+		}
+	}
+	return store.Failure{Input: in}
+}
+
+// keepFailure replaces what the memory has of the failure of an input; one without Attempts removes it.
+func (mem *memory) keepFailure(f store.Failure) {
+	all := slices.DeleteFunc(slices.Clone(mem.state.Failures), func(old store.Failure) bool { return old.Input == f.Input || mem.isForgotten(old.Input) })
+	if f.Attempts > 0 {
+		all = append(all, f)
 	}
 	mem.state.Failures = all[max(0, len(all)-maxRemembered):]
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -13,8 +14,12 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/internal/conns"
+	"sequins/internal/sleep"
 	"sequins/node/turns"
+	"sequins/node/upkeep"
 	"sequins/observe/metrics"
+	"sequins/observe/peerstatus"
+	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
@@ -37,7 +42,7 @@ type Node struct {
 	server   *server.Server
 	redis    *resp.Server // nil if disabled
 	debug    *http.Server
-	settings *comparer
+	settings *peerstatus.Comparer // nil if there are no other nodes
 
 	started     time.Time
 	restart     atomic.Pointer[[]string]    // keys that need a restart
@@ -60,7 +65,7 @@ func New(o Options) (*Node, error) {
 	}
 	shared := &shared{
 		o: o, log: o.Logger,
-		health:   discovery.NewHealth(),
+		health:   discovery.NewHealth(o.Logger),
 		turns:    turns.New(o.MaxParallelLoads),
 		listings: make(chan struct{}, maxListings),
 		serving:  make(chan struct{}),
@@ -68,8 +73,15 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		shared: shared, follower: newFollower(shared),
-		settings: &comparer{shared: shared, resettled: make(chan struct{}, 1)},
-		started:  time.Now(),
+		started: time.Now(),
+	}
+	if o.Server.Peers != nil && o.Server.Settings != nil {
+		own := func() status.Settings {
+			all := maps.Clone(o.Server.Settings())
+			all[status.SettingBuild] = o.Build
+			return all
+		}
+		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, own, n.log)
 	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.reads = reads.New(n, o.Reads)
@@ -107,8 +119,15 @@ func (n *Node) Run(ctx context.Context) error {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follower.follow(work) })
-		upkeep{n.shared, n.follower}.start(work)
-		n.following.Go(func() { n.settings.run(work) })
+		n.following.Go(func() {
+			for sleep.For(work, time.Second) == nil {
+				n.o.Metrics.Process.MeasureDisk()
+			}
+		})
+		upkeep.Upkeep{Sets: n.follower.sets, ScrubPeriod: n.o.ScrubPeriod, Log: n.log}.Start(work, &n.following)
+		if n.settings != nil {
+			n.following.Go(func() { n.settings.Run(work) })
+		}
 		n.following.Go(func() { n.follower.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
@@ -227,7 +246,10 @@ func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	n.asked.Add(1) // what is served may be another input by other options
 	wake(n.follower.applied)
-	wake(n.settings.resettled)
+	for _, d := range *n.follower.catalog.Load() {
+		wake(d.followed.lookAgain) // the rules of gates may have changed
+		wake(d.followed.reloaded)  // and what makes loads fail
+	}
 }
 
 func (n *Node) apply(r Reloadable) {

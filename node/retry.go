@@ -2,12 +2,10 @@ package node
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 
 	"sequins/internal/sleep"
 	"sequins/load"
-	"sequins/store"
 	"sequins/version"
 )
 
@@ -26,45 +24,39 @@ func (ls *lister) retryLater(before version.Facts) {
 }
 
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
-// well for long before, but not because the attempt took long.
+// well for long before, but not because the attempt took long. What failed before a restart keeps its time.
 func (ls *lister) planRetry(old, v version.Entry) {
-	f := ls.db.records[v.Input]
-	r := &f.retries
-	first, limit := minBackoff, maxBackoff
-	isFaulty := v.Failure.Kind == version.Faulty
-	if isFaulty {
-		first, limit = faultyPause, faultyPause
+	r, f := ls.db.records[v.Input], ls.memory.failure(v.Input)
+	if !time.Now().Before(f.Next) {
+		first, limit := minBackoff, maxBackoff
+		f.Kind, f.Reason, f.By = load.Outcome(r.err), v.Failure.Reason, ls.memory.failsBy()
+		if v.Failure.Kind == version.Faulty {
+			first, limit, f.Kind = faultyPause, faultyPause, faulty
+		}
+		if old.Failure.Reason == "" && time.Since(f.Next) > limit {
+			f.Attempts = 0
+		}
+		f.Attempts++
+		wait, level := sleep.Backoff(f.Attempts, first, limit), slog.LevelInfo
+		if f.Attempts > 1 {
+			level = slog.LevelDebug
+		}
+		ls.db.log.Log(ls.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
+		f.Next = time.Now().Add(wait).UTC()
+		ls.memory.keepFailure(f)
+		ls.memory.saveSoon()
 	}
-	if old.Failure.Reason == "" && time.Since(r.last) > 2*limit {
-		r.failed = 0
-	}
-	r.failed++
-	outcome, wait := load.Outcome(f.err), sleep.Backoff(r.failed, first, limit)
-	i := slices.IndexFunc(ls.memory.state.Failures, func(before store.Failure) bool { return before.Input == v.Input && r.last.IsZero() && f.err == nil })
-	if i >= 0 { // it has failed before the restart, and not in this process
-		before := ls.memory.state.Failures[i]
-		r.failed, outcome = max(r.failed, before.Attempts), before.Kind
-		wait = max(0, min(sleep.Backoff(r.failed, first, limit), time.Until(before.Next)))
-	}
-	r.last, r.next = time.Now(), time.Now().Add(wait)
-	level := slog.LevelInfo
-	if r.failed > 1 {
-		level = slog.LevelDebug
-	}
-	ls.db.log.Log(ls.db.bg.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
-	if isFaulty {
-		outcome = faulty
-	}
-	ls.memory.keepFailure(v.Input, &store.Failure{Input: v.Input, Kind: outcome, Reason: v.Failure.Reason, Attempts: r.failed, Next: r.next.UTC(), By: ls.memory.failsBy()})
-	ls.memory.saveSoon()
-	r.timer.set(&ls.db.bg, r.next, func() { ls.startListing(true) }) // it may be incomplete or gone
+	r.retry.set(&ls.db.bg, f.Next, func() { ls.startListing(true) }) // it may be incomplete or gone
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
 func (ls *lister) retryAll() {
 	for _, v := range ls.db.facts.Entries {
 		if v.Failure.Waits {
-			ls.db.records[v.Input].retries.next = time.Now()
+			f := ls.memory.failure(v.Input)
+			f.Next = time.Now()
+			ls.memory.keepFailure(f)
+			ls.db.records[v.Input].retry.stop()
 			ls.startListing(true)
 		}
 	}

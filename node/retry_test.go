@@ -9,6 +9,7 @@ import (
 	"sequins/internal/content"
 	"sequins/node/events"
 	"sequins/observe/status"
+	"sequins/store"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -127,9 +128,10 @@ func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
 		{version.Entry{Input: one, Work: version.Loading, Failure: version.Failure{Reason: "connection refused"}}, 8},
 		{version.Entry{Input: one, Complete: true}, 1},
 	} {
-		d.records[one] = &record{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
+		d.records[one] = &record{}
+		d.memory.keepFailure(store.Failure{Input: one, Kind: "source", Attempts: 7, Next: time.Now().Add(-time.Hour)})
 		d.lister.planRetry(test.before, failed)
-		if got := d.records[one].retries.failed; got != test.want {
+		if got := d.memory.failure(one).Attempts; got != test.want {
 			t.Errorf("after %+v it has failed %d times in a row, want %d", test.before, got, test.want)
 		}
 	}

@@ -32,7 +32,7 @@ type shared struct {
 	asked     atomic.Int64  // how often Refresh was called
 	refresh   chan struct{} // Refresh was called
 
-	following sync.WaitGroup // the follower, all dbs, and upkeep
+	following sync.WaitGroup // the follower, all dbs, and the upkeep of blocks
 	// patience is canceled when the shutdown stops waiting for readers of versions.
 	patience context.Context //nolint:containedctx // see there
 }
@@ -63,16 +63,8 @@ func (s *shared) askServing(ctx context.Context) map[string]map[string]content.C
 
 // sourceFailed records that the source or a db of it could not be listed.
 func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return // the node is shutting down
-	}
-	since, news := s.health.Fail(db, err)
-	lasts := time.Since(since).Round(time.Second)
-	switch {
-	case news && db != "":
-		s.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
-	case news:
-		s.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
+	if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the node is shutting down
+		s.health.Fail(db, err)
 	}
 }
 

@@ -35,8 +35,8 @@ func (n *Node) Status() status.Status {
 		s.Disk = *disk
 	}
 	s.Waiting = n.waits()
-	if differences := n.settings.differences.Load(); differences != nil {
-		s.Differences = *differences
+	if n.settings != nil {
+		s.Differences = n.settings.Differences()
 	}
 	for _, describe := range n.o.Describe {
 		describe(&s)

@@ -60,7 +60,7 @@ func (lo *loads) setTerms() {
 func (lo *loads) terms(in content.Input, l *loading) turns.Terms {
 	t := lo.db.options().Turn
 	v, _ := lo.db.facts.Entry(in)
-	t.Retry = v.Failure.Reason != "" && lo.db.records[in].retries.failed > 0
+	t.Retry = v.Failure.Reason != ""
 	if lo.db.facts.Urgent(in) || lo.hasBegun(in, l.following) {
 		t.Windows = turns.Windows{}
 	}

@@ -11,6 +11,7 @@ import (
 	"sequins/internal/human"
 	"sequins/load/loadproc"
 	"sequins/observe/status"
+	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
 )
@@ -33,6 +34,7 @@ type versionView struct {
 	version.Entry
 	status         version.Status
 	known          record
+	failure        store.Failure    // the last one; see memory
 	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong          string           // what else is wrong with it
 	live           *version.Version // nil if not in the set
@@ -155,9 +157,9 @@ func (v *view) detail(of *versionView) string {
 		return "waiting for the requests in flight"
 	case of.Removal != version.Staying:
 		return "being deleted"
-	case of.Failure.Waits && of.known.retries.failed > 0:
-		r := &of.known.retries
-		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(r.failed, "time"), r.next.UTC().Format(time.TimeOnly+"Z"))
+	case of.Failure.Waits && of.failure.Attempts > 0:
+		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(of.failure.Attempts, "time"),
+			of.failure.Next.UTC().Format(time.TimeOnly+"Z"))
 	case of.loading != nil:
 		return cmp.Or(of.loading.turn.Waits(time.Now()), stages[of.loading.stage.Load()])
 	case of.status == version.Available:
@@ -250,10 +252,7 @@ func (v *view) loadWait() (w status.Wait, loads bool) {
 	if next.loading == nil && next.status == version.Prepared {
 		w.For = status.WaitForNodes
 	}
-	var how string
-	if w.Done, how = progressOf(next.loading); how == "" {
-		how = v.detail(next)
-	}
+	how := v.detail(next)
 	if reason := next.Failure.Reason; reason != "" {
 		how = strings.TrimPrefix(how+"; its last load has failed: "+reason, "; ")
 	}
@@ -271,22 +270,4 @@ func (v *view) next() *versionView {
 		}
 	}
 	return nil
-}
-
-// progressOf describes a load that reads; "" if it does not.
-func progressOf(l *loading) (done float64, how string) {
-	if l == nil || l.stage.Load() != copying {
-		return 0, ""
-	}
-	now := time.Now()
-	p := loadproc.Progress(l.snapshot(), now)
-	if p == nil || p.Bytes <= 0 {
-		return 0, ""
-	}
-	done = min(1, float64(p.BytesDone)/float64(p.Bytes))
-	how = fmt.Sprintf("loading, %.0f %%", 100*done)
-	if left := p.ETA.Sub(now); left > 0 {
-		how += ", about " + human.Duration(left) + " left"
-	}
-	return done, how
 }

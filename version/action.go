@@ -27,8 +27,6 @@ const (
 	Close
 	// Delete deletes the files of a version. Deleted follows.
 	Delete
-	// Forget forgets a version of which nothing is here.
-	Forget
 )
 
 // Action is something that the node has to do, in the order returned by Decide.
@@ -71,8 +69,6 @@ func (f *Facts) do(a Action) {
 		v.Removal = Closing
 	case Delete:
 		v.Removal = Deleting
-	case Forget:
-		f.forget(a.Input)
 	}
 }
 
@@ -109,14 +105,11 @@ func (f *Facts) See(in content.Input, coverage Coverage, complete bool, verdict 
 	}
 }
 
-// Stall records that a version has waited for other nodes for long enough, and reports whether it is stalled by that.
-func (f *Facts) Stall(in content.Input) bool {
-	v := f.entry(in)
-	if v == nil || v.Stalled || !v.Complete || v.Removal != Staying || f.Floor().Name != "" {
-		return false
+// Stall records that a version has waited for other nodes for long enough.
+func (f *Facts) Stall(in content.Input) {
+	if v := f.entry(in); v != nil && v.Complete && v.Removal == Staying && f.Floor().Name == "" {
+		v.Stalled = true
 	}
-	v.Stalled = true
-	return true
 }
 
 // recover forgets the failure of a version that is complete.

@@ -255,7 +255,7 @@ func (d *decision) remove(in content.Input) {
 	case v.Coverage > Absent:
 		d.act(Retire, in)
 	default:
-		d.act(Forget, in)
+		d.forget(in)
 		return
 	}
 	d.leave(in)

@@ -14,7 +14,7 @@
 //	AVAILABLE → PREPARED  [open] has found a block here, or other nodes that have it: the version is in the set
 //	AVAILABLE → ACTIVE    both at once, after a restart
 //	AVAILABLE → ERROR     it had failed before the restart, or cannot be opened
-//	AVAILABLE → REMOVING  not wanted: [delete], or [forget] if nothing is here
+//	AVAILABLE → REMOVING  not wanted: [delete]; if nothing is here, it is forgotten
 //	BUILDING → PREPARED   the load has a plan: the version is in the set, and is advertised block by block
 //	BUILDING → ERROR      the load has failed before that
 //	BUILDING → REMOVING   superseded before its turn: [cancel], then [delete]

@@ -43,6 +43,11 @@ var (
 
 func (w *world) checkStates(before, after state, e event) {
 	w.t.Helper()
+	for _, v := range before.Entries {
+		if _, found := after.Entry(v.Input); !found && e != (Deleted{v.Input, ""}) && (w.live[v.Input] || w.disk[v.Input]) {
+			w.fatalf("%v: forgotten, and something of it is here", v.Input)
+		}
+	}
 	for _, v := range after.Entries {
 		old, found := before.Entry(v.Input)
 		if e == (Deleted{v.Input, ""}) {

@@ -16,7 +16,7 @@ type step struct {
 	state   string
 }
 
-var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete", "forget"}
+var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete"}
 
 // String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
@@ -29,9 +29,7 @@ func (a Action) String() string {
 func describe(actions []Action) string {
 	var all []string
 	for _, a := range actions {
-		if a.Op != Forget {
-			all = append(all, strings.Replace(a.String(), a.Input.Name, spell(a.Input), 1))
-		}
+		all = append(all, strings.Replace(a.String(), a.Input.Name, spell(a.Input), 1))
 	}
 	return strings.Join(all, ", ")
 }

@@ -158,7 +158,7 @@ func (w *world) answer(e event) { w.queue = append(w.queue, e) }
 
 func (w *world) carryOut(a Action) {
 	v := a.Input
-	if _, known := w.state.Entry(v); !known && a.Op != Forget {
+	if _, known := w.state.Entry(v); !known {
 		w.fatalf("%v: of a version that is forgotten", a)
 	}
 	switch a.Op {
@@ -185,8 +185,6 @@ func (w *world) carryOut(a Action) {
 			delete(w.former, v)
 		}
 		w.answered = append(w.answered, v)
-	case Forget:
-		w.must(a, !w.live[v] && !w.disk[v])
 	case Cancel:
 		cancelled, running := w.loads[v]
 		w.must(a, running && !cancelled)

@@ -4,7 +4,7 @@
 //
 // The goroutine of a database calls the method. It takes a lock for the time of an append, and never waits for the
 // webhook: that has a bounded queue and a goroutine of its own, which sends one event after another, retries after
-// growing pauses, and gives events up when they are too old. If the queue is full, its oldest event is dropped.
+// growing pauses, and gives events up when they are too old, or if the queue is full.
 package events
 
 import (
@@ -63,10 +63,13 @@ func New(o Options) *Recorder {
 // SetTarget changes where events are sent, from the next request on. With nil, the events in the queue are dropped.
 func (r *Recorder) SetTarget(t *Target) { r.webhook.target.Store(t) }
 
-// Close waits up to two seconds until the events in the queue are sent, once each, and drops the others.
+// Close waits up to two seconds until the events in the queue are sent, once each, and drops the others. Nothing is recorded after it.
 func (r *Recorder) Close() error {
 	w := r.webhook
+	r.mu.Lock()
+	close(w.queue)
 	close(w.closing)
+	r.mu.Unlock()
 	timeout := time.AfterFunc(closeTimeout, w.cancel)
 	defer timeout.Stop()
 	<-w.ended

@@ -52,14 +52,11 @@ type webhook struct {
 	ctx      context.Context // of requests
 	cancel   context.CancelFunc
 	target   atomic.Pointer[Target] // nil: nothing is sent
-	queue    chan status.Event
-	closing  chan struct{} // closed by Recorder.Close
-	ended    chan struct{} // closed when run has ended
-	dropping atomic.Bool   // an event was dropped since the last success, which was logged
-
-	// The following fields belong to run.
-	failures     int       // consecutive failed requests
-	failingSince time.Time // of the first of them
+	queue    chan status.Event      // closed by Recorder.Close
+	closing  chan struct{}          // closed with it
+	ended    chan struct{}          // closed when run has ended
+	dropping atomic.Bool            // an event was dropped since the last success, which was logged
+	failures int                    // consecutive failed requests; belongs to run
 }
 
 // startWebhook starts the goroutine of a webhook.
@@ -77,85 +74,66 @@ func startWebhook(o Options) *webhook {
 	return w
 }
 
-// send adds an event to the queue. It does not wait. Only one goroutine at a time may call it.
+// send adds an event to the queue, unless that is full. It does not wait.
 func (w *webhook) send(e status.Event) {
 	if w.target.Load() == nil {
 		return
 	}
-	for len(w.queue) == maxQueue {
-		select {
-		case <-w.queue:
-			w.drop(1, errFull)
-		default: // run took one
-		}
+	select {
+	case w.queue <- e:
+	default:
+		w.drop(errFull)
 	}
-	w.queue <- e
 }
 
-// drop counts events that are not sent, and logs the first since the last success.
-func (w *webhook) drop(n int, reason error) {
-	w.o.Metrics.Dropped(n)
+// drop counts an event that is not sent, and logs the first since the last success.
+func (w *webhook) drop(reason error) {
+	w.o.Metrics.Dropped(1)
 	if !w.dropping.Swap(true) {
 		w.o.Logger.Warn("events are dropped that the webhook has not received", "error", reason)
 	}
 }
 
-// run sends events until Recorder.Close. Then there is one more attempt for each event in the queue.
+// run sends the events in the queue until Recorder.Close. Then there is one more attempt for each of them.
 func (w *webhook) run() {
 	defer close(w.ended)
-	for {
-		select {
-		case e := <-w.queue:
-			if !w.deliver(e) {
-				n := 1 + len(w.queue)
-				w.o.Metrics.Dropped(n)
-				w.o.Logger.Warn("events are dropped at the shutdown that the webhook has not received", "events", n)
-				return
-			}
-		case <-w.closing:
-			if len(w.queue) == 0 {
-				return
-			}
+	for e := range w.queue {
+		if err := w.deliver(e); err != nil {
+			w.drop(fmt.Errorf("event %s (%s %s of %s): %w", e.ID, e.Kind, e.Version, e.DB, err))
 		}
 	}
 }
 
-// deliver sends an event, and repeats that until the receiver has accepted or refused it, or it is too old. It returns false if close has
-// been called and the receiver does not answer. A new target is used from the next request on.
-func (w *webhook) deliver(e status.Event) bool {
+// deliver sends an event, and repeats that until the receiver has accepted or refused it, it is too old, or Recorder.Close was called. The error is why
+// it is dropped. A new target is used from the next request on.
+func (w *webhook) deliver(e status.Event) error {
 	for {
 		target := w.target.Load()
 		if target == nil {
-			w.drop(1, errNoTarget)
-			return true
+			return errNoTarget
 		}
 		err := w.post(*target, e)
-		if err == nil {
+		switch {
+		case err == nil:
 			if w.failures > 0 {
-				w.o.Logger.Info("the webhook answers again", "after", time.Since(w.failingSince).Round(time.Millisecond))
+				w.o.Logger.Info("the webhook answers again")
 			}
 			w.failures = 0
 			w.dropping.Store(false)
-			return true
-		}
-		refused, old := errors.Is(err, errRefused), time.Since(e.Time) > maxAge
-		if refused || old {
-			w.drop(1, fmt.Errorf("event %s (%s %s of %s): %w", e.ID, e.Kind, e.Version, e.DB, err))
-		}
-		if refused {
-			return true
+			return nil
+		case errors.Is(err, errRefused):
+			return err
 		}
 		if w.failures++; w.failures == 1 {
-			w.failingSince = time.Now()
 			w.o.Logger.Warn("the webhook does not accept events; they are sent later", "error", err)
 		}
 		select {
 		case <-w.closing:
-			return old
+			return err
 		case <-time.After(sleep.Backoff(w.failures, minPause, maxPause)):
 		}
-		if old {
-			return true
+		if time.Since(e.Time) > maxAge {
+			return err
 		}
 	}
 }

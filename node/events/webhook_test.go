@@ -189,7 +189,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// An endpoint that hangs costs those who record events nothing. The queue is bounded, the oldest events in it are dropped,
+// An endpoint that hangs costs those who record events nothing. The queue is bounded, events beyond it are dropped,
 // and the end waits two seconds.
 func TestHangingReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestHangingReceiver(t *testing.T) {
 			t.Errorf("requests of %q", got)
 		}
 		s.end(t, closeTimeout)
-		if !strings.Contains(s.log.String(), "events are dropped at the shutdown") {
+		if !strings.Contains(s.log.String(), "events are dropped that the webhook has not received") {
 			t.Errorf("log:\n%s", s.log)
 		}
 	})

@@ -1,5 +1,6 @@
 // Package peerstatus fetches the status of the other nodes of a cluster, GET /?proxy=status, for the status of the whole, and their settings,
-// GET /?proxy=settings: from all at once, within a second, and with limits on what they say. Package status merges and compares the answers.
+// GET /?proxy=settings: from all at once, within a second, and with limits on what they say. Package status merges and compares the answers; a Comparer
+// compares the settings every half minute.
 package peerstatus
 
 import (

@@ -35,8 +35,6 @@ type Wait struct {
 	// DB and Version are what is waited for of the data; "" where it is all, or not known.
 	DB      string `json:"db,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Done is the fraction of a load that is done, from 0 to 1.
-	Done float64 `json:"done,omitempty"`
 	// Blocks reports whether the node is not ready because of it.
 	Blocks bool `json:"blocks"`
 }

@@ -56,13 +56,13 @@ func scale(now time.Time) status.Status {
 			theirs.DBs[name] = scaleDB(name, j, p.Addr, i, now)
 		}
 		if i == 3 {
-			theirs.Waiting = []status.Wait{{For: status.WaitForLoad, DB: "features_000", Version: "2026-02-01", What: "version 2026-02-01 of features_000: loading, 41 %", Since: now.Add(-4 * time.Minute), Done: .41}}
+			theirs.Waiting = []status.Wait{{For: status.WaitForLoad, DB: "features_000", Version: "2026-02-01", What: "version 2026-02-01 of features_000: loading, 41 %", Since: now.Add(-4 * time.Minute)}}
 		}
 		theirs.Complete(true, "")
 		answers = append(answers, status.Answer{Peer: p, Status: theirs})
 	}
 	st.Waiting = []status.Wait{
-		{For: status.WaitForLoad, DB: "features_000", Version: "2026-02-01", What: "version 2026-02-01 of features_000: loading, 64 %, about 2 min left", Since: now.Add(-6 * time.Minute), Done: .64},
+		{For: status.WaitForLoad, DB: "features_000", Version: "2026-02-01", What: "version 2026-02-01 of features_000: loading, 64 %, about 2 min left", Since: now.Add(-6 * time.Minute)},
 		{For: status.WaitForNodes, DB: "features_002", Version: "2026-02-01", What: "version 2026-02-01 of features_002: prepared, waiting for other nodes to hold 2 partitions: 17, 502", Since: now.Add(-90 * time.Second)},
 	}
 	st.Merge(answers)

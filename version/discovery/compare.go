@@ -1,10 +1,12 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"sequins/internal/content"
@@ -31,6 +33,9 @@ type Fault struct {
 // compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
 func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	o.found.Wrong, o.found.Differs = make(map[content.Input]Fault), make(map[content.Input]string)
+	if text := o.passedOver(); text != "" {
+		o.found.Wrong[o.Current] = Fault{Text: text, Lasts: true}
+	}
 	for in, m := range o.Compare {
 		if allowed.Allows(in.Name) { // otherwise the pin decides what is loaded
 			o.compareWith(ctx, in, m)
@@ -44,6 +49,7 @@ func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Ma
 	defer cancel()
 	began := time.Now()
 	l, now, err := o.listing(ctx, in.Name)
+	o.found.Marked = o.found.Marked || o.Auto && l.Success // it may have come after the version was loaded
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		o.Log.Debug("version cannot be compared: it is not in the source any more", "version", in.Name)
@@ -105,4 +111,31 @@ func (o *observer) noteWrong(in content.Input, format string) {
 		o.lookAgain(f.since.Add(faultAfter))
 	}
 	o.found.Wrong[in] = f
+}
+
+// passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
+// although its number is greater, as 10 is after 9; "" if there is none.
+func (o *observer) passedOver() string {
+	served := o.Current.Name
+	if o.found.Pin.Version != "" {
+		return ""
+	}
+	for _, other := range o.names {
+		if other >= served { // they are ascending
+			break
+		}
+		if numberedAfter(other, served) {
+			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %[3]s, which is served; write it with a greater name, such as a date or numbers of equal length",
+				other, o.DB, served)
+		}
+	}
+	return ""
+}
+
+// numberedAfter reports whether two names differ in the number at their ends alone, and that of a is greater.
+func numberedAfter(a, b string) bool {
+	const digits = "0123456789"
+	stemA, stemB := strings.TrimRight(a, digits), strings.TrimRight(b, digits)
+	a, b = strings.TrimLeft(a[len(stemA):], "0"), strings.TrimLeft(b[len(stemB):], "0")
+	return stemA == stemB && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }

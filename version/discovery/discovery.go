@@ -52,7 +52,6 @@ type Question struct {
 	Mixed   bool     // changes of files are reported only, see version.Cluster
 	Pin     pin.File // the last one that could be read
 	Last    Listing  // the previous one
-	Again   bool     // only repeats an unfinished listing, not requested by a refresh
 	Only    bool     // only compares, and keeps the rest of Last
 }
 
@@ -133,7 +132,6 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	o.readPin(ctx)
-	o.knowMarker(ctx)
 	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {

@@ -16,52 +16,58 @@ type Failure struct {
 	Err   error
 	Since time.Time
 
-	said time.Time // when Fail returned that it is news
+	said time.Time // when it was logged
 }
 
-// saidPeriod is the interval at which a failure that lasts is news again.
+// saidPeriod is the interval at which a failure that lasts is logged again.
 const saidPeriod = time.Minute
 
-// Health is the health of the source: failed listings, ignored entries, and databases that are served and not listed. It is safe for concurrent use.
+// Health is the health of the source: failed listings, and remarks. It is safe for concurrent use.
 type Health struct {
+	log *slog.Logger
+
 	mu        sync.Mutex
 	failures  map[string]Failure  // by db; "" is the list of databases
 	refreshed time.Time           // when the list of databases was last read
 	warnings  map[string][]string // remarks about what is in the source, by db
-	listed    map[string]bool     // dbs that the source has listed since the start of the process
-	absent    map[string]absence  // dbs that are served and that it does not list
 
 	failed chan struct{} // see Failed
 }
 
 // NewHealth returns the health of a source that has not been read yet.
-func NewHealth() *Health {
-	return &Health{failures: map[string]Failure{}, warnings: map[string][]string{}, listed: map[string]bool{}, absent: map[string]absence{}, failed: make(chan struct{}, 1)}
+func NewHealth(log *slog.Logger) *Health {
+	return &Health{log: log, failures: map[string]Failure{}, warnings: map[string][]string{}, failed: make(chan struct{}, 1)}
 }
 
 // Failed receives a value after failures.
 func (h *Health) Failed() <-chan struct{} { return h.failed }
 
-// Fail records that the list of databases, or the versions of a db, could not be listed. It returns since when that is so, and whether it is
-// news: the first failure, another reason, or once a minute if it may pass.
-func (h *Health) Fail(db string, err error) (since time.Time, news bool) {
+// Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, another reason, and once a
+// minute one that may pass.
+func (h *Health) Fail(db string, err error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	f, failing := h.failures[db]
 	now := time.Now()
 	if !failing {
 		f.Since = now
 	}
-	if news = !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod && !source.Lasting(err); news {
+	news := !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod && !source.Lasting(err)
+	if news {
 		f.said = now
 	}
 	f.Err = err
 	h.failures[db] = f
+	h.mu.Unlock()
 	select {
 	case h.failed <- struct{}{}:
 	default:
 	}
-	return f.Since, news
+	switch lasts := now.Sub(f.Since).Round(time.Second); {
+	case news && db != "":
+		h.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
+	case news:
+		h.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
+	}
 }
 
 // OK clears the failure of a db. It returns since when the db was failing; zero if it was not.
@@ -88,15 +94,12 @@ func (h *Health) FailingSince() (since time.Time) {
 	return since
 }
 
-// IsFailing reports whether the versions of a db cannot be listed.
+// IsFailing reports whether the versions of a db, or the databases if it is "", cannot be listed.
 func (h *Health) IsFailing(db string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures[db].Err != nil
 }
-
-// RootFailing reports whether the list of databases cannot be read.
-func (h *Health) RootFailing() bool { return h.IsFailing("") }
 
 // Forget drops the state of a removed db.
 func (h *Health) Forget(db string) {
@@ -104,18 +107,16 @@ func (h *Health) Forget(db string) {
 	defer h.mu.Unlock()
 	delete(h.failures, db)
 	delete(h.warnings, db)
-	delete(h.listed, db)
-	delete(h.absent, db)
 }
 
 // Read records that the source or a db of it was listed, and logs what is new of the remarks about it.
-func (h *Health) Read(db string, remarks []string, log *slog.Logger) {
+func (h *Health) Read(db string, remarks []string) {
 	switch since := h.OK(db); {
 	case since.IsZero():
 	case db == "":
-		log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
+		h.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
 	default:
-		log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
+		h.log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
 	}
 	h.mu.Lock()
 	before := h.warnings[db]
@@ -123,7 +124,7 @@ func (h *Health) Read(db string, remarks []string, log *slog.Logger) {
 	h.mu.Unlock()
 	for _, remark := range remarks {
 		if !slices.Contains(before, remark) {
-			log.Warn(remark)
+			h.log.Warn(remark)
 		}
 	}
 }
@@ -144,9 +145,6 @@ func (h *Health) Report() Report {
 	delete(r.DBs, "")
 	for _, db := range slices.Sorted(maps.Keys(r.DBs)) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the versions of %s cannot be listed: %v", db, r.DBs[db].Err))
-	}
-	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
-		r.Warnings = append(r.Warnings, h.absent[db].message)
 	}
 	for _, db := range slices.Sorted(maps.Keys(h.warnings)) {
 		r.Warnings = append(r.Warnings, h.warnings[db]...)

@@ -1,8 +1,10 @@
 package discovery
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,10 +12,22 @@ import (
 	"sequins/source"
 )
 
+// failing returns a Health, and a function that lets fruit fail, and returns whether that was logged, and since when it is failing.
+func failing() (h *Health, fail func(error) (news bool, since time.Time)) {
+	var log bytes.Buffer
+	h = NewHealth(slog.New(slog.NewTextHandler(&log, nil)))
+	return h, func(err error) (bool, time.Time) {
+		log.Reset()
+		h.Fail("fruit", err)
+		return log.Len() > 0, h.Report().DBs["fruit"].Since
+	}
+}
+
 // TestHealthForgetsDatabase: a listing of a database can fail while the database is being removed. Nobody lists it
 // again, so its error must go with it, or the source would count as unreachable until the next restart.
 func TestHealthForgetsDatabase(t *testing.T) {
-	h, errDown := NewHealth(), errors.New("the source is down")
+	h, _ := failing()
+	errDown := errors.New("the source is down")
 	h.OK("")
 	h.Fail("fruit", errDown)
 	h.Forget("fruit")
@@ -23,7 +37,7 @@ func TestHealthForgetsDatabase(t *testing.T) {
 	h.Fail("", errDown)
 	h.Fail("fruit", errDown)
 	h.Forget("fruit")
-	if h.FailingSince().IsZero() || !h.RootFailing() {
+	if h.FailingSince().IsZero() || !h.IsFailing("") {
 		t.Error("another error is forgotten, too")
 	}
 }
@@ -31,7 +45,8 @@ func TestHealthForgetsDatabase(t *testing.T) {
 // A failure that lasts is news once a minute, and at once when the reason changes.
 func TestHealthTellsNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, down, refused := NewHealth(), errors.New("down"), errors.New("refused")
+		h, fail := failing()
+		down, refused := errors.New("down"), errors.New("refused")
 		begin := time.Now()
 		for i, test := range []struct {
 			after time.Duration
@@ -42,12 +57,13 @@ func TestHealthTellsNews(t *testing.T) {
 			{time.Second, refused, true}, {time.Second, refused, false},
 		} {
 			time.Sleep(test.after)
-			if since, news := h.Fail("fruit", test.err); news != test.news || !since.Equal(begin) {
+			news, since := fail(test.err)
+			if news != test.news || !since.Equal(begin) {
 				t.Errorf("%d: news %v, since %v", i, news, since)
 			}
 		}
 		h.OK("fruit")
-		if since, news := h.Fail("fruit", refused); !news || since.Equal(begin) {
+		if news, since := fail(refused); !news || since.Equal(begin) {
 			t.Errorf("after a success: news %v, since %v", news, since)
 		}
 	})
@@ -56,9 +72,10 @@ func TestHealthTellsNews(t *testing.T) {
 // What is wrong with a database itself is news once, and is not tried again before the next refresh.
 func TestHealthOfALastingFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, table := NewHealth(), fmt.Errorf("fruit: %w: a table", source.ErrLayout)
+		h, fail := failing()
+		table := fmt.Errorf("fruit: %w: a table", source.ErrLayout)
 		for i, want := range []bool{true, false, false} {
-			if _, news := h.Fail("fruit", table); news != want {
+			if news, _ := fail(table); news != want {
 				t.Errorf("%d: news %v", i, news)
 			}
 			time.Sleep(time.Hour)

@@ -69,12 +69,6 @@ func NewReport(served content.Content, rules Rules, m *Measures, f Finding) Repo
 	return r
 }
 
-// Has reports whether the node holds a partition.
-func (r Report) Has(partition int) bool {
-	_, found := slices.BinarySearchFunc(r.Blocks, partition, func(b Block, p int) int { return b.Partition - p })
-	return found
-}
-
 // Encode returns the report as a line of JSON, followed by three unsigned varints (see encoding/binary) for each partition: its number, less that of
 // the one before and 1, its records, and its bytes.
 func (r Report) Encode() ([]byte, error) {

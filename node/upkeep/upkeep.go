@@ -1,8 +1,13 @@
-package node
+// Package upkeep cares for the blocks of all versions that can be read: which of their pages are in memory, and the search for damage (the scrub), each
+// by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
+package upkeep
 
 import (
 	"context"
 	"errors"
+	"iter"
+	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -12,15 +17,12 @@ import (
 	"sequins/version"
 )
 
-// upkeep is the care of the blocks of all versions that can be read: which of their pages are in memory, and the search for damage (the scrub), each
-// by a goroutine of its own. Damage is reported as for a request, so that the block is loaded again.
-type upkeep struct {
-	node *shared
-	dbs  *follower
+// Upkeep has the settings.
+type Upkeep struct {
+	Sets        func() iter.Seq[*version.Set] // of all databases that are served
+	ScrubPeriod time.Duration                 // the interval of reading every block; 0 disables it
+	Log         *slog.Logger
 }
-
-// diskPeriod is the interval at which the usage of the disk is measured.
-const diskPeriod = time.Second
 
 // sweepPeriod is the minimum interval at which the node asks the kernel which pages of its blocks are still in memory. In between, a lookup in a page
 // that was just evicted blocks a thread in a page fault. A query takes 1 to 15 ms per gigabyte. Between queries the node rests for sweepRest times
@@ -39,19 +41,14 @@ const scrubBurst = 2 << 20
 // errLeaving ends the scrub and the sweep of a block whose version is being removed.
 var errLeaving = errors.New("the version is being removed")
 
-// start starts the goroutines, which end with ctx.
-func (u upkeep) start(ctx context.Context) {
-	u.node.following.Go(func() {
-		for sleep.For(ctx, diskPeriod) == nil {
-			u.node.o.Metrics.Process.MeasureDisk()
-		}
-	})
-	u.node.following.Go(func() { u.sweep(ctx) })
-	if period := u.node.o.ScrubPeriod; period > 0 {
-		u.node.following.Go(func() {
+// Start starts the goroutines, which end with ctx.
+func (u Upkeep) Start(ctx context.Context, running *sync.WaitGroup) {
+	running.Go(func() { u.sweep(ctx) })
+	if period := u.ScrubPeriod; period > 0 {
+		running.Go(func() {
 			for wait := period; sleep.For(ctx, wait) == nil; {
 				began := time.Now()
-				u.scrub(ctx)
+				u.Scrub(ctx)
 				wait = max(0, period-time.Since(began))
 			}
 		})
@@ -59,7 +56,7 @@ func (u upkeep) start(ctx context.Context) {
 }
 
 // sweep updates the residency of the pages of all blocks until ctx ends.
-func (u upkeep) sweep(ctx context.Context) {
+func (u Upkeep) sweep(ctx context.Context) {
 	failing := false
 	for sleep.For(ctx, sweepPeriod) == nil {
 		var failed error // of a block that is not damaged
@@ -83,21 +80,21 @@ func (u upkeep) sweep(ctx context.Context) {
 			return
 		}
 		if failed != nil && !failing {
-			u.node.log.Warn("the kernel does not say what is in memory; lookups may wait for the disk", "error", failed)
+			u.Log.Warn("the kernel does not say what is in memory; lookups may wait for the disk", "error", failed)
 		}
 		failing = failed != nil
 	}
 }
 
-// scrub reads every block once, unless ctx ends. The reads take half of the scrub period, so that they are as slow as it allows.
-func (u upkeep) scrub(ctx context.Context) {
+// Scrub reads every block once, unless ctx ends. The reads take half of the scrub period, so that they are as slow as it allows.
+func (u Upkeep) Scrub(ctx context.Context) {
 	start := time.Now()
 	var all, read int64
 	_ = u.eachBlock(func(_ *version.Handle, _ int, b *blocks.Reader) error {
 		all += b.Size()
 		return nil
 	})
-	limit := rate.NewLimiter(rate.Limit(float64(max(all, scrubBurst))/(u.node.o.ScrubPeriod/2).Seconds()), scrubBurst)
+	limit := rate.NewLimiter(rate.Limit(float64(max(all, scrubBurst))/(u.ScrubPeriod/2).Seconds()), scrubBurst)
 	count, damaged := 0, 0
 	ended := u.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
 		err := b.Scrub(ctx, func(bytes int) error {
@@ -113,7 +110,7 @@ func (u upkeep) scrub(ctx context.Context) {
 		count++
 		if err != nil && !errors.Is(err, errLeaving) {
 			damaged++
-			u.node.log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
+			u.Log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
 			for !h.Report(p, b, err) && !h.Leaving() {
 				if err := sleep.For(ctx, reportPause); err != nil {
 					return err
@@ -123,14 +120,14 @@ func (u upkeep) scrub(ctx context.Context) {
 		return nil
 	})
 	if ended == nil {
-		u.node.log.Info("scrubbed", "blocks", count, "bytes", read, "damaged", damaged, "took", time.Since(start).Round(time.Millisecond))
+		u.Log.Info("scrubbed", "blocks", count, "bytes", read, "damaged", damaged, "took", time.Since(start).Round(time.Millisecond))
 	}
 }
 
 // eachBlock calls f for every block that is served, and returns its first error.
-func (u upkeep) eachBlock(f func(h *version.Handle, partition int, b *blocks.Reader) error) error {
-	for _, d := range *u.dbs.catalog.Load() {
-		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
+func (u Upkeep) eachBlock(f func(h *version.Handle, partition int, b *blocks.Reader) error) error {
+	for set := range u.Sets() {
+		err := set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if r, ok := b.(*blocks.Reader); ok {
 				return f(h, p, r)
 			}
