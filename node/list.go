@@ -43,12 +43,12 @@ func (ls *lister) startListing(again bool) {
 	ls.beginListing(again, false)
 }
 
-// beginListing begins a listing. again says that it only repeats an unfinished one, and is not requested by a refresh; only is that of the question.
+// beginListing begins a listing; again and only are those of a question.
 func (ls *lister) beginListing(again, only bool) {
 	ls.listing = true
 	checked, asked := ls.checking(), ls.db.node.asked.Load()
 	q := ls.question(checked)
-	q.Only = only
+	q.Again, q.Only = again, only
 	timeout := listTimeout
 	if ls.db.facts.Source == version.Unasked {
 		timeout = startTimeout
@@ -129,7 +129,7 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of beginListing.
+// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
 func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing, ls.relisting = false, false

@@ -52,6 +52,7 @@ type Question struct {
 	Mixed   bool     // changes of files are reported only, see version.Cluster
 	Pin     pin.File // the last one that could be read
 	Last    Listing  // the previous one
+	Again   bool     // only repeats an unfinished listing, not requested by a refresh
 	Only    bool     // only compares, and keeps the rest of Last
 }
 
