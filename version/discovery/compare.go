@@ -49,7 +49,6 @@ func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Ma
 	defer cancel()
 	began := time.Now()
 	l, now, err := o.listing(ctx, in.Name)
-	o.found.Marked = o.found.Marked || o.Auto && l.Success // it may have come after the version was loaded
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		o.Log.Debug("version cannot be compared: it is not in the source any more", "version", in.Name)

@@ -94,6 +94,22 @@ func (o *observer) noteUnfinished(name string, l *source.Listing) {
 	}
 }
 
+// knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
+// marker may have come after it was taken, so each refresh looks again until there is one.
+func (o *observer) knowMarker(ctx context.Context) {
+	name := max(o.Current.Name, o.Served.Name)
+	if !o.Auto || o.Require || o.Again || !slices.Contains(o.names, name) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	marked, err := source.FindSuccess(ctx, o.Source, o.DB, []string{name})
+	if err != nil {
+		o.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
+	}
+	o.found.Marked = o.found.Marked || marked != ""
+}
+
 // listNew lists a version that is to be loaded. With require_success_file = "auto", _SUCCESS is required if any version has
 // it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
 func (o *observer) listNew(ctx context.Context, name string) (source.Listing, error) {

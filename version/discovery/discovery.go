@@ -133,6 +133,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	o.readPin(ctx)
+	o.knowMarker(ctx)
 	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
