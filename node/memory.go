@@ -82,7 +82,7 @@ func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
 func (mem *memory) failAgain() {
 	for _, f := range mem.state.Failures {
 		v, here := mem.db.facts.Entry(f.Input)
-		if !time.Now().Before(f.Next) || !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
+		if !pausing(f) || !here && !slices.Contains(mem.db.facts.Listed, f.Input) || v.Failure.Reason != "" || v.Work == version.Loading ||
 			f.Input == mem.db.facts.Taken || mem.db.facts.WasServed(f.Input) {
 			continue
 		}

@@ -267,3 +267,18 @@ func TestAttemptsAreRemembered(t *testing.T) {
 		t.Errorf("after an attempt of this process it is tried again in %v", time.Until(due))
 	}
 }
+
+// TestFailureOfAnotherClock: a pause that was written while the clock was ahead keeps no version from being tried.
+func TestFailureOfAnotherClock(t *testing.T) {
+	d := newFixture(t).db("fruit", Reloadable{})
+	defer d.bg.stop()
+	in := content.Input{Name: "1", Hash: strings.Repeat("a", 16)}
+	d.facts.Source, d.facts.Listed = version.Known, []content.Input{in}
+	for kind, longest := range map[string]time.Duration{"source": maxBackoff, faulty: faultyPause} {
+		d.memory.state.Failures = []store.Failure{{Input: in, Kind: kind, Reason: "x", Attempts: 1, Next: time.Now().Add(longest + time.Minute), By: d.memory.failsBy()}}
+		d.memory.failAgain()
+		if v, failed := d.facts.Entry(in); failed {
+			t.Errorf("of kind %q: it is %+v", kind, v)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"sequins/internal/sleep"
 	"sequins/load"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -23,11 +24,20 @@ func (ls *lister) retryLater(before version.Facts) {
 	}
 }
 
+// pausing reports whether a failure has a pause that is not over. One that is longer than any pause was set by a clock that was wrong.
+func pausing(f store.Failure) bool {
+	left, longest := time.Until(f.Next), maxBackoff
+	if f.Kind == faulty {
+		longest = faultyPause
+	}
+	return left > 0 && left <= longest
+}
+
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
 // well for long before, but not because the attempt took long. What failed before a restart keeps its time.
 func (ls *lister) planRetry(old, v version.Entry) {
 	r, f := ls.db.records[v.Input], ls.memory.failure(v.Input)
-	if !time.Now().Before(f.Next) {
+	if !pausing(f) {
 		first, limit := minBackoff, maxBackoff
 		f.Kind, f.Reason, f.By = load.Outcome(r.err), v.Failure.Reason, ls.memory.failsBy()
 		if v.Failure.Kind == version.Faulty {
