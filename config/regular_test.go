@@ -1,35 +1,60 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"sequins/internal/fsys"
 	"sequins/test/expect"
 )
 
-// The files of a configuration and of its secrets are regular ones, and are bounded: a pipe or a device could be read for ever.
-func TestRegularFiles(t *testing.T) {
+func TestReadRegular(t *testing.T) {
 	dir := t.TempDir()
-	file, link, pipe, large := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe"), filepath.Join(dir, "large")
-	expect.NoError(t, os.WriteFile(file, []byte(`source = "/data"`), 0o600))
+	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+	expect.NoError(t, os.WriteFile(file, []byte("12345"), 0o600))
 	expect.NoError(t, os.Symlink(file, link))
 	expect.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	expect.NoError(t, os.WriteFile(large, []byte(strings.Repeat("#", maxSecret+1)), 0o600))
 	for _, path := range []string{file, link} {
-		c, _, err := Load(path)
-		expect.NoError(t, err)
-		if c.Source != "/data" {
-			t.Errorf("%s: source %q", path, c.Source)
+		if doc, err := readFile(path, openRegular, 5); string(doc) != "12345" || err != nil {
+			t.Errorf("%s: %q, %v", path, doc, err)
 		}
 	}
-	for path, want := range map[string]error{pipe: fsys.ErrNotRegular, dir: fsys.ErrNotRegular, "/dev/zero": fsys.ErrNotRegular, large: fsys.ErrTooLong} {
-		_, _, err := Load(path)
-		expect.Error(t, "Load of "+path, err, want)
-		c := Config{Files: map[string]string{"zk.auth": path}}
-		expect.Error(t, "ReadSecrets of "+path, c.ReadSecrets(), want)
+	for path, want := range map[string]string{
+		pipe:        pipe + " is not a regular file",
+		dir:         dir + " is not a regular file",
+		"/dev/zero": "/dev/zero is not a regular file",
+		link:        link + " is larger than 4 bytes",
+	} {
+		if doc, err := readFile(path, openRegular, 4); doc != nil || err == nil || err.Error() != want {
+			t.Errorf("%s: %q, %v", path, doc, err)
+		}
+	}
+	_, err := readFile(file+"2", openRegular, 4)
+	expect.Error(t, "no file", err, fs.ErrNotExist)
+}
+
+// A start may read a pipe, a reload may not.
+func TestReloadIsOfRegularFiles(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	expect.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(pipe, []byte(`source = "/data"`), 0) }() // until somebody reads
+	c, _, err := Load(pipe)
+	if err := errors.Join(err, <-written); err != nil || c.Source != "/data" {
+		t.Errorf("Load: %q, %v", c.Source, err)
+	}
+	if _, _, err := Reload(pipe); err == nil || err.Error() != "reading the configuration: "+pipe+" is not a regular file" {
+		t.Errorf("Reload: %v", err)
+	}
+	large := pipe + ".large"
+	expect.NoError(t, os.WriteFile(large, []byte(strings.Repeat("#", maxFile+1)), 0o600))
+	for _, load := range []func(string, ...Flag) (Config, []*Problem, error){Load, Reload} {
+		if _, _, err := load(large); err == nil || err.Error() != "reading the configuration: "+large+" is larger than 262144 bytes" {
+			t.Errorf("a large file: %v", err)
+		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"sequins/internal/fsys"
 )
 
 // fileSuffix ends the keys that name a file with the value of another key.
@@ -47,9 +45,9 @@ func (c *Config) ReadSecrets(tables ...string) error {
 	return errors.Join(errs...)
 }
 
-// read reads the value of the key from a file, and checks it.
+// read reads the value of the key from a file, and checks it. It does not block on a pipe.
 func (f field) read(file string) (string, error) {
-	doc, err := fsys.ReadFile(fsys.OS, file, maxSecret)
+	doc, err := readFile(file, openRegular, maxSecret)
 	if err != nil {
 		return "", err
 	}

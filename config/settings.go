@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Problem, error) {
-	c, d, err := loadFile(path, flags)
+	c, d, err := loadFile(path, os.Open, flags)
 	if err != nil {
 		return nil, d.warnings, err
 	}

@@ -107,11 +107,18 @@ func TestReloadOfANodeWithoutAFile(t *testing.T) {
 	s.stop(syscall.SIGTERM)
 }
 
-// A configuration is read again at SIGHUP, so that it cannot be a pipe.
+// A start reads its configuration from a pipe; a reload, which would wait for it or find it empty, does not.
 func TestConfigurationFromAPipe(t *testing.T) {
-	cmd := command(t, "--config", "/dev/stdin")
-	cmd.Stdin = io.LimitReader(strings.NewReader(`source = "/data"`), 1000) // no file: the process gets a pipe
-	finish(t, cmd).wants(t, exitFailure, "sequins: reading the configuration: open /dev/stdin: not a regular file")
+	dir := t.TempDir()
+	demoSource(t, dir)
+	cmd := command(t, "--config", "/dev/stdin", "--bind", "127.0.0.1:0", "--source", "source", "--local-store", "store", "--debug-bind", "127.0.0.1:0")
+	cmd.Dir = dir
+	cmd.Stdin = io.LimitReader(strings.NewReader(`content_type = "text/plain"`), 1000) // no file: the process gets a pipe
+	s := &served{process: start(t, cmd, cmd.StderrPipe)}
+	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
+	s.awaitVersion(demoPath, demoFirst)
+	s.refuses("/dev/stdin is not a regular file", "text/plain")
+	s.stop(syscall.SIGTERM)
 }
 
 // Files that could be read for ever are refused, and the node goes on.
@@ -126,10 +133,10 @@ func TestReloadOfFilesThatBlock(t *testing.T) {
 
 	expect.NoError(t, os.Remove(webhook))
 	expect.NoError(t, syscall.Mkfifo(webhook, 0o600))
-	s.refuses("events.webhook_file: open "+webhook+": not a regular file", "text/plain")
+	s.refuses("events.webhook_file: "+webhook+" is not a regular file", "text/plain")
 	expect.NoError(t, os.Remove(webhook))
 	writeFile(t, webhook, strings.Repeat("x", 1<<20+1))
-	s.refuses("events.webhook_file: read "+webhook+": file exceeds its size limit", "text/plain")
+	s.refuses("events.webhook_file: "+webhook+" is larger than 1048576 bytes", "text/plain")
 	writeFile(t, webhook, "http://127.0.0.1:1/")
 
 	expect.NoError(t, os.Remove(log))
@@ -141,6 +148,6 @@ func TestReloadOfFilesThatBlock(t *testing.T) {
 
 	expect.NoError(t, os.Remove(conf))
 	expect.NoError(t, syscall.Mkfifo(conf, 0o600))
-	s.refuses("reading the configuration: open sequins.conf: not a regular file", "text/plain")
+	s.refuses("reading the configuration: sequins.conf is not a regular file", "text/plain")
 	s.stop(syscall.SIGTERM)
 }

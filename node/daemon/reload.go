@@ -69,7 +69,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	if t := d.tokens; t != nil {
 		unread = t.look(true)
 	}
-	fresh, warnings, invalid := config.Load(d.given.Path, d.given.Flags...)
+	fresh, warnings, invalid := config.Reload(d.given.Path, d.given.Flags...)
 	if invalid == nil {
 		invalid = fresh.ReadSecrets()
 	}
