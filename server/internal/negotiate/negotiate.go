@@ -87,15 +87,36 @@ func Media(accept, byDefault string, others ...string) string {
 }
 
 // Coding returns the content coding that a client prefers of those offered, of which the first are preferred if the client
-// gives several the same weight. It is "" if the client names none of them: a wildcard, and what is said of identity, do not count, as every
-// client decodes an answer without a coding. accepts is the Accept-Encoding field, joined by commas if it is repeated.
+// gives several the same weight. It is "" for none. accepts is the Accept-Encoding field, joined by commas if it is repeated.
 func Coding(accepts string, offered ...string) (coding string) {
-	best := 0.0
-	for _, o := range offered {
-		for name, weight := range items(accepts) {
-			if weight > best && (strings.EqualFold(name, o) || o == "gzip" && strings.EqualFold(name, "x-gzip")) {
-				coding, best = o, weight
+	const absent = -1.0
+	weights, others, identity := make([]float64, len(offered)), absent, absent
+	for i := range weights {
+		weights[i] = absent
+	}
+	for name, weight := range items(accepts) {
+		switch {
+		case name == "*":
+			others = max(others, weight)
+		case strings.EqualFold(name, "identity"):
+			identity = max(identity, weight)
+		}
+		for i, o := range offered {
+			if strings.EqualFold(name, o) || o == "gzip" && strings.EqualFold(name, "x-gzip") {
+				weights[i] = max(weights[i], weight)
 			}
+		}
+	}
+	if identity == absent {
+		identity = others
+	}
+	best := max(identity, 0.001)
+	for i, w := range weights {
+		if w == absent {
+			w = others
+		}
+		if w > best || w == best && coding == "" {
+			coding, best = offered[i], w
 		}
 	}
 	return coding
