@@ -78,6 +78,18 @@ func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
 	return all
 }
 
+// faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.
+const faultyPause = time.Hour
+
+// pausing reports whether a failure has a pause that is not over. One that is longer than any pause was set by a clock that was wrong.
+func pausing(f store.Failure) bool {
+	left, longest := time.Until(f.Next), maxBackoff
+	if f.Kind == faulty {
+		longest = faultyPause
+	}
+	return left > 0 && left <= longest
+}
+
 // failAgain makes inputs that are on the disk or in the source, and whose pause is not over, fail as they did before a restart.
 func (mem *memory) failAgain() {
 	for _, f := range mem.state.Failures {

@@ -6,12 +6,8 @@ import (
 
 	"sequins/internal/sleep"
 	"sequins/load"
-	"sequins/store"
 	"sequins/version"
 )
-
-// faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.
-const faultyPause = time.Hour
 
 // retryLater schedules a retry for each version that has just failed.
 func (ls *lister) retryLater(before version.Facts) {
@@ -22,15 +18,6 @@ func (ls *lister) retryLater(before version.Facts) {
 			ls.startListing(true) // an older version may be good that has not been listed
 		}
 	}
-}
-
-// pausing reports whether a failure has a pause that is not over. One that is longer than any pause was set by a clock that was wrong.
-func pausing(f store.Failure) bool {
-	left, longest := time.Until(f.Next), maxBackoff
-	if f.Kind == faulty {
-		longest = faultyPause
-	}
-	return left > 0 && left <= longest
 }
 
 // planRetry schedules a retry for v, which was old before it failed. The pauses grow, and start over if it was
