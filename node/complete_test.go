@@ -237,6 +237,26 @@ func TestNotReadyBeforeItHasSettled(t *testing.T) {
 	})
 }
 
+// TestReadyWithoutOthers: a node that has its part of a new database does not wait for ever for nodes that cannot load theirs.
+func TestReadyWithoutOthers(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		n, stop := f.follow(func(o *Options) { o.Cluster = c })
+		defer stop()
+		time.Sleep(stallTimeout / 2)
+		if ok, _ := n.Ready(""); ok {
+			t.Error("it is ready, and others may still load")
+		}
+		time.Sleep(stallTimeout)
+		if ok, why := n.Ready(""); !ok || n.Set([]byte("fruit")).Current().Name != "" {
+			t.Errorf("ready: %v, %s", ok, why)
+		}
+	})
+}
+
 // TestReadyStays: a node that has become ready although a version never settles stays so.
 func TestReadyStays(t *testing.T) {
 	f := newFixture(t)

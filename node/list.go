@@ -255,7 +255,7 @@ func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery
 	return found, err
 }
 
-// tried reports whether all versions of a db have failed, none exists, or they cannot be listed and
+// tried reports whether all versions of a db have failed here or, for long, on the nodes that they need, none exists, or they cannot be listed and
 // never could, for a reason of the db's own. A first failure of the source or of this node does not
 // count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (ls *lister) tried() bool {
@@ -269,6 +269,9 @@ func (ls *lister) tried() bool {
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
+		if v.Stalled {
+			continue // other nodes have not got their part of it
+		}
 		if v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts {
 			return false
 		}
