@@ -96,7 +96,7 @@ func testLostWhileJoining(t *testing.T, h *harness.Harness) {
 	server := h.Do(t, "zk start id=joining n=1 tick=2000")["connect"]
 	t.Cleanup(func() { h.Do(t, "zk stop id=joining") })
 	for before, options := range map[string]func(*Options){
-		"the 1 nodes to stay the same": func(o *Options) { o.Converge = time.Hour },
+		"the nodes to stay the same": func(o *Options) { o.Converge = time.Hour },
 		"1 nodes of 2":                 func(o *Options) { o.MinNodes = 2 },
 	} {
 		f := newTestCluster(t, server, options)

@@ -81,7 +81,7 @@ func (j *joining) changing(while time.Duration) func() string {
 			since = time.Now()
 		}
 		if min(time.Since(since), time.Since(ms.since), time.Since(status.Since)) < while {
-			return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), while)
+			return fmt.Sprintf("the nodes to stay the same for %s", while)
 		}
 		return ""
 	}

@@ -79,5 +79,9 @@ func WriteSmall(ctx context.Context, src Source, db, name string, data, old []by
 	if err != nil {
 		return err
 	}
-	return src.Replace(ctx, db, name, data)
+	err = src.Replace(ctx, db, name, data)
+	if errors.Is(err, fs.ErrNotExist) { // its directory, and not the temporary file that the error may name
+		err = &fs.PathError{Op: "write to", Path: src.Path(db, ""), Err: fs.ErrNotExist}
+	}
+	return err
 }
