@@ -226,7 +226,7 @@ func (w *world) mustActivate(a Action) {
 		{"readable", w.live[v] && (!w.solo || w.held[v] || w.calm && w.remote[v] || first && v == w.served)},
 		{"known to be wanted", w.state.Source != Unasked || v == w.served || v == w.taken || !w.pin.Allows(w.served.Name) || w.likely && v.Name == w.served.Name},
 		{"recorded", !w.full || first || v == w.recorded || w.likely && v == w.served || !w.pin.Allows(w.current.Name)},
-		{"passed by the gate", !w.bad[v] || v == w.served || w.former[v]},
+		{"passed by the gate", !w.bad[v] || v == w.served || v == w.recorded || w.former[v]},
 	} {
 		if !condition.ok {
 			w.fatalf("%v (%v) becomes active and is not %s", a, v, condition.what)
