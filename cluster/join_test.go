@@ -97,7 +97,7 @@ func testLostWhileJoining(t *testing.T, h *harness.Harness) {
 	t.Cleanup(func() { h.Do(t, "zk stop id=joining") })
 	for before, options := range map[string]func(*Options){
 		"the nodes to stay the same": func(o *Options) { o.Converge = time.Hour },
-		"1 nodes of 2":                 func(o *Options) { o.MinNodes = 2 },
+		"1 nodes of 2":               func(o *Options) { o.MinNodes = 2 },
 	} {
 		f := newTestCluster(t, server, options)
 		c, _ := f.node("n")
