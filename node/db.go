@@ -13,6 +13,7 @@ import (
 	"sequins/load"
 	"sequins/store"
 	"sequins/version"
+	"sequins/version/discovery"
 )
 
 // A db follows one database. Its goroutine, run, takes one message after the other; each of them changes what a part knows. Then decide gathers the
@@ -348,6 +349,8 @@ func (d *db) publish() {
 			differs: d.last.Differs[e.Input]}
 		if f := d.last.Wrong[e.Input]; f.Lasts {
 			vv.wrong = f.Text
+		} else if e.Input == v.facts.Current && d.memory.pin.Version == "" {
+			vv.wrong = discovery.PassedOver(d.name, d.last.Names, e.Name)
 		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict

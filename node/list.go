@@ -269,10 +269,8 @@ func (ls *lister) tried() bool {
 	for _, in := range ls.db.facts.Listed {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
-		if v.Stalled {
-			continue // other nodes have not got their part of it
-		}
-		if v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts {
+		untried := v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts
+		if untried && !v.Stalled { // a stalled one lacks what other nodes have to load
 			return false
 		}
 	}

@@ -33,9 +33,6 @@ type Fault struct {
 // compare inspects the versions in Compare, and records those whose files differ from those of this node's content.
 func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	o.found.Wrong, o.found.Differs = make(map[content.Input]Fault), make(map[content.Input]string)
-	if text := o.passedOver(); text != "" {
-		o.found.Wrong[o.Current] = Fault{Text: text, Lasts: true}
-	}
 	for in, m := range o.Compare {
 		if allowed.Allows(in.Name) { // otherwise the pin decides what is loaded
 			o.compareWith(ctx, in, m)
@@ -112,20 +109,16 @@ func (o *observer) noteWrong(in content.Input, format string) {
 	o.found.Wrong[in] = f
 }
 
-// passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
-// although its number is greater, as 10 is after 9; "" if there is none.
-func (o *observer) passedOver() string {
-	served := o.Current.Name
-	if o.found.Pin.Version != "" {
-		return ""
-	}
-	for _, other := range o.names {
-		if other >= served { // they are ascending
+// PassedOver describes the first of a database's versions that is not loaded because its name is less byte by byte than the name of
+// the served version, and has the greater number, as 10 is after 9. It returns "" if there is no such version. The names are ascending.
+func PassedOver(db string, names []string, served string) string {
+	for _, other := range names {
+		if other >= served {
 			break
 		}
 		if numberedAfter(other, served) {
 			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %[3]s, which is served; write it with a greater name, such as a date or numbers of equal length",
-				other, o.DB, served)
+				other, db, served)
 		}
 	}
 	return ""
