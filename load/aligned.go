@@ -87,8 +87,7 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 
 // sorted writes the records into the block through an external sort.
 func (a *aligned) sorted(ctx context.Context) error {
-	r := routed{job: a.job, todo: []int{a.partition}, lanes: [][]int{a.files}, memory: a.memory, piped: a.piped}
-	r.assignPlaces(1)
-	r.slots = nil
+	only := []int{a.partition}
+	r := routed{job: a.job, todo: only, memory: a.memory, piped: a.piped, places: make([]place, 1), lanes: [][]int{a.files}, shards: [][]int{only}}
 	return r.load(ctx)
 }
