@@ -361,52 +361,6 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	}
 }
 
-// TestReadyWhenOthersAreThere: a node that has started waits for those that hold the partitions which it does not
-// have, as they may be starting, too; but not for ever. What it has is advertised when requests are answered.
-func TestReadyWhenOthersAreThere(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 3, fruit...)
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster()
-		c.owned = []int{0}
-		c.hold("1", 1, 2)
-		n, stop := f.follow(func(o *Options) { o.Cluster = c })
-		time.Sleep(time.Second)
-		if ok, why := n.Ready(""); !ok || n.Set([]byte("fruit")).Current().Name != "1" {
-			t.Fatalf("it is not ready: %s", why)
-		}
-		stop()
-
-		f.source.down.Store(true) // nothing of what it does not have can be loaded
-		for _, come := range []bool{true, false} {
-			c := newCluster()
-			n, stop := f.follow(func(o *Options) { o.Cluster = c })
-			time.Sleep(wholeTimeout / 2)
-			if ok, why := n.Ready(""); ok || why != "it waits for nodes that hold partitions of fruit which no node has that is known yet, for 5 s" {
-				t.Errorf("ready: %v, %q", ok, why)
-			}
-			if n.Set([]byte("fruit")).Current().Name != "1" || len(c.has("1")) != 1 {
-				t.Errorf("what it has is not served, or others are not told: %v", c.has("1"))
-			}
-			if come {
-				c.hold("1", 1, 2)
-				time.Sleep(time.Second)
-				if ok, why := n.Ready(""); !ok {
-					t.Errorf("all partitions are there: %s", why)
-				}
-				c.hold("1")
-				time.Sleep(time.Second)
-			} else {
-				time.Sleep(wholeTimeout)
-			}
-			if ok, why := n.Ready(""); !ok {
-				t.Errorf("it is not ready for good: %s", why)
-			}
-			stop()
-		}
-	})
-}
-
 // TestOldVersionLingers: it stays for version_remove_timeout after the last
 // request for it, and is read from by its name until then. After that it is not
 // followed any more.
