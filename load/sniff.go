@@ -95,7 +95,7 @@ func readHead(body io.Reader) (string, error) {
 	return string(magic[:n]), err
 }
 
-// FormatOf returns the format of a data file by its name, or else by its first bytes, which it reads from body; "" if it is none.
+// FormatOf returns the format of a data file, which it finds by the name, or else by the first bytes of body. It returns "" for an unknown format.
 func FormatOf(name string, body io.Reader) (string, error) {
 	switch {
 	case IsLog(name):

@@ -168,8 +168,8 @@ const faulty = "faulty"
 // maxRemembered limits the failures and the verdicts in the memory: the newest are kept.
 const maxRemembered = 100
 
-// failure returns the last failure of an input in the memory; zero if there is none. It stays when the input has been loaded, so that the pauses go on
-// growing if it fails again soon.
+// failure returns the last failure of an input, or the zero Failure. A failure is kept after the input has been loaded: if the input fails again
+// soon, the pauses go on growing.
 func (mem *memory) failure(in content.Input) store.Failure {
 	for _, f := range mem.state.Failures {
 		if f.Input == in {

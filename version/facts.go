@@ -74,7 +74,8 @@ type Entry struct {
 	// Former: it was active, and another version has replaced it.
 	Former bool
 	// Stalled: it is complete here and has waited for other nodes for long, while nothing was served that the pin allows. They may have
-	// failed to load it, or hold it, and be waiting for this node to load an older one.
+	// failed to load it, or hold it, and be waiting for this node to load an older one. So an older one may be loaded, and the node is ready
+	// without this one.
 	Stalled bool
 }
 

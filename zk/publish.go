@@ -18,7 +18,7 @@ const (
 	// MaxData is the maximum size of a znode's data in bytes, both written and read.
 	MaxData = 64 << 10
 
-	// maxWrites is the number of znodes that are written before it is looked again what is to be written.
+	// maxWrites is the number of znodes in a batch. After each batch, the znodes that differ from what is desired are determined again.
 	maxWrites = 500
 
 	// maxPaths bounds the bytes of the paths that a session publishes, counting four for the length of each. When a

@@ -60,7 +60,7 @@ func (f *fileFlags) files(cmd *cobra.Command, args []string, run func(open *file
 	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()}
 	remote := slices.IndexFunc(args, isRemote)
 	var flags []config.Flag
-	if remote >= 0 { // so that there is a source, and this part of the configuration is checked
+	if remote >= 0 { // the file's own URL is checked like a configured source
 		flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: args[remote]})
 	}
 	if f.config != "" || remote >= 0 {

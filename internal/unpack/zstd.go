@@ -17,7 +17,7 @@ const (
 	minRoom  = 4 << 10  // for what a stream returns at a time, in bytes
 )
 
-// zstdDecoder decodes into the room that there is, whatever size and window a frame claims.
+// zstdDecoder returns a decoder that allocates nothing for the result: it decodes into the capacity of its buffer, whatever size and window a frame claims.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(MaxWindow))
 })

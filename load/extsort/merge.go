@@ -51,7 +51,7 @@ func (m *merger) build(node int) int {
 	return a
 }
 
-// less says whether the record of reader a comes before that of reader b: by key, then the newer.
+// less reports whether the record of reader a comes before the record of reader b. Of equal keys, the record of the newer reader is first.
 func (m *merger) less(a, b int) bool {
 	x, y := m.readers[a], m.readers[b]
 	switch {
