@@ -168,7 +168,7 @@ func (d *db) decide() {
 		d.loads.look()
 		d.keeper.look()
 		d.lister.lookAtOthers()
-		d.facts.Rejected = d.memory.rejected(d.judge.rules)
+		d.facts.Rejected = d.judge.rejected()
 		again := d.note()
 		after, actions := version.Decide(d.facts)
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
@@ -225,6 +225,9 @@ func (d *db) note() (again bool) {
 			d.lister.startListing(true)
 		}
 		again = again || held
+	}
+	if len(d.facts.Rejected) > len(before.Rejected) { // likewise
+		d.lister.startListing(true)
 	}
 	d.lister.retryLater(before)
 	d.noteServed(before)

@@ -141,6 +141,21 @@ func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
 	return gate.ParseReports(data), known
 }
 
+// rejected returns the inputs that the source lists and that this node, or another one, has held by the same rules. A node drops a held version when a
+// newer one is held, too, and the others may then lack the figures to judge it.
+func (j *judge) rejected() []content.Input {
+	all := j.memory.rejected(j.rules)
+	for _, l := range j.db.live {
+		reports, _ := j.reports(l)
+		for _, r := range reports {
+			if r.Rules == j.rules.Fingerprint() {
+				all = append(all, r.Rejected...)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(j.db.facts.Listed), func(in content.Input) bool { return !slices.Contains(all, in) || j.db.facts.Pin.Excuses(in.Name) })
+}
+
 // totals returns the totals of a version; nil if not all of its figures are known.
 func (j *judge) totals(l *live) *store.Totals {
 	reports, _ := j.reports(l)
@@ -162,7 +177,7 @@ func (j *judge) report(l *live) {
 	}
 	r := gate.NewReport(j.servedContent(), j.rules, l.known(), found)
 	v, _ := j.db.facts.Entry(l.in())
-	r.Loading = v.Begun
+	r.Loading, r.Rejected = v.Begun, j.memory.rejected(j.rules)
 	data, err := r.Encode()
 	switch {
 	case err != nil && !l.judged.unreported:

@@ -210,6 +210,31 @@ func (r *running) beside() (*fixture, func(*Options)) {
 	}
 }
 
+// Two nodes have held all versions but the oldest one, and have nothing of the older ones of those any more. A node that has lost its disk, and cannot
+// judge the older ones without them, does not load these, and finds the good one.
+func TestRejectedByAnother(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, numbered("k", 100)...)
+	for _, version := range []string{"2", "3", "4"} {
+		f.put("fruit", version, 2, numbered("k", 10)...)
+	}
+	rules := ruled(gate.Rules{MinRecords: 50})
+	a := f.run(rules, in(newCluster()))
+	defer a.stop()
+	a.serves("fruit", "1")
+	g, peer := a.beside()
+	b := g.run(rules, peer, func(o *Options) {
+		o.Cluster.(*testCluster).own(0)
+		o.Server.Peers = func() []status.Peer { return nil } // it does not learn what is served
+	})
+	defer b.stop()
+	b.serves("fruit", "1")
+	b.held("4")
+	if n := g.log.count("load started", "version=2") + g.log.count("load started", "version=3"); n > 0 {
+		t.Errorf("%d loads of versions that were held", n)
+	}
+}
+
 // A node with an empty disk takes what the other one serves, and does not serve what that one holds: neither the newest
 // version nor those before it, which the other one has removed.
 func TestEmptyNodeTakesWhatOthersServe(t *testing.T) {

@@ -68,10 +68,10 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	return former
 }
 
-// rejected returns the inputs that were held when they were judged last, by the same rules, and that the source lists.
+// rejected returns the inputs that were held when they were judged last here, by the same rules.
 func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
 	for _, v := range mem.state.Verdicts {
-		if v.State == store.Held && slices.Contains(mem.db.facts.Listed, v.Input) && !mem.db.facts.Pin.Excuses(v.Name) && v.Rules == rules.Fingerprint() {
+		if v.State == store.Held && v.Rules == rules.Fingerprint() {
 			all = append(all, v.Input)
 		}
 	}

@@ -171,10 +171,10 @@ func (d *decision) wanted() []content.Input {
 	return wanted
 }
 
-// isRejected reports whether an input of which nothing is here was held when it was judged last.
+// isRejected reports whether an input that is not judged, or is being removed, was held when it was judged last.
 func (d *decision) isRejected(in content.Input) bool {
 	v, _ := d.Entry(in)
-	return (v.Coverage == Absent || v.Removal != Staying) && slices.Contains(d.Rejected, in)
+	return (v.Verdict == Unjudged || v.Removal != Staying) && slices.Contains(d.Rejected, in)
 }
 
 // isHeldBehind reports whether a version newer than name is held, too.

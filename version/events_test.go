@@ -19,6 +19,8 @@ type state struct {
 	reloaded map[content.Input][]int // partitions set aside since the last retry
 	outdated map[content.Input]bool  // running loads during which a block was set aside
 	held     map[content.Input]bool  // inputs that were held when they were judged last
+	// elsewhere are inputs that another node has held.
+	elsewhere []content.Input
 }
 
 func (s state) clone() state {
@@ -89,6 +91,7 @@ type (
 		Input     content.Input
 		Partition int
 	}
+	Rejected struct{ Inputs []content.Input } // by another node
 	Retry    struct{ Input content.Input }
 	Waits    struct{ Input content.Input } // it has waited for other nodes for long
 	IsIdle   struct{ Input content.Input }
@@ -143,6 +146,8 @@ func (e Listed) tell(s *state) {
 }
 
 func (e Waits) tell(s *state) { s.Stall(e.Input) }
+
+func (e Rejected) tell(s *state) { s.elsewhere = e.Inputs }
 
 func (Unlisted) tell(s *state) {
 	if s.Source == Unasked {
@@ -242,8 +247,8 @@ func Next(before state, e event) (state, []Action) {
 	s := before.clone()
 	e.tell(&s)
 	s.Rejected = nil
-	for in, held := range s.held {
-		if held && !s.Pin.Excuses(in.Name) && slices.Contains(s.Listed, in) {
+	for _, in := range s.Listed {
+		if (s.held[in] || slices.Contains(s.elsewhere, in)) && !s.Pin.Excuses(in.Name) {
 			s.Rejected = append(s.Rejected, in)
 		}
 	}

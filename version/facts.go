@@ -33,7 +33,8 @@ type Facts struct {
 	Listed []content.Input
 	// Unknown are names of versions of the source that could not be inspected then: nothing follows from their absence in Listed.
 	Unknown []string
-	// Rejected are inputs that were held when they were judged last. They are not loaded again while a newer version is held, too.
+	// Rejected are inputs that were held when they were judged last, here or by another node, which need not have anything of them any more to judge
+	// them by. They are not loaded while they are not judged here, and a newer version is held, too.
 	Rejected []content.Input
 	// Waiting: other nodes have not yet had time to advertise what they hold, so what was served before the restart is not lost.
 	Waiting bool

@@ -12,6 +12,16 @@ var heldScripts = map[string][]step{
 		{NotFound{in("2")}, "", "1:ACTIVE* 3:PREPARED"},
 		{list("1", "2"), "load 2, retire 3", "1:ACTIVE* 2:BUILDING 3:REMOVING"},
 	},
+	"what another node has held is not loaded, and not waited for, while a newer version is held": {
+		{list("1", "2", "3", "4"), "open 4, open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{NotFound{in("4")}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{NotFound{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
+		{Planned{in("4"), false}, "", "1:AVAILABLE 2:AVAILABLE 4:PREPARED"},
+		{held("4"), "load 3", "1:AVAILABLE 2:AVAILABLE 3:BUILDING 4:PREPARED"},
+		{NotFound{in("2")}, "", "1:AVAILABLE 3:BUILDING 4:PREPARED"},
+		{Rejected{inputs("2", "3", "4")}, "cancel 3", "1:AVAILABLE 3:REMOVING 4:PREPARED"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING 3:REMOVING 4:PREPARED"},
+	},
 	"a kept version that is not judged is not gone back to": {
 		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},

@@ -274,6 +274,9 @@ func (w *world) possible() []func() {
 		if w.bad[v] && w.rnd.IntN(10) == 0 {
 			can(func() { w.approve(v.Name) })
 		}
+		if w.bad[v] && !w.solo && w.rnd.IntN(10) == 0 {
+			can(func() { w.feed(Rejected{append(slices.Clone(w.state.elsewhere), v)}) })
+		}
 	}
 	for _, v := range w.state.Entries {
 		if v.Failure.Waits {

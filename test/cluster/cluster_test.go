@@ -188,8 +188,15 @@ func startTogether(t testing.TB, members []*member) {
 
 func (m *member) waitReady(t testing.TB) {
 	t.Helper()
+	said := ""
+	defer func() {
+		if t.Failed() {
+			t.Errorf("%s is not ready: %s", m.name, said)
+		}
+	}()
 	m.node.WaitFor(t, m.name+" is ready", func() bool {
 		r, err := m.node.TryGet("/readyz")
+		said = string(r.Body)
 		return err == nil && r.Code == 200
 	})
 }

@@ -24,6 +24,8 @@ type Report struct {
 	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
 	Loading bool   `json:"loading,omitempty"`
 	Sample  Sample `json:"sample,omitzero"` // of keys of Served
+	// Rejected are inputs of the database that the node has held by these rules. It need not have anything of them any more.
+	Rejected []content.Input `json:"rejected,omitempty"`
 	// Blocks are the partitions that the node holds, ascending.
 	Blocks []Block `json:"-"`
 }
@@ -86,6 +88,10 @@ func (r Report) Encode() ([]byte, error) {
 		next = b.Partition + 1
 	}
 	if len(data) > MaxReport {
+		if r.Rejected != nil { // they only save time
+			r.Rejected = nil
+			return r.Encode()
+		}
 		return nil, errTooLarge
 	}
 	return data, nil

@@ -33,7 +33,7 @@ func TestReport(t *testing.T) {
 	for _, r := range []gate.Report{
 		{Finding: gate.Finding{State: gate.Passed}},
 		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Loading: true,
-			Sample: gate.Sample{Keys: 10, Missing: 3}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
+			Sample: gate.Sample{Keys: 10, Missing: 3}, Rejected: []content.Input{of("2").Input, of("3").Input}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
 	} {
 		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)
@@ -60,12 +60,18 @@ func TestNewReport(t *testing.T) {
 	}
 }
 
-// A node can report as many partitions as the comment of MaxReport promises, and says so if it has more.
+// A node can report as many partitions as the comment of MaxReport promises, and says so if it has more. Figures come before rejected inputs.
 func TestLargeReport(t *testing.T) {
 	r := gate.Report{Rules: strings.Repeat("f", 16), Served: of(strings.Repeat("v", 255)), Blocks: blocksOf(4000),
 		Finding: gate.Finding{State: gate.Held, Reason: strings.Repeat("é", gate.MaxReason), Rules: strings.Repeat("f", 16), Against: of(strings.Repeat("v", 255))}}
 	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || len(got.Finding.Reason) != gate.MaxReason {
 		t.Errorf("%d partitions, %v", len(got.Blocks), err)
+	}
+	for range 100 {
+		r.Rejected = append(r.Rejected, of(strings.Repeat("v", 255)).Input)
+	}
+	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || got.Rejected != nil {
+		t.Errorf("%d partitions, %d rejected, %v", len(got.Blocks), len(got.Rejected), err)
 	}
 	r.Blocks = blocksOf(14_000)
 	if _, err := r.Encode(); err == nil || !strings.Contains(err.Error(), "so many partitions") {
