@@ -196,8 +196,12 @@ func (m *member) waitReady(t testing.TB) {
 	}()
 	m.node.WaitFor(t, m.name+" is ready", func() bool {
 		r, err := m.node.TryGet("/readyz")
+		if err != nil {
+			said = err.Error()
+			return false
+		}
 		said = string(r.Body)
-		return err == nil && r.Code == 200
+		return r.Code == 200
 	})
 }
 
