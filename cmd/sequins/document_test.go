@@ -54,9 +54,6 @@ func fieldsOf(prefix string, t reflect.Type) (all []string) {
 // The manual has every field of the JSON of each command, and no others.
 func TestJSONIsDocumented(t *testing.T) {
 	page := cliPage(t)
-	type files struct {
-		Files []inspection `json:"files"`
-	}
 	type settings struct {
 		Key   string `json:"key"`
 		Value string `json:"value"`
@@ -64,7 +61,6 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	for section, want := range map[string][]string{
 		"versions": fieldsOf("", reflect.TypeFor[sourceListing]()),
-		"inspect":  fieldsOf("", reflect.TypeFor[files]()),
 		"verify":   fieldsOf("", reflect.TypeFor[verification]()),
 		"config":   fieldsOf("", reflect.TypeFor[[]settings]()),
 	} {

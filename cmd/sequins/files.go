@@ -223,14 +223,15 @@ func guessVersion(file string) location {
 }
 
 // openFile opens a file for its records, with the fields that are set for its database.
-func (f *files) openFile(d dataFile) (file openData, format string, err error) {
+func (f *files) openFile(d dataFile) (openData, error) {
 	if d.err != nil {
-		return nil, "", d.err
+		return nil, d.err
+	}
+	format, err := d.format()
+	if err != nil {
+		return nil, d.failed(err)
 	}
 	db := f.config.ForDB(cmp.Or(f.flags.db, d.db))
-	format, err = d.format()
-	if err == nil {
-		file, err = d.records(format, cmp.Or(f.flags.key, db.Key), cmp.Or(f.flags.value, db.Value))
-	}
-	return file, format, d.failed(err)
+	file, err := d.records(format, cmp.Or(f.flags.key, db.Key), cmp.Or(f.flags.value, db.Value))
+	return file, d.failed(err)
 }

@@ -139,7 +139,7 @@ func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) 
 		return fmt.Errorf("%s is a directory: name a file in it", path)
 	}
 	d := found[0]
-	file, _, err := open.openFile(d)
+	file, err := open.openFile(d)
 	if err != nil {
 		return err
 	}

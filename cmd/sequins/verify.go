@@ -72,7 +72,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	progress := term.NewProgress(report, "verifying", bytes)
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
-		f, _, err := open.openFile(d)
+		f, err := open.openFile(d)
 		if d.found && !isRemote(d.path) && codeOf(err) == exitAbsent {
 			continue // it has gone since it was found
 		}

@@ -49,7 +49,7 @@ func testFiles(t *testing.T, c *cluster) {
 			fields = []string{"--key", f.Meta.KeyField}
 		}
 		file := f.Meta.Names[0]
-		for _, what := range []string{"cat", "inspect", "verify"} {
+		for _, what := range []string{"cat", "verify"} {
 			_, want, _ := command(append(fields, what, filepath.Join(f.Dir, file))...)
 			code, got, errs := command(append(fields, what, "--config", conf, base+name+"/1/"+file)...)
 			if got = strings.ReplaceAll(got, base+name+"/1", f.Dir); code != 0 || got != want || got == "" {

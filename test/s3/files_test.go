@@ -3,7 +3,6 @@
 package s3
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -72,17 +71,11 @@ func TestFilesOfABucket(t *testing.T) {
 			return want
 		}
 		same("cat", "--json")
-		same("inspect")
 		same("verify")
 		same("cat")
 		code, out, errs := command(t, byEnvironment, append([]string{"verify", scheme + root + version}, fields...)...)
 		if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); code != 0 || out != want {
 			t.Errorf("verify %s: exit code %d, %s%s, want %s", version, code, out, errs, want)
-		}
-		code, out, _ = command(t, byEnvironment, append([]string{"inspect", "--json", scheme + root + version + "/"}, fields...)...)
-		var found struct{ Files []struct{ Path string } }
-		if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || len(found.Files) != f.Meta.Files {
-			t.Errorf("inspect %s: exit code %d, %v, %d files", version, code, err, len(found.Files))
 		}
 	}
 }
@@ -132,7 +125,6 @@ func TestErrorsOfABucket(t *testing.T) {
 	}{
 		{0, "", []string{"cat", "--config", good, base + "db/1/part-r-00000"}},
 		{3, "part-r-00009: file does not exist", []string{"cat", "--config", good, base + "db/1/part-r-00009"}},
-		{3, "", []string{"inspect", "--config", good, base + "db/9"}},
 		{3, "", []string{"verify", "--config", good, base + "db/9"}},
 		{1, "is a directory", []string{"cat", "--config", good, base + "db/1"}},
 		{6, "permission denied", []string{"cat", "--config", refused, base + "db/1/part-r-00000"}},
