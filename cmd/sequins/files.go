@@ -174,7 +174,7 @@ func (f *files) versionFiles(l location, name string) (all []dataFile, err error
 	if err != nil {
 		return nil, err
 	}
-	p := term.NewCount(f.report, "listing "+l.dir, "file")
+	p := term.NewProgress(f.report, "listing "+l.dir, nil)
 	listed, err := src.Contents(f.ctx, l.db, l.version)
 	if p.Stop(); err != nil {
 		return nil, ofSource(src, err)

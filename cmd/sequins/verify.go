@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -63,13 +64,14 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	out, report := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	var all []dataFile
 	var bytes int64
+	var done atomic.Int64
 	for _, arg := range args {
 		all = append(all, open.expand(arg)...)
 	}
 	for _, d := range all {
 		bytes += d.size
 	}
-	progress := term.NewProgress(report, "verifying", bytes)
+	progress := term.NewProgress(report, "verifying", term.Bytes(func() (int64, int64) { return done.Load(), bytes }))
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
 		f, err := open.openFile(d)
@@ -79,7 +81,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 		result.Files++
 		if err == nil {
 			var records int64
-			records, err = f.Verify(cmd.Context(), progress.Add)
+			records, err = f.Verify(cmd.Context(), func(n int64) { done.Add(n) })
 			err = withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
 			result.Records += records
 		}
