@@ -125,7 +125,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		if cmd.Runnable() && cmd.Example == "" {
 			t.Errorf("%s has no example", name)
 		}
-		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value"} {
+		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "value"} {
 			f := cmd.Flags().Lookup(flag)
 			if f == nil {
 				continue
@@ -144,7 +144,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		}
 	}
 	visit(root)
-	if len(meanings) < 9 {
+	if len(meanings) < 8 {
 		t.Errorf("flags: %v", slices.Sorted(maps.Keys(meanings)))
 	}
 }

@@ -70,8 +70,9 @@ func TestCatJSON(t *testing.T) {
 func TestCatOfNoFile(t *testing.T) {
 	alien, empty := filepath.Join(t.TempDir(), "alien"), t.TempDir()
 	writeFile(t, alien, "hello")
-	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory: name a file in it")
+	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: open "+empty+": not a regular file")
 	sequins(t, "cat", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
+	sequins(t, "cat", "s3://bucket/db/1/part-0").wants(t, exitUsage, "sequins: s3://bucket/db/1/part-0 is not a file of this machine: copy it with ")
 	sequins(t, "cat", "/nowhere").wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
 }
 
@@ -155,7 +156,7 @@ func spoil(t *testing.T, path string, offset int) {
 // A configuration that is missing is not a file of the source that is.
 func TestFilesWithoutTheirConfiguration(t *testing.T) {
 	block, _, _ := makeFiles(t)
-	for _, args := range [][]string{{"cat", "s3://bucket/db/1/part-0"}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
+	for _, args := range [][]string{{"cat", block}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
 		if r := sequins(t, append(args, "--config", "/nowhere.conf")...); r.code != exitFailure || !strings.Contains(r.stderr, "/nowhere.conf") {
 			t.Errorf("%v: exit code %d, %s", args, r.code, r.stderr)
 		}

@@ -23,11 +23,12 @@ compressed data, counts, and checksums where the writer made them. With the fiel
 of the key, records whose key is null are errors, as in a load.
 
 A DIR of this machine is searched recursively; it can be the local store of a
-running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
-that a load does not read are skipped in a DIR: names that begin with _ or .,
-Sparkey indexes (.spi), and other files of a local store. Any other file is bad,
-and so are all of these if they are named as FILE. Whether all finished blocks are
-there is shown by versions.` + fileHelp + `
+running sequins. A DIR that is a URL is that of a version, <source>/<db>/<version>;
+the tables of --config for its source, such as [s3], hold, and without it,
+credentials are those of the environment. Files that a load does not read are
+skipped in a DIR: names that begin with _ or ., Sparkey indexes (.spi), and other
+files of a local store. Any other file is bad, and so are all of these if they are
+named as FILE. Whether all finished blocks are there is shown by versions.` + fieldHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
 file does not exist or there is nothing to verify, and 5 if the source does not
@@ -75,7 +76,7 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
 		f, err := open.openFile(d)
-		if d.found && !isRemote(d.path) && codeOf(err) == exitAbsent {
+		if d.found && codeOf(err) == exitAbsent {
 			continue // it has gone since it was found
 		}
 		result.Files++
