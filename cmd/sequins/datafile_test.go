@@ -62,7 +62,7 @@ func writeData(t testing.TB, format, path string, records ...dataRecord) {
 
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
-	f, err := (&files{flags: new(fileFlags)}).openFile(localFile(path))
+	f, err := new(fileFlags).open(localFile(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&files{flags: new(fileFlags)}).openFile(localFile(path)); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
+	if _, err := new(fileFlags).open(localFile(path)); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
 		t.Error(err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 type fileFlags struct {
 	key, value string
 	config     string
+	settings   config.Config // what load has read
 }
 
 func (f *fileFlags) register(cmd *cobra.Command) {
@@ -44,28 +45,16 @@ The fields of Avro and Parquet records are --key and --value, or those of
 [db.<name>] of --config, of the database in whose directory the file is. Columns in
 the names of directories are not added to records.`
 
-// files opens data files for one command.
-type files struct {
-	flags  *fileFlags
-	ctx    context.Context
-	report io.Writer     // for progress
-	config config.Config // of --config, or for the sources of remote versions
-}
-
-// files calls run with what opens files, of this machine and of those of dirs that are remote.
-func (f *fileFlags) files(cmd *cobra.Command, dirs []string, run func(open *files) error) (err error) {
-	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()}
-	remote := slices.IndexFunc(dirs, isRemote)
+// load reads --config, with the settings of the sources of those of dirs that are remote.
+func (f *fileFlags) load(dirs ...string) (err error) {
 	var flags []config.Flag
-	if remote >= 0 { // its URL is checked like a configured source
+	if remote := slices.IndexFunc(dirs, isRemote); remote >= 0 { // its URL is checked like a configured source
 		flags = append(flags, config.Flag{Name: "DIR", Key: "source", Value: dirs[remote]})
 	}
-	if f.config != "" || remote >= 0 {
-		if open.config, _, err = config.Load(f.config, flags...); err != nil {
-			return err
-		}
+	if f.config != "" || flags != nil {
+		f.settings, _, err = config.Load(f.config, flags...)
 	}
-	return run(open)
+	return err
 }
 
 // dataFile is a data file of this machine, or of a version in a source.
@@ -84,9 +73,9 @@ func (d dataFile) failed(err error) error { return ofFile(err, isRemote(d.path))
 
 // expand returns the file that an argument names, or the data files of the version, or below the local directory, that it names. What cannot
 // be looked at is a file with an error.
-func (f *files) expand(arg string) []dataFile {
+func (f *fileFlags) expand(ctx context.Context, report io.Writer, arg string) []dataFile {
 	if isRemote(arg) {
-		all, err := f.version(strings.TrimRight(arg, "/"))
+		all, err := f.version(ctx, report, strings.TrimRight(arg, "/"))
 		if err != nil {
 			return []dataFile{{path: arg, err: err}}
 		}
@@ -148,19 +137,19 @@ func walk(dir string) (all []dataFile) {
 }
 
 // version returns the data files of a version in a remote source.
-func (f *files) version(dir string) ([]dataFile, error) {
+func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) ([]dataFile, error) {
 	l := versionAt(dir)
 	if !l.valid() {
 		return nil, usageError(fmt.Errorf("%s is not a version in a source: <source>/<db>/<version>", dir))
 	}
-	c := f.config
+	c := f.settings
 	c.Source = l.source
-	src, err := daemon.OpenSource(f.ctx, &c)
+	src, err := daemon.OpenSource(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	p := term.NewProgress(f.report, "listing "+dir, nil)
-	listed, err := src.Contents(f.ctx, l.db, l.version)
+	p := term.NewProgress(report, "listing "+dir, nil)
+	listed, err := src.Contents(ctx, l.db, l.version)
 	if p.Stop(); err != nil {
 		return nil, ofSource(src, err)
 	}
@@ -172,7 +161,7 @@ func (f *files) version(dir string) ([]dataFile, error) {
 		all = append(all, dataFile{
 			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, db: l.db,
 			open: func(offset int64) (io.ReadCloser, error) {
-				return src.Open(f.ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
+				return src.Open(ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
 			},
 		})
 	}
@@ -208,8 +197,8 @@ func guessVersion(file string) location {
 	return versionAt(dir)
 }
 
-// openFile opens a file for its records, with the fields that are set for its database.
-func (f *files) openFile(d dataFile) (openData, error) {
+// open opens a file for its records, with the fields that are set for its database.
+func (f *fileFlags) open(d dataFile) (openData, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -217,7 +206,7 @@ func (f *files) openFile(d dataFile) (openData, error) {
 	if err != nil {
 		return nil, d.failed(err)
 	}
-	db := f.config.ForDB(d.db)
-	file, err := d.records(format, cmp.Or(f.flags.key, db.Key), cmp.Or(f.flags.value, db.Value))
+	db := f.settings.ForDB(d.db)
+	file, err := d.records(format, cmp.Or(f.key, db.Key), cmp.Or(f.value, db.Value))
 	return file, d.failed(err)
 }

@@ -126,7 +126,7 @@ Exits with 3 if there is no such file, and 6 if it cannot be read.`,
   sequins cat --key word --value meaning part-00003.parquet`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, nil, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
+			return f.cat(cmd, args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
@@ -134,12 +134,15 @@ Exits with 3 if there is no such file, and 6 if it cannot be read.`,
 	return cmd
 }
 
-func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
+func (f *fileFlags) cat(cmd *cobra.Command, path string, asJSON bool) (err error) {
 	if isRemote(path) {
 		return usageError(fmt.Errorf("%s is not a file of this machine: copy it with hdfs dfs -get, aws s3 cp, gcloud storage cp or azcopy copy", path))
 	}
+	if err := f.load(); err != nil {
+		return err
+	}
 	d := localFile(path)
-	file, err := open.openFile(d)
+	file, err := f.open(d)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ answer.`,
   sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, args, func(open *files) error { return verify(cmd, open, args, asJSON) })
+			return f.verify(cmd, args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -61,13 +61,16 @@ type badFile struct {
 	Kind  string `json:"kind"` // the name of the exit code
 }
 
-func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
+func (f *fileFlags) verify(cmd *cobra.Command, args []string, asJSON bool) error {
+	if err := f.load(args...); err != nil {
+		return err
+	}
 	out, report := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	var all []dataFile
 	var bytes int64
 	var done atomic.Int64
 	for _, arg := range args {
-		all = append(all, open.expand(arg)...)
+		all = append(all, f.expand(cmd.Context(), report, arg)...)
 	}
 	for _, d := range all {
 		bytes += d.size
@@ -75,15 +78,15 @@ func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
 	progress := term.NewProgress(report, "verifying", term.Bytes(func() (int64, int64) { return done.Load(), bytes }))
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
-		f, err := open.openFile(d)
+		file, err := f.open(d)
 		if d.found && codeOf(err) == exitAbsent {
 			continue // it has gone since it was found
 		}
 		result.Files++
 		if err == nil {
 			var records int64
-			records, err = f.Verify(cmd.Context(), func(n int64) { done.Add(n) })
-			err = withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
+			records, err = file.Verify(cmd.Context(), func(n int64) { done.Add(n) })
+			err = withCode(exitUnreadable, d.failed(errors.Join(err, file.Close()))) // it could be opened
 			result.Records += records
 		}
 		if err == nil {
