@@ -93,13 +93,7 @@ func localFile(path string) dataFile {
 	if full, err := filepath.Abs(path); err == nil {
 		d.db = guessVersion(full).db
 	}
-	file, err := openLocal(path, 0)
-	if err != nil {
-		d.err = ofFile(err, false)
-		return d
-	}
-	info, err := file.Stat()
-	if d.err = ofFile(errors.Join(err, file.Close()), false); d.err == nil {
+	if info, err := os.Stat(path); err == nil { // otherwise, it cannot be opened either
 		d.size = info.Size()
 	}
 	return d
