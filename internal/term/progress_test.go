@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +28,8 @@ func TestProgressOnAPipe(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		done := int64(0)
-		p := NewProgress(&out, "reading", Bytes(func() (int64, int64) { return done, 1000 }))
+		var done atomic.Int64
+		p := NewProgress(&out, "reading", Bytes(func() (int64, int64) { return done.Load(), 1000 }))
 		p.start() // as on a terminal
 		time.Sleep(patience - drawPeriod/2)
 		synctest.Wait()
@@ -37,10 +38,11 @@ func TestProgressOnATerminal(t *testing.T) {
 				t.Errorf("%q", &out)
 			}
 		})
-		for _, done = range []int64{0, 500, 2000} { // the file has grown
+		for _, n := range []int64{0, 500, 2000} { // the file has grown
+			done.Store(n)
 			time.Sleep(drawPeriod)
 			synctest.Wait()
-			if done == 500 {
+			if n == 500 {
 				p.Print(func() { out.WriteString("bad: x\n") })
 			}
 		}
