@@ -26,7 +26,7 @@ type layer struct {
 // package gets a row here before it gets a file.
 var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"blocks", "client", "config", "input/avro", "input/finished", "input/parquet", "input/sequencefile", "input/sparkey", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/parallel", "internal/sleep", "internal/term", "load", "load/build", "load/loadproc", "node/daemon", "observe/status", "reads/diff", "server/auth", "shard", "source", "version/discovery", "version/pin"}},
+	{"cmd/sequins", []string{"blocks", "client", "config", "input/finished", "internal/fsys", "internal/human", "internal/names", "internal/nearest", "internal/parallel", "internal/sleep", "internal/term", "load", "load/build", "load/loadproc", "node/daemon", "observe/status", "reads/diff", "server/auth", "shard", "source", "version/discovery", "version/pin"}},
 	{"node/daemon", []string{"blocks", "cluster", "config", "internal/sleep", "internal/wire", "load", "load/loadproc", "node", "node/events", "node/turns", "observe/metrics", "observe/status", "observe/tracing", "proxy", "server", "server/auth", "shard", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3", "store", "version/gate", "zk"}},
 	{"client", []string{"observe/status", "shard", "internal/http1", "internal/names", "internal/sleep", "internal/term", "internal/wire"}},
 	{"config", []string{"node/turns", "internal/fsys", "internal/names", "internal/nearest", "internal/term"}},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"reflect"
@@ -38,53 +37,32 @@ func Find(searchPath []string) string {
 // the file, and flags override both. An empty path means an empty file. The error joins a Problem
 // for each line, or is the reason why the file cannot be read; the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Problem, error) {
-	c, d, err := loadFile(path, os.Open, flags)
+	c, d, err := loadFile(path, withPipes{fsys.OS}, flags)
 	return c, d.warnings, err
 }
 
 // Reload reads a configuration file again, as Load does. It refuses what is not a regular file: a pipe would be empty, or block.
 func Reload(path string, flags ...Flag) (Config, []*Problem, error) {
-	c, d, err := loadFile(path, openRegular, flags)
+	c, d, err := loadFile(path, fsys.OS, flags)
 	return c, d.warnings, err
 }
 
 // loadFile also returns the decoder, which knows where keys were set.
-func loadFile(path string, open func(string) (*os.File, error), flags []Flag) (Config, *decoder, error) {
+func loadFile(path string, disk fsys.FS, flags []Flag) (Config, *decoder, error) {
 	var doc []byte
 	if path != "" {
 		var err error
-		if doc, err = readFile(path, open, maxFile); err != nil {
+		if doc, err = fsys.ReadFile(disk, path, maxFile); err != nil {
 			return Default(), new(decoder), fmt.Errorf("reading the configuration: %w", err)
 		}
 	}
 	return parse(path, doc, os.Environ(), flags)
 }
 
-// readFile reads a file of at most limit bytes.
-func readFile(path string, open func(string) (*os.File, error), limit int64) ([]byte, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	doc, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(doc)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return doc, nil
-}
+// withPipes are the files of the system, with pipes and devices, which may take for ever.
+type withPipes struct{ fsys.FS }
 
-// openRegular opens a file, and refuses what is not a regular one, with links followed: reading a pipe or a device may take for ever.
-func openRegular(path string) (*os.File, error) {
-	f, err := fsys.OpenRegular(path, os.O_RDONLY)
-	if errors.Is(err, fsys.ErrNotRegular) {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	return f, err
-}
+func (withPipes) Open(name string) (fsys.File, error) { return os.Open(name) }
 
 func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {
 	c := Default()

@@ -242,7 +242,7 @@ func TestHugeFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", maxFile/4)+"#"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than") {
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "exceeds its size limit of 262144 bytes") {
 		t.Errorf("a file over the limit: %v", err)
 	}
 }

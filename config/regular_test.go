@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,31 +10,6 @@ import (
 
 	"sequins/test/expect"
 )
-
-func TestReadRegular(t *testing.T) {
-	dir := t.TempDir()
-	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
-	expect.NoError(t, os.WriteFile(file, []byte("12345"), 0o600))
-	expect.NoError(t, os.Symlink(file, link))
-	expect.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	for _, path := range []string{file, link} {
-		if doc, err := readFile(path, openRegular, 5); string(doc) != "12345" || err != nil {
-			t.Errorf("%s: %q, %v", path, doc, err)
-		}
-	}
-	for path, want := range map[string]string{
-		pipe:        pipe + " is not a regular file",
-		dir:         dir + " is not a regular file",
-		"/dev/zero": "/dev/zero is not a regular file",
-		link:        link + " is larger than 4 bytes",
-	} {
-		if doc, err := readFile(path, openRegular, 4); doc != nil || err == nil || err.Error() != want {
-			t.Errorf("%s: %q, %v", path, doc, err)
-		}
-	}
-	_, err := readFile(file+"2", openRegular, 4)
-	expect.Error(t, "no file", err, fs.ErrNotExist)
-}
 
 // A start may read a pipe, a reload may not.
 func TestReloadIsOfRegularFiles(t *testing.T) {
@@ -47,14 +21,32 @@ func TestReloadIsOfRegularFiles(t *testing.T) {
 	if err := errors.Join(err, <-written); err != nil || c.Source != "/data" {
 		t.Errorf("Load: %q, %v", c.Source, err)
 	}
-	if _, _, err := Reload(pipe); err == nil || err.Error() != "reading the configuration: "+pipe+" is not a regular file" {
+	if _, _, err := Reload(pipe); err == nil || err.Error() != "reading the configuration: open "+pipe+": not a regular file" {
 		t.Errorf("Reload: %v", err)
 	}
 	large := pipe + ".large"
 	expect.NoError(t, os.WriteFile(large, []byte(strings.Repeat("#", maxFile+1)), 0o600))
 	for _, load := range []func(string, ...Flag) (Config, []*Problem, error){Load, Reload} {
-		if _, _, err := load(large); err == nil || err.Error() != "reading the configuration: "+large+" is larger than 262144 bytes" {
+		if _, _, err := load(large); err == nil || err.Error() != "reading the configuration: read "+large+": file exceeds its size limit of 262144 bytes" {
 			t.Errorf("a large file: %v", err)
+		}
+	}
+}
+
+// The file of a secret may be a link, as in Kubernetes, to a regular file.
+func TestSecretBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	expect.NoError(t, os.WriteFile(file, []byte("0123456789abcdef"), 0o600))
+	expect.NoError(t, os.Symlink(file, link))
+	c := Config{Files: map[string]string{"sharding.secret": link}}
+	if err := c.ReadSecrets(); err != nil || c.Sharding.Secret != "0123456789abcdef" {
+		t.Errorf("%q, %v", c.Sharding.Secret, err)
+	}
+	for _, path := range []string{dir, "/dev/zero"} {
+		c.Files["sharding.secret"] = path
+		if err := c.ReadSecrets(); err == nil || err.Error() != "sharding.secret_file: open "+path+": not a regular file" {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }

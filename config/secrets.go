@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"sequins/internal/fsys"
 )
 
 // fileSuffix ends the keys that name a file with the value of another key.
@@ -47,7 +49,7 @@ func (c *Config) ReadSecrets(tables ...string) error {
 
 // read reads the value of the key from a file, and checks it. It does not block on a pipe.
 func (f field) read(file string) (string, error) {
-	doc, err := readFile(file, openRegular, maxSecret)
+	doc, err := fsys.ReadFile(fsys.OS, file, maxSecret)
 	if err != nil {
 		return "", err
 	}

@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"sequins/internal/fsys"
 	"sequins/internal/term"
 )
 
@@ -30,7 +30,7 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of the struct, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Problem, error) {
-	c, d, err := loadFile(path, os.Open, flags)
+	c, d, err := loadFile(path, withPipes{fsys.OS}, flags)
 	if err != nil {
 		return nil, d.warnings, err
 	}

@@ -38,40 +38,35 @@ func (f File) open(fields Fields, classes *recordClasses) (*Records, error) {
 		}
 		in.body, in.meter = body, &meter{r: body, size: f.Size, path: f.Path}
 	}
-	err := f.decode(in, fields)
-	if err == nil {
-		if r, ok := in.format.(*sequencefile.Reader); ok {
-			err = classes.agree(f.Path, r.Header())
-		}
-	}
-	if err != nil {
+	if err := f.decode(in, fields, classes); err != nil {
 		return nil, errors.Join(err, in.body.Close())
 	}
 	return in, nil
 }
 
 // decode creates the reader of the format.
-func (f File) decode(in *Records, fields Fields) (err error) {
+func (f File) decode(in *Records, fields Fields, classes *recordClasses) (err error) {
 	var columns []string
 	switch f.Format {
 	case FormatSparkey:
 		var r *sparkey.Reader
 		r, err = sparkey.NewReader(in.meter, f.Path)
-		in.records, in.format, in.deletes = r, r, r
+		in.records, in.deletes = r, r
 	case FormatAvro:
 		var r *avro.Reader
 		if r, err = avro.NewReader(in.meter, f.Path, fields); err == nil {
-			in.records, in.format, columns = r, r, r.Fields()
+			in.records, columns = r, r.Fields()
 		}
 	case FormatParquet:
 		var r *parquet.Reader
 		if r, err = parquet.NewReader(in.ranged, f.Size, f.Path, fields); err == nil {
-			in.records, in.format, in.rows, columns = r, r, r, r.Fields()
+			in.records, in.rows, columns = r, r, r.Fields()
 		}
 	default:
 		var r *sequencefile.Reader
-		r, err = sequencefile.NewReader(in.meter, f.Path)
-		in.records, in.format = r, r
+		if r, err = sequencefile.NewReader(in.meter, f.Path); err == nil {
+			in.records, err = r, classes.agree(f.Path, r.Header())
+		}
 	}
 	if err == nil && columns != nil {
 		in.records, err = f.Columns.extend(in.records, f.Path, fields, f.Name, columns)

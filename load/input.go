@@ -38,7 +38,6 @@ var (
 // Records are the records of an open data file. Key and Value return those of the current record, until the next Scan.
 type Records struct {
 	records
-	format    any                         // the reader of the format, which records may wrap
 	deletes   interface{ Deleted() bool } // nil if the format has no deletes
 	path      string
 	tolerance *tolerance // what may be left out
@@ -145,10 +144,6 @@ func (in *Records) resume() bool {
 	behind, ok := in.records.(interface{ Resume() bool })
 	return ok && behind.Resume()
 }
-
-// Format returns the reader of the format, for what is in the header of the file: a *sequencefile.Reader, *sparkey.Reader,
-// *avro.Reader or *parquet.Reader; nil for a file of 0 bytes.
-func (in *Records) Format() any { return in.format }
 
 // Consumed returns how many bytes of the file have been processed since the last call.
 func (in *Records) Consumed() int64 {

@@ -149,11 +149,10 @@ func waitSettled(ctx context.Context, report io.Writer, settle time.Duration, fr
 // runBuild runs a build and shows its progress meanwhile. It returns how many records were left out.
 func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished.Manifest, leftOut int64, err error) {
 	var p load.Progress
-	shown := term.NewProgress(report, "building", 0)
-	shown.Follow(func() (done, total int64) {
+	shown := term.NewProgress(report, "building", term.Bytes(func() (done, total int64) {
 		now := p.Snapshot()
 		return now.BytesDone, now.Bytes
-	})
+	}))
 	m, err = build.Run(ctx, job, &p)
 	shown.Stop()
 	if err != nil && ctx.Err() != nil && !errors.As(err, new(*fs.PathError)) { // what could not be removed is said

@@ -43,9 +43,9 @@ func TestBuild(t *testing.T) {
 	if !strings.Contains(string(manifest), `"partitioner":"string"`) {
 		t.Errorf("another partitioner in %s", manifest)
 	}
-	r = sequins(t, "inspect", filepath.Join(dir, "built", "words", "2", "part-00000.block"))
-	if r.code != exitOK || !strings.Contains(r.stdout, "zstd") || !strings.Contains(r.stdout, "block_size        8192") {
-		t.Errorf("another compression or block size: %+v", r)
+	b := openFile(t, filepath.Join(dir, "built", "words", "2", "part-00000.block")).(*block)
+	if p := b.r.Properties(); p.Compression != "zstd" || p.BlockSize != 8192 {
+		t.Errorf("another compression or block size: %+v", p)
 	}
 }
 

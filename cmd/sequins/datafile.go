@@ -7,21 +7,14 @@ import (
 	"io"
 	"path"
 	"regexp"
-	"strings"
 
 	"sequins/blocks"
-	"sequins/input/avro"
-	"sequins/input/parquet"
-	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
 	"sequins/load"
 )
 
 // openData is an open file of records, in any format. The records are read once, sequentially, and are those that a load would make of the
 // file.
 type openData interface {
-	Header() map[string]any // what is known without reading the records: numbers, texts and tables of texts, as JSON
-
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
 	Err() error
@@ -97,15 +90,6 @@ func (b *block) Keyless() bool           { return false }
 func (b *block) LeftOut() (int64, error) { return 0, nil }
 func (b *block) Close() error            { return errors.Join(b.r.Close(), b.file.Close()) }
 
-func (b *block) Header() map[string]any {
-	p := b.r.Properties()
-	return map[string]any{
-		"partition": p.Partition, "partitions": p.Partitions, "records": p.Records, "bytes_of_records": p.RawBytes, "bytes_on_disk": b.r.Size(),
-		"pages": p.Pages, "block_size": p.BlockSize, "compression": p.Compression,
-		"first_key": string(p.FirstKey), "last_key": string(p.LastKey), "content_hash": p.ContentHash,
-	}
-}
-
 func (b *block) WriteValue(w io.Writer) error {
 	v := b.Value()
 	if !v.Large() {
@@ -149,36 +133,4 @@ func (s *scanned) Verify(_ context.Context, read func(bytes int64)) (records int
 		return records, fmt.Errorf("%w; a load leaves out this record and %d others if max_record_errors allows it", first, n-1)
 	}
 	return records, s.Err()
-}
-
-func (s *scanned) Header() map[string]any {
-	switch r := s.Format().(type) {
-	case *sequencefile.Reader:
-		h := r.Header()
-		return map[string]any{
-			"format_version": h.Version, "key_class": h.KeyClass, "value_class": h.ValueClass, "compression": h.Compression.String(), "codec": h.Codec,
-			"metadata": h.Metadata,
-		}
-	case *sparkey.Reader:
-		h := r.Header()
-		return map[string]any{
-			"format_version": fmt.Sprintf("%d.%d", h.Major, h.Minor), "compression": h.Compression.String(), "compression_block": h.BlockSize,
-			"longest_key": h.MaxKeyLen, "longest_value": h.MaxValueLen,
-		}
-	case *avro.Reader:
-		return map[string]any{"codec": r.Codec(), "fields": fields(r.Fields(), r.Types())}
-	case *parquet.Reader:
-		_, rows := r.Rows()
-		return map[string]any{"rows": rows, "row_groups": r.Groups(), "fields": fields(r.Fields(), r.Types())}
-	}
-	return nil
-}
-
-// fields describes the fields of records.
-func fields(names, types []string) string {
-	var all []string
-	for i, name := range names {
-		all = append(all, name+" "+types[i])
-	}
-	return strings.Join(all, ", ")
 }

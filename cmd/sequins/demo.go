@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -101,8 +99,7 @@ func (d *demo) run(ctx context.Context, c config.Config, anyPort bool, log *slog
 
 // show runs the demo against the node and prints its progress. refresh makes the node look at its source.
 func (d *demo) show(ctx context.Context, refresh func()) error {
-	records := map[string]map[string]string{demoFirst: catalogue(demoFirst), demoSecond: catalogue(demoSecond)}
-	keys := slices.DeleteFunc(slices.Collect(maps.Keys(records[demoFirst])), func(key string) bool { return records[demoSecond][key] == "" })
+	keys := demoKeys()
 	ask := func() (version string, err error) { // requests a random key and checks its value
 		key := keys[rand.IntN(len(keys))]
 		v, err := d.node.Get(ctx, demoDB, []byte(key), client.Want{})
@@ -111,7 +108,7 @@ func (d *demo) show(ctx context.Context, refresh func()) error {
 		}
 		defer v.Close() //nolint:errcheck // it is only read
 		value, err := io.ReadAll(v)
-		if want := records[v.Version][key]; err == nil && string(value) != want {
+		if want := product(v.Version, key); err == nil && string(value) != want {
 			err = fmt.Errorf("%s was answered from %s with %q instead of %q", key, v.Version, value, want)
 		}
 		return v.Version, err
@@ -168,7 +165,7 @@ func (d *demo) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// commands returns commands to try. The first key is in both versions.
+// commands returns commands to try.
 func (d *demo) commands() string {
 	return fmt.Sprintf(`
     curl %[1]s/%[2]s/red-wool-scarf

@@ -4,17 +4,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sequins/shard"
 )
 
 // The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
-// a JSON object as its value. The second version differs in prices, stock and a few products.
+// a JSON object as its value. The second version differs in prices and stock.
 const (
 	demoDB     = "products"
 	demoFirst  = "2026-01-30"
@@ -28,25 +26,23 @@ var (
 	things    = strings.Fields("apron bag basket belt bench blanket bowl box chair clock cup cushion frame hat hook jar jug lamp mat pouch rack rug scarf shelf stool tray vase")
 )
 
-// catalogue returns the records of a version: all combinations of the words except one in fifty,
-// chosen by a hash of the version.
-func catalogue(version string) map[string]string {
-	products := map[string]string{}
+// demoKeys returns the keys of both versions: all combinations of the words.
+func demoKeys() (keys []string) {
 	for _, colour := range colours {
 		for _, material := range materials {
 			for _, thing := range things {
-				key := colour + "-" + material + "-" + thing
-				today, always := diceOf(version+key), diceOf(key)
-				if today%50 == 0 {
-					continue // sold out
-				}
-				price := float64(500+always%20_000+today%500) / 100
-				products[key] = fmt.Sprintf(`{"name":"%s %s %s","price":%v,"currency":"EUR","stock":%d,"as_of":%q}`,
-					colour, material, thing, price, today%40, version)
+				keys = append(keys, colour+"-"+material+"-"+thing)
 			}
 		}
 	}
-	return products
+	return keys
+}
+
+// product returns the value of a key in a version, with a price and a stock by a hash of both.
+func product(version, key string) string {
+	today, always := diceOf(version+key), diceOf(key)
+	price := float64(500+always%20_000+today%500) / 100
+	return fmt.Sprintf(`{"name":%q,"price":%v,"currency":"EUR","stock":%d,"as_of":%q}`, strings.ReplaceAll(key, "-", " "), price, today%40, version)
 }
 
 // diceOf returns a hash of seed, the same on every machine.
@@ -67,9 +63,9 @@ func writeDemo(source, version string) (int, error) {
 	for i := range files {
 		files[i] = []byte(header)
 	}
-	products := catalogue(version)
-	for _, key := range slices.Sorted(maps.Keys(products)) {
-		value, out := products[key], &files[shard.Hadoop.Partition([]byte(key), demoFiles)]
+	keys := demoKeys()
+	for _, key := range keys {
+		value, out := product(version, key), &files[shard.Hadoop.Partition([]byte(key), demoFiles)]
 		*out = binary.BigEndian.AppendUint32(*out, uint32(4+len(key)+4+len(value)))
 		*out = binary.BigEndian.AppendUint32(*out, uint32(4+len(key)))
 		*out = append(binary.BigEndian.AppendUint32(*out, uint32(len(key))), key...)
@@ -84,5 +80,5 @@ func writeDemo(source, version string) (int, error) {
 			return 0, err
 		}
 	}
-	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
+	return len(keys), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -59,8 +60,10 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	}
 	defer body.Close() //nolint:errcheck // it was only read
 	w := bufio.NewWriter(cmd.OutOrStdout())
-	shown := term.NewCount(cmd.ErrOrStderr(), "comparing", "partition")
-	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { shown.Set(int64(p.Done), int64(p.Of)) })
+	var at atomic.Pointer[diff.Progress]
+	at.Store(new(diff.Progress))
+	shown := term.NewProgress(cmd.ErrOrStderr(), "comparing", func() string { return fmt.Sprintf("%d of %s", at.Load().Done, human.Plural(at.Load().Of, "partition")) })
+	report, err := diff.Read(body, func(d diff.Difference) error { return printJSON(w, d) }, func(p diff.Progress) { at.Store(&p) })
 	shown.Stop()
 	switch {
 	case err != nil:

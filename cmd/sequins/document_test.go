@@ -54,9 +54,6 @@ func fieldsOf(prefix string, t reflect.Type) (all []string) {
 // The manual has every field of the JSON of each command, and no others.
 func TestJSONIsDocumented(t *testing.T) {
 	page := cliPage(t)
-	type files struct {
-		Files []inspection `json:"files"`
-	}
 	type settings struct {
 		Key   string `json:"key"`
 		Value string `json:"value"`
@@ -64,7 +61,6 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	for section, want := range map[string][]string{
 		"versions": fieldsOf("", reflect.TypeFor[sourceListing]()),
-		"inspect":  fieldsOf("", reflect.TypeFor[files]()),
 		"verify":   fieldsOf("", reflect.TypeFor[verification]()),
 		"config":   fieldsOf("", reflect.TypeFor[[]settings]()),
 	} {
@@ -129,7 +125,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		if cmd.Runnable() && cmd.Example == "" {
 			t.Errorf("%s has no example", name)
 		}
-		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "db", "value"} {
+		for _, flag := range []string{"server", "token-file", "ca", "certificate", "certificate-key", "source", "at-least", "value"} {
 			f := cmd.Flags().Lookup(flag)
 			if f == nil {
 				continue
@@ -148,7 +144,7 @@ func TestCommandsAreAlike(t *testing.T) {
 		}
 	}
 	visit(root)
-	if len(meanings) < 9 {
+	if len(meanings) < 8 {
 		t.Errorf("flags: %v", slices.Sorted(maps.Keys(meanings)))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/load"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -89,13 +88,4 @@ func TestWithoutKeyField(t *testing.T) {
 	if r := sequins(t, "cat", path, "--value", "id"); r.code != exitOK || strings.Count(r.stdout, "\n") != lines || strings.Contains(r.stdout, "{") {
 		t.Errorf("one field alone: %+v", r)
 	}
-	r = sequins(t, "inspect", "--json", path)
-	r.wants(t, exitOK)
-	var got struct{ Files []inspection }
-	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
-	i := got.Files[0]
-	if i.Format != load.FormatParquet || i.Header["rows"] != float64(lines) || !strings.Contains(fmt.Sprint(i.Header["fields"]), f.Meta.KeyField+" ") {
-		t.Errorf("%+v", i)
-	}
-	sequins(t, "inspect", "--key", "nope", path).wants(t, exitFailure, "sequins: "+path+": the fields that are set do not fit the records: ")
 }

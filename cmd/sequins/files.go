@@ -26,7 +26,8 @@ import (
 // fileFlags are the flags of the commands that read files: the fields of Avro and Parquet records, and where settings come from.
 type fileFlags struct {
 	key, value string
-	config, db string
+	config     string
+	settings   config.Config // what load has read
 }
 
 func (f *fileFlags) register(cmd *cobra.Command) {
@@ -35,43 +36,28 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the source")
-	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
 }
 
-// fileHelp is the part of the help texts about where files can be.
-const fileHelp = `
+// fieldHelp is the part of the help texts about the fields of records.
+const fieldHelp = `
 
-FILE is a path, or the URL of a file of a version in a remote source that nodes read,
-<source>/<db>/<version>/<file>. The tables of --config for its source, such as
-[s3], hold; without it, credentials are those of the environment. The fields of
-Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.
-Columns in the names of directories are not added to records.`
+The fields of Avro and Parquet records are --key and --value, or those of
+[db.<name>] of --config, of the database in whose directory the file is. Columns in
+the names of directories are not added to records.`
 
-// files opens data files for one command.
-type files struct {
-	flags  *fileFlags
-	ctx    context.Context
-	report io.Writer     // for progress
-	config config.Config // of --config, or for the sources of remote files
-}
-
-// files calls run with what opens the files that arguments name.
-func (f *fileFlags) files(cmd *cobra.Command, args []string, run func(open *files) error) (err error) {
-	open := &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr()}
-	remote := slices.IndexFunc(args, isRemote)
+// load reads --config, with the settings of the sources of those of dirs that are remote.
+func (f *fileFlags) load(dirs ...string) (err error) {
 	var flags []config.Flag
-	if remote >= 0 { // the file's own URL is checked like a configured source
-		flags = append(flags, config.Flag{Name: "FILE", Key: "source", Value: args[remote]})
+	if remote := slices.IndexFunc(dirs, isRemote); remote >= 0 { // its URL is checked like a configured source
+		flags = append(flags, config.Flag{Name: "DIR", Key: "source", Value: dirs[remote]})
 	}
-	if f.config != "" || remote >= 0 {
-		if open.config, _, err = config.Load(f.config, flags...); err != nil {
-			return err
-		}
+	if f.config != "" || flags != nil {
+		f.settings, _, err = config.Load(f.config, flags...)
 	}
-	return run(open)
+	return err
 }
 
-// dataFile is where a data file is: on this machine, or in a source.
+// dataFile is a data file of this machine, or of a version in a source.
 type dataFile struct {
 	path string // for people
 	size int64
@@ -79,7 +65,7 @@ type dataFile struct {
 	err  error // why it cannot be opened, with its exit code
 
 	db    string // of its version
-	found bool   // in a directory, and not named
+	found bool   // below a directory of this machine, and not named
 }
 
 // failed gives an error of the file its exit code.
@@ -87,9 +73,13 @@ func (d dataFile) failed(err error) error { return ofFile(err, isRemote(d.path))
 
 // expand returns the file that an argument names, or the data files of the version, or below the local directory, that it names. What cannot
 // be looked at is a file with an error.
-func (f *files) expand(arg string) []dataFile {
+func (f *fileFlags) expand(ctx context.Context, report io.Writer, arg string) []dataFile {
 	if isRemote(arg) {
-		return f.remote(strings.TrimRight(arg, "/"))
+		all, err := f.version(ctx, report, strings.TrimRight(arg, "/"))
+		if err != nil {
+			return []dataFile{{path: arg, err: err}}
+		}
+		return all
 	}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		return walk(arg)
@@ -103,13 +93,7 @@ func localFile(path string) dataFile {
 	if full, err := filepath.Abs(path); err == nil {
 		d.db = guessVersion(full).db
 	}
-	file, err := openLocal(path, 0)
-	if err != nil {
-		d.err = ofFile(err, false)
-		return d
-	}
-	info, err := file.Stat()
-	if d.err = ofFile(errors.Join(err, file.Close()), false); d.err == nil {
+	if info, err := os.Stat(path); err == nil { // otherwise, it cannot be opened either
 		d.size = info.Size()
 	}
 	return d
@@ -146,47 +130,32 @@ func walk(dir string) (all []dataFile) {
 	return all
 }
 
-// remote returns the file of a source that an argument names, or all files of the version that it names.
-func (f *files) remote(arg string) []dataFile {
-	err := usageError(fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg))
-	for _, l := range []location{guessVersion(arg), versionAt(arg)} {
-		if !l.valid() {
-			continue
-		}
-		name := strings.TrimPrefix(strings.TrimPrefix(arg, l.dir), "/") // "" is all of the version
-		all, lerr := f.versionFiles(l, name)
-		switch {
-		case lerr == nil && (name == "" || len(all) > 0):
-			return all
-		case lerr != nil && codeOf(lerr) != exitAbsent:
-			return []dataFile{{path: arg, err: lerr}}
-		}
-		err = withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
+// version returns the data files of a version in a remote source.
+func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) ([]dataFile, error) {
+	l := versionAt(dir)
+	if !l.valid() {
+		return nil, usageError(fmt.Errorf("%s is not a version in a source: <source>/<db>/<version>", dir))
 	}
-	return []dataFile{{path: arg, err: err}}
-}
-
-// versionFiles returns the file of a name in a version in a source, or with "" all data files of the version.
-func (f *files) versionFiles(l location, name string) (all []dataFile, err error) {
-	c := f.config
+	c := f.settings
 	c.Source = l.source
-	src, err := daemon.OpenSource(f.ctx, &c)
+	src, err := daemon.OpenSource(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	p := term.NewCount(f.report, "listing "+l.dir, "file")
-	listed, err := src.Contents(f.ctx, l.db, l.version)
+	p := term.NewProgress(report, "listing "+dir, nil)
+	listed, err := src.Contents(ctx, l.db, l.version)
 	if p.Stop(); err != nil {
 		return nil, ofSource(src, err)
 	}
+	var all []dataFile
 	for _, file := range listed.Files {
-		if name == "" && withoutRecords(path.Base(file.Name)) || name != "" && file.Name != name {
+		if withoutRecords(path.Base(file.Name)) {
 			continue
 		}
 		all = append(all, dataFile{
-			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, db: l.db, found: name == "",
+			path: src.Path(l.db, l.version) + "/" + file.Name, size: file.Size, db: l.db,
 			open: func(offset int64) (io.ReadCloser, error) {
-				return src.Open(f.ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
+				return src.Open(ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
 			},
 		})
 	}
@@ -222,15 +191,16 @@ func guessVersion(file string) location {
 	return versionAt(dir)
 }
 
-// openFile opens a file for its records, with the fields that are set for its database.
-func (f *files) openFile(d dataFile) (file openData, format string, err error) {
+// open opens a file for its records, with the fields that are set for its database.
+func (f *fileFlags) open(d dataFile) (openData, error) {
 	if d.err != nil {
-		return nil, "", d.err
+		return nil, d.err
 	}
-	db := f.config.ForDB(cmp.Or(f.flags.db, d.db))
-	format, err = d.format()
-	if err == nil {
-		file, err = d.records(format, cmp.Or(f.flags.key, db.Key), cmp.Or(f.flags.value, db.Value))
+	format, err := d.format()
+	if err != nil {
+		return nil, d.failed(err)
 	}
-	return file, format, d.failed(err)
+	db := f.settings.ForDB(d.db)
+	file, err := d.records(format, cmp.Or(f.key, db.Key), cmp.Or(f.value, db.Value))
+	return file, d.failed(err)
 }

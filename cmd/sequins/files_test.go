@@ -67,53 +67,13 @@ func TestCatJSON(t *testing.T) {
 	}
 }
 
-// has checks that a text contains each of the lines, ignoring differences in spaces.
-func has(t *testing.T, text string, lines ...string) {
-	t.Helper()
-	var got []string
-	for line := range strings.Lines(text) {
-		got = append(got, strings.Join(strings.Fields(line), " "))
-	}
-	for _, want := range lines {
-		if !strings.Contains("\n"+strings.Join(got, "\n")+"\n", "\n"+want+"\n") {
-			t.Errorf("no line %q in\n%s", want, text)
-		}
-	}
-	for _, r := range text {
-		if r < ' ' && r != '\n' {
-			t.Errorf("a control character, %q, in\n%q", r, text)
-		}
-	}
-}
-
-func TestInspect(t *testing.T) {
-	block, sequence, log := makeFiles(t)
-	r := sequins(t, "inspect", block)
-	r.wants(t, exitOK)
-	has(t, r.stdout, block+": blocks", "partition 2", "partitions 3", "records 7", "compression snappy", "first_key", "last_key ключ")
-
-	r = sequins(t, "inspect", sequence)
-	r.wants(t, exitOK)
-	has(t, r.stdout, sequence+": sequencefile", "format_version 6", "key_class org.apache.hadoop.io.BytesWritable",
-		"compression BLOCK", "codec org.apache.hadoop.io.compress.GzipCodec", `metadata made\nby = a test`)
-
-	r = sequins(t, "inspect", log)
-	r.wants(t, exitOK)
-	has(t, r.stdout, log+": sparkey", "compression snappy")
-}
-
-func TestInspectGoesOnAfterABadFile(t *testing.T) {
-	block, _, _ := makeFiles(t)
-	alien := filepath.Join(t.TempDir(), "alien")
+func TestCatOfNoFile(t *testing.T) {
+	alien, empty := filepath.Join(t.TempDir(), "alien"), t.TempDir()
 	writeFile(t, alien, "hello")
-	empty := t.TempDir()
-	sequins(t, "inspect", empty).wants(t, exitAbsent, "sequins: "+empty+": there are no data files in this directory")
-	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory: name a file in it")
-	r := sequins(t, "inspect", alien, "/nowhere", block)
-	r.wants(t, exitUnreadable, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
-	sequins(t, "inspect", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither")
-	sequins(t, "inspect", "/nowhere").wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
-	has(t, r.stdout, block+": blocks")
+	sequins(t, "cat", empty).wants(t, exitFailure, "sequins: open "+empty+": not a regular file")
+	sequins(t, "cat", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
+	sequins(t, "cat", "s3://bucket/db/1/part-0").wants(t, exitUsage, "sequins: s3://bucket/db/1/part-0 is not a file of this machine: copy it with ")
+	sequins(t, "cat", "/nowhere").wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
 }
 
 func TestVerifyGood(t *testing.T) {
@@ -196,7 +156,7 @@ func spoil(t *testing.T, path string, offset int) {
 // A configuration that is missing is not a file of the source that is.
 func TestFilesWithoutTheirConfiguration(t *testing.T) {
 	block, _, _ := makeFiles(t)
-	for _, args := range [][]string{{"cat", "s3://bucket/db/1/part-0"}, {"inspect", "s3://bucket/db/1"}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
+	for _, args := range [][]string{{"cat", block}, {"verify", "s3://bucket/db/1"}, {"verify", filepath.Dir(block)}} {
 		if r := sequins(t, append(args, "--config", "/nowhere.conf")...); r.code != exitFailure || !strings.Contains(r.stderr, "/nowhere.conf") {
 			t.Errorf("%v: exit code %d, %s", args, r.code, r.stderr)
 		}

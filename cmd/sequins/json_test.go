@@ -132,27 +132,6 @@ func TestVerifyJSON(t *testing.T) {
 	}
 }
 
-func TestInspectJSON(t *testing.T) {
-	block, sequence, log := makeFiles(t)
-	r := sequins(t, "inspect", "--json", block, sequence, log, "/nowhere")
-	r.wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
-	var got struct{ Files []inspection }
-	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
-	if n := len(got.Files); n != 4 {
-		t.Fatalf("%d files", n)
-	}
-	b, s, l := got.Files[0], got.Files[1], got.Files[2]
-	if b.Format != "blocks" || b.Header["records"] != 7.0 || b.Header["last_key"] != "ключ" || b.Header["partition"] != 2.0 || b.Bytes == 0 {
-		t.Errorf("block: %+v", b)
-	}
-	if m, ok := s.Header["metadata"].(map[string]any); !ok || m["made\nby"] != "a test" {
-		t.Errorf("SequenceFile: %+v", s)
-	}
-	if l.Format != "sparkey" || got.Files[3].Error == "" {
-		t.Errorf("log: %+v", l)
-	}
-}
-
 // The JSON of the status is that of the node, of the chosen databases.
 func TestStatusJSON(t *testing.T) {
 	s := serveRecords(t, "")

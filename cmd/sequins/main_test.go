@@ -103,7 +103,7 @@ func writeFile(t *testing.T, path, content string) {
 }
 
 func TestHelp(t *testing.T) {
-	names := []string{"demo", "status", "versions", "check-config", "build", "inspect", "verify", "get", "cat", "man"}
+	names := []string{"demo", "status", "versions", "check-config", "build", "verify", "get", "cat", "man"}
 	top := sequins(t, "--help")
 	top.wants(t, exitOK)
 	for _, want := range append(names, "--config", "--source", "--bind", "--local-store", "--debug-bind", "-b", "-r", "-l", "Exit codes", "SIGHUP") {
@@ -144,7 +144,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"get", "x"}, "sequins: requires at least 2 arg(s), only received 1; see sequins get --help"},
 		{[]string{"get", "x", `\q`, "--escaped"}, "sequins: the key is not escaped: "},
 		{[]string{"cat"}, "sequins: accepts 1 arg(s), received 0; see sequins cat --help"},
-		{[]string{"inspect"}, "sequins: requires at least 1 arg(s), only received 0; see sequins inspect --help"},
 		{[]string{"scan", "--limit", "x", "x"}, `sequins: invalid argument "x" for "--limit" flag`},
 		{[]string{"verify"}, "sequins: requires at least 1 arg(s), only received 0; see sequins verify --help"},
 		{[]string{"check-config", "a", "b"}, "sequins: accepts at most 1 arg(s), received 2; see sequins check-config --help"},

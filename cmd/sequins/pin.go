@@ -19,7 +19,6 @@ import (
 	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
-	"sequins/internal/term"
 	"sequins/source"
 	"sequins/version/discovery"
 	"sequins/version/pin"
@@ -151,7 +150,7 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 			if err := change(); err != nil || !f.wait {
 				return err
 			}
-			return p.await(node, term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node"))
+			return p.await(node, cmd.ErrOrStderr())
 		})
 	}
 	f.source.registerSource(cmd)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -38,9 +39,10 @@ func (p *pinning) checkSource(node *client.Node) error {
 }
 
 // await waits until all nodes serve what the file asks for, and prints a line for each.
-func (p *pinning) await(node *client.Node, progress *term.Progress) error {
+func (p *pinning) await(node *client.Node, report io.Writer) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
 	defer cancel()
+	progress := term.NewProgress(report, "waiting for the nodes", nil)
 	var nodes []string
 	var err error
 	for {
@@ -51,7 +53,6 @@ func (p *pinning) await(node *client.Node, progress *term.Progress) error {
 		if ctx.Err() == nil || err == nil { // otherwise the time limit has cut the request off
 			nodes, err = lines, ferr
 		}
-		progress.Set(int64(len(lines)-late), int64(len(lines)))
 		if err == nil || sleep.For(ctx, waitPeriod) != nil {
 			break
 		}

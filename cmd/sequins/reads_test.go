@@ -76,7 +76,7 @@ func TestWhichNode(t *testing.T) {
 	here := filepath.Join(t.TempDir(), "here.conf")
 	writeFile(t, here, fmt.Sprintf("source = \"/none\"\nbind = %q\n", addr))
 	for _, args := range [][]string{
-		{"get", "numbers", "key-000001"}, {"get", "numbers", "key-000001", "key-000002"}, {"scan", "numbers", "--count"}, {"status", "numbers"}, {"status"}, {"diff", "numbers", "1", "1"},
+		{"get", "numbers", "key-000001"}, {"get", "numbers", "key-000001", "key-000002"}, {"scan", "numbers", "--limit", "1", "--json"}, {"status", "numbers"}, {"status"}, {"diff", "numbers", "1", "1"},
 	} {
 		want := sequins(t, append(args, "--server", addr)...)
 		want.wants(t, exitOK)
@@ -138,7 +138,6 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "--server", "awkward", "words"}},
 		{exitUsage, "the key is not escaped: ", []string{"scan", "--server", s.base, "numbers", "--escaped", "--prefix", `\q`}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", "--server", s.base, "numbers", "--limit", "0"}},
-		{exitUsage, "--count cannot be combined", []string{"scan", "--server", s.base, "numbers", "--count", "--limit", "1"}},
 		{exitUsage, "accepts 1 arg(s), received 0; see sequins scan --help", []string{"scan", "--server", s.base}},
 		{exitFailure, s.base + " answers with 400 Bad Request: ", []string{"scan", "--server", s.base, "numbers", "--after", "x"}},
 	} {
@@ -249,13 +248,6 @@ func TestScan(t *testing.T) {
 {"version":"1","records":3,"cursor":""}
 `; r.code != exitOK || r.stdout != want {
 		t.Errorf("%+v", r)
-	}
-	r = sequins(t, "scan", "--server", s.base, "numbers", "--prefix", "key-0001", "--count")
-	if r.code != exitOK || r.stdout != "100\n" {
-		t.Errorf("count: %+v", r)
-	}
-	if r = sequins(t, "scan", "--server", s.base, "numbers", "--count", "--json"); r.stdout != `{"version":"1","count":5000}`+"\n" {
-		t.Errorf("count: %+v", r)
 	}
 	if r = sequins(t, "scan", "--server", s.base, "awkward", "--escaped", "--prefix", `\x00`, "--keys-only"); r.stdout != `\x00\xff`+"\n" {
 		t.Errorf("keys: %+v", r)

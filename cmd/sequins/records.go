@@ -115,17 +115,18 @@ without keys.
 
 With --json each line is an object with "key" and "value", or "key_base64" and
 "value_base64" where they are not UTF-8. A key that a Sparkey log deletes has no
-value: nothing after the key, or in JSON "deleted": true.` + fileHelp + `
+value: nothing after the key, or in JSON "deleted": true.` + fieldHelp + `
 
 Records whose key is null, or whose key or value is too long, are left out, with
-a warning. Exits with 3 if there is
-no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
+a warning. A file of a remote source is copied by the source's own tool first.
+
+Exits with 3 if there is no such file, and 6 if it cannot be read.`,
 		Example: `  sequins cat /var/sequins/data/words/2026-01-31/*/00003.block | head
   sequins cat --json part-r-00003 | jq .key
-  sequins cat --config /etc/sequins.conf hdfs://namenode/sequins/words/2026-01-31/part-00003.avro`,
+  sequins cat --key word --value meaning part-00003.parquet`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, args, func(open *files) error { return cat(cmd, open, args[0], asJSON) })
+			return f.cat(cmd, args[0], asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
@@ -133,13 +134,15 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 	return cmd
 }
 
-func cat(cmd *cobra.Command, open *files, path string, asJSON bool) (err error) {
-	found := open.expand(path)
-	if len(found) != 1 || found[0].found {
-		return fmt.Errorf("%s is a directory: name a file in it", path)
+func (f *fileFlags) cat(cmd *cobra.Command, path string, asJSON bool) (err error) {
+	if isRemote(path) {
+		return usageError(fmt.Errorf("%s is not a file of this machine: copy it with hdfs dfs -get, aws s3 cp, gcloud storage cp or azcopy copy", path))
 	}
-	d := found[0]
-	file, _, err := open.openFile(d)
+	if err := f.load(); err != nil {
+		return err
+	}
+	d := localFile(path)
+	file, err := f.open(d)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
 	s.awaitVersion(demoPath, demoFirst)
-	s.refuses("/dev/stdin is not a regular file", "text/plain")
+	s.refuses("open /dev/stdin: not a regular file", "text/plain")
 	s.stop(syscall.SIGTERM)
 }
 
@@ -133,10 +133,10 @@ func TestReloadOfFilesThatBlock(t *testing.T) {
 
 	expect.NoError(t, os.Remove(webhook))
 	expect.NoError(t, syscall.Mkfifo(webhook, 0o600))
-	s.refuses("events.webhook_file: "+webhook+" is not a regular file", "text/plain")
+	s.refuses("events.webhook_file: open "+webhook+": not a regular file", "text/plain")
 	expect.NoError(t, os.Remove(webhook))
 	writeFile(t, webhook, strings.Repeat("x", 1<<20+1))
-	s.refuses("events.webhook_file: "+webhook+" is larger than 1048576 bytes", "text/plain")
+	s.refuses("events.webhook_file: read "+webhook+": file exceeds its size limit of 1048576 bytes", "text/plain")
 	writeFile(t, webhook, "http://127.0.0.1:1/")
 
 	expect.NoError(t, os.Remove(log))
@@ -148,6 +148,6 @@ func TestReloadOfFilesThatBlock(t *testing.T) {
 
 	expect.NoError(t, os.Remove(conf))
 	expect.NoError(t, syscall.Mkfifo(conf, 0o600))
-	s.refuses("reading the configuration: sequins.conf is not a regular file", "text/plain")
+	s.refuses("reading the configuration: open sequins.conf: not a regular file", "text/plain")
 	s.stop(syscall.SIGTERM)
 }

@@ -13,12 +13,12 @@ import (
 
 // scanFlags are the flags of sequins scan.
 type scanFlags struct {
-	node                           nodeFlags
-	prefix, start, end             string
-	after                          string
-	limit                          int64
-	keysOnly, count, json, escaped bool
-	atLeast                        string
+	node                    nodeFlags
+	prefix, start, end      string
+	after                   string
+	limit                   int64
+	keysOnly, json, escaped bool
+	atLeast                 string
 }
 
 func scanCommand() *cobra.Command {
@@ -43,7 +43,7 @@ Exits with 3 if the database, or the version of the cursor, does not exist, 5 if
 the node does not answer or breaks off, and 6 if a record cannot be read.`,
 		Example: `  sequins scan words --prefix ap --server http://node1:9599
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
-  sequins scan words --count`,
+  curl 'http://node1:9599/words?count&prefix=ap'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
@@ -51,9 +51,6 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 				return err
 			}
 			return f.node.ask(cmd, args, func(c *client.Node) error {
-				if f.count {
-					return f.printCount(cmd, c, args[0], g)
-				}
 				return f.print(cmd, c, args[0], g)
 			})
 		},
@@ -65,7 +62,6 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 	flags.Int64Var(&f.limit, "limit", 0, "at most so many records (default all)")
 	flags.StringVar(&f.after, "after", "", "go on from a `cursor`")
 	flags.BoolVar(&f.keysOnly, "keys-only", false, "print no values")
-	flags.BoolVar(&f.count, "count", false, "print only the number of records")
 	registerEscaped(cmd, &f.escaped, "--prefix, --start and --end are")
 	flags.BoolVar(&f.json, "json", false, "write JSON, one object per line")
 	registerAtLeast(cmd, &f.atLeast)
@@ -77,9 +73,6 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
 		return g, usageError(errors.New("--limit must be at least 1"))
-	}
-	if f.count && (f.limit > 0 || f.after != "" || f.keysOnly) {
-		return g, usageError(errors.New("--count cannot be combined with --limit, --after and --keys-only"))
 	}
 	g = client.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
 	for name, bound := range map[string]struct {
@@ -94,22 +87,6 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 		}
 	}
 	return g, nil
-}
-
-// printCount prints the number of records.
-func (f *scanFlags) printCount(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
-	n, version, err := c.Count(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
-	switch {
-	case err != nil:
-		return err
-	case f.json:
-		return printJSON(cmd.OutOrStdout(), struct {
-			Version string `json:"version"`
-			Count   int64  `json:"count"`
-		}{version, n})
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), n)
-	return err
 }
 
 // print prints the records.

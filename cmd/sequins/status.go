@@ -55,7 +55,7 @@ var errUnhealthy = withCode(exitUnhealthy, errors.New(""))
 
 // showStatus prints the status of a node, of all dbs or of some.
 func showStatus(cmd *cobra.Command, c *client.Node, dbs []string, asJSON bool) error {
-	p := term.NewCount(cmd.ErrOrStderr(), "asking "+c.URL(), "answer")
+	p := term.NewProgress(cmd.ErrOrStderr(), "asking "+c.URL(), nil)
 	st, err := c.Status(cmd.Context())
 	p.Stop()
 	if err != nil {

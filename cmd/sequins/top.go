@@ -26,7 +26,6 @@ import (
 
 func topCommand() *cobra.Command {
 	var node nodeFlags
-	var by string
 	cmd := &cobra.Command{
 		Use:   "top [DB...]",
 		Short: "Watch the status, the traffic and the events of a running sequins",
@@ -41,39 +40,27 @@ these databases are shown.
 While the node does not answer, the last status stays, with its age. ^C ends it. For
 a pipe or a log, use sequins status.`,
 		Example: `  sequins top
-  sequins top --sort latency --server node1.example.com:9599`,
+  sequins top --server node1.example.com:9599`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if topOrders[by] == nil {
-				return usageError(fmt.Errorf("--sort %q is none of %s", by, strings.Join(slices.Sorted(maps.Keys(topOrders)), ", ")))
-			}
-			return node.ask(cmd, args, func(c *client.Node) error { return watch(cmd, c, args, by) })
+			return node.ask(cmd, args, func(c *client.Node) error { return watch(cmd, c, args) })
 		},
 	}
 	node.register(cmd)
-	cmd.Flags().StringVar(&by, "sort", "requests", "`order` of the databases: requests, misses, latency or name")
 	return cmd
-}
-
-// topOrders are the figures by which databases are sorted, the greatest first; those with the same by name.
-var topOrders = map[string]func(status.Traffic) float64{
-	"requests": func(t status.Traffic) float64 { return t.Requests },
-	"misses":   status.Traffic.MissShare,
-	"latency":  func(t status.Traffic) float64 { return t.P99 },
-	"name":     func(status.Traffic) float64 { return 0 },
 }
 
 // topPeriod is the time between two requests for the status.
 const topPeriod = 2 * time.Second
 
 // watch draws the status periodically, until a signal. It only writes: the modes of the terminal stay as they are.
-func watch(cmd *cobra.Command, c *client.Node, dbs []string, by string) error {
+func watch(cmd *cobra.Command, c *client.Node, dbs []string) error {
 	out, ok := cmd.OutOrStdout().(*os.File)
 	if !ok || !term.Is(out) || os.Getenv("TERM") == "dumb" {
 		return errors.New("top needs a terminal: use sequins status")
 	}
 	return untilSignal(cmd.Context(), slog.New(slog.DiscardHandler), endPatience, nil, func(ctx context.Context) error {
-		v := topView{url: c.URL(), by: by}
+		v := topView{url: c.URL()}
 		begin := clearScreen
 		for {
 			st, err := c.Status(ctx)
@@ -110,10 +97,10 @@ const (
 
 // topView is what is shown.
 type topView struct {
-	url, by string
-	st      *status.Status // the last one
-	at      time.Time      // of st
-	failed  error          // why there is no newer one; nil if st is the newest
+	url    string
+	st     *status.Status // the last one
+	at     time.Time      // of st
+	failed error          // why there is no newer one; nil if st is the newest
 }
 
 // frame returns the lines of the screen, at most height of them: the head of the status, the traffic, of databases as many as half the screen has, and
@@ -150,10 +137,10 @@ func latency(seconds float64) string {
 	return dashIf(seconds <= 0, human.Latency(time.Duration(seconds*1e9)))
 }
 
-// traffic returns the table of the traffic of databases.
+// traffic returns the table of the traffic of databases, those with the most requests first.
 func (v *topView) traffic() string {
-	names, figure := slices.Sorted(maps.Keys(v.st.DBs)), topOrders[v.by]
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(figure(v.st.DBs[b].Asked()), figure(v.st.DBs[a].Asked())) })
+	names := slices.Sorted(maps.Keys(v.st.DBs))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(v.st.DBs[b].Asked().Requests, v.st.DBs[a].Asked().Requests) })
 	t := term.NewTable("DATABASE", "VERSION", "REQ/S", "MISS", "P50", "P99")
 	for _, name := range names {
 		db := v.st.DBs[name]

@@ -42,7 +42,7 @@ func single() *status.Status {
 
 // frame draws a status as top does.
 func frame(st *status.Status, height int) string {
-	v := topView{url: "http://node1:9599", by: "requests", st: st, at: topNow}
+	v := topView{url: "http://node1:9599", st: st, at: topNow}
 	return strings.Join(v.frame(height, topNow), "\n")
 }
 
@@ -118,30 +118,30 @@ func TestTopOfACluster(t *testing.T) {
 
 // While the node does not answer, the last status stays, with its age.
 func TestTopWithoutAnAnswer(t *testing.T) {
-	v := topView{url: "http://node1:9599", by: "name", st: single(), at: topNow.Add(-12 * time.Second), failed: errors.New("http://node1:9599 refuses the connection")}
+	v := topView{url: "http://node1:9599", st: single(), at: topNow.Add(-12 * time.Second), failed: errors.New("http://node1:9599 refuses the connection")}
 	got := strings.Join(v.frame(24, topNow), "\n")
 	if !strings.Contains(got, "what follows is 12 s old: http://node1:9599 refuses the connection") || !strings.Contains(got, "\nbirds") {
 		t.Error(got)
 	}
 }
 
-func TestTopOrders(t *testing.T) {
+// The databases with the most requests are first, those with as many by name.
+func TestTopOrder(t *testing.T) {
 	st := &status.Status{DBs: map[string]status.DB{}}
 	for i := range 5 {
-		st.DBs[fmt.Sprintf("db%d", i)] = status.DB{Traffic: status.Traffic{Requests: float64(100 - 10*(i%4)), Misses: float64(i), P99: float64((i*5)%9 + 1)}}
+		st.DBs[fmt.Sprintf("db%d", i)] = status.DB{Traffic: status.Traffic{Requests: float64(100 - 10*(i%4))}}
 	}
-	for by, want := range map[string]string{"name": "01234", "requests": "04123", "misses": "34210", "latency": "31420"} {
-		v := topView{by: by, st: st}
-		got := ""
-		for line := range strings.Lines(v.traffic()) {
-			if name, ok := strings.CutPrefix(line, "db"); ok {
-				got += name[:1]
-			}
-		}
-		if got != want {
-			t.Errorf("by %s: %s, want %s", by, got, want)
+	v, got := topView{st: st}, ""
+	for line := range strings.Lines(v.traffic()) {
+		if name, ok := strings.CutPrefix(line, "db"); ok {
+			got += name[:1]
 		}
 	}
-	sequins(t, "top", "--sort", "size").wants(t, exitUsage, `sequins: --sort "size" is none of latency, misses, name, requests`)
+	if want := "04123"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestTopWithoutATerminal(t *testing.T) {
 	sequins(t, "top", "--server", "127.0.0.1:1").wants(t, exitFailure, "sequins: top needs a terminal: use sequins status")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -22,11 +23,12 @@ compressed data, counts, and checksums where the writer made them. With the fiel
 of the key, records whose key is null are errors, as in a load.
 
 A DIR of this machine is searched recursively; it can be the local store of a
-running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
-that a load does not read are skipped in a DIR: names that begin with _ or .,
-Sparkey indexes (.spi), and other files of a local store. Any other file is bad,
-and so are all of these if they are named as FILE. Whether all finished blocks are
-there is shown by versions.` + fileHelp + `
+running sequins. A DIR that is a URL is that of a version, <source>/<db>/<version>;
+the tables of --config for its source, such as [s3], hold, and without it,
+credentials are those of the environment. Files that a load does not read are
+skipped in a DIR: names that begin with _ or ., Sparkey indexes (.spi), and other
+files of a local store. Any other file is bad, and so are all of these if they are
+named as FILE. Whether all finished blocks are there is shown by versions.` + fieldHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
 file does not exist or there is nothing to verify, and 5 if the source does not
@@ -36,7 +38,7 @@ answer.`,
   sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.files(cmd, args, func(open *files) error { return verify(cmd, open, args, asJSON) })
+			return f.verify(cmd, args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -59,28 +61,32 @@ type badFile struct {
 	Kind  string `json:"kind"` // the name of the exit code
 }
 
-func verify(cmd *cobra.Command, open *files, args []string, asJSON bool) error {
+func (f *fileFlags) verify(cmd *cobra.Command, args []string, asJSON bool) error {
+	if err := f.load(args...); err != nil {
+		return err
+	}
 	out, report := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	var all []dataFile
 	var bytes int64
+	var done atomic.Int64
 	for _, arg := range args {
-		all = append(all, open.expand(arg)...)
+		all = append(all, f.expand(cmd.Context(), report, arg)...)
 	}
 	for _, d := range all {
 		bytes += d.size
 	}
-	progress := term.NewProgress(report, "verifying", bytes)
+	progress := term.NewProgress(report, "verifying", term.Bytes(func() (int64, int64) { return done.Load(), bytes }))
 	result, code := verification{Bad: []badFile{}}, exitOK
 	for _, d := range all {
-		f, _, err := open.openFile(d)
-		if d.found && !isRemote(d.path) && codeOf(err) == exitAbsent {
+		file, err := f.open(d)
+		if d.found && codeOf(err) == exitAbsent {
 			continue // it has gone since it was found
 		}
 		result.Files++
 		if err == nil {
 			var records int64
-			records, err = f.Verify(cmd.Context(), progress.Add)
-			err = withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
+			records, err = file.Verify(cmd.Context(), func(n int64) { done.Add(n) })
+			err = withCode(exitUnreadable, d.failed(errors.Join(err, file.Close()))) // it could be opened
 			result.Records += records
 		}
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,9 +87,10 @@ type versionListing struct {
 // listVersions lists the named databases, or all.
 func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs []string, asJSON bool) error {
 	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version")}
+	l := lister{src: src, config: c}
+	progress := term.NewProgress(report, "listing "+c.Source, func() string { return human.Plural(int(l.looked.Load()), "version") })
 	listing, failed := l.list(ctx, dbs)
-	l.progress.Stop()
+	progress.Stop()
 	if listing == nil {
 		return failed
 	}
@@ -103,10 +105,10 @@ func listVersions(cmd *cobra.Command, c *config.Config, src source.Source, dbs [
 
 // lister looks at the versions of a source.
 type lister struct {
-	src      source.Source
-	config   *config.Config
-	progress *term.Progress
-	remarks  []string // what is in the source beside databases and versions
+	src     source.Source
+	config  *config.Config
+	looked  atomic.Int64 // the versions that were looked at
+	remarks []string     // what is in the source beside databases and versions
 }
 
 // list lists databases. The error is of those that could not be listed; without a listing nothing could.
@@ -169,7 +171,7 @@ func (l *lister) lookAll(ctx context.Context, db string, all []string) (found []
 		if found[i], err = l.look(ctx, db, all[i], require); err != nil {
 			errs[i] = withCode(exitUnreadable, ofSource(l.src, err)) // it was listed
 		}
-		l.progress.Add(1)
+		l.looked.Add(1)
 		return nil
 	})
 	return found, errors.Join(errs...), err

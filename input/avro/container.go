@@ -31,8 +31,7 @@ type container struct {
 	in   lookahead.Reader
 	sync [syncSize]byte
 
-	codec     unpack.Decoder // nil if blocks are not compressed
-	codecName string
+	codec unpack.Decoder // nil if blocks are not compressed
 
 	left    int64  // records of the current block not read yet
 	inBlock bool   // the current block is not finished
@@ -75,8 +74,7 @@ func (c *container) parseHeader(s *stream) (schema []byte, err error) {
 	case meta["avro.schema"] == nil:
 		return nil, errors.New("no avro.schema in the metadata")
 	}
-	c.codecName = string(meta["avro.codec"])
-	c.codec, err = newCodec(c.codecName)
+	c.codec, err = newCodec(string(meta["avro.codec"]))
 	return meta["avro.schema"], err
 }
 

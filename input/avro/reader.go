@@ -79,22 +79,6 @@ func (r *Reader) Fields() []string {
 	return names
 }
 
-// Codec returns the name of the compression, as in the file.
-func (r *Reader) Codec() string { return cmp.Or(r.file.codecName, "null") }
-
-// Types returns the types of the fields of a record, in the order of Fields.
-func (r *Reader) Types() []string {
-	t := r.root.record()
-	if t == nil {
-		return nil
-	}
-	types := make([]string, len(t.fields))
-	for i, f := range t.fields {
-		types[i] = f.typ.String()
-	}
-	return types
-}
-
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	if r.root.record() == nil {

@@ -20,18 +20,6 @@ type typ struct {
 	branches []*typ  // of a union
 }
 
-// String returns the type for people: long, null|string, array.
-func (t *typ) String() string {
-	if t.kind != "union" {
-		return t.kind
-	}
-	names := make([]string, len(t.branches))
-	for i, b := range t.branches {
-		names[i] = b.kind
-	}
-	return strings.Join(names, "|")
-}
-
 type field struct {
 	name string
 	typ  *typ

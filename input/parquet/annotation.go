@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"fmt"
 	"time"
 
 	"sequins/internal/render"
@@ -66,12 +65,12 @@ var converted = map[int64]logicalType{
 
 // logicalType is the member of LogicalType that is set.
 type logicalType struct {
-	id               int // of the field; 0 if none is set
-	scale, precision int64
-	unit             int // of the field in TimeUnit; 0 if none is set
-	utc              bool
-	width            int8
-	signed           bool
+	id     int // of the field; 0 if none is set
+	scale  int64
+	unit   int // of the field in TimeUnit; 0 if none is set
+	utc    bool
+	width  int8
+	signed bool
 }
 
 // logicalType reads a LogicalType, of which one member is set.
@@ -83,7 +82,7 @@ func (r *thriftReader) logicalType(t *logicalType) {
 		}
 		switch id {
 		case logicalDecimal:
-			r.read(field{1, &t.scale}, field{2, &t.precision})
+			r.read(field{1, &t.scale})
 		case logicalTime, logicalTimestamp:
 			r.read(field{1, &t.utc}, field{2, structure(func() { r.timeUnit(t) })})
 		case logicalInteger:
@@ -105,13 +104,13 @@ func (r *thriftReader) timeUnit(t *logicalType) {
 
 // orConverted returns the type, or that of a converted type if there is none, as in old files, or if it is UNKNOWN, as
 // parquet-mr writes it beside the converted type INTERVAL.
-func (t logicalType) orConverted(id, scale, precision int64) logicalType {
+func (t logicalType) orConverted(id, scale int64) logicalType {
 	if t.id != 0 && t.id != logicalUnknown {
 		return t
 	}
 	t = converted[id]
 	if t.id == logicalDecimal {
-		t.scale, t.precision = scale, precision
+		t.scale = scale
 	}
 	return t
 }
@@ -140,16 +139,13 @@ func (t logicalType) isDecimal() bool {
 	return t.id == logicalDecimal && 0 <= t.scale && t.scale <= render.MaxScale
 }
 
-// decimal returns the name of a decimal, for people.
-func (t logicalType) decimal() string { return fmt.Sprintf("decimal(%d, %d)", t.precision, t.scale) }
-
-// timeUnit returns the unit of a time or timestamp, and its name for people.
-func (t logicalType) timeUnit() (unit time.Duration, name string) {
+// timeUnit returns the unit of a time or timestamp.
+func (t logicalType) timeUnit() time.Duration {
 	switch t.unit {
 	case unitMicros:
-		return time.Microsecond, "micros"
+		return time.Microsecond
 	case unitNanos:
-		return time.Nanosecond, "nanos"
+		return time.Nanosecond
 	}
-	return time.Millisecond, "millis"
+	return time.Millisecond
 }

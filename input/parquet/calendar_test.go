@@ -27,9 +27,9 @@ func TestCalendar(t *testing.T) {
 		c := m.calendar()
 		for show, n := range map[*schemaElement]int64{
 			{physical: physicalInt64, logical: logicalType{id: logicalTimestamp, unit: 2, utc: true}}: at.UnixMicro(),
-			{physical: physicalInt64, logical: logicalType{}.orConverted(10, 0, 0)}:                   at.UnixMicro(),
+			{physical: physicalInt64, logical: logicalType{}.orConverted(10, 0)}:                      at.UnixMicro(),
 		} {
-			_, convert := converter(show, &c)
+			convert := converter(show, &c)
 			if got := convert(&value{bits: uint64(n)}); got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.written, got, tt.want)
 			}

@@ -108,7 +108,7 @@ func (r *thriftReader) keyValue(m *sparkMetadata) {
 }
 
 func (r *thriftReader) schemaElement() (e schemaElement) {
-	var scale, precision int64
+	var scale int64
 	var name []byte
 	converted := int64(-1)
 	seen := r.read(
@@ -119,7 +119,6 @@ func (r *thriftReader) schemaElement() (e schemaElement) {
 		field{5, &e.children},
 		field{6, &converted},
 		field{7, &scale},
-		field{8, &precision},
 		field{10, structure(func() { r.logicalType(&e.logical) })},
 	)
 	if len(name) > maxName {
@@ -129,7 +128,7 @@ func (r *thriftReader) schemaElement() (e schemaElement) {
 	e.name = string(name)
 	r.require(seen, "a field of the schema", 4)
 	e.leaf = seen&(1<<fieldType) != 0 && e.children == 0 // some writers give the root a type
-	e.logical = e.logical.orConverted(converted, scale, precision)
+	e.logical = e.logical.orConverted(converted, scale)
 	return e
 }
 

@@ -1,9 +1,11 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -153,47 +155,52 @@ func TestDeepSchema(t *testing.T) {
 	}
 }
 
-// The types of fields are what their values are rendered by.
-func TestTypeNames(t *testing.T) {
+// The types of fields are what their values are rendered by: all bits set, or 0123456789abcdef as far as the length goes.
+func TestTypesOfFields(t *testing.T) {
 	leaf := func(physical int64, l logicalType) schemaElement { return testLeaf("v", optional, physical, l) }
 	for _, tt := range []struct {
 		field schemaElement
 		want  string
 	}{
-		{leaf(physicalBytes, logicalType{}), "byte_array"},
-		{leaf(physicalBytes, logicalType{id: logicalString}), "string"},
-		{leaf(physicalBytes, logicalType{id: logicalEnum}), "enum"},
-		{leaf(physicalBytes, logicalType{id: logicalJSON}), "json"},
-		{leaf(physicalInt32, logicalType{id: logicalString}), "int32"}, // does not fit
-		{leaf(physicalInt32, logicalType{id: -9}), "int32"},
-		{leaf(physicalInt32, logicalType{id: logicalTimestamp, unit: unitMicros}), "int32"},
-		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMicros}), "int32"},
-		{leaf(physicalInt64, logicalType{id: logicalTime, unit: unitMillis}), "int64"},
-		{leaf(physicalInt64, logicalType{id: logicalDate}), "int64"},
-		{leaf(physicalInt64, logicalType{id: logicalInteger, width: 32}), "int64"},
-		{leaf(physicalInt32, logicalType{id: logicalDate}), "date"},
-		{leaf(physicalInt32, logicalType{id: -6}), "date"},
-		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMillis}), "time(millis)"},
-		{leaf(physicalInt64, logicalType{id: -8}), "time(micros)"},
-		{leaf(physicalInt64, logicalType{id: logicalTimestamp, unit: unitNanos}), "timestamp(nanos, local)"},
-		{leaf(physicalInt64, logicalType{id: -10}), "timestamp(micros, utc)"},
-		{leaf(physicalInt64, logicalType{id: logicalInteger, width: 64}), "uint64"},
-		{leaf(physicalInt32, logicalType{id: logicalInteger, width: 8, signed: true}), "int8"},
-		{leaf(physicalInt32, logicalType{id: -12}), "uint16"},
-		{leaf(physicalInt32, logicalType{id: -16}), "int16"},
-		{leaf(physicalInt64, logicalType{id: logicalDecimal, precision: 12, scale: 2}), "decimal(12, 2)"},
-		{leaf(physicalBytes, logicalType{id: -convertedDecimal, precision: 30, scale: 10}), "decimal(30, 10)"},
-		{leaf(physicalBytes, logicalType{id: logicalDecimal, precision: 12, scale: -2}), "byte_array"},
-		{leaf(physicalInt96, logicalType{}), "int96"},
-		{leaf(physicalInt32, logicalType{id: logicalUnknown}), "int32"},
-		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 12, logical: logicalType{id: -convertedInterval}}, "interval"},
-		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 16, logical: logicalType{id: logicalUUID}}, "uuid"},
-		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 2, logical: logicalType{id: logicalFloat16}}, "float16"},
+		{leaf(physicalBytes, logicalType{}), "[48 49 50 51 52 53 54 55 56 57 97 98]"},
+		{leaf(physicalBytes, logicalType{id: logicalString}), "0123456789ab"},
+		{leaf(physicalBytes, logicalType{id: logicalEnum}), "0123456789ab"},
+		{leaf(physicalBytes, logicalType{id: logicalJSON}), "0123456789ab"},
+		{leaf(physicalInt32, logicalType{id: logicalString}), "-1"}, // does not fit
+		{leaf(physicalInt32, logicalType{id: -9}), "-1"},
+		{leaf(physicalInt32, logicalType{id: logicalTimestamp, unit: unitMicros}), "-1"},
+		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMicros}), "-1"},
+		{leaf(physicalInt64, logicalType{id: logicalTime, unit: unitMillis}), "-1"},
+		{leaf(physicalInt64, logicalType{id: logicalDate}), "-1"},
+		{leaf(physicalInt64, logicalType{id: logicalInteger, width: 32}), "-1"},
+		{leaf(physicalInt32, logicalType{id: logicalDate}), "1969-12-31"},
+		{leaf(physicalInt32, logicalType{id: -6}), "1969-12-31"},
+		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMillis}), "-00:00:00.001"},
+		{leaf(physicalInt64, logicalType{id: -8}), "-00:00:00.000001"},
+		{leaf(physicalInt64, logicalType{id: logicalTimestamp, unit: unitNanos}), "1969-12-31T23:59:59.999999999"},
+		{leaf(physicalInt64, logicalType{id: -10}), "1969-12-31T23:59:59.999999Z"},
+		{leaf(physicalInt64, logicalType{id: logicalInteger, width: 64}), "18446744073709551615"},
+		{leaf(physicalInt32, logicalType{id: logicalInteger, width: 8, signed: true}), "-1"},
+		{leaf(physicalInt32, logicalType{id: -12}), "65535"},
+		{leaf(physicalInt32, logicalType{id: -16}), "-1"},
+		{leaf(physicalInt64, logicalType{id: logicalDecimal, scale: 2}), "-0.01"},
+		{leaf(physicalBytes, logicalType{id: -convertedDecimal, scale: 10}), "1491475489945574404.4330213730"},
+		{leaf(physicalBytes, logicalType{id: logicalDecimal, scale: -2}), "[48 49 50 51 52 53 54 55 56 57 97 98]"},
+		{leaf(physicalInt96, logicalType{}), "4514435-09-26T14:16:59.141910832Z"},
+		{leaf(physicalInt32, logicalType{id: logicalUnknown}), "-1"},
+		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 12, logical: logicalType{id: -convertedInterval}}, "P858927408M926299444DT1650538.808S"},
+		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 16, logical: logicalType{id: logicalUUID}}, "30313233-3435-3637-3839-616263646566"},
+		{schemaElement{name: "v", leaf: true, physical: physicalFixed, length: 2, logical: logicalType{id: logicalFloat16}}, "0.16210938"},
 	} {
 		file := withValue(tt.field, testColumn{})
 		r, err := NewReader(strings.NewReader(string(file)), int64(len(file)), "file.parquet", render.Paths{NoKey: true})
-		if err != nil || r.Types()[1] != tt.want {
-			t.Errorf("%+v: %v, %v; want %s", tt.field, r.Types(), err, tt.want)
+		if err != nil {
+			t.Fatalf("%+v: %v", tt.field, err)
+		}
+		length := cmp.Or(tt.field.length, 12) // INT96 has 12 bytes
+		v := value{bits: math.MaxUint64, bytes: []byte("0123456789abcdef")[:length]}
+		if got := fmt.Sprint(r.root.children[1].convert(&v)); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.field, got, tt.want)
 		}
 	}
 }

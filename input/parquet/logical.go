@@ -1,9 +1,7 @@
 package parquet
 
 import (
-	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/big"
 	"time"
@@ -11,91 +9,73 @@ import (
 	"sequins/internal/render"
 )
 
-// converter returns the name of a column's type for people, and what makes values to render of those of the column, with
-// the calendar of its file. A type that does not fit the physical one is as if there were none.
-func converter(f *schemaElement, c *calendar) (name string, show func(*value) any) {
-	physical := physicalNames[f.physical]
+// converter returns what makes values to render of those of a column, with the calendar of its file. A type that does not fit the
+// physical one is as if there were none.
+func converter(f *schemaElement, c *calendar) func(*value) any {
 	switch f.physical {
 	case physicalBoolean:
-		return physical, func(v *value) any { return v.bits != 0 }
+		return func(v *value) any { return v.bits != 0 }
 	case physicalInt32, physicalInt64:
-		name, show := integer(f, c)
-		return cmp.Or(name, physical), func(v *value) any { return show(int64(v.bits)) }
+		show := integer(f, c)
+		return func(v *value) any { return show(int64(v.bits)) }
 	case physicalInt96:
-		return physical, func(v *value) any { return instant96(v.bytes, c) }
+		return func(v *value) any { return instant96(v.bytes, c) }
 	case physicalFloat:
-		return physical, func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
+		return func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
 	case physicalDouble:
-		return physical, func(v *value) any { return math.Float64frombits(v.bits) }
+		return func(v *value) any { return math.Float64frombits(v.bits) }
 	}
-	name, octets := octets(f)
-	return cmp.Or(name, physical), func(v *value) any { return octets(v.bytes) }
+	show := octets(f)
+	return func(v *value) any { return show(v.bytes) }
 }
 
 // integer renders INT32 and INT64.
-func integer(f *schemaElement, c *calendar) (name string, show func(int64) any) {
+func integer(f *schemaElement, c *calendar) func(int64) any {
 	t := f.logical
 	if t.bits() > 0 && (t.bits() <= 32) != (f.physical == physicalInt32) {
-		return "", signed
+		return signed
 	}
 	switch t.id {
 	case logicalDecimal:
 		if t.isDecimal() {
-			return t.decimal(), func(n int64) any { return render.Decimal(big.NewInt(n), int(t.scale)) }
+			return func(n int64) any { return render.Decimal(big.NewInt(n), int(t.scale)) }
 		}
 	case logicalDate:
-		return "date", c.date
+		return c.date
 	case logicalTime:
-		unit, name := t.timeUnit()
-		return "time(" + name + ")", func(n int64) any { return render.TimeOfDay(n, unit) }
+		unit := t.timeUnit()
+		return func(n int64) any { return render.TimeOfDay(n, unit) }
 	case logicalTimestamp:
-		unit, name := t.timeUnit()
-		zone := "local"
-		if t.utc {
-			zone = "utc"
-		}
-		return "timestamp(" + name + ", " + zone + ")", func(n int64) any { return c.timestamp(n, unit, t.utc) }
+		unit := t.timeUnit()
+		return func(n int64) any { return c.timestamp(n, unit, t.utc) }
 	case logicalInteger:
-		return sized(t.width, t.signed)
+		if t.width > 0 && t.width <= 64 && !t.signed { // it lies in a signed one of the same bits
+			return func(n int64) any { return uint64(n) << (64 - t.width) >> (64 - t.width) }
+		}
 	}
-	return "", signed
+	return signed
 }
 
 func signed(n int64) any { return n }
 
-// sized renders integers with a width. Those without a sign lie in signed ones of the same bits.
-func sized(width int8, isSigned bool) (name string, show func(int64) any) {
-	switch {
-	case width <= 0 || width > 64:
-		return "", signed
-	case isSigned:
-		return fmt.Sprint("int", width), signed
-	}
-	return fmt.Sprint("uint", width), func(n int64) any { return uint64(n) << (64 - width) >> (64 - width) }
-}
-
 // octets renders BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
-func octets(f *schemaElement) (name string, show func([]byte) any) {
+func octets(f *schemaElement) func([]byte) any {
 	t := f.logical
 	switch t.id {
 	case logicalDecimal:
 		if t.isDecimal() {
-			return t.decimal(), func(b []byte) any { return render.DecimalBytes(b, int(t.scale)) }
+			return func(b []byte) any { return render.DecimalBytes(b, int(t.scale)) }
 		}
-	case logicalString:
-		return "string", text
-	case logicalEnum:
-		return "enum", text
-	case logicalJSON:
-		return "json", text
+	case logicalString, logicalEnum, logicalJSON:
+		return text
 	case logicalUUID:
-		return "uuid", ofLength(16, func(b []byte) any { return render.UUID(b) })
+		return ofLength(16, func(b []byte) any { return render.UUID(b) })
 	case logicalFloat16:
-		return "float16", ofLength(2, func(b []byte) any { return float16(binary.LittleEndian.Uint16(b)) })
+		return ofLength(2, func(b []byte) any { return float16(binary.LittleEndian.Uint16(b)) })
 	case logicalInterval:
-		return "interval", ofLength(12, func(b []byte) any { return render.Duration(b) })
+		return ofLength(12, func(b []byte) any { return render.Duration(b) })
 	}
-	return "", plain
+	return plain
 }
 
 func text(b []byte) any { return string(b) }

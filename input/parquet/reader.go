@@ -112,18 +112,6 @@ func (r *Reader) Fields() []string {
 	return names
 }
 
-// Types returns the types of the fields of a record, in the order of Fields.
-func (r *Reader) Types() []string {
-	types := make([]string, len(r.root.children))
-	for i, n := range r.root.children {
-		types[i] = n.String()
-	}
-	return types
-}
-
-// Groups returns the number of row groups.
-func (r *Reader) Groups() int { return len(r.footer.groups) }
-
 // Scan reads the next row. It returns false at the end and after an error; see Err.
 func (r *Reader) Scan() bool {
 	if r.err == nil {

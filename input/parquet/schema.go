@@ -34,7 +34,6 @@ type node struct {
 	parent         *node
 
 	// Of a leaf:
-	typeName string // for people
 	physical int64
 	length   int64 // of the values of a FIXED_LEN_BYTE_ARRAY
 	cost     int64 // what a value costs beside its bytes
@@ -43,23 +42,6 @@ type node struct {
 
 // physicalNames are the names of the types of parquet.thrift.
 var physicalNames = [...]string{"boolean", "int32", "int64", "int96", "float", "double", "byte_array", "fixed_len_byte_array"}
-
-// String returns the type for people.
-func (n *node) String() string {
-	text := "group"
-	switch {
-	case n.kind == leaf:
-		text = n.typeName
-	case n.kind == list:
-		text = "list"
-	case n.kind == dict:
-		text = "map"
-	}
-	if n.repeated {
-		text = "repeated " + text
-	}
-	return text
-}
 
 // maxDepth is how deep fields can be nested.
 const maxDepth = 100
@@ -165,7 +147,7 @@ func (n *node) makeLeaf(f *schemaElement, c *calendar) error {
 	if n.physical == physicalFixed && n.length <= 0 {
 		return fmt.Errorf("column %s: its values would have %d bytes", n.path(), n.length)
 	}
-	n.typeName, n.convert = converter(f, c)
+	n.convert = converter(f, c)
 	return nil
 }
 

@@ -175,14 +175,14 @@ func (w *thriftWriter) element(f schemaElement) {
 	if t := f.logical; t.id < 0 { // a converted type
 		w.number(6, thriftI32, int64(-t.id))
 		w.number(7, thriftI32, t.scale)
-		w.number(8, thriftI32, t.precision)
+		w.number(8, thriftI32, 12)
 	} else if t.id != 0 {
 		w.structure(10, func() {
 			w.structure(t.id, func() {
 				switch t.id {
 				case logicalDecimal:
 					w.number(1, thriftI32, t.scale)
-					w.number(2, thriftI32, t.precision)
+					w.number(2, thriftI32, 12)
 				case logicalInteger:
 					w.field(1, thriftByte)
 					w.b = append(w.b, byte(t.width))

@@ -50,15 +50,6 @@ func appendCharacter(out []byte, r rune, raw []byte) []byte {
 // Escape returns the escaped form of b.
 func Escape(b []byte) string { return string(AppendEscaped(nil, b)) }
 
-// Excerpt returns the escaped form of b, the first bytes of data of the given size.
-func Excerpt(b []byte, size int64) string {
-	const longest = 80
-	if size <= longest {
-		return Escape(b)
-	}
-	return fmt.Sprintf("%s… (%d bytes)", Escape(b[:min(len(b), longest)]), size)
-}
-
 // Clean escapes what is not printable in a text of our own that may quote others, and leaves the rest as it is.
 func Clean(text string) string {
 	parts := strings.Split(text, `\`)

@@ -35,12 +35,3 @@ func FuzzEscape(f *testing.F) {
 		}
 	})
 }
-
-func TestExcerpt(t *testing.T) {
-	long := strings.Repeat("x", 81)
-	for in, want := range map[string]string{"ab": "ab", long[:80]: long[:80], long: long[:80] + "… (81 bytes)"} {
-		if got := term.Excerpt([]byte(in), int64(len(in))); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}

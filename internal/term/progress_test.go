@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,7 @@ import (
 func TestProgressOnAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewProgress(&out, "reading", 100<<20)
-		p.Add(50 << 20)
+		p := NewProgress(&out, "reading", nil)
 		time.Sleep(time.Minute)
 		p.Print(func() { out.WriteString("bad: x\n") })
 		p.Stop()
@@ -28,7 +28,8 @@ func TestProgressOnAPipe(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := NewProgress(&out, "reading", 0)
+		var done atomic.Int64
+		p := NewProgress(&out, "reading", Bytes(func() (int64, int64) { return done.Load(), 1000 }))
 		p.start() // as on a terminal
 		time.Sleep(patience - drawPeriod/2)
 		synctest.Wait()
@@ -37,19 +38,17 @@ func TestProgressOnATerminal(t *testing.T) {
 				t.Errorf("%q", &out)
 			}
 		})
-		time.Sleep(drawPeriod)
-		synctest.Wait()
-		p.Follow(func() (done, total int64) { return 500, 1000 })
-		time.Sleep(drawPeriod)
-		synctest.Wait()
-		p.Print(func() { out.WriteString("bad: x\n") })
-		p.Follow(nil)
-		p.Set(2000, 1000) // a file that has grown
-		time.Sleep(drawPeriod)
-		synctest.Wait()
+		for _, n := range []int64{0, 500, 2000} { // the file has grown
+			done.Store(n)
+			time.Sleep(drawPeriod)
+			synctest.Wait()
+			if n == 500 {
+				p.Print(func() { out.WriteString("bad: x\n") })
+			}
+		}
 		p.Stop()
 		time.Sleep(time.Minute)
-		want := clearLine + NoWrap + "reading" + Wrap +
+		want := clearLine + NoWrap + "reading: 0 B of 1000 B" + Wrap +
 			clearLine + NoWrap + "reading: 500 B of 1000 B, 416 B a second, about 1 s left" + Wrap +
 			clearLine + "bad: x\n" +
 			clearLine + NoWrap + "reading: 2.0 KiB of 1000 B, 1.4 KiB a second" + Wrap + clearLine
@@ -57,24 +56,19 @@ func TestProgressOnATerminal(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	var none *Progress
-	none.Add(1)
-	none.Set(1, 2)
-	none.Print(func() {})
-	none.Stop()
 }
 
-func TestLines(t *testing.T) {
-	now := time.Now()
-	for want, p := range map[string]*Progress{
-		"asking":                     {what: "asking", thing: "node"},
-		"listing: 3 versions":        {what: "listing", thing: "version", done: 3},
-		"reading: 3 B, 3 B a second": {what: "reading", done: 3},
-		"comparing: 1 of 4 partitions, about 3 s left": {what: "comparing", thing: "partition", done: 1, total: 4},
-	} {
-		p.begun = now.Add(-time.Second)
-		if got := p.line(now); got != want {
+// Without an amount, the line says what is being done.
+func TestProgressWithoutAmount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewProgress(&out, "asking", nil)
+		p.start()
+		time.Sleep(patience)
+		synctest.Wait()
+		p.Stop()
+		if got, want := out.String(), clearLine+NoWrap+"asking"+Wrap+clearLine; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
+	})
 }

@@ -1,16 +1,20 @@
-// Command image makes the container image of sequins from binaries, without a daemon and without a registry.
+// Command image makes the container image of sequins from its layers, without a daemon and without a registry.
 //
-//	image [flags] OUT ARCH=BINARY...
+//	image [flags] DIR ARCH=LAYER...
+//	image certificates
 //
-// OUT is a tar archive with an OCI image layout of one image for each architecture, below one index. The bytes depend on the
-// arguments and the files alone. Formats: https://github.com/opencontainers/image-spec (v1.1).
+// DIR gets an OCI image layout of one image for each architecture, below one index. LAYER is the tar archive that is the only layer of
+// an image. The bytes depend on the arguments and the files alone. Formats: https://github.com/opencontainers/image-spec (v1.1).
+//
+// The second form prints the certificates of authorities that Mozilla trusts, in PEM.
 package main
 
 import (
+	"encoding/pem"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,7 +22,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
 // release is what the image is of.
@@ -26,38 +32,59 @@ type release struct {
 	version  string
 	revision string
 	created  time.Time
-	docs     []string // files that go to /usr/share/doc/sequins
 }
+
+const (
+	program = "/usr/bin/sequins"
+	store   = "/var/sequins" // what local_store is by default
+	// user is the number that images without root have in common ("nonroot").
+	user = 65532
+)
 
 func main() {
 	var r release
 	flag.StringVar(&r.version, "version", "unknown", "the version, which is the tag in the archive")
 	flag.StringVar(&r.revision, "revision", "", "the commit, for a label")
-	epoch := flag.Int64("epoch", 0, "the time of the image and all its files, in seconds since 1970")
-	docs := flag.String("docs", "", "files for /usr/share/doc/sequins, separated by commas")
+	epoch := flag.Int64("epoch", 0, "the time of the image, in seconds since 1970")
 	flag.Parse()
 	r.created = time.Unix(*epoch, 0).UTC()
-	if *docs != "" {
-		r.docs = strings.Split(*docs, ",")
-	}
-	if flag.NArg() < 2 {
-		fmt.Fprintln(os.Stderr, "usage: image [flags] OUT ARCH=BINARY...")
+	var err error
+	switch {
+	case flag.NArg() == 1 && flag.Arg(0) == "certificates":
+		err = certificates(os.Stdout)
+	case flag.NArg() < 2:
+		fmt.Fprintln(os.Stderr, "usage: image [flags] DIR ARCH=LAYER..., or image certificates")
 		flag.PrintDefaults()
 		os.Exit(2)
+	default:
+		err = write(flag.Arg(0), r, flag.Args()[1:])
 	}
-	if err := write(flag.Arg(0), r, flag.Args()[1:]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-// write makes the archive out of the binaries, each as ARCH=BINARY.
-func write(out string, r release, binaries []string) error {
+// certificates prints the certificates that Mozilla trusts. Those that it trusts for some certificates only are left out: a file
+// cannot say so.
+func certificates(w io.Writer) error {
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			if err := pem.Encode(w, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write makes the layout out of the layers, each as ARCH=LAYER.
+func write(dir string, r release, layers []string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, b := range binaries {
-		arch, path, found := strings.Cut(b, "=")
+	for _, l := range layers {
+		arch, path, found := strings.Cut(l, "=")
 		if !found {
-			return fmt.Errorf("%q is not ARCH=BINARY", b)
+			return fmt.Errorf("%q is not ARCH=LAYER", l)
 		}
 		image, err := r.image(arch, path)
 		if err != nil {
@@ -66,11 +93,6 @@ func write(out string, r release, binaries []string) error {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(out), "image-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	top, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -80,15 +102,12 @@ func write(out string, r release, binaries []string) error {
 		"io.containerd.image.name":          "docker.io/library/sequins:" + r.version,
 		"org.opencontainers.image.ref.name": r.version,
 	}
-	if err := top.AppendIndex(index, layout.WithAnnotations(names)); err != nil {
-		return err
-	}
-	return archive(out, dir, r.created)
+	return top.AppendIndex(index, layout.WithAnnotations(names))
 }
 
 // image is the image for an architecture.
-func (r release) image(arch, binary string) (v1.Image, error) {
-	layer, err := r.layer(binary)
+func (r release) image(arch, path string) (v1.Image, error) {
+	layer, err := tarball.LayerFromFile(path, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ func explain(err error, r refusal) error {
 	if meaning == fs.ErrPermission && strings.HasSuffix(r.message, "(is not a directory)") {
 		meaning = fs.ErrNotExist // the path is below a file
 	}
+	if class == "" && err.Error() == "the file is not a directory" { // as the library says of a file that is listed
+		meaning = fs.ErrNotExist
+	}
 	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid} {
 		if meaning == nil && errors.Is(err, known) {
 			meaning = known

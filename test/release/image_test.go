@@ -150,23 +150,23 @@ func TestImageFiles(t *testing.T) {
 	}
 	layer := filepath.Join(layout, manifest.Layers[0].Digest[len("sha256:"):])
 	got := process.OutputOf(t, "bash", "-c", `tar --numeric-owner -tvzf "$1" | awk '{ print $1, $2, $6 }'`, "list", layer)
-	want := `drwxr-xr-x 0/0 usr/
-drwxr-xr-x 0/0 usr/bin/
--rwxr-xr-x 0/0 usr/bin/sequins
-drwxr-xr-x 0/0 etc/
+	want := `drwxr-xr-x 0/0 etc/
 -rw-r--r-- 0/0 etc/group
 -rw-r--r-- 0/0 etc/passwd
 drwxr-xr-x 0/0 etc/ssl/
 drwxr-xr-x 0/0 etc/ssl/certs/
 -rw-r--r-- 0/0 etc/ssl/certs/ca-certificates.crt
+drwxr-xr-x 0/0 usr/
+drwxr-xr-x 0/0 usr/bin/
+-rwxr-xr-x 0/0 usr/bin/sequins
 drwxr-xr-x 0/0 usr/share/
 drwxr-xr-x 0/0 usr/share/doc/
 drwxr-xr-x 0/0 usr/share/doc/sequins/
 -rw-r--r-- 0/0 usr/share/doc/sequins/LICENSE
 -rw-r--r-- 0/0 usr/share/doc/sequins/THIRD_PARTY_NOTICES
 drwxr-xr-x 0/0 var/
-drwxr-xr-x 65532/65532 var/sequins/
 drwxr-xr-x 65532/65532 tmp/
+drwxr-xr-x 65532/65532 var/sequins/
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -67,7 +67,7 @@ func TestTop(t *testing.T) {
 	})
 	s.keys("C-c")
 	s.waitFor("a prompt", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "$") })
-	s.line("clear; sequins top --sort name --server " + addr + " words")
+	s.line("clear; sequins top --server " + addr + " words")
 	s.waitFor("words alone", func(screen string) bool {
 		return strings.Contains(screen, "\nwords ") && !strings.Contains(screen, "\nusers ")
 	})

@@ -51,9 +51,6 @@ func TestCommands(t *testing.T) {
 		if code, got := sequins(t, "verify", path); code != 0 || string(got) != "1 files with 2500 records are good\n" {
 			t.Errorf("verify %s: exit code %d, %s", name, code, got)
 		}
-		if code, got := sequins(t, "inspect", path); code != 0 || !strings.Contains(string(got), "word string") {
-			t.Errorf("inspect %s: exit code %d\n%s", name, code, got)
-		}
 		if code, got := sequins(t, "verify", "--key", "meaning", path); code != 6 || !strings.Contains(string(got), "the key is null: meaning; a load leaves out this record and 357 others") {
 			t.Errorf("verify %s by a key that is null: exit code %d, %s", name, code, got)
 		}
