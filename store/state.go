@@ -150,8 +150,10 @@ func (s *Store) writeState(path string, data []byte) error {
 	return nil
 }
 
-// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
+// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost.
 func (s *Store) beginState(db, path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

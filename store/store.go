@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -20,9 +19,8 @@ import (
 //
 //	sequins.lock                          held under flock, with the owner's pid
 //	data/<db>/STATE.json                   see State
-//	data/<db>/.trash-7/                    a content being removed
 //	data/<db>/<version>/<input>/           a content, by the name and the hash of its input:
-//	    MANIFEST.json                      the plan; a directory without one is not a content
+//	    MANIFEST.json                      the plan; a directory without one is not a content, or not any more
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
 //	    00042.block.corrupt                set aside
@@ -32,10 +30,9 @@ import (
 // temporary name differs with each attempt, so that a writer that was left behind by the removal
 // of its content cannot publish into the next directory of that name.
 const (
-	dataDir     = "data"
-	tempDir     = "tmp"
-	tempSuffix  = ".tmp"
-	trashPrefix = ".trash-"
+	dataDir    = "data"
+	tempDir    = "tmp"
+	tempSuffix = ".tmp"
 )
 
 // Store is the directory in which a node keeps its blocks, by db and content. Its methods, and
@@ -47,7 +44,9 @@ type Store struct {
 
 	names atomic.Uint64 // makes temporary names differ
 
-	// mu is held for writing while a content's directory comes or goes.
+	// changing is held while contents are created and removed, which can take long, and before mu.
+	changing sync.Mutex
+	// mu is held for writing while a content comes or goes.
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
 	left error           // see Leftovers
@@ -239,26 +238,15 @@ func (s *Store) given(path string) (*Dir, error) {
 }
 
 // Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
-// wraps [fs.ErrNotExist] if there is none. Blocks that are open stay readable.
+// wraps [fs.ErrNotExist] if there is none; what an earlier Remove has left is removed all the same. Blocks that are open stay readable.
 func (s *Store) Remove(db string, in content.Input) error {
 	path, err := s.contentPath(db, in)
 	if err != nil {
 		return err
 	}
-	if err := s.emptyTrash(filepath.Dir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("removing what is left of other versions of db %s: %w", db, err)
-	}
-	s.mu.Lock()
-	_, err = s.fs.Stat(filepath.Join(path, manifestName))
-	trash := ""
-	if err == nil {
-		trash, err = s.discard(path)
-	}
-	s.mu.Unlock()
-	if err == nil {
-		err = s.fs.RemoveAll(trash)
-	}
-	if err != nil {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := s.remove(path); err != nil {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
 	s.mu.Lock()
@@ -266,21 +254,24 @@ func (s *Store) Remove(db string, in content.Input) error {
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
 }
 
-// discard renames a content's directory to a name that makes it trash, durably.
-func (s *Store) discard(path string) (trash string, err error) {
-	version := filepath.Dir(path)
-	db := filepath.Dir(version)
-	name := filepath.Join(db, trashPrefix+strconv.FormatUint(s.names.Add(1), 10))
-	if err := s.fs.Rename(path, name); err != nil {
-		return "", err
+// remove removes a content's directory, its manifest first: without it, and durably so, what is left is removed by the next start. s.changing is held.
+func (s *Store) remove(path string) error {
+	s.mu.Lock()
+	err := s.fs.Remove(filepath.Join(path, manifestName))
+	if err == nil {
+		s.forget(path)
 	}
-	s.forget(path)
-	for _, dir := range []string{db, version} { // if one fails, the next start empties the trash
-		if err := s.fs.SyncDir(dir); err != nil {
-			return "", err
-		}
+	s.mu.Unlock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.sweepContent(path)
+	case err != nil:
+		return err
 	}
-	return name, nil
+	if err := s.fs.SyncDir(path); err != nil {
+		return err
+	}
+	return s.fs.RemoveAll(path)
 }
 
 // forget makes the Dir of this path, if one was given out, one that no block can be written in.

@@ -350,23 +350,23 @@ func TestStoreDiskFull(t *testing.T) {
 	wantStore(t, memStore(t, f), "db/v A [0 1]")
 }
 
-// busyOnce fails once to delete trash.
+// busyOnce fails once to delete a block.
 type busyOnce struct {
 	fsys.FS
 	left int
 }
 
 func (b *busyOnce) RemoveAll(name string) error {
-	if strings.Contains(name, trashPrefix) && b.left > 0 {
+	if b.left > 0 {
 		b.left--
 		return &fs.PathError{Op: "unlinkat", Path: name, Err: syscall.EIO}
 	}
 	return b.FS.RemoveAll(name)
 }
 
-func TestTrashOfAFailedRemoval(t *testing.T) {
+func TestLeftoversOfAFailedRemoval(t *testing.T) {
 	dir := t.TempDir()
-	b := &busyOnce{FS: fsys.OS, left: 1}
+	b := &busyOnce{FS: fsys.OS}
 	s, err := OpenFS(b, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -380,12 +380,15 @@ func TestTrashOfAFailedRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := m.Content().Input
+	b.left = 1
 	if err := s.Remove("fruit", in); err == nil {
 		t.Fatal("the removal has not failed")
 	}
-	second := s.Remove("fruit", in)
-	left, _ := filepath.Glob(filepath.Join(dir, "data/fruit/.trash-*/*.block"))
-	if errors.Is(second, fs.ErrNotExist) && len(left) > 0 {
-		t.Error("the retry says that there is nothing, and the blocks are on the disk")
+	if _, err := s.Dir("fruit", in); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a part of a content is given out: %v", err)
+	}
+	expect.NoError(t, s.Remove("fruit", in))
+	if left, _ := os.ReadDir(filepath.Join(dir, "data/fruit")); len(left) != 1 { // the state
+		t.Errorf("the retry has left %v", left)
 	}
 }
