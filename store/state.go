@@ -175,21 +175,14 @@ func (s *Store) Forget(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.removeState(path); err != nil {
-		return fmt.Errorf("forgetting db %s: %w", db, err)
-	}
-	return s.removeIfEmpty(path)
-}
-
-func (s *Store) removeState(path string) error {
-	err := s.fs.Remove(filepath.Join(path, stateName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	err = s.fs.Remove(filepath.Join(path, stateName))
 	if err == nil {
 		err = s.fs.SyncDir(path)
 	}
-	return err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forgetting db %s: %w", db, err)
+	}
+	return s.removeIfEmpty(path)
 }
 
 // stateMembers are the members of a State. Those that are zero are left out.

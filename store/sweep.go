@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/blocks"
-	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
@@ -58,24 +56,7 @@ func (s *Store) sweepDB(db string) error {
 			errs = append(errs, s.fs.Remove(name))
 		}
 	}
-	return errors.Join(append(errs, s.sweepState(db, path), s.removeIfEmpty(path))...)
-}
-
-// sweepState removes the State of a db without contents that says nothing of use: nobody would notice that the db has gone.
-func (s *Store) sweepState(db, path string) error {
-	versions, err := subdirs(s.fs, path, names.Valid)
-	if err != nil || len(versions) > 0 {
-		return err
-	}
-	state, err := s.State(db)
-	if errors.Is(err, blocks.ErrCorrupt) {
-		return nil //nolint:nilerr // State returns it
-	}
-	of := len(state.Former) + len(state.Verdicts) + len(state.Failures) + len(state.unknown)
-	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" {
-		return err
-	}
-	return s.removeState(path)
+	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }
 
 // sweepVersion removes the leftovers in the directories of a version's contents, and the version's own directory if no content is left.
