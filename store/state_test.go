@@ -326,25 +326,6 @@ func TestFullDiskFrees(t *testing.T) {
 	expect.NoError(t, s.SetState("db", more))
 }
 
-// A store of an earlier layout is refused, and stays as it is.
-func TestOldStore(t *testing.T) {
-	for _, name := range []string{"data/db/2026/MANIFEST.json", "data/db/2026%2Bx/MANIFEST.json", "data/other[/1/MANIFEST.json"} {
-		dir := t.TempDir()
-		old := filepath.Join(dir, name)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(old), 0o700))
-		expect.NoError(t, os.WriteFile(old, nil, 0o600))
-		_, err := Open(dir)
-		text := fmt.Sprint(err)
-		if !strings.Contains(text, old) || !strings.Contains(text, "empty the directory "+dir+",") || strings.Contains(text, "\n") {
-			t.Errorf("%s: %v", name, err)
-		}
-		expect.NoError(t, os.Remove(old))
-		s, err := Open(dir)
-		expect.NoError(t, err)
-		expect.NoError(t, s.Close())
-	}
-}
-
 // Whatever is in the file, what is taken from it can be written, and is the same when it is read again.
 func FuzzState(f *testing.F) {
 	good, err := encodeState(someState())

@@ -56,7 +56,7 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
 // which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
-// last owner. A store of the earlier layout is left as it is, and an error.
+// last owner.
 func Open(dir string) (*Store, error) {
 	if err := fsys.OS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -65,10 +65,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	var s *Store
-	if err = refuseOld(dir); err == nil {
-		s, err = OpenFS(fsys.OS, dir)
-	}
+	s, err := OpenFS(fsys.OS, dir)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}

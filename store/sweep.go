@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,16 +26,6 @@ func (s *Store) sweep() error {
 		s.left = errors.Join(s.left, s.sweepDB(db))
 	}
 	return err
-}
-
-// refuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
-func refuseOld(dir string) error {
-	manifests, _ := fs.Glob(os.DirFS(filepath.Join(dir, dataDir)), "*/*/"+manifestName) // the pattern is valid
-	if len(manifests) > 0 {
-		return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again",
-			filepath.Join(dir, dataDir, manifests[0]), dir)
-	}
-	return nil
 }
 
 // Leftovers returns what could not be cleaned up when the store was opened, nil if
