@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ type Store struct {
 	fs   fsys.FS
 	lock *os.File
 
-	names atomic.Uint64 // makes temporary names differ
+	names atomic.Uint64 // makes temporary names differ, also from those of a load process of the last owner that has not ended yet
 
 	// changing is held while contents are created and removed, which can take long, and before mu.
 	changing sync.Mutex
@@ -77,6 +78,7 @@ func Open(dir string) (*Store, error) {
 // disk does.
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) {
 	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
+	s.names.Store(uint64(rand.Uint32()) << 20)
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -93,11 +95,6 @@ func (s *Store) Close() error {
 	}
 	return s.lock.Close()
 }
-
-// LockFile returns the file that holds the store's lock, for a process that writes into the store and may
-// outlive this one: as long as it has inherited the file, nobody can open the store. nil if the store has
-// no lock.
-func (s *Store) LockFile() *os.File { return s.lock }
 
 // dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {

@@ -162,7 +162,7 @@ func newWorld(t *testing.T) *world {
 	expect.NoError(t, err)
 	t.Cleanup(func() { expect.NoError(t, w.store.Close()) })
 	w.store = local
-	w.launcher = &Launcher{Source: w.root, Lock: local.LockFile(), Program: as("loader")}
+	w.launcher = &Launcher{Source: w.root, Program: as("loader")}
 	return w
 }
 
