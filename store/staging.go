@@ -153,7 +153,7 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 }
 
 // Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
-// that is in Temp. No other load of this content may run.
+// Temp. No other load of this content may run.
 func (d *Dir) Clear(s Staging) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
@@ -166,5 +166,5 @@ func (d *Dir) Clear(s Staging) error {
 			err = errors.Join(err, d.store.fs.Remove(filepath.Join(d.path, e.Name())))
 		}
 	}
-	return errors.Join(err, d.store.sweepTemp(d.Temp()))
+	return errors.Join(err, d.store.fs.RemoveAll(d.Temp()))
 }

@@ -25,7 +25,7 @@ import (
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
 //	    00042.block.corrupt                set aside
-//	    tmp/                               sort runs and the like; emptied at start-up
+//	    tmp/                               sort runs and the like; removed at start-up
 //
 // Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
 // temporary name differs with each attempt, so that a writer that was left behind by the removal

@@ -80,31 +80,11 @@ func (s *Store) sweepContent(path string) error {
 		return s.fs.RemoveAll(path)
 	}
 	for _, e := range entries {
-		if e.Name() == tempDir && e.IsDir() {
-			err = s.sweepTemp(filepath.Join(path, tempDir))
-		} else if leftover(e.Name()) {
-			err = s.fs.Remove(filepath.Join(path, e.Name()))
-		}
-		if err != nil {
-			return err
+		if e.Name() == tempDir || strings.HasSuffix(e.Name(), tempSuffix) && ours.MatchString(e.Name()) {
+			if err := s.fs.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
-
-// sweepTemp empties a directory that [Dir.Temp] gave out, and keeps it.
-func (s *Store) sweepTemp(path string) error {
-	entries, err := s.fs.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := s.fs.RemoveAll(filepath.Join(path, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// leftover reports whether a file of this name in a content's directory is of no use any more.
-func leftover(name string) bool { return strings.HasSuffix(name, tempSuffix) && ours.MatchString(name) }

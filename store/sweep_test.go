@@ -65,6 +65,7 @@ func TestStoreSweep(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f, _, _ := filled(t)
+			expect.NoError(t, f.RemoveAll("/s/data/db/v/0123456789abcdef/tmp"))
 			want := append(tree(t, f, "/s"), tt.left...)
 			slices.Sort(want)
 			plant(t, f, append(tt.left, tt.remove...)...)

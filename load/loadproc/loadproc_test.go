@@ -49,7 +49,7 @@ func TestLoad(t *testing.T) {
 	if last.Records != 4000 || last.PartitionsDone != 3 || last.Partitions != 3 || last.FilesDone != 4 {
 		t.Errorf("in the end: %+v", last)
 	}
-	if names := w.left(); len(names) != 5 { // three blocks, the manifest, and the directory for temporary files
+	if names := w.left(); len(names) != 4 { // three blocks and the manifest
 		t.Errorf("left: %v", names)
 	}
 	p.Close()
@@ -86,7 +86,7 @@ func TestFailure(t *testing.T) {
 	if !errors.As(err, &wrong) || !strings.Contains(string(wrong.Key), "key ") || load.Outcome(err) != "partitioner" {
 		t.Errorf("a record in the wrong file: %v", err)
 	}
-	if names := w.left(); len(names) != 2 {
+	if names := w.left(); len(names) != 1 {
 		t.Errorf("left: %v", names)
 	}
 	job = testJob
@@ -289,14 +289,14 @@ func TestCancel(t *testing.T) {
 	p := w.start(ctx, job)
 	_, dir := w.plan(p)
 	err := p.Load(dir, []int{0}, func(News) {
-		if len(w.left()) > 2 {
+		if len(w.left()) > 1 {
 			cancel()
 		}
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if names := w.left(); len(names) != 2 {
+	if names := w.left(); len(names) != 1 {
 		t.Errorf("left: %v", names)
 	}
 	// While it waits for the go-ahead, and before it has said anything.
@@ -490,7 +490,7 @@ func TestNodeIsKilled(t *testing.T) {
 	pid := 0
 	_, err = fmt.Fscanln(bufio.NewReader(out), &pid)
 	expect.NoError(t, err)
-	expect.Eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 2 })
+	expect.Eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 1 })
 	expect.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	expect.Eventually(t, "the load process has ended", func() bool {
@@ -500,7 +500,7 @@ func TestNodeIsKilled(t *testing.T) {
 	local, err := store.Open(w.dir)
 	expect.NoError(t, err)
 	w.store = local
-	if names := w.left(); len(names) != 2 {
+	if names := w.left(); len(names) != 1 {
 		t.Errorf("left: %v", names)
 	}
 }
