@@ -115,20 +115,20 @@ func (s *Store) SetState(db string, state State) error {
 	if err != nil {
 		return err
 	}
-	data, err := encodeState(state)
-	if err != nil {
-		return fmt.Errorf("the state of db %s: %w", db, err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.writeState(path, data); err != nil {
+	if err := s.writeState(path, state); err != nil {
 		return fmt.Errorf("writing the state of db %s: %w", db, err)
 	}
 	return nil
 }
 
 // writeState writes the file of a State in a db's directory, unless it has this content durably. s.mu is held.
-func (s *Store) writeState(path string, data []byte) error {
+func (s *Store) writeState(path string, state State) error {
+	data, err := encodeState(state)
+	if err != nil {
+		return err
+	}
 	final := filepath.Join(path, stateName)
 	now, err := stateFile.read(s.fs, final)
 	if err == nil && bytes.Equal(now, data) && !s.unsynced[path] {
@@ -160,11 +160,7 @@ func (s *Store) beginState(db, path string) error {
 	if all, err := s.Contents(db); err != nil || len(all) > 0 { // it is lost, which State says
 		return err
 	}
-	data, err := encodeState(State{})
-	if err != nil {
-		return err
-	}
-	return s.writeState(path, data)
+	return s.writeState(path, State{})
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.
