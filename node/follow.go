@@ -106,7 +106,7 @@ func (f *follower) follow(ctx context.Context) {
 			f.forget(d)
 		case <-f.applied:
 			f.full = f.nextRefresh()
-		case <-f.node.health.Failed():
+		case <-f.node.failed:
 			f.retryLater()
 		case <-f.node.refresh:
 			f.look(ctx, true)
