@@ -32,7 +32,6 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 		o.noteUnfinished(name, &l)
 		return in, l.Incomplete, nil
 	}
-	o.promising++
 	if reason := o.unsettled(in, &l, began); reason != "" {
 		if o.States[o.Known[name]].Failed { // it is being written again: keep it until that is done
 			o.found.Unknown = append(o.found.Unknown, name)

@@ -21,9 +21,6 @@ import (
 )
 
 const (
-	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
-	// ones do not count, so that they cannot hide good ones.
-	maxPromising = 100
 	// maxCandidates is how many complete versions that have not failed and are not held are listed.
 	maxCandidates = 3
 	// maxFailedLooks is how many inspections of a version may fail because this node has no
