@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"sequins/blocks"
 )
 
-// Create returns the directory of a content of db that is to be loaded by plan m, of which DB is
-// filled in. If there is one of the same content, it is returned with the blocks
+// Create returns the directory of a content of db that is to be loaded by plan m, of which DB and Created
+// are filled in. If there is one of the same content, it is returned with the blocks
 // that it has and the time it was created; one of the same input with another division is removed first. The manifest is
 // durable when Create returns.
 //
 // A directory without a manifest, in which there are files that no sequins made, is left as it is and makes an error: it may be
 // somebody's data.
 func (s *Store) Create(db string, m Manifest) (*Dir, error) {
-	m.DB = db
+	m.DB, m.Created = db, time.Now()
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	d, err := s.create(m)

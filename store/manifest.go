@@ -44,7 +44,7 @@ type Manifest struct {
 	Partitioner  string    `json:"partitioner"`   // by name
 	Aligned      bool      `json:"aligned"`       // file i has the keys of partition i, and no others
 	LastModified time.Time `json:"last_modified"` // newest modification time among the files
-	Created      time.Time `json:"created"`       // when the version was first planned on this node
+	Created      time.Time `json:"created"`       // by the store: when the version was first planned on this node
 	// Fields are the fields that the records were made from, where the format has fields; otherwise nil. They are part of the input.
 	Fields *Fields        `json:"fields,omitempty"`
 	Files  []ManifestFile `json:"files"` // the source's files, in order
