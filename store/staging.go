@@ -51,16 +51,7 @@ func (s Staging) CreateBlock(p int) (fsys.File, error) {
 }
 
 // FinishBlock makes a block durable under its temporary name, and closes it. If that fails, it is removed.
-func (s Staging) FinishBlock(f fsys.File) error {
-	err := f.Sync()
-	if err != nil {
-		return errors.Join(err, s.DiscardBlock(f))
-	}
-	if err := f.Close(); err != nil {
-		return errors.Join(err, s.remove(f.Name()))
-	}
-	return nil
-}
+func (s Staging) FinishBlock(f fsys.File) error { return fsys.Finish(s.fileSystem(), f) }
 
 // DiscardBlock closes and removes a file that CreateBlock has opened.
 func (s Staging) DiscardBlock(f fsys.File) error {
