@@ -183,11 +183,7 @@ func (m Manifest) validate() error {
 		return fmt.Errorf("the files are of the year %d and the plan of the year %d: only 0 to 9999 can be written",
 			m.LastModified.Year(), m.Created.Year())
 	}
-	names := 0
 	for i, f := range m.Files {
-		if names += len(f.Name); names > maxManifest {
-			return fmt.Errorf("names of %d bytes and more: %w", names, ErrTooLarge)
-		}
 		if f.Name == "" || len(f.Name) > maxSourceFileName || f.Size < 0 || len(f.Mark) > maxMark || !utf8.ValidString(f.Mark) {
 			return fmt.Errorf("file %d has a name of %d bytes, the size %d and the mark %.100q", i, len(f.Name), f.Size, f.Mark)
 		}

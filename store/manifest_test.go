@@ -215,13 +215,14 @@ func TestManifestTooLong(t *testing.T) {
 	long := testManifest()
 	name := strings.Repeat("x", maxSourceFileName)
 	long.Files = slices.Repeat([]ManifestFile{{Name: name}}, maxManifest/len(name)+1)
-	expect.Error(t, "names", long.validate(), ErrTooLarge)
+	_, err := encodeManifest(long)
+	expect.Error(t, "names", err, ErrTooLarge)
 	many := testManifest()
 	many.Files = make([]ManifestFile, maxManifestFiles+1)
 	expect.Error(t, "files", many.validate(), ErrTooLarge)
 	escaped := testManifest()
 	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest*3/4)}}
-	_, err := encodeManifest(escaped)
+	_, err = encodeManifest(escaped)
 	expect.Error(t, "escapes", err, ErrTooLarge)
 }
 
