@@ -26,7 +26,7 @@ var stateFile = fileKind{name: "state", version: 1, limit: maxState}
 const (
 	// MaxFormer, MaxVerdicts and MaxFailures are the numbers of these that a State can have.
 	MaxFormer, MaxVerdicts, MaxFailures = 100, 1000, 1000
-	// MaxReason is the number of bytes of a reason that a State keeps.
+	// MaxReason is the number of bytes of a reason that a State, or a report to other nodes, keeps.
 	MaxReason = 1000
 )
 
@@ -228,17 +228,17 @@ func decodeState(data []byte, path string) (s State, err error) {
 func (s State) normal() State {
 	s.Verdicts, s.Failures = slices.Clone(s.Verdicts), slices.Clone(s.Failures)
 	for i := range s.Verdicts {
-		s.Verdicts[i].Reason = short(s.Verdicts[i].Reason)
+		s.Verdicts[i].Reason = Short(s.Verdicts[i].Reason)
 	}
 	for i := range s.Failures {
 		f := &s.Failures[i]
-		f.Reason, f.Next = short(f.Reason), f.Next.UTC()
+		f.Reason, f.Next = Short(f.Reason), f.Next.UTC()
 	}
 	return s
 }
 
-// short cuts a text to MaxReason bytes.
-func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), MaxReason)], "") }
+// Short cuts a reason to MaxReason bytes.
+func Short(s string) string { return strings.ToValidUTF8(s[:min(len(s), MaxReason)], "") }
 
 func (s *State) validate() error {
 	switch {
