@@ -106,7 +106,7 @@ func (f *follower) follow(ctx context.Context) {
 			f.forget(d)
 		case <-f.applied:
 			f.full = f.nextRefresh()
-		case <-f.node.failed:
+		case <-f.node.health.Failed():
 			f.retryLater()
 		case <-f.node.refresh:
 			f.look(ctx, true)

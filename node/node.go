@@ -70,7 +70,6 @@ func New(o Options) (*Node, error) {
 		listings: make(chan struct{}, maxListings),
 		serving:  make(chan struct{}),
 		refresh:  make(chan struct{}, 1),
-		failed:   make(chan struct{}, 1),
 	}
 	n := &Node{
 		shared: shared, follower: newFollower(shared),

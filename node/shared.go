@@ -31,7 +31,6 @@ type shared struct {
 	listed    atomic.Bool   // the source was read: its dbs are in the catalog
 	asked     atomic.Int64  // how often Refresh was called
 	refresh   chan struct{} // Refresh was called
-	failed    chan struct{} // a listing has failed
 
 	following sync.WaitGroup // the follower, all dbs, and the upkeep of blocks
 	// patience is canceled when the shutdown stops waiting for readers of versions.
@@ -66,7 +65,6 @@ func (s *shared) askServing(ctx context.Context) map[string]map[string]content.C
 func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
 	if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the node is shutting down
 		s.health.Fail(db, err)
-		wake(s.failed)
 	}
 }
 

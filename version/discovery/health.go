@@ -30,12 +30,17 @@ type Health struct {
 	failures  map[string]Failure  // by db; "" is the list of databases
 	refreshed time.Time           // when the list of databases was last read
 	warnings  map[string][]string // remarks about what is in the source, by db
+
+	failed chan struct{} // see Failed
 }
 
 // NewHealth returns the health of a source that has not been read yet.
 func NewHealth(log *slog.Logger) *Health {
-	return &Health{log: log, failures: map[string]Failure{}, warnings: map[string][]string{}}
+	return &Health{log: log, failures: map[string]Failure{}, warnings: map[string][]string{}, failed: make(chan struct{}, 1)}
 }
+
+// Failed receives a value after failures.
+func (h *Health) Failed() <-chan struct{} { return h.failed }
 
 // Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, another reason, and once a
 // minute one that may pass.
@@ -53,6 +58,10 @@ func (h *Health) Fail(db string, err error) {
 	f.Err = err
 	h.failures[db] = f
 	h.mu.Unlock()
+	select {
+	case h.failed <- struct{}{}:
+	default:
+	}
 	switch lasts := now.Sub(f.Since).Round(time.Second); {
 	case news && db != "":
 		h.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
