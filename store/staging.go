@@ -143,7 +143,7 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 	return bytes
 }
 
-// Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
+// Clear removes what a load has left that ended before its time: temporary files of its blocks, and
 // Temp. No other load of this content may run.
 func (d *Dir) Clear(s Staging) error {
 	d.store.mu.RLock()
