@@ -67,8 +67,7 @@ type Plan struct {
 func (p *Plan) Manifest() store.Manifest {
 	m := store.Manifest{
 		DB: p.DB, Version: p.Version, Input: p.Input, Format: p.Format, Partitions: p.Partitions,
-		Partitioner: p.Partitioner.String(), Aligned: p.Aligned,
-		LastModified: p.LastModified, Created: time.Now(),
+		Partitioner: p.Partitioner.String(), Aligned: p.Aligned, LastModified: p.LastModified,
 	}
 	for _, f := range p.Files {
 		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark})

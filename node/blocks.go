@@ -70,9 +70,7 @@ func (k *keeper) openBlocks(l *live) (opened bool) {
 func (k *keeper) keepManifest(l *live) {
 	_, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if errors.Is(err, fs.ErrNotExist) {
-		m := l.manifest
-		m.Created = time.Now()
-		_, err = k.db.node.o.Store.Create(k.db.name, m)
+		_, err = k.db.node.o.Store.Create(k.db.name, l.manifest)
 	}
 	if err != nil {
 		k.db.log.Error("the manifest of a version cannot be stored; a restart needs the source or another node for it", "version", l.in().Name, "error", err)

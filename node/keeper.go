@@ -79,9 +79,7 @@ func (k *keeper) open(in content.Input) {
 		return
 	}
 	k.insert(l)
-	if created := l.manifest.Created; !created.IsZero() {
-		k.db.records[in].created = created
-	}
+	k.db.records[in].created = l.manifest.Created
 	k.see(l)
 	v, _ := k.db.facts.Entry(in)
 	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)

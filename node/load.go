@@ -136,7 +136,6 @@ func (lo *loads) loadOnce(ctx context.Context, in content.Input, l *loading, ref
 func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 	d, in := lo.db, m.Content().Input
 	l.refuted, d.facts.Taken = true, in
-	m.Created = time.Now()
 	if _, err := d.node.o.Store.Create(d.name, m); err != nil {
 		d.log.Error("the manifest of a version that other nodes serve cannot be stored", "version", in.Name, "error", err)
 		return
@@ -154,7 +153,6 @@ func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
 func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
-	m.Created = time.Time{} // set by the store
 	var room loadproc.Room
 	var err error
 	answered := make(chan struct{})
@@ -181,7 +179,6 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	if err != nil {
 		return err
 	}
-	m.Created = time.Now() // used by the first load of this content
 	dir, err := lo.db.node.o.Store.Create(lo.db.name, m)
 	if err != nil {
 		return err

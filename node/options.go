@@ -155,7 +155,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Metrics = metrics.New()
 	}
 	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, 10)
-	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
+	o.Loads.Metrics = o.Metrics.Load
 	if o.Loads.Free == nil {
 		o.Loads.Free = o.Metrics.Process.FreeDisk
 	}

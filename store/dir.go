@@ -24,7 +24,7 @@ type Dir struct {
 // Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
-// Temp is the directory of [Staging.Temp]. [Store.Create] has made it, and it is emptied when the store is
+// Temp is the directory of [Staging.Temp]. [Store.Create] makes it, also for a content that is there; it is removed when the store is
 // opened.
 func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
 

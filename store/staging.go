@@ -51,16 +51,7 @@ func (s Staging) CreateBlock(p int) (fsys.File, error) {
 }
 
 // FinishBlock makes a block durable under its temporary name, and closes it. If that fails, it is removed.
-func (s Staging) FinishBlock(f fsys.File) error {
-	err := f.Sync()
-	if err != nil {
-		return errors.Join(err, s.DiscardBlock(f))
-	}
-	if err := f.Close(); err != nil {
-		return errors.Join(err, s.remove(f.Name()))
-	}
-	return nil
-}
+func (s Staging) FinishBlock(f fsys.File) error { return fsys.Finish(s.fileSystem(), f) }
 
 // DiscardBlock closes and removes a file that CreateBlock has opened.
 func (s Staging) DiscardBlock(f fsys.File) error {
@@ -152,8 +143,8 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 	return bytes
 }
 
-// Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
-// that is in Temp. No other load of this content may run.
+// Clear removes what a load has left that ended before its time: temporary files of its blocks, and
+// Temp. No other load of this content may run.
 func (d *Dir) Clear(s Staging) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
@@ -166,5 +157,5 @@ func (d *Dir) Clear(s Staging) error {
 			err = errors.Join(err, d.store.fs.Remove(filepath.Join(d.path, e.Name())))
 		}
 	}
-	return errors.Join(err, d.store.sweepTemp(d.Temp()))
+	return errors.Join(err, d.store.fs.RemoveAll(d.Temp()))
 }

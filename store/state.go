@@ -26,7 +26,7 @@ var stateFile = fileKind{name: "state", version: 1, limit: maxState}
 const (
 	// MaxFormer, MaxVerdicts and MaxFailures are the numbers of these that a State can have.
 	MaxFormer, MaxVerdicts, MaxFailures = 100, 1000, 1000
-	// MaxReason is the number of bytes of a reason that a State keeps.
+	// MaxReason is the number of bytes of a reason that a State, or a report to other nodes, keeps.
 	MaxReason = 1000
 )
 
@@ -115,20 +115,20 @@ func (s *Store) SetState(db string, state State) error {
 	if err != nil {
 		return err
 	}
-	data, err := encodeState(state)
-	if err != nil {
-		return fmt.Errorf("the state of db %s: %w", db, err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.writeState(path, data); err != nil {
+	if err := s.writeState(path, state); err != nil {
 		return fmt.Errorf("writing the state of db %s: %w", db, err)
 	}
 	return nil
 }
 
 // writeState writes the file of a State in a db's directory, unless it has this content durably. s.mu is held.
-func (s *Store) writeState(path string, data []byte) error {
+func (s *Store) writeState(path string, state State) error {
+	data, err := encodeState(state)
+	if err != nil {
+		return err
+	}
 	final := filepath.Join(path, stateName)
 	now, err := stateFile.read(s.fs, final)
 	if err == nil && bytes.Equal(now, data) && !s.unsynced[path] {
@@ -150,19 +150,17 @@ func (s *Store) writeState(path string, data []byte) error {
 	return nil
 }
 
-// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost. s.mu is held.
+// beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost.
 func (s *Store) beginState(db, path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if all, err := s.Contents(db); err != nil || len(all) > 0 { // it is lost, which State says
 		return err
 	}
-	data, err := encodeState(State{})
-	if err != nil {
-		return err
-	}
-	return s.writeState(path, data)
+	return s.writeState(path, State{})
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.
@@ -173,21 +171,14 @@ func (s *Store) Forget(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.removeState(path); err != nil {
-		return fmt.Errorf("forgetting db %s: %w", db, err)
-	}
-	return s.removeIfEmpty(path)
-}
-
-func (s *Store) removeState(path string) error {
-	err := s.fs.Remove(filepath.Join(path, stateName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	err = s.fs.Remove(filepath.Join(path, stateName))
 	if err == nil {
 		err = s.fs.SyncDir(path)
 	}
-	return err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forgetting db %s: %w", db, err)
+	}
+	return s.removeIfEmpty(path)
 }
 
 // stateMembers are the members of a State. Those that are zero are left out.
@@ -237,17 +228,17 @@ func decodeState(data []byte, path string) (s State, err error) {
 func (s State) normal() State {
 	s.Verdicts, s.Failures = slices.Clone(s.Verdicts), slices.Clone(s.Failures)
 	for i := range s.Verdicts {
-		s.Verdicts[i].Reason = short(s.Verdicts[i].Reason)
+		s.Verdicts[i].Reason = Short(s.Verdicts[i].Reason)
 	}
 	for i := range s.Failures {
 		f := &s.Failures[i]
-		f.Reason, f.Next = short(f.Reason), f.Next.UTC()
+		f.Reason, f.Next = Short(f.Reason), f.Next.UTC()
 	}
 	return s
 }
 
-// short cuts a text to MaxReason bytes.
-func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), MaxReason)], "") }
+// Short cuts a reason to MaxReason bytes.
+func Short(s string) string { return strings.ToValidUTF8(s[:min(len(s), MaxReason)], "") }
 
 func (s *State) validate() error {
 	switch {

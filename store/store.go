@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -20,22 +20,20 @@ import (
 //
 //	sequins.lock                          held under flock, with the owner's pid
 //	data/<db>/STATE.json                   see State
-//	data/<db>/.trash-7/                    a content being removed
 //	data/<db>/<version>/<input>/           a content, by the name and the hash of its input:
-//	    MANIFEST.json                      the plan; a directory without one is not a content
+//	    MANIFEST.json                      the plan; a directory without one is not a content, or not any more
 //	    00042.block                        a complete block
 //	    00042.block.7.tmp                  a block being written
 //	    00042.block.corrupt                set aside
-//	    tmp/                               sort runs and the like; emptied at start-up
+//	    tmp/                               sort runs and the like; removed at start-up
 //
 // Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
 // temporary name differs with each attempt, so that a writer that was left behind by the removal
 // of its content cannot publish into the next directory of that name.
 const (
-	dataDir     = "data"
-	tempDir     = "tmp"
-	tempSuffix  = ".tmp"
-	trashPrefix = ".trash-"
+	dataDir    = "data"
+	tempDir    = "tmp"
+	tempSuffix = ".tmp"
 )
 
 // Store is the directory in which a node keeps its blocks, by db and content. Its methods, and
@@ -45,9 +43,11 @@ type Store struct {
 	fs   fsys.FS
 	lock *os.File
 
-	names atomic.Uint64 // makes temporary names differ
+	names atomic.Uint64 // makes temporary names differ, also from those of a load process of the last owner that has not ended yet
 
-	// mu is held for writing while a content's directory comes or goes.
+	// changing is held while contents are created and removed, which can take long, and before mu.
+	changing sync.Mutex
+	// mu is held for writing while a content comes or goes.
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
 	left error           // see Leftovers
@@ -57,7 +57,7 @@ type Store struct {
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
 // which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
-// last owner. A store of the earlier layout is left as it is, and an error.
+// last owner.
 func Open(dir string) (*Store, error) {
 	if err := fsys.OS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -66,10 +66,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	var s *Store
-	if err = refuseOld(dir); err == nil {
-		s, err = OpenFS(fsys.OS, dir)
-	}
+	s, err := OpenFS(fsys.OS, dir)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
@@ -81,6 +78,7 @@ func Open(dir string) (*Store, error) {
 // disk does.
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) {
 	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
+	s.names.Store(uint64(rand.Uint32()) << 20)
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -97,11 +95,6 @@ func (s *Store) Close() error {
 	}
 	return s.lock.Close()
 }
-
-// LockFile returns the file that holds the store's lock, for a process that writes into the store and may
-// outlive this one: as long as it has inherited the file, nobody can open the store. nil if the store has
-// no lock.
-func (s *Store) LockFile() *os.File { return s.lock }
 
 // dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {
@@ -239,26 +232,15 @@ func (s *Store) given(path string) (*Dir, error) {
 }
 
 // Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
-// wraps [fs.ErrNotExist] if there is none. Blocks that are open stay readable.
+// wraps [fs.ErrNotExist] if there is none; what an earlier Remove has left is removed all the same. Blocks that are open stay readable.
 func (s *Store) Remove(db string, in content.Input) error {
 	path, err := s.contentPath(db, in)
 	if err != nil {
 		return err
 	}
-	if err := s.emptyTrash(filepath.Dir(filepath.Dir(path))); err != nil {
-		return fmt.Errorf("removing what is left of other versions of db %s: %w", db, err)
-	}
-	s.mu.Lock()
-	_, err = s.fs.Stat(filepath.Join(path, manifestName))
-	trash := ""
-	if err == nil {
-		trash, err = s.discard(path)
-	}
-	s.mu.Unlock()
-	if err == nil {
-		err = s.fs.RemoveAll(trash)
-	}
-	if err != nil {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := s.remove(path); err != nil {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
 	s.mu.Lock()
@@ -266,21 +248,24 @@ func (s *Store) Remove(db string, in content.Input) error {
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
 }
 
-// discard renames a content's directory to a name that makes it trash, durably.
-func (s *Store) discard(path string) (trash string, err error) {
-	version := filepath.Dir(path)
-	db := filepath.Dir(version)
-	name := filepath.Join(db, trashPrefix+strconv.FormatUint(s.names.Add(1), 10))
-	if err := s.fs.Rename(path, name); err != nil {
-		return "", err
+// remove removes a content's directory, its manifest first: without it, and durably so, what is left is removed by the next start. s.changing is held.
+func (s *Store) remove(path string) error {
+	s.mu.Lock()
+	err := s.fs.Remove(filepath.Join(path, manifestName))
+	if err == nil {
+		s.forget(path)
 	}
-	s.forget(path)
-	for _, dir := range []string{db, version} { // if one fails, the next start empties the trash
-		if err := s.fs.SyncDir(dir); err != nil {
-			return "", err
-		}
+	s.mu.Unlock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.sweepContent(path)
+	case err != nil:
+		return err
 	}
-	return name, nil
+	if err := s.fs.SyncDir(path); err != nil {
+		return err
+	}
+	return s.fs.RemoveAll(path)
 }
 
 // forget makes the Dir of this path, if one was given out, one that no block can be written in.

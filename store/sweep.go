@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"sequins/blocks"
-	"sequins/internal/content"
 	"sequins/internal/names"
 )
 
@@ -21,7 +18,7 @@ import (
 var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt)?` +
 	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
 
-// sweep removes what the last owner of the store left: trash, temporary files, directories of
+// sweep removes what the last owner of the store left: temporary files, directories of
 // contents that have no manifest. Which contents are of use it does not know.
 func (s *Store) sweep() error {
 	dbs, err := subdirs(s.fs, s.data, names.Valid)
@@ -31,18 +28,6 @@ func (s *Store) sweep() error {
 	return err
 }
 
-// refuseOld returns an error if the store in dir is in the earlier layout, in which the directory of a version has the manifest.
-func refuseOld(dir string) error {
-	manifests, _ := fs.Glob(os.DirFS(filepath.Join(dir, dataDir)), "*/*/"+manifestName) // the pattern is valid
-	for _, name := range manifests {
-		if !strings.Contains(name, "/"+trashPrefix) {
-			return fmt.Errorf("%s is of an earlier release, whose stores are not read: empty the directory %s, and everything is loaded again",
-				filepath.Join(dir, dataDir, name), dir)
-		}
-	}
-	return nil
-}
-
 // Leftovers returns what could not be cleaned up when the store was opened, nil if
 // everything was. It is tried again at the next start.
 func (s *Store) Leftovers() error { return s.left }
@@ -50,64 +35,17 @@ func (s *Store) Leftovers() error { return s.left }
 // sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
 func (s *Store) sweepDB(db string) error {
 	path := filepath.Join(s.data, db)
-	versions, err := subdirs(s.fs, path, names.Valid)
-	errs := []error{err, s.sweepTrash(path, isTrashOrTemp)}
-	for _, v := range versions {
-		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
-	}
-	return errors.Join(append(errs, s.sweepState(db, path), s.removeIfEmpty(path))...)
-}
-
-// emptyTrash deletes the contents of a db whose removal has failed half-way.
-func (s *Store) emptyTrash(db string) error {
-	err := s.sweepTrash(db, isTrash)
-	if errors.Is(err, fs.ErrNotExist) { // another removal has emptied it
-		return nil
-	}
-	return err
-}
-
-// sweepTrash deletes what is doomed of the files beside the contents of a db, which is trash among others.
-func (s *Store) sweepTrash(db string, doomed func(fs.DirEntry) bool) error {
-	entries, err := s.fs.ReadDir(db)
-	if slices.ContainsFunc(entries, isTrash) { // the renaming may not be durable yet, and must be before the deletion
-		err = errors.Join(err, s.fs.SyncDir(db))
-		for _, e := range entries {
-			if e.IsDir() && names.Valid(e.Name()) {
-				err = errors.Join(err, s.fs.SyncDir(filepath.Join(db, e.Name())))
-			}
-		}
-	}
+	entries, err := s.fs.ReadDir(path)
+	errs := []error{err}
 	for _, e := range entries {
-		if err == nil && doomed(e) {
-			err = s.fs.RemoveAll(filepath.Join(db, e.Name()))
+		switch name := filepath.Join(path, e.Name()); {
+		case e.IsDir() && names.Valid(e.Name()):
+			errs = append(errs, s.sweepVersion(name))
+		case strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix):
+			errs = append(errs, s.fs.Remove(name))
 		}
 	}
-	return err
-}
-
-// isTrash reports whether an entry is a content whose removal was begun.
-func isTrash(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), trashPrefix) }
-
-func isTrashOrTemp(e fs.DirEntry) bool {
-	return isTrash(e) || strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix)
-}
-
-// sweepState removes the State of a db without contents that says nothing of use: nobody would notice that the db has gone.
-func (s *Store) sweepState(db, path string) error {
-	versions, err := subdirs(s.fs, path, names.Valid)
-	if err != nil || len(versions) > 0 {
-		return err
-	}
-	state, err := s.State(db)
-	if errors.Is(err, blocks.ErrCorrupt) {
-		return nil //nolint:nilerr // State returns it
-	}
-	of := len(state.Former) + len(state.Verdicts) + len(state.Failures) + len(state.unknown)
-	if err != nil || of > 0 || state.Served != (content.Content{}) || state.Pin != "" {
-		return err
-	}
-	return s.removeState(path)
+	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }
 
 // sweepVersion removes the leftovers in the directories of a version's contents, and the version's own directory if no content is left.
@@ -136,34 +74,17 @@ func (s *Store) sweepContent(path string) error {
 				return fmt.Errorf("%s is not a file of sequins", filepath.Join(path, e.Name()))
 			}
 		}
+		if err := s.fs.SyncDir(path); err != nil { // the removal of the manifest may not be durable yet, and must be before that of the blocks
+			return err
+		}
 		return s.fs.RemoveAll(path)
 	}
 	for _, e := range entries {
-		if e.Name() == tempDir && e.IsDir() {
-			err = s.sweepTemp(filepath.Join(path, tempDir))
-		} else if leftover(e.Name()) {
-			err = s.fs.Remove(filepath.Join(path, e.Name()))
-		}
-		if err != nil {
-			return err
+		if e.Name() == tempDir || strings.HasSuffix(e.Name(), tempSuffix) && ours.MatchString(e.Name()) {
+			if err := s.fs.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
-
-// sweepTemp empties a directory that [Dir.Temp] gave out, and keeps it.
-func (s *Store) sweepTemp(path string) error {
-	entries, err := s.fs.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := s.fs.RemoveAll(filepath.Join(path, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// leftover reports whether a file of this name in a content's directory is of no use any more.
-func leftover(name string) bool { return strings.HasSuffix(name, tempSuffix) && ours.MatchString(name) }

@@ -54,19 +54,18 @@ func TestStoreSweep(t *testing.T) {
 		{name: "temporary files", remove: []string{"/s/data/db/v/0123456789abcdef/00002.block.1.tmp", "/s/data/db/v/0123456789abcdef/MANIFEST.json.2.tmp",
 			"/s/data/db/v/0123456789abcdef/tmp/run-1.tmp", "/s/data/db/v/0123456789abcdef/tmp/dir/file"}},
 		{name: "set aside", left: []string{"/s/data/db/v/0123456789abcdef/00002.block.corrupt"}},
-		{name: "trash", remove: []string{"/s/data/db/.trash-1/MANIFEST.json", "/s/data/db/.trash-2/a/b", "/s/data/db/.trash-3"}},
-		{name: "trash of a db without versions", remove: []string{"/s/data/a/.trash-7/00001.block"}},
 		{name: "no manifest", remove: []string{"/s/data/db/v2/0123456789abcdef/tmp/", "/s/data/db/v3/0123456789abcdef/00001.block", "/s/data/db/v3/0123456789abcdef/tmp/x",
 			"/s/data/db/v4/0123456789abcdef/MANIFEST.json.1.tmp", "/s/data/db/v5/0123456789abcdef/", "/s/data/a/v/0123456789abcdef/", "/s/data/b/"}},
 		{name: "of the first sequins", remove: []string{"/s/data/db/v2/0123456789abcdef/.manifest", "/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spl",
 			"/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spi"}},
 		{name: "somebody's data", left: []string{"/s/data/db/v2/0123456789abcdef/part-00000", "/s/data/db/v2/0123456789abcdef/00001.block", "/s/data/a/v/0123456789abcdef/_SUCCESS",
 			"/s/data/a/v/0123456789abcdef/part-00000/data", "/s/data/file", "/s/data/_dir/v/0123456789abcdef/00001.block", "/s/data/db/file", "/s/data/b/.hidden/x",
-			"/s/data/db/v/0123456789abcdef/notes", "/s/other/.trash-1/x", "/s/sequins.lock"}},
+			"/s/data/db/v/0123456789abcdef/notes", "/s/other/x", "/s/sequins.lock"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f, _, _ := filled(t)
+			expect.NoError(t, f.RemoveAll("/s/data/db/v/0123456789abcdef/tmp"))
 			want := append(tree(t, f, "/s"), tt.left...)
 			slices.Sort(want)
 			plant(t, f, append(tt.left, tt.remove...)...)

@@ -62,8 +62,8 @@ type FS interface {
 // the complete file is at its final name, but a power loss may undo the rename.
 func Publish(fsys FS, f File, final string) error {
 	temp := f.Name()
-	if err := syncClose(f); err != nil {
-		return discard(fsys, temp, fmt.Errorf("publishing %s: %w", final, err))
+	if err := Finish(fsys, f); err != nil {
+		return fmt.Errorf("publishing %s: %w", final, err)
 	}
 	if err := fsys.Rename(temp, final); err != nil {
 		return discard(fsys, temp, fmt.Errorf("publishing %s: %w", final, err))
@@ -87,13 +87,12 @@ func WriteFile(fsys FS, temp, final string, data []byte) error {
 	return Publish(fsys, f, final)
 }
 
-// syncClose fsyncs and closes f. It closes f in any case.
-func syncClose(f File) error {
-	err := f.Sync()
-	if cerr := f.Close(); err == nil {
-		err = cerr
+// Finish makes the content of f durable under its temporary name, and closes f. If that fails, it removes the file.
+func Finish(fsys FS, f File) error {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return discard(fsys, f.Name(), err)
 	}
-	return err
+	return nil
 }
 
 // discard removes the temporary file after the failure err, and returns err.

@@ -98,5 +98,5 @@ func (osFS) SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return syncClose(d)
+	return errors.Join(d.Sync(), d.Close())
 }

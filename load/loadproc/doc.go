@@ -16,8 +16,8 @@
 //	{"bandwidth": share}     ──▶     at any time
 //	                         ◀──     {"ended": …}
 //
-// The process exits when its standard input is closed, and the kernel kills it when the node dies. It
-// inherits the lock of the store and holds it until it exits; a node that starts meanwhile waits for it.
+// The process exits when its standard input is closed, and the kernel kills it when the node dies. A node that starts
+// meanwhile does not wait for it: only nodes give blocks their names, and the temporary names of two nodes differ.
 //
 // The node does not trust the process: a line that is too long, is not JSON or comes at the wrong time ends
 // the process and fails the load, and so does silence. The load's error includes the standard error of the

@@ -30,8 +30,6 @@ const Command = "load-worker"
 type Launcher struct {
 	// Source is passed to Open in the process, as JSON.
 	Source any
-	// Lock is a file that the processes inherit, see store.Store.LockFile. It may be nil.
-	Lock *os.File
 	// Metrics counts bytes, records and files read.
 	Metrics metrics.Load
 	// Program returns the command that calls Main; nil means this program with the argument Command.
@@ -114,9 +112,6 @@ func (l *Launcher) newProcess(ctx context.Context, job Job) (*Process, error) {
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, &p.words
 	p.cmd.Cancel, p.cmd.WaitDelay = in.Close, grace
-	if l.Lock != nil {
-		p.cmd.ExtraFiles = []*os.File{l.Lock}
-	}
 	if err := p.cmd.Start(); err != nil {
 		cancel()
 		_, _ = in.Close(), out.Close()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
 
 	"sequins/internal/parallel"
 	"sequins/source"
@@ -33,14 +32,6 @@ type group struct {
 	heads func() string // of the beginnings
 	sums  func() string // of the checksums before the load
 	read  func() string // of the checksums of what was loaded
-}
-
-func (r *Reuse) newGroup(ctx context.Context, files []source.File) group {
-	return group{
-		heads: sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.head) }),
-		sums:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),
-		read:  sync.OnceValue(func() string { return r.hashFiles(ctx, files, r.checksum) }),
-	}
 }
 
 // group returns the group of a partition: all partitions have the same files if these are not aligned.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"sequins/blocks"
 	"sequins/internal/parallel"
@@ -35,7 +36,11 @@ func New(ctx context.Context, loader *load.Loader, sums *Sums, plan *load.Plan, 
 	settings, files := loader.MadeFrom(plan)
 	r.settings = settings
 	for _, of := range files {
-		r.groups = append(r.groups, r.newGroup(ctx, of))
+		r.groups = append(r.groups, group{
+			heads: sync.OnceValue(func() string { return r.hashFiles(ctx, of, r.head) }),
+			sums:  sync.OnceValue(func() string { return r.hashFiles(ctx, of, r.checksum) }),
+			read:  sync.OnceValue(func() string { return r.hashFiles(ctx, of, r.checksum) }),
+		})
 	}
 	return r
 }

@@ -176,7 +176,7 @@ func TestManySmallPartitions(t *testing.T) {
 			files[p] = store.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1}
 		}
 		dir, err := local.Create(db, store.Manifest{Version: "1", Input: content.Sum(db), Format: "sequencefile", Partitions: partitions, Partitioner: "string",
-			Files: files, LastModified: time.Unix(1, 0), Created: time.Unix(2, 0)})
+			Files: files, LastModified: time.Unix(1, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

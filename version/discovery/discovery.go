@@ -21,9 +21,6 @@ import (
 )
 
 const (
-	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
-	// ones do not count, so that they cannot hide good ones.
-	maxPromising = 100
 	// maxCandidates is how many complete versions that have not failed and are not held are listed.
 	maxCandidates = 3
 	// maxFailedLooks is how many inspections of a version may fail because this node has no
@@ -133,7 +130,13 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	o.readPin(ctx)
-	o.knowMarker(ctx)
+	if name := max(q.Current.Name, q.Served.Name); !q.Again && slices.Contains(names, name) { // its marker may have come after it was taken
+		looking, cancel := context.WithTimeout(ctx, o.limit)
+		if err := o.knowMarker(looking, []string{name}); err != nil {
+			f.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
+		}
+		cancel()
+	}
 	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {

@@ -20,9 +20,8 @@ type observer struct {
 	now    time.Time
 	limit  time.Duration // for one inspection
 	looked int           // number of inspected versions
-	// promising counts inspected versions that may be good, good those that are complete and have not failed.
-	promising, good int
-	found           Listing
+	good   int           // number of those that are complete and have not failed
+	found  Listing
 }
 
 // observe adds a version to the listing if it is complete.
@@ -37,7 +36,7 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	}
 	o.looked++
 	deadline, ok := ctx.Deadline()
-	if o.promising >= maxPromising || ok && o.looked > 1 && time.Until(deadline) <= o.limit { // slow versions must not make the whole listing fail
+	if ok && o.looked > 1 && time.Until(deadline) <= o.limit { // slow versions must not make the whole listing fail
 		o.found.Unknown = append(o.found.Unknown, name)
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sequins/internal/content"
+	"sequins/store"
 )
 
 // Report is what a node tells the others of a content.
@@ -39,8 +39,6 @@ type Block struct {
 const (
 	// MaxReport limits an encoded report, in bytes: a znode has no more. There is room for at least 4,000 partitions on one node.
 	MaxReport = 64 << 10
-	// MaxReason limits Finding.Reason, in bytes.
-	MaxReason = 1000
 	// maxPartitions limits the number of a partition.
 	maxPartitions = 1 << 31
 	// maxFigure limits each figure, so that sums cannot overflow.
@@ -74,7 +72,7 @@ func NewReport(served content.Content, rules Rules, m *Measures, f Finding) Repo
 // Encode returns the report as a line of JSON, followed by three unsigned varints (see encoding/binary) for each partition: its number, less that of
 // the one before and 1, its records, and its bytes.
 func (r Report) Encode() ([]byte, error) {
-	r.Finding.Reason = cut(r.Finding.Reason)
+	r.Finding.Reason = store.Short(r.Finding.Reason)
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -108,7 +106,7 @@ func ParseReport(data []byte) (Report, error) {
 		return r, err
 	}
 	f := &r.Finding
-	f.Reason = cut(f.Reason)
+	f.Reason = store.Short(f.Reason)
 	switch {
 	case f.State != Pending && f.State != Passed && f.State != Held:
 		return r, fmt.Errorf("unknown state %q", f.State)
@@ -125,11 +123,6 @@ func ParseReport(data []byte) (Report, error) {
 }
 
 func isContentOrNone(c content.Content) bool { return c == content.Content{} || c.Valid() }
-
-// cut shortens a reason.
-func cut(reason string) string {
-	return strings.ToValidUTF8(reason[:min(len(reason), MaxReason)], "")
-}
 
 func parseBlocks(rest []byte) (all []Block, err error) {
 	next := uint64(0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/store"
 	"sequins/version/gate"
 )
 
@@ -63,8 +64,8 @@ func TestNewReport(t *testing.T) {
 // A node can report as many partitions as the comment of MaxReport promises, and says so if it has more. Figures come before rejected inputs.
 func TestLargeReport(t *testing.T) {
 	r := gate.Report{Rules: strings.Repeat("f", 16), Served: of(strings.Repeat("v", 255)), Blocks: blocksOf(4000),
-		Finding: gate.Finding{State: gate.Held, Reason: strings.Repeat("é", gate.MaxReason), Rules: strings.Repeat("f", 16), Against: of(strings.Repeat("v", 255))}}
-	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || len(got.Finding.Reason) != gate.MaxReason {
+		Finding: gate.Finding{State: gate.Held, Reason: strings.Repeat("é", store.MaxReason), Rules: strings.Repeat("f", 16), Against: of(strings.Repeat("v", 255))}}
+	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || len(got.Finding.Reason) != store.MaxReason {
 		t.Errorf("%d partitions, %v", len(got.Blocks), err)
 	}
 	for range 100 {
