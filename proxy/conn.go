@@ -33,12 +33,14 @@ const (
 	rateGrace = 10 * time.Second
 )
 
+// ErrSlow ends an answer that is read too slowly.
+var ErrSlow = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
+
 var (
 	// errLate means that the deadline expired while waiting for an answer, which may still arrive.
 	errLate = errors.New("no answer in time")
 	// errUnanswered means that the connection ended before the first byte of an answer.
 	errUnanswered = errors.New("the connection ended without an answer")
-	errSlow       = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
 	errTooLarge   = fmt.Errorf("a header of more than %d bytes", readBuffer)
 )
 
@@ -242,7 +244,7 @@ func (c *conn) stream(p []byte) (int, error) {
 func (c *conn) nextPiece(p []byte) (int, error) {
 	now := time.Now()
 	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
-		return 0, errSlow
+		return 0, ErrSlow
 	}
 	wait := pieceTime
 	if c.prompt {

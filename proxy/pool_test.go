@@ -418,7 +418,7 @@ func TestLeastRate(t *testing.T) {
 			time.Sleep(time.Second)
 			_, err = io.ReadFull(a.Body, piece)
 		}
-		if d := time.Since(begun); !errors.Is(err, errSlow) || d < 2*rateGrace || d > 3*rateGrace {
+		if d := time.Since(begun); !errors.Is(err, ErrSlow) || d < 2*rateGrace || d > 3*rateGrace {
 			t.Errorf("16 KiB a second: %v after %v", err, d)
 		}
 		a.Body.Close()

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"sequins/blocks"
@@ -298,6 +300,67 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 		}
 		r.Release()
 		rd.Stop()
+	}
+}
+
+// A large value whose block or node fails in the middle is read on from other nodes, but not the part of one, nor for a client that is too slow.
+func TestBodyGoesOn(t *testing.T) {
+	random := make([]byte, 400<<10)
+	rand.NewChaCha8([32]byte{}).Read(random) //nolint:errcheck // it never fails
+	large := string(random)
+	broken := errors.New("reset by peer")
+	for name, test := range map[string]struct {
+		here   bool
+		status int
+		err    error // of the first node
+		again  int   // answers that break off
+		want   reads.Outcome
+	}{
+		"a damaged block":             {true, 200, broken, 1, reads.Found},
+		"a node":                      {false, 200, broken, 3, reads.Found},
+		"too many nodes":              {false, 200, broken, 4, reads.Unreachable},
+		"a damaged block and no node": {true, 200, broken, 4, reads.Unreadable},
+		"a part":                      {false, 206, broken, 1, reads.Unreachable},
+		"a client that is too slow":   {false, 200, fmt.Errorf("peer: %w", proxy.ErrSlow), 1, reads.TooSlow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := test.again
+			fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+				a := &proxy.Answer{Peer: q.Peers[0], Status: test.status, Length: int64(len(large)), Body: io.NopCloser(strings.NewReader(large))}
+				if left--; left >= 0 {
+					a.Body = io.NopCloser(io.MultiReader(strings.NewReader(large[:(test.again-left)<<16]), iotest.ErrReader(test.err)))
+				}
+				return a, nil
+			})
+			info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}
+			set := setOf(t, info)
+			if test.here {
+				set = setOf(t, info, [2]string{"k", large})
+			}
+			rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fetch, Logger: slog.New(slog.DiscardHandler)})
+			defer rd.Stop()
+			r := rd.NewRead()
+			r.Begin(time.Now())
+			defer r.Release()
+			condition := []proxy.Field{{Name: "If-None-Match", Value: []byte(`"x"`)}}
+			if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("k"), Fields: condition}); got != reads.Found || r.Length != int64(len(large)) {
+				t.Fatalf("%d, %d bytes", got, r.Length)
+			}
+			first := make([]byte, 10)
+			if _, err := io.ReadFull(r.Body(), first); err != nil {
+				t.Fatal(err)
+			}
+			if test.here {
+				err := set.EachBlock(func(_ *version.Handle, _ int, b version.Block) error {
+					return os.Truncate(b.(*blocks.Reader).Name(), 100)
+				})
+				expect.NoError(t, err)
+			}
+			rest, err := io.ReadAll(r.Body())
+			if o := r.Body().Outcome; o != test.want || (err == nil) != (o == reads.Found) || err == nil && string(first)+string(rest) != large || !strings.HasPrefix(large, string(first)+string(rest)) {
+				t.Errorf("outcome %d after %d bytes: %v", o, len(rest), err)
+			}
+		})
 	}
 }
 

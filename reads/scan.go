@@ -48,7 +48,6 @@ type Scan struct {
 	cancel   context.CancelFunc
 	detach   func() bool
 	running  sync.WaitGroup // goroutines of pagers
-	path     []byte
 	fields   []proxy.Field
 	reserved int64 // in budget, see Reader.reserveScan
 	budget   *atomic.Int64
@@ -110,8 +109,7 @@ func (r *Read) newScan(ctx context.Context, in interval, keysOnly bool, limit in
 	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, lost: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.detach = context.AfterFunc(r.reader.ending, s.cancel)
-	s.path = AppendEscaped([]byte{'/'}, r.query.DB)
-	s.fields = slices.Clone(r.fields())
+	s.fields = slices.Clone(r.fields(nil))
 	r.scan = s
 	return s
 }
@@ -237,7 +235,8 @@ func (s *Scan) replace(src source) Outcome {
 		if err == nil {
 			return Found
 		}
-		s.report(src.partition, src.block, err)
+		s.lost[src.partition] = true // and is not read again by this scan
+		s.r.report(src.partition, src.block, err)
 		o = Unreadable
 	case *pager:
 		if src.failed == nil {
@@ -288,13 +287,6 @@ func (s *Scan) areOn(partitions []int, asked []string) bool {
 	return slices.ContainsFunc(partitions, func(p int) bool {
 		return slices.ContainsFunc(s.r.peers(p), func(addr string) bool { return !slices.Contains(asked, addr) })
 	})
-}
-
-// report logs and reports an error of a local block, which is not read again by this scan.
-func (s *Scan) report(partition int, b version.Block, err error) {
-	s.lost[partition] = true
-	s.r.handle.Report(partition, b, err)
-	s.r.reader.log.Error("reading a block", "db", s.r.db.name, "version", s.r.handle.Version(), "partition", partition, "error", err)
 }
 
 // Next moves to the next record. It returns false at the end of the range, after Range.Limit records, and after an error:
@@ -407,8 +399,7 @@ func (s *Scan) Hurry(sent int64, waited time.Duration) bool {
 	if s.leaving.IsZero() {
 		s.leaving = time.Now()
 	}
-	late := waited - leavingGrace
-	if (late <= 0 || float64(sent) >= late.Seconds()*leavingRate) && time.Since(s.leaving) < leavingLimit {
+	if !s.r.delaysRemoval(sent, waited) && time.Since(s.leaving) < leavingLimit {
 		return true
 	}
 	s.Fail(TooSlow)

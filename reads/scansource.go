@@ -159,7 +159,7 @@ func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 
 // fetchPage requests a page from one of the nodes, and from the others if its answer is not what it should be.
 func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
-	pq := p.s.query(q, p.peers, 1+len(q.partitions)/4+q.size>>16)
+	pq := p.s.r.pageQuery(q, p.peers, 1+len(q.partitions)/4+q.size>>16, p.s.fields)
 	buf, err := p.s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
 		a, err = p.s.parsePage(q, b)
 		return err
@@ -168,9 +168,10 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 	return a
 }
 
-// query returns a request to other nodes.
-func (s *Scan) query(q *PageRequest, peers []string, scale int) *proxy.Query {
-	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: s.fields, Trace: s.r.trace}
+// pageQuery returns a request to other nodes.
+func (r *Read) pageQuery(q *PageRequest, peers []string, scale int, fields []proxy.Field) *proxy.Query {
+	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Params: append([]byte("page="), q.encode()...),
+		Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}
 }
 
 // fetch requests an answer of up to limit bytes that parse accepts, and reads it into buf, grown as needed.
