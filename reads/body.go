@@ -58,7 +58,8 @@ func (r *Read) Body() *Body { return &r.body }
 
 // Open returns the current value if it is large. It can be opened several times, and must be closed before Next.
 func (s *Scan) Open() *Body {
-	return &Body{r: s.r, ctx: s.ctx, scan: s, key: s.current.Key, value: s.item.local, local: s.isLocal(), size: s.item.length}
+	_, local := s.current.Source.(*localSource)
+	return &Body{r: s.r, ctx: s.ctx, scan: s, key: s.current.Key, value: s.item.local, local: local, size: s.item.length}
 }
 
 // Read implements io.Reader. An error of a local block is logged and reported to the version's owner; damage

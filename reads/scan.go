@@ -59,6 +59,7 @@ type scanned struct {
 	small  []byte
 	length int64
 	large  bool
+	hash   uint64       // of a large value, see blocks.Value.Hash
 	local  blocks.Value // of a large value on this node
 }
 
@@ -295,11 +296,12 @@ func (s *Scan) Next() bool {
 	if s.ended || s.outcome != Found {
 		return false
 	}
-	if !s.advance() {
+	more := s.advance()
+	if s.limit > 0 && s.records == s.limit { // an error behind them is not one of this scan: the client goes on from its cursor
+		s.full, s.ended, s.outcome = more || s.outcome != Found, true, Found
 		return false
 	}
-	if s.limit > 0 && s.records == s.limit {
-		s.full, s.ended = true, true
+	if !more {
 		return false
 	}
 	s.records++
@@ -321,7 +323,7 @@ func (s *Scan) advance() bool {
 		}
 	}
 	if s.outcome != Found {
-		return s.stopped()
+		return false
 	}
 	if s.current = s.m.Winner(); s.current == nil {
 		s.ended = true
@@ -333,15 +335,6 @@ func (s *Scan) advance() bool {
 		return false
 	}
 	return true
-}
-
-// stopped ends a scan that has failed. If all records that were asked for have been given, it has not failed: the client
-// goes on from its cursor.
-func (s *Scan) stopped() bool {
-	if s.limit > 0 && s.records == s.limit {
-		s.outcome, s.full, s.ended = Found, true, true
-	}
-	return false
 }
 
 // Key returns the key of the current record, valid until Next.
@@ -417,13 +410,21 @@ func (rd *Reader) reserveScan(s *Scan, bytes int64) bool {
 	if s.r.query.fromPeer() {
 		running, limit = &rd.pages, 4*limit
 	}
-	n := min(1+bytes/scanUnit, limit)
+	n, ok := takeScans(running, limit, 1+bytes/scanUnit)
+	if ok {
+		s.reserved, s.budget = n, running
+	}
+	return ok
+}
+
+// takeScans counts n scans, or as many as there may be, if they are within the limit.
+func takeScans(running *atomic.Int64, limit, n int64) (taken int64, ok bool) {
+	n = min(n, limit)
 	if running.Add(n) > limit {
 		running.Add(-n)
-		return false
+		return 0, false
 	}
-	s.reserved, s.budget = n, running
-	return true
+	return n, true
 }
 
 // close waits for the requests to other nodes and gives back what the scan has reserved.
