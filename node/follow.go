@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/internal/collect"
 	"sequins/internal/content"
 	"sequins/internal/names"
 	"sequins/internal/sleep"
@@ -56,7 +55,6 @@ func (f *follower) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
-	defer collect.Later()()
 	f.elsewhere = f.node.askServing(ctx)
 	for _, name := range local {
 		f.add(ctx, name, false)

@@ -125,7 +125,7 @@ func (p *peer) beginStream(c *conn) bool {
 	default:
 		return false
 	}
-	c.streamingSince = time.Now()
+	c.streaming = true
 	p.leave()
 	return true
 }
@@ -133,9 +133,9 @@ func (p *peer) beginStream(c *conn) bool {
 // release returns a connection and its slot. If keep is false the connection is closed.
 func (p *peer) release(c *conn, keep bool) {
 	slots := p.slots
-	if !c.streamingSince.IsZero() {
+	if c.streaming {
 		slots = p.streams
-		c.streamingSince = time.Time{}
+		c.streaming = false
 	}
 	if keep {
 		p.mu.Lock()

@@ -187,8 +187,7 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 			b.keep(r, int(uint32(o)), res)
 		}
 		if res.Err != nil {
-			r.handle.Report(p.partition, res.Value.Reader(), res.Err)
-			r.reader.log.Error("reading a block", "db", r.db.name, "version", r.handle.Version(), "partition", p.partition, "error", res.Err)
+			r.report(p.partition, res.Value.Reader(), res.Err)
 			b.uncount(r, n)
 			return false, Found
 		}

@@ -1,111 +1,194 @@
 package reads
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"sequins/blocks"
+	"sequins/proxy"
 )
 
-// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer, only once,
-// from beginning to end. After an error of Read, Outcome is the reason.
+// Body reads a value, from the local block or from another node. A block or a node that fails in the middle is replaced by other nodes. If
+// none is left, Read fails, Outcome is the reason, and a scan has ended.
 type Body struct {
-	// Outcome is Found, or why Read failed: Unreadable, Unreachable or TooSlow.
+	// Outcome is Found, or why Read failed: Unreadable, Unreachable, GivenUp or TooSlow.
 	Outcome Outcome
 
 	r       *Read
-	value   blocks.Value  // of a local value
-	section io.ReadCloser // reads value from off; nil until the first Read
+	ctx     context.Context // of requests to other nodes
+	scan    *Scan           // of the record; nil for the value of Do
+	key     []byte
+	value   blocks.Value  // while local
+	local   bool          // it is read from the block
+	partial bool          // the answer of a node is a part of the value, and has no replacement
+	source  io.ReadCloser // reads from off on; nil until it is needed
 	off     int64
-	sent    int64
+	size    int64
+	failed  int // sources
 	began   time.Time
+	sent    int64
 	err     error
 }
 
-// After leavingGrace, a client of a version that is being removed must have read leavingRate bytes per second
-// on average. The version's files cannot be deleted before the client is done.
+// maxFailures limits the sources of a value that fail.
+const maxFailures = 4
+
+// After slowGrace, a client must have read slowRate bytes per second on average of a version that is being removed, whose files cannot be
+// deleted before the client is done, and of a value from another node, to which it occupies a connection.
 const (
-	leavingRate  = 32 << 10
-	leavingGrace = 10 * time.Second
+	slowRate  = 32 << 10
+	slowGrace = 10 * time.Second
 )
 
-var errTooSlow = errors.New("the version has been replaced, and the client reads too slowly")
+var errTooSlow = errors.New("it reads too slowly from another node, or from a version that is being removed")
+
+// tooSlow reports whether a client that has received some bytes, for which this node has waited so long, is slower than slowRate.
+func tooSlow(received int64, waited time.Duration) bool {
+	late := waited - slowGrace
+	return late > 0 && float64(received) < late.Seconds()*slowRate
+}
 
 // Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }
 
+// Open returns the current value if it is large. It can be opened several times, and must be closed before Next.
+func (s *Scan) Open() *Body {
+	_, local := s.current.Source.(*localSource)
+	return &Body{r: s.r, ctx: s.ctx, scan: s, key: s.current.Key, value: s.item.local, local: local, size: s.item.length}
+}
+
 // Read implements io.Reader. An error of a local block is logged and reported to the version's owner; damage
 // wraps blocks.ErrCorrupt.
 func (b *Body) Read(p []byte) (int, error) {
+	if b.began.IsZero() {
+		b.began = time.Now()
+	}
+	var lost error // why the source before has failed
+	for b.err == nil && b.off < b.size {
+		if tooSlow(b.sent, time.Since(b.began)) && (!b.local || b.scan == nil && b.r.handle.Leaving()) { // see Scan.Hurry
+			b.fail(errTooSlow)
+			break
+		}
+		if b.source == nil {
+			if err := b.open(); err != nil {
+				b.fail(cmp.Or(lost, err))
+				break
+			}
+		}
+		n, err := b.source.Read(p[:min(int64(len(p)), b.size-b.off)])
+		b.off, b.sent = b.off+int64(n), b.sent+int64(n)
+		if err == nil || n > 0 {
+			return n, nil // an error comes again
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		lost = err
+		b.lose(err)
+	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	if b.tooSlow() {
-		return 0, b.fail(errTooSlow)
-	}
-	var source io.Reader = b.r.answered
-	if b.r.answered == nil {
-		if b.section == nil {
-			b.section = b.value.Section(b.off, b.value.Len()-b.off)
-		}
-		source = b.section
-	}
-	n, err := source.Read(p)
-	b.off, b.sent = b.off+int64(n), b.sent+int64(n)
-	if err != nil && err != io.EOF {
-		err = b.fail(err)
-	}
-	return n, err
+	return 0, io.EOF
 }
 
-// Seek implements io.Seeker for a local value.
+// open begins to read from off on: from the block, or from another node.
+func (b *Body) open() error {
+	r := b.r
+	switch {
+	case b.local:
+		b.source = b.value.Section(b.off, b.size-b.off)
+		return nil
+	case r.reader.opts.Proxy == nil || r.query.fromPeer():
+		return errors.New("no other node can be asked")
+	}
+	peers := r.peers(r.handle.Partition(b.key))
+	q := r.pageQuery(&PageRequest{kind: pageValue, interval: interval{start: b.key}}, peers, 1, r.fields(nil))
+	err := r.fetch(b.ctx, q, func(a *proxy.Answer) (err error) {
+		if a.Status != http.StatusOK || a.Length != b.size {
+			err = fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, b.size)
+		} else {
+			_, err = io.CopyN(io.Discard, a.Body, b.off)
+		}
+		if err != nil {
+			a.Body.Close() //nolint:errcheck // it was only read from
+			return err
+		}
+		b.source = a.Body
+		return nil
+	})
+	if err != nil {
+		r.fetchError(peers, err)
+	}
+	return err
+}
+
+// lose closes a source that has failed. Read goes on with another one, unless there have been too many, or it was a part of the value.
+func (b *Body) lose(err error) {
+	b.Close() //nolint:errcheck // it was only read from
+	if b.local {
+		b.local = false
+		partition := b.r.handle.Partition(b.key)
+		b.r.report(partition, b.value.Reader(), err)
+		if b.scan != nil {
+			b.scan.lost[partition] = true
+		}
+	} else {
+		b.r.reader.log.Error("reading a peer's answer", "target", b.r.target(), "error", err)
+	}
+	if b.failed++; b.failed == maxFailures || b.partial || b.ctx.Err() != nil {
+		b.fail(err)
+	}
+}
+
+// fail ends the body.
+func (b *Body) fail(err error) {
+	b.err = err
+	switch {
+	case errors.Is(err, errTooSlow):
+		b.Outcome = TooSlow
+		b.r.reader.log.Error("a client was cut off", "target", b.r.target(), "version", b.r.handle.Version(), "error", err)
+	case b.ctx.Err() != nil:
+		b.Outcome = GivenUp
+	case b.value.Large(): // and its block could not be read
+		b.Outcome = Unreadable
+	default:
+		b.Outcome = Unreachable
+	}
+	if b.scan != nil {
+		b.scan.Fail(b.Outcome)
+	}
+}
+
+// Seek implements io.Seeker.
 func (b *Body) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
 		offset += b.off
 	case io.SeekEnd:
-		offset += b.value.Len()
+		offset += b.size
 	}
-	if offset < 0 || offset > b.value.Len() {
+	if offset < 0 || offset > b.size {
 		return 0, errors.New("seeking outside of the value")
 	}
 	if offset != b.off {
-		b.close()
+		b.Close() //nolint:errcheck // it was only read from
 		b.off = offset
 	}
 	return offset, nil
 }
 
-// tooSlow reports whether the client delays the removal of the version for too long.
-func (b *Body) tooSlow() bool {
-	late := time.Since(b.began) - leavingGrace
-	return late > 0 && b.r.answered == nil && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
-}
-
-// fail stores and logs the error that ends the body.
-func (b *Body) fail(err error) error {
-	r := b.r
-	b.err = err
-	switch {
-	case errors.Is(err, errTooSlow):
-		b.Outcome = TooSlow
-		r.reader.log.Error("a client was cut off", "target", r.target(), "version", r.handle.Version(), "error", err)
-	case r.answered != nil:
-		b.Outcome = Unreachable
-		r.reader.log.Error("reading a peer's answer", "target", r.target(), "error", err)
-	default:
-		b.Outcome = Unreadable
-		r.handle.Report(r.partition, b.value.Reader(), err)
-		r.logUnreadable(err)
+// Close closes the source.
+func (b *Body) Close() error {
+	if b.source == nil {
+		return nil
 	}
+	err := b.source.Close()
+	b.source = nil
 	return err
-}
-
-// close returns the buffers of the section.
-func (b *Body) close() {
-	if b.section != nil {
-		b.section.Close() //nolint:errcheck // it was only read from
-		b.section = nil
-	}
 }

@@ -3,11 +3,7 @@ package reads
 import (
 	"bytes"
 	"context"
-	"io"
-	"iter"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 
 	"sequins/version"
 	"sequins/version/gate"
@@ -60,8 +56,12 @@ func (rd *Reader) readVersion(set *version.Set, name string) *Read {
 // holders returns the nodes that report or advertise each partition.
 func holders(h *version.Handle) [][]string {
 	all := make([][]string, h.Partitions())
-	for addr, b := range reportedBlocks(h) {
-		all[b.Partition] = append(all[b.Partition], addr)
+	for addr, report := range gate.ParseReports(h.Reports()) {
+		for _, b := range report.Blocks {
+			if b.Partition < len(all) {
+				all[b.Partition] = append(all[b.Partition], addr)
+			}
+		}
 	}
 	for p := range all {
 		all[p] = append(all[p], h.Peers(p)...)
@@ -71,26 +71,8 @@ func holders(h *version.Handle) [][]string {
 	return all
 }
 
-// reportedBlocks iterates over what other nodes report of the partitions of a version, by address.
-func reportedBlocks(h *version.Handle) iter.Seq2[string, gate.Block] {
-	return func(yield func(string, gate.Block) bool) {
-		for addr, data := range h.Reports() {
-			report, err := gate.ParseReport(data)
-			if err != nil {
-				continue // as if the node had not reported
-			}
-			for _, b := range report.Blocks {
-				if b.Partition < h.Partitions() && !yield(addr, b) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // reserve counts the comparison as the ordered reads that it consists of, until Close. It returns false if there are too many.
 func (c *Comparison) reserve() bool {
-	running, limit := &c.reader.scans, int64(c.reader.opts.MaxScans)
 	var n int64
 	for _, r := range c.versions {
 		most := allPartitions(r.handle)
@@ -100,13 +82,9 @@ func (c *Comparison) reserve() bool {
 		bytes, _ := r.readAhead(most)
 		n += 1 + bytes/scanUnit
 	}
-	n = min(n, limit)
-	if running.Add(n) > limit {
-		running.Add(-n)
-		return false
-	}
-	c.reserved = n
-	return true
+	var ok bool
+	c.reserved, ok = takeScans(&c.reader.scans, int64(c.reader.opts.MaxScans), n)
+	return ok
 }
 
 // Close releases the versions.
@@ -167,30 +145,8 @@ func (r *Read) another(ctx context.Context) *Scan {
 	return r.newScan(ctx, interval{}, false, 0)
 }
 
-// SameValue reports whether the current values of two scans are equal. If one of them cannot be read, its scan has ended.
+// SameValue reports whether the current values of two scans are equal; large ones by their hashes.
 func (s *Scan) SameValue(other *Scan) bool {
 	a, b := &s.item, &other.item
-	switch {
-	case a.length != b.length:
-		return false
-	case !a.large:
-		return bytes.Equal(a.small, b.small)
-	case s.isLocal() && other.isLocal():
-		return a.local.Hash() == b.local.Hash()
-	}
-	return s.hash() == other.hash()
-}
-
-// isLocal reports whether the current record is of a block on this node.
-func (s *Scan) isLocal() bool {
-	_, local := s.current.Source.(*localSource)
-	return local
-}
-
-// hash returns a hash of the current value, which is large.
-func (s *Scan) hash() uint64 {
-	h, v := xxhash.New(), s.Open()
-	defer v.Close()      //nolint:errcheck // it was only read from
-	_, _ = io.Copy(h, v) // after an error, the scan has ended
-	return h.Sum64()
+	return a.length == b.length && a.hash == b.hash && bytes.Equal(a.small, b.small)
 }

@@ -1,6 +1,10 @@
 package reads
 
-import "context"
+import (
+	"context"
+
+	"sequins/version/gate"
+)
 
 // recordsPerCheck is the number of records after which a count looks whether it is still wanted.
 const recordsPerCheck = 4096
@@ -33,8 +37,10 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 // countAll counts the records of the version.
 func (s *Scan) countAll() (total int64, o Outcome) {
 	reported := make(map[int]int64)
-	for _, b := range reportedBlocks(s.r.handle) {
-		reported[b.Partition] = b.Records
+	for _, report := range gate.ParseReports(s.r.handle.Reports()) {
+		for _, b := range report.Blocks {
+			reported[b.Partition] = b.Records
+		}
 	}
 	for p := range s.r.handle.Partitions() {
 		n, known := reported[p]

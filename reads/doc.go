@@ -18,7 +18,7 @@
 // the nodes that hold it. Requests from other nodes are never forwarded.
 //
 // A value of up to 64 KiB is in Read.Bytes. A larger one is read with Body, which verifies each chunk before
-// it returns a byte of it; if the first chunk is damaged, Retry asks the other nodes.
+// it returns a byte of it. If a chunk is damaged or a node breaks off, Body goes on with other nodes.
 //
 // Scan reads the records of a range in order, of one version. It merges sources (merge.go): an iterator for each local
 // block, and a pager (scansource.go) for partitions that the same other nodes hold, which they answer with Page (page.go).

@@ -41,7 +41,7 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 	if slices.ContainsFunc(groups, func(g *replicaGroup) bool { return len(g.peers) == 0 }) {
 		return Unreachable
 	}
-	fields := slices.Clone(r.fields()) // shared by all requests
+	fields := slices.Clone(r.fields(r.query.Fields)) // shared by all requests
 	for _, g := range groups {
 		remote.start(func() Outcome { return b.fetch(r, g, nil, fields) })
 	}
@@ -122,7 +122,8 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 // fetch asks the nodes of q until take accepts an answer, whose body it closes or keeps. A node whose answer it does not accept is
 // removed from q.
 func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answer) error) error {
-	for {
+	last := proxy.ErrNoPeers
+	for range q.Peers {
 		a, err := r.reader.opts.Proxy.Fetch(ctx, q)
 		if err != nil {
 			return err
@@ -133,10 +134,9 @@ func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answe
 		}
 		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", peer, "error", err)
 		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == peer })
-		if len(q.Peers) == 0 {
-			return fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
-		}
+		last = fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
 	}
+	return last
 }
 
 // fetchFrom requests the keys of a group from its nodes. The error is the reason of Late and Unreachable.

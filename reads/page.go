@@ -42,7 +42,7 @@ func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outc
 }
 
 // appendPage appends the records of a page, each as its key and value in the form of a batch, and their end. A large value
-// is not in the page: there is its length, with largeBit.
+// is not in the page: there are its length, with largeBit, and its hash.
 func (s *Scan) appendPage(b []byte, p *PageRequest) []byte {
 	more := byte(0)
 	for s.Next() {
@@ -62,7 +62,8 @@ func (s *Scan) appendRecord(b []byte) []byte {
 	case s.keys:
 		return b
 	case s.item.large:
-		return binary.BigEndian.AppendUint32(b, uint32(s.item.length)|largeBit)
+		b = binary.BigEndian.AppendUint32(b, uint32(s.item.length)|largeBit)
+		return binary.BigEndian.AppendUint64(b, s.item.hash)
 	}
 	return wire.AppendFrame(b, s.item.small)
 }
@@ -112,9 +113,9 @@ func checkRecord(b []byte, keysOnly bool) (key, rest []byte, err error) {
 	if keysOnly {
 		return key, b, nil
 	}
-	if len(b) >= wire.LengthSize {
+	if len(b) >= wire.LengthSize+hashSize {
 		if n := binary.BigEndian.Uint32(b); n&largeBit != 0 && n&^largeBit > maxSmallValue {
-			return key, b[wire.LengthSize:], nil
+			return key, b[wire.LengthSize+hashSize:], nil
 		}
 	}
 	value, b, ok := wire.CutFrame(b)

@@ -43,6 +43,9 @@ const (
 	maxLimit = 1<<63 - 1
 )
 
+// pageFormat is the format of requests and pages.
+const pageFormat = 3
+
 var errPageRequest = errors.New("malformed parameter page: it is for the nodes of this cluster, of the same release")
 
 // Key returns the key of a request for a large value, and whether it is one.
@@ -51,7 +54,7 @@ func (p *PageRequest) Key() ([]byte, bool) { return p.start, p.kind == pageValue
 // encode returns the request as base64url: its format, kind, keysOnly, size and limit, the frame of the start, the end, and the
 // partitions in 32 bits each.
 func (p *PageRequest) encode() []byte {
-	b := []byte{cursorFormat, byte(p.kind), 0}
+	b := []byte{pageFormat, byte(p.kind), 0}
 	if p.keysOnly {
 		b[2] = 1
 	}
@@ -70,7 +73,7 @@ const pageRequestHead = 3 + 4 + 8
 // ParsePageRequest decodes the value of the parameter page.
 func ParsePageRequest(text []byte) (*PageRequest, error) {
 	b, err := decodeText(text)
-	if err != nil || len(b) < pageRequestHead || b[0] != cursorFormat || b[1] > byte(pageValue) || b[2] > 1 {
+	if err != nil || len(b) < pageRequestHead || b[0] != pageFormat || b[1] > byte(pageValue) || b[2] > 1 {
 		return nil, errPageRequest
 	}
 	size, limit := binary.BigEndian.Uint32(b[3:]), binary.BigEndian.Uint64(b[7:])

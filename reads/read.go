@@ -3,7 +3,6 @@ package reads
 import (
 	"context"
 	"errors"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -73,7 +72,7 @@ const (
 	Unreachable         // no peer could answer
 	Late                // the peers timed out
 	GivenUp             // the node is shutting down
-	TooSlow             // the client reads too slowly from a version that has been replaced; see Body
+	TooSlow             // the client reads too slowly, see Body
 )
 
 // Result is the result of Do. Its slices are valid until Release.
@@ -117,13 +116,12 @@ type Read struct {
 	partition int
 	local     bool // this node holds the partition
 	body      Body
-	answered  io.ReadCloser // body of a peer's answer
-	batch     *batch        // nil before the first DoBatch
-	scan      *Scan         // nil unless the request is an ordered read
-	holders   [][]string    // by partition, of a comparison; nil: those that advertise it
-	held      atomic.Int64  // bytes reserved, see Reserve
-	sending   time.Time     // the first WriteBy; zero before
-	sent      int64         // bytes in WriteBy
+	batch     *batch       // nil before the first DoBatch
+	scan      *Scan        // nil unless the request is an ordered read
+	holders   [][]string   // by partition, of a comparison; nil: those that advertise it
+	held      atomic.Int64 // bytes reserved, see Reserve
+	sending   time.Time    // the first WriteBy; zero before
+	sent      int64        // bytes in WriteBy
 
 	traceparent, tracestate []byte // of the request, forwarded to peers
 
@@ -236,7 +234,7 @@ func (r *Read) lookUp() Outcome {
 	case !r.local:
 		return r.elsewhere(false)
 	case err != nil:
-		r.logUnreadable(err)
+		r.logUnreadable(r.partition, err)
 		return r.elsewhere(true)
 	case !found:
 		return Absent
@@ -247,7 +245,7 @@ func (r *Read) lookUp() Outcome {
 	}
 	r.ETag = appendTag(r.etag[:0], value.Hash())
 	r.LastModified, r.ContentType, r.AcceptRanges = r.labels.lastModified, r.labels.contentType, bytesUnit
-	r.body = Body{r: r, value: value, began: r.start}
+	r.body = Body{r: r, ctx: r.reader.ending, key: r.query.Key, value: value, local: true, size: value.Len()}
 	return Found
 }
 
@@ -281,9 +279,9 @@ func (r *Read) goneIfReplaced(o Outcome) Outcome {
 
 // ask asks peers for the key in the acquired version.
 func (r *Read) ask(peers []string) Outcome {
-	q, fields := r.query, r.fields()
+	q := r.query
 	r.path = AppendEscaped(append(AppendEscaped(append(r.path[:0], '/'), q.DB), '/'), q.Key)
-	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Fields: fields, Trace: r.trace}
+	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Fields: r.fields(q.Fields), Trace: r.trace}
 	a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &r.asked)
 	if r.Timed {
 		r.Asking = time.Since(r.start) - r.Lookup
@@ -291,14 +289,13 @@ func (r *Read) ask(peers []string) Outcome {
 	if err != nil {
 		return r.fetchError(peers, err)
 	}
-	r.answered = a.Body
+	r.body = Body{r: r, ctx: r.reader.ending, key: q.Key, source: a.Body, size: a.Length, partial: a.Status == 206}
 	if a.Status != 200 && a.Status != 404 && len(q.Fields) == 0 {
 		return Unreachable // the request was unconditional
 	}
 	r.Peer, r.Status, r.Length, r.Bytes = a.Peer, a.Status, a.Length, a.Value
 	r.ETag, r.LastModified, r.ContentType = a.Header.ETag, a.Header.LastModified, a.Header.ContentType
 	r.AcceptRanges, r.ContentRange = a.Header.AcceptRanges, a.Header.ContentRange
-	r.body = Body{r: r, began: r.start}
 	switch a.Status {
 	case 200, 206:
 		return Found
@@ -323,7 +320,7 @@ func (r *Read) fetchError(peers []string, err error) Outcome {
 // fields returns the header of a request to peers: the credential of the cluster, and never that of the
 // client, because the peers' addresses come from ZooKeeper. If the request is traced here, proxy adds the
 // span of each attempt.
-func (r *Read) fields() []proxy.Field {
+func (r *Read) fields(conditions []proxy.Field) []proxy.Field {
 	to := r.asked.Fields[:0]
 	add := func(name string, value []byte) {
 		if len(value) > 0 {
@@ -331,21 +328,13 @@ func (r *Read) fields() []proxy.Field {
 		}
 	}
 	add(wire.Secret, r.reader.secret)
-	to = append(to, r.query.Fields...)
+	to = append(to, conditions...)
 	if r.trace == nil {
 		add(wire.Traceparent, r.traceparent)
 		add(wire.Tracestate, r.tracestate)
 	}
 	add(wire.Content, r.labels.content)
 	return to
-}
-
-// Retry asks the peers for a local value if Body failed to read its first byte.
-func (r *Read) Retry() Outcome {
-	r.body.close()
-	r.body = Body{}
-	r.Result = Result{Version: r.Version, Content: r.Content}
-	return r.elsewhere(true)
 }
 
 // Done counts the request, ends its span with the attributes in a and of the result, and returns its
@@ -379,11 +368,7 @@ func (r *Read) LetGo() {
 		r.scan.close()
 		r.scan = nil
 	}
-	r.body.close()
-	if r.answered != nil {
-		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
-		r.answered = nil
-	}
+	r.body.Close() //nolint:errcheck // it has been passed on, or cannot be
 	if r.handle != nil {
 		r.handle.Release()
 		r.handle = nil
@@ -411,8 +396,14 @@ func (r *Read) Release() {
 	}
 }
 
-func (r *Read) logUnreadable(err error) {
-	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Version(), "partition", r.partition, "error", err)
+// report logs and reports an error of reading the block b of a partition.
+func (r *Read) report(partition int, b version.Block, err error) {
+	r.handle.Report(partition, b, err)
+	r.logUnreadable(partition, err)
+}
+
+func (r *Read) logUnreadable(partition int, err error) {
+	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Version(), "partition", partition, "error", err)
 }
 
 // target returns the db and the key as logged.

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"sequins/blocks"
@@ -299,6 +302,90 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 		r.Release()
 		rd.Stop()
 	}
+}
+
+// A large value whose block or node fails in the middle is read on from other nodes, but not the part of one.
+func TestBodyGoesOn(t *testing.T) {
+	random := make([]byte, 400<<10)
+	rand.NewChaCha8([32]byte{}).Read(random) //nolint:errcheck // it never fails
+	large := string(random)
+	for name, test := range map[string]struct {
+		here   bool
+		status int
+		again  int // answers that break off
+		want   reads.Outcome
+	}{
+		"a damaged block":             {true, 200, 1, reads.Found},
+		"a node":                      {false, 200, 3, reads.Found},
+		"too many nodes":              {false, 200, 4, reads.Unreachable},
+		"a damaged block and no node": {true, 200, 4, reads.Unreadable},
+		"a part":                      {false, 206, 1, reads.Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := test.again
+			fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+				a := &proxy.Answer{Peer: q.Peers[0], Status: test.status, Length: int64(len(large)), Body: io.NopCloser(strings.NewReader(large))}
+				if left--; left >= 0 {
+					a.Body = io.NopCloser(io.MultiReader(strings.NewReader(large[:(test.again-left)<<16]), iotest.ErrReader(errors.New("reset by peer"))))
+				}
+				return a, nil
+			})
+			info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}
+			set := setOf(t, info)
+			if test.here {
+				set = setOf(t, info, [2]string{"k", large})
+			}
+			rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fetch, Logger: slog.New(slog.DiscardHandler)})
+			defer rd.Stop()
+			r := rd.NewRead()
+			r.Begin(time.Now())
+			defer r.Release()
+			condition := []proxy.Field{{Name: "If-None-Match", Value: []byte(`"x"`)}}
+			if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("k"), Fields: condition}); got != reads.Found || r.Length != int64(len(large)) {
+				t.Fatalf("%d, %d bytes", got, r.Length)
+			}
+			first := make([]byte, 10)
+			if _, err := io.ReadFull(r.Body(), first); err != nil {
+				t.Fatal(err)
+			}
+			if test.here {
+				err := set.EachBlock(func(_ *version.Handle, _ int, b version.Block) error {
+					return os.Truncate(b.(*blocks.Reader).Name(), 100)
+				})
+				expect.NoError(t, err)
+			}
+			rest, err := io.ReadAll(r.Body())
+			if o := r.Body().Outcome; o != test.want || (err == nil) != (o == reads.Found) || err == nil && string(first)+string(rest) != large || !strings.HasPrefix(large, string(first)+string(rest)) {
+				t.Errorf("outcome %d after %d bytes: %v", o, len(rest), err)
+			}
+		})
+	}
+}
+
+// A client that reads a value of another node too slowly loses it.
+func TestLeastRate(t *testing.T) {
+	large := strings.Repeat("x", 24<<20)
+	info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}
+	set := setOf(t, info)
+	synctest.Test(t, func(t *testing.T) {
+		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(200, large), Logger: slog.New(slog.DiscardHandler)})
+		defer rd.Stop()
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		defer r.Release()
+		if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("k")}); got != reads.Found {
+			t.Fatal(got)
+		}
+		var err error
+		begun, piece := time.Now(), make([]byte, 16<<10)
+		for err == nil {
+			time.Sleep(time.Second)
+			_, err = io.ReadFull(r.Body(), piece)
+		}
+		if d := time.Since(begun); r.Body().Outcome != reads.TooSlow || d < 20*time.Second || d > 30*time.Second {
+			t.Errorf("16 KiB a second: %v, outcome %d after %v", err, r.Body().Outcome, d)
+		}
+	})
 }
 
 // An explanation is made by the read itself.

@@ -48,7 +48,6 @@ type Scan struct {
 	cancel   context.CancelFunc
 	detach   func() bool
 	running  sync.WaitGroup // goroutines of pagers
-	path     []byte
 	fields   []proxy.Field
 	reserved int64 // in budget, see Reader.reserveScan
 	budget   *atomic.Int64
@@ -60,6 +59,7 @@ type scanned struct {
 	small  []byte
 	length int64
 	large  bool
+	hash   uint64       // of a large value, see blocks.Value.Hash
 	local  blocks.Value // of a large value on this node
 }
 
@@ -110,8 +110,7 @@ func (r *Read) newScan(ctx context.Context, in interval, keysOnly bool, limit in
 	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, lost: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.detach = context.AfterFunc(r.reader.ending, s.cancel)
-	s.path = AppendEscaped([]byte{'/'}, r.query.DB)
-	s.fields = slices.Clone(r.fields())
+	s.fields = slices.Clone(r.fields(nil))
 	r.scan = s
 	return s
 }
@@ -237,7 +236,8 @@ func (s *Scan) replace(src source) Outcome {
 		if err == nil {
 			return Found
 		}
-		s.report(src.partition, src.block, err)
+		s.lost[src.partition] = true // and is not read again by this scan
+		s.r.report(src.partition, src.block, err)
 		o = Unreadable
 	case *pager:
 		if src.failed == nil {
@@ -290,24 +290,18 @@ func (s *Scan) areOn(partitions []int, asked []string) bool {
 	})
 }
 
-// report logs and reports an error of a local block, which is not read again by this scan.
-func (s *Scan) report(partition int, b version.Block, err error) {
-	s.lost[partition] = true
-	s.r.handle.Report(partition, b, err)
-	s.r.reader.log.Error("reading a block", "db", s.r.db.name, "version", s.r.handle.Version(), "partition", partition, "error", err)
-}
-
 // Next moves to the next record. It returns false at the end of the range, after Range.Limit records, and after an error:
 // see Outcome.
 func (s *Scan) Next() bool {
 	if s.ended || s.outcome != Found {
 		return false
 	}
-	if !s.advance() {
+	more := s.advance()
+	if s.limit > 0 && s.records == s.limit { // an error behind them is not one of this scan: the client goes on from its cursor
+		s.full, s.ended, s.outcome = more || s.outcome != Found, true, Found
 		return false
 	}
-	if s.limit > 0 && s.records == s.limit {
-		s.full, s.ended = true, true
+	if !more {
 		return false
 	}
 	s.records++
@@ -329,7 +323,7 @@ func (s *Scan) advance() bool {
 		}
 	}
 	if s.outcome != Found {
-		return s.stopped()
+		return false
 	}
 	if s.current = s.m.Winner(); s.current == nil {
 		s.ended = true
@@ -341,15 +335,6 @@ func (s *Scan) advance() bool {
 		return false
 	}
 	return true
-}
-
-// stopped ends a scan that has failed. If all records that were asked for have been given, it has not failed: the client
-// goes on from its cursor.
-func (s *Scan) stopped() bool {
-	if s.limit > 0 && s.records == s.limit {
-		s.outcome, s.full, s.ended = Found, true, true
-	}
-	return false
 }
 
 // Key returns the key of the current record, valid until Next.
@@ -407,8 +392,7 @@ func (s *Scan) Hurry(sent int64, waited time.Duration) bool {
 	if s.leaving.IsZero() {
 		s.leaving = time.Now()
 	}
-	late := waited - leavingGrace
-	if (late <= 0 || float64(sent) >= late.Seconds()*leavingRate) && time.Since(s.leaving) < leavingLimit {
+	if !tooSlow(sent, waited) && time.Since(s.leaving) < leavingLimit {
 		return true
 	}
 	s.Fail(TooSlow)
@@ -426,13 +410,21 @@ func (rd *Reader) reserveScan(s *Scan, bytes int64) bool {
 	if s.r.query.fromPeer() {
 		running, limit = &rd.pages, 4*limit
 	}
-	n := min(1+bytes/scanUnit, limit)
+	n, ok := takeScans(running, limit, 1+bytes/scanUnit)
+	if ok {
+		s.reserved, s.budget = n, running
+	}
+	return ok
+}
+
+// takeScans counts n scans, or as many as there may be, if they are within the limit.
+func takeScans(running *atomic.Int64, limit, n int64) (taken int64, ok bool) {
+	n = min(n, limit)
 	if running.Add(n) > limit {
 		running.Add(-n)
-		return false
+		return 0, false
 	}
-	s.reserved, s.budget = n, running
-	return true
+	return n, true
 }
 
 // close waits for the requests to other nodes and gives back what the scan has reserved.

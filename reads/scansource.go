@@ -39,7 +39,7 @@ func (l *localSource) partitions() []int { return []int{l.partition} }
 func (l *localSource) value() scanned {
 	v := l.it.Value()
 	if v.Large() {
-		return scanned{length: v.Len(), large: true, local: v}
+		return scanned{length: v.Len(), large: true, hash: v.Hash(), local: v}
 	}
 	return scanned{small: v.Bytes(), length: v.Len()}
 }
@@ -79,8 +79,9 @@ type page struct {
 
 const (
 	endOfPage = 1<<32 - 1
-	// largeBit marks the length of a value that is not in the page.
+	// largeBit marks the length of a value that is not in the page. Its hash follows, of hashSize bytes.
 	largeBit = 1 << 31
+	hashSize = 8
 	// maxRecord is the size in bytes of the largest record of a page, and maxPageEnd that of its end.
 	maxSmallValue = blocks.LargeValue
 	maxRecord     = 2*wire.LengthSize + blocks.MaxKey + maxSmallValue
@@ -151,7 +152,8 @@ func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 		return key, v, b
 	}
 	if n := binary.BigEndian.Uint32(b); n&largeBit != 0 {
-		return key, scanned{length: int64(n &^ largeBit), large: true}, b[wire.LengthSize:]
+		b = b[wire.LengthSize:]
+		return key, scanned{length: int64(n &^ largeBit), large: true, hash: binary.BigEndian.Uint64(b)}, b[hashSize:]
 	}
 	small, b, _ := wire.CutFrame(b)
 	return key, scanned{small: small, length: int64(len(small))}, b
@@ -159,7 +161,7 @@ func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
 
 // fetchPage requests a page from one of the nodes, and from the others if its answer is not what it should be.
 func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
-	pq := p.s.query(q, p.peers, 1+len(q.partitions)/4+q.size>>16)
+	pq := p.s.r.pageQuery(q, p.peers, 1+len(q.partitions)/4+q.size>>16, p.s.fields)
 	buf, err := p.s.fetch(pq, buf, q.size+maxRecord+maxPageEnd, func(b []byte) (err error) {
 		a, err = p.s.parsePage(q, b)
 		return err
@@ -168,9 +170,10 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 	return a
 }
 
-// query returns a request to other nodes.
-func (s *Scan) query(q *PageRequest, peers []string, scale int) *proxy.Query {
-	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: s.fields, Trace: s.r.trace}
+// pageQuery returns a request to other nodes.
+func (r *Read) pageQuery(q *PageRequest, peers []string, scale int, fields []proxy.Field) *proxy.Query {
+	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Params: append([]byte("page="), q.encode()...),
+		Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}
 }
 
 // fetch requests an answer of up to limit bytes that parse accepts, and reads it into buf, grown as needed.

@@ -36,7 +36,7 @@ func (s *Scan) summary(partition int) (sum summary, o Outcome) {
 		return sum, Unreadable
 	}
 	q, peers := &PageRequest{kind: pageSummary, partitions: []int{partition}}, s.r.peers(partition)
-	_, err := s.fetch(s.query(q, peers, 1), nil, 8+maxHash, func(b []byte) error {
+	_, err := s.fetch(s.r.pageQuery(q, peers, 1, s.fields), nil, 8+maxHash, func(b []byte) error {
 		if len(b) < 8 || binary.BigEndian.Uint64(b) > math.MaxInt64/maxPartitions {
 			return fmt.Errorf("%w: of a summary", errPage)
 		}

@@ -47,7 +47,7 @@ func TestRightsOfEachRoute(t *testing.T) {
 		"POST /db?proxy=v1": nodes, "POST /db?prox%79=v1": nodes, "GET /db?key=k&proxy=v1": nodes,
 
 		"GET /db?prefix=k": reads, "GET /db?%70refix=k": reads, "GET /db?count": reads, "GET /db?partitions": reads,
-		"GET /db?proxy=v1&page=AgEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": nodes, "GET /db?page=AgEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": "401 401 400 403 401 401", "GET /db?proxy=&page=AgEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": "401 401 400 403 401 401",
+		"GET /db?proxy=v1&page=AwEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": nodes, "GET /db?page=AwEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": "401 401 400 403 401 401", "GET /db?proxy=&page=AwEAAAAAAAAAAAAAAAAAAAAAAP____8AAAAA": "401 401 400 403 401 401",
 
 		"GET /db?diff=v1..v2": reads, "GET /db?diff=v1..v2&proxy=": reads, "GET /db?diff=v1..v2&proxy": reads,
 		"GET /db?diff=v1..v2&proxy=diff": nodes, "GET /db?diff=v1..v2&%70roxy=diff": nodes, "GET /db?diff=v1..v2&%70roxy=": reads,

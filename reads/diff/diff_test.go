@@ -272,13 +272,15 @@ func randomRecords(rnd *rand.Rand) (old, now map[string]string) {
 		if rnd.IntN(60) == 0 {
 			v = strings.Repeat("L", blocks.LargeValue+1+rnd.IntN(3))
 		}
-		switch rnd.IntN(5) {
+		switch rnd.IntN(6) {
 		case 0:
 			old[k] = v
 		case 1:
 			now[k] = v
 		case 2:
 			old[k], now[k] = v, v+"2"
+		case 3:
+			old[k], now[k] = v+"1", v+"2"
 		default:
 			old[k], now[k] = v, v
 		}
