@@ -17,7 +17,6 @@ import (
 	"sequins/internal/sleep"
 	"sequins/node/turns"
 	"sequins/node/upkeep"
-	"sequins/observe/metrics"
 	"sequins/observe/peerstatus"
 	"sequins/observe/status"
 	"sequins/reads"
@@ -85,15 +84,14 @@ func New(o Options) (*Node, error) {
 	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.reads = reads.New(n, o.Reads)
-	if o.RedisListener != nil {
-		n.redis = n.newRedis()
-		o.Server.OtherConns = n.redis.Connections
-	}
 	o.Server.Diff = diff.New(n.reads).Serve
 	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.follower.contents, Store: o.Store, Fits: o.Loads.Fits, Nodes: o.Server.Nodes,
 		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
+	if o.RedisListener != nil {
+		n.redis = n.newRedis()
+	}
 	n.reads.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
@@ -183,9 +181,6 @@ func (n *Node) secured(ln net.Listener) net.Listener {
 func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
-	if n.redis != nil {
-		n.redis.Drain()
-	}
 	delayed := time.After(delay)
 	n.o.Cluster.Leave() // other nodes stop sending requests
 
@@ -196,9 +191,12 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	errs := []error{n.shutdownServers(ctx)}
+	errs := []error{n.server.Shutdown(ctx)}
 	n.reads.Stop()
 	n.o.Listener.Close() //nolint:errcheck // already closed by the server, unless the start failed
+	if n.redis != nil {
+		n.o.RedisListener.Close() //nolint:errcheck // likewise
+	}
 	if n.debug != nil {
 		errs = append(errs, n.debug.Close())
 		n.o.DebugListener.Close() //nolint:errcheck // likewise
@@ -269,27 +267,8 @@ func (n *Node) apply(r Reloadable) {
 // newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.
 func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
-	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
-	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
+	o.Conns, o.Tokens, o.Build = n.server.Connections(), n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
-	s := resp.New(n.reads, o)
-	n.o.Metrics.Server.SetRedis(func() metrics.Connections {
-		conns, handshakes := s.Refused()
-		return metrics.Connections{Open: s.Connections(), Refused: conns, BadHandshakes: handshakes}
-	})
-	return s
-}
-
-// shutdownServers finishes the requests of all clients.
-func (n *Node) shutdownServers(ctx context.Context) error {
-	if n.redis == nil {
-		return n.server.Shutdown(ctx)
-	}
-	done := make(chan error, 1)
-	go func() { done <- n.redis.Shutdown(ctx) }()
-	err := n.server.Shutdown(ctx)
-	err = errors.Join(err, <-done)
-	n.o.RedisListener.Close() //nolint:errcheck // already closed by the server, unless the start failed
-	return err
+	return resp.New(n.reads, o)
 }

@@ -41,11 +41,9 @@ type Options struct {
 	RequestLogSample int
 	// Timeouts are the timeouts of clients. The defaults are 10s, 2m and 30s.
 	Timeouts Timeouts
-	// MaxConns limits the open connections. Another 64 are accepted for one request each, which gets 503
+	// MaxConns limits the open connections, together with those of others in Connections. Another 64 are accepted for one request each, which gets 503
 	// unless it is a probe; further ones are closed immediately. 0 means 262144.
 	MaxConns int
-	// OtherConns returns the number of open connections of other servers, which count for MaxConns; it may be nil.
-	OtherConns func() int
 	// Diff answers a request for the differences between two versions of a db, with a query, as lines of JSON or as one object. If code is not 200, it
 	// has written nothing, and text is the reason.
 	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string)

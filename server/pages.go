@@ -260,7 +260,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // state returns what a scrape of the metrics reports.
 func (s *Server) state() metrics.State {
 	refused, handshakes := s.open.Refused()
-	return metrics.State{Connections: metrics.Connections{Open: s.open.Count(), Refused: refused, BadHandshakes: handshakes}, Status: s.status()}
+	return metrics.State{Connections: s.open.Count(), Refused: refused, BadHandshakes: handshakes, Status: s.status()}
 }
 
 // render answers with an HTML page.

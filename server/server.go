@@ -57,7 +57,7 @@ type Server struct {
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	s := &Server{catalog: c, reads: rd, opts: o.withDefaults()}
 	s.limited = limitlog.New(s.opts.Logger)
-	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
+	s.open.Max, s.open.Log = s.opts.MaxConns, s.limited
 	s.peerSecret = []byte(s.opts.PeerSecret)
 	s.SetDelivery(o.Delivery)
 	s.ending, s.cancel = context.WithCancel(context.Background())
@@ -81,8 +81,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return s.open.Serve(ln, s.admit)
 }
 
-// Connections returns the number of open connections.
-func (s *Server) Connections() int { return s.open.Count() }
+// Connections returns the listeners and connections that Shutdown closes. Another front end may add its own.
+func (s *Server) Connections() *conns.Set { return &s.open }
 
 // Drain makes /readyz fail and closes each connection after its next answer. Requests are still answered.
 func (s *Server) Drain() { s.draining.Store(true) }

@@ -31,7 +31,6 @@ func everything(t *testing.T) *Metrics {
 	m.Load.Unchanged("a", 1)
 	m.Events.Count("a", status.EventActive)
 	m.Process.SetStore(t.TempDir())
-	m.Server.SetRedis(func() Connections { return Connections{Open: 1} })
 	m.Server.SetState(func() State {
 		return State{Status: status.Status{Node: "n", Certificate: status.Certificate{Expires: time.Now()}, Disk: status.Disk{Bytes: 2, Free: 1}, ZooKeeper: &status.ZooKeeper{}, DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
 			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},

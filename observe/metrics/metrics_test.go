@@ -148,7 +148,7 @@ func TestStateGauges(t *testing.T) {
 	}
 	at := time.Unix(1_700_000_000, 500e6)
 	m.Server.SetState(func() State {
-		return State{Connections: Connections{Open: 3}, Status: status.Status{Node: "n", Draining: true, Waiting: []status.Wait{{For: status.WaitForLoad}, {For: status.WaitForLoad, Blocks: true}, {For: status.WaitForNodes}}, SourceErrorSince: at, DBs: map[string]status.DB{
+		return State{Connections: 3, Status: status.Status{Node: "n", Draining: true, Waiting: []status.Wait{{For: status.WaitForLoad}, {For: status.WaitForLoad, Blocks: true}, {For: status.WaitForNodes}}, SourceErrorSince: at, DBs: map[string]status.DB{
 			"a": {Versions: map[string]status.Version{
 				"7": {NumPartitions: 4, MissingPartitions: 1, UnderreplicatedPartitions: 2, Nodes: map[string]status.OnNode{
 					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},

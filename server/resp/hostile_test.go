@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/conns"
+	"sequins/internal/limitlog"
 	"sequins/reads"
 	"sequins/server/resp"
 	"sequins/test/expect"
@@ -78,8 +80,7 @@ func TestSlowClient(t *testing.T) {
 
 // Connections beyond the limit are refused as in Redis.
 func TestMaxConns(t *testing.T) {
-	others := 1
-	s := startNames(t, resp.Options{MaxConns: 3, OtherConns: func() int { return others }})
+	s := startNames(t, resp.Options{Conns: &conns.Set{Max: 2, Log: limitlog.New(quiet)}})
 	a, b := s.dial(t), s.dial(t)
 	if a.do("PING") != "PONG" || b.do("PING") != "PONG" {
 		t.Error("no answer")
@@ -93,7 +94,7 @@ func TestMaxConns(t *testing.T) {
 	if got := s.dial(t).do("PING"); got != "PONG" {
 		t.Error(got)
 	}
-	if n, _ := s.Refused(); n != 1 {
+	if n, _ := s.conns.Refused(); n != 1 {
 		t.Errorf("%d refused", n)
 	}
 }
