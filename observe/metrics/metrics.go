@@ -38,7 +38,7 @@ type Metrics struct {
 	Statsd *Statsd
 
 	registry *prometheus.Registry
-	vectors  []*vector
+	vectors  []*Vector
 }
 
 // New returns metrics that are all zero, including those of the Go runtime and

@@ -31,7 +31,7 @@ type Server struct {
 	// Unknown counts requests for keys of unknown dbs, all under the db "".
 	Unknown *Keys
 
-	checksums *vector
+	checksums *Vector
 	state     atomic.Pointer[func() State]
 
 	statsd *Statsd // nil without SendTo
@@ -91,7 +91,7 @@ func (s *Server) Begin(stripe uint32) { s.Invalid.stripe(stripe).running.Add(1) 
 func (s *Server) End(stripe uint32) { s.Invalid.stripe(stripe).running.Add(-1) }
 
 // ChecksumFailure counts a damaged block of a db.
-func (s *Server) ChecksumFailure(db string) { s.checksums.add(1, db) }
+func (s *Server) ChecksumFailure(db string) { s.checksums.Add(1, db) }
 
 // SetState sets the function that returns the state at a scrape. It is called
 // once per scrape and must not block.
