@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -18,7 +17,6 @@ import (
 	"sequins/node/turns"
 	"sequins/node/upkeep"
 	"sequins/observe/peerstatus"
-	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
@@ -75,12 +73,7 @@ func New(o Options) (*Node, error) {
 		started: time.Now(),
 	}
 	if o.Server.Peers != nil && o.Server.Settings != nil {
-		own := func() status.Settings {
-			all := maps.Clone(o.Server.Settings())
-			all[status.SettingBuild] = o.Build
-			return all
-		}
-		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, own, n.log)
+		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, o.Server.Settings, n.log)
 	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.reads = reads.New(n, o.Reads)

@@ -161,7 +161,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
-	o.Server.Name, o.Server.Build = o.Name, o.Build
 	if o.Server.Nodes == nil {
 		o.Server.Nodes = wire.NewClient(nil, o.Server.PeerSecret)
 	}

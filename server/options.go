@@ -57,10 +57,8 @@ type Options struct {
 	// PeerSecret is the secret of the cluster; "" if none is configured. With a secret, ?proxy= is answered
 	// only for requests that carry it.
 	PeerSecret string
-	// Settings returns the settings that all nodes of a cluster should have alike, for the others; it may be nil. Name and Build are those of
-	// the status.
-	Settings    func() status.Settings
-	Name, Build string
+	// Settings returns the settings that all nodes of a cluster should have alike, for the others; it may be nil.
+	Settings func() status.Settings
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
 	// Delivery is how answers are delivered, until SetDelivery.

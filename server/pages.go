@@ -130,7 +130,11 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	s := r.s
 	if key.route == routeNode && string(r.target.proxy) == "settings" {
-		sendJSON(w, http.StatusOK, s.settings())
+		st := status.Status{DBs: map[string]status.DB{}}
+		if s.opts.Settings != nil {
+			st.Settings = s.opts.Settings()
+		}
+		sendJSON(w, http.StatusOK, st) // without dbs, it is of one size
 		return false
 	}
 	if key.route == routeNode && string(r.target.proxy) == "serving" {
@@ -175,15 +179,6 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 // prefersHTML reports whether the client prefers a page to JSON.
 func (r *request) prefersHTML() bool {
 	return negotiate.Media(string(r.asked.accept), wire.JSON, "text/html") == "text/html"
-}
-
-// settings returns the part of the status that nodes compare with each other. Without dbs, it is of one size.
-func (s *Server) settings() status.Status {
-	st := status.Status{DBs: map[string]status.DB{}, Node: s.opts.Name, Build: s.opts.Build}
-	if s.opts.Settings != nil {
-		st.Settings = s.opts.Settings()
-	}
-	return st
 }
 
 // withEvents returns a copy of the dbs with the events of the one that is asked for, or that is the only one.

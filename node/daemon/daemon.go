@@ -196,6 +196,7 @@ func (d *Daemon) ShutdownDelay() time.Duration { return d.config.Load().Shutdown
 // settings returns the settings of this node that others compare with theirs. Tokens are compared by a part of the hash of their file.
 func (d *Daemon) settings() status.Settings {
 	all := status.Settings(d.config.Load().Alike())
+	all[status.SettingBuild] = d.build
 	if d.tokens != nil {
 		all["auth.tokens_file"] = d.tokens.tokens.Fingerprint()
 	}
