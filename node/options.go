@@ -157,7 +157,10 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, 10)
 	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
 	if o.Loads.Free == nil {
-		o.Loads.Free = o.Metrics.Process.FreeDisk
+		o.Loads.Free = func() (int64, bool) {
+			_, free, known := o.Store.Disk()
+			return free, known
+		}
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
