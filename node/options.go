@@ -108,9 +108,9 @@ type Reloadable struct {
 	LoadMemoryLimit int64
 	// MinFreeDisk is how many bytes of the disk loads leave free. If it is negative, loads begin without a look at the disk.
 	MinFreeDisk int64
-	// RequestLogSample is the sample of the request log, see server.Options.
+	// RequestLogSample is the sample of the request log, see server.Server.SetRequestLogSample.
 	RequestLogSample int
-	// Delivery is how answers are delivered, see server.Options.
+	// Delivery is how answers are delivered.
 	Delivery server.Delivery
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64

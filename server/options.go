@@ -37,8 +37,6 @@ type Timeouts struct {
 type Options struct {
 	// RequestLog receives the lines of the request log; nil disables it.
 	RequestLog io.Writer
-	// RequestLogSample logs a random 1-in-N sample of requests; 0 and 1 log all.
-	RequestLogSample int
 	// Timeouts are the timeouts of clients. The defaults are 10s, 2m and 30s.
 	Timeouts Timeouts
 	// MaxConns limits the open connections, together with those of others in Connections. Another 64 are accepted for one request each, which gets 503
@@ -61,8 +59,6 @@ type Options struct {
 	Settings func() status.Settings
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
-	// Delivery is how answers are delivered, until SetDelivery.
-	Delivery Delivery
 	// Metrics counts requests; it may be nil.
 	Metrics *metrics.Server
 	// Logger logs errors; nil means slog.Default().
