@@ -81,7 +81,7 @@ func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.dbs, name)
-	s.checksums.drop(name)
+	s.checksums.DeletePartialMatch(prometheus.Labels{"db": name})
 }
 
 // Begin counts a request as in flight until End. It begins as an invalid one.
@@ -191,8 +191,13 @@ func collectCluster(ch chan<- prometheus.Metric, s *status.Status) {
 		"Nodes that hold data, including this one and without routers, as seen by this node.", float64(z.Nodes))
 	gauge(ch, "sequins_cluster_problems",
 		"Settings of other nodes that differ from those of this node, so that they divide the data differently.", float64(z.Problems))
-	gauge(ch, "sequins_cluster_differences",
-		"Settings that the nodes should have alike, and have not.", float64(len(status.Faults(s.Differences))))
+	differences := 0
+	for _, d := range s.Differences {
+		if d.IsFault() {
+			differences++
+		}
+	}
+	gauge(ch, "sequins_cluster_differences", "Settings that the nodes should have alike, and have not.", float64(differences))
 }
 
 // collectWaiting reports what a node waits for, and whether that keeps it from being ready.

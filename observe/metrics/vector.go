@@ -55,13 +55,10 @@ func (v *Vector) Add(n float64, labels ...string) {
 	}
 }
 
-// drop drops the members of a removed db.
-func (v *Vector) drop(db string) { v.DeletePartialMatch(prometheus.Labels{"db": db}) }
-
 // Forget drops what was counted of a removed db, but not its requests: Server.Forget does, when there are no more of them.
 func (m *Metrics) Forget(db string) {
 	for _, v := range m.vectors {
-		v.drop(db)
+		v.DeletePartialMatch(prometheus.Labels{"db": db})
 	}
 }
 

@@ -47,7 +47,7 @@ func TestHostile(t *testing.T) {
 
 // A client that has sent a part of a command and then nothing is cut off, and so is one that does not authenticate.
 func TestHalfCommands(t *testing.T) {
-	s := startNames(t, resp.Options{Read: 50 * time.Millisecond, Idle: -1})
+	s := startNames(t, resp.Options{Read: 50 * time.Millisecond})
 	for _, in := range []string{"*", "*2\r\n$3\r\nGET\r\n$5\r\nab", "PIN", command("PING") + "*1\r\n$4\r\nP"} {
 		c := s.dial(t)
 		c.send(in)

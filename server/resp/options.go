@@ -10,12 +10,12 @@ import (
 	"sequins/server/auth"
 )
 
-// Options are the settings of a Server. Without Exists, SELECT finds no db.
+// Options are the settings of a Server.
 type Options struct {
 	// Read limits the time for a whole command, from its first byte; also for the first command of a client that must
 	// authenticate. 0 means 10s.
 	Read time.Duration
-	// Idle limits the time between two commands; 0 means 10m, a negative value no limit.
+	// Idle limits the time between two commands; 0 means no limit.
 	Idle time.Duration
 	// Write limits the time in which a client receives each 64 KiB of its answers; 0 means 30s.
 	Write time.Duration
@@ -23,7 +23,7 @@ type Options struct {
 	Conns *conns.Set
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
-	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
+	// Exists, which is required, reports whether there is a db, or may be, for SELECT. It must not keep the name.
 	Exists func(db []byte) bool
 	// Build is the version of the program, for INFO.
 	Build string
@@ -36,11 +36,7 @@ type Options struct {
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
 	o.Read = cmp.Or(o.Read, 10*time.Second)
-	o.Idle = cmp.Or(o.Idle, 10*time.Minute)
 	o.Write = cmp.Or(o.Write, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.Exists == nil {
-		o.Exists = func([]byte) bool { return false }
-	}
 	return o
 }
