@@ -99,7 +99,10 @@ func (w *writer) isWorthwhile(length int64) bool {
 }
 
 // compressed begin the media types whose data is compressed, besides those that gzhttp knows.
-var compressed = []string{"image/", "font/woff", "application/pdf", "application/java-archive", "application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument."}
+var compressed = []string{
+	"image/", "font/woff", "application/pdf", "application/java-archive", "application/vnd.rar", "application/x-lz4", "application/vnd.apache.parquet",
+	"application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.",
+}
 
 // isCompressed reports whether data of a media type is compressed in itself.
 func isCompressed(contentType string) bool {

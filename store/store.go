@@ -107,10 +107,10 @@ func (s *Store) Disk() (capacity, free int64, known bool) {
 	if unix.Statfs(s.data, &f) != nil {
 		return 0, 0, false
 	}
-	bytes := func(blocks uint64) int64 { // a file system may report any numbers
-		return int64(max(0, min(float64(blocks)*float64(f.Bsize), 1<<62)))
+	bytes := func(blocks float64) int64 { // a file system may report any numbers
+		return int64(max(0, min(blocks*float64(f.Bsize), 1<<62)))
 	}
-	return bytes(f.Blocks), bytes(f.Bavail), true
+	return bytes(float64(f.Blocks)), bytes(float64(f.Bavail)), true
 }
 
 // LockFile returns the file that holds the store's lock, for a process that writes into the store and may
