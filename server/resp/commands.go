@@ -1,6 +1,9 @@
 package resp
 
-import "fmt"
+import (
+	"bytes"
+	"strings"
+)
 
 // command is a command that is supported, and what runs it.
 type command struct {
@@ -89,7 +92,7 @@ func (c *conn) execute(args [][]byte) {
 		// An HTTP request of a browser, which a hostile page can cause. Its body could contain commands.
 		c.closing = true
 	case known == nil:
-		text = fmt.Sprintf("ERR unknown command '%.128s'", args[0])
+		text = unknownCommand(args)
 	case known.arity > 0 && len(args) != known.arity, len(args) < -known.arity:
 		text = wrongArity(string(name))
 	case known.flags&noAuth == 0 && !c.authenticated():
@@ -125,4 +128,30 @@ func lowerCase(buf, name []byte) []byte {
 
 func wrongArity(name string) string {
 	return "ERR wrong number of arguments for '" + name + "' command"
+}
+
+// unknownCommand is Redis's error, with up to 128 bytes each of the name and of the arguments.
+func unknownCommand(args [][]byte) string {
+	const most = 128
+	var b strings.Builder
+	b.WriteString("ERR unknown command '")
+	b.Write(cutAtNUL(args[0], most))
+	b.WriteString("', with args beginning with: ")
+	for shown, i := 0, 1; i < len(args) && shown < most; i++ {
+		part := cutAtNUL(args[i], most-shown)
+		b.WriteString("'")
+		b.Write(part)
+		b.WriteString("' ")
+		shown += len(part) + 3
+	}
+	return b.String()
+}
+
+// cutAtNUL returns the beginning of s that C prints.
+func cutAtNUL(s []byte, most int) []byte {
+	s = s[:min(len(s), most)]
+	if i := bytes.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	return s
 }

@@ -77,9 +77,9 @@ func TestCommands(t *testing.T) {
 		{"HGET other x", "other x"},
 		{"SELECT 0", "OK"},
 		{"GET names/key-3", "value-3"},
-		{"SET names/a b", "-ERR unknown command 'SET'"},
-		{"FOO", "-ERR unknown command 'FOO'"},
-		{"Foo a b", "-ERR unknown command 'Foo'"},
+		{"SET names/a b", "-ERR unknown command 'SET', with args beginning with: 'names/a' 'b' "},
+		{"FOO", "-ERR unknown command 'FOO', with args beginning with: "},
+		{"Foo a b", "-ERR unknown command 'Foo', with args beginning with: 'a' 'b' "},
 		{"QUIT", "OK"},
 	} {
 		if got := c.do(strings.Split(test.in, " ")...); got != test.want {
@@ -122,7 +122,7 @@ func TestPipeline(t *testing.T) {
 		case 9:
 			add("7", "STRLEN", "names/key-"+n)
 		case 10:
-			add("-ERR unknown command 'SET'", "SET", "names/x", "y")
+			add("-ERR unknown command 'SET', with args beginning with: 'names/x' 'y' ", "SET", "names/x", "y")
 		case 11:
 			add("string", "TYPE", "names/key-"+n)
 		}

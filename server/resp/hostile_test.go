@@ -34,7 +34,7 @@ func TestHostile(t *testing.T) {
 		"POST / HTTP/1.1\r\nHost: a\r\n\r\n":   "",
 		"PING\r\nHost: a\r\nPING\r\n":          "+PONG\r\n",
 		strings.Repeat("x", 100_000):           "-ERR Protocol error: too big inline request\r\n",
-		command("SET", "a", "b") + "QUIT\r\nX": "-ERR unknown command 'SET'\r\n+OK\r\n",
+		command("SET", "a", "b") + "QUIT\r\nX": "-ERR unknown command 'SET', with args beginning with: 'a' 'b' \r\n+OK\r\n",
 	} {
 		c := s.dial(t)
 		c.send(in)

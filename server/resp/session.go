@@ -2,7 +2,6 @@ package resp
 
 import (
 	"bytes"
-	"fmt"
 
 	"sequins/blocks"
 	"sequins/server/auth"
@@ -141,7 +140,7 @@ func (c *conn) hello(args [][]byte) {
 		case left >= 1 && is(args[i], "SETNAME"):
 			i++ // nothing shows names
 		default:
-			text = fmt.Sprintf("ERR Syntax error in HELLO option '%.128s'", args[i])
+			text = "ERR Syntax error in HELLO option '" + string(cutAtNUL(args[i], 128)) + "'"
 		}
 	}
 	if text == "" && !c.authenticated() {
@@ -183,7 +182,7 @@ func (c *conn) client(args [][]byte) {
 	sub := string(bytes.ToLower(args[1]))
 	switch n, known := arity[sub]; {
 	case !known:
-		c.w.fail(fmt.Sprintf("ERR unknown subcommand '%.128s'. Try CLIENT HELP.", args[1]))
+		c.w.fail("ERR unknown subcommand '" + string(cutAtNUL(args[1], 128)) + "'. Try CLIENT HELP.")
 	case n != len(args):
 		c.w.fail(wrongArity("client|" + sub))
 	case sub == "id":

@@ -75,7 +75,7 @@ func TestTokens(t *testing.T) {
 	for _, in := range []string{"GET names/key-1", "PING", "SELECT names", "MGET names/key-1 nodb/x", "INFO", "CLIENT ID", "TTL names/a", "ECHO x"} {
 		check(in, noAuth)
 	}
-	check("FOO", "-ERR unknown command 'FOO'")
+	check("FOO", "-ERR unknown command 'FOO', with args beginning with: ")
 	check("AUTH nosuchtoken", wrong)
 	check("AUTH other abcdefghijklmnopqrstuvwx", wrong)
 	check("GET names/key-1", noAuth)

@@ -129,7 +129,7 @@ func TestRedisCLI(t *testing.T) {
 	n, addr := startSequins(t, "")
 	_, port, _ := net.SplitHostPort(addr)
 	for _, test := range [][2]string{
-		{"GET words/key-001", "value-1\n"}, {"-3 GET words/nokey", "\n"}, {"MGET words/key-001 words/x", "value-1\n\n"}, {"SET words/a b", "ERR unknown command 'SET'\n\n"},
+		{"GET words/key-001", "value-1\n"}, {"-3 GET words/nokey", "\n"}, {"MGET words/key-001 words/x", "value-1\n\n"}, {"SET words/a b", "ERR unknown command 'SET', with args beginning with: 'words/a' 'b' \n\n"},
 		{"--no-raw GET words/nokey", "(nil)\n"}, {"-n 0 GET words/key-001", "value-1\n"},
 	} {
 		if got := output(t, "", "redis-cli", append([]string{"-p", port}, strings.Fields(test[0])...)...); got != test[1] {
