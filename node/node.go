@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"sequins/internal/sleep"
 	"sequins/node/turns"
 	"sequins/node/upkeep"
-	"sequins/observe/metrics"
 	"sequins/observe/peerstatus"
 	"sequins/observe/status"
 	"sequins/reads"
@@ -40,13 +38,13 @@ type Node struct {
 	follower *follower
 	reads    *reads.Reader
 	server   *server.Server
-	redis    *resp.Server // nil if disabled
 	debug    *http.Server
 	settings *peerstatus.Comparer // nil if there are no other nodes
 
 	started     time.Time
 	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
+	disk        atomic.Pointer[status.Disk] // of the store, as it was last measured; zero if it is not known
 
 	servers     sync.WaitGroup // goroutines that serve the listeners
 	stopWaiting context.CancelFunc
@@ -76,24 +74,16 @@ func New(o Options) (*Node, error) {
 		started: time.Now(),
 	}
 	if o.Server.Peers != nil && o.Server.Settings != nil {
-		own := func() status.Settings {
-			all := maps.Clone(o.Server.Settings())
-			all[status.SettingBuild] = o.Build
-			return all
-		}
-		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, own, n.log)
+		n.settings = peerstatus.NewComparer(peerstatus.New(o.Server.Peers, o.Server.Nodes), o.Name, o.Server.Settings, n.log)
 	}
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.reads = reads.New(n, o.Reads)
-	if o.RedisListener != nil {
-		n.redis = n.newRedis()
-		o.Server.OtherConns = n.redis.Connections
-	}
 	o.Server.Diff = diff.New(n.reads).Serve
 	n.transfer = transfer.New(transfer.Options{Set: n.Set, Serving: n.follower.contents, Store: o.Store, Fits: o.Loads.Fits, Nodes: o.Server.Nodes,
 		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
+	n.measureDisk()
 	n.reads.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
@@ -121,7 +111,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follower.follow(work) })
 		n.following.Go(func() {
 			for sleep.For(work, time.Second) == nil {
-				n.o.Metrics.Process.MeasureDisk()
+				n.measureDisk()
 			}
 		})
 		upkeep.Upkeep{Sets: n.follower.sets, ScrubPeriod: n.o.ScrubPeriod, Log: n.log}.Start(work, &n.following)
@@ -154,8 +144,9 @@ func (n *Node) admit() {
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.secured(n.o.Listener)) })
-	if n.redis != nil {
-		n.servers.Go(func() { failed <- n.redis.Serve(n.secured(n.o.RedisListener)) })
+	if n.o.RedisListener != nil {
+		redis := n.newRedis()
+		n.servers.Go(func() { failed <- redis.Serve(n.secured(n.o.RedisListener)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {
@@ -183,9 +174,6 @@ func (n *Node) secured(ln net.Listener) net.Listener {
 func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
-	if n.redis != nil {
-		n.redis.Drain()
-	}
 	delayed := time.After(delay)
 	n.o.Cluster.Leave() // other nodes stop sending requests
 
@@ -196,9 +184,12 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	errs := []error{n.shutdownServers(ctx)}
+	errs := []error{n.server.Shutdown(ctx)}
 	n.reads.Stop()
 	n.o.Listener.Close() //nolint:errcheck // already closed by the server, unless the start failed
+	if n.o.RedisListener != nil {
+		n.o.RedisListener.Close() //nolint:errcheck // likewise
+	}
 	if n.debug != nil {
 		errs = append(errs, n.debug.Close())
 		n.o.DebugListener.Close() //nolint:errcheck // likewise
@@ -227,6 +218,13 @@ func (n *Node) Set(db []byte) *version.Set {
 type reloadError struct {
 	reason string
 	at     time.Time
+}
+
+// measureDisk measures the disk of the store, for the status. It can block forever on a faulty disk.
+func (n *Node) measureDisk() {
+	var d status.Disk
+	d.Bytes, d.Free, _ = n.o.Store.Disk()
+	n.disk.Store(&d)
 }
 
 // NeedsRestart records the keys whose values in the configuration are not in use before a restart, for the status.
@@ -269,27 +267,8 @@ func (n *Node) apply(r Reloadable) {
 // newRedis returns the server of the Redis protocol. Its limits and rights are those of HTTP.
 func (n *Node) newRedis() *resp.Server {
 	o := n.o.Redis
-	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
-	o.Tokens, o.Build = n.o.Server.Tokens, n.o.Build
+	o.Conns, o.Tokens, o.Build = n.server.Connections(), n.o.Server.Tokens, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
-	s := resp.New(n.reads, o)
-	n.o.Metrics.Server.SetRedis(func() metrics.Connections {
-		conns, handshakes := s.Refused()
-		return metrics.Connections{Open: s.Connections(), Refused: conns, BadHandshakes: handshakes}
-	})
-	return s
-}
-
-// shutdownServers finishes the requests of all clients.
-func (n *Node) shutdownServers(ctx context.Context) error {
-	if n.redis == nil {
-		return n.server.Shutdown(ctx)
-	}
-	done := make(chan error, 1)
-	go func() { done <- n.redis.Shutdown(ctx) }()
-	err := n.server.Shutdown(ctx)
-	err = errors.Join(err, <-done)
-	n.o.RedisListener.Close() //nolint:errcheck // already closed by the server, unless the start failed
-	return err
+	return resp.New(n.reads, o)
 }

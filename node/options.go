@@ -108,9 +108,9 @@ type Reloadable struct {
 	LoadMemoryLimit int64
 	// MinFreeDisk is how many bytes of the disk loads leave free. If it is negative, loads begin without a look at the disk.
 	MinFreeDisk int64
-	// RequestLogSample is the sample of the request log, see server.Options.
+	// RequestLogSample is the sample of the request log, see server.Server.SetRequestLogSample.
 	RequestLogSample int
-	// Delivery is how answers are delivered, see server.Options.
+	// Delivery is how answers are delivered.
 	Delivery server.Delivery
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
@@ -157,11 +157,13 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, 10)
 	o.Loads.Metrics = o.Metrics.Load
 	if o.Loads.Free == nil {
-		o.Loads.Free = o.Metrics.Process.FreeDisk
+		o.Loads.Free = func() (int64, bool) {
+			_, free, known := o.Store.Disk()
+			return free, known
+		}
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
-	o.Server.Name, o.Server.Build = o.Name, o.Build
 	if o.Server.Nodes == nil {
 		o.Server.Nodes = wire.NewClient(nil, o.Server.PeerSecret)
 	}

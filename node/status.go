@@ -31,9 +31,7 @@ func (n *Node) Status() status.Status {
 	if failed := n.reloadError.Load(); failed != nil {
 		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
 	}
-	if disk := n.o.Metrics.Process.Disk(); disk != nil {
-		s.Disk = *disk
-	}
+	s.Disk = *n.disk.Load()
 	s.Waiting = n.waits()
 	if n.settings != nil {
 		s.Differences = n.settings.Differences()

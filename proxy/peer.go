@@ -112,7 +112,8 @@ func (p *peer) dial() (*conn, error) {
 		nc.Close() //nolint:errcheck // nothing was sent on it
 		return nil, errClosed
 	}
-	p.c.metrics.Opened()
+	p.c.metrics.Opened.Add(1)
+	p.c.metrics.Open.Add(1)
 	p.open[c] = struct{}{}
 	return c, nil
 }
@@ -157,7 +158,7 @@ func (p *peer) discard(c *conn) {
 	delete(p.open, c)
 	p.mu.Unlock()
 	if open {
-		p.c.metrics.Closed()
+		p.c.metrics.Open.Add(-1)
 		c.Close() //nolint:errcheck // it is not used any more
 	}
 }
@@ -189,7 +190,7 @@ func (p *peer) close() {
 	p.open, p.idle = nil, nil
 	p.mu.Unlock()
 	for c := range open {
-		p.c.metrics.Closed()
+		p.c.metrics.Open.Add(-1)
 		c.Close() //nolint:errcheck // it is not used any more
 	}
 }

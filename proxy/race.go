@@ -80,7 +80,7 @@ func (r *race) draw() (a attempt, ok bool) {
 	}
 	r.stages++
 	r.newest = p
-	r.c.metrics.Begin()
+	r.c.metrics.InFlight.Add(1)
 	return attempt{race: r, peer: p, stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
 }
 

@@ -189,14 +189,22 @@ func (c *conn) isOver() bool {
 		return false
 	}
 	if c.w > c.r {
-		r := c.server.requests.Get().(*request)
-		defer r.end()
-		r.begin(c, http.MethodGet)
-		r.closing = true
-		r.fail(http.StatusRequestTimeout, "the request took too long to arrive")
-		r.send()
+		c.refuse(http.StatusRequestTimeout, "the request took too long to arrive")
 	}
 	return true
+}
+
+// refuse sends the last answer of the connection, to a request whose header has not arrived whole.
+func (c *conn) refuse(code int, text string) {
+	r := c.server.requests.Get().(*request)
+	defer r.end()
+	r.begin(c, http.MethodGet)
+	r.closing = true
+	if code == http.StatusServiceUnavailable {
+		r.add("Retry-After", retryAfter)
+	}
+	r.fail(code, text)
+	r.send()
 }
 
 // Read implements net.Conn for net/http. It returns buffered data first.

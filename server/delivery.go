@@ -8,8 +8,7 @@ import (
 	"sequins/server/internal/negotiate"
 )
 
-// Delivery are the settings of how answers are delivered to clients, which SetDelivery changes in a running server. The zero
-// value is valid.
+// Delivery are the settings of how answers are delivered to clients, see SetDelivery. The zero value is that of a new Server.
 type Delivery struct {
 	// Origins are the origins whose pages may read answers in a browser, such as "https://app.example.com"; see cors.go. "*"
 	// means all.
@@ -32,7 +31,7 @@ type delivery struct {
 	cachingOf map[string][]byte
 }
 
-// SetDelivery replaces Options.Delivery for later requests.
+// SetDelivery changes how answers to later requests are delivered.
 func (s *Server) SetDelivery(d Delivery) {
 	c := &delivery{Delivery: d, cachingOf: make(map[string][]byte)}
 	for _, origin := range d.Origins {

@@ -3,10 +3,12 @@ package server
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/klauspost/compress/gzhttp/writer/gzkp"
 	"github.com/klauspost/compress/gzhttp/writer/zstdkp"
 	"github.com/klauspost/compress/gzip"
@@ -96,26 +98,17 @@ func (w *writer) isWorthwhile(length int64) bool {
 	return (length < 0 || length >= w.r.delivery.MinEncoded) && !isCompressed(w.Header().Get("Content-Type"))
 }
 
-// compressed are media types whose data is compressed, without those of images, audio and video.
-var compressed = map[string]bool{
-	"application/zip": true, "application/gzip": true, "application/x-gzip": true, "application/zstd": true, "application/x-bzip2": true,
-	"application/x-xz": true, "application/x-7z-compressed": true, "application/vnd.rar": true, "application/x-brotli": true,
-	"application/x-snappy-framed": true, "application/x-lz4": true, "application/java-archive": true, "application/epub+zip": true,
-	"application/pdf": true, "application/vnd.apache.parquet": true, "font/woff": true, "font/woff2": true,
+// compressed begin the media types whose data is compressed, besides those that gzhttp knows.
+var compressed = []string{
+	"image/", "font/woff", "application/pdf", "application/java-archive", "application/vnd.rar", "application/x-lz4", "application/vnd.apache.parquet",
+	"application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.",
 }
-
-// uncompressed are exceptions among images and audio.
-var uncompressed = map[string]bool{"image/svg+xml": true, "image/bmp": true, "image/x-icon": true, "image/vnd.microsoft.icon": true, "audio/wav": true, "audio/x-wav": true, "audio/midi": true}
 
 // isCompressed reports whether data of a media type is compressed in itself.
 func isCompressed(contentType string) bool {
-	media, _, _ := strings.Cut(contentType, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	switch kind, _, _ := strings.Cut(media, "/"); kind {
-	case "image", "audio", "video":
-		return !uncompressed[media]
-	}
-	return compressed[media] || strings.HasPrefix(media, "application/vnd.openxmlformats-officedocument.") || strings.HasPrefix(media, "application/vnd.oasis.opendocument.")
+	media := strings.ToLower(contentType)
+	begins := func(prefix string) bool { return strings.HasPrefix(media, prefix) }
+	return !gzhttp.DefaultContentTypeFilter(media) || slices.ContainsFunc(compressed, begins) && !begins("image/svg")
 }
 
 // sender sends what an encoder writes.

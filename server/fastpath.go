@@ -52,7 +52,7 @@ func (r *request) answer(malformed error) {
 }
 
 func (r *request) logPanic(p any) {
-	r.s.limited.Error("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
+	r.s.limited.Error("panic while answering a request", "target", string(r.appendEscaped(nil)), "panic", p, "stack", string(debug.Stack()))
 }
 
 // copied is the length in bytes up to which it is cheaper to copy a value after the header than to write two

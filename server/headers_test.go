@@ -60,13 +60,13 @@ func TestHeadersOfAllConnections(t *testing.T) {
 					t.Fatalf("%+v", got)
 				}
 			}
-			expect.Eventually(t, "the headers to arrive", func() bool { return s.headers.used.Load() > maxHeaders-maxHeader })
+			expect.Eventually(t, "the headers to arrive", func() bool { return s.headers.Load() > maxHeaders-maxHeader })
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 			t.Logf("%d connections grow the heap by %d MiB", clients, grown>>20)
 			if grown > 3*maxHeaders {
-				t.Errorf("%d bytes of headers take %d bytes", s.headers.used.Load(), grown)
+				t.Errorf("%d bytes of headers take %d bytes", s.headers.Load(), grown)
 			}
 			c := dial()
 			io.WriteString(c, "GET /db/k HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -76,14 +76,14 @@ func TestHeadersOfAllConnections(t *testing.T) {
 			for _, c := range all {
 				c.Close()
 			}
-			expect.Eventually(t, "the memory to be free", func() bool { return s.headers.used.Load() == 0 })
+			expect.Eventually(t, "the memory to be free", func() bool { return s.headers.Load() == 0 })
 			c = dial()
 			for range 2 { // each is answered before the next one counts
 				io.WriteString(c, "GET /db/k HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 30<<10)+"\r\n\r\n")
 				if got := read(t, bufio.NewReader(c), "GET"); got.status != 200 {
 					t.Errorf("a long header: %+v", got)
 				}
-				expect.Eventually(t, "its memory to be free", func() bool { return s.headers.used.Load() == 0 })
+				expect.Eventually(t, "its memory to be free", func() bool { return s.headers.Load() == 0 })
 			}
 		})
 	}
@@ -92,10 +92,8 @@ func TestHeadersOfAllConnections(t *testing.T) {
 // The body of a batch is no header, also if it arrives with the next request.
 func TestBodiesAreNotHeaders(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
-	if !s.headers.take(maxHeaders) {
-		t.Fatal("the memory is not free")
-	}
-	defer s.headers.give(maxHeaders)
+	s.headers.Add(maxHeaders)
+	defer s.headers.Add(-maxHeaders)
 	body := `{"keys":["` + strings.Repeat("k", 60<<10) + `"]}`
 	one := "POST /db HTTP/1.1\r\nHost: x\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 	c := s.dial(t)

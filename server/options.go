@@ -37,15 +37,11 @@ type Timeouts struct {
 type Options struct {
 	// RequestLog receives the lines of the request log; nil disables it.
 	RequestLog io.Writer
-	// RequestLogSample logs a random 1-in-N sample of requests; 0 and 1 log all.
-	RequestLogSample int
 	// Timeouts are the timeouts of clients. The defaults are 10s, 2m and 30s.
 	Timeouts Timeouts
-	// MaxConns limits the open connections. Another 64 are accepted for one request each, which gets 503
+	// MaxConns limits the open connections, together with those of others in Connections. Another 64 are accepted for one request each, which gets 503
 	// unless it is a probe; further ones are closed immediately. 0 means 262144.
 	MaxConns int
-	// OtherConns returns the number of open connections of other servers, which count for MaxConns; it may be nil.
-	OtherConns func() int
 	// Diff answers a request for the differences between two versions of a db, with a query, as lines of JSON or as one object. If code is not 200, it
 	// has written nothing, and text is the reason.
 	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string)
@@ -59,14 +55,10 @@ type Options struct {
 	// PeerSecret is the secret of the cluster; "" if none is configured. With a secret, ?proxy= is answered
 	// only for requests that carry it.
 	PeerSecret string
-	// Settings returns the settings that all nodes of a cluster should have alike, for the others; it may be nil. Name and Build are those of
-	// the status.
-	Settings    func() status.Settings
-	Name, Build string
+	// Settings returns the settings that all nodes of a cluster should have alike, for the others; it may be nil.
+	Settings func() status.Settings
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
-	// Delivery is how answers are delivered, until SetDelivery.
-	Delivery Delivery
 	// Metrics counts requests; it may be nil.
 	Metrics *metrics.Server
 	// Logger logs errors; nil means slog.Default().

@@ -130,7 +130,11 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	s := r.s
 	if key.route == routeNode && string(r.target.proxy) == "settings" {
-		sendJSON(w, http.StatusOK, s.settings())
+		st := status.Status{DBs: map[string]status.DB{}}
+		if s.opts.Settings != nil {
+			st.Settings = s.opts.Settings()
+		}
+		sendJSON(w, http.StatusOK, st) // without dbs, it is of one size
 		return false
 	}
 	if key.route == routeNode && string(r.target.proxy) == "serving" {
@@ -147,7 +151,11 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 	}
 	answer := of.answer(key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
-			st.DBs = s.withEvents(st.DBs, key.db)
+			if db := st.DBs[key.db]; key.route == routeDB {
+				db.Events = s.catalog.Events(key.db)
+				st.DBs = maps.Clone(st.DBs)
+				st.DBs[key.db] = db
+			}
 			st.Events = s.catalog.Events("")
 		}
 		switch {
@@ -175,27 +183,6 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 // prefersHTML reports whether the client prefers a page to JSON.
 func (r *request) prefersHTML() bool {
 	return negotiate.Media(string(r.asked.accept), wire.JSON, "text/html") == "text/html"
-}
-
-// settings returns the part of the status that nodes compare with each other. Without dbs, it is of one size.
-func (s *Server) settings() status.Status {
-	st := status.Status{DBs: map[string]status.DB{}, Node: s.opts.Name, Build: s.opts.Build}
-	if s.opts.Settings != nil {
-		st.Settings = s.opts.Settings()
-	}
-	return st
-}
-
-// withEvents returns a copy of the dbs with the events of the one that is asked for, or that is the only one.
-func (s *Server) withEvents(dbs map[string]status.DB, only string) map[string]status.DB {
-	all := maps.Clone(dbs)
-	for name, db := range all {
-		if only == name || only == "" && len(all) == 1 {
-			db.Events = s.catalog.Events(name)
-			all[name] = db
-		}
-	}
-	return all
 }
 
 // status returns the status of this node.
@@ -227,17 +214,22 @@ func (s *Server) statusWith(others []status.Answer) status.Status {
 	return st
 }
 
-// sendJSON answers with an object that must not be cached.
-func sendJSON(w http.ResponseWriter, code int, v any) {
+// encodeJSON returns v as a line.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
 	if err := e.Encode(v); err != nil {
 		panic(err) // a bug, see writer.leave
 	}
+	return b.Bytes()
+}
+
+// sendJSON answers with an object that must not be cached.
+func sendJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", wire.JSON)
 	w.Header().Set("Cache-Control", "no-store")
-	send(w, code, b.Bytes())
+	send(w, code, encodeJSON(v))
 }
 
 // send sends a complete body.
@@ -260,7 +252,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // state returns what a scrape of the metrics reports.
 func (s *Server) state() metrics.State {
 	refused, handshakes := s.open.Refused()
-	return metrics.State{Connections: metrics.Connections{Open: s.open.Count(), Refused: refused, BadHandshakes: handshakes}, Status: s.status()}
+	return metrics.State{Connections: s.open.Count(), Refused: refused, BadHandshakes: handshakes, Status: s.status()}
 }
 
 // render answers with an HTML page.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -24,12 +23,7 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
-// The Content-Type fields of errors.
-var (
-	plainTextValue = []byte(plainText)
-	problemValue   = []byte(problemJSON)
-	jsonValue      = []byte(wire.JSON)
-)
+var plainTextValue = []byte(plainText)
 
 // fail prepares an error answer: a status and one line of text.
 func (r *request) fail(code int, text string) {
@@ -37,11 +31,8 @@ func (r *request) fail(code int, text string) {
 	r.vary |= varyAccept
 	media := plainTextValue
 	if a := r.asked.accept; len(a) > 0 && string(a) != "*/*" && !r.internal {
-		switch negotiate.Media(string(a), "text/plain", problemJSON, wire.JSON) {
-		case problemJSON:
-			media, r.json = problemValue, true
-		case wire.JSON:
-			media, r.json = jsonValue, true
+		if preferred := negotiate.Media(string(a), "text/plain", problemJSON, wire.JSON); preferred != "text/plain" {
+			media, r.json = []byte(preferred), true
 		}
 	}
 	r.add("Content-Type", media)
@@ -56,11 +47,5 @@ func (r *request) errorBody() string {
 	if r.code == statusClientGone {
 		title = "Client Closed Request"
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
-	if err := e.Encode(problem{"about:blank", title, r.code, r.text}); err != nil {
-		panic(err) // it consists of strings and a number
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(string(encodeJSON(problem{"about:blank", title, r.code, r.text})), "\n")
 }

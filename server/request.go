@@ -202,9 +202,7 @@ func (r *request) end() {
 	r.s.requests.Put(r)
 }
 
-// escaped returns the target as logged.
-func (r *request) escaped() string { return string(r.appendEscaped(nil)) }
-
+// appendEscaped appends the target as it is logged.
 func (r *request) appendEscaped(b []byte) []byte {
 	t := &r.target
 	switch {

@@ -34,7 +34,7 @@ type Server struct {
 	limited *limitlog.Logger
 	http    *http.Server
 	open    conns.Set
-	headers headerMemory
+	headers atomic.Int64       // bytes of long headers, see conn.hold
 	log     *requestLog        // nil if disabled
 	peers   *peerstatus.Client // nil on a single node
 
@@ -57,13 +57,12 @@ type Server struct {
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	s := &Server{catalog: c, reads: rd, opts: o.withDefaults()}
 	s.limited = limitlog.New(s.opts.Logger)
-	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
+	s.open.Max, s.open.Log = s.opts.MaxConns, s.limited
 	s.peerSecret = []byte(s.opts.PeerSecret)
-	s.SetDelivery(o.Delivery)
+	s.SetDelivery(Delivery{})
 	s.ending, s.cancel = context.WithCancel(context.Background())
 	if o.RequestLog != nil {
 		s.log = &requestLog{w: o.RequestLog, logger: s.opts.Logger}
-		s.SetRequestLogSample(o.RequestLogSample)
 	}
 	s.requests.New = func() any { return &request{Read: rd.NewRead(), s: s} }
 	if o.Peers != nil {
@@ -81,8 +80,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return s.open.Serve(ln, s.admit)
 }
 
-// Connections returns the number of open connections.
-func (s *Server) Connections() int { return s.open.Count() }
+// Connections returns the listeners and connections that Shutdown closes. Another front end may add its own.
+func (s *Server) Connections() *conns.Set { return &s.open }
 
 // Drain makes /readyz fail and closes each connection after its next answer. Requests are still answered.
 func (s *Server) Drain() { s.draining.Store(true) }
@@ -110,7 +109,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// SetRequestLogSample replaces Options.RequestLogSample for later requests.
+// SetRequestLogSample logs a random 1-in-n sample of later requests; 0 and 1 log all.
 func (s *Server) SetRequestLogSample(n int) {
 	if s.log != nil {
 		s.log.sample.Store(uint32(min(max(n, 1), math.MaxUint32)))

@@ -70,16 +70,19 @@ func newServer(c testCatalog, o testOptions) *Server {
 		ContentType: o.ContentType, Name: o.Name, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
 		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes,
 	})
-	return New(c, rd, Options{
+	s := New(c, rd, Options{
 		Diff: func(context.Context, http.ResponseWriter, string, string, bool) (int, string) {
 			return 501, "this node does not compare versions"
 		},
 		Blocks: func(http.ResponseWriter, *http.Request, string, string) (int, string) {
 			return 501, "this node gives no blocks"
 		},
-		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
-		Peers: o.Peers, Nodes: wire.NewClient(nil, o.PeerSecret), PeerSecret: o.PeerSecret, Tokens: o.Tokens, Delivery: o.Delivery, Metrics: o.Metrics, Logger: o.Logger,
+		RequestLog: o.RequestLog, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
+		Peers: o.Peers, Nodes: wire.NewClient(nil, o.PeerSecret), PeerSecret: o.PeerSecret, Tokens: o.Tokens, Metrics: o.Metrics, Logger: o.Logger,
 	})
+	s.SetDelivery(o.Delivery)
+	s.SetRequestLogSample(o.RequestLogSample)
+	return s
 }
 
 // catalog is a node's, with sets that tests fill.

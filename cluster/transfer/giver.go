@@ -95,7 +95,8 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 		return http.StatusTooManyRequests, "this node is giving as many blocks as it may: try again"
 	}
 	defer t.places.Release(1)
-	defer t.o.Metrics.Stream("given")()
+	t.o.Metrics.Streams.Add(1, "given")
+	defer t.o.Metrics.Streams.Add(-1, "given")
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	defer context.AfterFunc(t.ending, cancel)()
@@ -127,7 +128,7 @@ func (s *sender) Write(p []byte) (int, error) {
 	start := time.Now()
 	_ = http.NewResponseController(s.w).SetWriteDeadline(start.Add(s.left)) // unsupported writers have limits of their own
 	n, err := s.w.Write(p)
-	s.t.o.Metrics.Given(s.db, n)
+	s.t.o.Metrics.Given.Add(float64(n), s.db)
 	if fast := s.add(n, time.Since(start)); err == nil && !fast {
 		err = errSlow
 	}

@@ -46,13 +46,18 @@ type want struct {
 
 // fetch copies a block from a node, verifies and publishes it. Errors wrap one of this package's, or are those of the connection or of ctx.
 func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
-	defer t.o.Metrics.Stream("received")()
+	t.o.Metrics.Streams.Add(1, "received")
+	defer t.o.Metrics.Streams.Add(-1, "received")
 	m := w.dir.Manifest()
 	taking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer func() {
 		if ctx.Err() == nil && !errors.Is(err, errBusy) && !errors.Is(err, errElsewhere) {
-			t.o.Metrics.Ended(m.DB, err == nil)
+			ended := t.o.Metrics.Blocks
+			if err != nil {
+				ended = t.o.Metrics.Refused
+			}
+			ended.Add(1, m.DB)
 		}
 	}()
 	resp, err := t.o.Nodes.Get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.partition)), m.Content().Code())
@@ -155,7 +160,7 @@ func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 		if fast := node.add(n, time.Since(start)); err == nil && !fast || errors.Is(context.Cause(ctx), errSlow) {
 			err = errSlow
 		}
-		t.o.Metrics.Received(db, n) // the last bytes may come with io.EOF
+		t.o.Metrics.Received.Add(float64(n), db) // the last bytes may come with io.EOF
 		if left -= int64(n); left < 0 {
 			return fmt.Errorf("%w: it is longer than the %d bytes that were announced", errRefused, length)
 		}

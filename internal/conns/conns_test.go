@@ -21,8 +21,8 @@ import (
 // client is a server's type of a connection.
 type client struct{ conns.Base }
 
-func newSet(max, others int) *conns.Set {
-	return &conns.Set{Max: max, Others: func() int { return others }, Log: limitlog.New(slog.New(slog.DiscardHandler))}
+func newSet(max int) *conns.Set {
+	return &conns.Set{Max: max, Log: limitlog.New(slog.New(slog.DiscardHandler))}
 }
 
 // counted counts how often deadlines are set.
@@ -36,7 +36,7 @@ func (c *counted) SetWriteDeadline(time.Time) error { c.writes++; return nil }
 
 func TestDeadlinesThatDoNotMove(t *testing.T) {
 	under := &counted{}
-	c := &client{newSet(1, 0).New(under, time.Second)}
+	c := &client{newSet(1).New(under, time.Second)}
 	now := time.Now()
 	for _, d := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, time.Second} { // the last one is earlier
 		if err := errors.Join(c.Await(now.Add(d), true), c.ExtendWrite(now.Add(d))); err != nil {
@@ -56,7 +56,7 @@ func TestDeadlinesThatDoNotMove(t *testing.T) {
 }
 
 func TestExcess(t *testing.T) {
-	s := newSet(3, 1)
+	s := newSet(2)
 	for i, want := range []int{-1, 0, 1, 2} {
 		if got := s.Excess(); got != want {
 			t.Errorf("with %d connections: %d, want %d", i, got, want)
@@ -72,7 +72,7 @@ func TestExcess(t *testing.T) {
 // A shutdown ends connections that wait for a request, also those that do so later, and waits for the others.
 func TestHurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSet(3, 0)
+		s := newSet(3)
 		far := map[string]net.Conn{}
 		for _, name := range []string{"idle", "busy"} {
 			var near net.Conn

@@ -1,4 +1,4 @@
-// Package conns is what the connections of clients have in common in both front ends: their number is limited, TLS handshakes are counted,
+// Package conns has the connections of clients, which both front ends share: their number is limited, TLS handshakes are counted,
 // deadlines are set only if they move, and a shutdown does not wait for clients that send nothing.
 package conns
 
@@ -15,12 +15,11 @@ import (
 	"sequins/internal/limitlog"
 )
 
-// Set is the listeners and the open connections of a server. It is safe for concurrent use.
+// Set is the listeners and the open connections of a node's servers. It is safe for concurrent use.
 type Set struct {
-	// Max limits the open connections together with those of other servers, which Others returns; it may be nil.
-	Max    int
-	Others func() int
-	Log    *limitlog.Logger
+	// Max limits the open connections.
+	Max int
+	Log *limitlog.Logger
 
 	loops      sync.WaitGroup // goroutines that accept or serve connections
 	hurrying   atomic.Bool
@@ -75,9 +74,6 @@ func (s *Set) isClosed() bool {
 // Excess returns how many connections too many there are with one more; 0 or less if that is allowed. It counts and logs the others.
 func (s *Set) Excess() int {
 	n := s.Count()
-	if s.Others != nil {
-		n += s.Others()
-	}
 	if n >= s.Max {
 		s.refused.Add(1)
 		s.Log.Error("too many connections: clients are refused", "open", n, "max_connections", s.Max)

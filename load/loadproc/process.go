@@ -199,7 +199,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
 		case e.Linked != nil && ahead.Link:
-			p.launcher.Metrics.Unchanged(p.db, *e.Linked)
+			p.launcher.Metrics.Unchanged.Add(float64(max(0, *e.Linked)), p.db)
 			return nil
 		case e.Ended != nil && !ahead.Link:
 			return nil
@@ -217,15 +217,16 @@ func (p *Process) count(now load.Snapshot) {
 	p.advance(now)
 	before, m := p.last, p.launcher.Metrics
 	p.last = now
-	m.Read(p.db, now.Fetched-before.Fetched, now.Scanned-before.Scanned)
+	m.Bytes.Add(float64(max(0, now.Fetched-before.Fetched)), p.db)
+	m.Records.Add(float64(max(0, now.Scanned-before.Scanned)), p.db)
 	left := now.Files - now.FilesDone
 	if left != before.Files-before.FilesDone {
-		m.Files(p.db, left)
+		m.Statsd.Files(p.db, left)
 	}
 	if n := now.Read - before.Read; n > 0 {
 		took := (now.ReadTime - before.ReadTime) / time.Duration(n)
 		for range min(n, maxCounted) {
-			m.File(p.db, took, left)
+			m.Statsd.File(p.db, took)
 		}
 	}
 }

@@ -125,7 +125,6 @@ func Open(ctx context.Context, c config.Config, build string, log *slog.Logger) 
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	passed = append(passed, o.Store.Close)
-	o.Metrics.Process.SetStore(c.LocalStore)
 	if c.Sharding.Enabled {
 		if o.Name, err = advertisedAddress(c.Sharding.AdvertisedHostname, o.Listener.Addr()); err != nil {
 			return nil, err
@@ -196,6 +195,7 @@ func (d *Daemon) ShutdownDelay() time.Duration { return d.config.Load().Shutdown
 // settings returns the settings of this node that others compare with theirs. Tokens are compared by a part of the hash of their file.
 func (d *Daemon) settings() status.Settings {
 	all := status.Settings(d.config.Load().Alike())
+	all[status.SettingBuild] = d.build
 	if d.tokens != nil {
 		all["auth.tokens_file"] = d.tokens.tokens.Fingerprint()
 	}

@@ -27,9 +27,7 @@ func (d *Daemon) options() node.Options {
 	}
 	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), d.settings
 	o.Reads.MaxBatchBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), config.MaxScans()
-	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
-		o.Redis.Idle = -1 // no limit
-	}
+	o.Redis.Idle = c.Redis.IdleTimeout
 	o.Debug.Pprof, o.Debug.Reload = c.Debug.Pprof, d.reload
 	return o
 }

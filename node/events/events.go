@@ -90,7 +90,7 @@ func (r *Recorder) record(db, name string, kind status.EventKind, reason string)
 		Node: r.o.Node, DB: db, Version: name, Kind: kind, Reason: oneLine(reason),
 		Time: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	r.o.Metrics.Count(db, kind)
+	r.o.Metrics.Events.Add(1, db, string(kind))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++

@@ -88,7 +88,7 @@ func (w *webhook) send(e status.Event) {
 
 // drop counts an event that is not sent, and logs the first since the last success.
 func (w *webhook) drop(reason error) {
-	w.o.Metrics.Dropped(1)
+	w.o.Metrics.Dropped.Add(1)
 	if !w.dropping.Swap(true) {
 		w.o.Logger.Warn("events are dropped that the webhook has not received", "error", reason)
 	}

@@ -148,7 +148,7 @@ func TestStateGauges(t *testing.T) {
 	}
 	at := time.Unix(1_700_000_000, 500e6)
 	m.Server.SetState(func() State {
-		return State{Connections: Connections{Open: 3}, Status: status.Status{Node: "n", Draining: true, Waiting: []status.Wait{{For: status.WaitForLoad}, {For: status.WaitForLoad, Blocks: true}, {For: status.WaitForNodes}}, SourceErrorSince: at, DBs: map[string]status.DB{
+		return State{Connections: 3, Status: status.Status{Node: "n", Draining: true, Waiting: []status.Wait{{For: status.WaitForLoad}, {For: status.WaitForLoad, Blocks: true}, {For: status.WaitForNodes}}, SourceErrorSince: at, DBs: map[string]status.DB{
 			"a": {Versions: map[string]status.Version{
 				"7": {NumPartitions: 4, MissingPartitions: 1, UnderreplicatedPartitions: 2, Nodes: map[string]status.OnNode{
 					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
@@ -199,9 +199,8 @@ func TestLoad(t *testing.T) {
 	failed := m.Load.Begin("a")
 	cancelled := m.Load.Begin("a")
 	wantLines(t, m, "sequins_loads_running", `sequins_loads_running{db="a"} 3`)
-	m.Load.Read("a", 100, 2)
-	m.Load.Read("a", 11, 1)
-	m.Load.Read("a", -1, 1)
+	m.Load.Bytes.Add(111, "a")
+	m.Load.Records.Add(3, "a")
 	done(nil)
 	failed(errors.New("disk full"))
 	cancelled(fmt.Errorf("loading: %w", context.Canceled))
@@ -215,7 +214,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("after Forget: %q", got)
 	}
 
-	m.Transfer.Received("b", 7)
+	m.Transfer.Received.Add(7, "b")
 	m.Forget("b")
 	if got := scrape(t, m, `sequins_peer_received`); got != nil {
 		t.Errorf("after Forget: %q", got)
@@ -223,19 +222,18 @@ func TestLoad(t *testing.T) {
 
 	var none Load
 	none.Begin("a")(nil)
-	none.Read("a", 1, 1)
+	none.Bytes.Add(1, "a")
 }
 
 func TestProxy(t *testing.T) {
 	m := New()
 	for range 3 {
-		m.Proxy.Begin()
+		m.Proxy.InFlight.Add(1)
 	}
 	m.Proxy.Done(1, ProxyOK)
 	m.Proxy.Done(7, ProxyCancelled)
-	m.Proxy.Opened()
-	m.Proxy.Opened()
-	m.Proxy.Closed()
+	m.Proxy.Opened.Add(2)
+	m.Proxy.Open.Add(1)
 	wantLines(t, m, "sequins_proxy_connections", "sequins_proxy_connections 1", "sequins_proxy_connections_opened_total 2")
 	wantLines(t, m, "sequins_proxy_attempts_in_flight", "sequins_proxy_attempts_in_flight 1")
 	wantLines(t, m, `sequins_proxy_attempts_total{outcome="ok"`,

@@ -15,15 +15,20 @@ const (
 // proxyStages are the first attempt of a request, the second, and all later ones.
 var proxyStages = [...]string{"1", "2", "3+"}
 
-// Proxy counts attempts at other nodes. It is safe for concurrent use; the zero value counts nothing.
-type Proxy struct{ attempts, inFlight, opened, open *vector }
+// Proxy counts attempts at other nodes. The zero value counts nothing.
+type Proxy struct {
+	InFlight     *Vector // attempts that Done has not ended
+	Opened, Open *Vector // connections
+
+	attempts *Vector
+}
 
 func (m *Metrics) newProxy() *Proxy {
 	p := &Proxy{
+		InFlight: m.gauge("sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress."),
+		Opened:   m.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes."),
+		Open:     m.gauge("sequins_proxy_connections", "Open connections to other nodes."),
 		attempts: m.counter("sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome"),
-		inFlight: m.gauge("sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress."),
-		opened:   m.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes."),
-		open:     m.gauge("sequins_proxy_connections", "Open connections to other nodes."),
 	}
 	for _, stage := range proxyStages {
 		for _, o := range []Outcome{ProxyOK, ProxyAbsent, ProxyError, ProxyTimeout, ProxyCancelled} {
@@ -33,20 +38,8 @@ func (m *Metrics) newProxy() *Proxy {
 	return p
 }
 
-// Begin counts an attempt as in flight until Done.
-func (p *Proxy) Begin() { p.inFlight.add(1) }
-
 // Done counts a finished attempt. Stage is 1 for the first attempt of a request.
 func (p *Proxy) Done(stage int, o Outcome) {
-	p.inFlight.add(-1)
-	p.attempts.add(1, proxyStages[min(max(stage, 1), len(proxyStages))-1], string(o))
+	p.InFlight.Add(-1)
+	p.attempts.Add(1, proxyStages[min(max(stage, 1), len(proxyStages))-1], string(o))
 }
-
-// Opened counts a connection to a peer, which is open until Closed.
-func (p *Proxy) Opened() {
-	p.opened.add(1)
-	p.open.add(1)
-}
-
-// Closed reports the end of a connection to a peer.
-func (p *Proxy) Closed() { p.open.add(-1) }

@@ -31,9 +31,8 @@ type Server struct {
 	// Unknown counts requests for keys of unknown dbs, all under the db "".
 	Unknown *Keys
 
-	checksums *vector
+	checksums *Vector
 	state     atomic.Pointer[func() State]
-	redis     atomic.Pointer[func() Connections]
 
 	statsd *Statsd // nil without SendTo
 
@@ -41,17 +40,13 @@ type Server struct {
 	dbs map[string]*Keys // dbs that were not forgotten
 }
 
-// Connections are those of the clients of a server.
-type Connections struct {
-	Open int
+// State is the state of the server that a scrape reports: see SetState.
+type State struct {
+	// Connections is the number of open connections of clients.
+	Connections int
 	// Refused counts connections refused because of the limit, BadHandshakes
 	// failed TLS handshakes.
 	Refused, BadHandshakes int64
-}
-
-// State is the state of the server that a scrape reports: see SetState.
-type State struct {
-	Connections
 	// Status is the status of the node.
 	Status status.Status
 }
@@ -86,7 +81,7 @@ func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.dbs, name)
-	s.checksums.drop(name)
+	s.checksums.DeletePartialMatch(prometheus.Labels{"db": name})
 }
 
 // Begin counts a request as in flight until End. It begins as an invalid one.
@@ -96,14 +91,11 @@ func (s *Server) Begin(stripe uint32) { s.Invalid.stripe(stripe).running.Add(1) 
 func (s *Server) End(stripe uint32) { s.Invalid.stripe(stripe).running.Add(-1) }
 
 // ChecksumFailure counts a damaged block of a db.
-func (s *Server) ChecksumFailure(db string) { s.checksums.add(1, db) }
+func (s *Server) ChecksumFailure(db string) { s.checksums.Add(1, db) }
 
 // SetState sets the function that returns the state at a scrape. It is called
 // once per scrape and must not block.
 func (s *Server) SetState(f func() State) { s.state.Store(&f) }
-
-// SetRedis sets the function that returns the connections of the Redis protocol at a scrape. It must not block.
-func (s *Server) SetRedis(f func() Connections) { s.redis.Store(&f) }
 
 // keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
@@ -137,15 +129,8 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
 	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.Invalid.totals().running))
-	var redis Connections
-	if f := s.redis.Load(); f != nil {
-		redis = (*f)()
-		gauge(ch, "sequins_redis_connections", "Open connections from clients of the Redis protocol.", float64(redis.Open))
-	}
 	if f := s.state.Load(); f != nil {
-		st := (*f)()
-		st.Refused, st.BadHandshakes = st.Refused+redis.Refused, st.BadHandshakes+redis.BadHandshakes
-		st.collect(ch)
+		(*f)().collect(ch)
 	}
 }
 
@@ -164,7 +149,7 @@ func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {
-	gauge(ch, "sequins_connections", "Open connections from clients.", float64(st.Open))
+	gauge(ch, "sequins_connections", "Open connections from clients, over HTTP and the Redis protocol.", float64(st.Connections))
 	counter(ch, "sequins_refused_connections_total", "Connections refused because max_connections were open.", float64(st.Refused))
 	counter(ch, "sequins_tls_handshakes_failed_total", "Failed TLS handshakes with clients and other nodes.", float64(st.BadHandshakes))
 	s := &st.Status
@@ -206,8 +191,13 @@ func collectCluster(ch chan<- prometheus.Metric, s *status.Status) {
 		"Nodes that hold data, including this one and without routers, as seen by this node.", float64(z.Nodes))
 	gauge(ch, "sequins_cluster_problems",
 		"Settings of other nodes that differ from those of this node, so that they divide the data differently.", float64(z.Problems))
-	gauge(ch, "sequins_cluster_differences",
-		"Settings that the nodes should have alike, and have not.", float64(len(status.Faults(s.Differences))))
+	differences := 0
+	for _, d := range s.Differences {
+		if d.IsFault() {
+			differences++
+		}
+	}
+	gauge(ch, "sequins_cluster_differences", "Settings that the nodes should have alike, and have not.", float64(differences))
 }
 
 // collectWaiting reports what a node waits for, and whether that keeps it from being ready.

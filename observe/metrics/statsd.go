@@ -36,7 +36,7 @@ func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 		return nil, err
 	}
 	s := &Statsd{client}
-	m.Statsd, m.Load.statsd, m.Server.statsd = s, s, s
+	m.Statsd, m.Load.Statsd, m.Server.statsd = s, s, s
 	return s, nil
 }
 
@@ -68,15 +68,15 @@ func (s *Statsd) Active(db, version string, after time.Duration) {
 	_ = s.client.Timing("db_creation_time", after, dbTag(db), 1)
 }
 
-// files sends the number of files that a load has yet to read.
-func (s *Statsd) files(db string, left int64) {
+// Files sends the number of files that a load has yet to read.
+func (s *Statsd) Files(db string, left int64) {
 	if s != nil {
 		_ = s.client.Gauge("s3.queue_depth", float64(left), dbTag(db), 1)
 	}
 }
 
-// file sends the duration of reading a file.
-func (s *Statsd) file(db string, took time.Duration) {
+// File sends the duration of reading a file.
+func (s *Statsd) File(db string, took time.Duration) {
 	if s != nil {
 		_ = s.client.Timing("s3.download_duration", took, dbTag(db), 1)
 	}

@@ -58,7 +58,8 @@ func TestStatsd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Load.File("a", 1500*time.Microsecond, 2)
+		m.Load.Statsd.File("a", 1500*time.Microsecond)
+		m.Load.Statsd.Files("a", 2)
 		m.Statsd.Active("a", "7", 3*time.Second)
 		a := m.Server.DB("a")
 		for range 3 {
@@ -68,7 +69,7 @@ func TestStatsd(t *testing.T) {
 		a.Peers.Done(0, 200, 1, 1)
 		m.Server.Unknown.Clients.Done(0, 404, 1, 1)
 		m.Server.DB("b")
-		m.Load.Files("a=1,b", 0)
+		m.Load.Statsd.Files("a=1,b", 0)
 		m.Server.endPeriods()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -126,8 +127,8 @@ func TestStatsdCountsOnce(t *testing.T) {
 func TestStatsdOfNobody(t *testing.T) {
 	m := New()
 	m.Statsd.Active("a", "7", time.Second)
-	m.Load.Files("a", 1)
-	m.Load.File("a", time.Second, 0)
+	m.Load.Statsd.Files("a", 1)
+	m.Load.Statsd.File("a", time.Second)
 	gone, url := agentAt(t, "udp", "127.0.0.1:0")
 	gone.Close() //nolint:errcheck // only opened to get an unused address
 	s, err := m.SendTo(url, "c")
@@ -135,7 +136,7 @@ func TestStatsdOfNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10000 {
-		m.Load.File("a", time.Second, 0)
+		m.Load.Statsd.File("a", time.Second)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

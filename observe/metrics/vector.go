@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A vector is the counters, gauges or histograms of one name, by the values of their labels. A nil vector counts nothing,
-// and so do a Load, a Transfer and an Events that are not of New.
-type vector struct{ *prometheus.MetricVec }
+// A Vector is the counters, gauges or histograms of one name, by the values of their labels. A nil Vector counts nothing,
+// and so do a Load, a Transfer, an Events and a Proxy that are not of New. It is safe for concurrent use.
+type Vector struct{ *prometheus.MetricVec }
 
 // register registers a vector. Without labels it has one member, which begins at 0.
-func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *vector {
-	v := &vector{of}
+func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *Vector {
+	v := &Vector{of}
 	m.registry.MustRegister(v)
 	m.vectors = append(m.vectors, v)
 	if len(labels) == 0 {
@@ -21,20 +21,20 @@ func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *vector {
 	return v
 }
 
-func (m *Metrics) counter(name, help string, labels ...string) *vector {
+func (m *Metrics) counter(name, help string, labels ...string) *Vector {
 	return m.register(prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels).MetricVec, labels)
 }
 
-func (m *Metrics) gauge(name, help string, labels ...string) *vector {
+func (m *Metrics) gauge(name, help string, labels ...string) *Vector {
 	return m.register(prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels).MetricVec, labels)
 }
 
-func (m *Metrics) durations(name, help string, seconds []float64, labels ...string) *vector {
+func (m *Metrics) durations(name, help string, seconds []float64, labels ...string) *Vector {
 	return m.register(prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels).MetricVec, labels)
 }
 
 // create creates a member at 0, so that its first event is visible as an increase.
-func (v *vector) create(labels ...string) prometheus.Metric {
+func (v *Vector) create(labels ...string) prometheus.Metric {
 	if v == nil {
 		return nil
 	}
@@ -45,8 +45,8 @@ func (v *vector) create(labels ...string) prometheus.Metric {
 	return member
 }
 
-// add adds to a counter or a gauge, or a value to a histogram.
-func (v *vector) add(n float64, labels ...string) {
+// Add adds to a counter, to which n must not be negative, or to a gauge, or adds a value to a histogram.
+func (v *Vector) Add(n float64, labels ...string) {
 	switch member := v.create(labels...).(type) {
 	case interface{ Add(float64) }:
 		member.Add(n)
@@ -55,13 +55,10 @@ func (v *vector) add(n float64, labels ...string) {
 	}
 }
 
-// drop drops the members of a removed db.
-func (v *vector) drop(db string) { v.DeletePartialMatch(prometheus.Labels{"db": db}) }
-
 // Forget drops what was counted of a removed db, but not its requests: Server.Forget does, when there are no more of them.
 func (m *Metrics) Forget(db string) {
 	for _, v := range m.vectors {
-		v.drop(db)
+		v.DeletePartialMatch(prometheus.Labels{"db": db})
 	}
 }
 

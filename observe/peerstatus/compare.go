@@ -61,7 +61,7 @@ func (c *Comparer) logChanges(before, now []status.Difference) {
 	}
 	for _, d := range now {
 		level := slog.LevelWarn
-		if len(status.Faults([]status.Difference{d})) == 0 {
+		if !d.IsFault() {
 			level = slog.LevelInfo
 		}
 		if resolved[d.Setting] != d.String() {

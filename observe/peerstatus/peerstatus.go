@@ -59,20 +59,12 @@ func share(nodes int) limits {
 // Ask returns the answers of the other nodes: their status, or an error in one line.
 func (c *Client) Ask(ctx context.Context) []status.Answer { return c.askAll(ctx, "status") }
 
-// Settings returns the settings of the other nodes, by address, and the version of the program as one of them. Those that do not answer are
-// left out; a node of an older release has only its version.
+// Settings returns the settings of the other nodes, by address. Those that do not answer are left out.
 func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
 	all := make(map[string]status.Settings)
 	for _, a := range c.askAll(ctx, "settings") {
-		if a.Error != "" {
-			continue
-		}
-		all[a.Addr] = a.Status.Settings
-		if all[a.Addr] == nil {
-			all[a.Addr] = make(status.Settings)
-		}
-		if build := a.Status.Build; build != "" {
-			all[a.Addr][status.SettingBuild] = build
+		if a.Error == "" {
+			all[a.Addr] = a.Status.Settings
 		}
 	}
 	return all

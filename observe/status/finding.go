@@ -161,7 +161,7 @@ func (st *Status) ofSource() (all []Finding) {
 	}
 	for _, d := range st.Differences {
 		level := LevelWarn
-		if len(Faults([]Difference{d})) == 0 {
+		if !d.IsFault() {
 			level = LevelNote
 		}
 		all = append(all, Finding{Level: level, Text: d.String(), Runbook: "sequinssettingsdiffer"})

@@ -90,7 +90,5 @@ func bounded(text string) string {
 	return text
 }
 
-// Faults returns the differences that should not be: not other versions of the program, and not other sources.
-func Faults(all []Difference) []Difference {
-	return slices.DeleteFunc(slices.Clone(all), func(d Difference) bool { return d.Setting == SettingBuild || d.Setting == settingSource })
-}
+// IsFault reports whether the difference should not be: not that of the program's version, nor that of the source.
+func (d Difference) IsFault() bool { return d.Setting != SettingBuild && d.Setting != settingSource }

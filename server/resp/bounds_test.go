@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/conns"
 	"sequins/reads"
 	"sequins/server/auth"
 	"sequins/version"
@@ -29,6 +30,7 @@ func (s sink) SetWriteDeadline(t time.Time) error { return nil }
 
 func connTo(t *testing.T, o Options, nc net.Conn) *conn {
 	t.Helper()
+	o.Conns = new(conns.Set)
 	rd := reads.New(noCatalog{}, reads.Options{})
 	t.Cleanup(rd.Stop)
 	return newConn(nc, New(rd, o), 1)

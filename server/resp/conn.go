@@ -48,7 +48,7 @@ const (
 	keptOut = 2 * writeChunk
 	// lingerBytes is how much is received from a client that is closing the connection.
 	lingerBytes = 1 << 20
-	// lastRounds is how many rounds may begin after Drain was called: clients that never pause must not keep the connection.
+	// lastRounds is how many rounds may begin after the shutdown has begun: clients that never pause must not keep the connection.
 	lastRounds = 16
 )
 

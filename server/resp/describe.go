@@ -24,7 +24,7 @@ func (c *conn) info([][]byte) {
 		"# Server", "redis_version:" + serverVersion, "redis_mode:standalone", "os:" + runtime.GOOS + " " + runtime.GOARCH, "arch_bits:64",
 		fmt.Sprintf("process_id:%d", os.Getpid()), "tcp_port:" + port,
 		fmt.Sprintf("uptime_in_seconds:%d", int(up.Seconds())), fmt.Sprintf("uptime_in_days:%d", int(up.Hours()/24)), "sequins_version:" + s.opts.Build, "",
-		"# Clients", fmt.Sprintf("connected_clients:%d", s.Connections()), fmt.Sprintf("maxclients:%d", s.opts.MaxConns), "",
+		"# Clients", fmt.Sprintf("connected_clients:%d", s.open.Count()), fmt.Sprintf("maxclients:%d", s.open.Max), "",
 		"# Persistence", fmt.Sprintf("loading:%d", starting), "",
 		"# Replication", "role:master", "connected_slaves:0", "",
 		"# Cluster", "cluster_enabled:0", "",

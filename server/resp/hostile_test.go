@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/internal/conns"
+	"sequins/internal/limitlog"
 	"sequins/reads"
 	"sequins/server/resp"
 	"sequins/test/expect"
@@ -45,7 +47,7 @@ func TestHostile(t *testing.T) {
 
 // A client that has sent a part of a command and then nothing is cut off, and so is one that does not authenticate.
 func TestHalfCommands(t *testing.T) {
-	s := startNames(t, resp.Options{Read: 50 * time.Millisecond, Idle: -1})
+	s := startNames(t, resp.Options{Read: 50 * time.Millisecond})
 	for _, in := range []string{"*", "*2\r\n$3\r\nGET\r\n$5\r\nab", "PIN", command("PING") + "*1\r\n$4\r\nP"} {
 		c := s.dial(t)
 		c.send(in)
@@ -78,8 +80,7 @@ func TestSlowClient(t *testing.T) {
 
 // Connections beyond the limit are refused as in Redis.
 func TestMaxConns(t *testing.T) {
-	others := 1
-	s := startNames(t, resp.Options{MaxConns: 3, OtherConns: func() int { return others }})
+	s := startNames(t, resp.Options{Conns: &conns.Set{Max: 2, Log: limitlog.New(quiet)}})
 	a, b := s.dial(t), s.dial(t)
 	if a.do("PING") != "PONG" || b.do("PING") != "PONG" {
 		t.Error("no answer")
@@ -93,7 +94,7 @@ func TestMaxConns(t *testing.T) {
 	if got := s.dial(t).do("PING"); got != "PONG" {
 		t.Error(got)
 	}
-	if n, _ := s.Refused(); n != 1 {
+	if n, _ := s.conns.Refused(); n != 1 {
 		t.Errorf("%d refused", n)
 	}
 }

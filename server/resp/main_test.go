@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/internal/conns"
+	"sequins/internal/limitlog"
 	"sequins/reads"
 	"sequins/server/auth"
 	"sequins/server/resp"
@@ -114,8 +116,25 @@ func records() map[string]string {
 type started struct {
 	*resp.Server
 	addr  string
+	conns *conns.Set
 	reads *reads.Reader
 	done  chan error
+}
+
+// Connections returns the number of open connections.
+func (s *started) Connections() int { return s.conns.Count() }
+
+// Shutdown ends the connections as the shutdown of a node does.
+func (s *started) Shutdown(ctx context.Context) error {
+	s.conns.Close()
+	s.conns.Hurry()
+	err := s.conns.Wait(ctx)
+	if err != nil {
+		s.reads.Stop()
+		s.conns.CloseAll()
+		s.conns.Wait(context.Background())
+	}
+	return err
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -126,7 +145,10 @@ func start(t testing.TB, sets catalog, o resp.Options, ro reads.Options) *starte
 	ro.Logger, o.Logger = quiet, quiet
 	rd := reads.New(sets, ro)
 	o.Exists = func(db []byte) bool { return sets.Set(db) != nil || sets.MayExist(db) }
-	s := &started{Server: resp.New(rd, o), reads: rd, done: make(chan error, 1)}
+	if o.Conns == nil {
+		o.Conns = &conns.Set{Max: 1000, Log: limitlog.New(quiet)}
+	}
+	s := &started{Server: resp.New(rd, o), conns: o.Conns, reads: rd, done: make(chan error, 1)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,26 +5,25 @@ import (
 	"log/slog"
 	"time"
 
+	"sequins/internal/conns"
 	"sequins/observe/metrics"
 	"sequins/server/auth"
 )
 
-// Options are the settings of a Server. The zero value is valid, and finds no db in SELECT.
+// Options are the settings of a Server.
 type Options struct {
 	// Read limits the time for a whole command, from its first byte; also for the first command of a client that must
 	// authenticate. 0 means 10s.
 	Read time.Duration
-	// Idle limits the time between two commands; 0 means 10m, a negative value no limit.
+	// Idle limits the time between two commands; 0 means no limit.
 	Idle time.Duration
 	// Write limits the time in which a client receives each 64 KiB of its answers; 0 means 30s.
 	Write time.Duration
-	// MaxConns limits the open connections together with those of OtherConns; 0 means 262144.
-	MaxConns int
-	// OtherConns returns the number of open connections of other servers; it may be nil.
-	OtherConns func() int
+	// Conns gets the listeners and connections, and is required. Its owner closes them.
+	Conns *conns.Set
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
-	// Exists reports whether there is a db, or may be; SELECT asks it. It must not keep the name.
+	// Exists, which is required, reports whether there is a db, or may be, for SELECT. It must not keep the name.
 	Exists func(db []byte) bool
 	// Build is the version of the program, for INFO.
 	Build string
@@ -37,12 +36,7 @@ type Options struct {
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
 	o.Read = cmp.Or(o.Read, 10*time.Second)
-	o.Idle = cmp.Or(o.Idle, 10*time.Minute)
 	o.Write = cmp.Or(o.Write, 30*time.Second)
-	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.Exists == nil {
-		o.Exists = func([]byte) bool { return false }
-	}
 	return o
 }

@@ -1,8 +1,6 @@
 package resp
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -25,8 +23,7 @@ type Server struct {
 	maxKeys int
 	started time.Time
 	rounds  sync.Pool // of *round
-
-	open conns.Set
+	open    *conns.Set
 
 	cursors cursors
 	ids     atomic.Int64
@@ -38,9 +35,8 @@ const maxCharged = 8
 
 // New returns a server that reads with rd.
 func New(rd *reads.Reader, o Options) *Server {
-	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now()}
+	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now(), open: o.Conns}
 	s.limited = limitlog.New(s.opts.Logger)
-	s.open.Max, s.open.Others, s.open.Log = s.opts.MaxConns, s.opts.OtherConns, s.limited
 	keys, bytes := rd.BatchLimits()
 	s.maxKeys = keys
 	// Besides the keys there are the name of the command and a db, in each key or before them.
@@ -49,7 +45,7 @@ func New(rd *reads.Reader, o Options) *Server {
 	return s
 }
 
-// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails.
+// Serve serves the connections of ln until Options.Conns is closed, and then returns nil. It returns an error if accepting fails.
 // It closes ln.
 func (s *Server) Serve(ln net.Listener) error { return s.open.Serve(ln, s.admit) }
 
@@ -67,12 +63,6 @@ func (s *Server) admit(nc net.Conn) {
 	nc.Close() //nolint:errcheck // nothing was received from it
 }
 
-// Connections returns the number of open connections.
-func (s *Server) Connections() int { return s.open.Count() }
-
-// Refused returns the number of connections that were refused as there were too many, and of failed TLS handshakes.
-func (s *Server) Refused() (conns, handshakes int64) { return s.open.Refused() }
-
 // charge counts n more bytes of buffers. It returns false, and does not count them, if there are too many.
 func (s *Server) charge(n int64) bool {
 	if s.charged.Add(n) > maxCharged*s.limits.total && n > 0 {
@@ -87,22 +77,4 @@ func (s *Server) countRefused() {
 	if m := s.opts.Metrics; m != nil {
 		m.Unknown.Redis.Done(0, 401, 0, 0)
 	}
-}
-
-// Drain closes each connection after the answers to what it has received.
-func (s *Server) Drain() { s.open.Hurry() }
-
-// Shutdown drains, closes the listeners, and waits for the answers to what was received. If ctx ends first, it closes all
-// connections and returns an error that wraps that of ctx.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.open.Close()
-	s.Drain()
-	err := s.open.Wait(ctx)
-	if err != nil {
-		err = fmt.Errorf("finishing the commands of %d connections: %w", s.Connections(), err)
-		s.reads.Stop()
-		s.open.CloseAll()
-		s.open.Wait(context.Background()) //nolint:errcheck // it has no end
-	}
-	return err
 }

@@ -52,34 +52,24 @@ func newHolder(name string, n status.OnNode, partitions int) holder {
 	return h
 }
 
-// classesOf divides the partitions by whether as many nodes hold them as wanted, and names those that lack a replica.
+// classesOf divides the partitions by how many nodes hold them, and names those that lack a replica.
 func classesOf(counts []int, target int) (all []note) {
-	var none, few, enough, more []int
+	by := make(map[int][]int)
 	for p, n := range counts {
+		by[n] = append(by[n], p)
+	}
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		level, text := status.LevelGood, human.Plural(len(by[n]), "partition")+" on "+human.Plural(n, "node")
 		switch {
 		case n == 0:
-			none = append(none, p)
+			level, text = status.LevelBad, human.Plural(len(by[n]), "partition")+" on no node"
 		case n < target:
-			few = append(few, p)
-		case n == target:
-			enough = append(enough, p)
-		default:
-			more = append(more, p)
+			level = status.LevelWarn
 		}
-	}
-	add := func(partitions []int, level, text string) {
-		if len(partitions) == 0 {
-			return
-		}
-		text = human.Count(int64(len(partitions))) + " " + text
-		if level != status.LevelGood && len(partitions) < len(counts) {
-			text += ": " + human.Ranges(partitions)
+		if level != status.LevelGood && len(by[n]) < len(counts) {
+			text += ": " + human.Ranges(by[n])
 		}
 		all = append(all, note{Level: level, Text: text})
 	}
-	add(none, status.LevelBad, "on no node")
-	add(few, status.LevelWarn, "on too few nodes")
-	add(enough, status.LevelGood, "on as many nodes as wanted")
-	add(more, status.LevelGood, "on more nodes than wanted")
 	return all
 }

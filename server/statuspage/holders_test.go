@@ -19,8 +19,8 @@ func fourPartitions() status.Version {
 func TestHolders(t *testing.T) {
 	h := newHolders(newVersionView("1", fourPartitions(), "a"), true)
 	want := []note{
-		{Level: status.LevelBad, Text: "1 on no node: 2"}, {Level: status.LevelWarn, Text: "1 on too few nodes: 0"},
-		{Level: status.LevelGood, Text: "1 on as many nodes as wanted"}, {Level: status.LevelGood, Text: "1 on more nodes than wanted"},
+		{Level: status.LevelBad, Text: "1 partition on no node: 2"}, {Level: status.LevelWarn, Text: "1 partition on 1 node: 0"},
+		{Level: status.LevelGood, Text: "1 partition on 2 nodes"}, {Level: status.LevelGood, Text: "1 partition on 3 nodes"},
 	}
 	if diff := cmp.Diff(want, h.Classes); diff != "" {
 		t.Error(diff)

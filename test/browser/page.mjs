@@ -258,7 +258,7 @@ const scenarios = {
     await has(page, row('nodes', 'cache-22') + ' .bad', 'did not answer');
     await has(page, row('nodes', 'cache-02') + ' .warn', '128.0 GiB (6 %)');
     await page.locator('#databases th a').first().click();
-    await has(page, '#holders details[open] > .plain', '1 on no node: 77');
+    await has(page, '#holders details[open] > .plain', '1 partition on no node: 77');
     await page.locator('#holders > details[open] > details summary').click();
     assert.equal(await page.locator('#holders > details[open] > details[open] .text tbody tr').count(), 29);
     await has(page, '#holders > details[open] > details[open] .text tr', 'cache-00.example.com:9599');
@@ -362,7 +362,7 @@ const scenarios = {
     await has(page, '.health.warn h1', 'too few nodes hold'); // its session has ended
     await shoot(page, shots, 'degraded');
     await page.locator('#databases th a').click();
-    await has(page, '#holders details[open] > .plain', 'on too few nodes');
+    await has(page, '#holders details[open] > .plain', 'on 1 node');
     await everybody(page, shots, 'degraded-database');
   },
 };

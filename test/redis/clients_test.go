@@ -148,7 +148,7 @@ func TestRedisCLI(t *testing.T) {
 			t.Errorf("redis-benchmark: %v\n%s", err, out)
 		}
 	}
-	if m := n.Metrics(t); !strings.Contains(m, `sequins_requests_total{code="200",db="words",route="redis"}`) || !strings.Contains(m, "sequins_redis_connections ") {
+	if m := n.Metrics(t); !strings.Contains(m, `sequins_requests_total{code="200",db="words",route="redis"}`) {
 		t.Error("the metrics have no reads of the Redis protocol")
 	}
 }
