@@ -140,5 +140,5 @@ func (f *following) Stop() {
 		f.end()
 		delete(c.versions, f.key)
 	}
-	c.prune(f.db, f.version)
+	c.prune(f.db)
 }

@@ -124,17 +124,11 @@ func (f *following) Elsewhere() map[content.Content][]string {
 	return f.elsewhere
 }
 
-// prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
-// database, if they are empty and not followed. Nodes that crash leave their directories.
-func (c *Cluster) prune(db, last string) {
-	doomed := func(name string) bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return (last == "" || name <= last) && c.versions[key{db, name}] == nil
-	}
-	for _, root := range []string{zk.PartitionsDir, zk.GatesDir} {
-		c.o.Session.Prune(root+"/"+db, doomed)
-	}
+// prune removes the directories of a database's versions, and that of the database, if they are empty. Nodes that crash
+// leave their directories.
+func (c *Cluster) prune(db string) {
+	c.o.Session.Prune(zk.PartitionsDir + "/" + db)
+	c.o.Session.Prune(zk.GatesDir + "/" + db)
 }
 
 // updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
@@ -148,6 +142,6 @@ func (c *Cluster) updateDatabases(entries []zk.Entry) {
 		return
 	}
 	for db := range names {
-		c.prune(db, "")
+		c.prune(db)
 	}
 }

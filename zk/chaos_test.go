@@ -87,7 +87,7 @@ func (w *world) step() {
 	case n < 600:
 		w.change(p)
 	case n < 700:
-		p.s.Prune(PartitionsDir+"/db", named(fmt.Sprint(w.rand.IntN(versions))))
+		p.s.Prune(PartitionsDir + "/db")
 	case n < 750:
 		w.cutOrMend(p)
 	case n < 760:

@@ -57,7 +57,7 @@ func TestHostileServers(t *testing.T) {
 			}
 			s.Watch(NodesDir, true, nil)
 			s.Watch(VersionDir("db", "1"), false, nil)
-			s.Prune(PartitionsDir+"/db", named("0"))
+			s.Prune(PartitionsDir + "/db")
 			<-time.After(window) // the rate is measured over that time
 			seconds := time.Since(start).Seconds()
 			if n := server.Requests.Load(); float64(n) > 2*(atOnce+perSecond*seconds) {

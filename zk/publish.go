@@ -120,21 +120,13 @@ func (s *Session) Unpublish(path string) {
 	s.markDue(z)
 }
 
-// Prune removes the directories in dir that are empty and whose names doomed selects, and dir itself if it is empty then, in the background and after
-// everything that is unpublished has been withdrawn. No error is reported. A path that is published in a directory meanwhile creates it again. Nodes
-// that share a directory prune it when each of them has withdrawn what it had there, so the last one removes it.
-func (s *Session) Prune(dir string, doomed func(name string) bool) {
-	s.pruneLater(s.absolute(dir), doomed)
-}
-
-func (s *Session) pruneLater(dir string, doomed func(string) bool) {
+// Prune removes the empty directories in dir, and dir itself if it is empty then, in the background and after everything that is unpublished has been
+// withdrawn. No error is reported. A path that is published in a directory meanwhile creates it again. Nodes that share a directory prune it when each
+// of them has withdrawn what it had there, so the last one removes it.
+func (s *Session) Prune(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := s.prunes[dir]; before != nil {
-		also := doomed
-		doomed = func(name string) bool { return before(name) || also(name) }
-	}
-	s.prunes[dir] = doomed
+	s.prunes[s.absolute(dir)] = true
 	s.broadcast()
 }
 

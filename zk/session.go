@@ -84,8 +84,8 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	prunes     map[string]func(name string) bool // see Prune
-	watched    map[string][]*Children            // by absolute path
+	prunes     map[string]bool        // see Prune
+	watched    map[string][]*Children // by absolute path
 }
 
 // tuning holds durations that tests shorten.
@@ -105,7 +105,7 @@ func connect(o Options, t tuning) *Session {
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
 		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
-		desired: make(map[string]*znode), prunes: make(map[string]func(string) bool), watched: make(map[string][]*Children),
+		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)

@@ -101,7 +101,7 @@ func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 			b.Unpublish(path)
 			awaitNames(t, dir)
 			flush(t, b)
-			b.Prune(PartitionsDir+"/db", named("1"))
+			b.Prune(PartitionsDir + "/db")
 		}
 		dir.Stop()
 	}

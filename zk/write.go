@@ -127,18 +127,17 @@ func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 func (s *Session) prune(conn *wire.Conn) bool {
 	s.mu.Lock()
 	var dir string
-	var doomed func(string) bool
-	for dir, doomed = range s.prunes {
+	for dir = range s.prunes {
 		delete(s.prunes, dir)
 		break
 	}
 	s.mu.Unlock()
-	if doomed == nil {
+	if dir == "" {
 		return false
 	}
 	names, _, err := conn.Children(dir, false)
 	for _, name := range names {
-		if err == nil && doomed(name) {
+		if err == nil {
 			err = removeEmpty(conn, dir+"/"+name)
 		}
 	}
@@ -147,7 +146,9 @@ func (s *Session) prune(conn *wire.Conn) bool {
 	}
 	switch {
 	case errors.Is(err, wire.ErrLost):
-		s.pruneLater(dir, doomed)
+		s.mu.Lock()
+		s.prunes[dir] = true
+		s.mu.Unlock()
 	case err != nil && !errors.Is(err, wire.NoNode):
 		s.recordError("pruning "+dir, err)
 	}

@@ -114,7 +114,7 @@ func (d *decoder) end() error {
 	return d.err
 }
 
-// readPacket reads a packet of least to most bytes. It allocates no more than twice what has arrived.
+// readPacket reads a packet of least to most bytes. What it allocates grows with what has arrived.
 func readPacket(r io.Reader, least, most int) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -124,18 +124,9 @@ func readPacket(r io.Reader, least, most int) ([]byte, error) {
 	if uint64(n) < uint64(least) || uint64(n) > uint64(most) {
 		return nil, fmt.Errorf("packet of %d bytes: not a ZooKeeper server", n)
 	}
-	const step = 64 << 10
-	packet := make([]byte, min(int(n), step))
-	for read := 0; ; {
-		k, err := io.ReadFull(r, packet[read:])
-		if read += k; err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil || read == int(n) {
-			return packet, err
-		}
-		grown := make([]byte, min(int(n), 2*read))
-		copy(grown, packet)
-		packet = grown
+	packet, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err == nil && len(packet) < int(n) {
+		err = io.ErrUnexpectedEOF
 	}
+	return packet, err
 }
