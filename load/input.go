@@ -18,7 +18,7 @@ func (l *Loader) Open(ctx context.Context, plan *Plan, file source.File, offset 
 	return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
 }
 
-// records is the interface of all input formats.
+// records is the interface of all input formats. After a render.ErrNullKey, Scan can be called again.
 type records interface {
 	Scan() bool
 	Key() []byte
@@ -138,12 +138,6 @@ func (in *Records) fetched() int64 {
 
 // Deleted reports whether the current record deletes its key.
 func (in *Records) Deleted() bool { return in.deletes != nil && in.deletes.Deleted() }
-
-// resume lets Scan go on behind a record whose key is null. It returns false after any other error.
-func (in *Records) resume() bool {
-	behind, ok := in.records.(interface{ Resume() bool })
-	return ok && behind.Resume()
-}
 
 // Consumed returns how many bytes of the file have been processed since the last call.
 func (in *Records) Consumed() int64 {

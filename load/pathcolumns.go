@@ -126,9 +126,3 @@ func (e *extended) Value() []byte {
 	e.value = append(append(e.value[:0], v[:len(v)-1]...), columns...)
 	return e.value
 }
-
-// Resume lets Scan go on behind a record whose key is null.
-func (e *extended) Resume() bool {
-	r, ok := e.records.(interface{ Resume() bool })
-	return ok && r.Resume()
-}

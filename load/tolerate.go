@@ -83,7 +83,7 @@ func (in *Records) Scan() bool {
 			}
 			continue
 		}
-		if err := in.records.Err(); !errors.Is(err, render.ErrNullKey) || !in.leaveOut(err) || !in.resume() {
+		if err := in.records.Err(); !errors.Is(err, render.ErrNullKey) || !in.leaveOut(err) {
 			return false
 		}
 	}

@@ -112,21 +112,12 @@ func (r *Reader) Fields() []string {
 	return names
 }
 
-// Scan reads the next row. It returns false at the end and after an error; see Err.
+// Scan reads the next row. It returns false at the end and after an error; see Err. After a null key it can be called again.
 func (r *Reader) Scan() bool {
-	if r.err == nil {
+	if r.err == nil || errors.Is(r.err, render.ErrNullKey) {
 		r.err = r.next()
 	}
 	return r.err == nil
-}
-
-// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
-func (r *Reader) Resume() bool {
-	if !errors.Is(r.err, render.ErrNullKey) {
-		return false
-	}
-	r.err = nil
-	return true
 }
 
 func (r *Reader) next() (err error) {
