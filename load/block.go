@@ -22,7 +22,7 @@ func (j *job) newBuilder(partition int) (*builder, error) {
 		return nil, fmt.Errorf("block %d: %w", partition, err)
 	}
 	b := &builder{job: j, partition: partition, file: file}
-	b.w, err = blocks.NewWriter(&writeback{File: file}, blocks.WriterOptions{
+	b.w, err = blocks.NewWriter(newWriteback(file), blocks.WriterOptions{
 		Partition: partition, Partitions: j.plan.Partitions,
 		Compression: j.opts.Compression, BlockSize: j.opts.BlockSize, TempDir: j.target.Staging.Temp(),
 	})

@@ -76,7 +76,7 @@ func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err e
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	in := &meter{r: body, size: c.file.Size, path: c.path}
-	to, hash := &writeback{File: out}, sha256.New()
+	to, hash := newWriteback(out), sha256.New()
 	buffer := make([]byte, copyBuffer)
 	for {
 		n, err := in.Read(buffer)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/internal/fsys"
+	"sequins/internal/pagecache"
 	"sequins/test/expect"
 )
 
@@ -131,7 +132,7 @@ func TestSorterLeavesThePageCache(t *testing.T) {
 		}
 		return nil
 	}))
-	if want < 8<<20 && got > want+2*cacheStep {
+	if want < 8<<20 && got > want+2*pagecache.Step {
 		t.Errorf("%d bytes of the run are in the page cache after reading", got)
 	}
 	expect.NoError(t, s.Close())

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"sequins/internal/fsys"
+	"sequins/internal/pagecache"
 )
 
 // A run is a temporary file in which a [Sorter] keeps records in ascending order of their keys, no
@@ -43,7 +44,7 @@ type runWriter struct {
 	file  fsys.File
 	frame []byte // what of the current frame waits to be written
 	run   run
-	cache cacheWindow
+	cache pagecache.Window
 }
 
 // newRunWriter makes a file for a run in dir. The capacity of the buffer is the size of a frame.
@@ -52,7 +53,7 @@ func newRunWriter(fs fsys.FS, dir string, buffer []byte) (*runWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a sort run: %w", err)
 	}
-	return &runWriter{fs: fs, file: f, frame: buffer[:0], run: run{name: f.Name()}, cache: newCacheWindow(f)}, nil
+	return &runWriter{fs: fs, file: f, frame: buffer[:0], run: run{name: f.Name()}, cache: pagecache.Of(f, 0)}, nil
 }
 
 func createRun(fsys fsys.FS, dir string) (fsys.File, error) {
@@ -97,7 +98,7 @@ func (w *runWriter) flush() error {
 	}
 	w.run.sums = append(w.run.sums, crc32.Checksum(w.frame, castagnoli))
 	w.run.size += int64(len(w.frame))
-	w.cache.written(w.run.size)
+	w.cache.Written(w.run.size)
 	w.frame = w.frame[:0]
 	return nil
 }
@@ -109,7 +110,7 @@ func (w *runWriter) finish() (run, error) {
 			return run{}, err
 		}
 	}
-	w.cache.finished(w.run.size)
+	w.cache.Finished(w.run.size)
 	if err := w.file.Close(); err != nil {
 		return run{}, fmt.Errorf("writing a sort run: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"sequins/internal/fsys"
+	"sequins/internal/pagecache"
 )
 
 // reader reads the records of a sorted arena, or of a run through a buffer that it is given, one after the other. Of records
@@ -26,7 +27,7 @@ type reader struct {
 	end   int
 	pos   int64 // in the file, of buf[end]; a multiple of the size of a frame, or the end
 	seen  int64 // records
-	cache cacheWindow
+	cache pagecache.Window
 
 	// Of both:
 	done   bool
@@ -48,7 +49,7 @@ func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*re
 	if err != nil {
 		return nil, fmt.Errorf("opening a sort run: %w", err)
 	}
-	return &reader{ctx: ctx, file: f, run: r, frame: frame, buf: buf, cache: newCacheWindow(f)}, nil
+	return &reader{ctx: ctx, file: f, run: r, frame: frame, buf: buf, cache: pagecache.Of(f, 0)}, nil
 }
 
 // close closes the file of a run, which stays.
@@ -159,7 +160,7 @@ func (r *reader) fill(n int) error {
 		r.end += n
 		r.pos += int64(n)
 	}
-	r.cache.used(r.pos)
+	r.cache.Read(r.pos)
 	return nil
 }
 

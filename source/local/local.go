@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sequins/internal/pagecache"
 	"sequins/source"
 )
 
@@ -218,7 +219,7 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, listed: listed, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+	return &file{ctx: ctx, f: f, listed: listed, limiter: o.Bandwidth, pos: o.Offset, cache: pagecache.Of(f, o.Offset)}, nil
 }
 
 // openRegular opens a file and returns what it is. It does not wait for a pipe that has replaced the file, and does not open
@@ -246,18 +247,15 @@ func check(listed source.File, op, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// forgetStep is the number of bytes read between two calls of fadvise.
-const forgetStep = 4 << 20
-
 // file reads sequentially and drops read pages from the page cache.
 type file struct {
-	ctx       context.Context
-	f         *os.File
-	listed    source.File
-	limiter   *rate.Limiter
-	failed    error // a change of the file
-	pos       int64 // offset of the next byte
-	forgotten int64 // pages before this offset were dropped
+	ctx     context.Context
+	f       *os.File
+	listed  source.File
+	limiter *rate.Limiter
+	failed  error // a change of the file
+	pos     int64 // offset of the next byte
+	cache   pagecache.Window
 }
 
 func (r *file) Read(p []byte) (int, error) {
@@ -280,9 +278,7 @@ func (r *file) Read(p []byte) (int, error) {
 			return 0, r.failed
 		}
 	}
-	if r.pos-r.forgotten >= forgetStep {
-		r.forget()
-	}
+	r.cache.Read(r.pos)
 	return n, err
 }
 
@@ -306,17 +302,7 @@ func (r *file) unchanged(op string) error {
 	return check(r.listed, op, r.f.Name(), info)
 }
 
-func (r *file) forget() {
-	if r.pos == r.forgotten {
-		return // a length of 0 means the rest of the file
-	}
-	adviseDontNeed(r.f, r.forgotten, r.pos-r.forgotten)
-	// Only whole pages are dropped, so the next step starts with the page in
-	// which this one ends.
-	r.forgotten = r.pos &^ int64(os.Getpagesize()-1)
-}
-
 func (r *file) Close() error {
-	r.forget()
+	r.cache.Drop(r.pos)
 	return errors.Join(r.unchanged("close"), r.f.Close())
 }

@@ -10,14 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors are ignored: the advice only affects the page cache.
-
+// adviseSequential ignores errors: the advice only affects the page cache.
 func adviseSequential(f *os.File) {
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL)
-}
-
-func adviseDontNeed(f *os.File, offset, length int64) {
-	_ = unix.Fadvise(int(f.Fd()), offset, length, unix.FADV_DONTNEED)
 }
 
 // timed are the file systems of local disks: there the change time of a file is by the clock of this machine, and no program sets it.

@@ -10,8 +10,6 @@ import (
 
 func adviseSequential(*os.File) {}
 
-func adviseDontNeed(*os.File, int64, int64) {}
-
 func hasChangeTimes(string) bool { return false }
 
 func changed(fs.FileInfo) time.Time { return time.Time{} }
