@@ -59,7 +59,7 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 			gone: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1), reloaded: make(chan struct{}, 1)},
 	}
 	d.memory.db = d.common
-	d.judge.db, d.judge.memory = d.common, &d.memory
+	d.judge = judge{db: d.common, memory: &d.memory, elsewhere: make(map[string][]store.Verdict)}
 	d.keeper.db, d.keeper.judge = d.common, &d.judge
 	d.loads = loads{db: d.common, keeper: &d.keeper, memory: &d.memory, running: make(map[content.Input]*loading)}
 	d.lister.db, d.lister.loads, d.lister.memory = d.common, &d.loads, &d.memory

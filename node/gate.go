@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ type judge struct {
 	db     *common
 	memory *memory
 	rules  gate.Rules
+	// elsewhere are the verdicts that other nodes have held contents by, as last reported, by the address of the node.
+	elsewhere map[string][]store.Verdict
 }
 
 // measureRetry is the pause after figures could not be read. A damaged block is loaded again meanwhile.
@@ -85,6 +88,7 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 		f.Sampled = served
 	}
 	f.Reports, f.Known = j.reports(l)
+	j.recall(c, f.Reports)
 	if current := j.db.live[known.Current]; current != nil && f.Older {
 		have, _ := j.reports(current)
 		for addr, r := range have {
@@ -144,16 +148,29 @@ func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
 // rejected returns the inputs that the source lists and that this node, or another one, has held by the same rules. A node drops a held version when a
 // newer one is held, too, and the others may then lack the figures to judge it.
 func (j *judge) rejected() []content.Input {
-	all := j.memory.rejected(j.rules)
 	for _, l := range j.db.live {
 		reports, _ := j.reports(l)
-		for _, r := range reports {
-			if r.Rules == j.rules.Fingerprint() {
-				all = append(all, r.Rejected...)
+		for node, r := range reports {
+			j.elsewhere[node] = r.Rejected
+		}
+	}
+	all := slices.Concat(j.memory.rejected(), slices.Concat(slices.Collect(maps.Values(j.elsewhere))...))
+	return slices.DeleteFunc(slices.Clone(j.db.facts.Listed), func(in content.Input) bool {
+		by := func(v store.Verdict) bool { return v.Input == in && v.Rules == j.rules.Fingerprint() }
+		return j.db.facts.Pin.Excuses(in.Name) || !slices.ContainsFunc(all, by)
+	})
+}
+
+// recall adds the findings of nodes that have held a content to their reports, where these do not tell them yet, or not any more.
+func (j *judge) recall(c content.Content, reports map[string]gate.Report) {
+	for node, rejected := range j.elsewhere {
+		for _, v := range rejected {
+			if r := reports[node]; v.Content == c && (r.Finding.State == "" || r.Finding.State == gate.Pending) {
+				r.Finding = v.Finding
+				reports[node] = r
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(j.db.facts.Listed), func(in content.Input) bool { return !slices.Contains(all, in) || j.db.facts.Pin.Excuses(in.Name) })
 }
 
 // totals returns the totals of a version; nil if not all of its figures are known.
@@ -177,7 +194,7 @@ func (j *judge) report(l *live) {
 	}
 	r := gate.NewReport(j.servedContent(), j.rules, l.known(), found)
 	v, _ := j.db.facts.Entry(l.in())
-	r.Loading, r.Rejected = v.Begun, j.memory.rejected(j.rules)
+	r.Loading, r.Rejected = v.Begun, j.memory.rejected()
 	data, err := r.Encode()
 	switch {
 	case err != nil && !l.judged.unreported:

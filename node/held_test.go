@@ -267,8 +267,14 @@ func TestEmptyNodeAlone(t *testing.T) {
 	b.serves("fruit", "2")
 }
 
-// A rollback passes over a version that the other node holds.
+// A rollback passes over a version that the other node holds, whichever of them reads the pin first.
 func TestRollbackPassesHeldOfOthers(t *testing.T) {
+	for name, first := range map[string]bool{"read first": true, "read later": false} {
+		t.Run(name, func(t *testing.T) { rollBackBeside(t, first) })
+	}
+}
+
+func rollBackBeside(t *testing.T, first bool) {
 	f, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), in(newCluster()))
 	defer a.stop()
 	f.put("fruit", "3", 2, numbered("k", 100)...)
@@ -279,6 +285,10 @@ func TestRollbackPassesHeldOfOthers(t *testing.T) {
 	defer b.stop()
 	b.serves("fruit", "3")
 	f.pin("fruit", `exclude = ["3"]`)
+	if first {
+		b.Refresh()
+		b.eventually("it has read the pin", func() bool { return g.log.count("pinned") > 0 || g.log.count("excluded") > 0 })
+	}
 	a.Refresh()
 	a.serves("fruit", "1")
 	a.held("2")

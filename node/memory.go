@@ -68,14 +68,9 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	return former
 }
 
-// rejected returns the inputs that were held when they were judged last here, by the same rules.
-func (mem *memory) rejected(rules gate.Rules) (all []content.Input) {
-	for _, v := range mem.state.Verdicts {
-		if v.State == store.Held && v.Rules == rules.Fingerprint() {
-			all = append(all, v.Input)
-		}
-	}
-	return all
+// rejected returns the verdicts on contents that were held when they were judged last here.
+func (mem *memory) rejected() []store.Verdict {
+	return slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool { return v.State != store.Held })
 }
 
 // faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.

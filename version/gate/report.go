@@ -24,8 +24,8 @@ type Report struct {
 	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
 	Loading bool   `json:"loading,omitempty"`
 	Sample  Sample `json:"sample,omitzero"` // of keys of Served
-	// Rejected are inputs of the database that the node has held by these rules. It need not have anything of them any more.
-	Rejected []content.Input `json:"rejected,omitempty"`
+	// Rejected are the verdicts of contents of the database that the node has held. It need not have anything of them any more.
+	Rejected []store.Verdict `json:"rejected,omitempty"`
 	// Blocks are the partitions that the node holds, ascending.
 	Blocks []Block `json:"-"`
 }

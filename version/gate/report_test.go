@@ -34,7 +34,7 @@ func TestReport(t *testing.T) {
 	for _, r := range []gate.Report{
 		{Finding: gate.Finding{State: gate.Passed}},
 		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Loading: true,
-			Sample: gate.Sample{Keys: 10, Missing: 3}, Rejected: []content.Input{of("2").Input, of("3").Input}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
+			Sample: gate.Sample{Keys: 10, Missing: 3}, Rejected: []store.Verdict{{Content: of("2"), Finding: gate.Finding{State: gate.Held, Rules: "r", Against: of("1")}}}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
 	} {
 		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)
@@ -69,7 +69,7 @@ func TestLargeReport(t *testing.T) {
 		t.Errorf("%d partitions, %v", len(got.Blocks), err)
 	}
 	for range 100 {
-		r.Rejected = append(r.Rejected, of(strings.Repeat("v", 255)).Input)
+		r.Rejected = append(r.Rejected, store.Verdict{Content: of(strings.Repeat("v", 255))})
 	}
 	if got, err := gate.ParseReport(encode(t, r)); err != nil || len(got.Blocks) != 4000 || got.Rejected != nil {
 		t.Errorf("%d partitions, %d rejected, %v", len(got.Blocks), len(got.Rejected), err)
