@@ -27,7 +27,14 @@ const (
 	pieceTime = 10 * time.Second
 	// promptTime is the same for an answer that is read at once: see Query.Prompt.
 	promptTime = time.Second
+	// minRate is the lowest average rate, in bytes per second, at which a streamed body must be
+	// read after rateGrace. It bounds how long a slow client occupies a connection.
+	minRate   = 32 << 10
+	rateGrace = 10 * time.Second
 )
+
+// ErrSlow ends an answer that is read too slowly.
+var ErrSlow = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
 
 var (
 	// errLate means that the deadline expired while waiting for an answer, which may still arrive.
@@ -46,19 +53,19 @@ type conn struct {
 	pooled bool      // it was idle before
 	asked  bool      // a request was sent before
 
-	out       []byte // the request
-	buf       []byte // buf[:w] is the answer; its body begins at start, which is 0 until the header is complete
-	w         int
-	start     int
-	searched  int // buf[:searched] does not contain the end of the header
-	header    header
-	head      bool   // the request was HEAD
-	body      []byte // the whole body, or the prefix of a streamed one
-	have      int    // bytes of body that have arrived
-	large     *[]byte
-	prompt    bool  // see Query.Prompt
-	streamed  int64 // bytes of the body returned to the reader
-	streaming bool  // the connection holds a stream slot
+	out            []byte // the request
+	buf            []byte // buf[:w] is the answer; its body begins at start, which is 0 until the header is complete
+	w              int
+	start          int
+	searched       int // buf[:searched] does not contain the end of the header
+	header         header
+	head           bool   // the request was HEAD
+	body           []byte // the whole body, or the prefix of a streamed one
+	have           int    // bytes of body that have arrived
+	large          *[]byte
+	prompt         bool      // see Query.Prompt
+	streamed       int64     // bytes of the body returned to the reader
+	streamingSince time.Time // when streaming began; zero if the connection holds an ordinary slot
 }
 
 // largeBodies holds buffers for bodies that do not fit into buf.
@@ -235,11 +242,15 @@ func (c *conn) stream(p []byte) (int, error) {
 
 // nextPiece reads the part of a streamed body after the prefix.
 func (c *conn) nextPiece(p []byte) (int, error) {
+	now := time.Now()
+	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
+		return 0, ErrSlow
+	}
 	wait := pieceTime
 	if c.prompt {
 		wait = promptTime
 	}
-	if err := c.SetDeadline(time.Now().Add(wait)); err != nil {
+	if err := c.SetDeadline(now.Add(wait)); err != nil {
 		return 0, err
 	}
 	return c.receive(p)

@@ -126,7 +126,7 @@ func (p *peer) beginStream(c *conn) bool {
 	default:
 		return false
 	}
-	c.streaming = true
+	c.streamingSince = time.Now()
 	p.leave()
 	return true
 }
@@ -134,9 +134,9 @@ func (p *peer) beginStream(c *conn) bool {
 // release returns a connection and its slot. If keep is false the connection is closed.
 func (p *peer) release(c *conn, keep bool) {
 	slots := p.slots
-	if c.streaming {
+	if !c.streamingSince.IsZero() {
 		slots = p.streams
-		c.streaming = false
+		c.streamingSince = time.Time{}
 	}
 	if keep {
 		p.mu.Lock()

@@ -405,6 +405,26 @@ func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 	})
 }
 
+// A client that reads a value too slowly loses it, and its connection.
+func TestLeastRate(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.peers[0].set(says(answer(200, strings.Repeat("x", 24<<20))))
+		a, err := w.Fetch(context.Background(), query(w.peers...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, piece := time.Now(), make([]byte, 16<<10)
+		for err == nil {
+			time.Sleep(time.Second)
+			_, err = io.ReadFull(a.Body, piece)
+		}
+		if d := time.Since(begun); !errors.Is(err, ErrSlow) || d < 2*rateGrace || d > 3*rateGrace {
+			t.Errorf("16 KiB a second: %v after %v", err, d)
+		}
+		a.Body.Close()
+	})
+}
+
 // A peer that fails before the prefix of its body is complete loses to another one.
 func TestPeerFailsInThePrefix(t *testing.T) {
 	raw := answer(200, strings.Repeat("x", 1<<20))

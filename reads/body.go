@@ -38,20 +38,14 @@ type Body struct {
 // maxFailures limits the sources of a value that fail.
 const maxFailures = 4
 
-// After slowGrace, a client must have read slowRate bytes per second on average of a version that is being removed, whose files cannot be
-// deleted before the client is done, and of a value from another node, to which it occupies a connection.
+// After leavingGrace, a client of a version that is being removed must have read leavingRate bytes per second
+// on average. The version's files cannot be deleted before the client is done.
 const (
-	slowRate  = 32 << 10
-	slowGrace = 10 * time.Second
+	leavingRate  = 32 << 10
+	leavingGrace = 10 * time.Second
 )
 
-var errTooSlow = errors.New("it reads too slowly from another node, or from a version that is being removed")
-
-// tooSlow reports whether a client that has received some bytes, for which this node has waited so long, is slower than slowRate.
-func tooSlow(received int64, waited time.Duration) bool {
-	late := waited - slowGrace
-	return late > 0 && float64(received) < late.Seconds()*slowRate
-}
+var errTooSlow = errors.New("the version has been replaced, and the client reads too slowly")
 
 // Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }
@@ -70,7 +64,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	var lost error // why the source before has failed
 	for b.err == nil && b.off < b.size {
-		if tooSlow(b.sent, time.Since(b.began)) && (!b.local || b.scan == nil && b.r.handle.Leaving()) { // see Scan.Hurry
+		if b.scan == nil && b.local && b.r.delaysRemoval(b.sent, time.Since(b.began)) {
 			b.fail(errTooSlow)
 			break
 		}
@@ -141,7 +135,7 @@ func (b *Body) lose(err error) {
 	} else {
 		b.r.reader.log.Error("reading a peer's answer", "target", b.r.target(), "error", err)
 	}
-	if b.failed++; b.failed == maxFailures || b.partial || b.ctx.Err() != nil {
+	if b.failed++; b.failed == maxFailures || b.partial || errors.Is(err, proxy.ErrSlow) || b.ctx.Err() != nil {
 		b.fail(err)
 	}
 }
@@ -153,6 +147,8 @@ func (b *Body) fail(err error) {
 	case errors.Is(err, errTooSlow):
 		b.Outcome = TooSlow
 		b.r.reader.log.Error("a client was cut off", "target", b.r.target(), "version", b.r.handle.Version(), "error", err)
+	case errors.Is(err, proxy.ErrSlow):
+		b.Outcome = TooSlow
 	case b.ctx.Err() != nil:
 		b.Outcome = GivenUp
 	case b.value.Large(): // and its block could not be read
@@ -191,4 +187,11 @@ func (b *Body) Close() error {
 	err := b.source.Close()
 	b.source = nil
 	return err
+}
+
+// delaysRemoval reports whether a client that has received sent bytes, for which this node has waited so long, delays the removal of the
+// version for too long.
+func (r *Read) delaysRemoval(sent int64, waited time.Duration) bool {
+	late := waited - leavingGrace
+	return late > 0 && float64(sent) < late.Seconds()*leavingRate && r.handle.Leaving()
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"sequins/blocks"
@@ -304,29 +303,32 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 	}
 }
 
-// A large value whose block or node fails in the middle is read on from other nodes, but not the part of one.
+// A large value whose block or node fails in the middle is read on from other nodes, but not the part of one, nor for a client that is too slow.
 func TestBodyGoesOn(t *testing.T) {
 	random := make([]byte, 400<<10)
 	rand.NewChaCha8([32]byte{}).Read(random) //nolint:errcheck // it never fails
 	large := string(random)
+	broken := errors.New("reset by peer")
 	for name, test := range map[string]struct {
 		here   bool
 		status int
-		again  int // answers that break off
+		err    error // of the first node
+		again  int   // answers that break off
 		want   reads.Outcome
 	}{
-		"a damaged block":             {true, 200, 1, reads.Found},
-		"a node":                      {false, 200, 3, reads.Found},
-		"too many nodes":              {false, 200, 4, reads.Unreachable},
-		"a damaged block and no node": {true, 200, 4, reads.Unreadable},
-		"a part":                      {false, 206, 1, reads.Unreachable},
+		"a damaged block":             {true, 200, broken, 1, reads.Found},
+		"a node":                      {false, 200, broken, 3, reads.Found},
+		"too many nodes":              {false, 200, broken, 4, reads.Unreachable},
+		"a damaged block and no node": {true, 200, broken, 4, reads.Unreadable},
+		"a part":                      {false, 206, broken, 1, reads.Unreachable},
+		"a client that is too slow":   {false, 200, fmt.Errorf("peer: %w", proxy.ErrSlow), 1, reads.TooSlow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := test.again
 			fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 				a := &proxy.Answer{Peer: q.Peers[0], Status: test.status, Length: int64(len(large)), Body: io.NopCloser(strings.NewReader(large))}
 				if left--; left >= 0 {
-					a.Body = io.NopCloser(io.MultiReader(strings.NewReader(large[:(test.again-left)<<16]), iotest.ErrReader(errors.New("reset by peer"))))
+					a.Body = io.NopCloser(io.MultiReader(strings.NewReader(large[:(test.again-left)<<16]), iotest.ErrReader(test.err)))
 				}
 				return a, nil
 			})
@@ -360,32 +362,6 @@ func TestBodyGoesOn(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A client that reads a value of another node too slowly loses it.
-func TestLeastRate(t *testing.T) {
-	large := strings.Repeat("x", 24<<20)
-	info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}
-	set := setOf(t, info)
-	synctest.Test(t, func(t *testing.T) {
-		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(200, large), Logger: slog.New(slog.DiscardHandler)})
-		defer rd.Stop()
-		r := rd.NewRead()
-		r.Begin(time.Now())
-		defer r.Release()
-		if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("k")}); got != reads.Found {
-			t.Fatal(got)
-		}
-		var err error
-		begun, piece := time.Now(), make([]byte, 16<<10)
-		for err == nil {
-			time.Sleep(time.Second)
-			_, err = io.ReadFull(r.Body(), piece)
-		}
-		if d := time.Since(begun); r.Body().Outcome != reads.TooSlow || d < 20*time.Second || d > 30*time.Second {
-			t.Errorf("16 KiB a second: %v, outcome %d after %v", err, r.Body().Outcome, d)
-		}
-	})
 }
 
 // An explanation is made by the read itself.

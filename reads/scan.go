@@ -392,7 +392,7 @@ func (s *Scan) Hurry(sent int64, waited time.Duration) bool {
 	if s.leaving.IsZero() {
 		s.leaving = time.Now()
 	}
-	if !tooSlow(sent, waited) && time.Since(s.leaving) < leavingLimit {
+	if !s.r.delaysRemoval(sent, waited) && time.Since(s.leaving) < leavingLimit {
 		return true
 	}
 	s.Fail(TooSlow)
