@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,8 +33,8 @@ type attempt struct {
 
 	// err is why there is no usable answer. It may wrap one of the errors of this package.
 	err error
-	// final ends the call: other nodes would give the same answer. temporary asks for another round of attempts.
-	// failing counts against the node, so that others are asked first.
+	// final ends the call: other nodes would give the same answer. temporary asks for another round of attempts, after
+	// retryAfter. failing counts against the node, so that others are asked first.
 	final, temporary, failing bool
 }
 
@@ -113,6 +114,21 @@ func readAll(r io.Reader, length, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the answer is larger than the client's limit of %d bytes", ErrTooLarge, limit)
 	}
 	return b.Bytes(), nil
+}
+
+// The bounds of the pause before another round of attempts.
+const (
+	minRetry = 50 * time.Millisecond
+	maxRetry = time.Second
+)
+
+// retryAfter returns the seconds of Retry-After within these bounds.
+func (a *attempt) retryAfter() time.Duration {
+	seconds, err := strconv.ParseUint(a.header.Get("Retry-After"), 10, 31)
+	if err != nil {
+		return 2 * minRetry
+	}
+	return min(max(time.Duration(seconds)*time.Second, minRetry), maxRetry)
 }
 
 // refusal returns the error for an answer without a result.

@@ -57,25 +57,22 @@ func (cl *call) run(ctx context.Context) (*attempt, error) {
 // given another chance, and nodes that cannot answer are not flooded.
 const maxRounds = 3
 
-// The pause before another round of attempts doubles, within these bounds.
-const (
-	minRetry = 50 * time.Millisecond
-	maxRetry = time.Second
-)
-
 // pauseBefore returns the pause before another round of attempts, or 0 if there is no reason for one.
-func pauseBefore(round int, failures []*attempt) time.Duration {
-	again := false
+func pauseBefore(round int, failures []*attempt) (pause time.Duration) {
+	broken := false
 	for _, f := range failures {
-		if f.final {
+		switch {
+		case f.final:
 			return 0
+		case f.temporary && (pause == 0 || f.retryAfter() < pause):
+			pause = f.retryAfter()
 		}
-		again = again || f.temporary || round < maxRounds && (f.failing || f.status >= http.StatusInternalServerError)
+		broken = broken || f.failing || f.status >= http.StatusInternalServerError
 	}
-	if !again {
-		return 0
+	if pause == 0 && broken && round < maxRounds {
+		pause = minRetry << round
 	}
-	return min(minRetry<<min(round, 10), maxRetry)
+	return pause
 }
 
 // wait waits for about the time of pause, and reports whether another round can begin before ctx ends.
