@@ -17,7 +17,6 @@ import (
 	"sequins/node/turns"
 	"sequins/node/upkeep"
 	"sequins/observe/peerstatus"
-	"sequins/observe/status"
 	"sequins/reads"
 	"sequins/reads/diff"
 	"sequins/server"
@@ -38,13 +37,13 @@ type Node struct {
 	follower *follower
 	reads    *reads.Reader
 	server   *server.Server
+	redis    *resp.Server // nil if disabled
 	debug    *http.Server
 	settings *peerstatus.Comparer // nil if there are no other nodes
 
 	started     time.Time
 	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
-	disk        atomic.Pointer[status.Disk] // of the store, as it was last measured; zero if it is not known
 
 	servers     sync.WaitGroup // goroutines that serve the listeners
 	stopWaiting context.CancelFunc
@@ -83,7 +82,9 @@ func New(o Options) (*Node, error) {
 		Metrics: o.Metrics.Transfer, Logger: o.Logger})
 	o.Server.Blocks, o.Server.Serving = n.transfer.Serve, n.transfer.AnswerServing
 	n.server = server.New(n, n.reads, o.Server)
-	n.measureDisk()
+	if o.RedisListener != nil {
+		n.redis = n.newRedis()
+	}
 	n.reads.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
@@ -111,7 +112,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follower.follow(work) })
 		n.following.Go(func() {
 			for sleep.For(work, time.Second) == nil {
-				n.measureDisk()
+				n.o.Metrics.Process.MeasureDisk()
 			}
 		})
 		upkeep.Upkeep{Sets: n.follower.sets, ScrubPeriod: n.o.ScrubPeriod, Log: n.log}.Start(work, &n.following)
@@ -144,9 +145,8 @@ func (n *Node) admit() {
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests for keys.
 func (n *Node) listen(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.secured(n.o.Listener)) })
-	if n.o.RedisListener != nil {
-		redis := n.newRedis()
-		n.servers.Go(func() { failed <- redis.Serve(n.secured(n.o.RedisListener)) })
+	if n.redis != nil {
+		n.servers.Go(func() { failed <- n.redis.Serve(n.secured(n.o.RedisListener)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {
@@ -187,7 +187,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	errs := []error{n.server.Shutdown(ctx)}
 	n.reads.Stop()
 	n.o.Listener.Close() //nolint:errcheck // already closed by the server, unless the start failed
-	if n.o.RedisListener != nil {
+	if n.redis != nil {
 		n.o.RedisListener.Close() //nolint:errcheck // likewise
 	}
 	if n.debug != nil {
@@ -218,13 +218,6 @@ func (n *Node) Set(db []byte) *version.Set {
 type reloadError struct {
 	reason string
 	at     time.Time
-}
-
-// measureDisk measures the disk of the store, for the status. It can block forever on a faulty disk.
-func (n *Node) measureDisk() {
-	var d status.Disk
-	d.Bytes, d.Free, _ = n.o.Store.Disk()
-	n.disk.Store(&d)
 }
 
 // NeedsRestart records the keys whose values in the configuration are not in use before a restart, for the status.

@@ -157,10 +157,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxParallelLoads = cmp.Or(o.MaxParallelLoads, 10)
 	o.Loads.Metrics = o.Metrics.Load
 	if o.Loads.Free == nil {
-		o.Loads.Free = func() (int64, bool) {
-			_, free, known := o.Store.Disk()
-			return free, known
-		}
+		o.Loads.Free = o.Metrics.Process.FreeDisk
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics

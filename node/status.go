@@ -31,7 +31,9 @@ func (n *Node) Status() status.Status {
 	if failed := n.reloadError.Load(); failed != nil {
 		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
 	}
-	s.Disk = *n.disk.Load()
+	if disk := n.o.Metrics.Process.Disk(); disk != nil {
+		s.Disk = *disk
+	}
 	s.Waiting = n.waits()
 	if n.settings != nil {
 		s.Differences = n.settings.Differences()

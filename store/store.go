@@ -11,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"sequins/internal/content"
 	"sequins/internal/fsys"
 	"sequins/internal/names"
@@ -96,19 +94,6 @@ func (s *Store) Close() error {
 		return nil
 	}
 	return s.lock.Close()
-}
-
-// Disk measures the file system of the store, in bytes: its capacity, and what is available to this process. known is false if it cannot be
-// read. It can block forever on a faulty disk.
-func (s *Store) Disk() (capacity, free int64, known bool) {
-	var f unix.Statfs_t
-	if unix.Statfs(s.data, &f) != nil {
-		return 0, 0, false
-	}
-	bytes := func(blocks float64) int64 { // a file system may report any numbers
-		return int64(max(0, min(blocks*float64(f.Bsize), 1<<62)))
-	}
-	return bytes(float64(f.Blocks)), bytes(float64(f.Bavail)), true
 }
 
 // dbPath returns the directory of a db.

@@ -391,21 +391,3 @@ func TestLeftoversOfAFailedRemoval(t *testing.T) {
 		t.Errorf("the retry has left %v", left)
 	}
 }
-
-// The disk is known as long as the directory is there.
-func TestDisk(t *testing.T) {
-	dir := t.TempDir()
-	s, err := OpenFS(fsys.OS, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if capacity, free, known := s.Disk(); !known || free <= 0 || free > capacity {
-		t.Errorf("%d of %d bytes, %v", free, capacity, known)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if capacity, free, known := s.Disk(); known || free != 0 || capacity != 0 {
-		t.Errorf("of a directory that is not there: %d of %d bytes, %v", free, capacity, known)
-	}
-}

@@ -125,6 +125,7 @@ func Open(ctx context.Context, c config.Config, build string, log *slog.Logger) 
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	passed = append(passed, o.Store.Close)
+	o.Metrics.Process.SetStore(c.LocalStore)
 	if c.Sharding.Enabled {
 		if o.Name, err = advertisedAddress(c.Sharding.AdvertisedHostname, o.Listener.Addr()); err != nil {
 			return nil, err

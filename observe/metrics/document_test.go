@@ -31,6 +31,7 @@ func everything(t *testing.T) *Metrics {
 	m.Load.Records.Add(1, "a")
 	m.Load.Unchanged.Add(1, "a")
 	m.Events.Events.Add(1, "a", string(status.EventActive))
+	m.Process.SetStore(t.TempDir())
 	m.Server.SetState(func() State {
 		return State{Status: status.Status{Node: "n", Certificate: status.Certificate{Expires: time.Now()}, Disk: status.Disk{Bytes: 2, Free: 1}, ZooKeeper: &status.ZooKeeper{}, DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
 			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},

@@ -76,6 +76,13 @@ func TestHistogramAgreesWithPrometheus(t *testing.T) {
 
 func TestProcess(t *testing.T) {
 	m := New()
+	if m.Process.Disk() != nil {
+		t.Errorf("without a store: %+v", m.Process.Disk())
+	}
+	m.Process.SetStore(t.TempDir())
+	if d := m.Process.Disk(); d == nil || d.Bytes <= 0 || d.Free <= 0 {
+		t.Errorf("the disk is %+v", d)
+	}
 	st := status.Status{Build: "v1.2.3"}
 	m.Server.SetState(func() State { return State{Status: st} })
 	wantLines(t, m, "sequins_config_last_reload_successful", "sequins_config_last_reload_successful 1")
@@ -87,5 +94,9 @@ func TestProcess(t *testing.T) {
 	wantLines(t, m, "sequins_store_free", "sequins_store_free_bytes 5")
 	if got := scrape(t, m, "sequins_build_info{"); len(got) != 1 || !strings.Contains(got[0], "v1.2.3") {
 		t.Errorf("%q", got)
+	}
+	m.Process.SetStore("/nowhere")
+	if got := m.Process.Disk(); got != nil {
+		t.Errorf("of a directory that is not there: %+v", got)
 	}
 }

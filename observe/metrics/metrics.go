@@ -32,6 +32,8 @@ type Metrics struct {
 	Events Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
+	// Process measures the disk.
+	Process *Process
 	// Statsd sends to an agent; nil without SendTo.
 	Statsd *Statsd
 
@@ -42,7 +44,7 @@ type Metrics struct {
 // New returns metrics that are all zero, including those of the Go runtime and
 // the process.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{Process: new(Process), registry: prometheus.NewRegistry()}
 	m.Server, m.Load, m.Transfer, m.Events, m.Proxy = m.newServer(), m.newLoad(), m.newTransfer(), m.newEvents(), m.newProxy()
 	m.registry.MustRegister(m.Server,
 		collectors.NewGoCollector(),
