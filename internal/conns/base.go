@@ -65,8 +65,8 @@ func (c *Base) Await(deadline time.Time, idle bool) error {
 // Arrived tells that a part of a request has arrived.
 func (c *Base) Arrived() { c.busy.Store(true) }
 
-// Hurried reports whether Set.Hurry was called.
-func (c *Base) Hurried() bool { return c.set.hurrying.Load() }
+// hurried reports whether Set.Hurry was called.
+func (c *Base) hurried() bool { return c.set.hurrying.Load() }
 
 // waitingGrace is how long a connection without a request stays open at shutdown.
 const waitingGrace = 50 * time.Millisecond
@@ -81,7 +81,7 @@ func (c *Base) hurry() error {
 
 // hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
 func (c *Base) hurryIfClosing() error {
-	if !c.Hurried() {
+	if !c.hurried() {
 		return nil
 	}
 	return c.hurry()

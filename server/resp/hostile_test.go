@@ -159,6 +159,25 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// Drain ends connections that are in use, and takes new ones.
+func TestDrain(t *testing.T) {
+	s := startNames(t, resp.Options{})
+	used := s.dial(t)
+	if used.do("PING") != "PONG" {
+		t.Error("no answer")
+	}
+	s.Drain()
+	for range 2 { // the first one may have been received before
+		if used.do("PING") != "PONG" {
+			t.Error("no answer")
+		}
+	}
+	used.closed()
+	if c := s.dial(t); c.do("GET", "names/key-1") != "value-1" {
+		t.Error("no answer on a new connection")
+	}
+}
+
 // Shutdown cuts off clients that do not end, when its time is over.
 func TestShutdownInTime(t *testing.T) {
 	s := startNames(t, resp.Options{})
