@@ -52,13 +52,8 @@ func (o *observer) listing(ctx context.Context, name string) (l source.Listing, 
 			return l, in, err
 		}
 	}
-	failed := o.knowMarker(ctx, o.names)
-	if errors.Is(failed, fs.ErrPermission) && o.Last.Looks[name].failures >= maxFailedLooks {
-		o.Log.Warn("it is not known whether another version has a marker; this one is taken without", "version", name, "error", failed)
-		failed = nil
-	}
-	l, err = source.List(ctx, o.Source, o.DB, name, o.Require || o.found.Marked)
-	return l, o.input(name, l), errors.Join(err, failed)
+	l, err = o.listNew(ctx, name)
+	return l, o.input(name, l), err
 }
 
 // served returns the input of a version that is served, or was before a restart; zero if it is not.
@@ -98,15 +93,45 @@ func (o *observer) noteUnfinished(name string, l *source.Listing) {
 	}
 }
 
-// knowMarker looks whether one of some versions has _SUCCESS, so that with Auto all others need it, too. That is remembered when the version is
-// deleted: jobs delete the last version before they write the next.
-func (o *observer) knowMarker(ctx context.Context, names []string) error {
-	if !o.Auto || o.Require || o.found.Marked {
-		return nil
+// knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
+// marker may have come after it was taken, so each refresh looks again until there is one.
+func (o *observer) knowMarker(ctx context.Context) {
+	name := max(o.Current.Name, o.Served.Name)
+	if !o.Auto || o.Require || o.Again || !slices.Contains(o.names, name) {
+		return
 	}
-	marked, err := source.FindSuccess(ctx, o.Source, o.DB, names)
-	o.found.Marked = marked != ""
-	return err
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	marked, err := source.FindSuccess(ctx, o.Source, o.DB, []string{name})
+	if err != nil {
+		o.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
+	}
+	o.found.Marked = o.found.Marked || marked != ""
+}
+
+// listNew lists a version that is to be loaded. With require_success_file = "auto", _SUCCESS is required if any version has
+// it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
+func (o *observer) listNew(ctx context.Context, name string) (source.Listing, error) {
+	src, require := o.Source, o.Require || o.found.Marked
+	l, err := source.List(ctx, src, o.DB, name, require)
+	if require || !o.Auto || l.Incomplete != "" || err != nil && !errors.Is(err, source.ErrLayout) {
+		return l, err
+	}
+	if !l.Success {
+		other, failed := source.FindSuccess(ctx, src, o.DB, o.names)
+		if errors.Is(failed, fs.ErrPermission) && o.Last.Looks[name].failures >= maxFailedLooks {
+			o.Log.Warn("it is not known whether another version has a marker; this one is taken without", "version", name, "error", failed)
+			failed = nil
+		}
+		if other == "" || failed != nil {
+			return l, errors.Join(err, failed)
+		}
+	}
+	o.found.Marked = true
+	if l.Success {
+		return l, err
+	}
+	return source.List(ctx, src, o.DB, name, true)
 }
 
 // firstLook returns the first of the consecutive inspections of a version that have found the files of l.

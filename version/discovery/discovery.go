@@ -130,13 +130,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	o.readPin(ctx)
-	if name := max(q.Current.Name, q.Served.Name); !q.Again && slices.Contains(names, name) { // its marker may have come after it was taken
-		looking, cancel := context.WithTimeout(ctx, o.limit)
-		if err := o.knowMarker(looking, []string{name}); err != nil {
-			f.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
-		}
-		cancel()
-	}
+	o.knowMarker(ctx)
 	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
 		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
