@@ -17,9 +17,9 @@ const (
 	variableDB = variablePrefix + "DB__"
 )
 
-// variableOf returns the variable of the environment that sets a key: SEQUINS_SHARDING_ZONE for sharding.zone, and
+// Variable returns the variable of the environment that sets a key: SEQUINS_SHARDING_ZONE for sharding.zone, and
 // SEQUINS_DB__words__PARTITIONER for db.words.partitioner.
-func variableOf(key string) string {
+func Variable(key string) string {
 	if rest, ok := strings.CutPrefix(key, "db."); ok {
 		if name, key, ok := strings.Cut(rest, "."); ok {
 			return variableDB + name + "__" + shout(key)
@@ -58,10 +58,10 @@ func keyOf(variable string) (key, db string) {
 		db, variable = rest[:i], variableDB+"<name>"+rest[i:]
 	}
 	for _, k := range keys() {
-		if variable == variableOf(k.key) {
+		if variable == Variable(k.key) {
 			return strings.Replace(k.key, "db.<name>", join("db", db), 1), db
 		}
-		if k.hasFile() && variable == variableOf(k.key+fileSuffix) {
+		if k.hasFile() && variable == Variable(k.key+fileSuffix) {
 			return k.key + fileSuffix, ""
 		}
 	}
@@ -72,7 +72,7 @@ func keyOf(variable string) (key, db string) {
 func unknownVariable(name string) *Problem {
 	var known []string
 	for _, k := range keys() {
-		known = append(known, variableOf(k.key))
+		known = append(known, Variable(k.key))
 	}
 	return &Problem{File: name, Reason: "sets no key" + nearest.DidYouMean(nearest.Of(name, known))}
 }

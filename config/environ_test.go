@@ -94,7 +94,7 @@ func TestVariablesOfDatabases(t *testing.T) {
 func TestEveryKeyHasAVariable(t *testing.T) {
 	seen := make(map[string]string)
 	for _, k := range keys() {
-		v := variableOf(strings.Replace(k.key, "<name>", "words", 1))
+		v := Variable(strings.Replace(k.key, "<name>", "words", 1))
 		if other, found := seen[v]; found || notKeys.MatchString(v) {
 			t.Errorf("%s is of %s and %s, or ignored", v, k.key, other)
 		}
@@ -125,7 +125,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 		case map[string]string:
 			value = s.TOML()
 		}
-		environ = append(environ, variableOf(s.Key)+"="+value)
+		environ = append(environ, Variable(s.Key)+"="+value)
 	}
 	if len(environ) != len(keys()) {
 		t.Errorf("%d variables for %d keys", len(environ), len(keys()))

@@ -122,7 +122,7 @@ var (
 // checkSource checks the form of the source; the node checks whether it exists.
 func checkSource(v string) error {
 	if v == "" {
-		return errors.New("is not set: name the directory or URL where the data is, in sequins.conf or /etc/sequins.conf, or by --source or SEQUINS_SOURCE")
+		return errors.New("is not set: name the directory or URL where the data is, here or with --source")
 	}
 	scheme, rest, isURL := strings.Cut(v, "://")
 	if !isURL {

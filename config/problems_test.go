@@ -196,7 +196,7 @@ servers = 1
 partitioner = "rar"
 `)
 	want := strings.Join([]string{
-		`sequins.conf: source: is not set: name the directory or URL where the data is, in sequins.conf or /etc/sequins.conf, or by --source or SEQUINS_SOURCE`,
+		`sequins.conf: source: is not set: name the directory or URL where the data is, here or with --source`,
 		`sequins.conf:1: refresh_period: "soon" is not a duration such as "10m" or "800us"`,
 		`sequins.conf:2: bind: "x" is not an address of the form host:port`,
 		`sequins.conf:3: nonsense: unknown key`,

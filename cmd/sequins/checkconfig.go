@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ keys, and more memory for loads than this machine has, are reported as warnings.
 			path := config.Find(config.SearchPath)
 			if len(args) > 0 {
 				path = args[0]
+			}
+			if path == "" && os.Getenv(config.Variable("source")) == "" {
+				return errNoConfig()
 			}
 			return checkConfig(cmd, path)
 		},
@@ -65,6 +69,11 @@ func checkConfig(cmd *cobra.Command, path string) error {
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), cmp.Or(path, "the environment"), verdict)
 	return err
+}
+
+func errNoConfig() error {
+	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",
+		strings.Join(config.SearchPath, " nor "))
 }
 
 func configCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -43,10 +44,13 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// given returns the configuration file to read, if there is one, and the keys that flags set. Relative paths are relative to the
-// current directory.
+// given returns the configuration file to read, if there is one or else the flags or the environment name a source, and the keys that
+// flags set. Relative paths are relative to the current directory.
 func (f *serveFlags) given() (given daemon.Given, err error) {
 	given = daemon.Given{Path: cmp.Or(f.config, config.Find(config.SearchPath))}
+	if given.Path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
+		return given, errNoConfig()
+	}
 	for _, flag := range []config.Flag{
 		{Name: "--source", Key: "source", Value: f.source},
 		{Name: "--bind", Key: "bind", Value: f.bind},

@@ -181,7 +181,7 @@ func TestOneLineErrors(t *testing.T) {
 		"debug port":       {[]string{"-r", source, "-l", store + "2", "-b", "127.0.0.1:0", "--debug-bind", address}, "sequins: debug.bind: listen tcp " + address},
 		"bad file":         {[]string{"--config", filepath.Join(dir, "bad.conf")}, "sequins: " + dir + "/bad.conf:2: local_store: \"here\" is not an absolute path"},
 		"no such file":     {[]string{"--config", "/nowhere.conf", "-r", source}, "sequins: reading the configuration: open /nowhere.conf: no such file"},
-		"no file":          {nil, "sequins: source: is not set: name the directory or URL where the data is, in sequins.conf or /etc/sequins.conf, or by "},
+		"no file":          {nil, "sequins: there is no configuration: neither sequins.conf nor /etc/sequins.conf exists"},
 		"bad flag value":   {[]string{"-r", source, "-b", "nowhere"}, "sequins: --bind: \"nowhere\" is not an address of the form host:port"},
 		"store in source":  {[]string{"-r", source, "-l", source + "/store"}, "sequins: --local-store: "},
 		"store is a file":  {[]string{"-r", source, "-l", filepath.Join(dir, "file"), "-b", "127.0.0.1:0"}, "sequins: local_store: opening the store: "},

@@ -65,7 +65,7 @@ birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/pa
 	}
 	sequins(t, "versions", "--source", source, "../x").wants(t, exitUsage, "sequins: ")
 	sequins(t, "versions", "--source", filepath.Join(dir, "nowhere")).wants(t, exitAbsent, "sequins: ")
-	sequins(t, "versions").wants(t, exitFailure, "sequins: source: is not set: ")
+	sequins(t, "versions").wants(t, exitFailure, "sequins: there is no configuration")
 }
 
 // TestVersionsReasons: the list shows the problem of each version.
