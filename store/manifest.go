@@ -2,12 +2,13 @@ package store
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // manifestFile is the kind of a manifest's file.
-var manifestFile = fileKind{name: "manifest", version: 5, limit: maxManifest}
+var manifestFile = fileKind{name: "manifest", version: 4, limit: maxManifest}
 
 const (
 	manifestName      = "MANIFEST.json"
@@ -36,18 +37,19 @@ const (
 // The store gives it out as it was created, with times in UTC; what it refers to is not to be
 // changed.
 type Manifest struct {
-	DB           string    `json:"db"`            // set by the store
-	Version      string    `json:"version"`       // the name of the input
-	Input        string    `json:"input"`         // the hash of the input
-	Format       string    `json:"format"`        // of the source's files, as the loader names it
-	Partitions   int       `json:"partitions"`    // 0 for a version without data
-	Partitioner  string    `json:"partitioner"`   // by name
-	Aligned      bool      `json:"aligned"`       // file i has the keys of partition i, and no others
-	LastModified time.Time `json:"last_modified"` // newest modification time among the files
-	Created      time.Time `json:"created"`       // by the store: when the version was first planned on this node
+	DB           string         `json:"db"`            // set by the store
+	Version      string         `json:"version"`       // the name of the input
+	Input        string         `json:"input"`         // the hash of the input
+	Format       string         `json:"format"`        // of the source's files, as the loader names it
+	Partitions   int            `json:"partitions"`    // 0 for a version without data
+	Partitioner  string         `json:"partitioner"`   // by name
+	Aligned      bool           `json:"aligned"`       // file i has the keys of partition i, and no others
+	LastModified time.Time      `json:"last_modified"` // newest modification time among the files
+	Created      time.Time      `json:"created"`       // by the store: when the version was first planned on this node
+	Files        []ManifestFile `json:"-"`             // the source's files, in order
+
 	// Fields are the fields that the records were made from, where the format has fields; otherwise nil. They are part of the input.
-	Fields *Fields        `json:"fields,omitempty"`
-	Files  []ManifestFile `json:"files"` // the source's files, in order
+	Fields *Fields `json:"fields,omitempty"`
 }
 
 // Fields are the names of the fields of a source's record that were its key and its value. No Value
@@ -60,9 +62,9 @@ type Fields struct {
 
 // ManifestFile describes a file of the source as it was when the version was planned.
 type ManifestFile struct {
-	Name string `json:"name"` // relative to the version's directory in the source
-	Size int64  `json:"size"` // bytes
-	Mark string `json:"mark"` // see source.File
+	Name string // relative to the version's directory in the source
+	Size int64  // bytes
+	Mark string // see source.File
 }
 
 // Content returns what is loaded by m.
@@ -100,23 +102,40 @@ func (m Manifest) SourceOf(held []bool) int64 {
 	return int64(all * float64(count) / float64(max(1, m.Partitions)))
 }
 
-// manifestBody is a Manifest as it stands in its file, with the names of files escaped as in a URL: they need not be UTF-8.
+// manifestHead is a Manifest without its files. The body of the file is such an object, with the files as its last member:
 //
-//	{"db":"names",…,"files":[{"name":"part-r-00000","size":100,"mark":"17"},{"name":"part-%FF","size":0,"mark":""}]}
-type manifestBody Manifest
+//	{"db":"names",…,"files":[{"name":"part-r-00000","size":100,"mark":"17"},{"name_base64":"cGFydC3/","size":0,"mark":""}]}
+//
+// A name or mark that JSON cannot have as it is, is in base64.
+type manifestHead Manifest
+
+const filesMember = `,"files":[`
 
 // encodeManifest returns the content of the file for m, which has to be valid.
 func encodeManifest(m Manifest) ([]byte, error) {
-	m = m.normal()
-	m.Files = slices.Clone(m.Files)
-	for i := range m.Files {
-		m.Files[i].Name = url.PathEscape(m.Files[i].Name)
-	}
-	body, err := json.Marshal(manifestBody(m))
+	body, err := json.Marshal(manifestHead(m.normal()))
 	if err != nil {
 		return nil, err
 	}
-	return manifestFile.seal(body)
+	body = append(body[:len(body)-1], filesMember...)
+	for i, f := range m.Files {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = appendText(append(body, '{'), "name", f.Name)
+		body = fmt.Appendf(body, `,"size":%d,`, f.Size)
+		body = append(appendText(body, "mark", f.Mark), '}')
+	}
+	return manifestFile.seal(append(body, "]}"...))
+}
+
+// appendText appends a member of an object, in base64 unless it is plain.
+func appendText(b []byte, name, text string) []byte {
+	escaped := func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune(`"\<>&`, c) }
+	if strings.ContainsFunc(text, escaped) {
+		name, text = name+"_base64", base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return fmt.Appendf(b, `"%s":"%s"`, name, text)
 }
 
 // decodeManifest reads the content of a manifest file; path is for its errors.
@@ -125,7 +144,14 @@ func decodeManifest(data []byte, path string) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	m, err := decodeBody(body)
+	head, files, _ := bytes.Cut(body, []byte(filesMember)) // no string in JSON contains it
+	var read manifestHead
+	dec := json.NewDecoder(io.MultiReader(bytes.NewReader(head), strings.NewReader("}")))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&read); err == nil {
+		read.Files, err = decodeFiles(files)
+	}
+	m := Manifest(read).normal()
 	if err == nil {
 		err = m.validate()
 	}
@@ -135,22 +161,39 @@ func decodeManifest(data []byte, path string) (Manifest, error) {
 	return m, nil
 }
 
-// decodeBody returns the manifest in a body, which need not be valid.
-func decodeBody(body []byte) (Manifest, error) {
-	if bytes.Count(body, []byte(",")) > 4*maxManifestFiles { // a file has three, and elements of any kind have one
-		return Manifest{}, fmt.Errorf("more than %d files", maxManifestFiles)
+// decodeFiles reads the elements of "files", and the ends of the array and of the manifest.
+func decodeFiles(data []byte) ([]ManifestFile, error) {
+	data, whole := bytes.CutSuffix(data, []byte("]}"))
+	if !whole {
+		return nil, errors.New("it ends without its files")
 	}
-	var m manifestBody
-	dec := json.NewDecoder(bytes.NewReader(body))
+	dec := json.NewDecoder(io.MultiReader(strings.NewReader("["), bytes.NewReader(data), strings.NewReader("]")))
 	dec.DisallowUnknownFields()
-	err := dec.Decode(&m)
-	if err == nil && dec.InputOffset() != int64(len(body)) {
-		err = errors.New("there is more behind it")
+	_, err := dec.Token()
+	files := []ManifestFile{}
+	for err == nil && dec.More() {
+		if len(files) == maxManifestFiles {
+			return nil, fmt.Errorf("more than %d files", maxManifestFiles)
+		}
+		var f struct {
+			Name       string `json:"name"`
+			NameBase64 []byte `json:"name_base64"`
+			Size       int64  `json:"size"`
+			Mark       string `json:"mark"`
+			MarkBase64 []byte `json:"mark_base64"`
+		}
+		if err := dec.Decode(&f); err != nil {
+			return nil, fmt.Errorf("file %d cannot be read: %w", len(files), err)
+		}
+		files = append(files, ManifestFile{Name: f.Name + string(f.NameBase64), Size: f.Size, Mark: f.Mark + string(f.MarkBase64)})
 	}
-	for i := 0; i < len(m.Files) && err == nil; i++ {
-		m.Files[i].Name, err = url.PathUnescape(m.Files[i].Name)
+	if _, err = dec.Token(); err == nil {
+		_, err = dec.Token()
 	}
-	return Manifest(m).normal(), err
+	if err != io.EOF {
+		return nil, errors.New("there is more behind its files")
+	}
+	return files, nil
 }
 
 // normal returns m as it is read from its file.
