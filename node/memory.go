@@ -68,9 +68,11 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	return former
 }
 
-// rejected returns the verdicts on contents that were held when they were judged last here.
+// rejected returns the verdicts on contents that were held when they were judged last here, and that the source lists.
 func (mem *memory) rejected() []store.Verdict {
-	return slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool { return v.State != store.Held })
+	return slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool {
+		return v.State != store.Held || !slices.Contains(mem.db.facts.Listed, v.Input)
+	})
 }
 
 // faultyPause is the pause between attempts for a version that is itself faulty, unless its files change.

@@ -19,8 +19,6 @@ import (
 // somebody's data.
 func (s *Store) Create(db string, m Manifest) (*Dir, error) {
 	m.DB, m.Created = db, time.Now()
-	s.changing.Lock()
-	defer s.changing.Unlock()
 	d, err := s.create(m)
 	if err != nil {
 		return nil, fmt.Errorf("creating version %s of db %s: %w", m.Version, db, err)
@@ -28,7 +26,7 @@ func (s *Store) Create(db string, m Manifest) (*Dir, error) {
 	return d, nil
 }
 
-// create finds or makes the directory. s.changing is held.
+// create finds or makes the directory.
 func (s *Store) create(m Manifest) (*Dir, error) {
 	in := m.Content().Input
 	path, err := s.contentPath(m.DB, in)
@@ -39,6 +37,7 @@ func (s *Store) create(m Manifest) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.alone(path)()
 	d, err := s.Dir(m.DB, in)
 	switch {
 	case err == nil && d.manifest.Content() == m.Content():

@@ -45,8 +45,7 @@ type Store struct {
 
 	names atomic.Uint64 // makes temporary names differ, also from those of a load process of the last owner that has not ended yet
 
-	// changing is held while contents are created and removed, which can take long, and before mu.
-	changing sync.Mutex
+	changing sync.Map // the paths of contents that are being created or removed, which can take long: see alone
 	// mu is held for writing while a content comes or goes.
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
@@ -238,8 +237,7 @@ func (s *Store) Remove(db string, in content.Input) error {
 	if err != nil {
 		return err
 	}
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	defer s.alone(path)()
 	if err := s.remove(path); err != nil {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
@@ -248,7 +246,23 @@ func (s *Store) Remove(db string, in content.Input) error {
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
 }
 
-// remove removes a content's directory, its manifest first: without it, and durably so, what is left is removed by the next start. s.changing is held.
+// alone waits until nobody else creates or removes the content of a path, and keeps others from it until the function that it returns is called.
+func (s *Store) alone(path string) (end func()) {
+	done := make(chan struct{})
+	for {
+		other, taken := s.changing.LoadOrStore(path, done)
+		if !taken {
+			return func() {
+				s.changing.Delete(path)
+				close(done)
+			}
+		}
+		<-other.(chan struct{})
+	}
+}
+
+// remove removes a content's directory, its manifest first: without it, and durably so, what is left is removed by the next
+// start. Nobody else changes it meanwhile, see alone.
 func (s *Store) remove(path string) error {
 	s.mu.Lock()
 	err := s.fs.Remove(filepath.Join(path, manifestName))

@@ -102,3 +102,41 @@ func TestStrangers(t *testing.T) {
 	expect.NoError(t, err)
 	wantStore(t, s, filledState, "db/v3 B []")
 }
+
+// slowFS deletes directories only when it may.
+type slowFS struct {
+	fsys.FS
+	deleting, may chan struct{}
+}
+
+func (s slowFS) RemoveAll(name string) error {
+	close(s.deleting)
+	<-s.may
+	return s.FS.RemoveAll(name)
+}
+
+// A removal that takes long keeps nobody from creating another content, and is waited for by who creates the same.
+func TestSlowRemoval(t *testing.T) {
+	slow := slowFS{fsys.OS, make(chan struct{}), make(chan struct{})}
+	s, err := OpenFS(slow, t.TempDir())
+	expect.NoError(t, err)
+	_, err = s.Create("db", planOf("1", "string"))
+	expect.NoError(t, err)
+	removed, created := make(chan error, 1), make(chan error, 1)
+	go func() { removed <- s.Remove("db", planOf("1", "string").Content().Input) }()
+	<-slow.deleting
+	_, err = s.Create("db", planOf("2", "string"))
+	expect.NoError(t, err)
+	go func() {
+		_, err := s.Create("db", planOf("1", "string"))
+		created <- err
+	}()
+	close(slow.may)
+	expect.NoError(t, <-removed)
+	expect.NoError(t, <-created)
+	all, err := s.Contents("db")
+	expect.NoError(t, err)
+	if len(all) != 2 {
+		t.Errorf("%v", all)
+	}
+}
