@@ -138,6 +138,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "--server", "awkward", "words"}},
 		{exitUsage, "the key is not escaped: ", []string{"scan", "--server", s.base, "numbers", "--escaped", "--prefix", `\q`}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", "--server", s.base, "numbers", "--limit", "0"}},
+		{exitUsage, "--after is empty", []string{"scan", "--server", s.base, "numbers", "--after", ""}},
 		{exitUsage, "accepts 1 arg(s), received 0; see sequins scan --help", []string{"scan", "--server", s.base}},
 		{exitFailure, s.base + " answers with 400 Bad Request: ", []string{"scan", "--server", s.base, "numbers", "--after", "x"}},
 	} {
@@ -245,7 +246,7 @@ func TestScan(t *testing.T) {
 	if want := `{"key":"a/b c","value":"spaces\tand tabs\nand lines\r"}
 {"key":"back\\slash","value":"\u001b[2J\u0007"}
 {"key":"empty","value":""}
-{"version":"1","records":3,"cursor":""}
+{"version":"1","records":3,"cursor":null}
 `; r.code != exitOK || r.stdout != want {
 		t.Errorf("%+v", r)
 	}

@@ -74,6 +74,9 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
 		return g, usageError(errors.New("--limit must be at least 1"))
 	}
+	if f.after == "" && cmd.Flags().Changed("after") {
+		return g, usageError(errors.New("--after is empty: leave it out to begin at the start of the range"))
+	}
 	g = client.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
 	for name, bound := range map[string]struct {
 		text string
@@ -109,11 +112,15 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 		err = fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), s.Err())
 	}
 	if err == nil && f.json {
-		err = printJSON(out.out, struct {
-			Version string `json:"version"`
-			Records int64  `json:"records"`
-			Cursor  string `json:"cursor"`
-		}{s.Version, n, s.Cursor()})
+		last := struct {
+			Version string  `json:"version"`
+			Records int64   `json:"records"`
+			Cursor  *string `json:"cursor"`
+		}{Version: s.Version, Records: n}
+		if cursor := s.Cursor(); cursor != "" {
+			last.Cursor = &cursor
+		}
+		err = printJSON(out.out, last)
 	}
 	err = errors.Join(err, out.out.Flush())
 	if err == nil && s.Cursor() != "" && !f.json {
