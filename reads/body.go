@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"sequins/blocks"
@@ -27,6 +28,8 @@ type Body struct {
 	local   bool          // it is read from the block
 	partial bool          // the answer of a node is a part of the value, and has no replacement
 	source  io.ReadCloser // reads from off on; nil until it is needed
+	peer    string        // the address that source is of
+	broken  []string      // addresses whose answers have broken off
 	off     int64
 	size    int64
 	failed  int // sources
@@ -102,6 +105,10 @@ func (b *Body) open() error {
 		return errors.New("no other node can be asked")
 	}
 	peers := r.peers(r.handle.Partition(b.key))
+	whole := slices.DeleteFunc(slices.Clone(peers), func(addr string) bool { return slices.Contains(b.broken, addr) })
+	if len(whole) > 0 {
+		peers = whole
+	}
 	q := r.pageQuery(&PageRequest{kind: pageValue, interval: interval{start: b.key}}, peers, 1, r.fields(nil))
 	err := r.fetch(b.ctx, q, func(a *proxy.Answer) (err error) {
 		if a.Status != http.StatusOK || a.Length != b.size {
@@ -113,7 +120,7 @@ func (b *Body) open() error {
 			a.Body.Close() //nolint:errcheck // it was only read from
 			return err
 		}
-		b.source = a.Body
+		b.source, b.peer = a.Body, a.Peer
 		return nil
 	})
 	if err != nil {
@@ -133,6 +140,7 @@ func (b *Body) lose(err error) {
 			b.scan.lost[partition] = true
 		}
 	} else {
+		b.broken = append(b.broken, b.peer)
 		b.r.reader.log.Error("reading a peer's answer", "target", b.r.target(), "error", err)
 	}
 	if b.failed++; b.failed == maxFailures || b.partial || errors.Is(err, proxy.ErrSlow) || b.ctx.Err() != nil {

@@ -289,7 +289,7 @@ func (r *Read) ask(peers []string) Outcome {
 	if err != nil {
 		return r.fetchError(peers, err)
 	}
-	r.body = Body{r: r, ctx: r.reader.ending, key: q.Key, source: a.Body, size: a.Length, partial: a.Status == 206}
+	r.body = Body{r: r, ctx: r.reader.ending, key: q.Key, source: a.Body, peer: a.Peer, size: a.Length, partial: a.Status == 206}
 	if a.Status != 200 && a.Status != 404 && len(q.Fields) == 0 {
 		return Unreachable // the request was unconditional
 	}

@@ -34,7 +34,7 @@ var sabotages = []sabotage{
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
 		{"proxy/attempt.go", "if string(h.Version) != a.q.Version {", "if false {"},
-		{"reads/read.go", "r.answered = a.Body", "r.answered, r.Version = a.Body, a.Header.Version"},
+		{"reads/read.go", "r.Peer, r.Status, r.Length", "r.Version = a.Header.Version\nr.Peer, r.Status, r.Length"},
 	}, "went back"},
 	{"X-Sequins-At-Least has no effect", []change{
 		{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", "if false {"},
