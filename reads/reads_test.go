@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -324,8 +325,12 @@ func TestBodyGoesOn(t *testing.T) {
 		"a client that is too slow":   {false, 200, fmt.Errorf("peer: %w", proxy.ErrSlow), 1, reads.TooSlow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			left := test.again
+			left, broke := test.again, ""
 			fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+				if left == test.again-1 && slices.Contains(q.Peers, broke) {
+					t.Error("the node that has broken off is asked again")
+				}
+				broke = q.Peers[0]
 				a := &proxy.Answer{Peer: q.Peers[0], Status: test.status, Length: int64(len(large)), Body: io.NopCloser(strings.NewReader(large))}
 				if left--; left >= 0 {
 					a.Body = io.NopCloser(io.MultiReader(strings.NewReader(large[:(test.again-left)<<16]), iotest.ErrReader(test.err)))
