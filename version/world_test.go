@@ -403,6 +403,7 @@ func (w *world) newInput(v content.Input) {
 	w.broken[v] = w.rnd.IntN(3) == 0
 	if !w.disk[v] && v != w.current && v != w.served && !slices.Contains(w.pin.Approve, v.Name) {
 		w.bad[v] = w.gated && w.rnd.IntN(3) == 0
+		w.state.elsewhere = slices.DeleteFunc(slices.Clone(w.state.elsewhere), func(in content.Input) bool { return in == v && !w.bad[v] })
 	}
 }
 
