@@ -174,9 +174,6 @@ func (n *Node) secured(ln net.Listener) net.Listener {
 func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
-	if n.redis != nil {
-		n.redis.Drain()
-	}
 	delayed := time.After(delay)
 	n.o.Cluster.Leave() // other nodes stop sending requests
 

@@ -99,7 +99,7 @@ func (s *Server) readiness(query []byte, canView bool) (code int, line string) {
 	switch {
 	case !ok && !canView:
 		return http.StatusServiceUnavailable, "not ready"
-	case s.draining.Load():
+	case s.open.Draining():
 		return http.StatusServiceUnavailable, "draining: this node is shutting down"
 	case !ok:
 		return http.StatusServiceUnavailable, "not ready: " + oneLine(reason)
@@ -194,7 +194,7 @@ func (s *Server) cluster() status.Status { return s.statusWith(s.peers.Ask(s.end
 // statusWith returns the status of this node, merged with those of others unless they are nil.
 func (s *Server) statusWith(others []status.Answer) status.Status {
 	st := s.catalog.Status()
-	st.Draining = s.draining.Load()
+	st.Draining = s.open.Draining()
 	if st.DBs == nil {
 		st.DBs = map[string]status.DB{}
 	}

@@ -56,7 +56,7 @@ func (r *request) begin(c *conn, method string) {
 	r.conn, r.method, r.delivery = c, method, r.s.delivery.Load()
 	r.Begin(time.Now())
 	r.Timed = r.s.log != nil && r.s.log.sampled()
-	r.closing = r.s.draining.Load() || c != nil && c.crowded
+	r.closing = r.s.open.Draining() || c != nil && c.crowded
 }
 
 // arrived stores what was asked, and decides whether another node asks.

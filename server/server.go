@@ -44,7 +44,6 @@ type Server struct {
 	peerSecret []byte // Options.PeerSecret
 	delivery   atomic.Pointer[delivery]
 	encoding   atomic.Int64 // answers that are being encoded
-	draining   atomic.Bool
 
 	requests sync.Pool // of *request
 
@@ -84,7 +83,7 @@ func (s *Server) Serve(ln net.Listener) error {
 func (s *Server) Connections() *conns.Set { return &s.open }
 
 // Drain makes /readyz fail and closes each connection after its next answer. Requests are still answered.
-func (s *Server) Drain() { s.draining.Store(true) }
+func (s *Server) Drain() { s.open.Drain() }
 
 // Shutdown drains, closes the listeners and idle connections, and waits for the requests in flight. If ctx
 // ends first, it aborts them and returns an error that wraps that of ctx.

@@ -22,6 +22,7 @@ type Set struct {
 	Log *limitlog.Logger
 
 	loops      sync.WaitGroup // goroutines that accept or serve connections
+	draining   atomic.Bool
 	hurrying   atomic.Bool
 	refused    atomic.Int64
 	handshakes atomic.Int64
@@ -132,6 +133,12 @@ func (s *Set) Close() {
 		ln.Close() //nolint:errcheck // Serve closes it again
 	}
 }
+
+// Drain tells the servers to close each connection after its next answer: see Draining.
+func (s *Set) Drain() { s.draining.Store(true) }
+
+// Draining reports whether Drain was called.
+func (s *Set) Draining() bool { return s.draining.Load() }
 
 // Hurry closes the connections that wait for a request, now or later, after a short time.
 func (s *Set) Hurry() {

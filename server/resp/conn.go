@@ -48,7 +48,7 @@ const (
 	keptOut = 2 * writeChunk
 	// lingerBytes is how much is received from a client that is closing the connection.
 	lingerBytes = 1 << 20
-	// lastRounds is how many rounds may begin after Drain was called: clients that never pause must not keep the connection.
+	// lastRounds is how many rounds may begin after Set.Drain was called: clients that never pause must not keep the connection.
 	lastRounds = 16
 )
 
@@ -79,8 +79,8 @@ func (c *conn) serve() {
 		return
 	}
 	for last := 0; c.receive() && c.answer(); {
-		// After Drain the connection ends when what had been received at the beginning of a round is answered.
-		if !c.server.draining.Load() {
+		// While connections are drained, this one ends when what had been received at the beginning of a round is answered.
+		if !c.server.open.Draining() {
 			continue
 		}
 		if last++; last > 1 && c.p.between() || last > lastRounds {

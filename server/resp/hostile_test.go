@@ -166,7 +166,7 @@ func TestDrain(t *testing.T) {
 	if used.do("PING") != "PONG" {
 		t.Error("no answer")
 	}
-	s.Drain()
+	s.conns.Drain()
 	if used.do("PING") != "PONG" {
 		t.Error("no answer")
 	}

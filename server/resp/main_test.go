@@ -126,7 +126,7 @@ func (s *started) Connections() int { return s.conns.Count() }
 
 // Shutdown ends the connections as the shutdown of a node does.
 func (s *started) Shutdown(ctx context.Context) error {
-	s.Drain()
+	s.conns.Drain()
 	s.conns.Close()
 	s.conns.Hurry()
 	err := s.conns.Wait(ctx)

@@ -19,7 +19,7 @@ type Options struct {
 	Idle time.Duration
 	// Write limits the time in which a client receives each 64 KiB of its answers; 0 means 30s.
 	Write time.Duration
-	// Conns gets the listeners and connections, and is required. Its owner closes them.
+	// Conns gets the listeners and connections, and is required. Its owner drains and closes them.
 	Conns *conns.Set
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens

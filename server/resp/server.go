@@ -25,8 +25,6 @@ type Server struct {
 	rounds  sync.Pool // of *round
 	open    *conns.Set
 
-	draining atomic.Bool // Drain was called
-
 	cursors cursors
 	ids     atomic.Int64
 	charged atomic.Int64 // bytes of large buffers for commands
@@ -64,9 +62,6 @@ func (s *Server) admit(nc net.Conn) {
 	}
 	nc.Close() //nolint:errcheck // nothing was received from it
 }
-
-// Drain closes each connection after its next answer. One that sends nothing stays until Options.Conns is closed.
-func (s *Server) Drain() { s.draining.Store(true) }
 
 // charge counts n more bytes of buffers. It returns false, and does not count them, if there are too many.
 func (s *Server) charge(n int64) bool {
