@@ -24,8 +24,8 @@ var byName = sync.OnceValue(func() map[string]field {
 	return all
 })
 
-// nearestKey returns the known key or table that an unknown key probably stands for: a key of the same name in another table,
-// because misplaced keys are common, or else a key or table with a similar name. It returns "" if there is none.
+// nearestKey returns the known key or table that an unknown key probably stands for. A key of the same name in another table comes first:
+// keys are often put into the wrong table. Then it is a key or table with a similar name. It returns "" if there is none.
 func nearestKey(key string) string {
 	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
 		key = "db.<name>." + parts[2]

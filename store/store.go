@@ -231,7 +231,7 @@ func (s *Store) given(path string) (*Dir, error) {
 }
 
 // Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
-// wraps [fs.ErrNotExist] if there is none; what an earlier Remove has left is removed all the same. Blocks that are open stay readable.
+// wraps [fs.ErrNotExist] if there is none; it also removes what is left after a Remove that has failed. Blocks that are open stay readable.
 func (s *Store) Remove(db string, in content.Input) error {
 	path, err := s.contentPath(db, in)
 	if err != nil {
