@@ -204,7 +204,7 @@ func TestEmptyDirectoryThatGoes(t *testing.T) {
 	n.eventually("it is forgotten, too", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
 }
 
-// A database that goes before anything of it was served is not "served on".
+// A database that goes before anything of it was served goes at once, or when the load that has begun ends, and is never called served.
 func TestNeverServedDatabaseGoes(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)

@@ -254,7 +254,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 				d.followed.absent = time.Now()
 			}
 			if d.followed.absences < minAbsentLooks || time.Since(d.followed.absent) < timeout {
-				remarks = append(remarks, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s, unless it is put back",
+				remarks = append(remarks, fmt.Sprintf("%s is not in the source since %s; what is here of it stays, and is removed when it has been absent for %s, unless it is put back",
 					name, d.followed.absent.UTC().Format(time.RFC3339), timeout))
 				continue
 			}
