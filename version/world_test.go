@@ -401,9 +401,11 @@ func (w *world) anyInput() content.Input {
 // newInput decides whether an input that the source has now can be loaded and passes the gate.
 func (w *world) newInput(v content.Input) {
 	w.broken[v] = w.rnd.IntN(3) == 0
+	if _, known := w.bad[v]; known { // the same input has the same contents
+		return
+	}
 	if !w.disk[v] && v != w.current && v != w.served && !slices.Contains(w.pin.Approve, v.Name) {
 		w.bad[v] = w.gated && w.rnd.IntN(3) == 0
-		w.state.elsewhere = slices.DeleteFunc(slices.Clone(w.state.elsewhere), func(in content.Input) bool { return in == v && !w.bad[v] })
 	}
 }
 
