@@ -25,7 +25,7 @@ SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey 
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
 # What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.
-RELEASE := ./test/chart ./test/kubernetes ./test/packaging ./test/release
+RELEASE := ./test/chart ./test/kubernetes ./test/packaging ./test/release ./test/cost
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 GOLANGCI_VERSION := v2.15.0

@@ -79,6 +79,7 @@ var layers = []layer{
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},
 	{"test/release", nil},
+	{"test/cost", nil},
 	{"test/writers", nil},
 	{"test/corpus", nil},
 	{"test/kubernetes", nil},
