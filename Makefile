@@ -1,5 +1,6 @@
 # make build   the program, into bin/
 # make test    the tests of the product; says what it installs. go test ./... runs those that need Go alone
+# make quick   go test of what has changed since BASE (main), and of what depends on it
 # make check-release  everything else: lint, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
 # make size    lines, folders, keys and words: see .ci/size.sh
 # make lint    formatting, vet and golangci-lint
@@ -32,6 +33,7 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .cache/golangci-lint-$(GOLANGCI_VERSION)
 DIST   ?= dist
 BINARY ?=
+BASE   ?= main
 
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
@@ -42,7 +44,7 @@ SBOM := .cache/cyclonedx-gomod-$(SBOM_VERSION)
 HELM_VERSION := v3.22.0
 HELM := .cache/helm-$(HELM_VERSION)
 
-.PHONY: build test check-release lint size fuzz tools bench package image release rules pictures helm manifests
+.PHONY: build test quick check-release lint size fuzz tools bench package image release rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
@@ -58,6 +60,9 @@ test: tools fuzz rules
 	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE) $(RELEASE))") || status=$$?; \
 	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
+
+quick:
+	@.ci/quick.sh $(BASE)
 
 # Without the race detector: what these tests test are programs that they start.
 check-release: tools lint $(NFPM) $(HELM) $(SBOM)
