@@ -22,7 +22,7 @@ func (c *Cluster) Joining() (Joining, bool) {
 // listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
 // a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
-	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now()}
+	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge}
 	j.joining.Store(&Joining{For: "ZooKeeper", ZooKeeper: true, Since: j.began})
 	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
@@ -31,16 +31,14 @@ func (c *Cluster) Join(ctx context.Context) error {
 	}
 	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
-	changing := j.changing(j.quiet)
-	err := j.until(ctx, func() string {
-		reason, ms := changing(), c.members.Load()
-		switch {
+	err := j.until(ctx, j.quiet, func() string {
+		switch ms := c.members.Load(); {
 		case !ms.listed:
 			return "ZooKeeper to list this node"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
 		}
-		return reason
+		return ""
 	})
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
@@ -52,7 +50,7 @@ func (c *Cluster) Join(ctx context.Context) error {
 
 // publish publishes this node.
 func (j *joining) publish(ctx context.Context) error {
-	err := j.until(ctx, func() string {
+	err := j.until(ctx, 0, func() string {
 		if j.nodes.Current() {
 			return ""
 		}
@@ -61,8 +59,6 @@ func (j *joining) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The longer ZooKeeper was unreachable for this node, the later other nodes may join.
-	j.quiet = max(j.o.Converge, min(time.Since(j.began), maxStraggle))
 	var paths []string
 	if id := j.ShardID(); id == "" {
 		id, err := j.chooseShardID(ctx)

@@ -83,6 +83,9 @@ func testLate(t *testing.T, h *harness.Harness) {
 	h.Do(t, "zk kill id=late i=0")
 	f := newTestCluster(t, server, nil)
 	cs := f.five()
+	for _, c := range cs {
+		c.o.Converge = 3 * time.Second // a node tries to connect once a second
+	}
 	f.joinAtOnce(cs, func() {
 		for _, c := range cs {
 			f.eventually("it has looked for ZooKeeper", func() bool { return c.Status().LastError != "" })

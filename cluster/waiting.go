@@ -14,11 +14,8 @@ const (
 	// waitingPeriod is the time after which Join logs what it waits for. It is doubled with each line, up to maxWaitingPeriod.
 	waitingPeriod    = 5 * time.Second
 	maxWaitingPeriod = time.Minute
-	// maxStraggle bounds how long Join waits for nodes that ZooKeeper was unreachable for, too: each tries to connect
-	// once a second.
-	maxStraggle = 3 * time.Second
 	// pollPeriod is the polling interval of Join.
-	pollPeriod = 10 * time.Millisecond
+	pollPeriod = 50 * time.Millisecond
 )
 
 // joining is the state of Join.
@@ -30,20 +27,26 @@ type joining struct {
 	quiet time.Duration
 }
 
-// until waits until blocked returns "", and logs its result at growing intervals: what lasts longer than the members have to stay the same
-// is a warning, as is ZooKeeper.
-func (j *joining) until(ctx context.Context, blocked func() string) error {
-	period := waitingPeriod
+// until waits until blocked returns "" and, from now on, the members have not changed for a while: without ZooKeeper, no change is seen. It logs what
+// it waits for at growing intervals: what lasts longer than the members have to stay the same is a warning, as is ZooKeeper.
+func (j *joining) until(ctx context.Context, while time.Duration, blocked func() string) error {
+	period, since := waitingPeriod, time.Now()
 	log := time.NewTimer(period)
 	defer log.Stop()
 	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
 	for {
-		reason := blocked()
+		reason, ms, s := blocked(), j.members.Load(), j.o.Session.Status()
+		if !s.Connected || !j.nodes.Current() {
+			since = time.Now()
+		}
+		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
+			reason = fmt.Sprintf("the nodes to stay the same for %s", while)
+		}
 		if reason == "" {
 			return nil
 		}
-		if s := j.o.Session.Status(); !s.Connected { // the members are not known to change without it
+		if !s.Connected { // the members are not known to change without it
 			reason = zooKeeper(s)
 		}
 		now := Joining{For: reason, ZooKeeper: strings.HasPrefix(reason, "ZooKeeper"), Since: j.began}
@@ -70,19 +73,4 @@ func zooKeeper(s zk.Status) string {
 		return "ZooKeeper"
 	}
 	return "ZooKeeper (" + s.LastError + ")"
-}
-
-// changing returns a condition for until: from now on, the members have changed within a while, or may have: without ZooKeeper, no change is seen.
-func (j *joining) changing(while time.Duration) func() string {
-	since := time.Now()
-	return func() string {
-		ms, status := j.members.Load(), j.o.Session.Status()
-		if !status.Connected || !j.nodes.Current() {
-			since = time.Now()
-		}
-		if min(time.Since(since), time.Since(ms.since), time.Since(status.Since)) < while {
-			return fmt.Sprintf("the nodes to stay the same for %s", while)
-		}
-		return ""
-	}
 }
