@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/observe/status"
 	"sequins/shard"
 	"sequins/zk"
 )
@@ -50,8 +51,7 @@ type Cluster struct {
 	// node has it.
 	patience time.Duration
 
-	// joining is what Join waits for; nil before and after it.
-	joining atomic.Pointer[Joining]
+	joining atomic.Pointer[status.Wait] // see Joining
 
 	members atomic.Pointer[membership]
 	// dbs are the databases that any node holds partitions of. The map is
@@ -112,15 +112,6 @@ type assignment struct {
 	owned  []int          // by this node, ascending
 	shards []shard.Member // of the membership that it was made for
 	made   time.Time
-}
-
-// Joining is what a node waits for that joins the cluster.
-type Joining struct {
-	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". Without a connection, it is ZooKeeper.
-	For string
-	// ZooKeeper reports whether that is ZooKeeper, and not other nodes.
-	ZooKeeper bool
-	Since     time.Time // when it began to join
 }
 
 // New returns a Cluster without members. Join connects it.

@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/zk"
 )
 
-// Joining returns what Join waits for, and false unless it is running.
-func (c *Cluster) Joining() (Joining, bool) {
-	j := c.joining.Load()
-	if j == nil {
-		return Joining{}, false
-	}
-	return *j, true
-}
+// Joining returns what Join waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". It is nil before and after Join.
+func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 
 // Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
 // listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
 // a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
 	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge}
-	j.joining.Store(&Joining{For: "ZooKeeper", ZooKeeper: true, Since: j.began})
 	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/zk"
 )
 
@@ -49,16 +50,19 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 		if !s.Connected { // the members are not known to change without it
 			reason = zooKeeper(s)
 		}
-		now := Joining{For: reason, ZooKeeper: strings.HasPrefix(reason, "ZooKeeper"), Since: j.began}
+		now := status.Wait{For: status.WaitForNodes, What: reason, Since: j.began.UTC().Truncate(time.Second)}
+		if strings.HasPrefix(reason, "ZooKeeper") {
+			now.For = status.WaitForZooKeeper
+		}
 		j.joining.Store(&now)
 		select {
 		case <-look.C:
 		case <-log.C:
 			level, since := slog.LevelInfo, time.Since(j.began)
-			if now.ZooKeeper || since > j.quiet+2*waitingPeriod {
+			if now.For == status.WaitForZooKeeper || since > j.quiet+2*waitingPeriod {
 				level = slog.LevelWarn
 			}
-			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.For, "since", since.Round(time.Second))
+			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.What, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():
