@@ -225,7 +225,7 @@ func (f *filling) copy() {
 		f.do(func() func() {
 			err := f.t.receiving.Acquire(f.ctx, 1)
 			if err == nil {
-				err = f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+				err = f.t.fetch(f.ctx, s.addr, f.job.Dir, s.partition, f.job.Partitioner)
 				f.t.receiving.Release(1)
 			}
 			return func() { f.fetched(*s, err) }
