@@ -128,7 +128,8 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func()),
 		loads: j.Load != nil}
 	f.ctx, f.cancel = context.WithCancel(ctx)
-	defer f.stop()
+	defer f.working.Wait()
+	defer f.cancel()
 	f.look()
 	f.load()
 	tick := time.NewTicker(r.times.poll)
@@ -156,21 +157,15 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	return nil
 }
 
-// stop ends all goroutines, and waits for them.
-func (f *filling) stop() {
-	f.cancel()
-	go func() {
-		f.working.Wait()
-		close(f.events)
-	}()
-	for e := range f.events {
-		e()
-	}
-}
-
-// do runs work on a goroutine, and then what it returns on that of Fill.
+// do runs work on a goroutine, and then what it returns on that of Fill, unless Fill has ended.
 func (f *filling) do(work func() (then func())) {
-	f.working.Go(func() { f.events <- work() })
+	f.working.Go(func() {
+		then := work()
+		select {
+		case f.events <- then:
+		case <-f.ctx.Done():
+		}
+	})
 }
 
 // load begins the load of the partitions that no other node is expected to deliver, also if there are none.
