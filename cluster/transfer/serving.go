@@ -67,28 +67,27 @@ func (t *Transfer) serving(ctx context.Context, addr string) (all map[string]con
 	return all, err
 }
 
-// Latest returns what most nodes serve of a db, from a result of Serving, and the sorted addresses of the nodes that serve it: the content with the
-// greatest name that more than half of the nodes with the db have reached. So one node with another source does not lead the others astray. Of
-// several contents of that name it is the one that most nodes serve. It is zero if none serves the db.
-func Latest(serving map[string]map[string]content.Content, db string) (latest content.Content, addrs []string) {
-	holders := make(map[content.Content][]string)
+// Latest returns what most nodes serve of a db, from a result of Serving: the content with the greatest name that more than half of the nodes with
+// the db have reached. So one node with another source does not lead the others astray. Of several contents of that name it is the one that most
+// nodes serve. It is zero if none serves the db.
+func Latest(serving map[string]map[string]content.Content, db string) (latest content.Content) {
+	nodes := make(map[content.Content]int)
 	var names []string
-	for _, addr := range slices.Sorted(maps.Keys(serving)) {
-		if c, found := serving[addr][db]; found {
-			holders[c] = append(holders[c], addr)
+	for _, all := range serving {
+		if c, found := all[db]; found {
+			nodes[c]++
 			names = append(names, c.Name)
 		}
 	}
 	if len(names) == 0 {
-		return latest, nil
+		return latest
 	}
 	slices.Sort(names)
 	reached := names[(len(names)-1)/2]
-	for c, at := range holders {
-		n, most := len(at), len(addrs)
-		if c.Name == reached && (n > most || n == most && c.Code() > latest.Code()) {
-			latest, addrs = c, at
+	for c, n := range nodes {
+		if most := nodes[latest]; c.Name == reached && (n > most || n == most && c.Code() > latest.Code()) {
+			latest = c
 		}
 	}
-	return latest, addrs
+	return latest
 }
