@@ -12,8 +12,6 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/wire"
-	"sequins/store"
-	"sequins/version"
 )
 
 // errSlow ends a copy whose other side is too slow.
@@ -33,57 +31,24 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 		return http.StatusBadRequest, wire.Content + ": " + err.Error()
 	}
 	if values.Has("blocks") {
-		if dir := t.dir(db, c); dir != nil {
-			m := dir.Manifest()
-			return answer(w, manifestType, c.Code(), m)
+		if dir, err := t.o.Store.Dir(db, c.Input); err == nil && dir.Manifest().Content() == c {
+			return answer(w, manifestType, c.Code(), dir.Manifest())
 		}
 		return http.StatusNotFound, "the content is not here"
-	}
-	var h *version.Handle
-	if set := t.o.Set([]byte(db)); set != nil {
-		if h = set.AcquireVersion(c.Name, c.Code()); h != nil {
-			defer h.Release()
-		}
 	}
 	p, err := strconv.Atoi(values.Get("block"))
 	if err != nil || p < 0 {
 		return http.StatusBadRequest, "block must be the number of a partition"
 	}
-	return t.serveBlock(w, req, db, h, p)
-}
-
-// answer sends JSON to another node. code is that of the content that it is about, "" for none.
-func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return http.StatusInternalServerError, err.Error()
+	set := t.o.Set([]byte(db))
+	if set == nil {
+		return http.StatusNotFound, "the content is not here"
 	}
-	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	if code != "" {
-		w.Header().Set(wire.Content, code)
-	}
-	_, _ = w.Write(data) // the server notices that the client has gone
-	return http.StatusOK, ""
-}
-
-// dir returns the directory of a content; nil if there is none.
-func (t *Transfer) dir(db string, c content.Content) *store.Dir {
-	dir, err := t.o.Store.Dir(db, c.Input)
-	if err != nil {
-		return nil
-	}
-	if m := dir.Manifest(); m.Content() != c {
-		return nil
-	}
-	return dir
-}
-
-// serveBlock sends the file of a block.
-func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db string, h *version.Handle, p int) (int, string) {
+	h := set.AcquireVersion(c.Name, c.Code())
 	if h == nil {
 		return http.StatusNotFound, "the content is not here"
 	}
+	defer h.Release()
 	b, ok := h.Block(p).(*blocks.Reader)
 	if held := h.Held(); !ok || p >= len(held) || !held[p] {
 		return http.StatusNotFound, "the partition is not here"
@@ -112,6 +77,21 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db strin
 			"error", err)
 		return 0, err.Error()
 	}
+	return http.StatusOK, ""
+}
+
+// answer sends JSON to another node. code is that of the content that it is about, "" for none.
+func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return http.StatusInternalServerError, err.Error()
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	if code != "" {
+		w.Header().Set(wire.Content, code)
+	}
+	_, _ = w.Write(data) // the server notices that the client has gone
 	return http.StatusOK, ""
 }
 
