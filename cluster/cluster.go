@@ -82,7 +82,7 @@ type watched struct {
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following          // the followed ones
 	advertisements []advertisement                       // see withVanished
-	reports        map[content.Content]map[string][]byte // by address
+	reports        map[content.Content]map[string][]byte // by address; nil until they are known
 	elsewhere      map[content.Content][]string          // of both; see Elsewhere
 }
 

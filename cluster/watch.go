@@ -109,12 +109,7 @@ func (w *watched) updateReports(entries []zk.Entry) {
 func (f *following) Reports() (map[string][]byte, bool) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	select {
-	case <-f.reportsKnown:
-		return f.reports[f.content], true
-	default:
-		return nil, false
-	}
+	return f.reports[f.content], f.reports != nil
 }
 
 // Elsewhere implements version.Following.
