@@ -62,12 +62,10 @@ func (t *Transfer) fetch(ctx context.Context, addr string, dir *store.Dir, parti
 	if err := accepts(resp, m.Content().Code()); err != nil {
 		return err
 	}
-	if t.o.Fits != nil {
-		// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
-		// estimate and reason are this node's own.
-		if err := t.o.Fits(resp.ContentLength); err != nil {
-			return fmt.Errorf("%w: it announces %d bytes: %w", errRefused, resp.ContentLength, err)
-		}
+	// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
+	// estimate and reason are this node's own.
+	if err := t.o.Fits(resp.ContentLength); err != nil {
+		return fmt.Errorf("%w: it announces %d bytes: %w", errRefused, resp.ContentLength, err)
 	}
 	to := dir.Staging()
 	out, err := to.CreateBlock(partition)
