@@ -58,12 +58,11 @@ type Cluster struct {
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu        sync.Mutex         // guards the following fields, and fields of watched and following, see there
-	ctx       context.Context    // ends with Leave; nothing is published after that
-	leave     context.CancelFunc // called with mu held
-	versions  map[key]*watched   // those of which an input is followed
-	published []string           // the znodes of this node; empty before Join
-	running   sync.WaitGroup
+	mu       sync.Mutex         // guards the following fields, and fields of watched and following, see there
+	ctx      context.Context    // ends with Leave; nothing is published after that
+	leave    context.CancelFunc // called with mu held
+	versions map[key]*watched   // those of which an input is followed
+	running  sync.WaitGroup
 }
 
 // key names a version of a database.

@@ -53,13 +53,11 @@ func (j *joining) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var paths []string
-	if id := j.ShardID(); id == "" {
+	if j.ShardID() == "" {
 		id, err := j.chooseShardID(ctx)
 		if err != nil {
 			return err
 		}
-		paths = append(paths, zk.ShardIDPath(id))
 		j.self.Store(j.member(id))
 	}
 	settings, err := json.Marshal(j.o.Settings)
@@ -73,7 +71,6 @@ func (j *joining) publish(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ctx.Err() == nil {
-		j.published = append([]string{path}, paths...)
 		j.o.Session.Publish(path, settings)
 	}
 	return nil
@@ -83,15 +80,7 @@ func (j *joining) publish(ctx context.Context) error {
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
-	for _, w := range c.versions {
-		for _, f := range w.inputs {
-			f.unpublish()
-			f.unreport()
-		}
-	}
-	for _, path := range c.published {
-		c.o.Session.Unpublish(path)
-	}
+	c.o.Session.UnpublishAll()
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
