@@ -24,10 +24,6 @@ type Dir struct {
 // Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
-// Temp is the directory of [Staging.Temp]. [Store.Create] makes it, also for a content that is there; it is removed when the store is
-// opened.
-func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
-
 // BlockPath is where the block of partition p lies, or will lie.
 func (d *Dir) BlockPath(p int) string { return d.path + string(filepath.Separator) + blockName(p) }
 
