@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -62,14 +61,11 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 	defer t.places.Release(1)
 	t.o.Metrics.Streams.Add(1, "given")
 	defer t.o.Metrics.Streams.Add(-1, "given")
-	ctx, cancel := context.WithCancel(req.Context())
-	defer cancel()
-	defer context.AfterFunc(t.ending, cancel)()
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
 	w.Header().Set(wire.Content, h.Content().Code())
 	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
-	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(ctx, n) }); err != nil {
+	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(t.ending, n) }); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
 		}
