@@ -58,11 +58,7 @@ func (f *following) assign(ms *membership, partitions int) *assignment {
 // keepAssigned periodically checks whether partitions have to be assigned again,
 // until Leave.
 func (c *Cluster) keepAssigned() {
-	period := c.o.Converge
-	if c.o.HealAfter > 0 {
-		period = min(period, c.o.HealAfter)
-	}
-	ticker := time.NewTicker(min(max(period/10, 10*time.Millisecond), time.Second))
+	ticker := time.NewTicker(min(max(c.o.Converge/10, 10*time.Millisecond), time.Second))
 	defer ticker.Stop()
 	for {
 		select {

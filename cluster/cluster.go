@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/observe/status"
 	"sequins/shard"
 	"sequins/zk"
 )
@@ -50,20 +51,18 @@ type Cluster struct {
 	// node has it.
 	patience time.Duration
 
-	// joining is what Join waits for; nil before and after it.
-	joining atomic.Pointer[Joining]
+	joining atomic.Pointer[status.Wait] // see Joining
 
 	members atomic.Pointer[membership]
 	// dbs are the databases that any node holds partitions of. The map is
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu        sync.Mutex         // guards the following fields, and fields of watched and following, see there
-	ctx       context.Context    // ends with Leave; nothing is published after that
-	leave     context.CancelFunc // called with mu held
-	versions  map[key]*watched   // those of which an input is followed
-	published []string           // the znodes of this node; empty before Join
-	running   sync.WaitGroup
+	mu       sync.Mutex         // guards the following fields, and fields of watched and following, see there
+	ctx      context.Context    // ends with Leave; nothing is published after that
+	leave    context.CancelFunc // called with mu held
+	versions map[key]*watched   // those of which an input is followed
+	running  sync.WaitGroup
 }
 
 // key names a version of a database.
@@ -82,7 +81,7 @@ type watched struct {
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following          // the followed ones
 	advertisements []advertisement                       // see withVanished
-	reports        map[content.Content]map[string][]byte // by address
+	reports        map[content.Content]map[string][]byte // by address; nil until they are known
 	elsewhere      map[content.Content][]string          // of both; see Elsewhere
 }
 
@@ -112,15 +111,6 @@ type assignment struct {
 	owned  []int          // by this node, ascending
 	shards []shard.Member // of the membership that it was made for
 	made   time.Time
-}
-
-// Joining is what a node waits for that joins the cluster.
-type Joining struct {
-	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". Without a connection, it is ZooKeeper.
-	For string
-	// ZooKeeper reports whether that is ZooKeeper, and not other nodes.
-	ZooKeeper bool
-	Since     time.Time // when it began to join
 }
 
 // New returns a Cluster without members. Join connects it.

@@ -74,7 +74,7 @@ func (f *following) Advertise(partition int) {
 }
 
 // publish updates the znode of a partition with the contents of which this node advertises it, and removes the znode if
-// there are none. c.mu is held.
+// there are none, or the node has left. c.mu is held.
 func (f *following) publish(partition int) {
 	var contents []content.Content
 	for _, each := range f.inputs {
@@ -83,7 +83,7 @@ func (f *following) publish(partition int) {
 		}
 	}
 	path := zk.PartitionPath(f.db, f.version, partition, f.c.o.Addr)
-	if len(contents) == 0 {
+	if len(contents) == 0 || f.c.ctx.Err() != nil {
 		f.c.o.Session.Unpublish(path)
 		return
 	}

@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/zk"
 )
 
-// Joining returns what Join waits for, and false unless it is running.
-func (c *Cluster) Joining() (Joining, bool) {
-	j := c.joining.Load()
-	if j == nil {
-		return Joining{}, false
-	}
-	return *j, true
-}
+// Joining returns what Join waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". It is nil before and after Join.
+func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 
 // Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
 // listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
 // a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
-	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now()}
-	j.joining.Store(&Joining{For: "ZooKeeper", ZooKeeper: true, Since: j.began})
+	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge}
 	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
@@ -31,16 +25,14 @@ func (c *Cluster) Join(ctx context.Context) error {
 	}
 	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
 	c.running.Go(c.keepAssigned)
-	changing := j.changing(j.quiet)
-	err := j.until(ctx, func() string {
-		reason, ms := changing(), c.members.Load()
-		switch {
+	err := j.until(ctx, j.quiet, func() string {
+		switch ms := c.members.Load(); {
 		case !ms.listed:
 			return "ZooKeeper to list this node"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
 		}
-		return reason
+		return ""
 	})
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
@@ -52,7 +44,7 @@ func (c *Cluster) Join(ctx context.Context) error {
 
 // publish publishes this node.
 func (j *joining) publish(ctx context.Context) error {
-	err := j.until(ctx, func() string {
+	err := j.until(ctx, 0, func() string {
 		if j.nodes.Current() {
 			return ""
 		}
@@ -61,15 +53,11 @@ func (j *joining) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The longer ZooKeeper was unreachable for this node, the later other nodes may join.
-	j.quiet = max(j.o.Converge, min(time.Since(j.began), maxStraggle))
-	var paths []string
-	if id := j.ShardID(); id == "" {
+	if j.ShardID() == "" {
 		id, err := j.chooseShardID(ctx)
 		if err != nil {
 			return err
 		}
-		paths = append(paths, zk.ShardIDPath(id))
 		j.self.Store(j.member(id))
 	}
 	settings, err := json.Marshal(j.o.Settings)
@@ -83,7 +71,6 @@ func (j *joining) publish(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.ctx.Err() == nil {
-		j.published = append([]string{path}, paths...)
 		j.o.Session.Publish(path, settings)
 	}
 	return nil
@@ -93,15 +80,7 @@ func (j *joining) publish(ctx context.Context) error {
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
-	for _, w := range c.versions {
-		for _, f := range w.inputs {
-			f.unpublish()
-			f.unreport()
-		}
-	}
-	for _, path := range c.published {
-		c.o.Session.Unpublish(path)
-	}
+	c.o.Session.UnpublishAll()
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()

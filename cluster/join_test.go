@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/test/harness"
 )
 
@@ -83,6 +84,9 @@ func testLate(t *testing.T, h *harness.Harness) {
 	h.Do(t, "zk kill id=late i=0")
 	f := newTestCluster(t, server, nil)
 	cs := f.five()
+	for _, c := range cs {
+		c.o.Converge = 3 * time.Second // a node tries to connect once a second
+	}
 	f.joinAtOnce(cs, func() {
 		for _, c := range cs {
 			f.eventually("it has looked for ZooKeeper", func() bool { return c.Status().LastError != "" })
@@ -104,18 +108,18 @@ func testLostWhileJoining(t *testing.T, h *harness.Harness) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.Join(ctx) }()
-		waitsFor := func(what string, zooKeeper bool) {
+		waitsFor := func(what string, kind status.WaitFor) {
 			t.Helper()
 			f.eventually("it waits for "+what, func() bool {
-				j, joining := c.Joining()
-				return joining && j.ZooKeeper == zooKeeper && strings.HasPrefix(j.For, what)
+				w := c.Joining()
+				return w != nil && w.For == kind && strings.HasPrefix(w.What, what)
 			})
 		}
-		waitsFor(before, false)
+		waitsFor(before, status.WaitForNodes)
 		h.Do(t, "zk kill id=joining i=0")
-		waitsFor("ZooKeeper (connection: ", true)
+		waitsFor("ZooKeeper (connection: ", status.WaitForZooKeeper)
 		h.Do(t, "zk restart id=joining i=0")
-		waitsFor(before, false)
+		waitsFor(before, status.WaitForNodes)
 		cancel()
 		if err := <-ended; err == nil {
 			t.Error("it has joined")

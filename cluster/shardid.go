@@ -29,8 +29,6 @@ const (
 	maxShardIDFile = 64
 	// maxChoiceQuiet bounds how long the members have to stay the same before a number is chosen.
 	maxChoiceQuiet = 3 * time.Second
-	// claimPeriod is the interval at which a stored number that another node has is claimed.
-	claimPeriod = 200 * time.Millisecond
 )
 
 // chooseShardID returns a shard id that this node has claimed.
@@ -40,20 +38,24 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
 	}
 	if stored != "" {
-		claimed, err := j.reclaim(ctx, stored)
-		if claimed || err != nil {
+		var claimed bool
+		var failed error
+		deadline := time.Now().Add(j.patience)
+		err := j.until(ctx, 0, func() string {
+			if claimed, failed = j.claim(ctx, stored); claimed || failed != nil || time.Now().After(deadline) {
+				return ""
+			}
+			return fmt.Sprintf("shard id %s, which another node has", stored)
+		})
+		if err = errors.Join(err, failed); claimed || err != nil {
 			return stored, err
 		}
 	}
-	quiet := min(j.o.Converge, maxChoiceQuiet)
-	if j.quiet > j.o.Converge { // others may join late, after ZooKeeper was unreachable
-		quiet = max(quiet, j.quiet)
-	}
-	if err := j.until(ctx, j.changing(quiet)); err != nil {
+	if err := j.until(ctx, min(j.o.Converge, maxChoiceQuiet), func() string { return "" }); err != nil {
 		return "", err
 	}
 	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.
-	j.quiet += max(maxChoiceQuiet, maxStraggle)
+	j.quiet += maxChoiceQuiet
 	id, err := j.claimSmallest(ctx)
 	if err != nil {
 		return "", err
@@ -68,35 +70,11 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// reclaim claims the stored shard id once it is free.
-func (j *joining) reclaim(ctx context.Context, id string) (claimed bool, err error) {
-	deadline := time.Now().Add(j.patience)
-	for {
-		if !j.isTaken(id) {
-			claimed, err = j.claim(ctx, id)
-		}
-		if claimed || err != nil || time.Now().After(deadline) {
-			return claimed, err
-		}
-		next := time.Now().Add(claimPeriod)
-		err = j.until(ctx, func() string {
-			if time.Now().Before(next) {
-				return fmt.Sprintf("shard id %s, which another node has", id)
-			}
-			return ""
-		})
-		if err != nil {
-			return false, err
-		}
-	}
-}
-
-// isTaken reports whether another member has a shard id. A node that has claimed it may not be a member yet.
-func (j *joining) isTaken(id string) bool {
-	return slices.ContainsFunc(j.members.Load().all, func(m Member) bool { return m.ShardID == id && m.Addr != j.o.Addr })
-}
-
+// claim claims a shard id unless another member has it. A node that has claimed it may not be a member yet.
 func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error) {
+	if slices.ContainsFunc(j.members.Load().all, func(m Member) bool { return m.ShardID == id && m.Addr != j.o.Addr }) {
+		return false, nil
+	}
 	err = j.o.Session.Claim(ctx, zk.ShardIDPath(id), []byte(j.o.Addr))
 	if err == nil || errors.Is(err, zk.ErrTaken) {
 		return err == nil, nil
@@ -108,9 +86,6 @@ func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error
 func (j *joining) claimSmallest(ctx context.Context) (string, error) {
 	for n := 1; n <= maxShardID; n++ {
 		id := strconv.Itoa(n)
-		if j.isTaken(id) {
-			continue
-		}
 		if claimed, err := j.claim(ctx, id); claimed || err != nil {
 			return id, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/zk"
 )
 
@@ -14,11 +15,8 @@ const (
 	// waitingPeriod is the time after which Join logs what it waits for. It is doubled with each line, up to maxWaitingPeriod.
 	waitingPeriod    = 5 * time.Second
 	maxWaitingPeriod = time.Minute
-	// maxStraggle bounds how long Join waits for nodes that ZooKeeper was unreachable for, too: each tries to connect
-	// once a second.
-	maxStraggle = 3 * time.Second
 	// pollPeriod is the polling interval of Join.
-	pollPeriod = 10 * time.Millisecond
+	pollPeriod = 50 * time.Millisecond
 )
 
 // joining is the state of Join.
@@ -30,32 +28,41 @@ type joining struct {
 	quiet time.Duration
 }
 
-// until waits until blocked returns "", and logs its result at growing intervals: what lasts longer than the members have to stay the same
-// is a warning, as is ZooKeeper.
-func (j *joining) until(ctx context.Context, blocked func() string) error {
-	period := waitingPeriod
+// until waits until blocked returns "" and, from now on, the members have not changed for a while: without ZooKeeper, no change is seen. It logs what
+// it waits for at growing intervals: what lasts longer than the members have to stay the same is a warning, as is ZooKeeper.
+func (j *joining) until(ctx context.Context, while time.Duration, blocked func() string) error {
+	period, since := waitingPeriod, time.Now()
 	log := time.NewTimer(period)
 	defer log.Stop()
 	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
 	for {
-		reason := blocked()
+		reason, ms, s := blocked(), j.members.Load(), j.o.Session.Status()
+		if !s.Connected || !j.nodes.Current() {
+			since = time.Now()
+		}
+		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
+			reason = fmt.Sprintf("the nodes to stay the same for %s", while)
+		}
 		if reason == "" {
 			return nil
 		}
-		if s := j.o.Session.Status(); !s.Connected { // the members are not known to change without it
+		if !s.Connected { // the members are not known to change without it
 			reason = zooKeeper(s)
 		}
-		now := Joining{For: reason, ZooKeeper: strings.HasPrefix(reason, "ZooKeeper"), Since: j.began}
+		now := status.Wait{For: status.WaitForNodes, What: reason, Since: j.began.UTC().Truncate(time.Second)}
+		if strings.HasPrefix(reason, "ZooKeeper") {
+			now.For = status.WaitForZooKeeper
+		}
 		j.joining.Store(&now)
 		select {
 		case <-look.C:
 		case <-log.C:
 			level, since := slog.LevelInfo, time.Since(j.began)
-			if now.ZooKeeper || since > j.quiet+2*waitingPeriod {
+			if now.For == status.WaitForZooKeeper || since > j.quiet+2*waitingPeriod {
 				level = slog.LevelWarn
 			}
-			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.For, "since", since.Round(time.Second))
+			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.What, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():
@@ -70,19 +77,4 @@ func zooKeeper(s zk.Status) string {
 		return "ZooKeeper"
 	}
 	return "ZooKeeper (" + s.LastError + ")"
-}
-
-// changing returns a condition for until: from now on, the members have changed within a while, or may have: without ZooKeeper, no change is seen.
-func (j *joining) changing(while time.Duration) func() string {
-	since := time.Now()
-	return func() string {
-		ms, status := j.members.Load(), j.o.Session.Status()
-		if !status.Connected || !j.nodes.Current() {
-			since = time.Now()
-		}
-		if min(time.Since(since), time.Since(ms.since), time.Since(status.Since)) < while {
-			return fmt.Sprintf("the nodes to stay the same for %s", while)
-		}
-		return ""
-	}
 }

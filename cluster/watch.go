@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -82,25 +81,20 @@ func (w *watched) updateElsewhere() {
 	w.elsewhere = all
 }
 
-// updateReports replaces the reports of other nodes. Those that have not changed keep their memory.
+// updateReports replaces the reports of other nodes.
 func (w *watched) updateReports(entries []zk.Entry) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	before := w.reports
 	w.reports = make(map[content.Content]map[string][]byte)
 	for _, e := range entries {
 		c, addr, err := zk.ParseReport(w.version, e.Name)
 		if err != nil || addr == w.c.o.Addr || e.Unreadable {
 			continue
 		}
-		data := e.Data
-		if old, found := before[c][addr]; found && bytes.Equal(old, data) {
-			data = old
-		}
 		if w.reports[c] == nil {
 			w.reports[c] = make(map[string][]byte)
 		}
-		w.reports[c][addr] = data
+		w.reports[c][addr] = e.Data
 	}
 	w.updateElsewhere()
 }
@@ -109,12 +103,7 @@ func (w *watched) updateReports(entries []zk.Entry) {
 func (f *following) Reports() (map[string][]byte, bool) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	select {
-	case <-f.reportsKnown:
-		return f.reports[f.content], true
-	default:
-		return nil, false
-	}
+	return f.reports[f.content], f.reports != nil
 }
 
 // Elsewhere implements version.Following.

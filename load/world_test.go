@@ -193,10 +193,10 @@ func newest(t testing.TB, local *store.Store) (last *store.Dir) {
 func (w *world) clean() {
 	w.t.Helper()
 	dir := w.dir()
-	for _, path := range []string{filepath.Dir(dir.BlockPath(0)), dir.Temp()} {
+	for _, path := range []string{filepath.Dir(dir.BlockPath(0)), dir.Staging().Temp()} {
 		for _, e := range check(os.ReadDir(path))(w.t) {
 			name := e.Name()
-			if name != filepath.Base(dir.Temp()) && name != "MANIFEST.json" && filepath.Ext(name) != ".block" {
+			if name != filepath.Base(dir.Staging().Temp()) && name != "MANIFEST.json" && filepath.Ext(name) != ".block" {
 				w.t.Errorf("%s is left in %s", name, path)
 			}
 		}

@@ -84,7 +84,7 @@ func (d *common) isWhole() bool {
 
 // take takes what most other nodes serve of the database (transfer.Latest) into the facts; nothing if none serves it, or none has answered.
 func (d *common) take(serving map[string]map[string]content.Content) {
-	c, _ := transfer.Latest(serving, d.name)
+	c := transfer.Latest(serving, d.name)
 	if c.Name == "" || c.Input == d.facts.Taken {
 		return
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -120,7 +121,8 @@ func (lo *loads) room(l *live, want []int) loadproc.Room {
 	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].needs}
 	if served := lo.db.live[lo.db.facts.Current]; served != nil {
 		_, r.Blocks = served.size()
-		r.Source = served.manifest.SourceOf(served.v.Held())
+		held := slices.DeleteFunc(served.v.Held(), func(here bool) bool { return !here })
+		r.Source = served.manifest.SourceOf(len(held))
 	}
 	r.Removable = lo.db.facts.Removable(l.in())
 	return r

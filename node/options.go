@@ -37,8 +37,8 @@ type Options struct {
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
-	// Joining returns what Cluster.Join waits for, and whether it has not ended yet; it may be nil.
-	Joining func() (w status.Wait, joining bool)
+	// Joining returns what Cluster.Join waits for, nil if it is not running. It may be nil.
+	Joining func() *status.Wait
 	// Describe add to a status what the node does not know: the cluster as a whole, the certificate and the tokens.
 	Describe []func(*status.Status)
 

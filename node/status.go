@@ -80,12 +80,11 @@ func (n *Node) Ready(db string) (bool, string) {
 // waits returns what the node waits for, what keeps it from being ready first.
 func (n *Node) waits() []status.Wait {
 	if !n.admitted.Load() {
-		w, joining := status.Wait{}, false
+		w := status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started)}
 		if n.o.Joining != nil {
-			w, joining = n.o.Joining()
-		}
-		if !joining {
-			w = status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started)}
+			if joining := n.o.Joining(); joining != nil {
+				w = *joining
+			}
 		}
 		w.Blocks = true
 		return []status.Wait{w}

@@ -18,7 +18,7 @@ func TestWaits(t *testing.T) {
 		joining := status.Wait{For: status.WaitForZooKeeper, What: "ZooKeeper (connection refused)", Since: time.Now().Add(-12 * time.Second)}
 		c := newCluster()
 		n, stop := f.follow(func(o *Options) {
-			o.Cluster, o.Joining = c, func() (status.Wait, bool) { return joining, true }
+			o.Cluster, o.Joining = c, func() *status.Wait { return &joining }
 		})
 		defer stop()
 		n.admitted.Store(false) // as during the start

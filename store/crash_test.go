@@ -250,7 +250,7 @@ func TestOpenFailures(t *testing.T) {
 		f, _, d := filled(t)
 		_, err := d.Staging().CreateBlock(2)
 		expect.NoError(t, err)
-		write(t, f, d.Temp()+"/run-1.tmp", "x")
+		write(t, f, d.Staging().Temp()+"/run-1.tmp", "x")
 		expect.NoError(t, f.MkdirAll("/s/data/db/w/0123456789abcdef"))
 		write(t, f, "/s/data/db/w/0123456789abcdef/00000.block", "x")
 		expect.NoError(t, f.MkdirAll("/s/data/db2/v/0123456789abcdef/tmp"))

@@ -42,7 +42,7 @@ func (s *Store) create(m Manifest) (*Dir, error) {
 	switch {
 	case err == nil && d.manifest.Content() == m.Content():
 		// Make it ready for a load: the process that wrote its manifest may have been killed before that was durable.
-		return d, errors.Join(s.fs.MkdirAll(d.Temp()), s.fs.SyncDir(path))
+		return d, errors.Join(s.fs.MkdirAll(filepath.Join(path, tempDir)), s.fs.SyncDir(path))
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, blocks.ErrCorrupt):
 		return nil, err
 	}

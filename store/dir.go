@@ -24,19 +24,11 @@ type Dir struct {
 // Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
-// Temp is the directory of [Staging.Temp]. [Store.Create] makes it, also for a content that is there; it is removed when the store is
-// opened.
-func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
-
 // BlockPath is where the block of partition p lies, or will lie.
 func (d *Dir) BlockPath(p int) string { return d.path + string(filepath.Separator) + blockName(p) }
 
-// blockName is the number of the partition, with at least five digits, and the suffix. It is built by hand as a start
-// does it for every block.
-func blockName(p int) string {
-	digits := strconv.Itoa(p)
-	return "00000"[min(len(digits), 5):] + digits + blockSuffix
-}
+// blockName is the number of the partition, with at least five digits, and the suffix.
+func blockName(p int) string { return fmt.Sprintf("%05d", p) + blockSuffix }
 
 // Complete lists the partitions whose blocks are there, in ascending order.
 func (d *Dir) Complete() ([]int, error) {
@@ -77,26 +69,21 @@ func (d *Dir) check(p int) error {
 // the partition counts as not loaded. The file is kept under another name, for those who want to know what happened to
 // it, until another block of the partition is set aside.
 func (d *Dir) SetAside(p int) error {
-	d.store.mu.RLock()
-	defer d.store.mu.RUnlock()
-	if err := d.check(p); err != nil {
-		return err
-	}
-	if err := d.store.fs.Rename(d.BlockPath(p), d.BlockPath(p)+blocks.CorruptSuffix); err != nil {
-		return err
-	}
-	return d.store.fs.SyncDir(d.path)
+	return d.take(p, func(path string) error { return d.store.fs.Rename(path, path+blocks.CorruptSuffix) })
 }
 
 // RemoveBlock removes the block of partition p: other nodes hold the partition from now on. A block that
 // is open stays readable. The error wraps [fs.ErrNotExist] if there is none.
-func (d *Dir) RemoveBlock(p int) error {
+func (d *Dir) RemoveBlock(p int) error { return d.take(p, d.store.fs.Remove) }
+
+// take takes the name from the block of partition p, durably.
+func (d *Dir) take(p int, away func(path string) error) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
 	if err := d.check(p); err != nil {
 		return err
 	}
-	if err := d.store.fs.Remove(d.BlockPath(p)); err != nil {
+	if err := away(d.BlockPath(p)); err != nil {
 		return err
 	}
 	return d.store.fs.SyncDir(d.path)

@@ -5,5 +5,5 @@
 // manifest. A load writes its blocks there through a [Staging], under temporary names, possibly in another process;
 // [Dir.Publish] gives them their final names, under which they never change.
 //
-// store.go shows the layout of the directory, files.go the form of its files, and manifest.go, state.go and list.go what is in them.
+// store.go shows the layout of the directory, files.go the form of its files, and manifest.go and state.go what is in them.
 package store

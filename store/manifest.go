@@ -88,18 +88,12 @@ func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
 }
 
 // SourceOf returns the size of the part of the files, in bytes, that some of the partitions are made from.
-func (m Manifest) SourceOf(held []bool) int64 {
+func (m Manifest) SourceOf(partitions int) int64 {
 	var all float64
 	for _, f := range m.Files {
 		all += float64(f.Size)
 	}
-	count := 0
-	for _, h := range held {
-		if h {
-			count++
-		}
-	}
-	return int64(all * float64(count) / float64(max(1, m.Partitions)))
+	return int64(all * float64(partitions) / float64(max(1, m.Partitions)))
 }
 
 // manifestHead is a Manifest without its files. The body of the file is such an object, with the files as its last member:

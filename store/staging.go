@@ -42,7 +42,7 @@ func (s Staging) FinishedPath(p int) string {
 	return filepath.Join(s.Path, blockName(p)+s.suffix())
 }
 
-// Temp is a directory for sort runs and other files that do not outlive the load.
+// Temp is a directory for sort runs and other files that do not outlive the load. [Store.Create] makes it, also for a content that is there.
 func (s Staging) Temp() string { return filepath.Join(s.Path, tempDir) }
 
 // CreateBlock opens a new file for the block of partition p, to be given to FinishBlock or DiscardBlock.
@@ -119,7 +119,7 @@ func (d *Dir) Missing(want []int) ([]int, error) {
 
 // Staged returns the size of the temporary files of a load.
 func (d *Dir) Staged(s Staging) (bytes int64) {
-	for _, dir := range []string{d.path, d.Temp()} {
+	for _, dir := range []string{d.path, s.Temp()} {
 		entries, _ := d.store.fs.ReadDir(dir) // what cannot be listed counts nothing
 		for _, e := range entries {
 			if dir == d.path && !strings.HasSuffix(e.Name(), s.suffix()) {
@@ -157,5 +157,5 @@ func (d *Dir) Clear(s Staging) error {
 			err = errors.Join(err, d.store.fs.Remove(filepath.Join(d.path, e.Name())))
 		}
 	}
-	return errors.Join(err, d.store.fs.RemoveAll(d.Temp()))
+	return errors.Join(err, d.store.fs.RemoveAll(s.Temp()))
 }

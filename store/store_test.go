@@ -119,7 +119,7 @@ func TestStore(t *testing.T) {
 	expect.NoError(t, addBlock(d, 2))
 	expect.NoError(t, addBlock(d, 0))
 	expect.NoError(t, addBlock(d, 0))
-	expect.NoError(t, os.WriteFile(filepath.Join(d.Temp(), "run"), nil, 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(d.Staging().Temp(), "run"), nil, 0o644))
 	_, err = s.Create("db", planOf("v0", "B"))
 	expect.NoError(t, err)
 	_, err = s.Create("other", planOf("v1", "C"))

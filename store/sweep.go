@@ -12,11 +12,8 @@ import (
 	"sequins/internal/names"
 )
 
-// ours matches the names of files and directories that the directory of a content or a version may have, if nobody
-// but sequins has been there; the second line is what the first sequins left in the same
-// place.
-var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt)?` +
-	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
+// ours matches the names of files and directories that the directory of a content may have, if nobody but sequins has been there.
+var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt)?)$`)
 
 // sweep removes what the last owner of the store left: temporary files, directories of
 // contents that have no manifest. Which contents are of use it does not know.
@@ -40,25 +37,17 @@ func (s *Store) sweepDB(db string) error {
 	for _, e := range entries {
 		switch name := filepath.Join(path, e.Name()); {
 		case e.IsDir() && names.Valid(e.Name()):
-			errs = append(errs, s.sweepVersion(name))
+			hashes, err := subdirs(s.fs, name, isInputHash)
+			errs = append(errs, err)
+			for _, hash := range hashes {
+				errs = append(errs, s.sweepContent(filepath.Join(name, hash)))
+			}
+			errs = append(errs, s.removeIfEmpty(name))
 		case strings.HasPrefix(e.Name(), stateName+".") && strings.HasSuffix(e.Name(), tempSuffix):
 			errs = append(errs, s.fs.Remove(name))
 		}
 	}
 	return errors.Join(append(errs, s.removeIfEmpty(path))...)
-}
-
-// sweepVersion removes the leftovers in the directories of a version's contents, and the version's own directory if no content is left.
-func (s *Store) sweepVersion(path string) error {
-	hashes, err := subdirs(s.fs, path, isInputHash)
-	for _, hash := range hashes {
-		err = errors.Join(err, s.sweepContent(filepath.Join(path, hash)))
-	}
-	hashes, lerr := subdirs(s.fs, path, isInputHash)
-	if lerr == nil && len(hashes) == 0 {
-		lerr = s.sweepContent(path) // it may be a version of the first sequins
-	}
-	return errors.Join(err, lerr)
 }
 
 // sweepContent removes the leftovers in a content's directory, or all of it if it has no manifest. If it then has a file that is not

@@ -46,7 +46,6 @@ func plant(t *testing.T, f *faultfs.FS, names ...string) {
 }
 
 func TestStoreSweep(t *testing.T) {
-	uuid := "0a1b2c3d-0000-4111-8222-abcdefabcdef"
 	tests := []struct {
 		name         string
 		left, remove []string // of what is planted
@@ -56,8 +55,7 @@ func TestStoreSweep(t *testing.T) {
 		{name: "set aside", left: []string{"/s/data/db/v/0123456789abcdef/00002.block.corrupt"}},
 		{name: "no manifest", remove: []string{"/s/data/db/v2/0123456789abcdef/tmp/", "/s/data/db/v3/0123456789abcdef/00001.block", "/s/data/db/v3/0123456789abcdef/tmp/x",
 			"/s/data/db/v4/0123456789abcdef/MANIFEST.json.1.tmp", "/s/data/db/v5/0123456789abcdef/", "/s/data/a/v/0123456789abcdef/", "/s/data/b/"}},
-		{name: "of the first sequins", remove: []string{"/s/data/db/v2/0123456789abcdef/.manifest", "/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spl",
-			"/s/data/db/v2/0123456789abcdef/block-00001-" + uuid + ".spi"}},
+		{name: "of the first sequins", left: []string{"/s/data/db/v2/.manifest", "/s/data/db/v2/block-00001-0a1b2c3d-0000-4111-8222-abcdefabcdef.spl"}},
 		{name: "somebody's data", left: []string{"/s/data/db/v2/0123456789abcdef/part-00000", "/s/data/db/v2/0123456789abcdef/00001.block", "/s/data/a/v/0123456789abcdef/_SUCCESS",
 			"/s/data/a/v/0123456789abcdef/part-00000/data", "/s/data/file", "/s/data/_dir/v/0123456789abcdef/00001.block", "/s/data/db/file", "/s/data/b/.hidden/x",
 			"/s/data/db/v/0123456789abcdef/notes", "/s/other/x", "/s/sequins.lock"}},

@@ -74,7 +74,7 @@ type Following interface {
 	// Report publishes what this node reports of the content (see package gate). nil withdraws it. data must not be modified later.
 	Report(data []byte)
 	// Reports returns what the other nodes report of the content, by their address, and whether that is known: not before ZooKeeper has been read.
-	// The result is read-only, and a slice stays the same until its content changes.
+	// The result is read-only.
 	Reports() (reports map[string][]byte, known bool)
 
 	// Stop withdraws everything published of the input. The view is not updated after it, and nothing is published.

@@ -112,12 +112,26 @@ func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 func (s *Session) Unpublish(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	z := s.desired[s.absolute(path)]
-	if z == nil || !z.wanted {
-		return
+	if z := s.desired[s.absolute(path)]; z != nil {
+		s.unpublish(z)
 	}
-	z.data, z.wanted, z.failures = nil, false, 0
-	s.markDue(z)
+}
+
+// UnpublishAll deletes all published paths, also those that are claimed. It returns at once.
+func (s *Session) UnpublishAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, z := range s.desired {
+		s.unpublish(z)
+	}
+}
+
+// unpublish records that a znode must not exist. s.mu is held.
+func (s *Session) unpublish(z *znode) {
+	if z.wanted {
+		z.data, z.wanted, z.failures = nil, false, 0
+		s.markDue(z)
+	}
 }
 
 // Prune removes the empty directories in dir, and dir itself if it is empty then, in the background and after everything that is unpublished has been

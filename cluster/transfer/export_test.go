@@ -22,7 +22,7 @@ func (t *Transfer) Expect(rate float64, patience time.Duration) {
 
 // Fetch copies a block.
 func (t *Transfer) Fetch(ctx context.Context, addr string, dir *store.Dir, partition int, by shard.Partitioner) error {
-	return t.fetch(ctx, addr, want{dir, partition, by})
+	return t.fetch(ctx, addr, dir, partition, by)
 }
 
 // Hurry changes how long a Run waits for other nodes.

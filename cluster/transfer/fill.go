@@ -28,11 +28,7 @@ type times struct {
 
 var defaultTimes = times{silent: 30 * time.Second, most: 10 * time.Minute, poll: 200 * time.Millisecond}
 
-const (
-	patienceFactor = 3
-	// restTime is how long a node that is busy or has failed is not asked for blocks, on average.
-	restTime = time.Second
-)
+const patienceFactor = 3
 
 // ErrLeft means that partitions are left that no other node delivers, and that have to be loaded from the source.
 var ErrLeft = errors.New("partitions are left to be read from the source")
@@ -61,7 +57,7 @@ type peer struct {
 	since   time.Time // since when this node waits for it as a reader; zero: it does not
 	failing time.Time // since when all copies from it have failed; zero: they have not
 	passed  bool      // one of these was for too long: it is not waited for and not asked; if it is no failure, until it reports more
-	resting time.Time // until when it is not asked for blocks
+	resting bool      // it was busy or has failed: it is not asked for blocks until the next look
 }
 
 // NewRun returns a Run of a version that is followed. t copies blocks; if it is nil, everything is loaded.
@@ -128,7 +124,8 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	f := &filling{Run: r, job: j, content: j.Dir.Manifest().Content(), todo: missing, copying: make(map[int]bool), events: make(chan func()),
 		loads: j.Load != nil}
 	f.ctx, f.cancel = context.WithCancel(ctx)
-	defer f.stop()
+	defer f.working.Wait()
+	defer f.cancel()
 	f.look()
 	f.load()
 	tick := time.NewTicker(r.times.poll)
@@ -156,21 +153,15 @@ func (r *Run) Fill(ctx context.Context, j Job) error {
 	return nil
 }
 
-// stop ends all goroutines, and waits for them.
-func (f *filling) stop() {
-	f.cancel()
-	go func() {
-		f.working.Wait()
-		close(f.events)
-	}()
-	for e := range f.events {
-		e()
-	}
-}
-
-// do runs work on a goroutine, and then what it returns on that of Fill.
+// do runs work on a goroutine, and then what it returns on that of Fill, unless Fill has ended.
 func (f *filling) do(work func() (then func())) {
-	f.working.Go(func() { f.events <- work() })
+	f.working.Go(func() {
+		then := work()
+		select {
+		case f.events <- then:
+		case <-f.ctx.Done():
+		}
+	})
 }
 
 // load begins the load of the partitions that no other node is expected to deliver, also if there are none.
@@ -225,7 +216,7 @@ func (f *filling) copy() {
 		f.do(func() func() {
 			err := f.t.receiving.Acquire(f.ctx, 1)
 			if err == nil {
-				err = f.t.fetch(f.ctx, s.addr, want{f.job.Dir, s.partition, f.job.Partitioner})
+				err = f.t.fetch(f.ctx, s.addr, f.job.Dir, s.partition, f.job.Partitioner)
 				f.t.receiving.Release(1)
 			}
 			return func() { f.fetched(*s, err) }
@@ -238,12 +229,11 @@ func (f *filling) next() *spot {
 	if f.isLoadDue() || f.ctx.Err() != nil || len(f.copying) >= streams {
 		return nil
 	}
-	now := time.Now()
 	for _, p := range f.todo {
 		if f.copying[p] {
 			continue
 		}
-		from := slices.DeleteFunc(f.givers(p), func(addr string) bool { return now.Before(f.peer(addr).resting) })
+		from := slices.DeleteFunc(f.givers(p), func(addr string) bool { return f.peer(addr).resting })
 		if len(from) > 0 {
 			return &spot{from[rand.IntN(len(from))], p}
 		}
@@ -254,7 +244,7 @@ func (f *filling) next() *spot {
 // fetched processes the end of a copy. A fault is logged when it begins, and when the node is not asked any more.
 func (f *filling) fetched(s spot, err error) {
 	delete(f.copying, s.partition)
-	p, now := f.peer(s.addr), time.Now()
+	p := f.peer(s.addr)
 	log := func(msg string) {
 		f.log.Warn(msg, "peer", s.addr, "version", f.content.Name, "partition", s.partition, "error", err)
 	}
@@ -279,7 +269,7 @@ func (f *filling) fetched(s spot, err error) {
 		} else if p.failing.IsZero() {
 			log("a copy from another node has failed, and is tried again")
 		}
-		p.resting = now.Add(restTime/2 + rand.N(restTime))
+		p.resting = true
 		f.wait(s.addr, &p.failing, patience)
 	}
 }
@@ -306,7 +296,7 @@ func (f *filling) look() {
 	reports, _ := f.following.Reports()
 	f.heldBy = make(map[int][]string)
 	for _, p := range f.peers {
-		p.loading = false
+		p.loading, p.resting = false, false
 	}
 	for addr, r := range gate.ParseReports(reports) {
 		p := f.peer(addr)

@@ -233,7 +233,7 @@ func newDir(t *testing.T) *store.Dir {
 }
 
 func newTransfer(t *testing.T) *transfer.Transfer {
-	copies := transfer.New(transfer.Options{Set: func([]byte) *version.Set { return nil }, Nodes: wire.NewClient(nil, ""), Logger: slog.New(slog.DiscardHandler)})
+	copies := transfer.New(transfer.Options{Set: func([]byte) *version.Set { return nil }, Fits: room, Nodes: wire.NewClient(nil, ""), Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(copies.Close)
 	return copies
 }

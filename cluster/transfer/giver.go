@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/wire"
-	"sequins/store"
-	"sequins/version"
 )
 
 // errSlow ends a copy whose other side is too slow.
@@ -33,23 +30,50 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 		return http.StatusBadRequest, wire.Content + ": " + err.Error()
 	}
 	if values.Has("blocks") {
-		if dir := t.dir(db, c); dir != nil {
-			m := dir.Manifest()
-			return answer(w, manifestType, c.Code(), m)
+		if dir, err := t.o.Store.Dir(db, c.Input); err == nil && dir.Manifest().Content() == c {
+			return answer(w, manifestType, c.Code(), dir.Manifest())
 		}
 		return http.StatusNotFound, "the content is not here"
-	}
-	var h *version.Handle
-	if set := t.o.Set([]byte(db)); set != nil {
-		if h = set.AcquireVersion(c.Name, c.Code()); h != nil {
-			defer h.Release()
-		}
 	}
 	p, err := strconv.Atoi(values.Get("block"))
 	if err != nil || p < 0 {
 		return http.StatusBadRequest, "block must be the number of a partition"
 	}
-	return t.serveBlock(w, req, db, h, p)
+	set := t.o.Set([]byte(db))
+	if set == nil {
+		return http.StatusNotFound, "the content is not here"
+	}
+	h := set.AcquireVersion(c.Name, c.Code())
+	if h == nil {
+		return http.StatusNotFound, "the content is not here"
+	}
+	defer h.Release()
+	b, ok := h.Block(p).(*blocks.Reader)
+	if held := h.Held(); !ok || p >= len(held) || !held[p] {
+		return http.StatusNotFound, "the partition is not here"
+	}
+	if t.ending.Err() != nil {
+		return http.StatusServiceUnavailable, "this node is stopping"
+	}
+	if !t.places.TryAcquire(1) {
+		return http.StatusTooManyRequests, "this node is giving as many blocks as it may: try again"
+	}
+	defer t.places.Release(1)
+	t.o.Metrics.Streams.Add(1, "given")
+	defer t.o.Metrics.Streams.Add(-1, "given")
+	w.Header().Set("Content-Type", blockType)
+	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
+	w.Header().Set(wire.Content, h.Content().Code())
+	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
+	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(t.ending, n) }); err != nil {
+		if blocks.IsDamage(err) {
+			h.Report(p, h.Block(p), err)
+		}
+		t.o.Logger.Warn("a block was not sent completely to another node", "db", db, "version", h.Version(), "partition", p, "peer", req.RemoteAddr,
+			"error", err)
+		return 0, err.Error()
+	}
+	return http.StatusOK, ""
 }
 
 // answer sends JSON to another node. code is that of the content that it is about, "" for none.
@@ -64,54 +88,6 @@ func answer(w http.ResponseWriter, mediaType, code string, v any) (int, string) 
 		w.Header().Set(wire.Content, code)
 	}
 	_, _ = w.Write(data) // the server notices that the client has gone
-	return http.StatusOK, ""
-}
-
-// dir returns the directory of a content; nil if there is none.
-func (t *Transfer) dir(db string, c content.Content) *store.Dir {
-	dir, err := t.o.Store.Dir(db, c.Input)
-	if err != nil {
-		return nil
-	}
-	if m := dir.Manifest(); m.Content() != c {
-		return nil
-	}
-	return dir
-}
-
-// serveBlock sends the file of a block.
-func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db string, h *version.Handle, p int) (int, string) {
-	if h == nil {
-		return http.StatusNotFound, "the content is not here"
-	}
-	b, ok := h.Block(p).(*blocks.Reader)
-	if held := h.Held(); !ok || p >= len(held) || !held[p] {
-		return http.StatusNotFound, "the partition is not here"
-	}
-	if t.ending.Err() != nil {
-		return http.StatusServiceUnavailable, "this node is stopping"
-	}
-	if !t.places.TryAcquire(1) {
-		return http.StatusTooManyRequests, "this node is giving as many blocks as it may: try again"
-	}
-	defer t.places.Release(1)
-	t.o.Metrics.Streams.Add(1, "given")
-	defer t.o.Metrics.Streams.Add(-1, "given")
-	ctx, cancel := context.WithCancel(req.Context())
-	defer cancel()
-	defer context.AfterFunc(t.ending, cancel)()
-	w.Header().Set("Content-Type", blockType)
-	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
-	w.Header().Set(wire.Content, h.Content().Code())
-	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
-	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(ctx, n) }); err != nil {
-		if blocks.IsDamage(err) {
-			h.Report(p, h.Block(p), err)
-		}
-		t.o.Logger.Warn("a block was not sent completely to another node", "db", db, "version", h.Version(), "partition", p, "peer", req.RemoteAddr,
-			"error", err)
-		return 0, err.Error()
-	}
 	return http.StatusOK, ""
 }
 

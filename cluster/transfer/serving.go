@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
+	"sync"
 
 	"sequins/internal/content"
 	"sequins/internal/parallel"
@@ -23,11 +23,7 @@ const (
 
 // AnswerServing answers another node, which the caller has authorized, with what this node serves: see Options.Serving.
 func (t *Transfer) AnswerServing(w http.ResponseWriter) {
-	all := make(map[string]content.Content)
-	if t.o.Serving != nil {
-		maps.Copy(all, t.o.Serving())
-	}
-	if code, text := answer(w, servingType, "", all); code != http.StatusOK {
+	if code, text := answer(w, servingType, "", t.o.Serving()); code != http.StatusOK {
 		http.Error(w, text, code)
 	}
 }
@@ -35,20 +31,19 @@ func (t *Transfer) AnswerServing(w http.ResponseWriter) {
 // Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer until ctx ends, or with something else,
 // are left out.
 func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[string]content.Content {
-	answers := make([]map[string]content.Content, len(addrs))
-	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) (err error) {
-		if answers[i], err = t.serving(ctx, addrs[i]); err != nil {
-			answers[i] = nil
+	var mu sync.Mutex
+	all := make(map[string]map[string]content.Content)
+	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) error {
+		serving, err := t.serving(ctx, addrs[i])
+		if err != nil {
 			t.o.Logger.Info("another node does not report what it serves", "peer", addrs[i], "error", err)
+			return nil
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[addrs[i]] = serving
 		return nil
 	})
-	all := make(map[string]map[string]content.Content)
-	for i, addr := range addrs {
-		if answers[i] != nil {
-			all[addr] = answers[i]
-		}
-	}
 	return all
 }
 
@@ -67,28 +62,27 @@ func (t *Transfer) serving(ctx context.Context, addr string) (all map[string]con
 	return all, err
 }
 
-// Latest returns what most nodes serve of a db, from a result of Serving, and the sorted addresses of the nodes that serve it: the content with the
-// greatest name that more than half of the nodes with the db have reached. So one node with another source does not lead the others astray. Of
-// several contents of that name it is the one that most nodes serve. It is zero if none serves the db.
-func Latest(serving map[string]map[string]content.Content, db string) (latest content.Content, addrs []string) {
-	holders := make(map[content.Content][]string)
+// Latest returns what most nodes serve of a db, from a result of Serving: the content with the greatest name that more than half of the nodes with
+// the db have reached. So one node with another source does not lead the others astray. Of several contents of that name it is the one that most
+// nodes serve. It is zero if none serves the db.
+func Latest(serving map[string]map[string]content.Content, db string) (latest content.Content) {
+	nodes := make(map[content.Content]int)
 	var names []string
-	for _, addr := range slices.Sorted(maps.Keys(serving)) {
-		if c, found := serving[addr][db]; found {
-			holders[c] = append(holders[c], addr)
+	for _, all := range serving {
+		if c, found := all[db]; found {
+			nodes[c]++
 			names = append(names, c.Name)
 		}
 	}
 	if len(names) == 0 {
-		return latest, nil
+		return latest
 	}
 	slices.Sort(names)
 	reached := names[(len(names)-1)/2]
-	for c, at := range holders {
-		n, most := len(at), len(addrs)
-		if c.Name == reached && (n > most || n == most && c.Code() > latest.Code()) {
-			latest, addrs = c, at
+	for c, n := range nodes {
+		if most := nodes[latest]; c.Name == reached && (n > most || n == most && c.Code() > latest.Code()) {
+			latest = c
 		}
 	}
-	return latest, addrs
+	return latest
 }

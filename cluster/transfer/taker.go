@@ -37,18 +37,12 @@ func about(db string, c content.Content, query string) string {
 	return "/" + url.PathEscape(db) + "?" + query + "&proxy=" + url.QueryEscape(c.Name)
 }
 
-// A want is a block that is wanted.
-type want struct {
-	dir         *store.Dir // of the content; the block is published into it
-	partition   int
-	partitioner shard.Partitioner
-}
-
-// fetch copies a block from a node, verifies and publishes it. Errors wrap one of this package's, or are those of the connection or of ctx.
-func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
+// fetch copies the block of a partition of a content from a node, verifies it, and publishes it into the content's directory. Errors wrap one of this
+// package's, or are those of the connection or of ctx.
+func (t *Transfer) fetch(ctx context.Context, addr string, dir *store.Dir, partition int, by shard.Partitioner) (err error) {
 	t.o.Metrics.Streams.Add(1, "received")
 	defer t.o.Metrics.Streams.Add(-1, "received")
-	m := w.dir.Manifest()
+	m := dir.Manifest()
 	taking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer func() {
@@ -60,7 +54,7 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
 			ended.Add(1, m.DB)
 		}
 	}()
-	resp, err := t.o.Nodes.Get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(w.partition)), m.Content().Code())
+	resp, err := t.o.Nodes.Get(taking, addr, about(m.DB, m.Content(), "block="+strconv.Itoa(partition)), m.Content().Code())
 	if err != nil {
 		return err
 	}
@@ -68,15 +62,13 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
 	if err := accepts(resp, m.Content().Code()); err != nil {
 		return err
 	}
-	if t.o.Fits != nil {
-		// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
-		// estimate and reason are this node's own.
-		if err := t.o.Fits(resp.ContentLength); err != nil {
-			return fmt.Errorf("%w: it announces %d bytes: %w", errRefused, resp.ContentLength, err)
-		}
+	// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
+	// estimate and reason are this node's own.
+	if err := t.o.Fits(resp.ContentLength); err != nil {
+		return fmt.Errorf("%w: it announces %d bytes: %w", errRefused, resp.ContentLength, err)
 	}
-	to := w.dir.Staging()
-	out, err := to.CreateBlock(w.partition)
+	to := dir.Staging()
+	out, err := to.CreateBlock(partition)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
@@ -87,11 +79,11 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w want) (err error) {
 	if err := to.FinishBlock(out); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
-	if err := w.verify(ctx, name); err != nil {
-		return errors.Join(err, to.RemoveBlock(w.partition))
+	if err := verify(ctx, name, m, partition, by); err != nil {
+		return errors.Join(err, to.RemoveBlock(partition))
 	}
-	if err := w.dir.Publish(to, w.partition); err != nil {
-		return fmt.Errorf("%w: %w", errDisk, errors.Join(err, to.RemoveBlock(w.partition)))
+	if err := dir.Publish(to, partition); err != nil {
+		return fmt.Errorf("%w: %w", errDisk, errors.Join(err, to.RemoveBlock(partition)))
 	}
 	return nil
 }
@@ -120,15 +112,14 @@ func accepts(resp *http.Response, code string) error {
 }
 
 // verify checks a received block as a whole.
-func (w *want) verify(ctx context.Context, path string) error {
-	m := w.dir.Manifest()
+func verify(ctx context.Context, path string, m store.Manifest, partition int, by shard.Partitioner) error {
 	r, err := blocks.Open(path)
 	if err == nil {
-		if p := r.Properties(); p.Partition != w.partition || p.Partitions != m.Partitions {
-			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, w.partition, m.Partitions)
+		if p := r.Properties(); p.Partition != partition || p.Partitions != m.Partitions {
+			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, partition, m.Partitions)
 		} else {
 			err = r.VerifyKeys(ctx, func(key []byte) error {
-				if p := w.partitioner.Partition(key, m.Partitions); p != w.partition {
+				if p := by.Partition(key, m.Partitions); p != partition {
 					return fmt.Errorf("a key belongs to partition %d", p)
 				}
 				return nil

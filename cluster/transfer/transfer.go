@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -31,21 +30,21 @@ const (
 	defaultRate     = 256 << 10
 )
 
-// Options are the settings of a Transfer. Set and Store are required to give blocks.
+// Options are the settings of a Transfer.
 type Options struct {
 	// Set returns the versions of a db, nil if there is no such db.
 	Set func(db []byte) *version.Set
 	// Store has the manifests.
 	Store *store.Store
-	// Serving returns the contents that this node serves, by db, for other nodes; nil returns none.
+	// Serving returns the contents that this node serves, by db, for other nodes.
 	Serving func() map[string]content.Content
-	// Fits returns an error if the disk has no room for a block of some bytes; nil always has room.
+	// Fits returns an error if the disk has no room for a block of some bytes.
 	Fits func(bytes int64) error
 	// Nodes asks other nodes.
 	Nodes *wire.Client
 	// Metrics counts copies.
 	Metrics metrics.Transfer
-	// Logger receives a line for each block that is not sent completely; nil means slog.Default().
+	// Logger receives a line for each block that is not sent completely.
 	Logger *slog.Logger
 }
 
@@ -64,7 +63,6 @@ type Transfer struct {
 
 // New returns a Transfer without a limit of the bandwidth. The caller must close it.
 func New(o Options) *Transfer {
-	o.Logger = cmp.Or(o.Logger, slog.Default())
 	t := &Transfer{o: o, give: rate.NewLimiter(rate.Inf, burst), take: rate.NewLimiter(rate.Inf, burst), places: semaphore.NewWeighted(streams),
 		receiving: semaphore.NewWeighted(streams), leastRate: defaultRate, patience: defaultPatience}
 	t.ending, t.end = context.WithCancel(context.Background())

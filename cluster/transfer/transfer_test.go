@@ -21,6 +21,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/cluster/transfer"
+	"sequins/internal/content"
 	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/shard"
@@ -80,6 +81,9 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
+// room is of a disk that has room for every block.
+func room(int64) error { return nil }
+
 // newNode returns a node with some blocks, by partition.
 func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	t.Helper()
@@ -101,6 +105,12 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 			return nil
 		}
 		return n.set
+	}
+	if o.Serving == nil {
+		o.Serving = func() map[string]content.Content { return map[string]content.Content{} }
+	}
+	if o.Fits == nil {
+		o.Fits = room
 	}
 	o.Store = s
 	o.Logger = slog.New(slog.NewTextHandler(n.log, nil))

@@ -37,15 +37,6 @@ func (r Room) Missing() (n int) {
 	return n
 }
 
-// source estimates what a load by the plan m reads from the source, or would if the files were aligned, in bytes.
-func (r Room) source(m store.Manifest) float64 {
-	var all float64
-	for _, f := range m.Files {
-		all += float64(f.Size)
-	}
-	return all * float64(r.Missing()) / float64(max(1, m.Partitions))
-}
-
 // maxGrowth bounds how many bytes of blocks a byte of the files is estimated to take: a version that is served may be an exception, such as one of
 // placeholders, which the files compress better than blocks.
 const maxGrowth = 4
@@ -57,7 +48,7 @@ type demand struct{ blocks, runs float64 }
 // source, times what the blocks of the version that is served take per byte of their files; and for files that are not
 // aligned, which are sorted, its share of the files again if it is larger than the memory. It is at least r.Least.
 func (r Room) demand(m store.Manifest, memory int64) demand {
-	share := r.source(m)
+	share := float64(m.SourceOf(r.Missing()))
 	d := demand{blocks: share}
 	if r.Blocks > 0 && r.Source > 0 {
 		d.blocks *= min(maxGrowth, float64(r.Blocks)/float64(r.Source))

@@ -62,14 +62,7 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, o.Name) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
-	o.Joining = func() (w status.Wait, joining bool) { // what a node waits for that joins the cluster
-		j, joining := members.Joining()
-		w = status.Wait{For: status.WaitForNodes, What: j.For, Since: j.Since.UTC().Truncate(time.Second)}
-		if j.ZooKeeper {
-			w.For = status.WaitForZooKeeper
-		}
-		return w, joining
-	}
+	o.Joining = members.Joining
 	return nil
 }
 
@@ -106,7 +99,7 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 		return
 	}
 	st.ZooKeeper.Error = z.LastError
-	if _, joining := members.Joining(); !joining {
+	if members.Joining() == nil {
 		what := "ZooKeeper, to see nodes join and leave"
 		if z.LastError != "" {
 			what += " (" + z.LastError + ")"
