@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ const (
 )
 
 // A State is what a node knows durably of a db beside its blocks. The zero State is that of a db of which nothing is known.
-// Members of a later release that this one does not know are ignored when it is read.
+//
+// Members of a later release that this one does not know stay as they are when a State is read, changed and written.
 type State struct {
 	// Served is the content that clients are answered from; zero if there is none. Its blocks may all be on other nodes.
 	Served content.Content `json:"served,omitzero"`
@@ -44,6 +46,8 @@ type State struct {
 	Pin string `json:"pin,omitempty"`
 	// Marked reports whether a version of the db had a marker of its job.
 	Marked bool `json:"marked,omitempty"`
+
+	unknown map[string]json.RawMessage // members of a later release, by name
 }
 
 // Totals are sums over the partitions of a content.
@@ -177,6 +181,9 @@ func (s *Store) Forget(db string) error {
 	return s.removeIfEmpty(path)
 }
 
+// stateMembers are the members of a State. Those that are zero are left out.
+var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked"}
+
 // encodeState returns the content of the file.
 func encodeState(s State) ([]byte, error) {
 	s = s.normal()
@@ -184,6 +191,11 @@ func encodeState(s State) ([]byte, error) {
 		return nil, err
 	}
 	body, err := json.Marshal(s)
+	if all := maps.Clone(s.unknown); err == nil && len(all) > 0 {
+		if err = json.Unmarshal(body, &all); err == nil {
+			body, err = json.Marshal(all)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -197,12 +209,18 @@ func decodeState(data []byte, path string) (s State, err error) {
 		return State{}, err
 	}
 	err = json.Unmarshal(body, &s)
+	if err == nil {
+		err = json.Unmarshal(body, &s.unknown)
+	}
 	if s = s.normal(); err == nil {
 		err = s.validate()
 	}
 	if err != nil {
 		return State{}, damaged(path, fmt.Errorf("not a state: %w", err))
 	}
+	maps.DeleteFunc(s.unknown, func(name string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(stateMembers, func(known string) bool { return strings.EqualFold(known, name) }) // as encoding/json does
+	})
 	return s, nil
 }
 
