@@ -149,26 +149,16 @@ const (
 )
 
 // Status is the state of a version as people see it; see Facts.Status.
-type Status uint8
+type Status string
 
 const (
-	Available Status = iota // in the source, on this node's disk or on other nodes; no load of it was ordered, and nothing can be read
-	Building                // a load was ordered, and nothing can be read yet
-	Prepared                // it can be read by name as far as partitions are here or known elsewhere; more may be loading
-	Active                  // clients are served from it
-	Removing                // not needed any more: superseded, excluded, or not in the source
-	Error                   // its last load has failed, and it is not active; it stays so during the next one
+	Available Status = "AVAILABLE" // in the source, on this node's disk or on other nodes; no load of it was ordered, and nothing can be read
+	Building  Status = "BUILDING"  // a load was ordered, and nothing can be read yet
+	Prepared  Status = "PREPARED"  // it can be read by name as far as partitions are here or known elsewhere; more may be loading
+	Active    Status = "ACTIVE"    // clients are served from it
+	Removing  Status = "REMOVING"  // not needed any more: superseded, excluded, or not in the source
+	Error     Status = "ERROR"     // its last load has failed, and it is not active; it stays so during the next one
 )
-
-var statusNames = [...]string{"AVAILABLE", "BUILDING", "PREPARED", "ACTIVE", "REMOVING", "ERROR"}
-
-// String returns the name of s in capitals.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
-	}
-	return "UNKNOWN"
-}
 
 // Status returns the state of a version as people see it.
 func (f *Facts) Status(v Entry) Status {

@@ -37,7 +37,7 @@ func describe(actions []Action) string {
 func (s state) String() string {
 	all := make([]string, len(s.Entries))
 	for i, v := range s.Entries {
-		all[i] = spell(v.Input) + ":" + s.Status(v).String()
+		all[i] = spell(v.Input) + ":" + string(s.Status(v))
 		if v.Input == s.Current {
 			all[i] += "*"
 		}
