@@ -295,8 +295,9 @@ func (d *db) carryOut(a version.Action) {
 	case version.Retire:
 		d.keeper.retire(a.Input)
 	case version.Revive:
-		d.set.Revive(a.Input)
-		d.live[a.Input].retirement.stop()
+		l := d.live[a.Input]
+		l.v.Revive()
+		l.retirement.stop()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
