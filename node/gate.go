@@ -47,7 +47,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 			j.memory.saveSoon()
 		}
 	}
-	v := gate.Verdict{State: gate.Passed}
+	v := gate.Verdict{Finding: gate.Finding{State: gate.Passed}}
 	served, totals := j.compared(c)
 	if isServed := c == served || j.db.facts.WasServed(c.Input) && !j.db.facts.Likely; !isServed && !j.rules.IsZero() {
 		f := j.factsOf(l, held, served, totals)
@@ -191,7 +191,7 @@ func (j *judge) report(l *live) {
 	if j.db.node.o.Cluster.Changes() == nil {
 		return // there are no other nodes
 	}
-	found := l.judged.verdict.Finding
+	found := l.judged.verdict.Own
 	if before := j.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
 		found = *before
 	}

@@ -198,11 +198,11 @@ func TestVeto(t *testing.T) {
 	f := judging(good, passed)
 	f.Rules = gate.Rules{MaxValueSize: 100}
 	f.Own.Rules = f.Rules.Fingerprint()
-	if v := gate.Judge(f); v.State != gate.Passed || v.Finding.Vetoed {
+	if v := gate.Judge(f); v.State != gate.Passed || v.Own.Vetoed {
 		t.Errorf("%+v", v)
 	}
 	f.Own.Figures[0].Largest = 101
-	if v := gate.Judge(f); v.State != gate.Held || !v.Finding.Vetoed || !v.Record().Vetoed {
+	if v := gate.Judge(f); v.State != gate.Held || !v.Own.Vetoed || !v.Vetoed {
 		t.Errorf("%+v", v)
 	}
 	f.Rules.MinRecords = 3000
@@ -211,11 +211,11 @@ func TestVeto(t *testing.T) {
 		t.Errorf("all broken rules are named: %+v", v)
 	}
 	f = judging(good, vetoed(seen(shrink, "2", gate.Held, "2")))
-	if v := gate.Judge(f); v.State != gate.Held || v.Finding.Vetoed || v.Record().Vetoed {
+	if v := gate.Judge(f); v.State != gate.Held || v.Own.Vetoed || v.Vetoed {
 		t.Errorf("the veto of another node is none of this one: %+v", v)
 	}
 	f.Excused = "it is approved"
-	if v := gate.Judge(f); v.State != gate.Passed || v.Record() != (gate.Finding{State: gate.Passed, Reason: "it is approved"}) {
+	if v := gate.Judge(f); v.State != gate.Passed || v.Finding != (gate.Finding{State: gate.Passed, Reason: "it is approved"}) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -254,24 +254,24 @@ func TestGateReturnsAfterGoodThenTwoBad(t *testing.T) {
 		f := judging(good, seen(shrink, "2", gate.Pending, ""))
 		f.Served, f.Own.Against, f.Totals = of("1"), of("1"), &store.Totals{Records: 1000, Bytes: 1000}
 		v := gate.Judge(f)
-		if v.State != gate.Pending || !v.Waits || v.Finding.State != gate.Pending {
+		if v.State != gate.Pending || !v.Waits || v.Own.State != gate.Pending {
 			t.Errorf("%s, before the others have judged: %+v", version, v)
 		}
 		f.Reports["a"] = seen(shrink, "2", gate.Held, "2")
 		for _, waited := range []bool{false, true} {
 			f.Waited = waited
-			if v := gate.Judge(f); v.State != gate.Held || v.Record().Against != of("2") {
+			if v := gate.Judge(f); v.State != gate.Held || v.Against != of("2") {
 				t.Errorf("%s: %+v", version, v)
 			}
 		}
-		f.Before, f.Own = new(gate.Judge(f).Record()), nil
+		f.Before, f.Own = new(gate.Judge(f).Finding), nil
 		delete(f.Reports, "a")
 		if v := gate.Judge(f); v.State != gate.Held {
 			t.Errorf("%s, after a restart: %+v", version, v)
 		}
 		f.Served, f.Own = of("2"), judging(bad).Own // it takes the good version first
 		f.Totals, f.Reports["a"] = &store.Totals{Records: 2000, Bytes: 2000}, seen(shrink, "2", gate.Held, "2")
-		if v := gate.Judge(f); v.State != gate.Held || v.Finding.Against != of("2") {
+		if v := gate.Judge(f); v.State != gate.Held || v.Own.Against != of("2") {
 			t.Errorf("%s, after the good one: %+v", version, v)
 		}
 	}
@@ -285,10 +285,10 @@ func TestTotalsOfServedAreLost(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	v := gate.Judge(with(f, waited))
-	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Finding.Against.Name != "" || v.Record().Against.Name != "" {
+	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Own.Against.Name != "" || v.Against.Name != "" {
 		t.Errorf("%+v", v)
 	}
-	r := gate.NewReport(of("2"), shrink, nil, v.Finding)
+	r := gate.NewReport(of("2"), shrink, nil, v.Own)
 	r.Blocks = seen(shrink, "", gate.Passed, "").Blocks
 	if v := gate.Judge(judging(bad, r)); v.State != gate.Held {
 		t.Errorf("another node: %+v", v)
@@ -300,12 +300,12 @@ func TestNodeWithoutRulesIsNoWitness(t *testing.T) {
 	without := gate.Judge(gate.Facts{Served: of("2")})
 	own := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1000, Bytes: 1000}}}
 	for name, r := range map[string]gate.Report{
-		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, without.Finding),
-		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, without.Record()),
-		"with rules by then": gate.NewReport(of("3"), shrink, own, without.Record()),
+		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, without.Own),
+		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, without.Finding),
+		"with rules by then": gate.NewReport(of("3"), shrink, own, without.Finding),
 		"never judged":       gate.NewReport(of("3"), shrink, own, gate.Finding{}),
 	} {
-		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Finding.Against != of("2") {
+		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Own.Against != of("2") {
 			t.Errorf("%s: %+v", name, v)
 		}
 		if v := gate.Judge(judging(good, r)); v.State != gate.Passed {

@@ -74,8 +74,8 @@ func TestRandomFacts(t *testing.T) {
 		v := gate.Judge(f)
 		states[v.State]++
 		rules := f.Rules.Fingerprint()
-		veto := v.Finding.Vetoed
-		reason := rules == "" || f.Excused != "" || v.Finding.State == gate.Passed || f.Before != nil && f.Before.State == gate.Passed && f.Before.Rules == rules
+		veto := v.Own.Vetoed
+		reason := rules == "" || f.Excused != "" || v.Own.State == gate.Passed || f.Before != nil && f.Before.State == gate.Passed && f.Before.Rules == rules
 		for _, r := range f.Reports {
 			if r.Finding.Rules == rules && rules != "" {
 				veto = veto || r.Finding.Vetoed
@@ -97,8 +97,8 @@ func TestRandomFacts(t *testing.T) {
 			renamed.Reports[fmt.Sprint(rnd.IntN(1000), node)] = r
 		}
 		again := gate.Judge(renamed)
-		again.Finding.Reason = v.Finding.Reason // it can name the first one of several nodes
-		if again.State != v.State || again.Waits != v.Waits || again.Finding != v.Finding {
+		again.Own.Reason = v.Own.Reason // it can name the first one of several nodes
+		if again.State != v.State || again.Waits != v.Waits || again.Own != v.Own {
 			t.Fatalf("seed %d: the order of nodes has an influence: %+v: %+v, %+v", seed, f, v, again)
 		}
 	}
@@ -179,9 +179,9 @@ func (w *world) look(n *node) {
 		finding = *f.Before
 	} else {
 		n.v = gate.Judge(f)
-		finding = n.v.Finding
+		finding = n.v.Own
 		if n.v.State != gate.Pending {
-			r := n.v.Record()
+			r := n.v.Finding
 			n.facts.Before = &r
 		}
 		if n.v.MayServe() && w.rnd.IntN(2) == 0 {

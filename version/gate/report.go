@@ -48,8 +48,8 @@ const (
 // errTooLarge is the error of a report that does not fit into a znode.
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
-// NewReport returns the report of a content of a node that serves another one, the same one, or none. m may be nil; f is Verdict.Finding, or
-// Verdict.Record from when the content was judged, if the node serves it or has served it: that is not Pending.
+// NewReport returns the report of a content of a node that serves another one, the same one, or none. m may be nil; f is Verdict.Own, or
+// Verdict.Finding from when the content was judged, if the node serves it or has served it: that is not Pending.
 func NewReport(served content.Content, rules Rules, m *Measures, f Finding) Report {
 	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served}
 	if f.State == "" { // it was never judged
