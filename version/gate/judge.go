@@ -19,9 +19,10 @@ type Facts struct {
 	Rules Rules
 	// Held reports for each partition whether it is on this node.
 	Held []bool
-	// Own are the measures of these partitions, maybe not the current ones; nil if there are none yet. Failure is why they could not be made.
-	Own     *Measures
-	Failure error
+	// Figures are those of the blocks on this node, by partition.
+	Figures map[int]Figures
+	// Own are the measures of the held partitions, maybe not the current ones; nil if there are none yet.
+	Own *Measures
 	// Reports are those of the other nodes, by address; Known, whether they are known.
 	Reports map[string]Report
 	Known   bool
@@ -126,7 +127,7 @@ func (j judge) before() *Finding {
 
 // find returns what this node finds by itself: Own, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
-	totals, unknown := Sum(len(j.Held), j.Own, j.Reports)
+	totals, unknown := Sum(len(j.Held), j.Figures, j.Reports)
 	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
 	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
 	f := &v.Own
@@ -165,8 +166,8 @@ func (j judge) find() Verdict {
 // pending returns why the content cannot be judged yet, "" if it can, and whether that ends with Waited.
 func (j judge) pending(current bool, unknown []int) (reason string, waits bool) {
 	switch {
-	case !current && j.Failure != nil:
-		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.Failure), false
+	case !current && j.Own != nil && j.Own.Err != nil:
+		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.Own.Err), false
 	case !current:
 		return "its figures are being read", false
 	case !j.Known:

@@ -161,13 +161,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 func (w *world) measure(n *node) {
-	m := &gate.Measures{Figures: make([]*gate.Figures, len(n.facts.Held)), Rules: n.facts.Rules.Fingerprint()}
+	n.own, n.facts.Figures = &gate.Measures{Held: n.facts.Held, Rules: n.facts.Rules.Fingerprint()}, make(map[int]gate.Figures)
 	for p, held := range n.facts.Held {
 		if held {
-			m.Figures[p] = &gate.Figures{Records: w.records, Bytes: w.records}
+			n.facts.Figures[p] = gate.Figures{Records: w.records, Bytes: w.records}
 		}
 	}
-	n.own = m
 }
 
 // look lets a node judge by what it has seen, switch, and report.
@@ -188,7 +187,7 @@ func (w *world) look(n *node) {
 			n.serves, n.facts.Served, finding = true, of("3"), *n.facts.Before
 		}
 	}
-	data, err := gate.NewReport(n.facts.Served, f.Rules, n.own, finding).Encode()
+	data, err := gate.NewReport(n.facts.Served, f.Rules, f.Figures, n.own, finding).Encode()
 	if err != nil {
 		w.t.Fatal(err)
 	}
