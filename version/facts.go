@@ -80,13 +80,12 @@ type Entry struct {
 	Stalled bool
 }
 
-// Work is the background work on a version. Each work begins with an action (Open, Load) and ends with Opened or Loaded.
+// Work is what is being done for a version. A load begins with an action and ends with Loaded.
 type Work uint8
 
 const (
 	Resting    Work = iota // next: Unopened, Loading
-	Unopened               // blocks on the disk, or other nodes, have to be looked for; next: Opening
-	Opening                // they are looked for; next: Resting
+	Unopened               // see Facts.Unopened; next: Resting
 	Loading                // a load waits or runs; next: Resting, Cancelling
 	Cancelling             // a cancelled load has not stopped yet; next: Resting
 )

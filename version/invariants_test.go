@@ -26,8 +26,8 @@ var successors = func() map[Status][]Status {
 // next one, and can take a removal by two or three steps.
 var (
 	workSuccessors = map[Work][]Work{
-		Resting:    {Opening, Loading},
-		Opening:    {Resting, Loading},
+		Resting:    {Unopened, Loading},
+		Unopened:   {Resting, Loading},
 		Loading:    {Resting, Cancelling},
 		Cancelling: {Resting, Loading},
 	}

@@ -16,7 +16,10 @@ type step struct {
 	state   string
 }
 
-var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete"}
+// open is the action of a node that opens an input before it decides.
+const open = Delete + 1
+
+var opNames = [...]string{"load", "activate", "cancel", "retire", "revive", "close", "delete", "open"}
 
 // String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
