@@ -91,7 +91,7 @@ func (k *keeper) insert(l *live) {
 		l.Withdraw()
 		k.closeLater(old, func() {})
 	}
-	l.v.SetDivision()
+	l.SetDivision(l.content().Division, len(l.open))
 	k.db.live[l.in()] = l
 	if k.db.node.admitted.Load() {
 		l.advertiseOpen()
@@ -117,7 +117,7 @@ func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Follo
 	if err != nil || stored && k.openBlocks(l) {
 		return l, err
 	}
-	l.v.SetDivision()
+	l.SetDivision(l.content().Division, len(l.open))
 	held := l.v.Held()
 	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
 		return l, nil

@@ -134,11 +134,6 @@ func (v *Version) Held() []bool {
 	return held
 }
 
-// SetDivision publishes by what division this node holds the version, or will load it.
-func (v *Version) SetDivision() {
-	v.info.Following.SetDivision(v.info.Division, len(v.blocks))
-}
-
 // Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes
 // nothing for a version that is or was current, nor for other nodes (see Handle.Withheld).
 func (v *Version) Withhold(withheld bool) { v.withheld.Store(withheld) }

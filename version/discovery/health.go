@@ -70,18 +70,6 @@ func (h *Health) Fail(db string, err error) {
 	}
 }
 
-// OK clears the failure of a db. It returns since when the db was failing; zero if it was not.
-func (h *Health) OK(db string) (since time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if db == "" {
-		h.refreshed = time.Now()
-	}
-	since = h.failures[db].Since
-	delete(h.failures, db)
-	return since
-}
-
 // FailingSince returns since when anything has been failing that may pass; zero if nothing is.
 func (h *Health) FailingSince() (since time.Time) {
 	h.mu.Lock()
@@ -101,7 +89,7 @@ func (h *Health) IsFailing(db string) bool {
 	return h.failures[db].Err != nil
 }
 
-// Forget drops the state of a removed db.
+// Forget drops what is known of a db that is not in the source.
 func (h *Health) Forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,17 +99,21 @@ func (h *Health) Forget(db string) {
 
 // Read records that the source or a db of it was listed, and logs what is new of the remarks about it.
 func (h *Health) Read(db string, remarks []string) {
-	switch since := h.OK(db); {
+	h.mu.Lock()
+	if db == "" {
+		h.refreshed = time.Now()
+	}
+	since, before := h.failures[db].Since, h.warnings[db]
+	delete(h.failures, db)
+	h.warnings[db] = remarks
+	h.mu.Unlock()
+	switch {
 	case since.IsZero():
 	case db == "":
 		h.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
 	default:
 		h.log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
 	}
-	h.mu.Lock()
-	before := h.warnings[db]
-	h.warnings[db] = remarks
-	h.mu.Unlock()
 	for _, remark := range remarks {
 		if !slices.Contains(before, remark) {
 			h.log.Warn(remark)

@@ -28,7 +28,7 @@ func failing() (h *Health, fail func(error) (news bool, since time.Time)) {
 func TestHealthForgetsDatabase(t *testing.T) {
 	h, _ := failing()
 	errDown := errors.New("the source is down")
-	h.OK("")
+	h.Read("", nil)
 	h.Fail("fruit", errDown)
 	h.Forget("fruit")
 	if since := h.FailingSince(); !since.IsZero() {
@@ -62,7 +62,7 @@ func TestHealthTellsNews(t *testing.T) {
 				t.Errorf("%d: news %v, since %v", i, news, since)
 			}
 		}
-		h.OK("fruit")
+		h.Read("fruit", nil)
 		if news, since := fail(refused); !news || since.Equal(begin) {
 			t.Errorf("after a success: news %v, since %v", news, since)
 		}
