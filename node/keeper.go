@@ -80,9 +80,7 @@ func (k *keeper) open(in content.Input) {
 	}
 	k.insert(l)
 	k.db.records[in].created = l.manifest.Created
-	k.see(l)
-	v, _ := k.db.facts.Entry(in)
-	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
+	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open))
 }
 
 // insert adds a version to the set, replacing one of the same input.

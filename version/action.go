@@ -68,16 +68,13 @@ func (f *Facts) do(a Action) {
 }
 
 // Unopened returns the inputs to be opened before the next decision: every valid block on the disk or, if there are none, the node finds out
-// whether the cluster has the version, without loading anything. Opened follows. What was served and what others serve come first, then the newest. If
-// it is not known what was served, the newest is judged by what is older, which is opened first.
+// whether the cluster has the version, without loading anything. Opened follows. What was served and what others serve come first, then the
+// newest.
 func (f *Facts) Unopened() (order []content.Input) {
 	for _, v := range f.Entries {
 		if v.Work == Unopened {
 			order = append(order, v.Input)
 		}
-	}
-	if f.Likely {
-		return order
 	}
 	slices.Reverse(order)
 	for _, first := range []content.Input{f.Taken, f.Served} {

@@ -50,7 +50,7 @@ var servedScripts = map[string][]step{
 		{Waited{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was only likely served is not served in part before a load of it has failed": {
-		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{partly("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{away("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
