@@ -15,12 +15,7 @@ import (
 type Failure struct {
 	Err   error
 	Since time.Time
-
-	said time.Time // when it was logged
 }
-
-// saidPeriod is the interval at which a failure that lasts is logged again.
-const saidPeriod = time.Minute
 
 // Health is the health of the source: failed listings, and remarks. It is safe for concurrent use.
 type Health struct {
@@ -42,18 +37,13 @@ func NewHealth(log *slog.Logger) *Health {
 // Failed receives a value after failures.
 func (h *Health) Failed() <-chan struct{} { return h.failed }
 
-// Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, another reason, and once a
-// minute one that may pass.
+// Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, and another reason.
 func (h *Health) Fail(db string, err error) {
 	h.mu.Lock()
 	f, failing := h.failures[db]
-	now := time.Now()
+	news := !failing || f.Err.Error() != err.Error()
 	if !failing {
-		f.Since = now
-	}
-	news := !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod && !source.Lasting(err)
-	if news {
-		f.said = now
+		f.Since = time.Now()
 	}
 	f.Err = err
 	h.failures[db] = f
@@ -62,7 +52,7 @@ func (h *Health) Fail(db string, err error) {
 	case h.failed <- struct{}{}:
 	default:
 	}
-	switch lasts := now.Sub(f.Since).Round(time.Second); {
+	switch lasts := time.Since(f.Since).Round(time.Second); {
 	case news && db != "":
 		h.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
 	case news:
