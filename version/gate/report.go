@@ -43,8 +43,8 @@ const (
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
 // NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions
-// that it holds. m may be nil; f is Verdict.Own, or
-// Verdict.Finding from when the content was judged, if the node serves it or has served it: that is not Pending.
+// that it holds, and are not modified before the report is encoded. m may be nil; f is Verdict.Own, or Verdict.Finding from when the content was judged,
+// if the node serves it or has served it: that is not Pending.
 func NewReport(served content.Content, rules Rules, blocks map[int]Figures, m *Measures, f Finding) Report {
 	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Blocks: blocks}
 	if f.State == "" { // it was never judged
