@@ -80,7 +80,8 @@ func (k *keeper) keepManifest(l *live) {
 // drop deletes a block. Running reads of it continue.
 func (k *keeper) drop(l *live, p int) {
 	l.v.Drop(p)
-	l.open[p], l.figures[p], l.bytes[p] = false, nil, 0
+	l.open[p], l.bytes[p] = false, 0
+	delete(l.figures, p)
 	delete(l.released, p)
 	delete(l.damaged, p)
 	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())

@@ -81,7 +81,7 @@ func TestAutoSuccessOfAnOlderVersion(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
 	f.unmarked("fruit", "2", "fig")
-	l, err := f.db("fruit", Reloadable{DB: func(string) DB { return DB{AutoSuccess: true} }}).lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: "1"}})
+	l, err := f.db("fruit", Reloadable{DB: func(string) DB { return DB{AutoSuccess: true} }}).lister.existing(t.Context(), discovery.Question{Served: content.Input{Name: "1"}, Active: true})
 	if len(namesOf(l.Inputs)) > 0 || !strings.Contains(l.Unfinished, "there is no _SUCCESS") {
 		t.Errorf("%q, %q, %v", namesOf(l.Inputs), l.Unfinished, err)
 	}

@@ -170,6 +170,12 @@ func (d *db) decide() {
 		d.lister.lookAtOthers()
 		d.facts.Rejected = d.judge.rejected()
 		again := d.note()
+		if unopened := d.facts.Unopened(); len(unopened) > 0 {
+			for _, in := range unopened {
+				d.keeper.open(in)
+			}
+			continue
+		}
 		after, actions := version.Decide(d.facts)
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
 		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
@@ -284,8 +290,6 @@ func (d *db) close() error {
 // carryOut executes an action that the facts say is being carried out.
 func (d *db) carryOut(a version.Action) {
 	switch a.Op {
-	case version.Open:
-		d.keeper.open(a.Input)
 	case version.Load:
 		d.loads.startLoad(a.Input)
 	case version.Activate:
@@ -295,8 +299,9 @@ func (d *db) carryOut(a version.Action) {
 	case version.Retire:
 		d.keeper.retire(a.Input)
 	case version.Revive:
-		d.set.Revive(a.Input)
-		d.live[a.Input].retirement.stop()
+		l := d.live[a.Input]
+		l.v.Revive()
+		l.retirement.stop()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:

@@ -241,7 +241,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 			continue
 		}
 		wake(d.followed.unlisted)
-		f.node.health.OK(name) // its versions cannot be listed, which is no failure
+		f.node.health.Forget(name) // its versions cannot be listed, which is no failure
 		d.followed.listed = false
 		switch {
 		case d.followed.leaving: // its removal is retried

@@ -265,7 +265,7 @@ func TestExisting(t *testing.T) {
 			for _, name := range test.exist {
 				known[name] = content.Input{Name: name}
 			}
-			l, err := d.lister.existing(t.Context(), discovery.Question{Current: content.Input{Name: test.current}, Known: known})
+			l, err := d.lister.existing(t.Context(), discovery.Question{Served: content.Input{Name: test.current}, Active: test.current != "", Known: known})
 			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, namesOf(l.Inputs)); diff != "" || l.Unfinished != test.why {
 				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)

@@ -47,7 +47,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 			j.memory.saveSoon()
 		}
 	}
-	v := gate.Verdict{State: gate.Passed}
+	v := gate.Verdict{Finding: gate.Finding{State: gate.Passed}}
 	served, totals := j.compared(c)
 	if isServed := c == served || j.db.facts.WasServed(c.Input) && !j.db.facts.Likely; !isServed && !j.rules.IsZero() {
 		f := j.factsOf(l, held, served, totals)
@@ -81,7 +81,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 // factsOf returns what the verdict on a version depends on. served and totals are what it is compared with.
 func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *store.Totals) gate.Facts {
 	c, known := l.content(), &j.db.facts
-	f := gate.Facts{Rules: j.rules, Held: held, Totals: totals, Mixed: j.db.node.o.Cluster.Mixed(), Own: l.judged.measures, Failure: l.judged.unmeasured, Served: served,
+	f := gate.Facts{Rules: j.rules, Held: held, Totals: totals, Mixed: j.db.node.o.Cluster.Mixed(), Figures: l.figures, Own: l.judged.measures, Served: served,
 		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
 		Before: j.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
 	if j.db.live[served.Input] != nil && !f.Older {
@@ -179,7 +179,7 @@ func (j *judge) recall(c content.Content, reports map[string]gate.Report) {
 // totals returns the totals of a version; nil if not all of its figures are known.
 func (j *judge) totals(l *live) *store.Totals {
 	reports, _ := j.reports(l)
-	t, unknown := gate.Sum(len(l.open), l.known(), reports)
+	t, unknown := gate.Sum(len(l.open), l.figures, reports)
 	if len(unknown) > 0 {
 		return nil
 	}
@@ -191,11 +191,11 @@ func (j *judge) report(l *live) {
 	if j.db.node.o.Cluster.Changes() == nil {
 		return // there are no other nodes
 	}
-	found := l.judged.verdict.Finding
+	found := l.judged.verdict.Own
 	if before := j.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {
 		found = *before
 	}
-	r := gate.NewReport(j.servedContent(), j.rules, l.known(), found)
+	r := gate.NewReport(j.servedContent(), j.rules, l.figures, l.judged.measures, found)
 	v, _ := j.db.facts.Entry(l.in())
 	r.Loading, r.Rejected = v.Begun, j.memory.rejected()
 	data, err := r.Encode()
@@ -216,14 +216,14 @@ func (j *judge) measure(l *live, against content.Content) {
 	}
 	other := j.db.set.AcquireVersion(against.Name, against.Code())
 	l.judged.measuring = true
-	rules, figures := j.rules, slices.Clone(l.figures)
+	rules := j.rules
 	j.db.bg.work(func() message {
-		m, err := gate.Measure(j.db.bg.ctx, h, other, rules, figures)
+		m := gate.Measure(j.db.bg.ctx, h, other, rules)
 		h.Release()
 		if other != nil {
 			other.Release()
 		}
-		if err != nil {
+		if m.Err != nil {
 			_ = sleep.For(j.db.bg.ctx, measureRetry)
 		}
 		return func() {
@@ -231,9 +231,9 @@ func (j *judge) measure(l *live, against content.Content) {
 			if j.db.live[l.in()] != l {
 				return
 			}
-			l.judged.measures, l.judged.unmeasured = &m, err
-			if err != nil {
-				j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", err)
+			l.judged.measures = &m
+			if m.Err != nil {
+				j.db.log.Warn("not all figures of a version can be read; they are read again", "version", l.in().Name, "error", m.Err)
 			}
 		}
 	})

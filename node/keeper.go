@@ -80,9 +80,7 @@ func (k *keeper) open(in content.Input) {
 	}
 	k.insert(l)
 	k.db.records[in].created = l.manifest.Created
-	k.see(l)
-	v, _ := k.db.facts.Entry(in)
-	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open), "complete", v.Complete)
+	k.db.log.Info("version opened", "version", in.Name, "partitions", len(l.open))
 }
 
 // insert adds a version to the set, replacing one of the same input.
@@ -91,7 +89,7 @@ func (k *keeper) insert(l *live) {
 		l.Withdraw()
 		k.closeLater(old, func() {})
 	}
-	l.v.SetDivision()
+	l.SetDivision(l.content().Division, len(l.open))
 	k.db.live[l.in()] = l
 	if k.db.node.admitted.Load() {
 		l.advertiseOpen()
@@ -117,7 +115,7 @@ func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Follo
 	if err != nil || stored && k.openBlocks(l) {
 		return l, err
 	}
-	l.v.SetDivision()
+	l.SetDivision(l.content().Division, len(l.open))
 	held := l.v.Held()
 	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
 		return l, nil

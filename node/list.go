@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (ls *lister) beginListing(again, only bool) {
 // has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
 func (ls *lister) question(check bool) discovery.Question {
 	s := &ls.db.facts
-	q := discovery.Question{Current: s.Current, Served: s.Before(), Known: make(map[string]content.Input), States: make(map[content.Input]discovery.State), Manifests: ls.servedManifests(),
+	q := discovery.Question{Served: cmp.Or(s.Current, s.Before()), Active: s.Current.Name != "", Known: make(map[string]content.Input), States: make(map[content.Input]discovery.State), Manifests: ls.servedManifests(),
 		Compare: make(map[content.Input]store.Manifest), Apart: make(map[content.Input]bool), Mixed: ls.db.node.o.Cluster.Mixed(), Last: ls.db.last, Pin: ls.memory.pin}
 	for _, in := range s.Rejected {
 		q.States[in] = discovery.State{Held: true}

@@ -16,10 +16,10 @@ import (
 type live struct {
 	v *version.Version
 	version.Following
-	manifest store.Manifest  // of its content
-	open     []bool          // by partition: its local block is open
-	figures  []*gate.Figures // of the open blocks, by partition
-	bytes    []int64         // their sizes
+	manifest store.Manifest       // of its content
+	open     []bool               // by partition: its local block is open
+	figures  map[int]gate.Figures // of the open blocks, by partition
+	bytes    []int64              // their sizes
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
 	// have been withdrawn. returning is the timer to advertise some of them again.
@@ -39,7 +39,6 @@ type live struct {
 type judged struct {
 	verdict    gate.Verdict
 	measures   *gate.Measures // by the rules; nil until they have been read
-	unmeasured error          // why not all of them could be read
 	measuring  bool           // they are being read
 	waitUntil  time.Time      // until when the verdict waits for what may never come; zero: it does not
 	unreported bool           // it was logged that there is none
@@ -58,7 +57,7 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 		Following: f,
 		manifest:  m,
 		open:      make([]bool, m.Partitions),
-		figures:   make([]*gate.Figures, m.Partitions),
+		figures:   make(map[int]gate.Figures),
 		bytes:     make([]int64, m.Partitions),
 		damaged:   make(map[int]bool),
 		released:  make(map[int]time.Time),
@@ -71,23 +70,13 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 func (l *live) content() content.Content { return l.v.Info().Content }
 func (l *live) in() content.Input        { return l.v.Info().Input }
 
-// known returns the measures with the figures of all open blocks.
-func (l *live) known() *gate.Measures {
-	m := gate.Measures{}
-	if l.judged.measures != nil {
-		m = *l.judged.measures
-	}
-	m.Figures = l.figures
-	return &m
-}
-
 // size returns the records and bytes of the open blocks.
 func (l *live) size() (records, bytes int64) {
-	for p, f := range l.figures {
-		if f != nil {
-			records += f.Records
-		}
-		bytes += l.bytes[p]
+	for _, f := range l.figures {
+		records += f.Records
+	}
+	for _, n := range l.bytes {
+		bytes += n
 	}
 	return records, bytes
 }
@@ -115,7 +104,7 @@ func (l *live) put(p int, r *blocks.Reader) error {
 	}
 	props := r.Properties()
 	l.open[p], l.bytes[p] = true, r.Size()
-	l.figures[p] = &gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
+	l.figures[p] = gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 	delete(l.damaged, p)
 	return nil
 }

@@ -187,7 +187,7 @@ func (mem *memory) keepFailure(f store.Failure) {
 
 // keepVerdict replaces what the memory has of the verdict on a content, and records an event if it is another one.
 func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
-	before, now := mem.verdictBefore(c), v.Record()
+	before, now := mem.verdictBefore(c), v.Finding
 	held := before != nil && before.State == gate.Held
 	switch {
 	case before != nil && *before == now:

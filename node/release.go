@@ -62,8 +62,8 @@ const (
 
 // retire waits until a version has had no request for long enough.
 func (k *keeper) retire(in content.Input) {
-	k.db.set.Retire(in)
 	l, began := k.db.live[in], time.Now()
+	l.v.Retire()
 	lingers := maxLingers
 	if k.db.node.o.Server.PeerSecret != "" {
 		lingers = maxLingersOfSecret

@@ -102,7 +102,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 	s := status.OnNode{
 		Name: v.node.o.Name, ShardID: v.node.o.ShardID(),
 		CreatedAt: seconds(of.known.created), ActiveAt: seconds(of.known.activeAt),
-		Current: of.Input == v.facts.Current, State: status.State(of.status.String()), Diverged: of.differs != "",
+		Current: of.Input == v.facts.Current, State: status.State(of.status), Diverged: of.differs != "",
 		Partitions: []int{}, Records: of.records, Bytes: of.bytes, Unchanged: of.known.unchanged,
 		Detail: v.detail(of), Gate: of.verdict.Checks,
 	}
@@ -137,7 +137,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		s.State = status.Held
 	case of.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
 		s.State = status.Available
-	case of.status <= version.Prepared:
+	case of.status == version.Available, of.status == version.Building, of.status == version.Prepared:
 		s.State = status.Building
 	}
 	return s

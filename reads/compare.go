@@ -57,9 +57,9 @@ func (rd *Reader) readVersion(set *version.Set, name string) *Read {
 func holders(h *version.Handle) [][]string {
 	all := make([][]string, h.Partitions())
 	for addr, report := range gate.ParseReports(h.Reports()) {
-		for _, b := range report.Blocks {
-			if b.Partition < len(all) {
-				all[b.Partition] = append(all[b.Partition], addr)
+		for p := range report.Blocks {
+			if p < len(all) {
+				all[p] = append(all[p], addr)
 			}
 		}
 	}

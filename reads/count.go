@@ -38,8 +38,8 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 func (s *Scan) countAll() (total int64, o Outcome) {
 	reported := make(map[int]int64)
 	for _, report := range gate.ParseReports(s.r.handle.Reports()) {
-		for _, b := range report.Blocks {
-			reported[b.Partition] = b.Records
+		for p, figures := range report.Blocks {
+			reported[p] = figures.Records
 		}
 	}
 	for p := range s.r.handle.Partitions() {

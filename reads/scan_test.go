@@ -366,7 +366,7 @@ func TestScanOfOtherNodes(t *testing.T) {
 type reporting struct{ replicas }
 
 func (reporting) Reports() (map[string][]byte, bool) {
-	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Blocks: []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 30}}, {Partition: 2, Figures: gate.Figures{Records: 4}}}}
+	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Blocks: map[int]gate.Figures{1: {Records: 30}, 2: {Records: 4}}}
 	data, _ := r.Encode() // it is small
 	return map[string][]byte{"a:1": data, "b:1": []byte("x")}, true
 }

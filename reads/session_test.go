@@ -30,7 +30,7 @@ func upgraded(t *testing.T) *version.Set {
 			t.Fatal(err)
 		}
 	}
-	set.Retire(contents.In("v1"))
+	set.Version(contents.In("v1")).Retire()
 	t.Cleanup(func() {
 		for _, name := range []string{"v1", "v2", "v3"} {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -85,7 +85,7 @@ func TestReplacedVersionElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set.Retire(contents.In("v1"))
+	set.Version(contents.In("v1")).Retire()
 	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fails(proxy.ErrNoPeers), Logger: slog.New(slog.DiscardHandler)})
 	defer rd.Stop()
 	for _, test := range []struct {

@@ -14,7 +14,7 @@ func TestSessions(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": "one"}))
 	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": "two"}))
-	set.Retire(contents.In("v1"))
+	set.Version(contents.In("v1")).Retire()
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	const atLeast, exact = "X-Sequins-At-Least: ", "x-sequins-version: "
 	for _, test := range []struct {

@@ -10,11 +10,8 @@ import (
 type Op uint8
 
 const (
-	// Open opens every valid block of a version on the disk or, if there are none, finds out whether the cluster has the version, without loading
-	// anything. Opened follows.
-	Open Op = iota
 	// Load loads the missing partitions. Loaded follows.
-	Load
+	Load Op = iota
 	// Activate makes a version the current one, which is recorded first: see Facts.Unrecorded.
 	Activate
 	// Cancel stops a load; Loaded follows.
@@ -40,8 +37,6 @@ type Action struct {
 func (f *Facts) do(a Action) {
 	v := f.Add(a.Input)
 	switch a.Op {
-	case Open:
-		v.Work = Opening
 	case Load:
 		if v.Removal != Staying { // nothing of it is in the set any more
 			*v = Entry{Input: v.Input, Former: v.Former}
@@ -72,9 +67,27 @@ func (f *Facts) do(a Action) {
 	}
 }
 
-// Opened records the end of Open. A version of which something was found is in the set, and See follows.
+// Unopened returns the inputs to be opened before the next decision: every valid block on the disk or, if there are none, the node finds out
+// whether the cluster has the version, without loading anything. Opened follows. What was served and what others serve come first, then the
+// newest.
+func (f *Facts) Unopened() (order []content.Input) {
+	for _, v := range f.Entries {
+		if v.Work == Unopened {
+			order = append(order, v.Input)
+		}
+	}
+	slices.Reverse(order)
+	for _, first := range []content.Input{f.Taken, f.Served} {
+		if i := slices.Index(order, first); i >= 0 {
+			order = slices.Insert(slices.Delete(order, i, i+1), 0, first)
+		}
+	}
+	return order
+}
+
+// Opened records that an input has been opened. A version of which something was found is in the set, and See follows.
 func (f *Facts) Opened(in content.Input, found bool) {
-	if v := f.entry(in); v != nil && v.Work == Opening {
+	if v := f.entry(in); v != nil && v.Work == Unopened {
 		v.Work = Resting
 		if found {
 			v.Coverage = Empty

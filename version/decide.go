@@ -15,7 +15,6 @@ func Decide(f Facts) (Facts, []Action) {
 		d.removeAll()
 		return d.Facts, d.actions
 	}
-	d.open()
 	d.activate()
 	if d.Source == Unasked {
 		d.removeOthers(nil)
@@ -51,23 +50,6 @@ func (d *decision) order(a Action) {
 	d.do(a)
 }
 
-// open opens what has to be opened: what was served and what others serve, then the newest. If it is not known what was served, the newest
-// is judged by what is older, which is opened first.
-func (d *decision) open() {
-	order := slices.DeleteFunc(d.inputs(), func(in content.Input) bool { return d.entry(in).Work != Unopened })
-	if !d.Likely {
-		slices.Reverse(order)
-		for _, first := range []content.Input{d.Taken, d.Served} {
-			if i := slices.Index(order, first); i >= 0 {
-				order = slices.Insert(slices.Delete(order, i, i+1), 0, first)
-			}
-		}
-	}
-	for _, in := range order {
-		d.act(Open, in)
-	}
-}
-
 // activate switches to the newest version that is ready, if it is newer than the current one, or if the pin does not allow that.
 func (d *decision) activate() {
 	v := d.successor()
@@ -100,18 +82,11 @@ func (d *decision) successor() *Entry {
 		case d.isBehind(v.Input) || !d.isReady(v):
 		case d.Pin.Allows(v.Name):
 			return v
-		case v.Input == before && !d.isOpening():
+		case v.Input == before:
 			served = v
 		}
 	}
 	return served
-}
-
-// isOpening reports whether a version is being opened that the pin allows: it may be ready in a moment.
-func (d *decision) isOpening() bool {
-	return slices.ContainsFunc(d.Entries, func(v Entry) bool {
-		return v.Work == Opening && v.Input != d.Served && d.Pin.Allows(v.Name)
-	})
 }
 
 // isOld reports whether an input is active, or has a lesser name than what is, if the pin allows that. An input that is only
@@ -237,19 +212,18 @@ func (d *decision) mayStillServe(v *Entry) bool {
 
 func (d *decision) removeAll() {
 	for _, in := range d.inputs() {
-		if v := d.entry(in); v.Coverage > Absent && v.Removal < Closing && v.Work != Opening {
+		if v := d.entry(in); v.Coverage > Absent && v.Removal < Closing {
 			d.act(Close, in)
 		}
 		d.remove(in)
 	}
 }
 
-// remove begins the removal of an input, or forgets it if there is nothing to undo. While it is being opened, that is not known,
-// and remove does nothing.
+// remove begins the removal of an input, or forgets it if there is nothing to undo. Before it has been opened, that is not known.
 func (d *decision) remove(in content.Input) {
 	v := d.entry(in)
 	switch {
-	case v.Work == Opening:
+	case v.Work == Unopened:
 		return
 	case v.Removal != Staying, v.Local && v.Coverage == Absent:
 	case v.Coverage > Absent:
@@ -270,7 +244,7 @@ func (d *decision) leave(in content.Input) {
 	if v.Removal == Idle {
 		d.act(Close, in)
 	}
-	if v.Work <= Unopened && v.Coverage == Absent && (v.Removal == Staying || v.Removal == Closed) {
+	if v.Work == Resting && v.Coverage == Absent && (v.Removal == Staying || v.Removal == Closed) {
 		d.act(Delete, in)
 	}
 }

@@ -2,8 +2,8 @@
 // that can be read.
 //
 // The db's goroutine in package node keeps the Facts: what the source lists, what is on the disk, what other nodes hold and serve, what runs, and
-// what it remembers over a restart. After each change of them it asks Decide, a pure function without clock, disk or network, what has to be done,
-// keeps the facts that Decide returns, and carries out each Action. What comes of an action is a fact again. So a process that is
+// what it remembers over a restart. After each change of them it opens what is Unopened, asks Decide, a pure function without clock, disk or network,
+// what has to be done, keeps the facts that Decide returns, and carries out each Action. What comes of an action is a fact again. So a process that is
 // killed decides afterwards as before, and facts on which a decision has been carried out lead to no other one: tables and random walks test both.
 // docs/design/DECISION.md says why.
 //
@@ -11,7 +11,7 @@
 // each of these steps, and no other one:
 //
 //	AVAILABLE → BUILDING  [load]
-//	AVAILABLE → PREPARED  [open] has found a block here, or other nodes that have it: the version is in the set
+//	AVAILABLE → PREPARED  opening it has found a block here, or other nodes that have it: the version is in the set
 //	AVAILABLE → ACTIVE    both at once, after a restart
 //	AVAILABLE → ERROR     it had failed before the restart, or cannot be opened
 //	AVAILABLE → REMOVING  not wanted: [delete]; if nothing is here, it is forgotten

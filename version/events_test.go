@@ -69,7 +69,7 @@ type (
 	Unlisted struct{}
 	Left     struct{} // the database is not in the source any more
 	Pinned   struct{ Pin pin.File }
-	NotFound struct{ Input content.Input } // answers Open
+	NotFound struct{ Input content.Input } // answers open
 	Planned  struct {
 		Input   content.Input
 		Changed bool
@@ -252,10 +252,15 @@ func Next(before state, e event) (state, []Action) {
 			s.Rejected = append(s.Rejected, in)
 		}
 	}
-	var actions []Action
+	var opens, actions []Action
+	for _, in := range s.Unopened() {
+		if v, _ := before.Entry(in); v.Work != Unopened {
+			opens = append(opens, Action{Op: open, Input: in})
+		}
+	}
 	s.Facts, actions = Decide(s.Facts)
 	if _, more := Decide(s.Facts); len(more) > 0 {
 		panic(fmt.Sprintf("a decision that has been carried out leads to another one: %s; %s\nbefore %+v\nafter %+v", describe(actions), describe(more), before.Facts, s.Facts))
 	}
-	return s, actions
+	return s, append(opens, actions...)
 }

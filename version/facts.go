@@ -80,13 +80,12 @@ type Entry struct {
 	Stalled bool
 }
 
-// Work is the background work on a version. Each work begins with an action (Open, Load) and ends with Opened or Loaded.
+// Work is what is being done for a version. A load begins with an action and ends with Loaded.
 type Work uint8
 
 const (
 	Resting    Work = iota // next: Unopened, Loading
-	Unopened               // blocks on the disk, or other nodes, have to be looked for; next: Opening
-	Opening                // they are looked for; next: Resting
+	Unopened               // see Facts.Unopened; next: Resting
 	Loading                // a load waits or runs; next: Resting, Cancelling
 	Cancelling             // a cancelled load has not stopped yet; next: Resting
 )
@@ -149,26 +148,16 @@ const (
 )
 
 // Status is the state of a version as people see it; see Facts.Status.
-type Status uint8
+type Status string
 
 const (
-	Available Status = iota // in the source, on this node's disk or on other nodes; no load of it was ordered, and nothing can be read
-	Building                // a load was ordered, and nothing can be read yet
-	Prepared                // it can be read by name as far as partitions are here or known elsewhere; more may be loading
-	Active                  // clients are served from it
-	Removing                // not needed any more: superseded, excluded, or not in the source
-	Error                   // its last load has failed, and it is not active; it stays so during the next one
+	Available Status = "AVAILABLE" // in the source, on this node's disk or on other nodes; no load of it was ordered, and nothing can be read
+	Building  Status = "BUILDING"  // a load was ordered, and nothing can be read yet
+	Prepared  Status = "PREPARED"  // it can be read by name as far as partitions are here or known elsewhere; more may be loading
+	Active    Status = "ACTIVE"    // clients are served from it
+	Removing  Status = "REMOVING"  // not needed any more: superseded, excluded, or not in the source
+	Error     Status = "ERROR"     // its last load has failed, and it is not active; it stays so during the next one
 )
-
-var statusNames = [...]string{"AVAILABLE", "BUILDING", "PREPARED", "ACTIVE", "REMOVING", "ERROR"}
-
-// String returns the name of s in capitals.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
-	}
-	return "UNKNOWN"
-}
 
 // Status returns the state of a version as people see it.
 func (f *Facts) Status(v Entry) Status {

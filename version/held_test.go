@@ -30,7 +30,7 @@ var heldScripts = map[string][]step{
 		{Seen{in("1"), true, false, true, true, false, false}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 	},
 	"what was likely served and is held is dropped, and an older version is served": {
-		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Seen{in("2"), true, false, true, true, false, true}, "", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{list("1", "2"), "", "1:PREPARED 2:PREPARED"},
@@ -38,7 +38,7 @@ var heldScripts = map[string][]step{
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was likely served is served once it is judged": {
-		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Seen{in("2"), true, false, true, true, false, true}, "", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},

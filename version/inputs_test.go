@@ -264,7 +264,7 @@ var takenScripts = map[string][]step{
 // lostScripts are of a node that has lost its state, and of failures from before a restart.
 var lostScripts = map[string][]step{
 	"a node that has lost its state does not go behind the greatest name on its disk": {
-		{Start{Local: inputs("1", "2", "3"), Served: in("3"), Likely: true}, "open 1, open 2, open 3", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Start{Local: inputs("1", "2", "3"), Served: in("3"), Likely: true}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED 3:AVAILABLE"},
 		{partly("3"), "", "1:AVAILABLE 2:PREPARED 3:PREPARED"},
 		{list("1", "2", "3"), "load 3", "1:AVAILABLE 2:PREPARED 3:PREPARED"},
@@ -272,13 +272,13 @@ var lostScripts = map[string][]step{
 		{here("3"), "activate 3, retire 1, retire 2", "1:REMOVING 2:REMOVING 3:ACTIVE*"},
 	},
 	"what a node that has lost its state has likely served is held": {
-		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{held("2"), "", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{Unlisted{}, "activate 1", "1:ACTIVE* 2:PREPARED"},
 	},
 	"what a node that has lost its state has likely served is faulty": {
-		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
 		{NotFound{in("2")}, "load 2", "1:PREPARED 2:BUILDING"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},

@@ -16,8 +16,8 @@ var successors = func() map[Status][]Status {
 	}
 	all := map[Status][]Status{}
 	for _, m := range regexp.MustCompile(`(?m)^//\t([A-Z]+) → ([A-Z]+) `).FindAllSubmatch(doc, -1) {
-		from, to := slices.Index(statusNames[:], string(m[1])), slices.Index(statusNames[:], string(m[2]))
-		all[Status(from)] = append(all[Status(from)], Status(to))
+		from, to := Status(m[1]), Status(m[2])
+		all[from] = append(all[from], to)
 	}
 	return all
 }()
@@ -26,8 +26,8 @@ var successors = func() map[Status][]Status {
 // next one, and can take a removal by two or three steps.
 var (
 	workSuccessors = map[Work][]Work{
-		Resting:    {Opening, Loading},
-		Opening:    {Resting, Loading},
+		Resting:    {Unopened, Loading},
+		Unopened:   {Resting, Loading},
 		Loading:    {Resting, Cancelling},
 		Cancelling: {Resting, Loading},
 	}

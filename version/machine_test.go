@@ -16,7 +16,10 @@ type step struct {
 	state   string
 }
 
-var opNames = [...]string{"open", "load", "activate", "cancel", "retire", "revive", "close", "delete"}
+// open is the action of a node that opens an input before it decides.
+const open = Delete + 1
+
+var opNames = [...]string{"load", "activate", "cancel", "retire", "revive", "close", "delete", "open"}
 
 // String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
@@ -37,7 +40,7 @@ func describe(actions []Action) string {
 func (s state) String() string {
 	all := make([]string, len(s.Entries))
 	for i, v := range s.Entries {
-		all[i] = spell(v.Input) + ":" + s.Status(v).String()
+		all[i] = spell(v.Input) + ":" + string(s.Status(v))
 		if v.Input == s.Current {
 			all[i] += "*"
 		}

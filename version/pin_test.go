@@ -75,8 +75,8 @@ var pinScripts = map[string][]step{
 	},
 	"what is not allowed is served after a restart until another version is ready": {
 		{start{Start{Local: inputs("2"), Served: in("2")}, pinned(pin.File{Version: "1"}, "1")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{NotFound{in("1")}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
+		{NotFound{in("1")}, "load 1", "1:BUILDING 2:AVAILABLE"},
+		{here("2"), "activate 2", "1:BUILDING 2:ACTIVE*"},
 		{Planned{in("1"), false}, "", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},

@@ -69,7 +69,7 @@ func (w *world) survives() bool {
 	}
 	_, loading := w.loads[w.recorded]
 	v, _ := w.state.Entry(w.recorded)
-	undecided := w.state.Current.Name == "" && w.state.Before() == w.recorded && !loading && v.Work != Opening
+	undecided := w.state.Current.Name == "" && w.state.Before() == w.recorded && !loading && v.Work != Unopened
 	return w.recorded.Name != "" && (undecided || w.state.Current == w.recorded && w.readable(w.recorded))
 }
 

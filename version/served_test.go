@@ -22,13 +22,13 @@ var servedScripts = map[string][]step{
 	},
 	"what was served and is excluded since is not active for a moment": {
 		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: pin.File{Exclude: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{here("1"), "activate 1", "1:ACTIVE* 2:PREPARED"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
+		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
 	},
 	"what was served and is excluded since is served if nothing else can be": {
 		{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Pin: pin.File{Exclude: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{NotFound{in("1")}, "activate 2", "1:AVAILABLE 2:ACTIVE*"},
+		{NotFound{in("1")}, "", "1:AVAILABLE 2:AVAILABLE"},
+		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
 	},
 	"what was served before is kept although it lacks partitions now": {
 		{start{Start{Local: inputs("1", "2"), Served: in("2"), Keep: 2, Former: inputs("1", "2")}, keeping(2, "1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -50,7 +50,7 @@ var servedScripts = map[string][]step{
 		{Waited{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was only likely served is not served in part before a load of it has failed": {
-		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{start{Start{Local: inputs("1", "2"), Served: in("2"), Likely: true}, list("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{partly("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{away("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},

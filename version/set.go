@@ -140,36 +140,22 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 }
 
 // Activate makes a version of the set the current one. One with a lesser name than the current one is an error: see GoBack.
-func (s *Set) Activate(in content.Input) error { return s.activate(in, false) }
+func (s *Set) Activate(in content.Input) error {
+	if current := s.Current(); in.Name < current.Name {
+		return fmt.Errorf("version %s of %s cannot become active after %s", in.Name, s.db, current.Name)
+	}
+	return s.GoBack(in)
+}
 
 // GoBack is Activate for a version that may be older than the current one, which the pin does not allow.
-func (s *Set) GoBack(in content.Input) error { return s.activate(in, true) }
-
-func (s *Set) activate(in content.Input, back bool) error {
+func (s *Set) GoBack(in content.Input) error {
 	v := s.Version(in)
 	if v == nil {
 		return fmt.Errorf("version %s of %s cannot become active: it is not in the set", in.Name, s.db)
 	}
-	if current := s.Current(); in.Name < current.Name && !back {
-		return fmt.Errorf("version %s of %s cannot become active after %s", in.Name, s.db, current.Name)
-	}
 	v.wasCurrent.Store(true)
 	s.current.Store(v)
 	return nil
-}
-
-// Retire starts the time of Version.Idle. The version can still be acquired by name.
-func (s *Set) Retire(in content.Input) {
-	if v := s.Version(in); v != nil {
-		v.retire()
-	}
-}
-
-// Revive takes Retire back.
-func (s *Set) Revive(in content.Input) {
-	if v := s.Version(in); v != nil {
-		v.retired.Store(0)
-	}
 }
 
 // Remove removes a version from the set and returns it, or nil. The caller must close it, and not earlier: Acquire relies on that. If it was the

@@ -222,9 +222,9 @@ func TestIdle(t *testing.T) {
 		if v.Idle() != 0 {
 			t.Errorf("a current version is idle for %v", v.Idle())
 		}
-		s.Retire(in("1"))
+		v.Retire()
 		time.Sleep(time.Minute)
-		s.Retire(in("1")) // does not restart the idle time
+		v.Retire() // does not restart the idle time
 		if v.Idle() != time.Minute {
 			t.Errorf("idle for %v", v.Idle())
 		}
@@ -466,7 +466,7 @@ func TestAcquireOfARetiredInput(t *testing.T) {
 		s, _ := ready(t, "2", 1)
 		s.Prepare(newVersion("1", 1))
 		s.Prepare(newVersion(stays, 1))
-		s.Retire(in("1"))
+		s.Version(in("1")).Retire()
 		for range 20 { // the order of a map differs
 			h := s.AcquireVersion("1", "")
 			if h.Content().Input != in(stays) {
@@ -487,7 +487,7 @@ func TestAcquireVersionThatWasCurrent(t *testing.T) {
 		}
 		expect.NoError(t, s.Activate(was.info.Input))
 		expect.NoError(t, s.Activate(next.info.Input))
-		s.Retire(was.info.Input)
+		was.Retire()
 		h := s.AcquireVersion("1", "")
 		if h.ID() != was.id {
 			t.Fatalf("the content %v is read", h.Content())

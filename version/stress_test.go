@@ -36,7 +36,7 @@ func TestStress(t *testing.T) {
 		}
 		s.Prepare(v)
 		expect.NoError(t, s.Activate(in(name(i))))
-		s.Retire(in(name(i - 1)))
+		s.Version(in(name(i - 1))).Retire()
 		old := s.Remove(in(name(i - 1)))
 		closing.Go(func() {
 			if err := old.Close(context.Background()); err != nil {

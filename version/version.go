@@ -34,7 +34,7 @@ type Info struct {
 	Following Following
 }
 
-// Version is one readable version, with the partitions that are on this node. Put, Drop and SetDamaged belong
+// Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Revive belong
 // to the goroutine that owns the database, and must not be called after Close has been; readers use Handles.
 type Version struct {
 	id      uint64
@@ -134,11 +134,6 @@ func (v *Version) Held() []bool {
 	return held
 }
 
-// SetDivision publishes by what division this node holds the version, or will load it.
-func (v *Version) SetDivision() {
-	v.info.Following.SetDivision(v.info.Division, len(v.blocks))
-}
-
 // Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes
 // nothing for a version that is or was current, nor for other nodes (see Handle.Withheld).
 func (v *Version) Withhold(withheld bool) { v.withheld.Store(withheld) }
@@ -152,7 +147,11 @@ func (v *Version) Idle() time.Duration {
 	return time.Duration(v.age() - retired)
 }
 
-func (v *Version) retire() { v.retired.CompareAndSwap(0, v.age()) }
+// Retire starts the time of Idle. The version can still be acquired by name.
+func (v *Version) Retire() { v.retired.CompareAndSwap(0, v.age()) }
+
+// Revive takes Retire back.
+func (v *Version) Revive() { v.retired.Store(0) }
 
 // age returns the time since New, in ns, at least 1.
 func (v *Version) age() int64 { return max(1, int64(time.Since(v.made))) }

@@ -162,7 +162,7 @@ func (w *world) carryOut(a Action) {
 		w.fatalf("%v: of a version that is forgotten", a)
 	}
 	switch a.Op {
-	case Open:
+	case open:
 		w.must(a, !w.live[v])
 		if w.held[v] && w.disk[v] || w.calm && w.readable(v) || !w.solo && w.chance(3) {
 			w.live[v] = true

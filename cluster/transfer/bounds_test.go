@@ -42,9 +42,9 @@ func (o others) now(addr string) (data []byte, member bool) {
 	if now.none || now.left {
 		return nil, !now.left
 	}
-	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Loading: now.loads}
+	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Loading: now.loads, Blocks: make(map[int]gate.Figures)}
 	for i := range now.blocks {
-		r.Blocks = append(r.Blocks, gate.Block{Partition: 2 + i})
+		r.Blocks[2+i] = gate.Figures{}
 	}
 	data, err := r.Encode()
 	expect.NoError(o.t, err)

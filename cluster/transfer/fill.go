@@ -304,8 +304,8 @@ func (f *filling) look() {
 		if len(r.Blocks) > p.blocks {
 			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, p.passed && !p.failing.IsZero()
 		}
-		for _, b := range r.Blocks {
-			f.heldBy[b.Partition] = append(f.heldBy[b.Partition], addr)
+		for p := range r.Blocks {
+			f.heldBy[p] = append(f.heldBy[p], addr)
 		}
 	}
 	f.setReaders()

@@ -94,10 +94,10 @@ func (p *peer) report() []byte {
 	if !p.reports || p.left {
 		return nil
 	}
-	r := gate.Report{Finding: gate.Finding{State: gate.Pending}, Loading: p.loading}
+	r := gate.Report{Finding: gate.Finding{State: gate.Pending}, Loading: p.loading, Blocks: make(map[int]gate.Figures)}
 	for partition := range eight {
 		if p.held[partition] {
-			r.Blocks = append(r.Blocks, gate.Block{Partition: partition})
+			r.Blocks[partition] = gate.Figures{}
 		}
 	}
 	data, err := r.Encode()

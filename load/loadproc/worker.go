@@ -102,7 +102,7 @@ func (w *worker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sums := unchanged.Watch(src, w.job.DB, w.job.Input.Name)
+	sums := unchanged.Watch(src)
 	loader := load.New(sums, w.progress, w.job.Options)
 	w.loader.Store(loader)
 	plan, err := loader.PlanInput(ctx, w.job.DB, w.job.Input, w.job.Refuted...)

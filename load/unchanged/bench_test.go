@@ -60,7 +60,7 @@ const hash = "0123456789abcdef"
 
 // loadOnce loads version 1 as another one.
 func loadOnce(b *testing.B, src source.Source, local *store.Store, version string, hashed bool) {
-	sums := unchanged.Watch(src, "db", "1")
+	sums := unchanged.Watch(src)
 	from := src
 	if hashed {
 		from = sums

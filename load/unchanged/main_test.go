@@ -71,7 +71,7 @@ func (w *world) put(version string, files int, m model, mixed bool) {
 
 // run does what a load process does. It returns what was linked.
 func (w *world) run(ctx context.Context, version string) (linked []int, size int64, err error) {
-	sums := unchanged.Watch(w.src, "db", version)
+	sums := unchanged.Watch(w.src)
 	loader := load.New(sums, nil, w.opts)
 	plan, err := loader.Plan(ctx, "db", version)
 	if err != nil {

@@ -17,16 +17,15 @@ import (
 // Sums is a source that hashes the files of one version while they are read from start to end, unless the source below has checksums.
 type Sums struct {
 	source.Source
-	db, version string
 	checksummer source.Checksummer // nil: files without a checksum in the listing are hashed
 
 	mu   sync.Mutex
 	sums map[string]string // by file name: of the last complete reading, or those that the source has told
 }
 
-// Watch returns src for the plan and the load of a version.
-func Watch(src source.Source, db, version string) *Sums {
-	s := &Sums{Source: src, db: db, version: version, sums: make(map[string]string)}
+// Watch returns src for the plan and the load of a version, whose files alone are opened as they were listed.
+func Watch(src source.Source) *Sums {
+	s := &Sums{Source: src, sums: make(map[string]string)}
 	s.checksummer, _ = src.(source.Checksummer)
 	return s
 }
@@ -37,8 +36,7 @@ func (s *Sums) knows(file source.File) bool { return file.Sum != "" || s.checksu
 // Open implements source.Source.
 func (s *Sums) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	f, err := s.Source.Open(ctx, db, version, file, o)
-	isData := db == s.db && version == s.version && !file.ModTime.IsZero()
-	if err != nil || s.knows(file) || !isData || o.Offset != 0 {
+	if err != nil || s.knows(file) || file.ModTime.IsZero() || o.Offset != 0 {
 		return f, err
 	}
 	return &hashed{ReadCloser: f, sums: s, file: file, hash: xxh3.New()}, nil

@@ -319,7 +319,7 @@ func TestCancelled(t *testing.T) {
 	w.put("1", 2, m, false)
 	w.load("1")
 	w.put("2", 2, m, false)
-	sums := unchanged.Watch(w.src, "db", "2")
+	sums := unchanged.Watch(w.src)
 	loader := load.New(sums, nil, w.opts)
 	plan, err := loader.Plan(t.Context(), "db", "2")
 	expect.NoError(t, err)

@@ -188,10 +188,10 @@ func (f following) Reports() (map[string][]byte, bool) {
 			break
 		}
 		for _, addr := range f.reported(p) {
-			r := all[addr]
-			r.Finding.State = gate.Held
-			r.Blocks = append(r.Blocks, gate.Block{Partition: p})
-			all[addr] = r
+			if all[addr].Blocks == nil {
+				all[addr] = gate.Report{Finding: gate.Finding{State: gate.Held}, Blocks: make(map[int]gate.Figures)}
+			}
+			all[addr].Blocks[p] = gate.Figures{}
 		}
 	}
 	encoded := map[string][]byte{"127.0.0.1:9": []byte("no report")}

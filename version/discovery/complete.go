@@ -46,24 +46,14 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 
 // listing lists a version, and returns its input. A version that is or was served was complete, by the rules that held then.
 func (o *observer) listing(ctx context.Context, name string) (l source.Listing, in content.Input, err error) {
-	if served := o.served(name); served.Name != "" {
+	if name == o.Served.Name {
 		l, err = source.List(ctx, o.Source, o.DB, name, false)
-		if in = o.input(name, l); err != nil || in == served {
+		if in = o.input(name, l); err != nil || in == o.Served {
 			return l, in, err
 		}
 	}
 	l, err = o.listNew(ctx, name)
 	return l, o.input(name, l), err
-}
-
-// served returns the input of a version that is served, or was before a restart; zero if it is not.
-func (o *observer) served(name string) content.Input {
-	for _, in := range []content.Input{o.Current, o.Served} {
-		if in.Name == name {
-			return in
-		}
-	}
-	return content.Input{}
 }
 
 // input returns the input of a version with a listing. Files that are a part of those of a content that is served are of that content: the others have
@@ -96,7 +86,7 @@ func (o *observer) noteUnfinished(name string, l *source.Listing) {
 // knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
 // marker may have come after it was taken, so each refresh looks again until there is one.
 func (o *observer) knowMarker(ctx context.Context) {
-	name := max(o.Current.Name, o.Served.Name)
+	name := o.Served.Name
 	if !o.Auto || o.Require || o.Again || !slices.Contains(o.names, name) {
 		return
 	}

@@ -35,10 +35,10 @@ const (
 
 // A Question is the state of a node that a listing needs.
 type Question struct {
-	Current content.Input            // versions with lesser names are not listed
-	Served  content.Input            // what was served before a restart, which was complete then
-	Known   map[string]content.Input // by name: complete versions, which are not inspected again
-	States  map[content.Input]State  // of the inputs of which the node knows something
+	Served content.Input            // what is served or, unless it is Active, was before a restart: it was complete then
+	Active bool                     // versions with lesser names than Served are not listed
+	Known  map[string]content.Input // by name: complete versions, which are not inspected again
+	States map[content.Input]State  // of the inputs of which the node knows something
 	// Manifests are those of contents that are served, here or by other nodes, by name. A listing that has a part of the files of one of them
 	// is of its input.
 	Manifests map[string][]store.Manifest
@@ -124,8 +124,8 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		_, compared := q.Compare[q.Current]
-		if name == uncompared && !compared || name != pin.FileName && name != emptied && (q.isKnown(name) || name == q.Current.Name) {
+		_, compared := q.Compare[q.Served]
+		if name == uncompared && !compared || name != pin.FileName && name != emptied && (q.isKnown(name) || name == q.Served.Name) {
 			o.found.LeftOut[name] = s
 		}
 	}
@@ -133,7 +133,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	o.knowMarker(ctx)
 	allowed := o.found.Pin.At(o.now)
 	for _, name := range slices.Backward(names) {
-		if name <= q.Current.Name && allowed.Allows(q.Current.Name) {
+		if q.Active && name <= q.Served.Name && allowed.Allows(q.Served.Name) {
 			break
 		}
 		if !allowed.Allows(name) || o.good >= maxCandidates && name != q.Served.Name && !q.States[q.Known[name]].Loading {
@@ -156,8 +156,8 @@ func (q *Question) isKnown(name string) bool {
 
 // noteGone adds a message if the version that is served is not in the source, and none that could take its place.
 func (o *observer) noteGone() {
-	switch served := o.Current.Name; {
-	case served == "" || slices.Contains(o.names, served) || slices.ContainsFunc(o.found.Inputs, func(in content.Input) bool { return in.Name >= served && in != o.Current }):
+	switch served := o.Served.Name; {
+	case !o.Active || slices.Contains(o.names, served) || slices.ContainsFunc(o.found.Inputs, func(in content.Input) bool { return in.Name >= served && in != o.Served }):
 	case len(o.names) == 0:
 		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", o.DB, served)
 	default:

@@ -15,12 +15,7 @@ import (
 type Failure struct {
 	Err   error
 	Since time.Time
-
-	said time.Time // when it was logged
 }
-
-// saidPeriod is the interval at which a failure that lasts is logged again.
-const saidPeriod = time.Minute
 
 // Health is the health of the source: failed listings, and remarks. It is safe for concurrent use.
 type Health struct {
@@ -42,18 +37,13 @@ func NewHealth(log *slog.Logger) *Health {
 // Failed receives a value after failures.
 func (h *Health) Failed() <-chan struct{} { return h.failed }
 
-// Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, another reason, and once a
-// minute one that may pass.
+// Fail records that the list of databases, or the versions of a db, could not be listed. It logs the first failure, and another reason.
 func (h *Health) Fail(db string, err error) {
 	h.mu.Lock()
 	f, failing := h.failures[db]
-	now := time.Now()
+	news := !failing || f.Err.Error() != err.Error()
 	if !failing {
-		f.Since = now
-	}
-	news := !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod && !source.Lasting(err)
-	if news {
-		f.said = now
+		f.Since = time.Now()
 	}
 	f.Err = err
 	h.failures[db] = f
@@ -62,24 +52,12 @@ func (h *Health) Fail(db string, err error) {
 	case h.failed <- struct{}{}:
 	default:
 	}
-	switch lasts := now.Sub(f.Since).Round(time.Second); {
+	switch lasts := time.Since(f.Since).Round(time.Second); {
 	case news && db != "":
 		h.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
 	case news:
 		h.log.Error("the source cannot be listed; serving goes on", "error", err, "for", lasts)
 	}
-}
-
-// OK clears the failure of a db. It returns since when the db was failing; zero if it was not.
-func (h *Health) OK(db string) (since time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if db == "" {
-		h.refreshed = time.Now()
-	}
-	since = h.failures[db].Since
-	delete(h.failures, db)
-	return since
 }
 
 // FailingSince returns since when anything has been failing that may pass; zero if nothing is.
@@ -101,7 +79,7 @@ func (h *Health) IsFailing(db string) bool {
 	return h.failures[db].Err != nil
 }
 
-// Forget drops the state of a removed db.
+// Forget drops what is known of a db that is not in the source.
 func (h *Health) Forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,17 +89,21 @@ func (h *Health) Forget(db string) {
 
 // Read records that the source or a db of it was listed, and logs what is new of the remarks about it.
 func (h *Health) Read(db string, remarks []string) {
-	switch since := h.OK(db); {
+	h.mu.Lock()
+	if db == "" {
+		h.refreshed = time.Now()
+	}
+	since, before := h.failures[db].Since, h.warnings[db]
+	delete(h.failures, db)
+	h.warnings[db] = remarks
+	h.mu.Unlock()
+	switch {
 	case since.IsZero():
 	case db == "":
 		h.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
 	default:
 		h.log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
 	}
-	h.mu.Lock()
-	before := h.warnings[db]
-	h.warnings[db] = remarks
-	h.mu.Unlock()
 	for _, remark := range remarks {
 		if !slices.Contains(before, remark) {
 			h.log.Warn(remark)

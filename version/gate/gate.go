@@ -9,7 +9,6 @@
 package gate
 
 import (
-	"sequins/internal/content"
 	"sequins/observe/status"
 	"sequins/store"
 )
@@ -29,8 +28,12 @@ type Finding = store.Finding
 
 // Verdict is the result of Judge.
 type Verdict struct {
-	State  string
-	Reason string             // of Pending and Held, and of Passed if not all rules of this node have decided
+	// Finding is how the content was judged: what to remember as Facts.Before, and to report of the content while it is served. It has a Reason if it is
+	// Passed and not all rules of this node have decided. It is vetoed only by this node. Who passes a content for a reason beside the rules is no
+	// witness for others: then it has no Rules.
+	Finding
+	// Own is what this node finds by itself: the one to report.
+	Own    Finding
 	Checks []status.GateCheck // of the rules that could be applied to the figures
 	// Excused: it has passed because of Facts.Excused.
 	Excused bool
@@ -38,20 +41,7 @@ type Verdict struct {
 	Waits bool
 	// Skipped are the rules that could not be applied and why; "" if there are none.
 	Skipped string
-	// Finding is what this node finds by itself: the one to report.
-	Finding Finding
-
-	against content.Content // what decided was a comparison with it
 }
 
 // MayServe reports whether the node may advertise the content and switch to it.
 func (v Verdict) MayServe() bool { return v.State == Passed }
-
-// Record returns what to remember of the verdict as Facts.Before, and to report of the content while it is served. Who passes a content for a reason
-// beside the rules is no witness for others.
-func (v Verdict) Record() Finding {
-	if v.Excused {
-		return Finding{State: v.State, Reason: v.Reason}
-	}
-	return Finding{State: v.State, Reason: v.Reason, Rules: v.Finding.Rules, Against: v.against, Vetoed: v.Finding.Vetoed}
-}

@@ -19,9 +19,10 @@ type Facts struct {
 	Rules Rules
 	// Held reports for each partition whether it is on this node.
 	Held []bool
-	// Own are the measures of these partitions, maybe not the current ones; nil if there are none yet. Failure is why they could not be made.
-	Own     *Measures
-	Failure error
+	// Figures are those of the blocks on this node, by partition.
+	Figures map[int]Figures
+	// Own are the measures of the held partitions, maybe not the current ones; nil if there are none yet.
+	Own *Measures
 	// Reports are those of the other nodes, by address; Known, whether they are known.
 	Reports map[string]Report
 	Known   bool
@@ -44,7 +45,7 @@ type Facts struct {
 	Undecided bool
 	// Fellows are the nodes with the same rules that have what is served: they may have held an older content when it came.
 	Fellows []string
-	// Before is Verdict.Record of a verdict that was not Pending, maybe from before a restart; nil if there is none.
+	// Before is Verdict.Finding of a verdict that was not Pending, maybe from before a restart; nil if there is none.
 	Before *Finding
 }
 
@@ -61,16 +62,16 @@ type judge struct {
 // nodes that have compared it with the content of the greatest name decide, and then what this node finds.
 func Judge(f Facts) Verdict {
 	if f.Rules.IsZero() {
-		return Verdict{State: Passed, Finding: Finding{State: Passed}}
+		return Verdict{Finding: Finding{State: Passed}, Own: Finding{State: Passed}}
 	}
 	j := judge{Facts: f, fingerprint: f.Rules.Fingerprint(), nodes: slices.Sorted(maps.Keys(f.Reports))}
 	if !f.Older {
 		j.against = f.Served
 	}
 	v := j.decide()
-	if v.State != v.Finding.State && !v.Excused {
+	if v.State != v.Own.State && !v.Excused {
 		// Reported as it is, it could mislead a node that does not see yet what has overruled it.
-		v.Finding = Finding{State: Pending, Reason: v.Reason, Rules: j.fingerprint}
+		v.Own = Finding{State: Pending, Reason: v.Reason, Rules: j.fingerprint}
 	}
 	return v
 }
@@ -78,12 +79,12 @@ func Judge(f Facts) Verdict {
 // decide returns the verdict of the first reason that applies.
 func (j judge) decide() Verdict {
 	v := j.find()
-	v = v.take(v.Finding, "")
+	v = v.take(v.Own, "")
 	if j.Excused != "" {
-		v.State, v.Reason, v.Excused, v.Waits, v.Skipped = Passed, j.Excused, true, false, ""
+		v.Finding, v.Excused, v.Waits, v.Skipped = Finding{State: Passed, Reason: j.Excused}, true, false, ""
 		return v
 	}
-	if v.Finding.Vetoed {
+	if v.Vetoed {
 		return v
 	}
 	for _, node := range j.nodes {
@@ -100,14 +101,15 @@ func (j judge) decide() Verdict {
 
 // take makes a finding of another node, or of this one if node is "", the verdict.
 func (v Verdict) take(f Finding, node string) Verdict {
-	v.State, v.Reason, v.against = f.State, f.Reason, f.Against
+	v.Finding = f
+	v.Vetoed = v.Own.Vetoed // the veto of another node is its own
 	switch {
 	case node != "" && f.State == Passed:
 		v.Reason = "node " + node + " has passed it"
 	case node != "":
 		v.Reason = "node " + node + " holds it: " + f.Reason
 	}
-	if f != v.Finding {
+	if f != v.Own {
 		v.Waits, v.Skipped = false, ""
 	}
 	return v
@@ -123,15 +125,15 @@ func (j judge) before() *Finding {
 	return b
 }
 
-// find returns what this node finds by itself: Finding, Checks, Waits and Skipped of a verdict.
+// find returns what this node finds by itself: Own, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
-	totals, unknown := Sum(len(j.Held), j.Own, j.Reports)
+	totals, unknown := Sum(len(j.Held), j.Figures, j.Reports)
 	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
 	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
-	f := &v.Finding
+	f := &v.Own
 	f.Rules, f.Vetoed = j.fingerprint, broken(v.Checks) != ""
 	if before := j.before(); before != nil && !f.Vetoed && (j.Older || before.Vetoed && !current) {
-		v.Finding = *before
+		v.Own = *before
 		return v
 	}
 	pending, waits := j.pending(current, unknown)
@@ -164,8 +166,8 @@ func (j judge) find() Verdict {
 // pending returns why the content cannot be judged yet, "" if it can, and whether that ends with Waited.
 func (j judge) pending(current bool, unknown []int) (reason string, waits bool) {
 	switch {
-	case !current && j.Failure != nil:
-		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.Failure), false
+	case !current && j.Own != nil && j.Own.Err != nil:
+		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.Own.Err), false
 	case !current:
 		return "its figures are being read", false
 	case !j.Known:
@@ -209,14 +211,14 @@ func (j judge) served() (*store.Totals, Sample) {
 // follow applies the findings of the nodes that have compared the content with that of the greatest name. One of them that has passed it is enough.
 // So a node that was away, and serves an old version or none, follows those that know the newer one.
 func (j judge) follow(v Verdict) Verdict {
-	greatest := v.Finding.Against.Name
+	greatest := v.Own.Against.Name
 	for _, r := range j.Reports {
 		if j.hasCompared(r) {
 			greatest = max(greatest, r.Finding.Against.Name)
 		}
 	}
 	for _, state := range []string{Passed, Held} {
-		if v.Finding.State == state && v.Finding.Against.Name == greatest {
+		if v.Own.State == state && v.Own.Against.Name == greatest {
 			return v
 		}
 		for _, node := range j.nodes {
@@ -247,18 +249,18 @@ func (j judge) await(v Verdict) Verdict {
 	}
 	newer := func(node string) bool {
 		r := j.Reports[node]
-		return r.Rules == j.fingerprint && r.Finding.State == Pending && r.Served.Name > max(v.against.Name, j.Served.Name)
+		return r.Rules == j.fingerprint && r.Finding.State == Pending && r.Served.Name > max(v.Against.Name, j.Served.Name)
 	}
 	switch i := slices.IndexFunc(j.nodes, newer); {
 	case j.Undecided:
 		v.Reason = "it is not decided yet which version is served"
-		v.Finding.State = Pending
+		v.Own.State = Pending
 	case j.Waited:
 		return v
 	case j.Older && j.Before == nil && slices.ContainsFunc(j.Fellows, pending):
 		v.Waits, v.Reason = true, "it is older than what is served, and other nodes, which may have held it, have not judged it yet"
 	case !j.Older && i >= 0:
-		v.Waits, v.against = true, content.Content{}
+		v.Waits, v.Against = true, content.Content{}
 		v.Reason = fmt.Sprintf("node %s serves version %s and has not judged this one yet", j.nodes[i], j.Reports[j.nodes[i]].Served.Name)
 	default:
 		return v

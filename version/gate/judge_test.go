@@ -19,7 +19,7 @@ var (
 // figures of partition 1 with 1,000 records.
 func seen(rules gate.Rules, serves string, state string, against string) gate.Report {
 	r := gate.Report{Rules: rules.Fingerprint(), Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
-		Blocks: []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 1000, Bytes: 1000}}}}
+		Blocks: map[int]gate.Figures{1: {Records: 1000, Bytes: 1000}}}
 	if state == gate.Held {
 		r.Finding.Reason = "too few"
 	}
@@ -39,7 +39,7 @@ func serving(r gate.Report) gate.Report { r.Served = of("3"); return r }
 // 2,000.
 func judging(records int64, reports ...gate.Report) gate.Facts {
 	f := measured(shrink, gate.Figures{Records: records, Bytes: records})
-	f.Held, f.Own.Figures = []bool{true, false}, append(f.Own.Figures, nil)
+	f.Held, f.Own.Held = []bool{true, false}, []bool{true, false}
 	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &store.Totals{Records: 2000, Bytes: 2000}
 	f.Reports = make(map[string]gate.Report)
 	for i, r := range reports {
@@ -55,7 +55,7 @@ func with(f gate.Facts, changes ...func(f *gate.Facts)) gate.Facts {
 	return f
 }
 
-func unmeasured(f *gate.Facts)    { f.Own = nil }
+func unmeasured(f *gate.Facts)    { f.Own, f.Figures = nil, nil }
 func unsummed(f *gate.Facts)      { f.Totals = nil }
 func waited(f *gate.Facts)        { f.Waited = true }
 func servesNothing(f *gate.Facts) { f.Served, f.Totals = content.Content{}, nil }
@@ -95,7 +95,7 @@ func TestJudge(t *testing.T) {
 		"veto, unmeasured": {with(judging(good, vetoed(held)), unmeasured), gate.Held, "node a holds it"},
 
 		"not measured":              {with(judging(good, figures), unmeasured), gate.Pending, "are being read"},
-		"not readable":              {with(judging(good, figures), unmeasured, func(f *gate.Facts) { f.Failure = errors.New("torn page") }), gate.Pending, "torn page"},
+		"not readable":              {with(judging(good, figures), unmeasured, func(f *gate.Facts) { f.Own = &gate.Measures{Err: errors.New("torn page")} }), gate.Pending, "torn page"},
 		"a figure is unknown":       {judging(good), gate.Pending, "the figures of 1 partition are not known yet: 1"},
 		"reports are unknown":       {with(judging(good, figures), func(f *gate.Facts) { f.Known = false }), gate.Pending, "what other nodes report"},
 		"measured, another content": {with(judging(good, figures), func(f *gate.Facts) { f.Rules.MaxMissing, f.Own.Against = 0.5, of("1") }), gate.Pending, "are being read"},
@@ -198,11 +198,11 @@ func TestVeto(t *testing.T) {
 	f := judging(good, passed)
 	f.Rules = gate.Rules{MaxValueSize: 100}
 	f.Own.Rules = f.Rules.Fingerprint()
-	if v := gate.Judge(f); v.State != gate.Passed || v.Finding.Vetoed {
+	if v := gate.Judge(f); v.State != gate.Passed || v.Own.Vetoed {
 		t.Errorf("%+v", v)
 	}
-	f.Own.Figures[0].Largest = 101
-	if v := gate.Judge(f); v.State != gate.Held || !v.Finding.Vetoed || !v.Record().Vetoed {
+	f.Figures[0] = gate.Figures{Records: good, Bytes: good, Largest: 101}
+	if v := gate.Judge(f); v.State != gate.Held || !v.Own.Vetoed || !v.Vetoed {
 		t.Errorf("%+v", v)
 	}
 	f.Rules.MinRecords = 3000
@@ -211,11 +211,11 @@ func TestVeto(t *testing.T) {
 		t.Errorf("all broken rules are named: %+v", v)
 	}
 	f = judging(good, vetoed(seen(shrink, "2", gate.Held, "2")))
-	if v := gate.Judge(f); v.State != gate.Held || v.Finding.Vetoed || v.Record().Vetoed {
+	if v := gate.Judge(f); v.State != gate.Held || v.Own.Vetoed || v.Vetoed {
 		t.Errorf("the veto of another node is none of this one: %+v", v)
 	}
 	f.Excused = "it is approved"
-	if v := gate.Judge(f); v.State != gate.Passed || v.Record() != (gate.Finding{State: gate.Passed, Reason: "it is approved"}) {
+	if v := gate.Judge(f); v.State != gate.Passed || v.Finding != (gate.Finding{State: gate.Passed, Reason: "it is approved"}) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -254,24 +254,25 @@ func TestGateReturnsAfterGoodThenTwoBad(t *testing.T) {
 		f := judging(good, seen(shrink, "2", gate.Pending, ""))
 		f.Served, f.Own.Against, f.Totals = of("1"), of("1"), &store.Totals{Records: 1000, Bytes: 1000}
 		v := gate.Judge(f)
-		if v.State != gate.Pending || !v.Waits || v.Finding.State != gate.Pending {
+		if v.State != gate.Pending || !v.Waits || v.Own.State != gate.Pending {
 			t.Errorf("%s, before the others have judged: %+v", version, v)
 		}
 		f.Reports["a"] = seen(shrink, "2", gate.Held, "2")
 		for _, waited := range []bool{false, true} {
 			f.Waited = waited
-			if v := gate.Judge(f); v.State != gate.Held || v.Record().Against != of("2") {
+			if v := gate.Judge(f); v.State != gate.Held || v.Against != of("2") {
 				t.Errorf("%s: %+v", version, v)
 			}
 		}
-		f.Before, f.Own = new(gate.Judge(f).Record()), nil
+		f.Before = new(gate.Judge(f).Finding)
+		unmeasured(&f)
 		delete(f.Reports, "a")
 		if v := gate.Judge(f); v.State != gate.Held {
 			t.Errorf("%s, after a restart: %+v", version, v)
 		}
-		f.Served, f.Own = of("2"), judging(bad).Own // it takes the good version first
+		f.Served, f.Own, f.Figures = of("2"), judging(bad).Own, judging(bad).Figures // it takes the good version first
 		f.Totals, f.Reports["a"] = &store.Totals{Records: 2000, Bytes: 2000}, seen(shrink, "2", gate.Held, "2")
-		if v := gate.Judge(f); v.State != gate.Held || v.Finding.Against != of("2") {
+		if v := gate.Judge(f); v.State != gate.Held || v.Own.Against != of("2") {
 			t.Errorf("%s, after the good one: %+v", version, v)
 		}
 	}
@@ -285,10 +286,10 @@ func TestTotalsOfServedAreLost(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	v := gate.Judge(with(f, waited))
-	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Finding.Against.Name != "" || v.Record().Against.Name != "" {
+	if v.State != gate.Passed || !strings.Contains(v.Skipped, "max_shrink") || !strings.Contains(v.Skipped, "version 2") || v.Own.Against.Name != "" || v.Against.Name != "" {
 		t.Errorf("%+v", v)
 	}
-	r := gate.NewReport(of("2"), shrink, nil, v.Finding)
+	r := gate.NewReport(of("2"), shrink, nil, nil, v.Own)
 	r.Blocks = seen(shrink, "", gate.Passed, "").Blocks
 	if v := gate.Judge(judging(bad, r)); v.State != gate.Held {
 		t.Errorf("another node: %+v", v)
@@ -298,14 +299,14 @@ func TestTotalsOfServedAreLost(t *testing.T) {
 // A node without rules serves a version as soon as it is there. That is no sign for those with rules, but its figures count.
 func TestNodeWithoutRulesIsNoWitness(t *testing.T) {
 	without := gate.Judge(gate.Facts{Served: of("2")})
-	own := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1000, Bytes: 1000}}}
+	own := map[int]gate.Figures{1: {Records: 1000, Bytes: 1000}}
 	for name, r := range map[string]gate.Report{
-		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, without.Finding),
-		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, without.Record()),
-		"with rules by then": gate.NewReport(of("3"), shrink, own, without.Record()),
-		"never judged":       gate.NewReport(of("3"), shrink, own, gate.Finding{}),
+		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, nil, without.Own),
+		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, nil, without.Finding),
+		"with rules by then": gate.NewReport(of("3"), shrink, own, nil, without.Finding),
+		"never judged":       gate.NewReport(of("3"), shrink, own, nil, gate.Finding{}),
 	} {
-		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Finding.Against != of("2") {
+		if v := gate.Judge(judging(bad, r)); v.State != gate.Held || v.Own.Against != of("2") {
 			t.Errorf("%s: %+v", name, v)
 		}
 		if v := gate.Judge(judging(good, r)); v.State != gate.Passed {
@@ -322,13 +323,13 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Pending || len(v.Checks) != 0 {
 		t.Errorf("%+v", v)
 	}
-	f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+	f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, nil, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 	if v := gate.Judge(f); v.State != gate.Pending {
 		t.Errorf("%+v", v)
 	}
 	for records, want := range map[int64]string{0: gate.Held, 1: gate.Passed} {
-		slow := &gate.Measures{Figures: []*gate.Figures{nil, {Records: records}}}
-		f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, slow, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+		slow := map[int]gate.Figures{1: {Records: records}}
+		f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, slow, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 		if v := gate.Judge(f); v.State != want {
 			t.Errorf("%d: %+v", records, v)
 		}

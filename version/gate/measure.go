@@ -39,32 +39,33 @@ type Sample struct {
 	Missing int64 `json:"missing"` // those that the other one lacks
 }
 
-// Measures are what a node knows of the blocks of a content that it holds. They are not modified.
+// Measures are what a node has looked up in the blocks of a content that it holds. They are not modified.
 type Measures struct {
-	// Figures are those of each partition; nil for a partition that is not here.
-	Figures []*Figures
-	// Rules is the fingerprint of the rules that the other fields are by; "" if these are not complete.
+	// Held reports for each partition whether its block was on this node.
+	Held []bool
+	// Rules is the fingerprint of the rules that the other fields are by.
 	Rules string
 	// Sample is of keys of Against, which is zero if none was taken.
 	Sample  Sample
 	Against content.Content
 	// Failed are those of Rules.Required that the partitions of this node lack, with the reasons.
 	Failed []string
+	// Err is the first error of reading the content, or that of the context: the other fields are not complete.
+	Err error
 }
 
-// IsCurrent reports whether m, which may be nil, has the figures of the partitions that are held, and what the rules need beside them. served is the
+// IsCurrent reports whether m, which may be nil, has what the rules need beside figures of all partitions that are held. served is the
 // content to compare with; zero if there is none.
 func (m *Measures) IsCurrent(held []bool, rules Rules, served content.Content) bool {
-	if m == nil || len(m.Figures) != len(held) {
+	if m == nil || m.Err != nil || len(m.Held) != len(held) || m.Rules != rules.Fingerprint() {
 		return false
 	}
 	for p, here := range held {
-		if here && m.Figures[p] == nil {
+		if here && !m.Held[p] {
 			return false
 		}
 	}
-	isSampled := rules.MaxMissing <= 0 || served == content.Content{} || m.Against == served
-	return isSampled && (rules.IsZero() || m.Rules == rules.Fingerprint())
+	return rules.MaxMissing <= 0 || served == content.Content{} || m.Against == served
 }
 
 // measurement is a run of Measure.
@@ -72,38 +73,28 @@ type measurement struct {
 	Measures
 	h       *version.Handle
 	scratch blocks.Scratch
-	err     error // the first one
 }
 
 // Measure looks up what the rules need beside the figures of the partitions of a content that are on this node: the required keys and, if served is not
-// nil and a rule needs it, a sample of the keys of its partitions on this node. figures are by partition; Measure
-// keeps them, and leaves out those of partitions that are not here. The error is the first one of reading h, or that of ctx; the measures are then not current by any rules.
-func Measure(ctx context.Context, h, served *version.Handle, rules Rules, figures []*Figures) (Measures, error) {
-	m := measurement{h: h, Measures: Measures{Figures: figures, Rules: rules.Fingerprint()}}
-	for p := range m.Figures {
-		if !h.Has(p) {
-			m.Figures[p] = nil
-		}
-	}
+// nil and a rule needs it, a sample of the keys of its partitions on this node.
+func Measure(ctx context.Context, h, served *version.Handle, rules Rules) Measures {
+	m := measurement{h: h, Measures: Measures{Held: h.Held(), Rules: rules.Fingerprint()}}
 	for _, r := range rules.Required {
 		m.require(r)
 	}
 	if served != nil && rules.MaxMissing > 0 {
 		m.takeSample(ctx, served)
 	}
-	if m.err == nil {
-		m.err = ctx.Err()
+	if m.Err == nil {
+		m.Err = ctx.Err()
 	}
-	if m.err != nil {
-		m.Rules = "" // Failed and Sample are not complete
-	}
-	return m.Measures, m.err
+	return m.Measures
 }
 
 // note keeps the first error.
 func (m *measurement) note(p int, err error) {
-	if m.err == nil && err != nil {
-		m.err = fmt.Errorf("partition %d: %w", p, err)
+	if m.Err == nil && err != nil {
+		m.Err = fmt.Errorf("partition %d: %w", p, err)
 	}
 }
 

@@ -78,18 +78,6 @@ func open(t *testing.T, name string, partitions int, records map[string]string, 
 	return h
 }
 
-// figuresOf returns the figures of the blocks of h, by partition.
-func figuresOf(h *version.Handle) []*gate.Figures {
-	figures := make([]*gate.Figures, h.Partitions())
-	for p := range figures {
-		if b := h.Block(p); b != nil {
-			props := b.Properties()
-			figures[p] = &gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
-		}
-	}
-	return figures
-}
-
 // What is measured of random versions is what a model counts.
 func TestMeasure(t *testing.T) {
 	all := func(int) bool { return true }
@@ -111,23 +99,13 @@ func TestMeasure(t *testing.T) {
 		}
 		h, served := open(t, "2", parts, now, held), open(t, "1", oldParts, old, oldHeld)
 		rules := gate.Rules{MaxMissing: 0.1, Required: []gate.Required{{Key: "key-0"}, {Key: "key-1", Value: regexp.MustCompile("^x{3,}$")}}}
-		m, err := gate.Measure(t.Context(), h, served, rules, figuresOf(h))
-		if err != nil {
-			t.Fatal(err)
+		m := gate.Measure(t.Context(), h, served, rules)
+		if m.Err != nil {
+			t.Fatal(m.Err)
 		}
-		want := gate.Measures{Figures: make([]*gate.Figures, parts)}
+		want := gate.Measures{}
 		for p := range parts {
-			if held(p) {
-				want.Figures[p] = &gate.Figures{}
-			}
-		}
-		for k, v := range now {
-			p := shard.String.Partition([]byte(k), parts)
-			if held(p) {
-				want.Figures[p].Records++
-				want.Figures[p].Bytes += int64(len(k) + len(v))
-				want.Figures[p].Largest = max(want.Figures[p].Largest, int64(len(v)))
-			}
+			want.Held = append(want.Held, held(p))
 		}
 		for k := range old {
 			if oldHeld(shard.String.Partition([]byte(k), oldParts)) && held(shard.String.Partition([]byte(k), parts)) {
@@ -142,12 +120,7 @@ func TestMeasure(t *testing.T) {
 				want.Failed = append(want.Failed, k)
 			}
 		}
-		for p, f := range m.Figures {
-			if (f == nil) != (want.Figures[p] == nil) || f != nil && *f != *want.Figures[p] {
-				t.Errorf("seed %d: partition %d: %v, want %v", seed, p, f, want.Figures[p])
-			}
-		}
-		if m.Sample != want.Sample || m.Against != of("1") || m.Rules != rules.Fingerprint() || len(m.Failed) != len(want.Failed) {
+		if !slices.Equal(m.Held, want.Held) || m.Sample != want.Sample || m.Against != of("1") || m.Rules != rules.Fingerprint() || len(m.Failed) != len(want.Failed) {
 			t.Errorf("seed %d: %+v, want %+v", seed, m, want)
 		}
 	}
@@ -164,17 +137,17 @@ func TestSampleOfMany(t *testing.T) {
 		}
 	}
 	all := func(int) bool { return true }
-	m, err := gate.Measure(t.Context(), open(t, "2", 2, now, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5}, nil)
-	if err != nil {
-		t.Fatal(err)
+	m := gate.Measure(t.Context(), open(t, "2", 2, now, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5})
+	if m.Err != nil {
+		t.Fatal(m.Err)
 	}
 	share := float64(m.Sample.Missing) / float64(m.Sample.Keys)
 	if m.Sample.Keys < 900 || m.Sample.Keys > 1000 || share < 0.06 || share > 0.14 {
 		t.Errorf("%+v: %f", m.Sample, share)
 	}
-	empty, err := gate.Measure(t.Context(), open(t, "3", 0, nil, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "a"}}}, nil)
-	if err != nil || empty.Sample.Keys != m.Sample.Keys || empty.Sample.Missing != m.Sample.Keys || len(empty.Failed) != 1 {
-		t.Errorf("of an empty version: %+v, %v", empty, err)
+	empty := gate.Measure(t.Context(), open(t, "3", 0, nil, all), open(t, "1", 2, old, all), gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "a"}}})
+	if empty.Err != nil || empty.Sample.Keys != m.Sample.Keys || empty.Sample.Missing != m.Sample.Keys || len(empty.Failed) != 1 {
+		t.Errorf("of an empty version: %+v", empty)
 	}
 }
 
@@ -203,37 +176,33 @@ func TestMeasureDamage(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.5, Required: []gate.Required{{Key: "7"}}}
 	served, h := open(t, "1", 2, records, all), open(t, "2", 2, records, all)
 	damage(t, served, 0)
-	m, err := gate.Measure(t.Context(), h, served, rules, figuresOf(h))
-	if err != nil || m.Sample.Keys == 0 || m.Sample.Keys == 100 || m.Sample.Missing != 0 || len(m.Failed) != 0 {
-		t.Errorf("a damaged version that is served: %+v, %v", m, err)
+	m := gate.Measure(t.Context(), h, served, rules)
+	if m.Err != nil || m.Sample.Keys == 0 || m.Sample.Keys == 100 || m.Sample.Missing != 0 || len(m.Failed) != 0 {
+		t.Errorf("a damaged version that is served: %+v", m)
 	}
 	h = open(t, "3", 2, records, all) // no page of it has been read, and is known to be good
 	damage(t, h, h.Partition([]byte("7")))
-	m, err = gate.Measure(t.Context(), h, served, rules, figuresOf(h))
-	if !blocks.IsDamage(err) || !strings.Contains(err.Error(), fmt.Sprintf("partition %d: ", h.Partition([]byte("7")))) || len(m.Failed) != 0 {
-		t.Errorf("a damaged version: %+v, %v", m, err)
+	m = gate.Measure(t.Context(), h, served, rules)
+	if !blocks.IsDamage(m.Err) || !strings.Contains(m.Err.Error(), fmt.Sprintf("partition %d: ", h.Partition([]byte("7")))) || len(m.Failed) != 0 {
+		t.Errorf("a damaged version: %+v", m)
 	}
 	held := []bool{true, true}
-	if m.IsCurrent(held, rules, of("1")) || !m.IsCurrent(held, gate.Rules{}, of("1")) {
-		t.Errorf("it is taken for right, or figures are missing: %+v", m)
+	if m.IsCurrent(held, rules, of("1")) {
+		t.Errorf("it is taken for right: %+v", m)
 	}
-	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Failure: err, Known: true, Served: of("1"), Totals: &store.Totals{Records: 100, Bytes: 300}})
+	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Known: true, Served: of("1"), Totals: &store.Totals{Records: 100, Bytes: 300}})
 	if v.State != gate.Pending || !strings.Contains(v.Reason, "cannot be read, and are read again: partition") {
 		t.Errorf("%+v", v)
 	}
 }
 
-// Figures of partitions that are not here are left out.
-func TestMeasureFigures(t *testing.T) {
-	h := open(t, "1", 3, map[string]string{"a": "1", "b": "22", "c": "333", "d": ""}, func(p int) bool { return p != 2 })
-	m, err := gate.Measure(t.Context(), h, nil, gate.Rules{}, []*gate.Figures{{Records: 7, Bytes: 8, Largest: 9}, nil, {Records: 1}})
-	if err != nil || *m.Figures[0] != (gate.Figures{Records: 7, Bytes: 8, Largest: 9}) || m.Figures[1] != nil || m.Figures[2] != nil {
-		t.Errorf("%+v, %v", m, err)
-	}
+// What is measured when the context ends is not complete.
+func TestMeasureCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := gate.Measure(ctx, h, nil, gate.Rules{}, nil); err != context.Canceled {
-		t.Error(err)
+	h := open(t, "1", 3, map[string]string{"a": "1"}, func(int) bool { return true })
+	if m := gate.Measure(ctx, h, nil, gate.Rules{}); m.Err != context.Canceled {
+		t.Error(m.Err)
 	}
 }
 
@@ -241,9 +210,8 @@ func TestMeasureFigures(t *testing.T) {
 func TestIsCurrent(t *testing.T) {
 	rules, samples := gate.Rules{MinRecords: 1}, gate.Rules{MaxMissing: 0.1}
 	all, one := []bool{true, true}, []bool{true, false}
-	figures := []*gate.Figures{{}, nil}
 	m := func(r gate.Rules, against content.Content) *gate.Measures {
-		return &gate.Measures{Figures: figures, Rules: r.Fingerprint(), Against: against}
+		return &gate.Measures{Held: one, Rules: r.Fingerprint(), Against: against}
 	}
 	for name, test := range map[string]struct {
 		m      *gate.Measures
@@ -257,7 +225,6 @@ func TestIsCurrent(t *testing.T) {
 		"another partition":       {m(rules, content.Content{}), all, rules, of("1"), false},
 		"another number of them":  {m(rules, content.Content{}), all[:1], rules, of("1"), false},
 		"other rules":             {m(rules, content.Content{}), one, gate.Rules{MinRecords: 2}, of("1"), false},
-		"no rules any more":       {m(rules, content.Content{}), one, gate.Rules{}, of("1"), true},
 		"sample":                  {m(samples, of("1")), one, samples, of("1"), true},
 		"sample of another":       {m(samples, of("1")), one, samples, of("2"), false},
 		"none is needed":          {m(samples, of("1")), one, samples, content.Content{}, true},

@@ -74,8 +74,8 @@ func TestRandomFacts(t *testing.T) {
 		v := gate.Judge(f)
 		states[v.State]++
 		rules := f.Rules.Fingerprint()
-		veto := v.Finding.Vetoed
-		reason := rules == "" || f.Excused != "" || v.Finding.State == gate.Passed || f.Before != nil && f.Before.State == gate.Passed && f.Before.Rules == rules
+		veto := v.Own.Vetoed
+		reason := rules == "" || f.Excused != "" || v.Own.State == gate.Passed || f.Before != nil && f.Before.State == gate.Passed && f.Before.Rules == rules
 		for _, r := range f.Reports {
 			if r.Finding.Rules == rules && rules != "" {
 				veto = veto || r.Finding.Vetoed
@@ -97,8 +97,8 @@ func TestRandomFacts(t *testing.T) {
 			renamed.Reports[fmt.Sprint(rnd.IntN(1000), node)] = r
 		}
 		again := gate.Judge(renamed)
-		again.Finding.Reason = v.Finding.Reason // it can name the first one of several nodes
-		if again.State != v.State || again.Waits != v.Waits || again.Finding != v.Finding {
+		again.Own.Reason = v.Own.Reason // it can name the first one of several nodes
+		if again.State != v.State || again.Waits != v.Waits || again.Own != v.Own {
 			t.Fatalf("seed %d: the order of nodes has an influence: %+v: %+v, %+v", seed, f, v, again)
 		}
 	}
@@ -161,13 +161,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 func (w *world) measure(n *node) {
-	m := &gate.Measures{Figures: make([]*gate.Figures, len(n.facts.Held)), Rules: n.facts.Rules.Fingerprint()}
+	n.own, n.facts.Figures = &gate.Measures{Held: n.facts.Held, Rules: n.facts.Rules.Fingerprint()}, make(map[int]gate.Figures)
 	for p, held := range n.facts.Held {
 		if held {
-			m.Figures[p] = &gate.Figures{Records: w.records, Bytes: w.records}
+			n.facts.Figures[p] = gate.Figures{Records: w.records, Bytes: w.records}
 		}
 	}
-	n.own = m
 }
 
 // look lets a node judge by what it has seen, switch, and report.
@@ -179,16 +178,16 @@ func (w *world) look(n *node) {
 		finding = *f.Before
 	} else {
 		n.v = gate.Judge(f)
-		finding = n.v.Finding
+		finding = n.v.Own
 		if n.v.State != gate.Pending {
-			r := n.v.Record()
+			r := n.v.Finding
 			n.facts.Before = &r
 		}
 		if n.v.MayServe() && w.rnd.IntN(2) == 0 {
 			n.serves, n.facts.Served, finding = true, of("3"), *n.facts.Before
 		}
 	}
-	data, err := gate.NewReport(n.facts.Served, f.Rules, n.own, finding).Encode()
+	data, err := gate.NewReport(n.facts.Served, f.Rules, f.Figures, n.own, finding).Encode()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -26,14 +26,8 @@ type Report struct {
 	Sample  Sample `json:"sample,omitzero"` // of keys of Served
 	// Rejected are the verdicts of contents of the database that the node has held. It need not have anything of them any more.
 	Rejected []store.Verdict `json:"rejected,omitempty"`
-	// Blocks are the partitions that the node holds, ascending.
-	Blocks []Block `json:"-"`
-}
-
-// Block is a partition with its figures.
-type Block struct {
-	Partition int
-	Figures
+	// Blocks are the figures of the partitions that the node holds.
+	Blocks map[int]Figures `json:"-"`
 }
 
 const (
@@ -48,23 +42,16 @@ const (
 // errTooLarge is the error of a report that does not fit into a znode.
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
-// NewReport returns the report of a content of a node that serves another one, the same one, or none. m may be nil; f is Verdict.Finding, or
-// Verdict.Record from when the content was judged, if the node serves it or has served it: that is not Pending.
-func NewReport(served content.Content, rules Rules, m *Measures, f Finding) Report {
-	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served}
+// NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions
+// that it holds, and are not modified before the report is encoded. m may be nil; f is Verdict.Own, or Verdict.Finding from when the content was judged,
+// if the node serves it or has served it: that is not Pending.
+func NewReport(served content.Content, rules Rules, blocks map[int]Figures, m *Measures, f Finding) Report {
+	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Blocks: blocks}
 	if f.State == "" { // it was never judged
 		r.Finding.State = Passed
 	}
-	if m == nil {
-		return r
-	}
-	if m.Against == served && m.Rules == r.Rules {
+	if m != nil && m.Err == nil && m.Against == served && m.Rules == r.Rules {
 		r.Sample = m.Sample
-	}
-	for p, figures := range m.Figures {
-		if figures != nil {
-			r.Blocks = append(r.Blocks, Block{p, *figures})
-		}
 	}
 	return r
 }
@@ -79,11 +66,11 @@ func (r Report) Encode() ([]byte, error) {
 	}
 	data = append(data, '\n')
 	next := 0
-	for _, b := range r.Blocks {
-		for _, n := range []int64{int64(b.Partition - next), b.Records, b.Bytes} {
+	for _, p := range slices.Sorted(maps.Keys(r.Blocks)) {
+		for _, n := range []int64{int64(p - next), r.Blocks[p].Records, r.Blocks[p].Bytes} {
 			data = binary.AppendUvarint(data, uint64(n))
 		}
-		next = b.Partition + 1
+		next = p + 1
 	}
 	if len(data) > MaxReport {
 		if r.Rejected != nil { // they only save time
@@ -124,8 +111,8 @@ func ParseReport(data []byte) (Report, error) {
 
 func isContentOrNone(c content.Content) bool { return c == content.Content{} || c.Valid() }
 
-func parseBlocks(rest []byte) (all []Block, err error) {
-	next := uint64(0)
+func parseBlocks(rest []byte) (map[int]Figures, error) {
+	all, next := make(map[int]Figures, len(rest)/8), uint64(0)
 	for len(rest) > 0 {
 		var three [3]uint64
 		for i := range three {
@@ -139,7 +126,7 @@ func parseBlocks(rest []byte) (all []Block, err error) {
 		if p >= maxPartitions {
 			return nil, fmt.Errorf("figures of partition %d", p)
 		}
-		all = append(all, Block{int(p), Figures{Records: int64(three[1]), Bytes: int64(three[2])}})
+		all[int(p)] = Figures{Records: int64(three[1]), Bytes: int64(three[2])}
 		next = p + 1
 	}
 	return all, nil
@@ -156,22 +143,17 @@ func ParseReports(reports map[string][]byte) map[string]Report {
 	return good
 }
 
-// Sum returns the totals of a content, as far as they are known, and the partitions whose figures no node has reported.
-func Sum(partitions int, own *Measures, reports map[string]Report) (t Figures, unknown []int) {
-	known := make([]*Figures, partitions)
-	if own != nil {
-		copy(known, own.Figures)
-	}
+// Sum returns the totals of a content, as far as they are known, and the partitions whose figures no node has reported. own are the figures of the blocks
+// on this node, which come before those of others.
+func Sum(partitions int, own map[int]Figures, reports map[string]Report) (t Figures, unknown []int) {
+	known := make(map[int]Figures, partitions)
 	for _, node := range slices.Sorted(maps.Keys(reports)) {
-		blocks := reports[node].Blocks
-		for i := range blocks {
-			if p := blocks[i].Partition; p < partitions && known[p] == nil {
-				known[p] = &blocks[i].Figures
-			}
-		}
+		maps.Copy(known, reports[node].Blocks)
 	}
-	for p, f := range known {
-		if f == nil {
+	maps.Copy(known, own)
+	for p := range partitions {
+		f, here := known[p]
+		if !here {
 			unknown = append(unknown, p)
 			continue
 		}

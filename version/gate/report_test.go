@@ -2,8 +2,8 @@ package gate_test
 
 import (
 	"encoding/binary"
+	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +13,10 @@ import (
 )
 
 // blocksOf returns so many partitions with gaps, with figures of usual sizes.
-func blocksOf(n int) (all []gate.Block) {
+func blocksOf(n int) map[int]gate.Figures {
+	all := make(map[int]gate.Figures)
 	for p := range n {
-		all = append(all, gate.Block{Partition: p * 3, Figures: gate.Figures{Records: 1 << 27, Bytes: 1 << 35}})
+		all[p*3] = gate.Figures{Records: 1 << 27, Bytes: 1 << 35}
 	}
 	return all
 }
@@ -32,9 +33,9 @@ func encode(t testing.TB, r gate.Report) []byte {
 // A report that is encoded is parsed as it was.
 func TestReport(t *testing.T) {
 	for _, r := range []gate.Report{
-		{Finding: gate.Finding{State: gate.Passed}},
+		{Finding: gate.Finding{State: gate.Passed}, Blocks: map[int]gate.Figures{}},
 		{Rules: "r", Finding: gate.Finding{State: gate.Held, Reason: "too\nfew", Rules: "r", Against: of("1"), Vetoed: true}, Served: of("1"), Loading: true,
-			Sample: gate.Sample{Keys: 10, Missing: 3}, Rejected: []store.Verdict{{Content: of("2"), Finding: gate.Finding{State: gate.Held, Rules: "r", Against: of("1")}}}, Blocks: []gate.Block{{0, gate.Figures{Records: 1, Bytes: 2}}, {1, gate.Figures{}}, {4000, gate.Figures{Records: 1 << 41, Bytes: 1 << 40}}}},
+			Sample: gate.Sample{Keys: 10, Missing: 3}, Rejected: []store.Verdict{{Content: of("2"), Finding: gate.Finding{State: gate.Held, Rules: "r", Against: of("1")}}}, Blocks: map[int]gate.Figures{0: {Records: 1, Bytes: 2}, 1: {}, 4000: {Records: 1 << 41, Bytes: 1 << 40}}},
 	} {
 		if got, err := gate.ParseReport(encode(t, r)); err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v, %v; want %+v", got, err, r)
@@ -45,18 +46,18 @@ func TestReport(t *testing.T) {
 // A report has the figures that the node has, and the sample only of what it serves.
 func TestNewReport(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.1}
-	m := &gate.Measures{Figures: []*gate.Figures{nil, {Records: 1}, nil, {Records: 2}}, Rules: rules.Fingerprint(), Sample: gate.Sample{Keys: 9}, Against: of("1")}
+	m := &gate.Measures{Held: []bool{false, true, false, true}, Rules: rules.Fingerprint(), Sample: gate.Sample{Keys: 9}, Against: of("1")}
 	finding := gate.Finding{State: gate.Held, Reason: "r"}
-	r := gate.NewReport(of("1"), rules, m, finding)
-	blocks := []gate.Block{{Partition: 1, Figures: gate.Figures{Records: 1}}, {Partition: 3, Figures: gate.Figures{Records: 2}}}
-	if !slices.Equal(r.Blocks, blocks) || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
+	blocks := map[int]gate.Figures{1: {Records: 1}, 3: {Records: 2}}
+	r := gate.NewReport(of("1"), rules, blocks, m, finding)
+	if !maps.Equal(r.Blocks, blocks) || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
 		t.Errorf("%+v", r)
 	}
-	r = gate.NewReport(of("2"), gate.Rules{}, m, gate.Finding{})
+	r = gate.NewReport(of("2"), gate.Rules{}, blocks, m, gate.Finding{})
 	if r.Sample != (gate.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
 		t.Errorf("%+v", r)
 	}
-	if r := gate.NewReport(content.Content{}, rules, nil, finding); r.Blocks != nil {
+	if r := gate.NewReport(content.Content{}, rules, nil, nil, finding); r.Blocks != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -121,11 +122,9 @@ func TestParseReports(t *testing.T) {
 
 // Totals are sums over all partitions, each counted once: of this node, or else of another one.
 func TestSum(t *testing.T) {
-	own := &gate.Measures{Figures: []*gate.Figures{{Records: 1, Bytes: 10, Largest: 5}, nil, nil, nil}}
-	block := func(p int, records int64) gate.Block {
-		return gate.Block{Partition: p, Figures: gate.Figures{Records: records, Bytes: 10 * records}}
-	}
-	reports := map[string]gate.Report{"a": {Blocks: []gate.Block{block(0, 1), block(1, 20), block(1<<31-1, 7)}}, "b": {Blocks: []gate.Block{block(1, 20), block(3, 300)}}}
+	own := map[int]gate.Figures{0: {Records: 1, Bytes: 10, Largest: 5}}
+	reports := map[string]gate.Report{"a": {Blocks: map[int]gate.Figures{0: {Records: 1, Bytes: 10}, 1: {Records: 20, Bytes: 200}, 1<<31 - 1: {Records: 7, Bytes: 70}}},
+		"b": {Blocks: map[int]gate.Figures{1: {Records: 20, Bytes: 200}, 3: {Records: 300, Bytes: 3000}}}}
 	if got, unknown := gate.Sum(4, own, reports); got != (gate.Figures{Records: 321, Bytes: 3210, Largest: 5}) || !reflect.DeepEqual(unknown, []int{2}) {
 		t.Errorf("%+v, %v", got, unknown)
 	}
@@ -137,7 +136,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// FuzzParseReport: a report that is accepted has figures in ascending order that can be added without overflow, can be judged, and is
+// FuzzParseReport: a report that is accepted has figures that can be added without overflow, can be judged, and is
 // the same after encoding.
 func FuzzParseReport(f *testing.F) {
 	f.Add(encode(f, gate.Report{Rules: shrink.Fingerprint(), Finding: gate.Finding{State: gate.Pending}, Served: of("20"), Sample: gate.Sample{Keys: 9, Missing: 1}, Blocks: blocksOf(3)}))
@@ -148,13 +147,11 @@ func FuzzParseReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		last := -1
 		const most = 1 << 42
-		for _, b := range r.Blocks {
-			if b.Partition <= last || min(b.Records, b.Bytes) < 0 || max(b.Records, b.Bytes) > most {
-				t.Fatalf("%+v", b)
+		for p, b := range r.Blocks {
+			if p < 0 || min(b.Records, b.Bytes) < 0 || max(b.Records, b.Bytes) > most {
+				t.Fatalf("%d: %+v", p, b)
 			}
-			last = b.Partition
 		}
 		if v := gate.Judge(judging(good, r)); r.Finding.Vetoed && r.Finding.Rules == shrink.Fingerprint() && v.State != gate.Held {
 			t.Fatalf("%+v", v)

@@ -13,19 +13,21 @@ import (
 // measured are facts of a content with one partition, which is here, next to version 1 with 1,000 records of 10 bytes.
 func measured(rules gate.Rules, f gate.Figures) gate.Facts {
 	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Sampled: of("1"), Totals: &store.Totals{Records: 1000, Bytes: 10_000},
-		Own: &gate.Measures{Figures: []*gate.Figures{&f}, Rules: rules.Fingerprint(), Against: of("1"), Sample: gate.Sample{Keys: 1000}}}
+		Figures: map[int]gate.Figures{0: f}, Own: &gate.Measures{Held: []bool{true}, Rules: rules.Fingerprint(), Against: of("1"), Sample: gate.Sample{Keys: 1000}}}
 }
 
 // Each rule at its limit and just beyond it.
 func TestRules(t *testing.T) {
 	type change func(f *gate.Facts)
 	figures := func(records, bytes int64) change {
-		return func(f *gate.Facts) { *f.Own.Figures[0] = gate.Figures{Records: records, Bytes: bytes} }
+		return func(f *gate.Facts) { f.Figures[0] = gate.Figures{Records: records, Bytes: bytes} }
 	}
 	missing := func(n, keys int64) change {
 		return func(f *gate.Facts) { f.Own.Sample = gate.Sample{Keys: keys, Missing: n} }
 	}
-	largest := func(n int64) change { return func(f *gate.Facts) { f.Own.Figures[0].Largest = n } }
+	largest := func(n int64) change {
+		return func(f *gate.Facts) { f.Figures[0] = gate.Figures{Records: 1000, Bytes: 10_000, Largest: n} }
+	}
 	failed := func(texts ...string) change { return func(f *gate.Facts) { f.Own.Failed = texts } }
 	nothing := func(f *gate.Facts) {
 		f.Served, f.Sampled, f.Totals = content.Content{}, content.Content{}, nil
@@ -97,7 +99,7 @@ func TestNoKeysToLookUp(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Passed || !strings.HasPrefix(v.Skipped, "max_missing is not applied: no node has keys of version 1") {
 		t.Errorf("then it is %s: %s; skipped: %s", v.State, v.Reason, v.Skipped)
 	}
-	*f.Own.Figures[0] = gate.Figures{Records: 499, Bytes: 10_000}
+	f.Figures[0] = gate.Figures{Records: 499, Bytes: 10_000}
 	if v := gate.Judge(f); v.State != gate.Held {
 		t.Errorf("half of it is %s: %s", v.State, v.Reason)
 	}

@@ -45,11 +45,8 @@ type File struct {
 	Reasons map[string]string `toml:"reasons,omitempty"` // why the versions above are pinned, excluded or approved
 }
 
-// Parse parses the content of a file. Unknown keys, invalid names of versions and more than MaxSize bytes are errors.
+// Parse parses the content of a file. Unknown keys, invalid names of versions and more than MaxSize bytes in the encoded form are errors.
 func Parse(data []byte) (File, error) {
-	if len(data) > MaxSize {
-		return File{}, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
-	}
 	var raw struct {
 		File
 		Until any `toml:"until"` // each node would take a time without a zone for one of its own
@@ -71,28 +68,23 @@ func Parse(data []byte) (File, error) {
 	return f, nil
 }
 
-// describe names the place of an error of TOML.
+// describe names the place of an error of TOML, and replaces the errors that name types of Go.
 func describe(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
 		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, by, until and reasons", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
-		row, column := decode.Position()
-		return fmt.Errorf("line %d, column %d: %w", row, column, explain(err))
-	}
-	return explain(err)
-}
-
-// explain replaces the errors that name types of Go.
-func explain(err error) error {
 	text := strings.TrimPrefix(err.Error(), "toml: ")
 	for _, begin := range []string{"cannot decode", "cannot store", "parsing time"} {
 		if strings.HasPrefix(text, begin) {
-			return errors.New("the value is of the wrong type: version and by are strings, exclude and approve are arrays of strings, until is a time such as 2026-02-02T12:00:00Z, and reasons is a table of strings")
+			text = "the value is of the wrong type: version and by are strings, exclude and approve are arrays of strings, until is a time such as 2026-02-02T12:00:00Z, and reasons is a table of strings"
 		}
+	}
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		row, column := decode.Position()
+		return fmt.Errorf("line %d, column %d: %s", row, column, text)
 	}
 	return errors.New(text)
 }
