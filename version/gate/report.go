@@ -92,14 +92,16 @@ func ParseReport(data []byte) (Report, error) {
 	if err := json.Unmarshal(head, &r); err != nil {
 		return r, err
 	}
-	f := &r.Finding
-	f.Reason = store.Short(f.Reason)
+	if err := checkFinding(&r.Finding, Pending, Passed, Held); err != nil {
+		return r, err
+	}
+	for i := range r.Rejected {
+		if err := checkFinding(&r.Rejected[i].Finding, Held); err != nil {
+			return r, err
+		}
+	}
 	switch {
-	case f.State != Pending && f.State != Passed && f.State != Held:
-		return r, fmt.Errorf("unknown state %q", f.State)
-	case f.Vetoed && f.State != Held:
-		return r, fmt.Errorf("a veto with state %q", f.State)
-	case !isContentOrNone(r.Served) || !isContentOrNone(f.Against):
+	case !isContentOrNone(r.Served):
 		return r, errors.New("a content that is none")
 	case r.Sample.Keys < 0 || r.Sample.Keys > maxFigure || r.Sample.Missing < 0 || r.Sample.Missing > r.Sample.Keys:
 		return r, errors.New("an impossible sample")
@@ -107,6 +109,20 @@ func ParseReport(data []byte) (Report, error) {
 	var err error
 	r.Blocks, err = parseBlocks(figures)
 	return r, err
+}
+
+// checkFinding checks a finding of another node, and shortens its reason.
+func checkFinding(f *Finding, states ...string) error {
+	f.Reason = store.Short(f.Reason)
+	switch {
+	case !slices.Contains(states, f.State):
+		return fmt.Errorf("unknown state %q", f.State)
+	case f.Vetoed && f.State != Held:
+		return fmt.Errorf("a veto with state %q", f.State)
+	case !isContentOrNone(f.Against):
+		return errors.New("a content that is none")
+	}
+	return nil
 }
 
 func isContentOrNone(c content.Content) bool { return c == content.Content{} || c.Valid() }

@@ -91,11 +91,13 @@ func TestParseReportErrors(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		``: "unexpected end", `{`: "unexpected end", `{"finding":{"state":"good"}}`: `unknown state "good"`, `{}`: `unknown state ""`,
-		`{"finding":{"state":"passed","vetoed":true}}`:                     "a veto with state",
-		`{"finding":{"state":"held"},"sample":{"keys":1,"missing":2}}`:     "impossible sample",
-		`{"finding":{"state":"held"},"sample":{"keys":-1}}`:                "impossible sample",
-		`{"finding":{"state":"held"},"served":{"Name":"1"}}`:               "a content that is none",
-		`{"finding":{"state":"held","against":{"Name":"1","Hash":"../"}}}`: "a content that is none",
+		`{"finding":{"state":"pending"},"rejected":[{"state":"passed","vetoed":true}]}`:                `unknown state "passed"`,
+		`{"finding":{"state":"pending"},"rejected":[{"state":"held","against":{"name":"../../etc"}}]}`: "a content that is none",
+		`{"finding":{"state":"passed","vetoed":true}}`:                                                 "a veto with state",
+		`{"finding":{"state":"held"},"sample":{"keys":1,"missing":2}}`:                                 "impossible sample",
+		`{"finding":{"state":"held"},"sample":{"keys":-1}}`:                                            "impossible sample",
+		`{"finding":{"state":"held"},"served":{"Name":"1"}}`:                                           "a content that is none",
+		`{"finding":{"state":"held","against":{"Name":"1","Hash":"../"}}}`:                             "a content that is none",
 		good + uvarints(0, 1):                           "cannot be read",
 		good + uvarints(0, 1, 1<<43):                    "cannot be read",
 		good + uvarints(0, 1, 1) + "\xff":               "cannot be read",
