@@ -28,12 +28,12 @@ const (
 	// promptTime is the same for an answer that is read at once: see Query.Prompt.
 	promptTime = time.Second
 	// minRate is the lowest average rate, in bytes per second, at which a streamed body must be
-	// read after rateGrace. It bounds how long a slow client occupies a connection.
+	// read after rateGrace. It bounds how long a slow client, or a slow peer, occupies a connection.
 	minRate   = 32 << 10
 	rateGrace = 10 * time.Second
 )
 
-// ErrSlow ends an answer that is read too slowly.
+// ErrSlow ends an answer that the caller reads too slowly.
 var ErrSlow = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
 
 var (
@@ -63,9 +63,10 @@ type conn struct {
 	body           []byte // the whole body, or the prefix of a streamed one
 	have           int    // bytes of body that have arrived
 	large          *[]byte
-	prompt         bool      // see Query.Prompt
-	streamed       int64     // bytes of the body returned to the reader
-	streamingSince time.Time // when streaming began; zero if the connection holds an ordinary slot
+	prompt         bool          // see Query.Prompt
+	streamed       int64         // bytes of the body returned to the reader
+	streamingSince time.Time     // when streaming began; zero if the connection holds an ordinary slot
+	waited         time.Duration // for the peer, since then
 }
 
 // largeBodies holds buffers for bodies that do not fit into buf.
@@ -243,7 +244,11 @@ func (c *conn) stream(p []byte) (int, error) {
 // nextPiece reads the part of a streamed body after the prefix.
 func (c *conn) nextPiece(p []byte) (int, error) {
 	now := time.Now()
-	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
+	took := now.Sub(c.streamingSince)
+	if late := took - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
+		if c.waited > took/2 {
+			return 0, errLate
+		}
 		return 0, ErrSlow
 	}
 	wait := pieceTime
@@ -253,7 +258,9 @@ func (c *conn) nextPiece(p []byte) (int, error) {
 	if err := c.SetDeadline(now.Add(wait)); err != nil {
 		return 0, err
 	}
-	return c.receive(p)
+	n, err := c.receive(p)
+	c.waited += time.Since(now)
+	return n, err
 }
 
 // reusable reports whether another request may be sent: the answer has been read to its end, and

@@ -126,7 +126,7 @@ func (p *peer) beginStream(c *conn) bool {
 	default:
 		return false
 	}
-	c.streamingSince = time.Now()
+	c.streamingSince, c.waited = time.Now(), 0
 	p.leave()
 	return true
 }

@@ -425,6 +425,31 @@ func TestLeastRate(t *testing.T) {
 	})
 }
 
+// A peer that sends a value too slowly loses it: that is no fault of the client.
+func TestLeastRateOfAPeer(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		raw := answer(200, strings.Repeat("x", 24<<20))
+		w.peers[0].set(func(c net.Conn, _ *http.Request) bool {
+			n, err := io.WriteString(c, raw[:128<<10])
+			for ; err == nil; n += 4 << 10 {
+				time.Sleep(time.Second)
+				_, err = io.WriteString(c, raw[n:n+4<<10])
+			}
+			return false
+		})
+		a, err := w.Fetch(context.Background(), query(w.peers...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		_, err = io.Copy(io.Discard, a.Body)
+		if d := time.Since(begun); !errors.Is(err, errLate) || errors.Is(err, ErrSlow) || d < rateGrace || d > 2*rateGrace {
+			t.Errorf("4 KiB a second: %v after %v", err, d)
+		}
+		a.Body.Close()
+	})
+}
+
 // A peer that fails before the prefix of its body is complete loses to another one.
 func TestPeerFailsInThePrefix(t *testing.T) {
 	raw := answer(200, strings.Repeat("x", 1<<20))
