@@ -163,7 +163,7 @@ func TestShutdown(t *testing.T) {
 func TestDrain(t *testing.T) {
 	s := startNames(t, resp.Options{})
 	used := s.dial(t)
-	if used.do("PING") != "PONG" {
+	if used.do("GET", "names/key-1") != "value-1" {
 		t.Error("no answer")
 	}
 	s.conns.Drain()
@@ -174,8 +174,17 @@ func TestDrain(t *testing.T) {
 	if rest, _ := io.ReadAll(used.r); len(rest) > len("+PONG\r\n") {
 		t.Errorf("%q after the end", rest)
 	}
-	if c := s.dial(t); c.do("GET", "names/key-1") != "value-1" {
+	c := s.dial(t)
+	for _, name := range []string{"LIB-NAME", "LIB-VER"} { // each waits for its answer, as in redis-py
+		if c.do("CLIENT", "SETINFO", name, "x") != "OK" {
+			t.Error("no handshake on a new connection")
+		}
+	}
+	if c.do("GET", "names/key-1") != "value-1" {
 		t.Error("no answer on a new connection")
+	}
+	if rest, _ := io.ReadAll(c.r); len(rest) > 0 {
+		t.Errorf("%q after the end", rest)
 	}
 }
 

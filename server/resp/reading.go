@@ -71,6 +71,7 @@ func (c *conn) lookUp() {
 		c.readAll()
 	}
 	b.clear()
+	c.hasRead = true
 }
 
 // readAll answers several commands from one batch. If that has no answer for a reason that need not concern all of its
