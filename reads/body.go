@@ -15,7 +15,8 @@ import (
 )
 
 // Body reads a value, from the local block or from another node. A block or a node that fails in the middle is replaced by other nodes. If
-// none is left, Read fails, Outcome is the reason, and a scan has ended.
+// none is left, Read fails, Outcome is the reason, and a scan has ended. If nothing of the value of Do can be read from the block, Outcome is
+// Unreadable at once: Retry asks other nodes as for a value that is not here, with the conditions and the range of the request.
 type Body struct {
 	// Outcome is Found, or why Read failed: Unreadable, Unreachable, GivenUp or TooSlow.
 	Outcome Outcome
@@ -52,6 +53,12 @@ var errTooSlow = errors.New("the version has been replaced, and the client reads
 
 // Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }
+
+// Retry asks other nodes after Body has become Unreadable before anything was read. Result and Body are those of their answer then.
+func (r *Read) Retry() Outcome {
+	r.Result, r.body = Result{Version: r.Version, Content: r.Content}, Body{}
+	return r.elsewhere(true)
+}
 
 // Open returns the current value if it is large. It can be opened several times, and must be closed before Next.
 func (s *Scan) Open() *Body {
@@ -143,7 +150,8 @@ func (b *Body) lose(err error) {
 		b.broken = append(b.broken, b.peer)
 		b.r.reader.log.Error("reading a peer's answer", "target", b.r.target(), "error", err)
 	}
-	if b.failed++; b.failed == maxFailures || b.partial || errors.Is(err, proxy.ErrSlow) || b.ctx.Err() != nil {
+	unread := b.scan == nil && b.peer == "" && b.sent == 0
+	if b.failed++; unread || b.failed == maxFailures || b.partial || errors.Is(err, proxy.ErrSlow) || b.ctx.Err() != nil {
 		b.fail(err)
 	}
 }

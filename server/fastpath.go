@@ -84,7 +84,7 @@ func (r *request) send() {
 	r.conn.send(r.out, value, now)
 }
 
-// stream sends a value while it is read. If none of it can be read, it sends the reason.
+// stream sends a value while it is read. If none of it can be read here, it asks other nodes.
 func (r *request) stream() {
 	buffer := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buffer)
@@ -93,7 +93,7 @@ func (r *request) stream() {
 		room := b[len(b):cap(b)]
 		n, err := io.ReadFull(body, room[:min(int64(len(room)), r.Length-r.bytes)])
 		if err != nil && r.bytes == 0 && body.Outcome == reads.Unreadable {
-			r.prepare(body.Outcome)
+			r.prepare(r.Retry())
 			r.send()
 			return
 		}

@@ -203,7 +203,7 @@ func (r *request) sendValue(w *writer) {
 }
 
 // serveValue sends a local value, subject to the conditions and the range of the request. If it turns
-// out to be unreadable before anything was sent, it sends the reason.
+// out to be unreadable before anything was sent, it asks other nodes.
 func (r *request) serveValue(w *writer, req *http.Request) {
 	modified, _ := http.ParseTime(string(r.LastModified)) // zero if unknown
 	h := req.Header
@@ -214,9 +214,9 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 	w.replaced = 0
 	r.fields = r.fields[:0]
 	switch {
-	case body.Outcome != reads.Found && body.Outcome != reads.TooSlow && !r.sent:
+	case body.Outcome == reads.Unreadable && !r.sent:
 		clear(w.Header())
-		r.prepare(body.Outcome)
+		r.prepare(r.Retry())
 		r.respond(w, req)
 	case body.Outcome != reads.Found:
 		w.broken = true

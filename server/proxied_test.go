@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -196,6 +197,28 @@ func TestPeerBreaksOff(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("reset by peer") }
+
+// A large value the first part of which cannot be read is asked for as one that is not here: with the range, and the answer says who has it.
+func TestLargeDamageWithPeers(t *testing.T) {
+	large := noise(2, 1<<20)
+	info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: version.Solo{}}
+	requests := new(logs)
+	other := start(t, &catalog{sets: map[string]*version.Set{"db": damagedOf(t, info, map[string]string{"k": large})}}, testOptions{RequestLog: requests})
+	info.Following = peersOnly{peers: []string{other.addr}}
+	p := proxy.New(proxy.Options{Timeout: 10 * time.Second})
+	t.Cleanup(p.Close)
+	set := damagedOf(t, info, map[string]string{"k": large}, large[:100], large[1<<20-200:1<<20-100])
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})
+	for rng, want := range map[string]string{"": large, "Range: bytes=0-99": large[:100], "Range: bytes=-100": large[1<<20-100:]} {
+		got := s.get(t, "/db/k", rng)
+		if got.body != want || got.header.Get("X-Sequins-Proxied-To") != other.addr {
+			t.Errorf("%s: %d, %d bytes from %q", rng, got.status, len(got.body), got.header.Get("X-Sequins-Proxied-To"))
+		}
+		if sent := fmt.Sprintf("/db/k %d", len(want)); !strings.Contains(requests.String(), sent) {
+			t.Errorf("%s: the other node has not sent %q:\n%s", rng, sent, requests)
+		}
+	}
+}
 
 // If a block cannot be read, other nodes are asked; the answer is 500 if none has it.
 func TestDamageWithPeers(t *testing.T) {
