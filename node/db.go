@@ -84,9 +84,7 @@ func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string
 	case <-ctx.Done():
 	}
 	d.publish()
-	if d.facts.Waiting {
-		d.bg.sendAfter(wholeTimeout, func() { d.facts.Waiting = false }) // other nodes have had time to advertise what they hold
-	}
+	d.keeper.settled = time.Now().Add(wholeTimeout)
 	if listed {
 		d.lister.startListing(false)
 	}
@@ -125,6 +123,7 @@ func (d *db) next() bool {
 		return false
 	case m := <-d.bg.messages:
 		m()
+	case <-time.After(time.Until(d.bg.alarm)):
 	case <-d.followed.refresh:
 		d.lister.startListing(false)
 	case <-d.followed.unlisted:
@@ -165,9 +164,10 @@ func (d *db) next() bool {
 func (d *db) decide() {
 	d.keeper.followBy = time.Now().Add(followTimeout)
 	for {
+		d.bg.alarm = time.Now().Add(dailyCheck)
+		d.memory.saveAgain()
 		d.loads.look()
 		d.keeper.look()
-		d.lister.lookAtOthers()
 		d.facts.Rejected = d.judge.rejected()
 		again := d.note()
 		if unopened := d.facts.Unopened(); len(unopened) > 0 {
@@ -176,6 +176,7 @@ func (d *db) decide() {
 			}
 			continue
 		}
+		d.lister.look()
 		after, actions := version.Decide(d.facts)
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
 		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
@@ -251,7 +252,6 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retry.stop()
 	delete(d.records, v.Input)
 	d.memory.keepFailure(store.Failure{Input: v.Input})
 	if v.Removal != version.Staying {
@@ -299,9 +299,7 @@ func (d *db) carryOut(a version.Action) {
 	case version.Retire:
 		d.keeper.retire(a.Input)
 	case version.Revive:
-		l := d.live[a.Input]
-		l.v.Revive()
-		l.retirement.stop()
+		d.live[a.Input].v.Revive()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:

@@ -27,9 +27,9 @@ type lister struct {
 	again      bool // list again afterwards
 	unlistable int  // number of consecutive listings that failed through the db's own fault
 
-	relooks   int   // number of scheduled listings
-	relisting bool  // a scheduled listing runs
-	relook    timer // for the scheduled listing
+	relooks   int       // number of scheduled listings
+	relisting bool      // a scheduled listing runs
+	relook    time.Time // of the scheduled listing; zero: there is none
 
 	check  check    // of what is served with the source
 	others []string // the other contents that other nodes held at the last comparison with the source
@@ -175,25 +175,40 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	if !known {
 		ls.memory.failAgain() // they are not tried before they are due
 	}
-	scheduled := !ls.relook.due.IsZero()
-	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
+	scheduled := !ls.relook.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook) {
 		return
 	}
 	if !scheduled {
 		ls.relooks++
 	}
-	ls.relook.set(&d.bg, l.Next, func() {
-		if d.facts.Source != version.Gone {
+	ls.relook = l.Next
+}
+
+// look lists the versions if that is due.
+func (ls *lister) look() {
+	for _, v := range ls.db.facts.Entries {
+		if v.Failure.Waits && v.Removal == version.Staying && ls.db.bg.isDue(ls.db.records[v.Input].retry) && !ls.listing {
+			ls.startListing(true) // it may be incomplete or gone
+		}
+	}
+	if ls.db.bg.isDue(ls.relook) {
+		ls.relook = time.Time{}
+		if ls.db.facts.Source != version.Gone {
 			ls.relisting = true
 			ls.startListing(true)
 		}
-	})
+	}
+	if ls.db.bg.isDue(ls.check.due) {
+		ls.checkIfDue()
+	}
+	ls.lookAtOthers()
 }
 
 // retryDue lets the versions be loaded again whose pause is over.
 func (ls *lister) retryDue() {
 	for _, v := range ls.db.facts.Entries {
-		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && r.retry.due.IsZero() {
+		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && !time.Now().Before(r.retry) {
 			r.reloaded = nil
 			ls.db.facts.Retry(v.Input)
 		}
@@ -264,7 +279,7 @@ func (ls *lister) tried() bool {
 	if !read && ls.unlistable >= passingAttempts {
 		return true
 	}
-	if (!ls.relook.due.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
+	if (!ls.relook.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
 		return false
 	}
 	for _, in := range ls.db.facts.Listed {
@@ -285,6 +300,30 @@ func (ls *lister) checkIfDue() {
 	}
 }
 
+// Two nodes can hold different contents of a version: if it has no marker and its job paused for longer than settle, or if it was modified. Replicas
+// of one content are not counted and not asked by nodes that hold the other. A node that sees another content compares its own with the source, as it
+// does after a switch (see check). If the source has another input, the node loads that, and answers clients from its own content until then.
+
+// lookAtOthers lists the versions again if what other nodes hold of a version has changed since the last comparison.
+func (ls *lister) lookAtOthers() {
+	if ls.listing || ls.db.facts.Source == version.Unasked {
+		return // it is called again at the end of the listing, which may have begun too early
+	}
+	var others []string
+	for in, l := range ls.db.live {
+		for c := range l.Elsewhere() {
+			if c.Input != in && in.Name >= ls.db.facts.Current.Name {
+				others = append(others, c.Name+" "+c.Code())
+			}
+		}
+	}
+	slices.Sort(others)
+	if len(others) > 0 && !slices.Equal(others, ls.others) {
+		ls.startListing(true)
+	}
+	ls.others = others
+}
+
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
 // writers pause, and people change files. The pauses between comparisons double, also across reloads of one name, so that a job
 // that rewrites its files again and again does not load the node again and again. Every node does it: the files of a local source are
@@ -302,7 +341,6 @@ type check struct {
 	name  string // of the served version, in the source
 	pause time.Duration
 	due   time.Time // zero: never
-	timer timer     // for due
 	asked int64     // requests to refresh that have been answered, see Node.asked
 }
 
@@ -325,7 +363,6 @@ func (ls *lister) checkLater() {
 		c.pause = dailyCheck
 	}
 	ls.check.due = time.Now().Add(ls.check.pause)
-	ls.check.timer.set(&ls.db.bg, ls.check.due, ls.checkIfDue)
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.
