@@ -136,7 +136,7 @@ func (d *db) next() bool {
 		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
 		d.judge.followRules()
-		for in := range d.live {
+		for in := range d.records {
 			d.loads.lookForDivisions(in)
 		}
 		if before := d.facts.Before(); before.Name != "" && d.live[before] == nil {
