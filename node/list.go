@@ -23,13 +23,11 @@ type lister struct {
 	loads  *loads
 	memory *memory
 
-	listing    bool // a listing is running
-	again      bool // list again afterwards
-	unlistable int  // number of consecutive listings that failed through the db's own fault
-
-	relooks   int       // number of scheduled listings
-	relisting bool      // a scheduled listing runs
-	relook    time.Time // of the scheduled listing; zero: there is none
+	listing bool      // a listing is running
+	again   bool      // list again afterwards
+	relook  time.Time // of the scheduled listing; zero: there is none
+	// inconclusive is the number of listings that failed through the db's own fault, or after which another one was scheduled.
+	inconclusive int
 
 	check  check    // of what is served with the source
 	others []string // the other contents that other nodes held at the last comparison with the source
@@ -58,6 +56,9 @@ func (ls *lister) beginListing(again, only bool) {
 		l, err := ls.ask(timeout, q)
 		return func() {
 			ls.retryDue()
+			if !only && ls.db.bg.isDue(ls.relook) {
+				ls.relook = time.Time{}
+			}
 			ls.listed(again, l, err)
 			if checked {
 				ls.check.asked = asked
@@ -133,14 +134,13 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 // listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
 func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	d := ls.db
-	ls.listing, ls.relisting = false, false
+	ls.listing = false
 	switch {
 	case err == nil:
-		ls.unlistable = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
-		ls.unlistable = passingAttempts
+		ls.inconclusive = passingAttempts
 	case !d.node.health.IsFailing(""): // a source that cannot be listed at all does not count against the db
-		ls.unlistable++
+		ls.inconclusive++
 	}
 	if err != nil {
 		ls.unreadable()
@@ -180,7 +180,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 		return
 	}
 	if !scheduled {
-		ls.relooks++
+		ls.inconclusive++
 	}
 	ls.relook = l.Next
 }
@@ -192,12 +192,8 @@ func (ls *lister) look() {
 			ls.startListing(true) // it may be incomplete or gone
 		}
 	}
-	if ls.db.bg.isDue(ls.relook) {
-		ls.relook = time.Time{}
-		if ls.db.facts.Source != version.Gone {
-			ls.relisting = true
-			ls.startListing(true)
-		}
+	if ls.db.bg.isDue(ls.relook) && !ls.listing && ls.db.facts.Source != version.Gone {
+		ls.startListing(true)
 	}
 	if ls.db.bg.isDue(ls.check.due) {
 		ls.checkIfDue()
@@ -276,10 +272,10 @@ func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery
 // count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (ls *lister) tried() bool {
 	read := ls.db.facts.Source == version.Known
-	if !read && ls.unlistable >= passingAttempts {
+	if ls.inconclusive >= passingAttempts && !read {
 		return true
 	}
-	if (!ls.relook.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
+	if ls.inconclusive < passingAttempts && !ls.relook.IsZero() {
 		return false
 	}
 	for _, in := range ls.db.facts.Listed {
