@@ -71,9 +71,8 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 }
 
 // run follows the database until ctx, which newDB was also given, ends or nothing is left of the
-// database. Versions may still be open then, see close. listed reports whether the source lists it, and serving is what other nodes
-// serve; nil asks them.
-func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string]content.Content) {
+// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them.
+func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content) {
 	d.begin(serving)
 	close(d.followed.begun)
 	select {
@@ -85,9 +84,6 @@ func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string
 	}
 	d.publish()
 	d.keeper.settled = time.Now().Add(wholeTimeout)
-	if listed {
-		d.lister.startListing(false)
-	}
 	for !d.facts.Finished() && d.next() {
 		d.decide()
 		d.loads.setTerms()
@@ -125,7 +121,7 @@ func (d *db) next() bool {
 		m()
 	case <-time.After(time.Until(d.bg.alarm)):
 	case <-d.followed.refresh:
-		d.lister.startListing(false)
+		d.lister.want(refresh)
 	case <-d.followed.unlisted:
 		d.lister.unreadable()
 	case <-d.followed.gone:
@@ -133,7 +129,6 @@ func (d *db) next() bool {
 		d.facts.DeleteAgain()
 	case <-d.followed.reloaded:
 		d.lister.retryAll()
-		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
 		d.judge.followRules()
 		for in := range d.records {
@@ -176,7 +171,6 @@ func (d *db) decide() {
 			}
 			continue
 		}
-		d.lister.look()
 		after, actions := version.Decide(d.facts)
 		i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
 		if i >= 0 && !d.memory.recordSwitch(actions[i], d.judge.totals(d.live[actions[i].Input])) {
@@ -186,7 +180,7 @@ func (d *db) decide() {
 		d.facts = after
 		d.note()
 		if len(actions) == 0 && !again {
-			d.lister.listAgain()
+			d.lister.look()
 			return
 		}
 		for _, a := range actions {
@@ -229,12 +223,12 @@ func (d *db) note() (again bool) {
 		}
 		held := v.Verdict == version.Held && old.Verdict != version.Held
 		if held || v.Stalled && !old.Stalled { // older versions may be needed that have not been listed
-			d.lister.startListing(true)
+			d.lister.want(repetition)
 		}
 		again = again || held
 	}
 	if len(d.facts.Rejected) > len(before.Rejected) { // likewise
-		d.lister.startListing(true)
+		d.lister.want(repetition)
 	}
 	d.lister.retryLater(before)
 	d.noteServed(before)

@@ -75,11 +75,13 @@ func (f *follower) start(ctx context.Context) error {
 // of it is taken from elsewhere, or asked for.
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
-	d.followed.listed = listed
+	if d.followed.listed = listed; listed {
+		wake(d.followed.refresh)
+	}
 	f.dbs[name] = d
 	serving := f.elsewhere
 	f.node.following.Go(func() {
-		d.run(ctx, listed, serving)
+		d.run(ctx, serving)
 		if ctx.Err() == nil { // nothing is left of it
 			select {
 			case f.left <- d:
@@ -222,7 +224,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 			f.add(ctx, name, true)
 			continue
 		}
-		if !d.followed.leaving && (full || !d.followed.listed || f.node.health.IsFailing(name)) {
+		if full || !d.followed.listed || f.node.health.IsFailing(name) {
 			wake(d.followed.refresh)
 		}
 		if d.followed.absences > 0 {

@@ -24,7 +24,7 @@ type lister struct {
 	memory *memory
 
 	listing bool      // a listing is running
-	again   bool      // list again afterwards
+	wanted  kind      // the next listing; none if none is wanted
 	relook  time.Time // of the scheduled listing; zero: there is none
 	// inconclusive is the number of listings that failed through the db's own fault, or after which another one was scheduled.
 	inconclusive int
@@ -33,21 +33,43 @@ type lister struct {
 	others []string // the other contents that other nodes held at the last comparison with the source
 }
 
-// startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
-func (ls *lister) startListing(again bool) {
-	if ls.listing { // for something else, maybe
-		ls.again = true
+// A kind is what a listing is for. One of a greater kind does what those of lesser kinds do.
+type kind uint8
+
+const (
+	none       kind = iota
+	comparison      // to compare what is served with the source, and nothing else
+	repetition      // to find versions, without a refresh
+	refresh         // because of a refresh
+)
+
+// want makes look list the versions.
+func (ls *lister) want(k kind) { ls.wanted = max(ls.wanted, k) }
+
+// look lists the versions in the background if that is wanted or due. While a listing runs, which may have begun too early, its end looks again.
+func (ls *lister) look() {
+	if ls.listing || ls.db.facts.Source == version.Gone {
 		return
 	}
-	ls.beginListing(again, false)
-}
-
-// beginListing begins a listing; again and only are those of a question.
-func (ls *lister) beginListing(again, only bool) {
-	ls.listing = true
-	checked, asked := ls.checking(), ls.db.node.asked.Load()
+	for _, v := range ls.db.facts.Entries {
+		if v.Failure.Waits && v.Removal == version.Staying && ls.db.bg.isDue(ls.db.records[v.Input].retry) {
+			ls.want(repetition) // it may be incomplete or gone
+		}
+	}
+	if ls.db.bg.isDue(ls.relook) {
+		ls.want(repetition)
+	}
+	if ls.checking() {
+		ls.want(comparison)
+	}
+	ls.lookAtOthers()
+	if ls.wanted == none {
+		return
+	}
+	k, checked, asked := ls.wanted, ls.checking(), ls.db.node.asked.Load()
+	ls.listing, ls.wanted = true, none
 	q := ls.question(checked)
-	q.Again, q.Only = again, only
+	q.Again, q.Only = k < refresh, k == comparison
 	timeout := listTimeout
 	if ls.db.facts.Source == version.Unasked {
 		timeout = startTimeout
@@ -56,15 +78,14 @@ func (ls *lister) beginListing(again, only bool) {
 		l, err := ls.ask(timeout, q)
 		return func() {
 			ls.retryDue()
-			if !only && ls.db.bg.isDue(ls.relook) {
+			if k > comparison && ls.db.bg.isDue(ls.relook) {
 				ls.relook = time.Time{}
 			}
-			ls.listed(again, l, err)
+			ls.listed(k, l, err)
 			if checked {
 				ls.check.asked = asked
 				ls.checkLater()
 			}
-			ls.checkIfDue()
 		}
 	})
 }
@@ -131,8 +152,8 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
-func (ls *lister) listed(again bool, l discovery.Listing, err error) {
+// listed takes the answer of a listing, and schedules another one if a version needs it.
+func (ls *lister) listed(k kind, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing = false
 	switch {
@@ -166,7 +187,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	}
 	ls.memory.followPin(l.Pin)
 	known := d.facts.Source == version.Known
-	if d.facts.Source == version.Unasked || !again {
+	if d.facts.Source == version.Unasked || k == refresh {
 		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 		d.facts.DeleteAgain()
 	}
@@ -185,22 +206,6 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	ls.relook = l.Next
 }
 
-// look lists the versions if that is due.
-func (ls *lister) look() {
-	for _, v := range ls.db.facts.Entries {
-		if v.Failure.Waits && v.Removal == version.Staying && ls.db.bg.isDue(ls.db.records[v.Input].retry) && !ls.listing {
-			ls.startListing(true) // it may be incomplete or gone
-		}
-	}
-	if ls.db.bg.isDue(ls.relook) && !ls.listing && ls.db.facts.Source != version.Gone {
-		ls.startListing(true)
-	}
-	if ls.db.bg.isDue(ls.check.due) {
-		ls.checkIfDue()
-	}
-	ls.lookAtOthers()
-}
-
 // retryDue lets the versions be loaded again whose pause is over.
 func (ls *lister) retryDue() {
 	for _, v := range ls.db.facts.Entries {
@@ -208,14 +213,6 @@ func (ls *lister) retryDue() {
 			r.reloaded = nil
 			ls.db.facts.Retry(v.Input)
 		}
-	}
-}
-
-// listAgain begins the listing that was asked for while another one ran, when what follows from that one has been decided.
-func (ls *lister) listAgain() {
-	if ls.again && !ls.listing {
-		ls.again = false
-		ls.startListing(false)
 	}
 }
 
@@ -289,21 +286,14 @@ func (ls *lister) tried() bool {
 	return read
 }
 
-// checkIfDue compares what is served with the source, if that is due. If a listing runs, its end does it.
-func (ls *lister) checkIfDue() {
-	if ls.checking() && !ls.listing {
-		ls.beginListing(true, true)
-	}
-}
-
 // Two nodes can hold different contents of a version: if it has no marker and its job paused for longer than settle, or if it was modified. Replicas
 // of one content are not counted and not asked by nodes that hold the other. A node that sees another content compares its own with the source, as it
 // does after a switch (see check). If the source has another input, the node loads that, and answers clients from its own content until then.
 
 // lookAtOthers lists the versions again if what other nodes hold of a version has changed since the last comparison.
 func (ls *lister) lookAtOthers() {
-	if ls.listing || ls.db.facts.Source == version.Unasked {
-		return // it is called again at the end of the listing, which may have begun too early
+	if ls.db.facts.Source == version.Unasked {
+		return
 	}
 	var others []string
 	for in, l := range ls.db.live {
@@ -315,7 +305,7 @@ func (ls *lister) lookAtOthers() {
 	}
 	slices.Sort(others)
 	if len(others) > 0 && !slices.Equal(others, ls.others) {
-		ls.startListing(true)
+		ls.want(repetition)
 	}
 	ls.others = others
 }
@@ -364,5 +354,5 @@ func (ls *lister) checkLater() {
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.
 func (ls *lister) checking() bool {
 	c := &ls.check
-	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != ls.db.node.asked.Load())
+	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (ls.db.bg.isDue(c.due) || c.asked != ls.db.node.asked.Load())
 }

@@ -15,7 +15,7 @@ func (ls *lister) retryLater(before version.Facts) {
 		old, _ := before.Entry(v.Input)
 		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
 			ls.planRetry(old, v)
-			ls.startListing(true) // an older version may be good that has not been listed
+			ls.want(repetition) // an older version may be good that has not been listed
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (ls *lister) retryAll() {
 			f.Next = time.Now()
 			ls.memory.keepFailure(f)
 			ls.db.records[v.Input].retry = f.Next
-			ls.startListing(true)
+			ls.want(repetition)
 		}
 	}
 }
