@@ -352,6 +352,9 @@ func (d *db) publish() {
 		} else if e.Input == v.facts.Current && d.memory.pin.Version == "" {
 			vv.wrong = discovery.PassedOver(d.name, d.last.Names, e.Name)
 		}
+		if vv.loading != nil {
+			vv.postponed = vv.loading.postponed
+		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict
 			vv.records, vv.bytes = l.size()

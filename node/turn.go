@@ -9,19 +9,22 @@ import (
 	"sequins/version"
 )
 
-// setTerms tells the queue when the loads of d may begin, which every event can change.
+// setTerms tells the queue when the loads of d may begin, which every event can change, and what the others wait for.
 func (lo *loads) setTerms() {
-	now := time.Now()
 	for in, l := range lo.running {
-		if l.stage.Load() == starting {
+		before := l.postponed
+		if l.postponed = ""; l.stage.Load() != waitingForTurn {
 			continue
 		}
-		l.turn.Set(lo.terms(in, l))
-		reason := l.turn.Waits(now)
-		if reason != "" && reason != l.postponed {
-			lo.db.log.Info("load postponed", "version", in.Name, "reason", reason)
+		terms := lo.terms(in, l)
+		l.turn.Set(terms)
+		now := time.Now()
+		if lo.db.bg.isDue(terms.Windows.Next(now)) {
+			continue
 		}
-		l.postponed = reason
+		if l.postponed = terms.Windows.Waits(now); l.postponed != before {
+			lo.db.log.Info("load postponed", "version", in.Name, "reason", l.postponed)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type versionView struct {
 	verdict        gate.Verdict
 	records, bytes int64
 	loading        *loading // nil if not being loaded
+	postponed      string   // the window that the load waits for; "" if it does not
 }
 
 // served reports whether a version is served, or was before a restart.
@@ -121,10 +122,10 @@ func (v *view) onNode(of *versionView) status.OnNode {
 			}
 		}
 	}
-	loading := of.loading
+	loading, postponed := of.loading, of.postponed
 	for _, other := range v.versions {
 		if other.Name == of.Name && loading == nil {
-			loading = other.loading
+			loading, postponed = other.loading, other.postponed
 		}
 	}
 	if loading != nil {
@@ -135,7 +136,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		s.State = status.Kept
 	case of.status == version.Prepared && of.Verdict == version.Held:
 		s.State = status.Held
-	case of.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
+	case of.status == version.Building && postponed != "":
 		s.State = status.Available
 	case of.status == version.Available, of.status == version.Building, of.status == version.Prepared:
 		s.State = status.Building
@@ -161,7 +162,7 @@ func (v *view) detail(of *versionView) string {
 		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(of.failure.Attempts, "time"),
 			of.failure.Next.UTC().Format(time.TimeOnly+"Z"))
 	case of.loading != nil:
-		return cmp.Or(of.loading.turn.Waits(time.Now()), stages[of.loading.stage.Load()])
+		return cmp.Or(of.postponed, stages[of.loading.stage.Load()])
 	case of.status == version.Available:
 		return "on this node's disk, and the source cannot be read"
 	case of.status != version.Prepared:

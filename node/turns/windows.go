@@ -102,12 +102,10 @@ func parseTime(s string) (int, error) {
 // Next returns t if a window is open then, otherwise the minute at which the next one opens.
 func (w Windows) Next(t time.Time) time.Time {
 	for !w.isOpen(t) {
-		t = nextMinute(t)
+		t = t.Truncate(time.Minute).Add(time.Minute)
 	}
 	return t
 }
-
-func nextMinute(t time.Time) time.Time { return t.Truncate(time.Minute).Add(time.Minute) }
 
 func (w Windows) isOpen(t time.Time) bool {
 	if len(w.all) == 0 {
