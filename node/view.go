@@ -47,9 +47,6 @@ type versionView struct {
 // served reports whether a version is served, or was before a restart.
 func (v *view) served() bool { return v.facts.Current.Name != "" || v.facts.Before().Name != "" }
 
-// read reports whether its versions were listed at least once.
-func (v *view) read() bool { return v.facts.Source == version.Known }
-
 // isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
 func (v *view) isEmpty() bool {
 	for _, version := range v.versions {
@@ -57,7 +54,7 @@ func (v *view) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.read() || v.tried) && !v.served()
+	return (v.facts.Source == version.Known || v.tried) && !v.served()
 }
 
 // status returns the status of the database.
@@ -91,7 +88,7 @@ func (v *view) status() status.DB {
 // problem returns why a db has nothing to serve; "" if it may have soon.
 func (v *view) problem() string {
 	switch {
-	case v.facts.Current.Name != "" || len(v.facts.Listed) > 0 || !v.read():
+	case v.facts.Current.Name != "" || len(v.facts.Listed) > 0 || v.facts.Source != version.Known:
 		return ""
 	case v.unfinished != "":
 		return "no version exists yet; " + v.unfinished
@@ -243,7 +240,7 @@ func (v *view) loadWait() (w status.Wait, loads bool) {
 	w = status.Wait{For: status.WaitForLoad, DB: v.db, Since: seconds(v.node.admission)}
 	next := v.next()
 	if next == nil {
-		if !v.read() {
+		if v.facts.Source != version.Known {
 			w.For = status.WaitForSource
 		}
 		w.What = "a version of " + v.db + ": " + cmp.Or(v.problem(), "its versions to be listed")
