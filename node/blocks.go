@@ -21,7 +21,8 @@ type keeper struct {
 	lost  string // the partitions that logLost has logged as lost
 	// followBy is the deadline of the current decision for the first lookups of replicas.
 	followBy  time.Time
-	seenWhole bool // every partition of the current version has been on some node at least once
+	settled   time.Time // when other nodes have had time to advertise what they hold
+	seenWhole bool      // every partition of the current version has been on some node at least once
 }
 
 // openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
@@ -93,7 +94,7 @@ func (k *keeper) drop(l *live, p int) {
 	}
 }
 
-// maxReturn limits the pause before damaged partitions are advertised again.
+// maxReturn limits the pause before a damaged partition is advertised again.
 const maxReturn = 5 * time.Second
 
 // damaged has a damaged block loaded again: at once the first time, otherwise after a retry, so that a faulty disk does not cause constant reads
@@ -114,7 +115,7 @@ func (k *keeper) damaged(in content.Input, partition int) {
 		l.open[partition] = false
 	}
 	l.v.SetDamaged(partition)
-	l.damaged[partition] = false
+	l.damaged[partition] = time.Time{}
 	switch r := k.db.records[in]; {
 	case v.Removal != version.Staying:
 	case slices.Contains(r.reloaded, partition):
@@ -127,21 +128,14 @@ func (k *keeper) damaged(in content.Input, partition int) {
 // withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and other nodes do not give up
 // good ones for it. A partition that no other node holds is advertised: what can still be read of it, others can only read here.
 func (k *keeper) withdrawDamaged(l *live) {
-	for p, withdrawn := range l.damaged {
+	for p, back := range l.damaged {
 		switch held := l.Replicas(p) > 0; {
-		case held && !withdrawn:
-			l.damaged[p] = true
+		case held && back.IsZero():
+			l.damaged[p] = time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
 			l.Withdraw(p)
-		case !held && withdrawn && l.returning.due.IsZero():
-			at := time.Now().Add(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
-			l.returning.set(&k.db.bg, at, func() {
-				for p, withdrawn := range l.damaged {
-					if withdrawn && l.Replicas(p) == 0 && k.db.live[l.in()] == l {
-						l.damaged[p] = false
-						l.Advertise(p)
-					}
-				}
-			})
+		case !held && k.db.bg.isDue(back):
+			l.damaged[p] = time.Time{}
+			l.Advertise(p)
 		}
 	}
 }

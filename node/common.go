@@ -37,7 +37,7 @@ type record struct {
 	created   time.Time // first seen by this node, maybe before a restart
 	found     time.Time // first seen by this process
 	activeAt  time.Time
-	retry     timer             // set while the version waits for another attempt
+	retry     time.Time         // the end of the pause after its last failure
 	needs     int64             // bytes of the disk that another attempt needs, as far as failed ones have shown
 	reloaded  []int             // partitions set aside as damaged since the last retry
 	err       error             // of its last load

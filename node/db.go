@@ -71,9 +71,8 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 }
 
 // run follows the database until ctx, which newDB was also given, ends or nothing is left of the
-// database. Versions may still be open then, see close. listed reports whether the source lists it, and serving is what other nodes
-// serve; nil asks them.
-func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string]content.Content) {
+// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them.
+func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content) {
 	d.begin(serving)
 	close(d.followed.begun)
 	select {
@@ -84,12 +83,7 @@ func (d *db) run(ctx context.Context, listed bool, serving map[string]map[string
 	case <-ctx.Done():
 	}
 	d.publish()
-	if d.facts.Waiting {
-		d.bg.sendAfter(wholeTimeout, func() { d.facts.Waiting = false }) // other nodes have had time to advertise what they hold
-	}
-	if listed {
-		d.lister.startListing(false)
-	}
+	d.keeper.settled = time.Now().Add(wholeTimeout)
 	for !d.facts.Finished() && d.next() {
 		d.decide()
 		d.loads.setTerms()
@@ -125,8 +119,9 @@ func (d *db) next() bool {
 		return false
 	case m := <-d.bg.messages:
 		m()
+	case <-time.After(time.Until(d.bg.alarm)):
 	case <-d.followed.refresh:
-		d.lister.startListing(false)
+		d.lister.want(refresh)
 	case <-d.followed.unlisted:
 		d.lister.unreadable()
 	case <-d.followed.gone:
@@ -134,10 +129,9 @@ func (d *db) next() bool {
 		d.facts.DeleteAgain()
 	case <-d.followed.reloaded:
 		d.lister.retryAll()
-		d.lister.checkIfDue()
 	case <-d.followed.lookAgain:
 		d.judge.followRules()
-		for in := range d.live {
+		for in := range d.records {
 			d.loads.lookForDivisions(in)
 		}
 		if before := d.facts.Before(); before.Name != "" && d.live[before] == nil {
@@ -165,9 +159,10 @@ func (d *db) next() bool {
 func (d *db) decide() {
 	d.keeper.followBy = time.Now().Add(followTimeout)
 	for {
+		d.bg.alarm = time.Now().Add(dailyCheck)
+		d.memory.saveAgain()
 		d.loads.look()
 		d.keeper.look()
-		d.lister.lookAtOthers()
 		d.facts.Rejected = d.judge.rejected()
 		again := d.note()
 		if unopened := d.facts.Unopened(); len(unopened) > 0 {
@@ -185,7 +180,7 @@ func (d *db) decide() {
 		d.facts = after
 		d.note()
 		if len(actions) == 0 && !again {
-			d.lister.listAgain()
+			d.lister.look()
 			return
 		}
 		for _, a := range actions {
@@ -228,12 +223,12 @@ func (d *db) note() (again bool) {
 		}
 		held := v.Verdict == version.Held && old.Verdict != version.Held
 		if held || v.Stalled && !old.Stalled { // older versions may be needed that have not been listed
-			d.lister.startListing(true)
+			d.lister.want(repetition)
 		}
 		again = again || held
 	}
 	if len(d.facts.Rejected) > len(before.Rejected) { // likewise
-		d.lister.startListing(true)
+		d.lister.want(repetition)
 	}
 	d.lister.retryLater(before)
 	d.noteServed(before)
@@ -251,7 +246,6 @@ func (d *db) forget(v version.Entry) {
 	if f.following != nil {
 		f.following.Stop()
 	}
-	f.retry.stop()
 	delete(d.records, v.Input)
 	d.memory.keepFailure(store.Failure{Input: v.Input})
 	if v.Removal != version.Staying {
@@ -299,9 +293,7 @@ func (d *db) carryOut(a version.Action) {
 	case version.Retire:
 		d.keeper.retire(a.Input)
 	case version.Revive:
-		l := d.live[a.Input]
-		l.v.Revive()
-		l.retirement.stop()
+		d.live[a.Input].v.Revive()
 	case version.Close:
 		d.keeper.startClosing(a.Input)
 	case version.Delete:
@@ -359,6 +351,9 @@ func (d *db) publish() {
 			vv.wrong = f.Text
 		} else if e.Input == v.facts.Current && d.memory.pin.Version == "" {
 			vv.wrong = discovery.PassedOver(d.name, d.last.Names, e.Name)
+		}
+		if vv.loading != nil {
+			vv.postponed = vv.loading.postponed
 		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict

@@ -52,20 +52,24 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 	return nil, unknown
 }
 
-// lookForDivisions asks other nodes for the manifests of other divisions of an input, once.
+// lookForDivisions asks other nodes for the manifests of other divisions of an input, once. For one of which nothing is here, and whose load waits for
+// its turn, any division is asked for when they hold it, so that this node can switch to it together with them, and read it from them.
 func (lo *loads) lookForDivisions(in content.Input) {
-	l, f := lo.db.live[in], lo.db.records[in]
-	if l == nil || lo.db.facts.WasServed(in) {
+	l, r := lo.db.live[in], lo.db.records[in]
+	switch {
+	case r.following == nil, l != nil && lo.db.facts.WasServed(in):
+		return
+	case l == nil && (lo.running[in] == nil || r.following.Replicas(0) == 0):
 		return
 	}
-	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(l.Elsewhere())), func(c content.Content) bool {
-		return c.Input != in || c == l.content() || slices.Contains(f.divisions, c)
+	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(r.following.Elsewhere())), func(c content.Content) bool {
+		return c.Input != in || l != nil && c == l.content() || slices.Contains(r.divisions, c)
 	})
 	if len(fresh) == 0 {
 		return
 	}
-	f.divisions = append(f.divisions, fresh...)
-	following := l.Following
+	r.divisions = append(r.divisions, fresh...)
+	following := r.following
 	lo.db.bg.work(func() message {
 		m := lo.db.manifestElsewhere(lo.db.bg.ctx, following, in)
 		return func() { lo.takeDivision(in, fresh, m) }
@@ -76,11 +80,17 @@ func (lo *loads) lookForDivisions(in content.Input) {
 // cancelled, and begins anew by this one.
 func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *store.Manifest) {
 	l, f := lo.db.live[in], lo.db.records[in]
-	switch {
-	case f == nil:
+	if f == nil {
 		return
-	case m == nil: // they are asked again when the cluster changes
+	}
+	if m == nil || l == nil { // they are asked again when the cluster changes
 		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(asked, c) })
+	}
+	switch {
+	case m == nil:
+		return
+	case l == nil && lo.running[in] != nil:
+		_ = lo.enter(in, *m) // the load will fail of an error
 		return
 	case l == nil || !load.Later(*m, l.manifest) || f.later != nil && !load.Later(*m, *f.later) || lo.db.facts.WasServed(in):
 		return

@@ -7,7 +7,7 @@
 // messages. Only the goroutine of a database changes its facts.
 //
 // The files have an order, and none uses what a later one declares: shared and common, what the databases of a node and the parts of a database share;
-// memory; gate, the judge; blocks, release and keeper; loading, turn, division and load; list, differences and retry; view; db; follow; node and status.
+// memory; gate, the judge; blocks, release and keeper; loading, turn, division and load; list and retry; view; db; follow; node and status.
 //
 // A request uses only Node.Set, which is one atomic load and a map lookup, and then the version.Set. The status pages read a view that each database
 // publishes after every event (view.go), so they never wait for it.

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -33,8 +32,6 @@ type follower struct {
 
 	full  time.Time // time of the next refresh; zero: only on request
 	retry time.Time // time of the next retry; zero: nothing has failed
-	// missed reports that dbs were found in the source but not added, because their previous instances were still being removed.
-	missed bool
 }
 
 func newFollower(s *shared) *follower {
@@ -78,11 +75,13 @@ func (f *follower) start(ctx context.Context) error {
 // of it is taken from elsewhere, or asked for.
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
-	d.followed.listed = listed
+	if d.followed.listed = listed; listed {
+		wake(d.followed.refresh)
+	}
 	f.dbs[name] = d
 	serving := f.elsewhere
 	f.node.following.Go(func() {
-		d.run(ctx, listed, serving)
+		d.run(ctx, serving)
 		if ctx.Err() == nil { // nothing is left of it
 			select {
 			case f.left <- d:
@@ -225,10 +224,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 			f.add(ctx, name, true)
 			continue
 		}
-		switch {
-		case d.followed.leaving:
-			f.missed = true
-		case full || !d.followed.listed || f.node.health.IsFailing(name):
+		if full || !d.followed.listed || f.node.health.IsFailing(name) {
 			wake(d.followed.refresh)
 		}
 		if d.followed.absences > 0 {
@@ -276,10 +272,7 @@ func (f *follower) forget(d *db) {
 	if err := f.node.o.Store.Forget(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
-	if f.missed {
-		f.missed = false
-		f.node.Refresh()
-	}
+	f.retry = time.Now() // it may be in the source again
 }
 
 // served returns the dbs that are served, or were before a restart, without those being removed.
@@ -317,14 +310,11 @@ func (f *follower) contents() map[string]content.Content {
 }
 
 // sets returns the sets of the databases that are served.
-func (f *follower) sets() iter.Seq[*version.Set] {
-	return func(yield func(*version.Set) bool) {
-		for _, d := range *f.catalog.Load() {
-			if !yield(d.set) {
-				return
-			}
-		}
+func (f *follower) sets() (all []*version.Set) {
+	for _, d := range *f.catalog.Load() {
+		all = append(all, d.set)
 	}
+	return all
 }
 
 // The pauses between questions what other nodes serve of a database of which this node serves nothing.

@@ -57,7 +57,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 			j.memory.keepVerdict(c, v)
 		case v.Waits && l.judged.waitUntil.IsZero():
 			l.judged.waitUntil = time.Now().Add(gate.MaxWait)
-			j.db.bg.sendAfter(gate.MaxWait, func() {})
+			j.db.bg.lookAt(l.judged.waitUntil)
 		}
 		if !j.db.isLoading(l.in()) && !l.judged.measuring && !l.judged.measures.IsCurrent(held, j.rules, f.Sampled) {
 			j.measure(l, f.Sampled)
@@ -83,7 +83,7 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 	c, known := l.content(), &j.db.facts
 	f := gate.Facts{Rules: j.rules, Held: held, Totals: totals, Mixed: j.db.node.o.Cluster.Mixed(), Figures: l.figures, Own: l.judged.measures, Served: served,
 		Older: c.Name < max(known.Current.Name, known.Before().Name), Undecided: known.Likely && known.Deciding() && c.Input != known.Before(),
-		Before: j.memory.verdictBefore(c), Waited: !l.judged.waitUntil.IsZero() && !time.Now().Before(l.judged.waitUntil)}
+		Before: j.memory.verdictBefore(c), Waited: j.db.bg.isDue(l.judged.waitUntil)}
 	if j.db.live[served.Input] != nil && !f.Older {
 		f.Sampled = served
 	}

@@ -15,6 +15,7 @@ import (
 
 // look takes what there is of all versions in the set, and the verdicts on them, into the facts, the active one first.
 func (k *keeper) look() {
+	k.db.facts.Waiting = k.db.facts.Waiting && !k.db.bg.isDue(k.settled)
 	if l := k.db.live[k.db.facts.Current]; l != nil {
 		k.see(l)
 	}
@@ -24,6 +25,7 @@ func (k *keeper) look() {
 		}
 		k.withdrawDamaged(l)
 		k.releaseSurplus(l)
+		k.endRetirement(l)
 	}
 	k.seenWhole = k.seenWhole || k.db.isWhole()
 }
@@ -48,9 +50,12 @@ func (k *keeper) see(l *live) {
 	k.db.facts.See(in, coverage, complete && !refuted, verdicts[verdict.State])
 	switch waits := complete && (coverage < version.Replicated || verdict.State == gate.Pending); {
 	case !waits:
-		l.stall.stop()
-	case l.stall.due.IsZero():
-		l.stall.set(&k.db.bg, time.Now().Add(stallTimeout), func() { k.db.facts.Stall(in) })
+		l.stall = time.Time{}
+	case l.stall.IsZero():
+		l.stall = time.Now().Add(stallTimeout)
+	}
+	if k.db.bg.isDue(l.stall) {
+		k.db.facts.Stall(in)
 	}
 }
 

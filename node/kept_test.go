@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/test/expect"
+	"sequins/version"
 	"sequins/version/gate"
 )
 
@@ -45,7 +46,7 @@ func TestKeptOverRestarts(t *testing.T) {
 			r = f.run(ruled(rules[1]), keeping(2))
 			defer r.stop()
 			r.serves("fruit", "2")
-			r.eventually("the source is read", func() bool { return (*r.follower.catalog.Load())["fruit"].view.Load().read() })
+			r.eventually("the source is read", func() bool { return (*r.follower.catalog.Load())["fruit"].view.Load().facts.Source == version.Known })
 			if got := r.node("fruit", "1"); got.State != "KEPT" || len(got.Partitions) != 1 {
 				t.Errorf("the former version is %+v", got)
 			}

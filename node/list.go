@@ -23,33 +23,53 @@ type lister struct {
 	loads  *loads
 	memory *memory
 
-	listing    bool // a listing is running
-	again      bool // list again afterwards
-	unlistable int  // number of consecutive listings that failed through the db's own fault
-
-	relooks   int   // number of scheduled listings
-	relisting bool  // a scheduled listing runs
-	relook    timer // for the scheduled listing
+	listing bool      // a listing is running
+	wanted  kind      // the next listing; none if none is wanted
+	relook  time.Time // of the scheduled listing; zero: there is none
+	// inconclusive is the number of listings that failed through the db's own fault, or after which another one was scheduled.
+	inconclusive int
 
 	check  check    // of what is served with the source
 	others []string // the other contents that other nodes held at the last comparison with the source
 }
 
-// startListing lists the versions in the background. If a listing is running, another one follows, because the running one may have begun too early.
-func (ls *lister) startListing(again bool) {
-	if ls.listing { // for something else, maybe
-		ls.again = true
+// A kind is what a listing is for. One of a greater kind does what those of lesser kinds do.
+type kind uint8
+
+const (
+	none       kind = iota
+	comparison      // to compare what is served with the source, and nothing else
+	repetition      // to find versions, without a refresh
+	refresh         // because of a refresh
+)
+
+// want makes look list the versions.
+func (ls *lister) want(k kind) { ls.wanted = max(ls.wanted, k) }
+
+// look lists the versions in the background if that is wanted or due. While a listing runs, which may have begun too early, its end looks again.
+func (ls *lister) look() {
+	if ls.listing || ls.db.facts.Source == version.Gone {
 		return
 	}
-	ls.beginListing(again, false)
-}
-
-// beginListing begins a listing; again and only are those of a question.
-func (ls *lister) beginListing(again, only bool) {
-	ls.listing = true
-	checked, asked := ls.checking(), ls.db.node.asked.Load()
+	for _, v := range ls.db.facts.Entries {
+		if v.Failure.Waits && v.Removal == version.Staying && ls.db.bg.isDue(ls.db.records[v.Input].retry) {
+			ls.want(repetition) // it may be incomplete or gone
+		}
+	}
+	if ls.db.bg.isDue(ls.relook) {
+		ls.want(repetition)
+	}
+	if ls.checking() {
+		ls.want(comparison)
+	}
+	ls.lookAtOthers()
+	if ls.wanted == none {
+		return
+	}
+	k, checked, asked := ls.wanted, ls.checking(), ls.db.node.asked.Load()
+	ls.listing, ls.wanted = true, none
 	q := ls.question(checked)
-	q.Again, q.Only = again, only
+	q.Again, q.Only = k < refresh, k == comparison
 	timeout := listTimeout
 	if ls.db.facts.Source == version.Unasked {
 		timeout = startTimeout
@@ -58,12 +78,14 @@ func (ls *lister) beginListing(again, only bool) {
 		l, err := ls.ask(timeout, q)
 		return func() {
 			ls.retryDue()
-			ls.listed(again, l, err)
+			if k > comparison && ls.db.bg.isDue(ls.relook) {
+				ls.relook = time.Time{}
+			}
+			ls.listed(k, l, err)
 			if checked {
 				ls.check.asked = asked
 				ls.checkLater()
 			}
-			ls.checkIfDue()
 		}
 	})
 }
@@ -130,17 +152,16 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 	return all
 }
 
-// listed takes the answer of a listing, and schedules another one if a version needs it; again is that of its question.
-func (ls *lister) listed(again bool, l discovery.Listing, err error) {
+// listed takes the answer of a listing, and schedules another one if a version needs it.
+func (ls *lister) listed(k kind, l discovery.Listing, err error) {
 	d := ls.db
-	ls.listing, ls.relisting = false, false
+	ls.listing = false
 	switch {
 	case err == nil:
-		ls.unlistable = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
-		ls.unlistable = passingAttempts
+		ls.inconclusive = passingAttempts
 	case !d.node.health.IsFailing(""): // a source that cannot be listed at all does not count against the db
-		ls.unlistable++
+		ls.inconclusive++
 	}
 	if err != nil {
 		ls.unreadable()
@@ -166,7 +187,7 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	}
 	ls.memory.followPin(l.Pin)
 	known := d.facts.Source == version.Known
-	if d.facts.Source == version.Unasked || !again {
+	if d.facts.Source == version.Unasked || k == refresh {
 		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 		d.facts.DeleteAgain()
 	}
@@ -175,36 +196,23 @@ func (ls *lister) listed(again bool, l discovery.Listing, err error) {
 	if !known {
 		ls.memory.failAgain() // they are not tried before they are due
 	}
-	scheduled := !ls.relook.due.IsZero()
-	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook.due) {
+	scheduled := !ls.relook.IsZero()
+	if l.Next.IsZero() || scheduled && !l.Next.Before(ls.relook) {
 		return
 	}
 	if !scheduled {
-		ls.relooks++
+		ls.inconclusive++
 	}
-	ls.relook.set(&d.bg, l.Next, func() {
-		if d.facts.Source != version.Gone {
-			ls.relisting = true
-			ls.startListing(true)
-		}
-	})
+	ls.relook = l.Next
 }
 
 // retryDue lets the versions be loaded again whose pause is over.
 func (ls *lister) retryDue() {
 	for _, v := range ls.db.facts.Entries {
-		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && r.retry.due.IsZero() {
+		if r := ls.db.records[v.Input]; v.Failure.Waits && r != nil && !time.Now().Before(r.retry) {
 			r.reloaded = nil
 			ls.db.facts.Retry(v.Input)
 		}
-	}
-}
-
-// listAgain begins the listing that was asked for while another one ran, when what follows from that one has been decided.
-func (ls *lister) listAgain() {
-	if ls.again && !ls.listing {
-		ls.again = false
-		ls.startListing(false)
 	}
 }
 
@@ -261,10 +269,10 @@ func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery
 // count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (ls *lister) tried() bool {
 	read := ls.db.facts.Source == version.Known
-	if !read && ls.unlistable >= passingAttempts {
+	if ls.inconclusive >= passingAttempts && !read {
 		return true
 	}
-	if (!ls.relook.due.IsZero() || ls.relisting) && ls.relooks < passingAttempts {
+	if ls.inconclusive < passingAttempts && !ls.relook.IsZero() {
 		return false
 	}
 	for _, in := range ls.db.facts.Listed {
@@ -278,11 +286,28 @@ func (ls *lister) tried() bool {
 	return read
 }
 
-// checkIfDue compares what is served with the source, if that is due. If a listing runs, its end does it.
-func (ls *lister) checkIfDue() {
-	if ls.checking() && !ls.listing {
-		ls.beginListing(true, true)
+// Two nodes can hold different contents of a version: if it has no marker and its job paused for longer than settle, or if it was modified. Replicas
+// of one content are not counted and not asked by nodes that hold the other. A node that sees another content compares its own with the source, as it
+// does after a switch (see check). If the source has another input, the node loads that, and answers clients from its own content until then.
+
+// lookAtOthers lists the versions again if what other nodes hold of a version has changed since the last comparison.
+func (ls *lister) lookAtOthers() {
+	if ls.db.facts.Source == version.Unasked {
+		return
 	}
+	var others []string
+	for in, l := range ls.db.live {
+		for c := range l.Elsewhere() {
+			if c.Input != in && in.Name >= ls.db.facts.Current.Name {
+				others = append(others, c.Name+" "+c.Code())
+			}
+		}
+	}
+	slices.Sort(others)
+	if len(others) > 0 && !slices.Equal(others, ls.others) {
+		ls.want(repetition)
+	}
+	ls.others = others
 }
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
@@ -302,7 +327,6 @@ type check struct {
 	name  string // of the served version, in the source
 	pause time.Duration
 	due   time.Time // zero: never
-	timer timer     // for due
 	asked int64     // requests to refresh that have been answered, see Node.asked
 }
 
@@ -325,11 +349,10 @@ func (ls *lister) checkLater() {
 		c.pause = dailyCheck
 	}
 	ls.check.due = time.Now().Add(ls.check.pause)
-	ls.check.timer.set(&ls.db.bg, ls.check.due, ls.checkIfDue)
 }
 
 // checking reports whether the next listing compares what is served. It waits until the versions can be listed.
 func (ls *lister) checking() bool {
 	c := &ls.check
-	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != ls.db.node.asked.Load())
+	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (ls.db.bg.isDue(c.due) || c.asked != ls.db.node.asked.Load())
 }

@@ -21,18 +21,16 @@ type live struct {
 	figures  map[int]gate.Figures // of the open blocks, by partition
 	bytes    []int64              // their sizes
 
-	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
-	// have been withdrawn. returning is the timer to advertise some of them again.
-	damaged   map[int]bool
-	returning timer
+	// damaged are the partitions whose block is damaged, and read until another one is loaded. One that is withdrawn has the time from which on it is
+	// advertised again if no other node holds it; zero: it is advertised.
+	damaged map[int]time.Time
 
-	retirement timer // set while it is retired
-	stall      timer // set while it is complete here and waits for other nodes
+	retired time.Time // when it was retired last
+	stall   time.Time // when it has waited for other nodes for long; zero: it is not complete here, or does not wait
 
 	judged judged // by the gate
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
-	release  timer             // for the first of them
 }
 
 // judged is what a judge knows of a version.
@@ -59,7 +57,7 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 		open:      make([]bool, m.Partitions),
 		figures:   make(map[int]gate.Figures),
 		bytes:     make([]int64, m.Partitions),
-		damaged:   make(map[int]bool),
+		damaged:   make(map[int]time.Time),
 		released:  make(map[int]time.Time),
 	}
 	l.v.Withhold(true) // until it is judged

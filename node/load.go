@@ -51,10 +51,19 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 	l.following = n.o.Cluster.Follow(follow, lo.db.name, in)
 	done()
 	l.fill = transfer.NewRun(n.taker(), lo.db.name, l.following, lo.db.log)
-	if err := lo.waitForTurn(ctx, in, l); err != nil {
-		return err
+	l.stage.Store(waitingForTurn)
+	lo.db.bg.send(func() {
+		r := lo.db.records[in]
+		r.following, r.divisions = l.following, nil
+		lo.lookForDivisions(in)
+	})
+	select {
+	case <-l.turn.Granted():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	lo.setStage(l, planning)
+	l.stage.Store(planning)
+	lo.db.bg.send(func() {}) // it has begun
 	ended := n.o.Metrics.Load.Begin(lo.db.name)
 	defer func() {
 		if errors.Is(err, load.ErrIncomplete) { // its job goes on, and nothing has failed
@@ -274,9 +283,6 @@ func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, err
 // ended records the end of a load. It opens the published blocks, whatever the result of the load.
 func (lo *loads) ended(in content.Input, err error) {
 	d, l, r := lo.db, lo.running[in], lo.db.records[in]
-	if l.following != nil {
-		r.following = l.following
-	}
 	r.unchanged += int(l.snapshot().Reused)
 	r.err = err
 	var failure version.Failure

@@ -69,12 +69,6 @@ func (lo *loads) look() {
 	}
 }
 
-// setStage sets the stage of a load. The loop of the db calls look and setTerms after the message.
-func (lo *loads) setStage(l *loading, stage int32) {
-	l.stage.Store(stage)
-	lo.db.bg.send(func() {})
-}
-
 // knownManifest returns the manifest by which an input has to be loaded: by the latest known division; nil if there is none.
 func (lo *loads) knownManifest(in content.Input) *store.Manifest {
 	var known *store.Manifest
@@ -92,7 +86,7 @@ func (lo *loads) knownManifest(in content.Input) *store.Manifest {
 
 // enter puts a version into the set by the manifest of its load, unless the one there stays.
 func (lo *loads) enter(in content.Input, m store.Manifest) error {
-	l, err := newLive(lo.db.name, m, lo.running[in].following)
+	l, err := newLive(lo.db.name, m, lo.db.records[in].following)
 	if err != nil {
 		return err
 	}

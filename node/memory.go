@@ -27,9 +27,9 @@ const stateAttempts = 3
 type memory struct {
 	db      *common
 	state   store.State
-	pin     pin.File // as last read
-	unsaved int      // number of consecutive failed attempts to write it
-	again   timer    // for another attempt
+	pin     pin.File  // as last read
+	unsaved int       // number of consecutive failed attempts to write it
+	again   time.Time // of another attempt; zero: there is none
 }
 
 // remember reads the memory, and takes it into the facts. It returns the inputs that were active before the one that was served. local are those on
@@ -139,8 +139,9 @@ func (mem *memory) save() error {
 		mem.unsaved = 0
 		return nil
 	}
-	if mem.unsaved++; mem.again.due.IsZero() {
-		mem.again.set(&mem.db.bg, time.Now().Add(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff)), mem.saveAgain)
+	if mem.unsaved++; mem.again.IsZero() {
+		mem.again = time.Now().Add(sleep.Backoff(mem.unsaved, minBackoff, maxBackoff))
+		mem.db.bg.lookAt(mem.again)
 	}
 	return err
 }
@@ -152,8 +153,12 @@ func (mem *memory) saveSoon() {
 	}
 }
 
-// saveAgain writes the memory again. If that succeeds, a switch that could not be written is tried again.
+// saveAgain writes the memory again if that is due. If that succeeds, a switch that could not be written is tried again.
 func (mem *memory) saveAgain() {
+	if !mem.db.bg.isDue(mem.again) {
+		return
+	}
+	mem.again = time.Time{}
 	if mem.save() == nil { // otherwise the error was logged when it came first
 		mem.db.facts.Unrecorded = false
 	}

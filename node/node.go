@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sequins/cluster/transfer"
@@ -42,9 +41,6 @@ type Node struct {
 	settings *peerstatus.Comparer // nil if there are no other nodes
 
 	started     time.Time
-	restart     atomic.Pointer[[]string]    // keys that need a restart
-	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
-
 	servers     sync.WaitGroup // goroutines that serve the listeners
 	stopWaiting context.CancelFunc
 }
@@ -212,24 +208,6 @@ func (n *Node) Set(db []byte) *version.Set {
 		return d.set
 	}
 	return nil
-}
-
-// A reloadError is why a configuration is not in use.
-type reloadError struct {
-	reason string
-	at     time.Time
-}
-
-// NeedsRestart records the keys whose values in the configuration are not in use before a restart, for the status.
-func (n *Node) NeedsRestart(keys []string) { n.restart.Store(&keys) }
-
-// Reloaded records the result of reading the configuration again, for the status.
-func (n *Node) Reloaded(err error) {
-	if err == nil {
-		n.reloadError.Store(nil)
-		return
-	}
-	n.reloadError.Store(&reloadError{err.Error(), time.Now()})
 }
 
 // Apply applies settings to a running node. Running loads keep theirs, except for the bandwidth.

@@ -39,7 +39,7 @@ type Options struct {
 	Cluster version.Cluster
 	// Joining returns what Cluster.Join waits for, nil if it is not running. It may be nil.
 	Joining func() *status.Wait
-	// Describe add to a status what the node does not know: the cluster as a whole, the certificate and the tokens.
+	// Describe add to a status what the node does not know: the cluster as a whole, the certificate, the tokens and the last reload.
 	Describe []func(*status.Status)
 
 	// Listener is the listener for requests; Run closes it.

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
-	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -18,7 +16,7 @@ func (k *keeper) releaseSurplus(l *live) {
 	if k.db.isLoading(l.in()) {
 		return
 	}
-	now, surplus := time.Now(), l.Surplus(l.v.Held())
+	surplus := l.Surplus(l.v.Held())
 	for p := range l.released {
 		if !slices.Contains(surplus, p) {
 			delete(l.released, p)
@@ -30,7 +28,7 @@ func (k *keeper) releaseSurplus(l *live) {
 	var fresh []int
 	for _, p := range surplus {
 		if l.released[p].IsZero() {
-			l.released[p] = now
+			l.released[p] = time.Now()
 			fresh = append(fresh, p)
 		}
 	}
@@ -39,18 +37,11 @@ func (k *keeper) releaseSurplus(l *live) {
 		k.db.log.Info("partitions given up: other nodes have taken them over", "version", l.in().Name, "partitions", fresh,
 			"readable_for", k.linger())
 	}
-	next := time.Duration(-1) // until the time of the first of the others is over
 	for _, p := range slices.Sorted(maps.Keys(l.released)) {
-		if left := l.released[p].Add(k.linger()).Sub(now); left <= 0 {
+		if k.db.bg.isDue(l.released[p].Add(k.linger())) {
 			k.drop(l, p)
-		} else if next < 0 || left < next {
-			next = left
 		}
 	}
-	if next < 0 || !l.release.due.IsZero() {
-		return
-	}
-	l.release.set(&k.db.bg, now.Add(next), func() {})
 }
 
 // The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not leave the version must not keep it forever.
@@ -60,20 +51,26 @@ const (
 	maxLingersOfSecret = 24
 )
 
-// retire waits until a version has had no request for long enough.
+// retire keeps a version readable by name until endRetirement.
 func (k *keeper) retire(in content.Input) {
-	l, began := k.db.live[in], time.Now()
+	l := k.db.live[in]
 	l.v.Retire()
-	lingers := maxLingers
+	l.retired = time.Now()
+}
+
+// endRetirement ends the retirement of a version that has had no request for long enough.
+func (k *keeper) endRetirement(l *live) {
+	if v, _ := k.db.facts.Entry(l.in()); v.Removal != version.Lingering {
+		return
+	}
+	linger, lingers := k.linger(), maxLingers
 	if k.db.node.o.Server.PeerSecret != "" {
 		lingers = maxLingersOfSecret
 	}
-	wait := func(ctx context.Context) {
-		for wait := k.linger(); wait > 0 && sleep.For(ctx, wait) == nil; {
-			wait = min(k.linger()-l.v.Idle(), time.Duration(lingers)*k.linger()-time.Since(began))
-		}
+	left := min(linger-l.v.Idle(), time.Duration(lingers)*linger-time.Since(l.retired))
+	if k.db.bg.isDue(time.Now().Add(left)) {
+		k.db.facts.HasIdled(l.in())
 	}
-	l.retirement.after(&k.db.bg, began.Add(k.linger()), wait, func() { k.db.facts.HasIdled(in) })
 }
 
 func (k *keeper) linger() time.Duration {
@@ -83,8 +80,6 @@ func (k *keeper) linger() time.Duration {
 // startClosing removes a version from the set, and closes it after its last reader.
 func (k *keeper) startClosing(in content.Input) {
 	v := k.db.set.Remove(in)
-	k.db.live[in].retirement.stop()
-	k.db.live[in].stall.stop()
 	k.db.live[in].Withdraw()
 	delete(k.db.live, in)
 	k.closeLater(v, func() {

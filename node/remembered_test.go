@@ -249,7 +249,7 @@ func TestAttemptsAreRemembered(t *testing.T) {
 	d.facts.Source, d.facts.Listed = version.Known, []content.Input{in}
 	d.memory.failAgain()
 	d.note()
-	if f, due := d.memory.failure(in), d.records[in].retry.due; f.Attempts != 9 || time.Until(due) < 2*time.Minute {
+	if f, due := d.memory.failure(in), d.records[in].retry; f.Attempts != 9 || time.Until(due) < 2*time.Minute {
 		t.Errorf("it has failed %d times, and is tried again in %v", f.Attempts, time.Until(due))
 	}
 	if kind := d.memory.state.Failures[0].Kind; kind != "source" {
@@ -263,7 +263,7 @@ func TestAttemptsAreRemembered(t *testing.T) {
 	d.records[served].err = errors.New("connection refused")
 	d.facts.Loaded(served, failureOf(d.records[served].err), false)
 	d.note()
-	if due := d.records[served].retry.due; time.Until(due) < minBackoff/4 {
+	if due := d.records[served].retry; time.Until(due) < minBackoff/4 {
 		t.Errorf("after an attempt of this process it is tried again in %v", time.Until(due))
 	}
 }

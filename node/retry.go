@@ -15,7 +15,7 @@ func (ls *lister) retryLater(before version.Facts) {
 		old, _ := before.Entry(v.Input)
 		if v.Failure.Waits && !old.Failure.Waits && v.Removal == version.Staying {
 			ls.planRetry(old, v)
-			ls.startListing(true) // an older version may be good that has not been listed
+			ls.want(repetition) // an older version may be good that has not been listed
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (ls *lister) planRetry(old, v version.Entry) {
 		ls.memory.keepFailure(f)
 		ls.memory.saveSoon()
 	}
-	r.retry.set(&ls.db.bg, f.Next, func() { ls.startListing(true) }) // it may be incomplete or gone
+	r.retry = f.Next
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.
@@ -53,8 +53,8 @@ func (ls *lister) retryAll() {
 			f := ls.memory.failure(v.Input)
 			f.Next = time.Now()
 			ls.memory.keepFailure(f)
-			ls.db.records[v.Input].retry.stop()
-			ls.startListing(true)
+			ls.db.records[v.Input].retry = f.Next
+			ls.want(repetition)
 		}
 	}
 }

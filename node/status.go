@@ -25,12 +25,6 @@ func (n *Node) Status() status.Status {
 	if r.Err != nil {
 		s.SourceError = r.Err.Error()
 	}
-	if keys := n.restart.Load(); keys != nil {
-		s.RestartKeys = *keys
-	}
-	if failed := n.reloadError.Load(); failed != nil {
-		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
-	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = *disk
 	}

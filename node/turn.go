@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -10,48 +9,22 @@ import (
 	"sequins/version"
 )
 
-// turnPeriod is the first interval at which waitForTurn looks whether other nodes hold the version.
-const turnPeriod = 10 * time.Second
-
-// waitForTurn waits for the load's turn. If other nodes hold the version meanwhile, its manifest is taken from them without
-// one, so that this node can switch to it together with them, and read it from them.
-func (lo *loads) waitForTurn(ctx context.Context, in content.Input, l *loading) error {
-	lo.setStage(l, waitingForTurn)
-	for period := turnPeriod; ; period = min(2*period, maxBackoff) {
-		select {
-		case <-l.turn.Granted():
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(period):
-		}
-		if l.known == nil && l.following.Replicas(0) > 0 {
-			if m := lo.db.manifestElsewhere(ctx, l.following, in); m != nil {
-				l.known = m
-				lo.db.bg.send(func() {
-					if l == lo.running[in] && lo.db.live[in] == nil {
-						_ = lo.enter(in, *m) // the load will fail of an error
-					}
-				})
-			}
-		}
-		lo.setStage(l, waitingForTurn) // other nodes may have what hasBegun looks for
-	}
-}
-
-// setTerms tells the queue when the loads of d may begin, which every event can change.
+// setTerms tells the queue when the loads of d may begin, which every event can change, and what the others wait for.
 func (lo *loads) setTerms() {
-	now := time.Now()
 	for in, l := range lo.running {
-		if l.stage.Load() == starting {
+		before := l.postponed
+		if l.postponed = ""; l.stage.Load() != waitingForTurn {
 			continue
 		}
-		l.turn.Set(lo.terms(in, l))
-		reason := l.turn.Waits(now)
-		if reason != "" && reason != l.postponed {
-			lo.db.log.Info("load postponed", "version", in.Name, "reason", reason)
+		terms := lo.terms(in, l)
+		l.turn.Set(terms)
+		now := time.Now()
+		if lo.db.bg.isDue(terms.Windows.Next(now)) {
+			continue
 		}
-		l.postponed = reason
+		if l.postponed = terms.Windows.Waits(now); l.postponed != before {
+			lo.db.log.Info("load postponed", "version", in.Name, "reason", l.postponed)
+		}
 	}
 }
 

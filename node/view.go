@@ -41,13 +41,11 @@ type versionView struct {
 	verdict        gate.Verdict
 	records, bytes int64
 	loading        *loading // nil if not being loaded
+	postponed      string   // the window that the load waits for; "" if it does not
 }
 
 // served reports whether a version is served, or was before a restart.
 func (v *view) served() bool { return v.facts.Current.Name != "" || v.facts.Before().Name != "" }
-
-// read reports whether its versions were listed at least once.
-func (v *view) read() bool { return v.facts.Source == version.Known }
 
 // isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
 func (v *view) isEmpty() bool {
@@ -56,7 +54,7 @@ func (v *view) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.read() || v.tried) && !v.served()
+	return (v.facts.Source == version.Known || v.tried) && !v.served()
 }
 
 // status returns the status of the database.
@@ -90,7 +88,7 @@ func (v *view) status() status.DB {
 // problem returns why a db has nothing to serve; "" if it may have soon.
 func (v *view) problem() string {
 	switch {
-	case v.facts.Current.Name != "" || len(v.facts.Listed) > 0 || !v.read():
+	case v.facts.Current.Name != "" || len(v.facts.Listed) > 0 || v.facts.Source != version.Known:
 		return ""
 	case v.unfinished != "":
 		return "no version exists yet; " + v.unfinished
@@ -121,10 +119,10 @@ func (v *view) onNode(of *versionView) status.OnNode {
 			}
 		}
 	}
-	loading := of.loading
+	loading, postponed := of.loading, of.postponed
 	for _, other := range v.versions {
 		if other.Name == of.Name && loading == nil {
-			loading = other.loading
+			loading, postponed = other.loading, other.postponed
 		}
 	}
 	if loading != nil {
@@ -135,7 +133,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		s.State = status.Kept
 	case of.status == version.Prepared && of.Verdict == version.Held:
 		s.State = status.Held
-	case of.status == version.Building && loading != nil && loading.turn.Waits(time.Now()) != "":
+	case of.status == version.Building && postponed != "":
 		s.State = status.Available
 	case of.status == version.Available, of.status == version.Building, of.status == version.Prepared:
 		s.State = status.Building
@@ -161,7 +159,7 @@ func (v *view) detail(of *versionView) string {
 		return fmt.Sprintf("it has failed %s, and is tried again at %s or when its files change", human.Plural(of.failure.Attempts, "time"),
 			of.failure.Next.UTC().Format(time.TimeOnly+"Z"))
 	case of.loading != nil:
-		return cmp.Or(of.loading.turn.Waits(time.Now()), stages[of.loading.stage.Load()])
+		return cmp.Or(of.postponed, stages[of.loading.stage.Load()])
 	case of.status == version.Available:
 		return "on this node's disk, and the source cannot be read"
 	case of.status != version.Prepared:
@@ -242,7 +240,7 @@ func (v *view) loadWait() (w status.Wait, loads bool) {
 	w = status.Wait{For: status.WaitForLoad, DB: v.db, Since: seconds(v.node.admission)}
 	next := v.next()
 	if next == nil {
-		if !v.read() {
+		if v.facts.Source != version.Known {
 			w.For = status.WaitForSource
 		}
 		w.What = "a version of " + v.db + ": " + cmp.Or(v.problem(), "its versions to be listed")

@@ -63,6 +63,7 @@ type Daemon struct {
 	stop       context.CancelFunc
 	nextReload singleflight.Group
 	reloading  sync.Mutex // held by the reload that runs
+	reloaded   atomic.Pointer[reloaded]
 }
 
 // Start reads a configuration and opens what it names. The log is written to stderr, as the configuration says.
@@ -91,6 +92,7 @@ func Start(ctx context.Context, given Given, build string, stderr io.Writer) (*D
 func Open(ctx context.Context, c config.Config, build string, log *slog.Logger) (_ *Daemon, err error) {
 	d := &Daemon{Log: log, level: new(slog.LevelVar), build: build}
 	d.config.Store(&c)
+	d.reloaded.Store(&reloaded{})
 	d.stopping, d.stop = context.WithCancel(ctx)
 	var passed closers // what the node closes
 	defer func() {
@@ -203,13 +205,17 @@ func (d *Daemon) settings() status.Settings {
 	return all
 }
 
-// describeKeys adds the certificate and the tokens to a status.
-func (d *Daemon) describeKeys(st *status.Status) {
+// describeFiles adds the certificate, the tokens and the last reload to a status.
+func (d *Daemon) describeFiles(st *status.Status) {
 	if d.keys != nil {
 		st.Certificate = status.Certificate{Expires: d.keys.now().own.Leaf.NotAfter.UTC(), Error: d.keys.problem()}
 	}
 	if d.tokens != nil {
 		st.TokensError = d.tokens.problem()
+	}
+	last := d.reloaded.Load()
+	if st.RestartKeys = last.restart; last.err != nil {
+		st.ReloadError, st.ReloadErrorSince = last.err.Error(), last.at
 	}
 }
 

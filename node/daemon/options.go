@@ -23,7 +23,7 @@ func (d *Daemon) options() node.Options {
 	c := d.config.Load()
 	o := node.Options{
 		SourceName: c.Source, Loads: loadLauncher(c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
-		Build: d.build, Metrics: metrics.New(), Logger: d.Log, Reloadable: reloadable(*c), Describe: []func(*status.Status){d.describeKeys},
+		Build: d.build, Metrics: metrics.New(), Logger: d.Log, Reloadable: reloadable(*c), Describe: []func(*status.Status){d.describeFiles},
 	}
 	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), d.settings
 	o.Reads.MaxBatchBytes, o.Reads.MaxScans = int64(c.Batch.MaxBytes), config.MaxScans()

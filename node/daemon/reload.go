@@ -58,7 +58,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	d.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 	hangs := time.AfterFunc(reloadPatience, func() {
 		d.Log.Error("reload: it has not ended yet", "error", errReloadHangs)
-		d.node.Reloaded(errReloadHangs)
+		d.recordReload(d.reloaded.Load().restart, errReloadHangs)
 	})
 	var unopened, unread error
 	if l := d.requestLog; l != nil {
@@ -84,15 +84,28 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	if unopened != nil {
 		d.Log.Error("reload: the request log stays as it is", "error", unopened)
 	}
+	needed := d.reloaded.Load().restart
 	if invalid != nil {
 		d.Log.Error("reload: the configuration is not good; the old one stays", "error", invalid)
 	} else {
 		restart = d.applyConfig(fresh)
+		needed = restart
 	}
 	err = errors.Join(invalid, unopened)
-	d.node.Reloaded(err) // the status has the error of the tokens until they are good
+	d.recordReload(needed, err) // the status has the error of the tokens until they are good
 	d.node.Refresh()
 	return restart, errors.Join(err, unread)
+}
+
+// A reloaded is the result of the last reload, for the status.
+type reloaded struct {
+	restart []string // the keys whose values in the configuration are not in use before a restart
+	err     error    // why the configuration is not in use; nil: it is
+	at      time.Time
+}
+
+func (d *Daemon) recordReload(restart []string, err error) {
+	d.reloaded.Store(&reloaded{restart, err, time.Now().UTC().Truncate(time.Second)})
 }
 
 // applyConfig applies a configuration, and returns the keys that have changed and need a restart.
@@ -105,7 +118,6 @@ func (d *Daemon) applyConfig(fresh config.Config) []string {
 	d.config.Store(&now)
 	d.level.Set(logLevel(now.Log))
 	d.node.Apply(reloadable(now))
-	d.node.NeedsRestart(left)
 	d.events.SetTarget(target(&now.Events))
 	return left
 }

@@ -4,8 +4,8 @@
 // attempts come before retries, then the one with the greatest priority, and equal ones in the order in which they entered. A turn that has a place keeps it
 // until it leaves, whatever its windows do meanwhile.
 //
-// The queue has no goroutine. It decides whenever a turn enters, changes or leaves, and at each minute while a place is free and turns wait for
-// their windows, which open at full minutes. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
+// The queue has no goroutine and no timer. It decides whenever a turn enters, changes or leaves, by the windows that are open then: who waits for one
+// calls Set again when it opens. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
 package turns
 
 import (
@@ -28,7 +28,6 @@ type Queue struct {
 	free    int    // places
 	entered uint64 // number of turns that have entered
 	waiting []*Turn
-	timer   *time.Timer
 }
 
 // New returns a queue with a number of places, at least 1.
@@ -100,22 +99,8 @@ func (t *Turn) Leave() {
 	q.decide()
 }
 
-// Waits describes what a turn waits for at a time, if that is a window: "" otherwise.
-func (t *Turn) Waits(now time.Time) string {
-	t.q.mu.Lock()
-	defer t.q.mu.Unlock()
-	if t.state != waiting {
-		return ""
-	}
-	return t.terms.Windows.Waits(now)
-}
-
-// decide hands out the free places, and sets the timer if a turn waits for a window and there is a place for it. q.mu is held.
+// decide hands out the free places. q.mu is held.
 func (q *Queue) decide() {
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
-	}
 	now := time.Now()
 	slices.SortFunc(q.waiting, inOrder)
 	q.waiting = slices.DeleteFunc(q.waiting, func(t *Turn) bool {
@@ -126,11 +111,4 @@ func (q *Queue) decide() {
 		}
 		return t.state != waiting
 	})
-	if q.free > 0 && len(q.waiting) > 0 {
-		q.timer = time.AfterFunc(nextMinute(now).Sub(now), func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.decide()
-		})
-	}
 }

@@ -14,7 +14,6 @@ import (
 type Windows struct {
 	all  []window
 	zone *time.Location
-	name string // of the zone in the text; "" if it has none
 	text string
 }
 
@@ -25,9 +24,8 @@ func (w Windows) String() string { return w.text }
 type window struct{ begin, end int }
 
 const (
-	day        = 24 * 60 // minutes
-	maxWindows = 100
-	maxText    = 4096 // bytes
+	day     = 24 * 60 // minutes
+	maxText = 4096    // bytes
 )
 
 // ParseWindows parses "HH:MM-HH:MM", or several of these separated by commas. A zone of the IANA database may follow after a
@@ -43,9 +41,6 @@ func ParseWindows(text string) (Windows, error) {
 		return Windows{}, nil
 	}
 	parts := strings.Split(text, ",")
-	if len(parts) > maxWindows {
-		return Windows{}, fmt.Errorf("has more than %d windows", maxWindows)
-	}
 	for i, part := range parts {
 		span, zone, _ := strings.Cut(strings.TrimSpace(part), " ")
 		if zone = strings.TrimSpace(zone); zone != "" {
@@ -56,7 +51,7 @@ func ParseWindows(text string) (Windows, error) {
 			if err != nil {
 				return Windows{}, fmt.Errorf("has the time zone %q, which is not known: one such as Europe/Paris or UTC is", zone)
 			}
-			w.zone, w.name = location, zone
+			w.zone = location
 		}
 		each, err := parseWindow(span)
 		if err != nil {
@@ -102,12 +97,10 @@ func parseTime(s string) (int, error) {
 // Next returns t if a window is open then, otherwise the minute at which the next one opens.
 func (w Windows) Next(t time.Time) time.Time {
 	for !w.isOpen(t) {
-		t = nextMinute(t)
+		t = t.Truncate(time.Minute).Add(time.Minute)
 	}
 	return t
 }
-
-func nextMinute(t time.Time) time.Time { return t.Truncate(time.Minute).Add(time.Minute) }
 
 func (w Windows) isOpen(t time.Time) bool {
 	if len(w.all) == 0 {
@@ -125,8 +118,8 @@ func (w Windows) Waits(t time.Time) string {
 		return ""
 	}
 	text := "waits for the window that begins at " + next.In(w.zone).Format("15:04")
-	if w.name != "" {
-		text += " " + w.name
+	if w.zone != time.Local {
+		text += " " + w.zone.String()
 	}
 	return text
 }

@@ -39,7 +39,6 @@ func TestParseWindows(t *testing.T) {
 		"22:00-06:00 Paris":                   `has the time zone "Paris", which is not known`,
 		"22:00-06:00 ../etc/passwd":           "time zone",
 		"01:00-02:00 UTC, 03:00-04:00":        `has the zone "UTC" before its end`,
-		strings.Repeat("01:00-02:00,", 200):   "more than 100 windows",
 		strings.Repeat("01:00-02:00,", 2_000): "longer than",
 	} {
 		if _, err := turns.ParseWindows(text); err == nil || !strings.Contains(err.Error(), want) {

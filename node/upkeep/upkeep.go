@@ -5,7 +5,6 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,8 +18,8 @@ import (
 
 // Upkeep has the settings.
 type Upkeep struct {
-	Sets        func() iter.Seq[*version.Set] // of all databases that are served
-	ScrubPeriod time.Duration                 // the interval of reading every block; 0 disables it
+	Sets        func() []*version.Set // of all databases that are served
+	ScrubPeriod time.Duration         // the interval of reading every block; 0 disables it
 	Log         *slog.Logger
 }
 
@@ -126,7 +125,7 @@ func (u Upkeep) Scrub(ctx context.Context) {
 
 // eachBlock calls f for every block that is served, and returns its first error.
 func (u Upkeep) eachBlock(f func(h *version.Handle, partition int, b *blocks.Reader) error) error {
-	for set := range u.Sets() {
+	for _, set := range u.Sets() {
 		err := set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
 			if r, ok := b.(*blocks.Reader); ok {
 				return f(h, p, r)
