@@ -25,6 +25,9 @@ func (b *background) work(f func() message) {
 	b.working.Go(func() { b.send(f()) })
 }
 
+// maxPause is the longest time between two looks of a database. What is due by the clock of the day, as a window is, is seen so soon after it was set.
+const maxPause = time.Minute
+
 // isDue reports whether a time has come. Until then, the goroutine of the db looks again at that time. A zero time never comes.
 func (b *background) isDue(at time.Time) bool {
 	if at.IsZero() || !time.Now().Before(at) {

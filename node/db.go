@@ -159,7 +159,7 @@ func (d *db) next() bool {
 func (d *db) decide() {
 	d.keeper.followBy = time.Now().Add(followTimeout)
 	for {
-		d.bg.alarm = time.Now().Add(dailyCheck)
+		d.bg.alarm = time.Now().Add(maxPause)
 		d.memory.saveAgain()
 		d.loads.look()
 		d.keeper.look()
