@@ -141,6 +141,14 @@ func TestRollbackOfANode(t *testing.T) {
 	}
 	r = sequins(t, "pin", demoDB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
 	r.wants(t, exitFailure, "sequins: after 1s: 1 of 1 nodes do not follow")
+	for answer, want := range map[int]int{http.StatusUnauthorized: exitUnreadable, http.StatusNotFound: exitFailure} {
+		refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+		r = sequins(t, "pin", demoDB, "9", "--force", "--source", source, "--server", refusing.URL, "--wait", "--timeout", "2m")
+		refusing.Close()
+		if r.code != want || strings.Contains(r.stderr, "after 2m0s") {
+			t.Errorf("refused with %d: exit code %d: %s", answer, r.code, r.stderr)
+		}
+	}
 	r = sequins(t, "unpin", demoDB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
 	r.wants(t, exitOK)
 	if !strings.Contains(r.stdout, "localhost serves "+next+"\n") {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -38,7 +39,7 @@ func (p *pinning) checkSource(node *client.Node) error {
 	return nil
 }
 
-// await waits until all nodes serve what the file asks for, and prints a line for each.
+// await waits until all nodes serve what the file asks for, and prints a line for each. A node that refuses to say what it serves is not asked again.
 func (p *pinning) await(node *client.Node, report io.Writer) error {
 	ctx, cancel := context.WithTimeout(p.ctx, p.timeout)
 	defer cancel()
@@ -53,7 +54,9 @@ func (p *pinning) await(node *client.Node, report io.Writer) error {
 		if ctx.Err() == nil || err == nil { // otherwise the time limit has cut the request off
 			nodes, err = lines, ferr
 		}
-		if err == nil || sleep.For(ctx, waitPeriod) != nil {
+		var refused *client.NodeError
+		lasts := errors.As(err, &refused) && refused.Kind != client.ErrUnreachable && refused.Kind != client.ErrUnavailable
+		if err == nil || lasts || sleep.For(ctx, waitPeriod) != nil {
 			break
 		}
 	}
@@ -63,8 +66,11 @@ func (p *pinning) await(node *client.Node, report io.Writer) error {
 			return err
 		}
 	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("after %v: %w", p.timeout, err)
+	}
 	if err != nil {
-		return fmt.Errorf("after %v: %w; the file is written, and nodes follow it at their next look at the source", p.timeout, err)
+		return fmt.Errorf("%w; the file is written, and nodes follow it at their next look at the source", err)
 	}
 	return nil
 }
