@@ -28,6 +28,21 @@ func (b *background) work(f func() message) {
 // maxPause is the longest time between two looks of a database. What is due by the clock of the day, as a window is, is seen so soon after it was set.
 const maxPause = time.Minute
 
+// ask calls f as a message, and waits until it has returned or ctx ends.
+func (b *background) ask(ctx context.Context, f message) error {
+	done := make(chan struct{})
+	b.send(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // isDue reports whether a time has come. Until then, the goroutine of the db looks again at that time. A zero time never comes.
 func (b *background) isDue(at time.Time) bool {
 	if at.IsZero() || !time.Now().Before(at) {

@@ -47,6 +47,7 @@ type record struct {
 	// this node's: a record has refuted this node's.
 	later     *store.Manifest
 	divisions []content.Content // of the input, on other nodes, that were compared with this node's
+	askAt     time.Time         // when the nodes that have not given a manifest are asked again
 }
 
 // options returns the settings of the database. Any goroutine may call it.

@@ -131,9 +131,6 @@ func (d *db) next() bool {
 		d.lister.retryAll()
 	case <-d.followed.lookAgain:
 		d.judge.followRules()
-		for in := range d.records {
-			d.loads.lookForDivisions(in)
-		}
 		if before := d.facts.Before(); before.Name != "" && d.live[before] == nil {
 			// Other nodes may hold what was served before the restart. Without its manifest in the store, a refresh opens it.
 			if _, err := d.node.o.Store.Dir(d.name, before); err == nil {

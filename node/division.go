@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"sequins/internal/content"
 	"sequins/load"
@@ -52,6 +53,9 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 	return nil, unknown
 }
 
+// askPause is the time after which other nodes that have not given a manifest are asked again.
+const askPause = 10 * time.Second
+
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once. For one of which nothing is here, and whose load waits for
 // its turn, any division is asked for when they hold it, so that this node can switch to it together with them, and read it from them.
 func (lo *loads) lookForDivisions(in content.Input) {
@@ -59,7 +63,7 @@ func (lo *loads) lookForDivisions(in content.Input) {
 	switch {
 	case r.following == nil, l != nil && lo.db.facts.WasServed(in):
 		return
-	case l == nil && (lo.running[in] == nil || r.following.Replicas(0) == 0):
+	case l == nil && (!lo.waits(in) || r.following.Replicas(0) == 0), !r.askAt.IsZero() && !lo.db.bg.isDue(r.askAt):
 		return
 	}
 	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(r.following.Elsewhere())), func(c content.Content) bool {
@@ -83,13 +87,14 @@ func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *stor
 	if f == nil {
 		return
 	}
-	if m == nil || l == nil { // they are asked again when the cluster changes
+	if m == nil || l == nil { // they are asked again
+		f.askAt = time.Now().Add(askPause)
 		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(asked, c) })
 	}
 	switch {
 	case m == nil:
 		return
-	case l == nil && lo.running[in] != nil:
+	case l == nil && lo.waits(in):
 		_ = lo.enter(in, *m) // the load will fail of an error
 		return
 	case l == nil || !load.Later(*m, l.manifest) || f.later != nil && !load.Later(*m, *f.later) || lo.db.facts.WasServed(in):

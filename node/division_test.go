@@ -217,3 +217,44 @@ func TestServedIsNotRefuted(t *testing.T) {
 		t.Errorf("it is %+v", m)
 	}
 }
+
+// A load waits for its turn, and another node that holds the version does not give the manifest at first: it is asked again after a pause, whatever
+// happens in the cluster.
+func TestManifestOfWaiting(t *testing.T) {
+	other := newFixture(t)
+	other.put("fruit", "1", 2, fruit...)
+	other.put("fruit", "2", 2, fruit...)
+	has := other.run()
+	has.serves("fruit", "2")
+	has.stop()
+	m := other.manifest("fruit", "2")
+
+	f := &fixture{t: t, root: other.root, store: filepath.Join(t.TempDir(), "store"), source: other.source, log: &lines{}}
+	f.remove("fruit", "2")
+	peer, c := f.giver(), newCluster()
+	c.addr = peer.addr
+	c.hold("1", 0, 1)
+	r := f.run(f.verbose, func(o *Options) { o.Cluster, o.MaxParallelLoads, o.MinReplication = c, 1, 1 })
+	r.serves("fruit", "1")
+	slow, open := f.source.shut()
+	defer open()
+	f.put("slow", "1", 1, fruit...)
+	r.Refresh()
+	<-slow.waiting
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.eventually("it waits", func() bool { return strings.Contains(r.node("fruit", "2").Detail, "waiting for other databases") })
+	asked := func() int { return f.log.count("does not give the manifest") }
+	before := asked()
+	c.hold("2", 0, 1)
+	c.holdsOther("2", m.Content())
+	r.eventually("the manifest is asked for", func() bool { return asked() > before })
+	for range 100 {
+		wake(c.changes)
+	}
+	peer.gives("fruit", m)
+	r.serves("fruit", "2")
+	if n := asked() - before; n > 3 {
+		t.Errorf("it was asked for %d times in vain", n)
+	}
+}

@@ -246,8 +246,11 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 		case d.view.Load().isEmpty():
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		default:
-			if d.followed.absences++; d.followed.absences == 1 {
+			if d.followed.absences == 0 {
 				d.followed.absent = time.Now()
+			}
+			if full || d.followed.absences == 0 {
+				d.followed.absences++
 			}
 			if d.followed.absences < minAbsentLooks || time.Since(d.followed.absent) < timeout {
 				remarks = append(remarks, fmt.Sprintf("%s is not in the source since %s; what is here of it stays, and is removed when it has been absent for %s, unless it is put back",

@@ -26,7 +26,8 @@ type lister struct {
 	listing bool      // a listing is running
 	wanted  kind      // the next listing; none if none is wanted
 	relook  time.Time // of the scheduled listing; zero: there is none
-	// inconclusive is the number of listings that failed through the db's own fault, or after which another one was scheduled.
+	// inconclusive is the number of listings that failed through the db's own fault until the first one that did not fail; from that one on, of those
+	// after which another one was scheduled.
 	inconclusive int
 
 	check  check    // of what is served with the source
@@ -156,8 +157,11 @@ func (ls *lister) servedManifests() map[string][]store.Manifest {
 func (ls *lister) listed(k kind, l discovery.Listing, err error) {
 	d := ls.db
 	ls.listing = false
+	known := d.facts.Source == version.Known
 	switch {
+	case known:
 	case err == nil:
+		ls.inconclusive = 0
 	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
 		ls.inconclusive = passingAttempts
 	case !d.node.health.IsFailing(""): // a source that cannot be listed at all does not count against the db
@@ -186,7 +190,6 @@ func (ls *lister) listed(k kind, l discovery.Listing, err error) {
 		ls.memory.saveSoon()
 	}
 	ls.memory.followPin(l.Pin)
-	known := d.facts.Source == version.Known
 	if d.facts.Source == version.Unasked || k == refresh {
 		d.facts.OpenAgain(d.facts.Before()) // other nodes may have come back with it
 		d.facts.DeleteAgain()

@@ -22,7 +22,7 @@ const progressPeriod = 5 * time.Second
 
 func (lo *loads) startLoad(in content.Input) {
 	ctx, cancel := context.WithCancel(lo.db.bg.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn(), known: lo.knownManifest(in)}
+	l := &loading{cancel: cancel, ordered: time.Now(), turn: lo.db.node.turns.Turn()}
 	l.progress.Store(new(load.Snapshot))
 	taken := lo.db.facts.Taken
 	l.copies = lo.db.facts.WasServed(in) || in == taken
@@ -55,15 +55,18 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 	lo.db.bg.send(func() {
 		r := lo.db.records[in]
 		r.following, r.divisions = l.following, nil
-		lo.lookForDivisions(in)
 	})
 	select {
 	case <-l.turn.Granted():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	l.stage.Store(planning)
-	lo.db.bg.send(func() {}) // it has begun
+	if err := lo.db.bg.ask(ctx, func() {
+		l.stage.Store(planning)
+		l.known = lo.knownManifest(in)
+	}); err != nil {
+		return err
+	}
 	ended := n.o.Metrics.Load.Begin(lo.db.name)
 	defer func() {
 		if errors.Is(err, load.ErrIncomplete) { // its job goes on, and nothing has failed
@@ -164,15 +167,8 @@ func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
 	var room loadproc.Room
 	var err error
-	answered := make(chan struct{})
-	lo.db.bg.send(func() {
-		room, err = lo.goAhead(in, m)
-		close(answered)
-	})
-	select {
-	case <-answered:
-	case <-ctx.Done():
-		return ctx.Err()
+	if asked := lo.db.bg.ask(ctx, func() { room, err = lo.goAhead(in, m) }); asked != nil {
+		return asked
 	}
 	if err != nil {
 		return err
@@ -276,7 +272,6 @@ func (lo *loads) goAhead(in content.Input, m store.Manifest) (loadproc.Room, err
 			l.manifest.Partitioner, l.manifest.Partitions, m.Partitioner, m.Partitions)
 	}
 	lo.running[in].damaged = slices.Collect(maps.Keys(l.damaged))
-	lo.lookForDivisions(in)
 	return lo.room(l, l.Owned(l.manifest.Partitions)), nil
 }
 

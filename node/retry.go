@@ -43,7 +43,7 @@ func (ls *lister) planRetry(old, v version.Entry) {
 		ls.memory.keepFailure(f)
 		ls.memory.saveSoon()
 	}
-	r.retry = f.Next
+	r.retry = time.Now().Add(time.Until(f.Next)) // whatever becomes of the clock of the day
 }
 
 // retryAll retries all versions that have failed: the configuration may have been the reason.

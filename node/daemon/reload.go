@@ -56,9 +56,10 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every system has this clock
 	d.notify(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
+	before := d.reloaded.Load()
 	hangs := time.AfterFunc(reloadPatience, func() {
 		d.Log.Error("reload: it has not ended yet", "error", errReloadHangs)
-		d.recordReload(d.reloaded.Load().restart, errReloadHangs)
+		d.reloaded.CompareAndSwap(before, newReloaded(before.restart, errReloadHangs))
 	})
 	var unopened, unread error
 	if l := d.requestLog; l != nil {
@@ -84,7 +85,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 	if unopened != nil {
 		d.Log.Error("reload: the request log stays as it is", "error", unopened)
 	}
-	needed := d.reloaded.Load().restart
+	needed := before.restart
 	if invalid != nil {
 		d.Log.Error("reload: the configuration is not good; the old one stays", "error", invalid)
 	} else {
@@ -92,7 +93,7 @@ func (d *Daemon) reloadOnce() (restart []string, err error) {
 		needed = restart
 	}
 	err = errors.Join(invalid, unopened)
-	d.recordReload(needed, err) // the status has the error of the tokens until they are good
+	d.reloaded.Store(newReloaded(needed, err)) // the status has the error of the tokens until they are good
 	d.node.Refresh()
 	return restart, errors.Join(err, unread)
 }
@@ -104,8 +105,8 @@ type reloaded struct {
 	at      time.Time
 }
 
-func (d *Daemon) recordReload(restart []string, err error) {
-	d.reloaded.Store(&reloaded{restart, err, time.Now().UTC().Truncate(time.Second)})
+func newReloaded(restart []string, err error) *reloaded {
+	return &reloaded{restart, err, time.Now().UTC().Truncate(time.Second)}
 }
 
 // applyConfig applies a configuration, and returns the keys that have changed and need a restart.

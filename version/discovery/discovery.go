@@ -124,8 +124,8 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		_, compared := q.Compare[q.Served]
-		if name == uncompared && !compared || name != pin.FileName && name != emptied && (q.isKnown(name) || name == q.Served.Name) {
+		_, compared := q.Compare[q.current()]
+		if name == uncompared && !compared || name != pin.FileName && name != emptied && (q.isKnown(name) || name == q.current().Name) {
 			o.found.LeftOut[name] = s
 		}
 	}
@@ -146,6 +146,14 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	o.noteGone()
 	o.compare(ctx, allowed)
 	return o.found, nil
+}
+
+// current returns the version that is served; zero if there is none.
+func (q *Question) current() content.Input {
+	if !q.Active {
+		return content.Input{}
+	}
+	return q.Served
 }
 
 // isKnown reports whether a version is complete, and not inspected again.

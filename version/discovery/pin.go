@@ -25,7 +25,7 @@ func (o *observer) readPin(ctx context.Context) {
 	if pinned != "" && !f.Until.IsZero() {
 		o.lookAgain(f.Until)
 	}
-	if pinned != "" && pinned != o.Served.Name && o.Known[pinned].Name == "" && !slices.Contains(o.names, pinned) {
+	if pinned != "" && pinned != o.current().Name && o.Known[pinned].Name == "" && !slices.Contains(o.names, pinned) {
 		o.found.LeftOut[pin.FileName] = fmt.Sprintf("version %s of %s is pinned, but is not in the source", pinned, o.DB)
 	}
 }
