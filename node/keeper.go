@@ -25,6 +25,9 @@ func (k *keeper) look() {
 		}
 		k.withdrawDamaged(l)
 		k.releaseSurplus(l)
+		if err := l.v.CloseReplaced(); err != nil {
+			k.db.log.Error("a block that is not needed any more cannot be closed", "version", in.Name, "error", err)
+		}
 		k.endRetirement(l)
 	}
 	k.seenWhole = k.seenWhole || k.db.isWhole()

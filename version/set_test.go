@@ -257,14 +257,22 @@ func TestPutReplaces(t *testing.T) {
 	if _, _, err := h.Get(0, nil, nil); err != nil || fresh.reads.Load() != 1 {
 		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
 	}
+	expect.NoError(t, v.CloseReplaced())
+	if all[0].closed.Load() {
+		t.Error("a block is closed that may be read from")
+	}
+	h.Release()
+	expect.NoError(t, v.CloseReplaced())
+	if !all[0].closed.Load() || fresh.closed.Load() {
+		t.Errorf("without a reader: closed %v, and the fresh one %v", all[0].closed.Load(), fresh.closed.Load())
+	}
 	for _, p := range []int{-1, 1} {
 		if err := v.Put(p, &fakeBlock{}); err == nil {
 			t.Errorf("Put took partition %d of 1", p)
 		}
 	}
-	h.Release()
 	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
-	if !all[0].closed.Load() || !fresh.closed.Load() {
+	if !fresh.closed.Load() {
 		t.Error("not all blocks were closed")
 	}
 }

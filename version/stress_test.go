@@ -11,7 +11,7 @@ import (
 )
 
 // TestStress runs readers on a set whose versions are replaced, retired, removed
-// and closed constantly. No reader may get a closed block, no version, or an
+// and closed constantly, and their blocks, too. No reader may get a closed block, no version, or an
 // older version than before.
 func TestStress(t *testing.T) {
 	const versions, readers = 3000, 4
@@ -46,6 +46,7 @@ func TestStress(t *testing.T) {
 		if i%3 == 0 {
 			expect.NoError(t, v.Put(1, &fakeBlock{}))
 		}
+		expect.NoError(t, v.CloseReplaced())
 	}
 	stop()
 	group.Wait()

@@ -34,7 +34,7 @@ type Info struct {
 	Following Following
 }
 
-// Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Revive belong
+// Version is one readable version, with the partitions that are on this node. Put, Drop, CloseReplaced, SetDamaged, Retire and Revive belong
 // to the goroutine that owns the database, and must not be called after Close has been; readers use Handles.
 type Version struct {
 	id      uint64
@@ -99,7 +99,7 @@ func New(info Info) *Version {
 func (v *Version) Info() Info { return v.info }
 
 // Put makes a partition readable, or replaces its block. The version takes ownership of b, unless Put returns an error.
-// A replaced block may still be read from, so it is closed with the version.
+// A replaced block may still be read from: see CloseReplaced.
 func (v *Version) Put(partition int, b Block) error {
 	if partition < 0 || partition >= len(v.blocks) {
 		return fmt.Errorf("version %s of %s has no partition %d", v.info.Name, v.info.DB, partition)
@@ -110,11 +110,29 @@ func (v *Version) Put(partition int, b Block) error {
 	return nil
 }
 
-// Drop makes a partition unreadable here because other nodes hold it. Its block may still be read from, so it is closed with the version.
+// Drop makes a partition unreadable here. Its block may still be read from: see CloseReplaced.
 func (v *Version) Drop(partition int) {
 	if old := v.blocks[partition].Swap(nil); old != nil {
 		v.replaced = append(v.replaced, old.Block)
 	}
+}
+
+// CloseReplaced closes the blocks that Put and Drop have removed, so that the disk has their room, unless there is a handle, through which one of them
+// may be read. Otherwise Close does.
+func (v *Version) CloseReplaced() error {
+	if v.refs.Load() != 0 {
+		return nil
+	}
+	return v.closeReplaced()
+}
+
+func (v *Version) closeReplaced() error {
+	var errs []error
+	for _, b := range v.replaced {
+		errs = append(errs, b.Close())
+	}
+	v.replaced = nil
+	return errors.Join(errs...)
 }
 
 // SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are probably intact.
@@ -204,17 +222,10 @@ func (v *Version) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("version %s of %s is still being read: %w", v.info.Name, v.info.DB, ctx.Err())
 	}
-	var errs []error
 	for p := range v.blocks {
-		if s := v.blocks[p].Swap(nil); s != nil {
-			errs = append(errs, s.Close())
-		}
+		v.Drop(p)
 	}
-	for _, b := range v.replaced {
-		errs = append(errs, b.Close())
-	}
-	v.replaced = nil
-	return errors.Join(errs...)
+	return v.closeReplaced()
 }
 
 // report reports a damaged block once, unless it has been dropped or replaced meanwhile. If Corruptions is full, it
