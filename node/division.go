@@ -53,6 +53,18 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 	return nil, unknown
 }
 
+// look takes which loads have begun into the facts, and asks for what other nodes hold.
+func (lo *loads) look() {
+	for in := range lo.db.records {
+		lo.lookForDivisions(in)
+	}
+	for in, l := range lo.running {
+		if l.stage.Load() > waitingForTurn {
+			lo.db.facts.Begin(in)
+		}
+	}
+}
+
 // askPause is the time after which other nodes that have not given a manifest are asked again.
 const askPause = 10 * time.Second
 

@@ -60,18 +60,6 @@ type loading struct {
 // snapshot returns the progress of the load.
 func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
-// look takes which loads have begun into the facts, and asks for what other nodes hold.
-func (lo *loads) look() {
-	for in := range lo.db.records {
-		lo.lookForDivisions(in)
-	}
-	for in, l := range lo.running {
-		if l.stage.Load() > waitingForTurn {
-			lo.db.facts.Begin(in)
-		}
-	}
-}
-
 // waits reports whether a load of an input waits for its turn.
 func (lo *loads) waits(in content.Input) bool {
 	l := lo.running[in]
