@@ -25,8 +25,9 @@ func (b *background) work(f func() message) {
 	b.working.Go(func() { b.send(f()) })
 }
 
-// maxPause is the longest time between two looks of a database. What is due by the clock of the day, as a window is, is seen so soon after it was set.
-const maxPause = time.Minute
+// maxPause is the longest time between two looks of a database, of which a node may have thousands. What is due by the clock of the day, as a window is,
+// is seen so soon after the clock was set.
+const maxPause = 10 * time.Minute
 
 // ask calls f as a message, and waits until it has returned or ctx ends.
 func (b *background) ask(ctx context.Context, f message) error {
