@@ -26,7 +26,7 @@ type conn struct {
 	w       replies // its buffer is that of round
 	round   *round  // nil between two rounds
 	closing bool    // close the connection after the round
-	hasRead bool    // keys have been looked up
+	hasRead bool    // keys have been looked up, or it had an answer before connections were drained
 	err     error   // the connection cannot be used any more
 
 	since   time.Time // when the last answer was written or the connection was accepted
@@ -83,6 +83,7 @@ func (c *conn) serve() {
 		// While connections are drained, this one ends when what had been received at the beginning of a round is answered: a new one not before
 		// its client has shaken hands and read a key.
 		if !c.server.open.Draining() {
+			c.hasRead = true
 			continue
 		}
 		if last++; last > 1 && c.hasRead && c.p.between() || last > lastRounds {

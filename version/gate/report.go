@@ -162,14 +162,20 @@ func ParseReports(reports map[string][]byte) map[string]Report {
 // Sum returns the totals of a content, as far as they are known, and the partitions whose figures no node has reported. own are the figures of the blocks
 // on this node, which come before those of others.
 func Sum(partitions int, own map[int]Figures, reports map[string]Report) (t Figures, unknown []int) {
-	known := make(map[int]Figures, partitions)
-	for _, node := range slices.Sorted(maps.Keys(reports)) {
-		maps.Copy(known, reports[node].Blocks)
+	known, here := make([]Figures, partitions), make([]bool, partitions)
+	note := func(blocks map[int]Figures) {
+		for p, f := range blocks {
+			if p < partitions {
+				known[p], here[p] = f, true
+			}
+		}
 	}
-	maps.Copy(known, own)
-	for p := range partitions {
-		f, here := known[p]
-		if !here {
+	for _, node := range slices.Sorted(maps.Keys(reports)) {
+		note(reports[node].Blocks)
+	}
+	note(own)
+	for p, f := range known {
+		if !here[p] {
 			unknown = append(unknown, p)
 			continue
 		}
