@@ -46,11 +46,14 @@ func (b *background) ask(ctx context.Context, f message) error {
 
 // isDue reports whether a time has come. Until then, the goroutine of the db looks again at that time. A zero time never comes.
 func (b *background) isDue(at time.Time) bool {
-	if at.IsZero() || !time.Now().Before(at) {
-		return !at.IsZero()
+	switch {
+	case at.IsZero():
+		return false
+	case time.Now().Before(at):
+		b.lookAt(at)
+		return false
 	}
-	b.lookAt(at)
-	return false
+	return true
 }
 
 // lookAt makes the goroutine of the db look again at a time, or earlier.

@@ -331,6 +331,14 @@ type faultySource struct {
 	*testSource
 	contents atomic.Int32 // how many calls of Contents for version 2 fail
 	success  atomic.Int32 // how many calls of Open for _SUCCESS of version 1 fail
+	lists    atomic.Int32 // how many listings of the versions of fruit fail
+}
+
+func (s *faultySource) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
+	if dir == "fruit" && s.lists.Add(-1) >= 0 {
+		return source.Entries{}, errDown
+	}
+	return s.testSource.ReadDir(ctx, dir)
 }
 
 func (s *faultySource) Contents(ctx context.Context, db, version string) (source.Contents, error) {

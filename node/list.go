@@ -60,14 +60,15 @@ func (ls *lister) look() {
 	if ls.db.bg.isDue(ls.relook) {
 		ls.want(repetition)
 	}
-	if ls.checking() {
+	checked := ls.checking()
+	if checked {
 		ls.want(comparison)
 	}
 	ls.lookAtOthers()
 	if ls.wanted == none {
 		return
 	}
-	k, checked, asked := ls.wanted, ls.checking(), ls.db.node.asked.Load()
+	k, asked := ls.wanted, ls.db.node.asked.Load()
 	ls.listing, ls.wanted = true, none
 	q := ls.question(checked)
 	q.Again, q.Only = k < refresh, k == comparison

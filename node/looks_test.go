@@ -1,54 +1,25 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"sequins/source"
 	"sequins/test/expect"
 )
 
-// flaky fails a number of looks at fruit: at its versions or, if its version is set, at that one.
-type flaky struct {
-	source.Source
-	version string
-	left    *atomic.Int64
-}
-
-func flakyOf(s source.Source, version string, failures int64) flaky {
-	f := flaky{s, version, new(atomic.Int64)}
-	f.left.Store(failures)
-	return f
-}
-
-func (s flaky) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
-	if s.version == "" && dir == "fruit" && s.left.Add(-1) >= 0 {
-		return source.Entries{}, errors.New("connection reset")
-	}
-	return s.Source.ReadDir(ctx, dir)
-}
-
-func (s flaky) Contents(ctx context.Context, db, version string) (source.Contents, error) {
-	if s.version == version && s.left.Add(-1) >= 0 {
-		return source.Contents{}, errors.New("connection reset")
-	}
-	return s.Source.Contents(ctx, db, version)
-}
-
 // The versions of a database cannot be listed at first: the node is ready when it serves what settles afterwards, and not before.
 func TestReadyAfterFailedListings(t *testing.T) {
-	for failures := range int64(3) {
+	for failures := range int32(3) {
 		f := newFixture(t)
 		f.unmarked("fruit", "1", "fig")
 		synctest.Test(t, func(t *testing.T) {
-			n, stop := f.follow(func(o *Options) { o.Source, o.Settle = flakyOf(f.source, "", failures), 20*time.Second })
+			src := &faultySource{testSource: f.source}
+			src.lists.Store(failures)
+			n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 20*time.Second })
 			defer stop()
 			for range 240 {
 				time.Sleep(250 * time.Millisecond)
@@ -66,25 +37,27 @@ func TestReadyAfterFailedListings(t *testing.T) {
 	}
 }
 
-// loseFruit makes fruit have been served before a restart, with nothing of it on the disk.
-func (f *fixture) loseFruit() {
+// lose makes a version of fruit have been served before a restart, with nothing of it on the disk.
+func (f *fixture) lose(version string) {
 	f.t.Helper()
-	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", version, 2, fruit...)
 	r := f.run()
-	r.serves("fruit", "1")
+	r.serves("fruit", version)
 	r.stop()
-	expect.NoError(f.t, os.RemoveAll(filepath.Join(f.store, "data", "fruit", "1")))
+	expect.NoError(f.t, os.RemoveAll(filepath.Join(f.store, "data", "fruit", version)))
 }
 
 // The first look at what was served before a restart fails. When it is served again, nothing is wrong any more.
 func TestWarningOfServedEnds(t *testing.T) {
 	f := newFixture(t)
-	f.loseFruit()
+	f.lose("2")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Source, o.RefreshPeriod = flakyOf(f.source, "1", 1), time.Minute })
+		src := &faultySource{testSource: f.source}
+		src.contents.Store(1)
+		n, stop := f.follow(func(o *Options) { o.Source, o.RefreshPeriod = src, time.Minute })
 		defer stop()
 		time.Sleep(30 * time.Minute)
-		if w := strings.Join(n.Status().Warnings, "\n"); n.Set([]byte("fruit")).Current().Name != "1" || w != "" {
+		if w := strings.Join(n.Status().Warnings, "\n"); n.Set([]byte("fruit")).Current().Name != "2" || w != "" {
 			t.Errorf("serves %q, with %q", n.Set([]byte("fruit")).Current().Name, w)
 		}
 	})
@@ -93,7 +66,7 @@ func TestWarningOfServedEnds(t *testing.T) {
 // What was served before a restart is pinned, and neither here nor in the source: a warning says so.
 func TestPinnedAndGone(t *testing.T) {
 	f := newFixture(t)
-	f.loseFruit()
+	f.lose("1")
 	f.remove("fruit", "1")
 	f.put("fruit", "2", 2, fruit...)
 	f.pin("fruit", `version = "1"`)

@@ -54,8 +54,12 @@ var errTooSlow = errors.New("the version has been replaced, and the client reads
 // Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }
 
-// Retry asks other nodes after Body has become Unreadable before anything was read. Result and Body are those of their answer then.
+// Retry returns the outcome after Body has failed and nothing was sent. If it is Unreadable, other nodes are asked, and Result and Body are those of
+// their answer.
 func (r *Read) Retry() Outcome {
+	if o := r.body.Outcome; o != Unreadable {
+		return o
+	}
 	r.Result, r.body = Result{Version: r.Version, Content: r.Content}, Body{}
 	return r.elsewhere(true)
 }
@@ -138,6 +142,8 @@ func (b *Body) open() error {
 
 // lose closes a source that has failed. Read goes on with another one, unless there have been too many, or it was a part of the value.
 func (b *Body) lose(err error) {
+	// Nothing has been sent, and other nodes are asked as for a value that is not here: see Retry.
+	unread := b.local && b.scan == nil && b.sent == 0
 	b.Close() //nolint:errcheck // it was only read from
 	if b.local {
 		b.local = false
@@ -150,7 +156,6 @@ func (b *Body) lose(err error) {
 		b.broken = append(b.broken, b.peer)
 		b.r.reader.log.Error("reading a peer's answer", "target", b.r.target(), "error", err)
 	}
-	unread := b.scan == nil && b.peer == "" && b.sent == 0
 	if b.failed++; unread || b.failed == maxFailures || b.partial || errors.Is(err, proxy.ErrSlow) || b.ctx.Err() != nil {
 		b.fail(err)
 	}

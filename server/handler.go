@@ -214,7 +214,7 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 	w.replaced = 0
 	r.fields = r.fields[:0]
 	switch {
-	case body.Outcome == reads.Unreadable && !r.sent:
+	case body.Outcome != reads.Found && body.Outcome != reads.TooSlow && !r.sent:
 		clear(w.Header())
 		r.prepare(r.Retry())
 		r.respond(w, req)

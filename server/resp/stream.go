@@ -38,18 +38,15 @@ var noValue = [][]byte{nil}
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, writeChunk); return &b }}
 
-// stream answers with a large value while it is read. If the first part cannot be read here, other nodes are asked. After the first part an error closes the connection.
+// stream answers with a large value while it is read. If the first part cannot be read here, other nodes are asked. After the first part an error closes
+// the connection.
 func (c *conn) stream() {
 	r := &c.round.Read
 	buffer := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buffer)
 	part := (*buffer)[:min(int64(len(*buffer)), r.Length)]
 	if _, err := io.ReadFull(r.Body(), part); err != nil {
-		o := r.Body().Outcome
-		if o == reads.Unreadable {
-			o = r.Retry()
-		}
-		c.respond(aValue, o)
+		c.respond(aValue, r.Retry())
 		return
 	}
 	c.w.header('$', r.Length)

@@ -88,9 +88,7 @@ func (o *observer) noteDiffers(in, now content.Input, l *source.Listing, began t
 		how = "key, value, partition columns, partitioner or partitions are configured differently"
 	}
 	o.found.Differs[in] = fmt.Sprintf("version %s of %s was loaded from something else than the source has now (%s); %s", in.Name, o.DB, how, then)
-	if look, looked := o.Last.Looks[in.Name]; looked {
-		o.found.Looks[in.Name] = look // as in observe
-	}
+	o.keepLook(in.Name)
 	switch {
 	case o.Mixed:
 	case l.Incomplete != "":

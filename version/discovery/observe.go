@@ -26,10 +26,7 @@ type observer struct {
 
 // observe adds a version to the listing if it is complete.
 func (o *observer) observe(ctx context.Context, name string) error {
-	l, looked := o.Last.Looks[name]
-	if looked {
-		o.found.Looks[name] = l // so that a failed version that has not changed need not settle again
-	}
+	o.keepLook(name)
 	if o.isKnown(name) {
 		o.add(o.Known[name])
 		return nil
@@ -56,6 +53,13 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		o.found.Unfinished = fmt.Sprintf("%s: %s", name, reason)
 	}
 	return nil
+}
+
+// keepLook keeps what the last listing knows of a version, so that one that fails, and has not changed, need not settle again.
+func (o *observer) keepLook(name string) {
+	if l, looked := o.Last.Looks[name]; looked {
+		o.found.Looks[name] = l
+	}
 }
 
 // add adds a complete version to the listing.
