@@ -46,6 +46,9 @@ type conn struct {
 	err     error
 	sendErr error
 
+	date  []byte // the field, of the second dated
+	dated int64
+
 	parts  [2][]byte // the buffers of send, to avoid an allocation
 	vector net.Buffers
 }

@@ -1,5 +1,7 @@
 package metrics
 
+import "github.com/prometheus/client_golang/prometheus"
+
 // Outcome is the result of an attempt to get an answer from a peer.
 type Outcome string
 
@@ -20,7 +22,7 @@ type Proxy struct {
 	InFlight     *Vector // attempts that Done has not ended
 	Opened, Open *Vector // connections
 
-	attempts *Vector
+	attempts [len(proxyStages)]map[Outcome]prometheus.Counter // looked up once, as each read of another node's key counts one
 }
 
 func (m *Metrics) newProxy() *Proxy {
@@ -28,11 +30,12 @@ func (m *Metrics) newProxy() *Proxy {
 		InFlight: m.gauge("sequins_proxy_attempts_in_flight", "Attempts at other nodes in progress."),
 		Opened:   m.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes."),
 		Open:     m.gauge("sequins_proxy_connections", "Open connections to other nodes."),
-		attempts: m.counter("sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome"),
 	}
-	for _, stage := range proxyStages {
+	attempts := m.counter("sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome")
+	for i, stage := range proxyStages {
+		p.attempts[i] = map[Outcome]prometheus.Counter{}
 		for _, o := range []Outcome{ProxyOK, ProxyAbsent, ProxyError, ProxyTimeout, ProxyCancelled} {
-			p.attempts.create(stage, string(o))
+			p.attempts[i][o] = attempts.create(stage, string(o)).(prometheus.Counter)
 		}
 	}
 	return p
@@ -41,5 +44,7 @@ func (m *Metrics) newProxy() *Proxy {
 // Done counts a finished attempt. Stage is 1 for the first attempt of a request.
 func (p *Proxy) Done(stage int, o Outcome) {
 	p.InFlight.Add(-1)
-	p.attempts.Add(1, proxyStages[min(max(stage, 1), len(proxyStages))-1], string(o))
+	if c := p.attempts[min(max(stage, 1), len(proxyStages))-1][o]; c != nil {
+		c.Inc()
+	}
 }
