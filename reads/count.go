@@ -23,15 +23,45 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 	if s.in.whole() {
 		return s.countAll()
 	}
-	if o := s.begin(allPartitions(r.handle)); o != Found {
-		return 0, o
+	all := allPartitions(r.handle)
+	if s.in.empty() {
+		return 0, Found
 	}
-	for s.Next() {
-		if s.records%recordsPerCheck == 0 && s.ctx.Err() != nil {
-			return 0, GivenUp
+	bytes, span := r.readAhead(all)
+	if !r.reader.reserveScan(s, bytes) {
+		return 0, Busy
+	}
+	s.span = span
+	if o = s.open(all, s.in.start, nil, 0); o == Found {
+		o = s.count(0, s.in.start)
+	}
+	return s.records, o
+}
+
+// count counts the records of the leaves from i on, whose first is at start or behind it. It reads one after the other, as
+// their order does not matter.
+func (s *Scan) count(i int, start []byte) Outcome {
+	var last []byte
+	for end := len(s.m.Leaves); i < end; i++ {
+		src, before := s.m.Leaves[i].Source, s.records
+		for src.next() {
+			last = append(last[:0], src.key()...)
+			if s.records++; s.records%recordsPerCheck == 0 && s.ctx.Err() != nil {
+				return GivenUp
+			}
+		}
+		rest, added := start, len(s.m.Leaves)
+		if s.records > before {
+			rest = successor(last)
+		}
+		if o := s.replace(src, rest); o != Found {
+			return o
+		}
+		if o := s.count(added, rest); o != Found {
+			return o
 		}
 	}
-	return s.records, s.outcome
+	return Found
 }
 
 // countAll counts the records of the version.

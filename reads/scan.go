@@ -209,7 +209,11 @@ func (s *Scan) step(i int) {
 		return
 	}
 	l.Done = true
-	if o := s.replace(l.Source); o != Found {
+	start := s.in.start
+	if s.records > 0 {
+		start = successor(s.last)
+	}
+	if o := s.replace(l.Source, start); o != Found {
 		s.outcome = o
 	}
 }
@@ -225,9 +229,9 @@ const (
 // fetchPause is the pause after the first failure, which doubles. Tests set it.
 var fetchPause = 50 * time.Millisecond
 
-// replace opens the partitions of a source that has failed again, behind the last key. It does nothing for a source that
-// is at its end.
-func (s *Scan) replace(src source) Outcome {
+// replace opens the partitions of a source that has failed again, from start on. It does nothing for a source that is at
+// its end.
+func (s *Scan) replace(src source, start []byte) Outcome {
 	o, again, tries := Unreachable, [][]int{src.partitions()}, 0
 	var avoid []string
 	switch src := src.(type) {
@@ -268,10 +272,6 @@ func (s *Scan) replace(src source) Outcome {
 	}
 	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions() {
 		return o
-	}
-	start := s.in.start
-	if s.records > 0 {
-		start = successor(s.last)
 	}
 	for _, partitions := range again {
 		if got := s.open(partitions, start, avoid, tries); got != Found && o != Unreadable {

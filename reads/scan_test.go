@@ -323,7 +323,12 @@ func TestScanWhileNodesFail(t *testing.T) {
 		if o != reads.Found {
 			t.Fatalf("seed %d: outcome %d after %d records", seed, o, len(got))
 		}
-		sameRecords(t, got, scanModel(w.records, g), "with failures")
+		want := scanModel(w.records, g)
+		sameRecords(t, got, want, "with failures")
+		middle := &reads.Range{Start: []byte(want[len(want)/4].key)}
+		if n, o := countOf(t, &r, middle); (o != reads.Unreachable || w.wrong == 0) && (o != reads.Found || n != int64(len(want)-len(want)/4)) {
+			t.Errorf("seed %d: counted %d with failures, outcome %d", seed, n, o)
+		}
 		if w.largest > 1<<20+200<<10 {
 			t.Errorf("a page of %d bytes", w.largest)
 		}
