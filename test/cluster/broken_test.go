@@ -54,7 +54,7 @@ var sabotages = []sabotage{
 // are broken on purpose go through one upgrade and a change of its files, in both of which one node stays behind.
 func TestSabotage(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,7 @@ func (m *member) mapOf(t testing.TB, version string) [][]string {
 // TestMapOfPartitions: the map of every member shows what the members hold.
 func TestMapOfPartitions(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 10}, members: 3, replication: 2})
 	version := versionName(1)
 	c.begin(t, version)
@@ -213,7 +213,7 @@ func (r *readers) one(t testing.TB, s *client.Session, keys [][]byte) (client.Ba
 func TestGoClient(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 12}, members: 3, replication: 2})
 	version := versionName(1)
 	c.begin(t, version)

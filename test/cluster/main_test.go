@@ -46,10 +46,23 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2" // what it starts does not always end with it
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(tests{m},
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).write"),
 		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"))
+}
+
+// tests are all tests, and the end of what they share.
+type tests struct{ *testing.M }
+
+// Run implements goleak.TestingM.
+func (m tests) Run() int {
+	code := m.M.Run()
+	if err := closeShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // again runs this program with the same arguments in a network of its own. What
