@@ -87,7 +87,7 @@ func (c *cluster) holdersNow(t testing.TB, version string) [][]string {
 // testDirect: with the map, no node has to ask another one.
 func (c *cluster) testDirect(t *testing.T, version string) {
 	t.Helper()
-	cl, err := client.New(client.Options{Addrs: []string{c.members[0].addr()}, Timeout: process.Deadline, HedgeBudget: -1})
+	cl, err := client.New(client.Options{Addrs: []string{c.members[0].addr()}, Timeout: process.Deadline, RefreshPeriod: time.Second, HedgeBudget: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,9 +331,9 @@ func TestGoClientUnderNemesis(tt *testing.T) {
 	for range 4 {
 		r.wg.Go(func() { r.read(t) })
 	}
-	n.sequence(false, 4)
+	n.sequence(false, 3)
 	r.lenient.Store(true)
-	n.sequence(true, 4)
+	n.sequence(true, 3)
 	r.stop.Store(true)
 	r.wg.Wait()
 	t.Logf("%d reads, and %d that failed while the nemesis was careless", r.reads.Load(), r.failed.Load())

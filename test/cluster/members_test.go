@@ -17,7 +17,7 @@ func TestJoin(t *testing.T) {
 	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
-		data: dataset{keys: 20_000, partitions: 16}, members: 3, replication: 2,
+		data: dataset{keys: 4000, partitions: 16}, members: 3, replication: 2,
 		sections: "[load]\nfrom_peers = false\n", // a load is what it is about
 	})
 	version := versionName(1)

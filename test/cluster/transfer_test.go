@@ -60,7 +60,7 @@ func (m *member) loadedOf(t testing.TB, version string) (files, bytes int) {
 // copied from another node twice.
 func TestReadOnce(t *testing.T) {
 	z := sharedZookeeper(t)
-	c := newCluster(t, z, settings{data: dataset{keys: 20000, partitions: 30, pad: 200}, members: 10, replication: 3})
+	c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 30, pad: 200}, members: 10, replication: 3})
 	c.startAll(t)
 	for n := 1; n <= 2; n++ {
 		v := versionName(n)
