@@ -68,7 +68,7 @@ func TestCursorStaysInItsContent(t *testing.T) {
 	t.Parallel()
 	z := sharedZookeeper(t)
 	first := dataset{keys: 600, partitions: 6, tag: "-x"}
-	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"1s\"\n"})
+	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"5s\"\n"})
 	version := versionName(1)
 	c.begin(t, version)
 	c.waitContent(t, c.members, first, version)

@@ -93,6 +93,7 @@ func testHealing(t *testing.T, z *zookeeper, stay string) {
 	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
+	c.waitSettled(t)
 	r := record(t, c, 1, version)
 	defer r.judge(t, "history-healing")
 

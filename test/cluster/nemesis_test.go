@@ -292,6 +292,17 @@ func (m *member) unsettled(t testing.TB) (serves, what string) {
 	return version, ""
 }
 
+// waitSettled waits until all members that run know all replicas of what they serve.
+func (c *cluster) waitSettled(t testing.TB) {
+	t.Helper()
+	for _, m := range c.live() {
+		m.node.WaitFor(t, m.name+" knows all replicas", func() bool {
+			_, what := m.unsettled(t)
+			return what == ""
+		})
+	}
+}
+
 // calm waits until every member serves the newest version, and its clients have seen that.
 func (n *nemesis) calm() {
 	n.t.Helper()
