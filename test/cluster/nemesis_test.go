@@ -244,13 +244,13 @@ func (n *nemesis) unite(m *member) {
 func (n *nemesis) recover() {
 	n.t.Helper()
 	reason := ""
-	process.Eventually(n.t, "the cluster is whole again", func() bool {
+	process.Eventually(n.t, "the cluster is whole again", seldom(func() bool {
 		if next := n.broken(); next != reason {
 			reason = next
 			n.say("not whole: " + reason)
 		}
 		return reason == ""
-	})
+	}))
 	for _, m := range n.c.members {
 		n.r.note(checker.Safe, m, "")
 	}
