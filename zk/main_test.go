@@ -5,6 +5,7 @@ package zk
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -22,7 +23,14 @@ import (
 	"sequins/test/harness"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets many tests run side by side, however few cores there are: most of what they do is wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // TestZooKeeper runs all tests that need a server, on real ones that share one Java process.
 func TestZooKeeper(t *testing.T) {

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,51 +15,90 @@ import (
 	"sequins/test/process"
 )
 
-// A sabotage is a change to the source of the program, by which it breaks a
-// promise.
+// A sabotage is a way in which the program breaks a promise.
 type sabotage struct {
-	name    string
-	changes []change
-	rule    string // that the checker has to find broken
+	mode string // of the program, see changes; "": it breaks none
+	name string
+	rule string // that the checker has to find broken
 }
+
+var sabotages = []sabotage{
+	{"", "nothing is broken", ""},
+	{"forge", "a peer answers from the version that it serves, and says it were the one asked for", "wrong answer"},
+	{"pass", "a peer answers from the version that it serves, and the answer is passed on", "went back"},
+	{"behind", "X-Sequins-At-Least has no effect", "wrong answer"},
+	{"batch", "a batch lacks the values of other nodes", "wrong answer"},
+	{"cursor", "a cursor goes on in the version that the node serves", "wrong answer"},
+	{"content", "a peer answers from another content of the version", "wrong answer"},
+}
+
+// modeVariable is the environment variable by which the broken program knows its mode.
+const modeVariable = "SEQUINS_TEST_SABOTAGE"
 
 // A change replaces one piece of a file.
 type change struct{ file, old, new string }
 
-var sabotages = []sabotage{
-	{"nothing is broken", nil, ""},
-	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
-		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
-		{"reads/read.go", "r.Version, r.Content = r.labels.version, r.labels.content", "r.Version, r.Content = r.labels.version, r.labels.content\nif q.fromPeer() {\nr.Version, r.Content = q.Version, q.Content\n}"},
-	}, "wrong answer"},
-	{"a peer answers from the version that it serves, and the answer is passed on", []change{
-		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "set.Acquire()"},
-		{"proxy/attempt.go", "if string(h.Version) != a.q.Version {", "if false {"},
-		{"reads/read.go", "r.Peer, r.Status, r.Length", "r.Version = a.Header.Version\nr.Peer, r.Status, r.Length"},
-	}, "went back"},
-	{"X-Sequins-At-Least has no effect", []change{
-		{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", "if false {"},
-	}, "wrong answer"},
-	{"a batch lacks the values of other nodes", []change{
-		{"reads/fetch.go", "r.Values[uint32(i)] = value", "r.Values[uint32(i)] = nil"},
-	}, "wrong answer"},
-	{"a cursor goes on in the version that the node serves", []change{
-		{"reads/scanrange.go", "q.Exact, q.after = []byte(name), c.content", "q.Exact, q.after = nil, content.Content{}"},
-	}, "wrong answer"},
-	{"a peer answers from another content of the version", []change{
-		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", `set.AcquireVersion(string(q.Version), "")`},
-	}, "wrong answer"},
+// changes make the program that is broken as its mode says. One program for all modes is built once.
+var changes = []change{
+	{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Content))", "acquireWrong(set, string(q.Version), string(q.Content))"},
+	{"reads/read.go", "r.Version, r.Content = r.labels.version, r.labels.content", `r.Version, r.Content = r.labels.version, r.labels.content
+	if sabotage == "forge" && q.fromPeer() {
+		r.Version, r.Content = q.Version, q.Content
+	}`},
+	{"reads/read.go", "r.Peer, r.Status, r.Length", `if sabotage == "pass" {
+		r.Version = a.Header.Version
+	}
+	r.Peer, r.Status, r.Length`},
+	{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", `if sabotage != "behind" && string(r.Version) < string(q.AtLeast) {`},
+	{"reads/fetch.go", "r.Values[uint32(i)] = value", `r.Values[uint32(i)] = value
+	if sabotage == "batch" {
+		r.Values[uint32(i)] = nil
+	}`},
+	{"reads/scanrange.go", "q.Exact, q.after = []byte(name), c.content", `if sabotage != "cursor" {
+		q.Exact, q.after = []byte(name), c.content
+	}`},
+	{"proxy/attempt.go", "if string(h.Version) != a.q.Version {", `if sabotage != "pass" && string(h.Version) != a.q.Version {`},
+}
+
+// added are files of the broken program that this one does not have.
+var added = map[string]string{
+	"proxy/sabotage.go": `package proxy
+
+import "os"
+
+var sabotage = os.Getenv("` + modeVariable + `")
+`,
+	"reads/sabotage.go": `package reads
+
+import (
+	"os"
+
+	"sequins/version"
+)
+
+var sabotage = os.Getenv("` + modeVariable + `")
+
+func acquireWrong(set *version.Set, name, code string) *version.Handle {
+	switch sabotage {
+	case "forge", "pass":
+		return set.Acquire()
+	case "content":
+		code = ""
+	}
+	return set.AcquireVersion(name, code)
+}
+`,
 }
 
 // TestSabotage shows that the checker finds what it is there to find: programs that
 // are broken on purpose go through one upgrade and a change of its files, in both of which one node stays behind.
 func TestSabotage(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z, binary := sharedZookeeper(t), buildBroken(t)
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			found := upgradeWith(t, z, s.build(t))
+			found := upgradeWith(t, z, binary, s.mode)
 			rules := map[string]bool{}
 			for _, v := range found {
 				rules[v.Rule] = true
@@ -70,16 +110,11 @@ func TestSabotage(t *testing.T) {
 	}
 }
 
-// build builds the program with the changes, in place of which the files in the
-// tree stay as they are.
-func (s sabotage) build(t testing.TB) string {
+// buildBroken builds the program with the changes, in place of which the files in the tree stay as they are.
+func buildBroken(t testing.TB) string {
 	t.Helper()
-	if len(s.changes) == 0 {
-		return process.Binary(t)
-	}
-	dir := t.TempDir()
-	changed := map[string]string{}
-	for _, c := range s.changes {
+	dir, changed := t.TempDir(), maps.Clone(added)
+	for _, c := range changes {
 		if changed[c.file] == "" {
 			b, err := os.ReadFile(filepath.Join(process.Root(), c.file))
 			if err != nil {
@@ -125,14 +160,14 @@ func (c *cluster) waitReplaced(t testing.TB, members []*member, d dataset, versi
 	}
 }
 
-// upgradeWith takes a cluster of a program through an upgrade and a change of files of which one node
+// upgradeWith takes a cluster of a program in a mode through an upgrade and a change of files of which one node
 // does not hear for a while, and returns what its clients had to complain of.
-func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation {
+func upgradeWith(t testing.TB, z *zookeeper, binary, mode string) []checker.Violation {
 	t.Helper()
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 8, tag: "-x"}, members: 3, replication: 2,
 		sharding: []string{"min_replication = 1"}}) // so that two can go on without the third
 	for _, m := range c.members {
-		m.config.Binary = binary
+		m.config.Binary, m.config.Prefix = binary, append(m.config.Prefix, "env", modeVariable+"="+mode)
 	}
 	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))

@@ -287,7 +287,19 @@ func (c *cluster) advertised(t testing.TB, l *look, version string) map[int][]st
 // members as it should be, all of which run.
 func (c *cluster) waitWhole(t testing.TB, l *look, version string) {
 	t.Helper()
-	process.Eventually(t, version+" is whole", func() bool { return c.lacks(t, l, version) == "" })
+	process.Eventually(t, version+" is whole", seldom(func() bool { return c.lacks(t, l, version) == "" }))
+}
+
+// seldom returns a condition that looks ten times a second at most, for those that ask all members.
+func seldom(condition func() bool) func() bool {
+	var looked time.Time
+	return func() bool {
+		if time.Since(looked) < time.Second/10 {
+			return false
+		}
+		defer func() { looked = time.Now() }()
+		return condition()
+	}
 }
 
 // lacks says what a version lacks for every partition to be advertised by as many

@@ -19,7 +19,7 @@ import (
 // are asked: every answer is from one of the two, no key that both have is ever missing, and all nodes end with what the source has.
 func TestTwoContentsOfOneName(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	first := dataset{keys: 600, partitions: 6, tag: "-x"}
 	for nodes := 2; nodes <= 3; nodes++ {
 		for name, second := range map[string]dataset{
@@ -66,9 +66,9 @@ func testTwoContents(t testing.TB, c *cluster, second dataset) {
 // began with, or says that it is gone.
 func TestCursorStaysInItsContent(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	first := dataset{keys: 600, partitions: 6, tag: "-x"}
-	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"1s\"\n"})
+	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"5s\"\n"})
 	version := versionName(1)
 	c.begin(t, version)
 	c.waitContent(t, c.members, first, version)
@@ -142,7 +142,7 @@ func (c *cluster) checkPage(t testing.TB, m *member, read checker.Read, d datase
 // to the blocks that the nodes have kept if that source lacks the version.
 func TestRollbackAfterSourceChanged(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, lacks := range []bool{false, true} {
 		t.Run(fmt.Sprintf("it lacks the version: %v", lacks), func(tt *testing.T) {
 			tt.Parallel()
@@ -194,7 +194,7 @@ func TestRollbackAfterSourceChanged(t *testing.T) {
 // place: no request fails, nothing is loaded, and a version that comes meanwhile is served by all.
 func TestSourceReplacedInRollingRestart(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for name, replace := range map[string]func(source, dir string) (string, error){
 		"a URL": func(source, _ string) (string, error) { return "file://" + source, nil },
 		"a symbolic link": func(source, dir string) (string, error) {

@@ -101,7 +101,7 @@ func newGuarded(t *testing.T, z *zookeeper) (c *cluster, holder, router *member)
 // to an address that is known from ZooKeeper.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c, holder, router := newGuarded(t, z)
 	version := versionName(1)
 	c.begin(t, version)
@@ -158,7 +158,7 @@ func ask(t *testing.T, m *member, target, header string) *process.Response {
 // thereby keep it for a bounded time only.
 func TestRetiredVersionsGo(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 4}, members: 1, replication: 1,
 		extra: "version_remove_timeout = \"2s\"\n"})
 	m, first, second := c.members[0], versionName(1), versionName(2)

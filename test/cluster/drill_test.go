@@ -81,7 +81,7 @@ func never(balance.Request) bool { return false }
 // newTrio makes a cluster of three that serves its first version.
 func newTrio(t *testing.T, extra string, sharding ...string) *cluster {
 	t.Helper()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: extra, sharding: sharding})
 	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
@@ -173,7 +173,7 @@ func TestColdStartWithoutSource(t *testing.T) {
 // request fails, and each release serves what the other has loaded, without loading it again. The older release is the program that
 // -args -former names, otherwise this one.
 func TestRollingUpgrade(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: "shutdown_delay = \"1s\"\n"})
 	c.publish(t, versionName(1))
 	for _, m := range c.members {

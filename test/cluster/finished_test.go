@@ -15,7 +15,7 @@ import (
 // agree on its plan, each copies its own partitions, and every node answers every key.
 func TestFinishedBlocks(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 2, extra: "keep_versions = 2\n[gate]\nmin_records = 100\nmax_shrink = 0.5\nmax_missing = 0.5\n"})
 	versions := []string{versionName(1), versionName(2), versionName(3)}
 	c.begin(t, versions[0])

@@ -17,7 +17,7 @@ import (
 func TestSecondVersionOfNewDatabase(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: 2,
 		extra: "version_remove_timeout = \"1s\"\n", sections: "[gate]\nmin_records = 1\n"})
 	c.members[1].config.Extra += "throttle_loads = \"10ms\"\n"
@@ -35,7 +35,7 @@ func TestSecondVersionOfNewDatabase(tt *testing.T) {
 func TestMembersBehindHeld(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: 2, sections: "[gate]\nmin_records = 400\n"})
 	c.begin(t, versionName(1))
 	half := dataset{keys: 200, partitions: 4}
@@ -67,7 +67,7 @@ func TestJoinBehindHeld(tt *testing.T) {
 	for replication := 2; replication <= 3; replication++ {
 		tt.Run(fmt.Sprintf("replication %d", replication), func(tt *testing.T) {
 			t := process.Recap(tt)
-			z := startZookeeper(t, 1)
+			z := sharedZookeeper(t)
 			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: replication,
 				sharding: []string{"min_replication = 1"}, sections: "[gate]\nmax_shrink = 0.5\n"})
 			c.begin(t, versionName(1))

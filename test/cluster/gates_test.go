@@ -31,7 +31,7 @@ func (m *member) hasHeld(version string) bool {
 // fourth only if it has all of its partitions; the next version is served by all.
 func TestNodeWithoutGateJoins(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, replication := range []int{2, 4} {
 		t.Run(fmt.Sprintf("replication %d", replication), func(tt *testing.T) {
 			tt.Parallel()
@@ -81,7 +81,7 @@ func TestNodeWithoutGateJoins(t *testing.T) {
 func TestMinRecordsWithSlowNode(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	data := dataset{keys: 2000, partitions: 6}
 	records := len(data.sorted(versionName(2)))
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 1, sections: fmt.Sprintf("[gate]\nmin_records = %d\n", records)})
@@ -114,7 +114,7 @@ func TestMinRecordsWithSlowNode(tt *testing.T) {
 
 // TestGateReadsTheSourceOnce publishes a version for three nodes that all have all partitions and judge them: the source is read once.
 func TestGateReadsTheSourceOnce(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 20_000, partitions: 12, pad: 200}, members: 3, replication: 3,
 		sections: "[gate]\nmax_shrink = 0.5\nmax_missing = 0.5\nmin_records = 1000\n"})
 	c.begin(t, versionName(1))
@@ -157,7 +157,7 @@ func sizeOf(t testing.TB, dir string) (size int) {
 // TestDiffOfHeldVersion compares a version that all nodes hold with the one that is served, of which each node has other partitions, through each of them.
 func TestDiffOfHeldVersion(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 6}, members: 3, replication: 1, sections: "[gate]\nmax_shrink = 0.3\n"})
 	good, bad := versionName(1), versionName(2)
 	c.begin(t, good)
@@ -177,7 +177,7 @@ func TestDiffOfHeldVersion(t *testing.T) {
 func TestGateMeasuresNewBlocks(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	data := dataset{keys: 501, partitions: 4, tag: "-x"}
 	key := data.key(500)
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 2, sections: fmt.Sprintf("[gate]\nrequired_keys = {%s = \"^v\"}\n", key)})
@@ -237,7 +237,7 @@ func (c *cluster) configure(t testing.TB, sections string) {
 // node is killed as soon as it has switched.
 func TestGateSwitchedOnAfterALoss(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for replication := 1; replication <= 2; replication++ {
 		t.Run(fmt.Sprintf("replication %d", replication), func(tt *testing.T) {
 			tt.Parallel()

@@ -55,7 +55,7 @@ func (m *member) mapOf(t testing.TB, version string) [][]string {
 // TestMapOfPartitions: the map of every member shows what the members hold.
 func TestMapOfPartitions(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 10}, members: 3, replication: 2})
 	version := versionName(1)
 	c.begin(t, version)
@@ -87,7 +87,7 @@ func (c *cluster) holdersNow(t testing.TB, version string) [][]string {
 // testDirect: with the map, no node has to ask another one.
 func (c *cluster) testDirect(t *testing.T, version string) {
 	t.Helper()
-	cl, err := client.New(client.Options{Addrs: []string{c.members[0].addr()}, Timeout: process.Deadline, HedgeBudget: -1})
+	cl, err := client.New(client.Options{Addrs: []string{c.members[0].addr()}, Timeout: process.Deadline, RefreshPeriod: time.Second, HedgeBudget: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func (r *readers) one(t testing.TB, s *client.Session, keys [][]byte) (client.Ba
 func TestGoClient(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 12}, members: 3, replication: 2})
 	version := versionName(1)
 	c.begin(t, version)
@@ -331,9 +331,9 @@ func TestGoClientUnderNemesis(tt *testing.T) {
 	for range 4 {
 		r.wg.Go(func() { r.read(t) })
 	}
-	n.sequence(false, 4)
+	n.sequence(false, 3)
 	r.lenient.Store(true)
-	n.sequence(true, 4)
+	n.sequence(true, 3)
 	r.stop.Store(true)
 	r.wg.Wait()
 	t.Logf("%d reads, and %d that failed while the nemesis was careless", r.reads.Load(), r.failed.Load())

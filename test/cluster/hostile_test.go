@@ -15,7 +15,7 @@ import (
 // reads notices, and afterwards all is as before.
 func TestHostileZooKeeper(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 2, replication: 1})
 	version := versionName(1)
 	c.begin(t, version)

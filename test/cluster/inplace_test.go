@@ -22,7 +22,7 @@ const pieceTime = 300 * time.Millisecond
 // it they listed before.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, tt := range []struct {
 		name   string
 		marker bool

@@ -15,9 +15,9 @@ import (
 // has loaded anything, and its load does not delay requests.
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
-		data: dataset{keys: 20_000, partitions: 16}, members: 3, replication: 2,
+		data: dataset{keys: 4000, partitions: 16}, members: 3, replication: 2,
 		sections: "[load]\nfrom_peers = false\n", // a load is what it is about
 	})
 	version := versionName(1)
@@ -75,7 +75,7 @@ const (
 // fewer nodes than before.
 func TestHealing(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for name, stay := range map[string]string{"short stay": shortStay, "no stay": noStay} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,6 +93,7 @@ func testHealing(t *testing.T, z *zookeeper, stay string) {
 	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
+	c.waitSettled(t)
 	r := record(t, c, 1, version)
 	defer r.judge(t, "history-healing")
 
@@ -150,7 +151,7 @@ func (c *cluster) checkAdvertised(t testing.TB, l *look, version string) {
 // joins takes its share, and moves few others; see docs/design/ASSIGNMENT.md.
 func TestBalanced(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 3000, partitions: 30}, members: 0, replication: 2, extra: shortStay,
 		sharding: []string{"min_nodes = 5", `assignment = "balanced"`, `heal_after = "1s"`},
@@ -231,7 +232,7 @@ func (c *cluster) checkBalance(t testing.TB, held map[string][]int, shares map[s
 // by different rules: each says so in its log and its status.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, tt := range []struct{ name, line string }{
 		{"replication", "replication = 1"},
 		{"assignment", `assignment = "balanced"`},

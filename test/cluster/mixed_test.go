@@ -50,11 +50,8 @@ func TestAllFaults(tt *testing.T) {
 // playAll plays each fault, in any order. After the last one all members serve the newest version, as the source has it.
 func (n *mixer) playAll() {
 	n.t.Helper()
-	deck := n.deck()
-	n.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
-	for _, f := range deck {
-		n.t.Logf("%v: %s", n.r.Now().Round(time.Millisecond), f.name)
-		n.play(f)
+	for _, faults := range n.rounds() {
+		n.play(faults)
 		n.recover()
 		if n.back {
 			n.calm()
@@ -91,38 +88,75 @@ func (n *mixer) place() string {
 	return n.c.source
 }
 
-// deck is each fault, some of them twice.
-func (n *mixer) deck() []fault {
+// rounds are all faults, in any order. Bad versions come beside others, but not beside verdicts: next to what is approved, some are not bad.
+func (n *mixer) rounds() (rounds [][]fault) {
+	shuffled := func(faults []fault) []fault {
+		n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+		return faults
+	}
+	for _, f := range shuffled(append(n.wholeFaults(), n.contentFaults()...)) {
+		rounds = append(rounds, []fault{f})
+	}
+	for i, bad := range shuffled(n.badVersions()) {
+		r := &rounds[i%len(rounds)]
+		*r = append(*r, bad)
+	}
+	for _, f := range n.verdicts() {
+		rounds = append(rounds, []fault{f})
+	}
+	n.rng.Shuffle(len(rounds), func(i, j int) { rounds[i], rounds[j] = rounds[j], rounds[i] })
+	return rounds
+}
+
+// wholeFaults are faults of members, of all together, and of the whole source.
+func (n *mixer) wholeFaults() []fault {
 	restart := func(name string, how func(m *member)) fault {
 		return fault{name, func() { n.stopAll(how); n.startMembers() }, func() {}}
 	}
-	deck := []fault{
-		{"a job writes in place", n.beginJob, n.endJob},
+	return []fault{
 		{"a job writes in place", n.beginJob, n.endJob},
 		{"the source vanishes", n.takeAway, n.bringBack},
 		{"the source is empty", n.unmount, n.bringBack},
 		restart("all members restart", n.end),
 		restart("all members are killed", n.kill),
 		{"all members restart, the source is away", func() { n.stopAll(n.end); n.takeAway(); n.startMembers() }, n.bringBack},
-		{"all members restart, ZooKeeper is late", func() { n.stopAll(n.end); n.c.zk.killAll(n.t); n.startMembers() },
+		{lateZooKeeper, func() { n.stopAll(n.end); n.c.zk.killAll(n.t); n.startMembers() },
 			func() { n.c.zk.restartAll(n.t) }},
 		n.memberFault(n.pick()),
-		n.memberFault(n.pick()),
 	}
-	deck = append(deck, n.contentFaults()...)
-	for _, b := range breaks {
-		deck = append(deck, fault{"a version with " + b.name, func() { n.publishBroken(b.apply) }, func() {}})
-	}
-	return deck
 }
 
-// play does a fault, one of ZooKeeper and an upgrade, in any order, and undoes them.
-func (n *mixer) play(f fault) {
-	n.t.Helper()
-	faults := []fault{f, n.zookeeperFault(), {"publish", n.publish, func() {}}}
-	if strings.Contains(f.name, "ZooKeeper is late") {
-		faults[1] = noFault
+// The names of faults that come without another one of ZooKeeper.
+const (
+	lateZooKeeper  = "all members restart, ZooKeeper is late"
+	emptyZooKeeper = "ZooKeeper is emptied"
+)
+
+// badVersions publish versions that are never served.
+func (n *mixer) badVersions() (faults []fault) {
+	for _, b := range breaks {
+		faults = append(faults, fault{"a version with " + b.name, func() { n.publishBroken(b.apply) }, func() {}})
 	}
+	for _, b := range gateBreaks {
+		faults = append(faults, fault{"a version that breaks " + b.rule, func() { n.publishHeld(b.apply) }, func() {}})
+	}
+	return faults
+}
+
+// play does some faults, one of ZooKeeper and an upgrade, in any order, and undoes them. Where the first is one of ZooKeeper, it is the only one: a
+// session that is cut off while its znodes are removed lives on, and finds that out within a minute.
+func (n *mixer) play(faults []fault) {
+	n.t.Helper()
+	first := faults[0].name
+	if first != lateZooKeeper && first != emptyZooKeeper {
+		faults = append(faults, n.zookeeperFault())
+	}
+	var names []string
+	for _, f := range faults {
+		names = append(names, f.name)
+	}
+	n.t.Logf("%v: %s", n.r.Now().Round(time.Millisecond), strings.Join(names, "; "))
+	faults = append(faults, fault{"publish", n.publish, func() {}})
 	n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 	for _, f := range faults {
 		n.say("do: " + f.name)

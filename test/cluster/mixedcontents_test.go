@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -51,22 +50,24 @@ var gateBreaks = []struct {
 	{"max_missing", func(d dataset) dataset { d.renamed = true; return d }},
 }
 
-// contentFaults are faults of what versions contain: files replaced under their names, gates, pins, disks and sources.
+// contentFaults are faults of what is stored: files replaced under their names, sources, disks and znodes.
 func (n *mixer) contentFaults() []fault {
-	faults := []fault{
+	return []fault{
 		{"files are replaced by ones of equal sizes", n.replace, n.lookAgain},
 		{"files are replaced twice", func() { n.replace(); n.wait(pieceTime * 4); n.replace() }, n.lookAgain},
 		{"the source is replaced by an equal copy", n.copySource, n.lookAgain},
+		n.wipe(n.pick()),
+		{emptyZooKeeper, n.emptyZooKeeper, func() {}},
+	}
+}
+
+// verdicts say by _PIN which versions may be served.
+func (n *mixer) verdicts() []fault {
+	return []fault{
 		{"the version before is pinned", func() { n.pinFile(fmt.Sprintf("version = %q", n.before())) }, n.unpin},
 		{"the newest version is excluded", func() { n.before(); n.pinFile(fmt.Sprintf("exclude = [%q]", versionName(n.version))) }, n.unpin},
 		n.approval(),
-		n.wipe(n.pick()),
-		{"ZooKeeper is emptied", n.emptyZooKeeper, func() {}},
 	}
-	for _, b := range gateBreaks {
-		faults = append(faults, fault{"a version that breaks " + b.rule, func() { n.publishHeld(b.apply) }, func() {}})
-	}
-	return faults
 }
 
 // linkSource makes the source a symbolic link to its files.
@@ -184,9 +185,6 @@ func (n *mixer) wipe(m *member) fault {
 
 // emptyZooKeeper removes all that the members have written, and ends their sessions.
 func (n *mixer) emptyZooKeeper() {
-	if !n.allUp() {
-		return
-	}
 	root := "/" + n.c.name
 	for range 5 { // members write meanwhile
 		if n.look.remove(root) == nil {
@@ -195,9 +193,6 @@ func (n *mixer) emptyZooKeeper() {
 	}
 	n.c.zk.expire(n.t)
 }
-
-// allUp reports whether all servers of ZooKeeper run.
-func (n *mixer) allUp() bool { return !strings.Contains(fmt.Sprint(n.c.zk.up), "false") }
 
 // remove removes a znode and those below it.
 func (l *look) remove(path string) error {

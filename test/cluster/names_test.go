@@ -16,7 +16,7 @@ import (
 // key, most of them from others, reads in order and compares the versions.
 func TestPunctuatedNames(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 1, extra: "keep_versions = 2\n"})
 	const rest = "=2026-01-31T10:00:00+01:00,a@b"
 	versions := []string{versionName(1) + rest, versionName(2) + rest}

@@ -23,14 +23,33 @@ import (
 // of its replicas again, and then only one, so that no request may fail but those
 // of the member itself. A careless one knows no such limits.
 type nemesis struct {
-	t        testing.TB
-	c        *cluster
-	r        *recording
-	rng      *rand.Rand
-	look     *look
-	version  int // the newest that was published
-	careless bool
+	t                 testing.TB
+	c                 *cluster
+	r                 *recording
+	rng               *rand.Rand
+	look              *look
+	version           int // the newest that was published
+	careless          bool
+	zookeeper, member bag // which fault comes next
 }
+
+// A bag has each number up to n once, in any order, and is filled again when it is empty: as many draws as it has numbers have each fault come.
+type bag []int
+
+func (b *bag) draw(rng *rand.Rand, n int) int {
+	if len(*b) == 0 {
+		*b = rng.Perm(n)
+	}
+	next := (*b)[0]
+	*b = (*b)[1:]
+	return next
+}
+
+// The number of faults of ZooKeeper, of which one is none, and of those of members.
+const (
+	zookeeperFaults = 7
+	memberFaults    = 6
+)
 
 // A fault is something that can be done and undone.
 type fault struct {
@@ -116,7 +135,7 @@ func (n *nemesis) zookeeperFault() fault {
 		return f
 	}
 	servers := len(n.c.zk.servers)
-	switch one := n.rng.IntN(servers); n.rng.IntN(7) {
+	switch one := n.rng.IntN(servers); n.zookeeper.draw(n.rng, zookeeperFaults) {
 	case 0:
 		return each("refused by ZooKeeper", func(m *member) { m.link.refuse() }, func(m *member) { m.link.allow(n.t) })
 	case 1:
@@ -154,7 +173,7 @@ func (n *nemesis) ifUp(m *member, f fault) fault {
 }
 
 func (n *nemesis) faultOf(m *member) fault {
-	switch n.rng.IntN(6) {
+	switch n.member.draw(n.rng, memberFaults) {
 	case 0:
 		return fault{"kill " + m.name, func() { n.kill(m) }, func() { n.start(m) }}
 	case 1:
@@ -167,8 +186,8 @@ func (n *nemesis) faultOf(m *member) fault {
 		return fault{"isolate " + m.name, func() { n.isolate(m) }, func() { n.unite(m) }}
 	}
 	other := n.pick()
-	if other == m {
-		return noFault
+	for other == m {
+		other = n.pick()
 	}
 	name := fmt.Sprintf("separate %s and %s", m.name, other.name)
 	return fault{name, func() { cut(n.t, m.host, other.host); m.cut = true }, func() { join(n.t, m.host, other.host); m.cut = false }}
@@ -225,13 +244,13 @@ func (n *nemesis) unite(m *member) {
 func (n *nemesis) recover() {
 	n.t.Helper()
 	reason := ""
-	process.Eventually(n.t, "the cluster is whole again", func() bool {
+	process.Eventually(n.t, "the cluster is whole again", seldom(func() bool {
 		if next := n.broken(); next != reason {
 			reason = next
 			n.say("not whole: " + reason)
 		}
 		return reason == ""
-	})
+	}))
 	for _, m := range n.c.members {
 		n.r.note(checker.Safe, m, "")
 	}
@@ -271,6 +290,17 @@ func (m *member) unsettled(t testing.TB) (serves, what string) {
 		return "", fmt.Sprintf("serves %s and knows too few replicas: %v", version, v.Histogram)
 	}
 	return version, ""
+}
+
+// waitSettled waits until all members that run know all replicas of what they serve.
+func (c *cluster) waitSettled(t testing.TB) {
+	t.Helper()
+	for _, m := range c.live() {
+		m.node.WaitFor(t, m.name+" knows all replicas", func() bool {
+			_, what := m.unsettled(t)
+			return what == ""
+		})
+	}
 }
 
 // calm waits until every member serves the newest version, and its clients have seen that.

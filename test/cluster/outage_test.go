@@ -16,7 +16,7 @@ import (
 // them. The one that is left, and sees them go, goes on asking them.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 4, replication: 2})
 	version := versionName(1)
 	c.begin(t, version)

@@ -14,7 +14,7 @@ import (
 // of two replicas that a third node may ask, one hangs, is not to be reached, or
 // is dead.
 func TestBadPeers(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2,
 	})
@@ -113,7 +113,7 @@ func (c *cluster) waitAsked(t *testing.T, asker, asked *member, keys []string) {
 // them says nothing.
 func TestStatusOfTheCluster(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 300, partitions: 12}, members: 3, replication: 2,
 	})

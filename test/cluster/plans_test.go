@@ -34,7 +34,7 @@ func (c *cluster) writer(t testing.TB, version string) func(files ...string) {
 // in the end. When they meet, all of them load those, and go on answering meanwhile.
 func TestPlansOfActiveNodes(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: 2,
 		sharding: []string{"min_nodes = 0", "min_replication = 1"}})
 	version := versionName(1)
@@ -63,7 +63,7 @@ func TestPlansOfActiveNodes(t *testing.T) {
 // looked at it later. The first loads it again, so that both switch to all of it.
 func TestPlansThatDiffer(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 3}, members: 2, replication: 1})
 	early, late := c.members[0], c.members[1]
 	early.config.Extra = "refresh_period = \"300ms\"\nsettle = \"500ms\"\n"
@@ -93,7 +93,7 @@ func TestPlansThatDiffer(t *testing.T) {
 // loads the new files, and then all nodes do, although their plans are the same.
 func TestReplacedByEqualSizes(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 6}, members: 3, replication: 2})
 	version := versionName(1)
 	c.publish(t, version)

@@ -16,7 +16,7 @@ import (
 // good one, and no client of it reads another or gets an error.
 func TestReturnsAfterGoodThenTwoBad(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	for _, wiped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("wiped: %v", wiped), func(tt *testing.T) {
 			tt.Parallel()
@@ -73,7 +73,7 @@ func (c *cluster) expectSeen(t testing.TB, w *watchers, old string, want ...stri
 func TestReturnsWhileNewerLoads(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 6}, members: 3, replication: 2, extra: "throttle_loads = \"5ms\"\n"})
 	old, served, loading := versionName(1), versionName(2), versionName(3)
 	c.begin(t, old)
@@ -106,7 +106,7 @@ func TestReturnsWhileNewerLoads(tt *testing.T) {
 func TestReturnsWithoutItsDisk(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	first := dataset{keys: 500, partitions: 6, tag: "-x"}
 	c := newCluster(t, z, settings{data: first, members: 3, replication: 2, extra: "version_remove_timeout = \"1h\"\n"})
 	version := versionName(1)

@@ -90,7 +90,7 @@ func (o *roamer) pinned(times int) {
 // gets another answer than values of that version, or that it is gone.
 func TestReplacedVersions(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12}, members: 3, replication: 1,
 		extra: "version_remove_timeout = \"1ms\"\n"})
 	c.begin(t, versionName(1))

@@ -33,7 +33,7 @@ func (c *cluster) pin(t testing.TB, text string) {
 // client of one node sees versions alternate, or gets an error.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2,
 		extra: "keep_versions = 2\nthrottle_loads = \"8ms\"\n"}) // a load takes some seconds
 	first, bad, next := versionName(1), versionName(2), versionName(3)
@@ -64,7 +64,7 @@ func TestRollback(t *testing.T) {
 // node has all that it needs of the newer one, which the others never will have, and goes back with them all the same.
 func TestRollbackBehindDamage(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 600, partitions: 6}, members: 3, replication: 2})
 	good, wrong, damaged := versionName(1), versionName(2), versionName(3)
 	c.begin(t, good)

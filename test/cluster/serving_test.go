@@ -15,7 +15,7 @@ import (
 // TestServing has five nodes share a version of 64 partitions, and asks each for
 // everything.
 func TestServing(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: *allKeys, partitions: 64}, members: 5, replication: 2,
 	})
@@ -112,7 +112,7 @@ func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]in
 // TestConnectionsAreKept requests values of several packets, most of them from other nodes: connections between nodes
 // stay open although header and body arrive in pieces.
 func TestConnectionsAreKept(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12, pad: 6 << 10}, members: 3, replication: 1})
 	version := versionName(1)
 	c.begin(t, version)

@@ -44,7 +44,7 @@ func (m *member) differences(t testing.TB) (lines []string) {
 // reload makes them alike.
 func TestSettingsDiffer(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, startZookeeper(t, 1), settings{data: dataset{partitions: 3, keys: 50}, members: 3, replication: 2})
+	c := newCluster(t, sharedZookeeper(t), settings{data: dataset{partitions: 3, keys: 50}, members: 3, replication: 2})
 	c.publish(t, "v1")
 	odd := c.members[2]
 	odd.config.Extra += "keep_versions = 2\n"

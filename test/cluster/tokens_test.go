@@ -25,7 +25,7 @@ func TestTokens(t *testing.T) {
 	if err := os.WriteFile(file, []byte("web the-token-of-the-web db\nother the-token-of-the-others others\nops the-token-of-the-operators db pages\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1, extra: "auth.tokens_file = \"" + file + "\"\n",
 		sharding: []string{`secret = "the-secret-of-the-cluster"`},

@@ -21,7 +21,7 @@ func TestTracing(t *testing.T) {
 	t.Parallel()
 	const client = "00f067aa0ba902b7" // its span
 	sink := collector.Start(t, net.JoinHostPort(clientIP, "0"))
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1,
 		extra: fmt.Sprintf("tracing.otlp_endpoint = %q\ntracing.sample = 1.0\n", sink.URL),

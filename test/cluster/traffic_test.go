@@ -14,7 +14,7 @@ import (
 // TestTraffic asks each of three members at its own pace: each shows the traffic of all.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 300, partitions: 4}, members: 3, replication: 2})
 	c.begin(t, versionName(1))
 	end := make(chan struct{})

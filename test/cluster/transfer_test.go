@@ -59,8 +59,8 @@ func (m *member) loadedOf(t testing.TB, version string) (files, bytes int) {
 // TestReadOnce publishes versions for ten nodes with three replicas of each partition: each partition is read from the source once, and
 // copied from another node twice.
 func TestReadOnce(t *testing.T) {
-	z := startZookeeper(t, 1)
-	c := newCluster(t, z, settings{data: dataset{keys: 20000, partitions: 30, pad: 200}, members: 10, replication: 3})
+	z := sharedZookeeper(t)
+	c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 30, pad: 200}, members: 10, replication: 3})
 	c.startAll(t)
 	for n := 1; n <= 2; n++ {
 		v := versionName(n)
@@ -97,7 +97,7 @@ func (c *cluster) leaveSource(t *testing.T) {
 // TestFillWithoutSource adds a node with an empty store while the source is gone: it gets its share from the others, and keeps it when the
 // source comes back.
 func TestFillWithoutSource(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 5000, partitions: 8}, members: 3, replication: 2})
 	v := versionName(1)
 	c.begin(t, v)
@@ -126,7 +126,7 @@ func TestGiverFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			z := startZookeeper(t, 1)
+			z := sharedZookeeper(t)
 			c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 6, pad: 8000}, members: 2, replication: 3,
 				sharding: []string{"min_replication = 1"}, sections: "[load]\npeer_bandwidth_mb_per_second = 1\n"})
 			v := versionName(1)
@@ -165,7 +165,7 @@ func TestGiverFails(t *testing.T) {
 // TestUnchangedInCluster publishes a version in which one of 20 partitions has changed. All nodes link the others, also those that they
 // have copied from other nodes before.
 func TestUnchangedInCluster(t *testing.T) {
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	data := dataset{keys: 4000, partitions: 20}
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 3})
 	c.begin(t, versionName(1))

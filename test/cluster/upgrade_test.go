@@ -26,7 +26,7 @@ func TestUpgrades(tt *testing.T) {
 	defer n.r.judge(t, "history-upgrades")
 
 	for sequence := 0; n.version < *upgrades; sequence++ {
-		n.sequence(sequence%3 == 2, 4)
+		n.sequence(sequence%3 == 2, 3)
 	}
 }
 

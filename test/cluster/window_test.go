@@ -12,7 +12,7 @@ import (
 // partitions, and the others follow, whichever partitions they have: no cluster is left with one half on a version.
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	z := startZookeeper(t, 1)
+	z := sharedZookeeper(t)
 	begin := time.Now().UTC().Add(3 * time.Hour)
 	window := fmt.Sprintf("[load]\nwindow = \"%s-%s UTC\"\n", begin.Format("15:04"), begin.Add(time.Hour).Format("15:04"))
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 6}, members: 3, replication: 1, sections: window})

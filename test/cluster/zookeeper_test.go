@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,15 +33,55 @@ type zookeeper struct {
 	up      []bool
 }
 
-// startZookeeper runs servers until the test ends.
+// startZookeeper runs servers until the test ends, which may kill them and end their sessions.
 func startZookeeper(t testing.TB, servers int) *zookeeper {
 	t.Helper()
-	z := &zookeeper{h: harness.Start(t), up: make([]bool, servers)}
-	z.servers = strings.Split(z.h.Do(t, fmt.Sprintf("zk start n=%d", servers))["connect"], ",")
+	return newZookeeper(t, harness.Start(t), servers)
+}
+
+func newZookeeper(t testing.TB, h *harness.Harness, servers int) *zookeeper {
+	t.Helper()
+	z := &zookeeper{h: h, up: make([]bool, servers)}
+	z.servers = strings.Split(h.Do(t, fmt.Sprintf("zk start n=%d", servers))["connect"], ",")
 	for i := range z.up {
 		z.up[i] = true
 	}
 	return z
+}
+
+// shared is the server of sharedZookeeper. It runs until closeShared.
+var shared struct {
+	mu   sync.Mutex
+	root string // directory of its files
+	z    *zookeeper
+}
+
+// sharedZookeeper returns the one server of the tests that never disturb it. Each of their clusters has a name of its own there.
+func sharedZookeeper(t testing.TB) *zookeeper {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.z != nil {
+		return shared.z
+	}
+	var h *harness.Harness
+	root, err := os.MkdirTemp("", "sequins-zookeeper-")
+	if err == nil {
+		h, err = harness.Open(root)
+	}
+	if err != nil {
+		t.Fatal(errors.Join(err, os.RemoveAll(root)))
+	}
+	shared.root, shared.z = root, newZookeeper(t, h, 1)
+	return shared.z
+}
+
+// closeShared ends the server that the tests have shared.
+func closeShared() error {
+	if shared.z == nil {
+		return nil
+	}
+	return errors.Join(shared.z.h.Close(), os.RemoveAll(shared.root))
 }
 
 func (z *zookeeper) kill(t testing.TB, i int) {
