@@ -71,7 +71,7 @@ var layers = []layer{
 	{"test/venv", []string{"test/filelock", "test/process"}},
 	{"test/chart", []string{"test/process"}},
 	{"test/netns", nil},
-	{"test/process", []string{"test/filelock", "test/ports"}},
+	{"test/process", []string{"test/expect", "test/filelock", "test/ports"}},
 	{"test/collector", nil},
 	{"test/checker", nil},
 	{"test/objectstest", []string{"source", "source/objects", "test/gateway"}},

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/filelock"
 	"sequins/test/ports"
 )
@@ -150,29 +151,9 @@ type Node struct {
 	header      string // Config.Header
 	Conf        string // path of its configuration
 	cmd         *exec.Cmd
-	log         Output
+	log         expect.Output
 	done        chan struct{}
 	err         error
-}
-
-// Output records what a process prints, and can be read meanwhile. The zero value is ready to use.
-type Output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Output) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String returns the output so far.
-func (l *Output) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // FreeAddr returns an unused loopback address: see ports.Free.
