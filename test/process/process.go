@@ -98,9 +98,10 @@ func buildShared(path string) error {
 	return Build(path) // it is on another file system
 }
 
-// Build builds cmd/sequins into a file with additional arguments of go build.
+// Build builds cmd/sequins into a file with additional arguments of go build. It compiles as make build does, so that both use the
+// same packages of Go's cache.
 func Build(path string, args ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, args...), "./cmd/sequins")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", path}, args...), "./cmd/sequins")...)
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
