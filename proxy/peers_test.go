@@ -2,13 +2,11 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/observe/metrics"
+	"sequins/test/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -194,28 +193,10 @@ func hangs(c net.Conn, _ *http.Request) bool {
 // breaks closes the connection.
 func breaks(net.Conn, *http.Request) bool { return false }
 
-// logs collects what is logged.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // quiet are options for tests.
-func quiet(o Options) (Options, *logs) {
-	l := new(logs)
-	o.Logger = slog.New(slog.NewTextHandler(l, nil))
+func quiet(o Options) (Options, *expect.Output) {
+	l := new(expect.Output)
+	o.Logger = l.Logger()
 	if o.Metrics == nil {
 		m := metrics.New()
 		o.Metrics = m.Proxy

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sequins/observe/metrics"
+	"sequins/test/expect"
 )
 
 // world is a client and some peers with a clock of their own.
@@ -19,7 +20,7 @@ type world struct {
 	*Client
 	peers []*fakePeer
 	pipes *pipes
-	logs  *logs
+	logs  *expect.Output
 }
 
 // The times of the client in a world.

@@ -33,16 +33,16 @@ func TestForeignServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			addr := serveReply(t, test.reply)
-			var log journal
-			s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r", Logger: log.logger()})
+			var log expect.Output
+			s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r", Logger: log.Logger()})
 			s.Publish("a", nil)
 			s.Watch("a", true, nil)
 			expect.Eventually(t, test.want, func() bool {
 				last := s.Status().LastError
 				return strings.Contains(last, test.want) && (test.reply == nil || len(test.reply) == 2 || strings.Contains(last, addr))
 			})
-			if log.count("ERROR") != 0 {
-				t.Errorf("log: %s", log.b.String())
+			if count(&log, "ERROR") != 0 {
+				t.Errorf("log: %s", log.String())
 			}
 		})
 	}

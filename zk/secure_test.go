@@ -47,17 +47,17 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	if _, _, err := o.Children("/sequins"); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("list without auth: %v", err)
 	}
-	var log journal
+	var log expect.Output
 	opts.Auth = "sequins:wrong"
-	opts.Logger = log.logger()
+	opts.Logger = log.Logger()
 	c := session(t, opts)
 	theirs := c.Watch(NodesDir, true, nil)
 	c.Publish(NodePath("c", "host-c:1"), nil)
-	expect.Eventually(t, "the denied requests of c are logged", func() bool { return log.count("cannot write znode") == 1 && log.count("cannot list directory") > 0 })
+	expect.Eventually(t, "the denied requests of c are logged", func() bool { return count(&log, "cannot write znode") == 1 && count(&log, "cannot list directory") > 0 })
 	if len(theirs.Entries()) != 0 || c.Status().Published != 0 || !strings.Contains(c.Status().LastError, "not authenticated") {
 		t.Errorf("%v, %+v", theirs.Entries(), c.Status())
 	}
-	if log.count("secret") != 0 || log.count("wrong") != 0 {
+	if count(&log, "secret") != 0 || count(&log, "wrong") != 0 {
 		t.Error("the password is in the log")
 	}
 }

@@ -326,19 +326,19 @@ func TestCloseWhileAuthenticating(t *testing.T) {
 
 // A connection that is lost and restored repeatedly logs few lines, and the last of them is correct.
 func TestFlapping(t *testing.T) {
-	var log journal
-	s := &Session{log: log.logger(), changed: make(chan struct{}), lossLogged: true}
+	var log expect.Output
+	s := &Session{log: log.Logger(), changed: make(chan struct{}), lossLogged: true}
 	for range 1000 {
 		s.setConnected(new(wire.Conn), "host:2181")
 		s.setState(Suspended)
 		s.setState(Connecting)
 	}
 	s.setConnected(new(wire.Conn), "host:2181")
-	lost, found := log.count("connection lost"), log.count("zookeeper: connected")
+	lost, found := count(&log, "connection lost"), count(&log, "zookeeper: connected")
 	if lost != logFirst || found != logFirst+1 {
 		t.Errorf("%d times lost, %d times connected", lost, found)
 	}
-	if lines := strings.Split(strings.TrimSpace(log.b.String()), "\n"); !strings.Contains(lines[len(lines)-1], "connected") {
+	if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); !strings.Contains(lines[len(lines)-1], "connected") {
 		t.Errorf("the last line: %s", lines[len(lines)-1])
 	}
 }

@@ -5,9 +5,7 @@ package zk
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,25 +15,8 @@ import (
 	"sequins/test/harness"
 )
 
-// journal is a log that tests read.
-type journal struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.Write(p)
-}
-
-func (j *journal) count(s string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.b.String(), s)
-}
-
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+// count returns how often a text is in a log.
+func count(log *expect.Output, text string) int { return strings.Count(log.String(), text) }
 
 // Unexpected znodes in the directories do no harm, and are logged at a limited rate.
 func testForeignZnodes(t *testing.T, h *harness.Harness) {
@@ -49,9 +30,9 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	if _, err := o.Create("/sequins/v1/nodes/hidden", []byte("x"), 0, nobody); err != nil {
 		t.Fatal(err)
 	}
-	var log journal
+	var log expect.Output
 	opts := e.options(t)
-	opts.Logger = log.logger()
+	opts.Logger = log.Logger()
 	s := session(t, opts)
 	nodes := s.Watch(NodesDir, true, nil)
 	s.Publish(NodePath("a", "host-a:1"), nil)
@@ -72,12 +53,12 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	for what, want := range map[string]int{
 		"cannot write znode": 2, "replaced znodes of": 1, "invalid path": 1, "node has children": 1,
 	} {
-		if got := log.count(what); got != want {
+		if got := count(&log, what); got != want {
 			t.Errorf("%q is in the log %d times, want %d", what, got, want)
 		}
 	}
 	for _, ignored := range []string{"name=hidden error=\"zookeeper: not authenticated", "65537 bytes of data"} { // once for each reading
-		if got := log.count(ignored); got == 0 || got > logFirst {
+		if got := count(&log, ignored); got == 0 || got > logFirst {
 			t.Errorf("%q is in the log %d times", ignored, got)
 		}
 	}
@@ -139,17 +120,17 @@ func TestDamping(t *testing.T) {
 }
 
 func TestLargeListingWarning(t *testing.T) {
-	var log journal
-	s := &Session{log: log.logger()}
+	var log expect.Output
+	s := &Session{log: log.Logger()}
 	c := &Children{s: s, dir: "/d"}
 	c.warnLarge(warnListing-1, 1)
-	if log.count("large") != 0 {
+	if count(&log, "large") != 0 {
 		t.Error("warned below the limit")
 	}
 	for range 10 {
 		c.warnLarge(warnListing, 15_000)
 	}
-	if n := log.count("large directory"); n != logFirst || log.count("children=15000") != n {
+	if n := count(&log, "large directory"); n != logFirst || count(&log, "children=15000") != n {
 		t.Errorf("%d warnings", n)
 	}
 }

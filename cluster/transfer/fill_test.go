@@ -155,7 +155,7 @@ type cluster struct {
 	dir    *store.Dir
 	copies *transfer.Transfer
 	run    *transfer.Run
-	log    lines
+	log    expect.Output
 	loaded []int
 	// advertised are the addresses that Peers returns.
 	advertised []string
@@ -216,7 +216,7 @@ func newCluster(t *testing.T, others int, patience time.Duration) *cluster {
 		p.addr = strings.TrimPrefix(srv.URL, "http://")
 		c.peers = append(c.peers, p)
 	}
-	c.run = transfer.NewRun(c.copies, "db", c, slog.New(slog.NewTextHandler(&c.log, nil)))
+	c.run = transfer.NewRun(c.copies, "db", c, c.log.Logger())
 	c.run.Hurry(patience, patience, poll)
 	return c
 }

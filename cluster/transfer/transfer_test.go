@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -61,24 +59,7 @@ type node struct {
 	store *store.Store
 	dir   *store.Dir
 	addr  string
-	log   *lines
-}
-
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log   *expect.Output
 }
 
 // room is of a disk that has room for every block.
@@ -91,7 +72,7 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	expect.NoError(t, err)
 	dir, err := s.Create("db", manifest)
 	expect.NoError(t, err)
-	n := &node{set: version.NewSet("db"), store: s, dir: dir, log: &lines{}}
+	n := &node{set: version.NewSet("db"), store: s, dir: dir, log: &expect.Output{}}
 	v := version.New(version.Info{DB: "db", Content: manifest.Content(), Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}})
 	for p, data := range held {
 		expect.NoError(t, os.WriteFile(dir.BlockPath(p), data, 0o644))
@@ -113,7 +94,7 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 		o.Fits = room
 	}
 	o.Store = s
-	o.Logger = slog.New(slog.NewTextHandler(n.log, nil))
+	o.Logger = n.log.Logger()
 	o.Nodes = wire.NewClient(nil, "")
 	n.Transfer = transfer.New(o)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

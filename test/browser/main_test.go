@@ -5,6 +5,7 @@ package browser
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
+
+var screenshots = flag.Bool("screenshots", false, "take screenshots of the pages, into .cache/screenshots")
 
 func TestMain(m *testing.M) {
 	if err := install(); err != nil {
@@ -55,9 +58,12 @@ func script(t *testing.T, scenario, addr string, actions map[string]func()) {
 	if err != nil {
 		t.Fatalf("%v: make tools installs it", err)
 	}
-	shots := filepath.Join(process.Root(), ".cache", "screenshots")
-	if err := os.MkdirAll(shots, 0o755); err != nil {
-		t.Fatal(err)
+	shots := ""
+	if *screenshots {
+		shots = filepath.Join(process.Root(), ".cache", "screenshots")
+		if err := os.MkdirAll(shots, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.Command("node", "page.mjs", scenario, "http://"+addr, chromium, shots)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

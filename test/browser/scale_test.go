@@ -17,6 +17,7 @@ import (
 // The sizes of the cluster of scale.
 const (
 	scaleDBs        = 200
+	fewDBs          = 12 // all states are in the first of them
 	scaleNodes      = 30
 	scalePartitions = 1000
 )
@@ -26,8 +27,9 @@ const evil = `<img src=x onerror="document.title='owned'">`
 
 func scaleNode(i int) string { return fmt.Sprintf("cache-%02d.example.com:9599", i) }
 
-// scale is the status of a cluster of a size that no test can start, in the middle of an upgrade, with faults and with hostile names.
-func scale(now time.Time) status.Status {
+// scale is the status of a cluster of a size that no test can start, with a number of databases, in the middle of an upgrade, with
+// faults and with hostile names.
+func scale(now time.Time, dbs int) status.Status {
 	st := status.Status{
 		Node: scaleNode(7), ShardID: "7", Zone: "eu-1b", Build: "v2.1.0", StartedAt: now.Add(-73 * time.Hour), Source: "hdfs://warehouse/sequins",
 		Traffic:     status.Traffic{Seconds: 7, Requests: 41_234, Misses: 312, P50: 4.2e-6, P99: 71e-6},
@@ -35,7 +37,7 @@ func scale(now time.Time) status.Status {
 		Warnings: []string{"the directory " + evil + " cannot be a db"}, DBs: map[string]status.DB{},
 	}
 	answers := make([]status.Answer, 0, scaleNodes-1)
-	for i := range scaleDBs {
+	for i := range dbs {
 		name := fmt.Sprintf("features_%03d", i)
 		st.DBs[name] = scaleDB(name, i, scaleNode(7), 7, now)
 	}
@@ -51,7 +53,7 @@ func scale(now time.Time) status.Status {
 		}
 		theirs := status.Status{Node: p.Addr, Build: "v2.1.0", StartedAt: now.Add(-time.Duration(i) * time.Hour), DBs: map[string]status.DB{},
 			Disk: status.Disk{Bytes: 2 << 40, Free: int64(i) << 36}, Traffic: status.Traffic{Seconds: 7, Requests: 40_000 + float64(i)*31, P50: 4e-6, P99: 61e-6}}
-		for j := range scaleDBs {
+		for j := range dbs {
 			name := fmt.Sprintf("features_%03d", j)
 			theirs.DBs[name] = scaleDB(name, j, p.Addr, i, now)
 		}
@@ -144,11 +146,8 @@ func scaleEvents(now time.Time, n int) (all []status.Event) {
 	return all
 }
 
-// TestScale shows the pages of the renderer a cluster of 200 dbs and 30 nodes: they have to stay quick, and small.
-func TestScale(t *testing.T) {
-	t.Parallel()
-	now := time.Now().UTC()
-	st := scale(now)
+// serveScale serves the pages that the renderer makes of a status, until the test ends.
+func serveScale(t *testing.T, st status.Status) (addr string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		only := strings.Trim(r.URL.Path, "/")
 		var page []byte
@@ -166,11 +165,26 @@ func TestScale(t *testing.T) {
 		w.Header().Set("Content-Security-Policy", statuspage.Policy)
 		w.Write(page) //nolint:errcheck // the browser has gone
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// TestScale shows the pages of the renderer a cluster of 200 dbs and 30 nodes: they have to stay quick, and small.
+func TestScale(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UTC()
+	st := scale(now, scaleDBs)
 	for _, only := range []string{"", "features_000"} {
 		start := time.Now()
 		page, err := statuspage.Render(st, only, now)
 		t.Logf("the page %q: %d KB in %v, %v", only, len(page)/1000, time.Since(start), err)
 	}
-	script(t, "scale", server.Listener.Addr().String(), nil)
+	script(t, "scale", serveScale(t, st), nil)
+}
+
+// TestAccess checks the access to all states of scale, with fewer rows of the same kinds: the time that axe takes grows faster than
+// the number of rows.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	script(t, "few", serveScale(t, scale(time.Now().UTC(), fewDBs)), nil)
 }

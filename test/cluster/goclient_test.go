@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sequins/client"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -257,7 +258,7 @@ func TestGoClient(tt *testing.T) {
 func (c *cluster) walkInPython(t testing.TB, addrs []string) (stop func() int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db}, addrs...)...)
-	var out, stderr process.Output
+	var out, stderr expect.Output
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	in, err := cmd.StdinPipe()
 	if err == nil {

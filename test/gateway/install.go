@@ -7,8 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
+
+	"sequins/test/filelock"
 )
 
 // installTime bounds an installation.
@@ -44,7 +45,7 @@ func Cached(name string, make func(dir string) (made string, err error)) (string
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(cache, name+".lock"))
+	unlock, err := filelock.Lock(filepath.Join(cache, name+".lock"))
 	if err != nil {
 		return "", err
 	}
@@ -63,23 +64,4 @@ func Cached(name string, make func(dir string) (made string, err error)) (string
 		return "", err
 	}
 	return path, os.Rename(made, path)
-}
-
-// lock locks a file exclusively, and waits for other holders.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if err != syscall.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil // unlocks
 }

@@ -12,7 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"sequins/test/filelock"
 )
 
 // Build builds the program, like Start, for tests that later run where Maven has no network.
@@ -64,7 +65,7 @@ func build(dir string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	unlock, err := lock(filepath.Join(target, "build.lock"))
+	unlock, err := filelock.Lock(filepath.Join(target, "build.lock"))
 	if err != nil {
 		return err
 	}
@@ -93,23 +94,6 @@ func maven(dir string) error {
 		return fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, lastLines(out, 30))
 	}
 	return nil
-}
-
-// lock locks a file exclusively, and waits for other holders.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", path, errors.Join(err, f.Close()))
-	}
-	return func() { _ = f.Close() }, nil // unlocks
 }
 
 // sourceHash returns a hash of the names and contents of all sources.

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"sequins/test/chart"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -181,7 +182,7 @@ func startDNS(t testing.TB, dir string, ips addresses) *dns {
 	d.cmd = exec.Command("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--addn-hosts="+d.hosts,
 		"--local=/"+clusterDomain+"/", "--listen-address="+ips.dns, "--bind-interfaces", "--user=root", "--pid-file=", "--log-facility=-", "--local-ttl=5")
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var said process.Output
+	var said expect.Output
 	d.cmd.Stdout, d.cmd.Stderr = &said, &said
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)

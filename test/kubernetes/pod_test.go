@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"sequins/test/chart"
+	"sequins/test/expect"
 	"sequins/test/netns"
-	"sequins/test/process"
 )
 
 // A pod is one of a StatefulSet, with a host of its own. It is created once; another one takes its place when it is deleted.
@@ -35,7 +35,7 @@ type pod struct {
 	dir       string
 	volumes   map[string]*volume
 	cgroups   []*cgroup
-	log       process.Output
+	log       expect.Output
 
 	ready    atomic.Bool
 	deleting atomic.Bool

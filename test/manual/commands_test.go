@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -110,7 +111,7 @@ func runIt(t *testing.T, n *process.Node, command string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Deadline)
 	defer cancel()
-	var out process.Output
+	var out expect.Output
 	bin := t.TempDir()
 	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
 		t.Fatal(err)

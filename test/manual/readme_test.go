@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -96,9 +97,10 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(readme(t), "\n    "+command+"\n") {
 		t.Fatalf("the README has no %s", command)
 	}
-	var out process.Output
+	var out expect.Output
 	cmd := exec.Command("bash", "-c", command+" --pause 10ms")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = clone(t), &out, &out
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // what the program is built with elsewhere is in Go's cache
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

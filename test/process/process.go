@@ -1,4 +1,4 @@
-// Package process builds the sequins binary once per test run, and starts, signals and kills real processes of it, for
+// Package process builds the sequins binary once for all test packages, and starts, signals and kills real processes of it, for
 // tests of one node (test/single) and of clusters.
 //
 // A test describes a node with Config, starts it with Start, sends requests with Get, which uses the target as given,
@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
+	"sequins/test/filelock"
 	"sequins/test/ports"
 )
 
@@ -35,7 +37,7 @@ var build struct {
 // Override is the environment variable with the path of a binary to test instead of one built from this tree.
 const Override = "SEQUINS_TEST_BINARY"
 
-// Binary builds cmd/sequins once per test process, and returns its path.
+// Binary builds cmd/sequins, unless that is done, and returns the path of the binary, which no later build replaces.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(Override); path != "" {
@@ -50,7 +52,7 @@ func Binary(t testing.TB) string {
 			return
 		}
 		build.path = filepath.Join(dir, "sequins")
-		build.err = Build(build.path)
+		build.err = buildShared(build.path)
 	})
 	if build.err != nil {
 		t.Fatal(build.err)
@@ -74,9 +76,32 @@ func readSources() {
 	})
 }
 
-// Build builds cmd/sequins into a file with additional arguments of go build.
+// buildShared builds cmd/sequins into a file that all test packages share, so that only the first one links it, and makes
+// path another name of that file.
+func buildShared(path string) error {
+	cache := filepath.Join(Root(), ".cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
+	shared := filepath.Join(cache, "tested-sequins")
+	unlock, err := filelock.Lock(shared + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := Build(shared); err != nil {
+		return err
+	}
+	if os.Link(shared, path) == nil {
+		return nil
+	}
+	return Build(path) // it is on another file system
+}
+
+// Build builds cmd/sequins into a file with additional arguments of go build. It compiles as make build does, so that both use the
+// same packages of Go's cache.
 func Build(path string, args ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, args...), "./cmd/sequins")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", path}, args...), "./cmd/sequins")...)
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -127,29 +152,9 @@ type Node struct {
 	header      string // Config.Header
 	Conf        string // path of its configuration
 	cmd         *exec.Cmd
-	log         Output
+	log         expect.Output
 	done        chan struct{}
 	err         error
-}
-
-// Output records what a process prints, and can be read meanwhile. The zero value is ready to use.
-type Output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Output) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String returns the output so far.
-func (l *Output) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // FreeAddr returns an unused loopback address: see ports.Free.

@@ -151,18 +151,18 @@ func small(t *testing.T, dir string, partitions, keys int, partitioner shard.Par
 	}
 }
 
-// TestManySmallPartitions serves 40,000 partitions, which were loaded before a restart, from a process that may open
-// 20,000 files.
+// TestManySmallPartitions serves 20,000 partitions, which were loaded before a restart, from a process that may open
+// 10,000 files.
 func TestManySmallPartitions(t *testing.T) {
 	t.Parallel()
-	const dbs, partitions, keys = 40, 1000, 5000
+	const dbs, partitions, keys = 20, 1000, 5000
 	partitioner, err := shard.ParsePartitioner("string")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, c := newNode(t)
 	c.Source += "-that-is-away" // it is served all the same
-	c.Prefix = []string{"sh", "-c", `ulimit -n 20000; exec "$@"`, "sh"}
+	c.Prefix = []string{"sh", "-c", `ulimit -n 10000; exec "$@"`, "sh"}
 	local, err := store.Open(c.Store)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestManySmallPartitions(t *testing.T) {
 		}
 	}
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.PID()))
-	if err != nil || len(open) > 12_000 {
+	if err != nil || len(open) > 6_000 {
 		t.Errorf("%d descriptors are open, %v", len(open), err)
 	}
 }

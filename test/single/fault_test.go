@@ -169,12 +169,12 @@ func mountTmpfs(t *testing.T, path, size string) {
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
-	mountTmpfs(t, c.Store, "8m")
+	mountTmpfs(t, c.Store, "64m") // much more than the load writes between two looks at the disk, however busy the machine is
 	ballast := filepath.Join(c.Store, "ballast")
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o644); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	writeVersion(t, source, "db", "2", 2, 5000, random(500))
@@ -197,13 +197,13 @@ func TestRoomIsMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			source, c := newNode(t)
-			mountTmpfs(t, c.Store, "16m")
+			mountTmpfs(t, c.Store, "64m")
 			c.Extra, c.Sections = "", "[load]\ncheck_disk = "+checked+"\n[log]\nlevel = \"debug\"\n"
 			ballast := filepath.Join(c.Store, "ballast")
 			writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 			n := process.Start(t, c)
 			n.WaitCurrent(t, "db", "1")
-			if err := os.WriteFile(ballast, make([]byte, 14<<20), 0o644); err != nil {
+			if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			writeVersion(t, source, "db", "2", 2, 5000, random(500))

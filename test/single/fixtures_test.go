@@ -5,6 +5,7 @@ package single
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,20 +15,26 @@ import (
 	"sequins/test/process"
 )
 
-// TestEveryFixtureOverHTTP loads everything that Hadoop and Sparkey wrote into one node and asks
-// for every key, in two spellings, and for keys that are not there.
+// TestEveryFixtureOverHTTP loads everything that Hadoop and others wrote into one node and asks for every key, in two
+// spellings, and for keys that are not there. Another node has the blocks that sequins build makes of the same, and answers
+// with the same values and headers.
 func TestEveryFixtureOverHTTP(t *testing.T) {
 	t.Parallel()
-	for _, compression := range []string{"none", "snappy"} {
-		t.Run(compression, func(t *testing.T) {
-			t.Parallel()
-			n := process.Start(t, process.Config{
-				Source: harness.FixturesDir(t), Store: filepath.Join(t.TempDir(), "store"),
-				Sections: fmt.Sprintf("[storage]\ncompression = %q\n", compression) + fieldsOf(harness.Fixtures(t)),
-			})
-			for _, f := range harness.Fixtures(t) {
-				t.Run(f.Name, func(t *testing.T) { checkFixture(t, n, f) })
-			}
+	from, to, fixtures := harness.FixturesDir(t), t.TempDir(), harness.Fixtures(t)
+	own := process.Start(t, process.Config{Source: from, Store: filepath.Join(t.TempDir(), "store"), Sections: fieldsOf(fixtures)})
+	conf := filepath.Join(t.TempDir(), "build.conf")
+	if err := os.WriteFile(conf, []byte("source = \"/nowhere\"\n"+fieldsOf(fixtures)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fixtures {
+		version := filepath.Join(f.Name, f.Meta.Version)
+		buildBlocks(t, "--config", conf, filepath.Join(from, version), filepath.Join(to, version))
+	}
+	built := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Sections: fieldsOf(fixtures)})
+	for _, f := range fixtures {
+		t.Run(f.Name, func(t *testing.T) {
+			checkFixture(t, own, f)
+			checkBuilt(t, built, own, f)
 		})
 	}
 }
@@ -52,6 +59,38 @@ func checkFixture(t *testing.T, n *process.Node, f harness.Fixture) {
 	checkAll(t, c, f, want, []string{"no such key"})
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(want)), 50) {
 		checkAll(t, c, f, want, keys)
+	}
+}
+
+// checkBuilt asks a node of finished blocks for every key of a fixture, and compares headers with those of a node of the files.
+func checkBuilt(t *testing.T, built, own *process.Node, f harness.Fixture) {
+	built.WaitCurrent(t, f.Name, f.Meta.Version)
+	b, o := built.Client(), own.Client()
+	defer b.Close()
+	defer o.Close()
+	compared := false
+	for key, want := range f.Final(t) {
+		if key == "" {
+			continue
+		}
+		target := process.Target(f.Name, []byte(key))
+		r, err := b.Get(target)
+		if err != nil || r.Code != 200 || !want.HasValue(r.Body) {
+			t.Fatalf("GET %.200s: %+.200v, %v", target, r, err)
+		}
+		if compared {
+			continue
+		}
+		compared = true
+		files, err := o.Get(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"Last-Modified", "Etag", "X-Sequins-Version", "Content-Length"} {
+			if r.Header.Get(name) != files.Header.Get(name) {
+				t.Errorf("%q: %s is %q from the files and %q from finished blocks", key, name, files.Header.Get(name), r.Header.Get(name))
+			}
+		}
 	}
 }
 

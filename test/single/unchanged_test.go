@@ -22,17 +22,21 @@ func writeCut(t *testing.T, source, version string, files, keys int, from func(p
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for p := range files {
+	parts := make([][]int, files)
+	for i := range keys {
+		key, _ := big("")(i)
+		p := shard.String.Partition([]byte(key), files)
+		parts[p] = append(parts[p], i)
+	}
+	for p, part := range parts {
 		name := fmt.Sprintf("part-r-%05d", p)
 		if old := from(p); old != "" {
 			copyFile(t, filepath.Join(source, "db", old, name), filepath.Join(tmp, name), -1)
 			continue
 		}
 		writeSequenceFile(t, filepath.Join(tmp, name), func(add func(key, value string)) {
-			for i := range keys {
-				if key, value := big(version)(i); shard.String.Partition([]byte(key), files) == p {
-					add(key, value)
-				}
+			for _, i := range part {
+				add(big(version)(i))
 			}
 		})
 	}

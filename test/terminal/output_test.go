@@ -23,6 +23,7 @@ func TestTables(t *testing.T) {
 
 // What takes longer than a second shows that on a terminal, and nothing on a pipe.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

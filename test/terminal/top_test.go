@@ -11,28 +11,28 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"sequins/test/process"
 )
 
-// load asks a node for a key that exists and one that does not, all the time.
+// load asks a node for a key that exists and one that does not, some hundred times a second.
 func load(t *testing.T, n *process.Node) (stop func()) {
 	t.Helper()
 	end, running := make(chan struct{}), sync.WaitGroup{}
 	running.Go(func() {
+		c := n.Client()
+		defer c.Close()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
 		for {
-			c := n.Client()
-			for range 100 {
-				select {
-				case <-end:
-					c.Close()
-					return
-				default:
-					_, _ = c.Get("/words/apple") // while the node is away, too
-					_, _ = c.Get("/words/no-such-key")
-				}
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				_, _ = c.Get("/words/apple") // while the node is away, too
+				_, _ = c.Get("/words/no-such-key")
 			}
-			c.Close()
 		}
 	})
 	return sync.OnceFunc(func() { close(end); running.Wait() })
@@ -40,6 +40,7 @@ func load(t *testing.T, n *process.Node) (stop func()) {
 
 // The live view follows a node through requests, its death and its return, in every size, and leaves the terminal as it was.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	addr := process.FreeAddr(t)
 	n, c := example(t, addr)
 	stop := load(t, n)

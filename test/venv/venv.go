@@ -4,14 +4,12 @@ package venv
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
+	"sequins/test/filelock"
 	"sequins/test/process"
 )
 
@@ -29,7 +27,7 @@ func Python(t testing.TB, requirements string) string {
 	}
 	sum := sha256.Sum256(want)
 	dir := filepath.Join(cache, "python-"+hex.EncodeToString(sum[:6]))
-	unlock, err := lock(filepath.Join(cache, "python.lock"))
+	unlock, err := filelock.Lock(filepath.Join(cache, "python.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,23 +45,6 @@ func Python(t testing.TB, requirements string) string {
 		t.Fatal(err)
 	}
 	return interpreter
-}
-
-// lock takes an exclusive lock on a file; it waits until the holder releases it.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", path, errors.Join(err, f.Close()))
-	}
-	return func() { _ = f.Close() }, nil // which unlocks
 }
 
 // Run runs a command, and fails the test with its output if it fails.

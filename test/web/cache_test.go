@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -61,7 +62,7 @@ func startCache(t *testing.T, n *process.Node) cache {
 	if err := os.Chmod(dir, 0o777); err != nil { // as root, nginx has workers of another user
 		t.Fatal(err)
 	}
-	var log process.Output
+	var log expect.Output
 	cmd := exec.Command(nginx, "-c", conf, "-g", "user "+owner()+";")
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
