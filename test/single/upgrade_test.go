@@ -15,7 +15,7 @@ import (
 	"sequins/test/process"
 )
 
-// TestUpgradesUnderLoad moves through six versions while three readers ask without pause: no
+// TestUpgradesUnderLoad moves through five versions while three readers ask without pause: no
 // request fails, no reader sees an older version after a newer one, values belong to the version
 // that the header names, and old versions are gone from disk afterwards.
 func TestUpgradesUnderLoad(t *testing.T) {
