@@ -69,7 +69,9 @@ func testCutListing(t *testing.T, s Store) {
 	}
 	PutAll(t, server, keys, nil)
 	p, endpoint := proxy(t, server)
-	src := s.open(t, s.options(endpoint, ""))
+	o := s.options(endpoint, "")
+	o.MaxRetries = 8 // the pauses of the first three can be over before the fault is
+	src := s.open(t, o)
 	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 6000}}`)
 	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
 	c, err := src.Contents(t.Context(), "db", "1")
