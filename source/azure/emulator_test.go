@@ -3,9 +3,11 @@
 package azure_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,16 +42,34 @@ func (p place) Mkdir(t *testing.T, name string) bool {
 
 func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
 
+var azurite = sync.OnceValues(func() (*clouds.Azurite, error) {
+	server, err := clouds.RunAzurite(context.Background())
+	if err == nil {
+		atEnd = append(atEnd, server.Kill)
+	}
+	return server, err
+})
+
+// shared returns the server of all tests that do not stop it. Each uses a directory of its own.
+func shared(t testing.TB) *clouds.Azurite {
+	t.Helper()
+	server, err := azurite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
 func TestConformance(t *testing.T) {
-	server := clouds.StartAzurite(t)
-	sourcetest.Run(t, func(t *testing.T) sourcetest.Place {
+	server := shared(t)
+	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
 		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
 	})
 }
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: clouds.Bucket, URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/",
+		Bucket: clouds.Bucket, Shared: shared(t), URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/",
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")
@@ -78,12 +98,12 @@ func signedURL(t *testing.T, valid time.Duration) string {
 
 // TestCredentials reads with each kind of credentials of an account, from the options and from the environment.
 func TestCredentials(t *testing.T) {
-	server := clouds.StartAzurite(t)
-	server.Put(t, "p/db/1/file", []byte("x"))
+	server := shared(t)
+	server.Put(t, "credentials/db/1/file", []byte("x"))
 	token := signedURL(t, time.Hour)
 	clearEnvironment(t)
-	named := azure.Options{URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/p", Endpoint: server.Endpoint()}
-	short := azure.Options{URL: "abfss://" + clouds.Bucket + "/p", Endpoint: server.Endpoint()}
+	named := azure.Options{URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/credentials", Endpoint: server.Endpoint()}
+	short := azure.Options{URL: "abfss://" + clouds.Bucket + "/credentials", Endpoint: server.Endpoint()}
 	find := func(what string, o azure.Options) {
 		t.Helper()
 		src := open(t, o)
@@ -117,7 +137,7 @@ func TestCredentials(t *testing.T) {
 
 // TestOtherAccount: credentials of the environment for another account are not used.
 func TestOtherAccount(t *testing.T) {
-	server := clouds.StartAzurite(t)
+	server := shared(t)
 	clearEnvironment(t)
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "another")
 	t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
@@ -133,7 +153,7 @@ func TestOtherAccount(t *testing.T) {
 
 // TestRefused has wrong credentials. None of it is tried again, and no secret is told.
 func TestRefused(t *testing.T) {
-	server := clouds.StartAzurite(t)
+	server := shared(t)
 	server.Put(t, "p/db/1/file", []byte("x"))
 	clearEnvironment(t)
 	for name, spoil := range map[string]func(*azure.Options){
@@ -159,14 +179,14 @@ func TestRefused(t *testing.T) {
 
 // TestFolders: blobs that stand for directories are no files, and exist when nothing is in them.
 func TestFolders(t *testing.T) {
-	server := clouds.StartAzurite(t)
-	for _, dir := range []string{"p", "p/db", "p/db/1", "p/db/1/day=1", "p/db/2", "p/empty", "p/db/1/logs"} {
+	server := shared(t)
+	for _, dir := range []string{"folders", "folders/db", "folders/db/1", "folders/db/1/day=1", "folders/db/2", "folders/empty", "folders/db/1/logs"} {
 		server.PutFolder(t, dir)
 	}
-	server.Put(t, "p/db/1/day=1/part-0", []byte("x"))
-	server.Put(t, "p/db/1/part-0", nil) // as empty as a directory
-	server.Put(t, "p/db/1/logs/x", nil)
-	src := open(t, options(server.Endpoint(), "p"))
+	server.Put(t, "folders/db/1/day=1/part-0", []byte("x"))
+	server.Put(t, "folders/db/1/part-0", nil) // as empty as a directory
+	server.Put(t, "folders/db/1/logs/x", nil)
+	src := open(t, options(server.Endpoint(), "folders"))
 	if dbs, err := source.Databases(t.Context(), src); err != nil || strings.Join(dbs, " ") != "db empty" {
 		t.Errorf("databases %v, %v", dbs, err)
 	}

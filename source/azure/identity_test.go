@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,8 +21,14 @@ import (
 	"sequins/source/azure"
 )
 
+// atEnd is called after all tests.
+var atEnd []func()
+
 // TestMain makes the certificate of servers of httptest one that clients trust.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "certificates")
 	if err != nil {
 		panic(err)
@@ -34,6 +41,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
+	for _, end := range atEnd {
+		end()
+	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }

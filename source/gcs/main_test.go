@@ -1,8 +1,10 @@
 package gcs_test
 
 import (
+	"flag"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +14,13 @@ import (
 	"sequins/test/objectstest"
 	"sequins/test/sourcetest"
 )
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // options are for a source in a prefix of a server's bucket, with application default credentials or without.
 type options struct {
@@ -59,14 +68,14 @@ func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"
 
 func TestConformance(t *testing.T) {
 	server := clouds.StartGCS(t)
-	sourcetest.Run(t, func(t *testing.T) sourcetest.Place {
+	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
 		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
 	})
 }
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: clouds.Bucket, URL: "gs://%s/",
+		Bucket: clouds.Bucket, Shared: clouds.StartGCS(t), URL: "gs://%s/",
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartGCS(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			return gcs.NewAt(gcs.Options{URL: "gs://" + o.Bucket + "/" + o.Prefix, Options: o.Options}, o.Endpoint, false)

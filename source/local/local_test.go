@@ -66,7 +66,7 @@ func (d dir) link(t *testing.T, target, name string) {
 }
 
 func TestConformance(t *testing.T) {
-	sourcetest.Run(t, func(t *testing.T) sourcetest.Place { return dir(t.TempDir()) })
+	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place { return dir(t.TempDir()) })
 }
 
 func TestNew(t *testing.T) {

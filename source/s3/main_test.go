@@ -2,7 +2,9 @@ package s3_test
 
 import (
 	"context"
+	"flag"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +14,13 @@ import (
 	"sequins/test/objectstest"
 	"sequins/test/sourcetest"
 )
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // options are for a prefix of a gateway's bucket.
 func options(endpoint, prefix string) s3.Options {
@@ -50,14 +59,14 @@ func (p place) Remove(t *testing.T, name string) { p.g.Remove(t, p.prefix+"/"+na
 
 func TestConformance(t *testing.T) {
 	g := gateway.Start(t)
-	sourcetest.Run(t, func(t *testing.T) sourcetest.Place {
+	sourcetest.Run(t, 1000, func(t *testing.T) sourcetest.Place {
 		return place{g, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
 	})
 }
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: gateway.Bucket, URL: "s3://%s/", Redirects: true,
+		Bucket: gateway.Bucket, Shared: gateway.Start(t), URL: "s3://%s/", Page: 1000, Redirects: true,
 		Start: func(t testing.TB) objectstest.Server { return gateway.Start(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")

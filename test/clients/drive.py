@@ -1,8 +1,8 @@
 """Runs packaging/contrib/python/sequins_client.py for tests: python3 drive.py MODE ARGS, with keys in hexadecimal on stdin.
 
-partition PARTITIONER N    prints the partition of each key
+partition PARTITIONER N... prints the partitions of each key, of each number of them
 read DB ADDR...            prints the version and the value of each key in hexadecimal, or -, as get, session and multi_get read it
-refuse ADDR DB             prints the exception of a read of each key
+refuse ADDR DB...          prints the exceptions of two reads of each key in each database
 repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of OPTIONS, which are the arguments of Client in JSON; prints the
                            value or the exception
 first DB OPTIONS ADDR...   is repeat with a new client for each key
@@ -31,8 +31,8 @@ def shown(data):
 def read(keys, db, *addrs):
     with sequins_client.Client(addrs, token=os.environ.get("TOKEN", ""), timeout=30) as client:
         session = client.session()
-        for at in range(0, len(keys), 1000):
-            some = keys[at:at + 1000]
+        for at in range(0, len(keys), 200):
+            some = keys[at:at + 200]
             batch = session.multi_get(db, some)
             session = client.session(session.export())
             for key, data in zip(some, batch.values):
@@ -112,7 +112,7 @@ def main(mode, *args):
     keys = [bytes.fromhex(line) for line in sys.stdin]
     if mode == "partition":
         for key in keys:
-            print(sequins_client.partition(args[0], key, int(args[1])))
+            print(*(sequins_client.partition(args[0], key, int(n)) for n in args[1:]))
     elif mode == "read":
         read(keys, *args)
     elif mode == "repeat":
@@ -120,13 +120,14 @@ def main(mode, *args):
     elif mode == "first":
         first(keys, *args)
     elif mode == "refuse":
-        with sequins_client.Client(args[:1], timeout=3, attempt_timeout=0.5, max_value=1000, max_batch=1000) as client:
-            for key in keys:
-                for call in (lambda: client.get(args[1], key), lambda: client.multi_get(args[1], [key, key])):
-                    try:
-                        print("read", call())
-                    except Exception as e:
-                        print(type(e).__name__, e)
+        for db in args[1:]:
+            with sequins_client.Client(args[:1], timeout=3, attempt_timeout=0.5, max_value=1000, max_batch=1000) as client:
+                for key in keys:
+                    for call in (lambda: client.get(db, key), lambda: client.multi_get(db, [key, key])):
+                        try:
+                            print("read", call())
+                        except Exception as e:
+                            print(type(e).__name__, *str(e).split())
 
 
 main(*sys.argv[1:])

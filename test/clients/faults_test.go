@@ -192,7 +192,7 @@ func TestIdleConnectionsInPython(t *testing.T) {
 	in, err := cmd.StdinPipe()
 	expect.NoError(t, err)
 	expect.NoError(t, cmd.Start())
-	expect.Eventually(t, "all but one connection are closed", func() bool { return n.opened.Load() == 8 && n.open.Load() == 1 })
+	expect.Eventually(t, "all but one connection are closed", func() bool { return n.opened.Load() >= 8 && n.open.Load() == 1 })
 	expect.NoError(t, in.Close())
 	expect.NoError(t, cmd.Wait())
 }

@@ -32,39 +32,49 @@ type Azurite struct {
 // StartAzurite runs a server until the test ends.
 func StartAzurite(t testing.TB) *Azurite {
 	t.Helper()
+	a, err := RunAzurite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Kill)
+	return a
+}
+
+// RunAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
+func RunAzurite(ctx context.Context) (*Azurite, error) {
 	installed, err := gateway.Cached("azurite-"+azurite, func(dir string) (string, error) {
 		made := filepath.Join(dir, "azurite")
 		return made, gateway.Command(dir, nil, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", made, "azurite@"+azurite)
 	})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	addr, err := ports.Free()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p, err := gateway.RunProcess(addr, "node", filepath.Join(installed, "node_modules", "azurite", "dist", "src", "blob", "main.js"),
-		"--blobHost", host, "--blobPort", port, "--location", t.TempDir(), "--silent", "--disableTelemetry", "--skipApiVersionCheck")
+		"--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(p.Kill)
 	a := &Azurite{Process: p}
 	key, err := azblob.NewSharedKeyCredential(Account, AccountKey)
 	if err == nil {
 		a.client, err = azblob.NewClientWithSharedKeyCredential(a.Endpoint(), key, nil)
 	}
 	if err == nil {
-		_, err = a.client.CreateContainer(t.Context(), Bucket, nil)
+		_, err = a.client.CreateContainer(ctx, Bucket, nil)
 	}
 	if err != nil {
-		t.Fatal(err)
+		p.Kill()
+		return nil, err
 	}
-	return a
+	return a, nil
 }
 
 // Endpoint returns the URL of the account.

@@ -3,12 +3,15 @@
 package clouds_test
 
 import (
+	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"sequins/shard"
@@ -19,52 +22,82 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they compute
+		panic(err)
+	}
 	code := m.Run()
+	for _, end := range atEnd {
+		end()
+	}
 	process.RemoveBinary()
 	os.Exit(code)
 }
 
+// atEnd is called after all tests.
+var atEnd []func()
+
+// azurite returns the server of all tests.
+var azurite = sync.OnceValues(func() (*clouds.Azurite, error) {
+	server, err := clouds.RunAzurite(context.Background())
+	if err == nil {
+		atEnd = append(atEnd, server.Kill)
+	}
+	return server, err
+})
+
 // A kind is a kind of object stores.
 type kind struct {
-	source string // in the bucket
-	put    func(t testing.TB, key string, data []byte)
-	addr   string // of the server
-	// use makes the credentials and an address of the server known, partly in the environment, as users do. It returns
-	// sections of sequins.conf.
-	use func(t *testing.T, endpoint string) string
+	url  string // of the bucket
+	root string // the directory of the test in it
+	put  func(t testing.TB, key string, data []byte)
+	addr string // of the server
+	// use makes the credentials and an address of the server known, partly in the environment, as users do.
+	use func(endpoint string) (sections string, env []string)
+	env []string // of the node
 }
 
-func kinds(t *testing.T) map[string]func() kind {
+// source returns the source of nodes.
+func (k kind) source() string { return k.url + "/" + k.root + "/output" }
+
+var kinds = map[string]func(t *testing.T) kind{
+	"gs": func(t *testing.T) kind {
+		g := clouds.StartGCS(t)
+		return kind{url: "gs://" + clouds.Bucket, put: g.Put, addr: g.Addr, use: func(endpoint string) (string, []string) {
+			return "", []string{"STORAGE_EMULATOR_HOST=" + endpoint}
+		}}
+	},
+	"abfss": func(t *testing.T) kind {
+		a := startAzurite(t)
+		return kind{url: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net", put: a.Put, addr: a.Addr, use: func(endpoint string) (string, []string) {
+			env := []string{"AZURE_STORAGE_ACCOUNT=" + clouds.Account, "AZURE_STORAGE_KEY=" + clouds.AccountKey}
+			return fmt.Sprintf("[azure]\nendpoint = %q\n", endpoint+"/"+clouds.Account), env
+		}}
+	},
+}
+
+func startAzurite(t *testing.T) *clouds.Azurite {
 	t.Helper()
-	return map[string]func() kind{
-		"gs": func() kind {
-			g := clouds.StartGCS(t)
-			return kind{"gs://" + clouds.Bucket + "/jobs/output", g.Put, g.Addr, func(t *testing.T, endpoint string) string {
-				t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
-				return ""
-			}}
-		},
-		"abfss": func() kind {
-			a := clouds.StartAzurite(t)
-			source := "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/jobs/output"
-			return kind{source, a.Put, a.Addr, func(t *testing.T, endpoint string) string {
-				t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
-				t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
-				return fmt.Sprintf("[azure]\nendpoint = %q\n", endpoint+"/"+clouds.Account)
-			}}
-		},
+	server, err := azurite()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return server
 }
 
 // each runs a test for each kind, with a node whose requests go through a proxy.
 func each(t *testing.T, test func(t *testing.T, k kind, n *process.Node, p *gateway.Proxy)) {
-	for name, start := range kinds(t) {
+	t.Parallel()
+	for name, start := range kinds {
 		t.Run(name, func(t *testing.T) {
-			k := start()
+			t.Parallel()
+			k := start(t)
+			k.root = strings.ToLower(t.Name())
 			p := gateway.NewProxy(t, k.addr)
+			var sections string
+			sections, k.env = k.use(p.Endpoint())
 			c := process.Config{
-				Source: k.source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"100ms\"\nrequire_success_file = true",
-				Sections: k.use(t, p.Endpoint()),
+				Source: k.source(), Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"100ms\"\nrequire_success_file = true",
+				Sections: sections, Prefix: append([]string{"env"}, k.env...),
 			}
 			test(t, k, process.Start(t, c), p)
 		})
@@ -108,15 +141,15 @@ func (k kind) upload(t testing.TB, db, version string, files, n int) {
 // publish uploads a directory as a version.
 func (k kind) publish(t testing.TB, db, version, dir string) {
 	t.Helper()
-	prefix := "jobs/output/" + db + "/" + version
+	prefix := k.root + "/output/" + db + "/" + version
 	clouds.PutTree(t, k.put, prefix, dir)
 	k.put(t, prefix+"/_SUCCESS", nil)
 }
 
-// expect asks for every seventh key of a version.
+// expect asks for every seventh key of a version, or for some 300.
 func expect(t testing.TB, n *process.Node, db, version, values string, records int) {
 	t.Helper()
-	for i := 0; i < records; i += 7 {
+	for i := 0; i < records; i += max(7, records/300) {
 		target := fmt.Sprintf("/%s/key-%06d", db, i)
 		r := n.Get(t, target)
 		if want := fmt.Sprintf("%s/%d", values, i); r.Code != 200 || r.Version() != version || string(r.Body) != want {
@@ -125,11 +158,11 @@ func expect(t testing.TB, n *process.Node, db, version, values string, records i
 	}
 }
 
-// run runs a command of the program in the directory of a node's configuration.
-func run(t testing.TB, n *process.Node, args ...string) (string, error) {
+// run runs a command of the program in the directory and with variables of a node.
+func run(t testing.TB, n *process.Node, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(process.Binary(t), args...)
-	cmd.Dir = filepath.Dir(n.Conf)
+	cmd.Dir, cmd.Env = filepath.Dir(n.Conf), append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -143,18 +176,18 @@ func TestVersions(t *testing.T) {
 		k.upload(t, "db", "2", 5, 3000)
 		n.WaitCurrent(t, "db", "2")
 		expect(t, n, "db", "2", "2", 3000)
-		k.put(t, "jobs/output/db/3/_SYMLINK", []byte("1\n"))
+		k.put(t, k.root+"/output/db/3/_SYMLINK", []byte("1\n"))
 		n.WaitCurrent(t, "db", "3")
 		expect(t, n, "db", "3", "1", 2000)
-		if out, err := run(t, n, "versions"); err != nil || !strings.Contains(out, "3") {
+		if out, err := run(t, n, k.env, "versions"); err != nil || !strings.Contains(out, "3") {
 			t.Errorf("versions: %v\n%s", err, out)
 		}
-		if out, err := run(t, n, "pin", "db", "2"); err != nil || !strings.Contains(out, k.source+"/db/_PIN") {
+		if out, err := run(t, n, k.env, "pin", "db", "2"); err != nil || !strings.Contains(out, k.source()+"/db/_PIN") {
 			t.Errorf("pin: %v\n%s", err, out)
 		}
 		n.WaitCurrent(t, "db", "2")
 		expect(t, n, "db", "2", "2", 3000)
-		if out, err := run(t, n, "unpin", "db"); err != nil {
+		if out, err := run(t, n, k.env, "unpin", "db"); err != nil {
 			t.Errorf("unpin: %v\n%s", err, out)
 		}
 		n.WaitCurrent(t, "db", "3")
@@ -166,15 +199,15 @@ func TestOutage(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, p *gateway.Proxy) {
 		k.upload(t, "db", "1", 2, 1000)
 		n.WaitCurrent(t, "db", "1")
-		p.Treat(t, `{"name": "slow", "type": "bandwidth", "attributes": {"rate": 500}}`)
-		k.upload(t, "db", "2", 2, 100_000)
+		p.Treat(t, `{"name": "slow", "type": "bandwidth", "attributes": {"rate": 100}}`)
+		k.upload(t, "db", "2", 2, 20_000)
 		n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 		p.Treat(t, `{"name": "cut", "type": "limit_data", "attributes": {"bytes": 0}}`)
 		n.WaitFor(t, "2 is in ERROR", func() bool { return n.Health(t)["db"]["2"].State == "ERROR" })
 		expect(t, n, "db", "1", "1", 1000)
 		p.Heal(t)
 		n.WaitCurrent(t, "db", "2")
-		expect(t, n, "db", "2", "2", 100_000)
+		expect(t, n, "db", "2", "2", 20_000)
 	})
 }
 
@@ -183,35 +216,35 @@ func TestBuild(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
 		dir, built := t.TempDir(), filepath.Join(t.TempDir(), "db", "2")
 		write(t, filepath.Join(dir, "part-r-00000"), "2", 0, 1, 2000)
-		clouds.PutTree(t, k.put, "jobs/raw/db/2", dir)
-		k.put(t, "jobs/raw/db/2/_SUCCESS", nil)
-		raw := strings.Replace(k.source, "jobs/output", "jobs/raw", 1) + "/db/2"
-		if out, err := run(t, n, "build", "--config", n.Conf, raw, built); err != nil {
+		clouds.PutTree(t, k.put, k.root+"/raw/db/2", dir)
+		k.put(t, k.root+"/raw/db/2/_SUCCESS", nil)
+		raw := k.url + "/" + k.root + "/raw/db/2"
+		if out, err := run(t, n, k.env, "build", "--config", n.Conf, raw, built); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		clouds.PutTree(t, k.put, "jobs/output/db/2", built)
+		clouds.PutTree(t, k.put, k.root+"/output/db/2", built)
 		n.WaitCurrent(t, "db", "2")
 		expect(t, n, "db", "2", "2", 2000)
 	})
 }
 
-// TestUnchanged: of a version with one changed object of a hundred, one partition is loaded.
+// TestUnchanged: of a version with one changed object of ten, one partition is loaded.
 func TestUnchanged(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
 		dir := t.TempDir()
-		for p := range 100 {
-			write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p, 100, 5000)
+		for p := range 10 {
+			write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p, 10, 500)
 		}
 		k.publish(t, "db", "1", dir)
 		n.WaitCurrent(t, "db", "1")
-		n.WaitLog(t, "files=100/100")
-		write(t, filepath.Join(dir, "part-r-00042"), "2", 42, 100, 5000)
+		n.WaitLog(t, "files=10/10")
+		write(t, filepath.Join(dir, "part-r-00004"), "2", 4, 10, 500)
 		k.publish(t, "db", "2", dir)
 		n.WaitCurrent(t, "db", "2")
-		n.WaitLog(t, "unchanged=99/100")
-		for i := range 5000 {
+		n.WaitLog(t, "unchanged=9/10")
+		for i := range 500 {
 			key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
-			if shard.String.Partition([]byte(key), 100) == 42 {
+			if shard.String.Partition([]byte(key), 10) == 4 {
 				want = fmt.Sprintf("2/%d", i)
 			}
 			if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {
@@ -223,15 +256,16 @@ func TestUnchanged(t *testing.T) {
 
 // TestSecretFile: a node gets a key from a file, and refuses to tell it.
 func TestSecretFile(t *testing.T) {
-	a := clouds.StartAzurite(t)
-	k := kind{put: a.Put}
+	t.Parallel()
+	a := startAzurite(t)
+	k := kind{put: a.Put, root: "secret"}
 	k.upload(t, "db", "1", 1, 10)
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(clouds.AccountKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := process.Config{
-		Source: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/jobs/output", Store: filepath.Join(t.TempDir(), "store"),
+		Source: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/secret/output", Store: filepath.Join(t.TempDir(), "store"),
 		Sections: fmt.Sprintf("[azure]\nendpoint = %q\naccount_key_file = %q\n", a.Endpoint(), file),
 	}
 	n := process.Start(t, c)
@@ -241,7 +275,7 @@ func TestSecretFile(t *testing.T) {
 	c.Store = filepath.Join(t.TempDir(), "store")
 	n = process.Start(t, c)
 	n.WaitLog(t, "permission denied (AuthorizationFailure")
-	if out, err := run(t, n, "config"); err != nil || strings.Contains(out, "aHVudGVyMg") || !strings.Contains(out, "account_key = '***'") {
+	if out, err := run(t, n, nil, "config"); err != nil || strings.Contains(out, "aHVudGVyMg") || !strings.Contains(out, "account_key = '***'") {
 		t.Errorf("config: %v\n%s", err, out)
 	}
 	if strings.Contains(n.Log(), "aHVudGVyMg") {

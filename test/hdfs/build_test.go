@@ -15,7 +15,7 @@ import (
 // testBuild: a MapReduce job writes its output, sequins build makes finished blocks of it, and a running node serves every
 // record of their copy in HDFS.
 func testBuild(t *testing.T, c *cluster) {
-	const records = 5000
+	const records = 1000
 	d := c.newDir()
 	d.Mkdir(t, "source")
 	jobs, source := "hdfs://"+c.namenode+d.root+"/jobs", "hdfs://"+c.namenode+d.root+"/source"

@@ -14,14 +14,14 @@ import (
 // five seconds for which the library would avoid both.
 func TestFailover(t *testing.T) {
 	c := start(t, "ha dn=2 rep=2")
-	set := dataset{files: 60, records: 500, size: 1000}
+	set := dataset{files: 60, records: 170, size: 1000}
 	d := c.newDir()
 	set.write(t, c, d.root+"/db/1")
 	open := func() *hdfs.Source {
 		return c.open(t, d.root, func(o *hdfs.Options) { o.URL, o.ConfigDir = "hdfs://ns1"+d.root, c.conf })
 	}
 	t.Run("BackWithinFiveSeconds", func(t *testing.T) {
-		l := set.load(t, open(), 6<<20)
+		l := set.load(t, open(), 2<<20)
 		for i, part := range []float64{0.1, 0.3, 0.5} {
 			l.reach(t, part)
 			c.Do(t, []string{"dfs failover to=1", "dfs failover to=0"}[i%2])
@@ -31,7 +31,7 @@ func TestFailover(t *testing.T) {
 	})
 	t.Run("Killed", func(t *testing.T) {
 		s := open()
-		l := set.load(t, s, 6<<20)
+		l := set.load(t, s, 2<<20)
 		l.reach(t, 0.1)
 		c.Do(t, "dfs killnn i=0")
 		killed := time.Now()

@@ -161,9 +161,9 @@ func (l *loading) compare(t *testing.T, block string, found map[string]bool) {
 // testDatanodeKilled: with each block on two of three datanodes, one may be killed in the middle of a load.
 func testDatanodeKilled(t *testing.T, c *cluster) {
 	d := c.newDir()
-	set := dataset{files: 8, records: 3000, size: 1000}
+	set := dataset{files: 8, records: 1000, size: 1000}
 	set.write(t, c, d.root+"/db/1")
-	l := set.load(t, d.open(t, d.root, func(o *hdfs.Options) { o.Timeout = 2 * time.Second }), 6<<20)
+	l := set.load(t, d.open(t, d.root, func(o *hdfs.Options) { o.Timeout = 2 * time.Second }), 2<<20)
 	l.reach(t, 0.2)
 	c.Do(t, "dfs killdn i=0")
 	defer c.Do(t, "dfs restartdn")

@@ -25,7 +25,7 @@ func configure(t *testing.T, url, hdfs string) process.Config {
 // testNode: a MapReduce job writes its output, and a running node serves every record of it without a signal, and then
 // the next version.
 func testNode(t *testing.T, c *cluster) {
-	const records, reducers = 5000, 3
+	const records, reducers = 1000, 3
 	d := c.newDir()
 	d.Mkdir(t, ".")
 	url := "hdfs://" + c.namenode + d.root

@@ -106,7 +106,7 @@ func gone(paths []string) bool {
 
 // testFileChanges: a file that is another in the middle of a read is an error, and no byte of the other is handed out.
 func testFileChanges(t *testing.T, c *cluster) {
-	const size = 12 << 20
+	const size = 4 << 20
 	for name, tt := range map[string]struct {
 		change func(t *testing.T, d dir)
 		all    bool // blocks go
@@ -114,7 +114,7 @@ func testFileChanges(t *testing.T, c *cluster) {
 		says   string
 	}{
 		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "the file was deleted after it was opened"},
-		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "listed with 12582912 bytes"},
+		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "listed with 4194304 bytes"},
 		"shrunk": {func(t *testing.T, d dir) {
 			if _, err := c.writer.Truncate(d.root+"/db/1/part-00000", 1<<20); err != nil {
 				t.Fatal(err)
@@ -197,7 +197,7 @@ func spoil(t *testing.T, paths []string) {
 // the read fails.
 func testBadReplicas(t *testing.T, c *cluster) {
 	d := c.newDir()
-	data := random(16<<20+100, 3)
+	data := random(4<<20+100, 3)
 	seen := map[string]bool{}
 	var once, twice []string // one replica of each block, and the other
 	for _, p := range d.put(t, "db/1/part-00000", data) {

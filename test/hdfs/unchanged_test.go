@@ -72,7 +72,7 @@ func putBlocks(t *testing.T, c *cluster, name string, data []byte, size int64) {
 	process.Eventually(t, name+" is closed", func() bool { return !lib.IsErrReplicating(f.Close()) })
 }
 
-// cutFile returns a file of the keys of a partition of 100.
+// cutFile returns a file of the keys of a partition of ten.
 func cutFile(t *testing.T, version string, partition int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -80,8 +80,8 @@ func cutFile(t *testing.T, version string, partition int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 5000 {
-		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 100) == partition {
+	for i := range 500 {
+		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 10) == partition {
 			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
 				t.Fatal(err)
 			}
@@ -93,11 +93,11 @@ func cutFile(t *testing.T, version string, partition int) []byte {
 	return b.Bytes()
 }
 
-// testUnchanged: one file of a hundred has changed, which keeps its size. The others are not read.
+// testUnchanged: one file of ten has changed, which keeps its size. The others are not read.
 func testUnchanged(t *testing.T, c *cluster) {
 	d := c.newDir()
-	for version, changed := range []int{-1, 42} {
-		for p := range 100 {
+	for version, changed := range []int{-1, 4} {
+		for p := range 10 {
 			of := "1"
 			if p == changed {
 				of = "2"
@@ -108,13 +108,13 @@ func testUnchanged(t *testing.T, c *cluster) {
 	d.Put(t, "db/1/_SUCCESS", nil)
 	n := process.Start(t, configure(t, "hdfs://"+c.namenode+d.root, ""))
 	n.WaitCurrent(t, "db", "1")
-	n.WaitLog(t, "files=100/100")
+	n.WaitLog(t, "files=10/10")
 	d.Put(t, "db/2/_SUCCESS", nil)
 	n.WaitCurrent(t, "db", "2")
-	n.WaitLog(t, "unchanged=99/100")
-	for i := range 5000 {
+	n.WaitLog(t, "unchanged=9/10")
+	for i := range 500 {
 		key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
-		if shard.String.Partition([]byte(key), 100) == 42 {
+		if shard.String.Partition([]byte(key), 10) == 4 {
 			want = fmt.Sprintf("2/%d", i)
 		}
 		if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {

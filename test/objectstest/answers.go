@@ -46,44 +46,43 @@ func meddle(t testing.TB, server Server, answer func(http.ResponseWriter, *http.
 	return s.URL + upstream.Path
 }
 
-// testTemporaryAnswers: each request is answered twice with an error that passes.
+// testTemporaryAnswers: each request is answered twice with errors that pass, each time with another one.
 func testTemporaryAnswers(t *testing.T, s Store) {
-	server := s.Start(t)
+	t.Parallel()
+	server := s.shared()
 	data := random(1 << 20)
 	server.Put(t, "db/1/file", data)
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
-			var mu sync.Mutex
-			seen := map[string]int{}
-			endpoint := meddle(t, server, func(w http.ResponseWriter, r *http.Request) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				what := r.Method + r.URL.String() + r.Header.Get("Range") + r.Header.Get("X-Ms-Range")
-				seen[what]++
-				if seen[what] > 2 {
-					return false
-				}
-				w.Header().Set("Content-Type", "text/html")
-				w.WriteHeader(status)
-				_, _ = io.WriteString(w, "<html>busy</html>")
-				return true
-			}, nil)
-			src := s.open(t, s.options(endpoint, ""))
-			if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
-				t.Errorf("databases: %v, %v", dbs, err)
-			}
-			readAll(t.Context(), t, src, data)
-			if n := len(seen); n < 3 {
-				t.Errorf("%d kinds of requests were seen", n)
-			}
-		})
+	statuses := []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	var mu sync.Mutex
+	seen, failed := map[string]int{}, 0
+	endpoint := meddle(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		what := r.Method + r.URL.String() + r.Header.Get("Range") + r.Header.Get("X-Ms-Range")
+		seen[what]++
+		if seen[what] > 2 {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(statuses[failed%len(statuses)])
+		failed++
+		_, _ = io.WriteString(w, "<html>busy</html>")
+		return true
+	}, nil)
+	src := s.open(t, s.options(endpoint, ""))
+	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
+		t.Errorf("databases: %v, %v", dbs, err)
+	}
+	readAll(t.Context(), t, src, data)
+	if len(seen) < 3 || failed < len(statuses) {
+		t.Errorf("%d kinds of requests were seen, and %d of them failed", len(seen), failed)
 	}
 }
 
 // testLastingAnswers: an error that lasts is one of the call, after all retries.
 func testLastingAnswers(t *testing.T, s Store) {
-	server := s.Start(t)
+	t.Parallel()
+	server := s.shared()
 	server.Put(t, "db/1/file", []byte("x"))
 	for status, retried := range map[int]bool{http.StatusServiceUnavailable: true, http.StatusForbidden: false, http.StatusNotFound: false, http.StatusBadRequest: false} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -114,7 +113,7 @@ func testLastingAnswers(t *testing.T, s Store) {
 
 // testCutPages: a listing ends in the middle, with a complete body by its length, and is no listing.
 func testCutPages(t *testing.T, s Store) {
-	server := s.Start(t)
+	server := s.shared()
 	PutAll(t, server, []string{"db/1/a", "db/1/b", "db/1/c"}, []byte("x"))
 	endpoint := meddle(t, server, nil, func(r *http.Response) {
 		text, err := io.ReadAll(r.Body)
@@ -138,7 +137,7 @@ func testRedirects(t *testing.T, s Store) {
 	if s.Redirects {
 		return
 	}
-	server := s.Start(t)
+	server := s.shared()
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

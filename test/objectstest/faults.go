@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 // testFaults begins faults in the middle of a read: some that a reader has to survive, and others that end before the
 // attempts do.
 func testFaults(t *testing.T, s Store) {
+	t.Parallel()
+	data := random(6 << 20)
+	s.shared().Put(t, "db/1/file", data)
 	for name, test := range map[string]struct {
 		toxic  string
 		passes bool
@@ -32,7 +36,7 @@ func testFaults(t *testing.T, s Store) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, data, o := s.faulty(t, 6<<20)
+			p, o := s.faulty(t)
 			o.MaxRetries = 8
 			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
@@ -57,15 +61,18 @@ func testFaults(t *testing.T, s Store) {
 
 // testCutListing lists over connections that end in the middle of a page.
 func testCutListing(t *testing.T, s Store) {
-	server := s.Start(t)
+	t.Parallel()
+	server := s.shared()
 	var keys []string
-	for i := range 600 {
+	for i := range 200 {
 		keys = append(keys, fmt.Sprintf("db/1/part-%05d", i))
 	}
 	PutAll(t, server, keys, nil)
 	p, endpoint := proxy(t, server)
-	src := s.open(t, s.options(endpoint, ""))
-	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 20000}}`)
+	o := s.options(endpoint, "")
+	o.MaxRetries = 8 // the pauses of the first three can be over before the fault is
+	src := s.open(t, o)
+	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 6000}}`)
 	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
 	c, err := src.Contents(t.Context(), "db", "1")
 	if err != nil || len(c.Files) != len(keys) {
@@ -75,10 +82,11 @@ func testCutListing(t *testing.T, s Store) {
 
 // testSilence has a server fall silent for good.
 func testSilence(t *testing.T, s Store) {
-	server := s.Start(t)
+	t.Parallel()
+	server := s.start(t)
 	server.Put(t, "db/1/file", random(8<<20))
 	o := s.options(server.Endpoint(), "")
-	o.Timeout, o.MaxRetries = 2*time.Second, 2
+	o.Timeout, o.MaxRetries = 2*time.Second, 1
 	src := s.open(t, o)
 	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
@@ -90,8 +98,12 @@ func testSilence(t *testing.T, s Store) {
 	}
 	server.Freeze(t)
 	var readErr, listErr error
-	within(t, time.Minute, "giving up", func() { _, readErr = io.Copy(io.Discard, f) })
-	within(t, time.Minute, "giving up", func() { _, listErr = source.Databases(t.Context(), src) })
+	within(t, time.Minute, "giving up", func() {
+		var wg sync.WaitGroup
+		wg.Go(func() { _, readErr = io.Copy(io.Discard, f) })
+		wg.Go(func() { _, listErr = source.Databases(t.Context(), src) })
+		wg.Wait()
+	})
 	for err, want := range map[error]string{readErr: s.url(s.Bucket, "db/1/file"), listErr: s.url(s.Bucket, "")} {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want that a deadline was exceeded", err)
@@ -101,7 +113,8 @@ func testSilence(t *testing.T, s Store) {
 
 // testServerGone kills the server in the middle of a read.
 func testServerGone(t *testing.T, s Store) {
-	server := s.Start(t)
+	t.Parallel()
+	server := s.start(t)
 	server.Put(t, "db/1/file", random(8<<20))
 	o := s.options(server.Endpoint(), "")
 	o.MaxRetries = 1
@@ -120,7 +133,9 @@ func testServerGone(t *testing.T, s Store) {
 // testCancelInSilence cancels calls that wait for a silent server, long before
 // its deadline.
 func testCancelInSilence(t *testing.T, s Store) {
-	p, _, o := s.faulty(t, 8<<20)
+	t.Parallel()
+	s.shared().Put(t, "db/1/file", random(8<<20))
+	p, o := s.faulty(t)
 	o.Timeout = time.Hour
 	src := s.open(t, o)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -43,12 +44,18 @@ type Options struct {
 type Store struct {
 	// Bucket is the bucket of servers, and URL how the URL of a bucket and a key begins, with %s for the bucket.
 	Bucket, URL string
+	// Shared is a server for the tests that do not stop theirs. Each uses a directory of its own.
+	Shared Server
 	// Start runs a server until the test ends.
 	Start func(t testing.TB) Server
+	// Page is the number of keys on a page of a listing; 0 if the server does not divide listings of some thousands of keys.
+	Page int
 	// Redirects reports whether clients of the store follow redirects, as S3 uses them for buckets in other regions.
 	Redirects bool
 	// Open returns a source.
 	Open func(o Options) (source.Source, error)
+
+	root string // the test's directory in the bucket
 }
 
 // Run runs the tests.
@@ -71,13 +78,37 @@ func Run(t *testing.T, s Store) {
 		{"CutPages", testCutPages},
 		{"Redirects", testRedirects},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.run(t, s) })
+		own := s
+		own.root = "objects/" + strings.ToLower(tt.name)
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, own) })
 	}
 }
 
-// options are for a prefix of the bucket.
+// directory is the directory of a test on a server.
+type directory struct {
+	Server
+	root string
+}
+
+func (d directory) Put(t testing.TB, key string, data []byte) {
+	t.Helper()
+	d.Server.Put(t, d.root+"/"+key, data)
+}
+
+func (d directory) Remove(t testing.TB, key string) {
+	t.Helper()
+	d.Server.Remove(t, d.root+"/"+key)
+}
+
+// shared returns the shared server.
+func (s Store) shared() Server { return directory{s.Shared, s.root} }
+
+// start returns a server that the test may stop.
+func (s Store) start(t testing.TB) Server { return directory{s.Start(t), s.root} }
+
+// options are for a prefix of the test's directory.
 func (s Store) options(endpoint, prefix string) Options {
-	return Options{Endpoint: endpoint, Bucket: s.Bucket, Prefix: prefix}
+	return Options{Endpoint: endpoint, Bucket: s.Bucket, Prefix: path.Join(s.root, prefix)}
 }
 
 // open makes a source.
@@ -90,8 +121,10 @@ func (s Store) open(t testing.TB, o Options) source.Source {
 	return src
 }
 
-// url returns the URL of a key of the bucket.
-func (s Store) url(bucket, key string) string { return strings.Replace(s.URL, "%s", bucket, 1) + key }
+// url returns the URL of a key of the test's directory in a bucket.
+func (s Store) url(bucket, key string) string {
+	return strings.Replace(s.URL, "%s", bucket, 1) + s.root + "/" + key
+}
 
 // proxy runs a proxy before a server, and returns it with the endpoint that leads through it.
 func proxy(t testing.TB, server Server) (*gateway.Proxy, string) {
@@ -105,16 +138,13 @@ func proxy(t testing.TB, server Server) (*gateway.Proxy, string) {
 	return p, u.String()
 }
 
-// faulty is a server with a proxy before it, and an object db/1/file.
-func (s Store) faulty(t *testing.T, size int) (p *gateway.Proxy, data []byte, o Options) {
+// faulty is a proxy before the shared server, and the options for it.
+func (s Store) faulty(t *testing.T) (p *gateway.Proxy, o Options) {
 	t.Helper()
-	server := s.Start(t)
-	data = random(size)
-	server.Put(t, "db/1/file", data)
-	p, endpoint := proxy(t, server)
+	p, endpoint := proxy(t, s.shared())
 	o = s.options(endpoint, "")
-	o.Timeout = 500 * time.Millisecond
-	return p, data, o
+	o.Timeout = 2 * time.Second // toxiproxy hangs when a client gives up while a toxic is added
+	return p, o
 }
 
 // PutAll writes many objects with the same content, several concurrently.

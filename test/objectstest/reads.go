@@ -16,13 +16,13 @@ import (
 
 // testMany lists more than fits on a page, of versions and of MapFiles.
 func testMany(t *testing.T, s Store) {
-	server := s.Start(t)
+	server := s.shared()
 	var keys, versions, files []string
-	for i := range 2100 {
+	for i := range s.Page + 20 {
 		versions = append(versions, fmt.Sprintf("v%04d", i))
 		keys = append(keys, "db/"+versions[i]+"/x")
 	}
-	for i := range 600 {
+	for i := range s.Page/2 + 20 {
 		files = append(files, fmt.Sprintf("part-r-%05d/data", i))
 		keys = append(keys, "maps/1/"+files[i], strings.TrimSuffix("maps/1/"+files[i], "data")+"index")
 	}
@@ -46,7 +46,7 @@ func testMany(t *testing.T, s Store) {
 }
 
 func testNotThere(t *testing.T, s Store) {
-	server := s.Start(t)
+	server := s.shared()
 	server.Put(t, "p/db/1/file", nil)
 	o := s.options(server.Endpoint(), "mistyped")
 	if _, err := source.Databases(t.Context(), s.open(t, o)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url(s.Bucket, "mistyped/")) {
@@ -66,7 +66,7 @@ func testNotThere(t *testing.T, s Store) {
 // testChangedWhileReading changes an object of several parts after its first bytes have been read: after the data that
 // was read ahead, there is an error.
 func testChangedWhileReading(t *testing.T, s Store) {
-	server := s.Start(t)
+	server := s.shared()
 	src := s.open(t, s.options(server.Endpoint(), ""))
 	old, other := random(4<<20), make([]byte, 4<<20)
 	for name, test := range map[string]struct {
@@ -107,7 +107,7 @@ func testChangedWhileReading(t *testing.T, s Store) {
 
 // testEnds cancels and closes readers in the middle.
 func testEnds(t *testing.T, s Store) {
-	server := s.Start(t)
+	server := s.shared()
 	server.Put(t, "db/1/file", random(16<<20))
 	noLeaks(t)
 	src := s.open(t, s.options(server.Endpoint(), ""))

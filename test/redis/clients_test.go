@@ -16,6 +16,7 @@ import (
 
 	"sequins/test/expect"
 	"sequins/test/process"
+	"sequins/test/venv"
 )
 
 // want is what each client prints.
@@ -43,10 +44,7 @@ func check(t *testing.T, client, got string) {
 func TestRedisPy(t *testing.T) {
 	_, addr := startSequins(t, "")
 	host, port, _ := net.SplitHostPort(addr)
-	venv := filepath.Join(t.TempDir(), "venv")
-	output(t, "", "python3", "-m", "venv", venv)
-	python := filepath.Join(venv, "bin", "python")
-	output(t, "", python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", "requirements.txt")
+	python := venv.Python(t, filepath.Join("..", "web", "requirements.txt"))
 	for _, protocol := range []string{"2", "3"} {
 		check(t, "redis-py, RESP"+protocol, output(t, "", python, "client.py", host, port, protocol))
 	}

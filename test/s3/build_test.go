@@ -18,6 +18,7 @@ import (
 // TestBuild builds finished blocks of a version in the bucket and puts them there, the manifest and _SUCCESS first. A node serves them. Package
 // test/copies has copies by the tool of AWS.
 func TestBuild(t *testing.T) {
+	t.Parallel()
 	g := gateway.Start(t)
 	n := process.Start(t, configure(t, g.Endpoint(), gateway.SecretKey))
 	upload(t, g, "raw", "2", 3, 2000)
@@ -36,7 +37,7 @@ func buildInto(t *testing.T, g *gateway.Gateway, conf, from, to string) {
 	g.PutTree(t, "jobs/output/"+to, built)
 }
 
-// writeLarge writes a version of one file of 20 MiB of noise.
+// writeLarge writes a version of one file of 4 MiB of noise.
 func writeLarge(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "large", "1")
@@ -53,7 +54,7 @@ func writeLarge(t *testing.T) string {
 		t.Fatal(err)
 	}
 	value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
-	for i := range 20 {
+	for i := range 4 {
 		_, _ = rng.Read(value)
 		if err := w.Append(fmt.Appendf(nil, "key-%02d", i), value); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // TestJob uploads the output of a MapReduce job, and a running node finds and serves every record
 // of it.
 func TestJob(t *testing.T) {
+	t.Parallel()
 	const records, reducers = 5000, 3
 	g := gateway.Start(t)
 	upload(t, g, "before", "1", 1, 10)

@@ -12,6 +12,7 @@ import (
 
 // TestPunctuatedNames uploads versions whose names have all characters of names, one of them as a link.
 func TestPunctuatedNames(t *testing.T) {
+	t.Parallel()
 	const db = "day=1+2,3@4:5"
 	g := gateway.Start(t)
 	c := configure(t, g.Endpoint(), gateway.SecretKey)

@@ -68,6 +68,7 @@ func (l *ledger) serve(t *testing.T, g *gateway.Gateway) (endpoint string) {
 // TestOnlyWhatIsNeeded: of files that are partitioned like the version, a node reads those of its own
 // partitions, each once, and of the others a sample. A metric counts the bytes.
 func TestOnlyWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	const files, records, valueSize = 8, 8 * 1500, 1000
 	want := []int{2, 5}
 	g := gateway.Start(t)

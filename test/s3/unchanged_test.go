@@ -14,8 +14,8 @@ import (
 	"sequins/test/sequencefiles"
 )
 
-// writeHundredth writes a file of the keys of a partition of 100.
-func writeHundredth(t *testing.T, path, version string, partition int) {
+// writeTenth writes a file of the keys of a partition of ten.
+func writeTenth(t *testing.T, path, version string, partition int) {
 	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
@@ -26,8 +26,8 @@ func writeHundredth(t *testing.T, path, version string, partition int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 5000 {
-		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 100) == partition {
+	for i := range 500 {
+		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 10) == partition {
 			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
 				t.Fatal(err)
 			}
@@ -38,28 +38,29 @@ func writeHundredth(t *testing.T, path, version string, partition int) {
 	}
 }
 
-// TestUnchanged: a version is uploaded again, with one object of a hundred changed, which keeps its size. Of the others, nothing is
+// TestUnchanged: a version is uploaded again, with one object of ten changed, which keeps its size. Of the others, nothing is
 // read to load them.
 func TestUnchanged(t *testing.T) {
+	t.Parallel()
 	g := gateway.Start(t)
 	dir := t.TempDir()
-	for p := range 100 {
-		writeHundredth(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p)
+	for p := range 10 {
+		writeTenth(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p)
 	}
 	g.PutTree(t, "jobs/output/db/1", dir)
 	g.Put(t, "jobs/output/db/1/_SUCCESS", nil)
 	n := process.Start(t, configure(t, g.Endpoint(), gateway.SecretKey))
 	n.WaitCurrent(t, "db", "1")
-	n.WaitLog(t, "files=100/100")
-	writeHundredth(t, filepath.Join(dir, "part-r-00042"), "2", 42)
+	n.WaitLog(t, "files=10/10")
+	writeTenth(t, filepath.Join(dir, "part-r-00004"), "2", 4)
 	g.PutTree(t, "jobs/output/db/2", dir)
 	g.Put(t, "jobs/output/db/2/_SUCCESS", nil)
 	n.WaitCurrent(t, "db", "2")
-	n.WaitLog(t, "unchanged=99/100")
+	n.WaitLog(t, "unchanged=9/10")
 	n.WaitLog(t, "files=1/1")
-	for i := range 5000 {
+	for i := range 500 {
 		key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
-		if shard.String.Partition([]byte(key), 100) == 42 {
+		if shard.String.Partition([]byte(key), 10) == 4 {
 			want = fmt.Sprintf("2/%d", i)
 		}
 		if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {

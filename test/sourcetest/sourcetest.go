@@ -38,8 +38,9 @@ type Place interface {
 	Remove(t *testing.T, name string)
 }
 
-// Run runs the suite. Each test gets a Place of its own.
-func Run(t *testing.T, newPlace func(t *testing.T) Place) {
+// Run runs the suite. Each test gets a Place of its own. A page of the storage's listings has page files; 0 if listings are not
+// divided.
+func Run(t *testing.T, page int, newPlace func(t *testing.T) Place) {
 	tests := []struct {
 		name string
 		run  func(*testing.T, Place)
@@ -49,7 +50,7 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"Files", testFiles},
 		{"MapFiles", testMapFiles},
 		{"NoFiles", testNoFiles},
-		{"ManyFiles", testManyFiles},
+		{"ManyFiles", func(t *testing.T, p Place) { testManyFiles(t, p, page+20) }},
 		{"NotThere", testNotThere},
 		{"Open", testOpen},
 		{"OpenAtOffset", testOpenAtOffset},
@@ -184,9 +185,9 @@ func testNoFiles(t *testing.T, p Place) {
 }
 
 // testManyFiles lists more files than fit on one page of a listing.
-func testManyFiles(t *testing.T, p Place) {
+func testManyFiles(t *testing.T, p Place, n int) {
 	var want []string
-	for i := range 1100 {
+	for i := range n {
 		name := fmt.Sprintf("part-%05d", i)
 		want = append(want, name)
 		p.Put(t, "db/1/"+name, nil)

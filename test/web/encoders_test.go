@@ -3,22 +3,23 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"sequins/test/process"
 )
 
-// encoders write keys as parameters of a query with what languages have for it. Each prints the query for the keys that it gets as a JSON array.
+// encoders write keys as parameters of a query with what languages have for it. Each gets a JSON array of lists of keys, and prints a
+// line with the query for each list.
 var encoders = map[string][]string{
-	"urlencode":          {"python3", "-c", "import json,sys,urllib.parse as u; print(u.urlencode({'key': json.loads(sys.argv[1])}, doseq=True))"},
-	"urlencode, quote":   {"python3", "-c", "import json,sys,urllib.parse as u; print(u.urlencode({'key': json.loads(sys.argv[1])}, doseq=True, quote_via=u.quote))"},
-	"URLSearchParams":    {"node", "-e", "console.log(new URLSearchParams(JSON.parse(process.argv[1]).map(k => ['key', k])).toString())"},
-	"encodeURIComponent": {"node", "-e", "console.log(JSON.parse(process.argv[1]).map(k => 'key=' + encodeURIComponent(k)).join('&'))"},
+	"urlencode":          {"python3", "-c", "import json,sys,urllib.parse as u; [print(u.urlencode({'key': keys}, doseq=True)) for keys in json.loads(sys.argv[1])]"},
+	"urlencode, quote":   {"python3", "-c", "import json,sys,urllib.parse as u; [print(u.urlencode({'key': keys}, doseq=True, quote_via=u.quote)) for keys in json.loads(sys.argv[1])]"},
+	"URLSearchParams":    {"node", "-e", "for (const keys of JSON.parse(process.argv[1])) console.log(new URLSearchParams(keys.map(k => ['key', k])).toString())"},
+	"encodeURIComponent": {"node", "-e", "for (const keys of JSON.parse(process.argv[1])) console.log(keys.map(k => 'key=' + encodeURIComponent(k)).join('&'))"},
 }
 
 // Keys with spaces and plus signs are read by what encoders of forms write.
@@ -33,19 +34,25 @@ func TestKeysOfEncoders(t *testing.T) {
 	writeVersion(t, filepath.Join(dir, "source", "words", "1"), records)
 	n := process.Start(t, process.Config{Source: filepath.Join(dir, "source"), Store: filepath.Join(dir, "store")})
 	n.WaitFor(t, "it is ready", func() bool { r, err := n.TryGet("/readyz"); return err == nil && r.Code == 200 })
-	list, err := json.Marshal(keys)
+	all := [][]string{keys}
+	for _, key := range keys {
+		all = append(all, []string{key})
+	}
+	lists, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, command := range encoders {
-		query, err := exec.CommandContext(t.Context(), command[0], append(command[1:], string(list))...).Output()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+		out, err := exec.CommandContext(t.Context(), command[0], append(command[1:], string(lists))...).Output()
+		queries := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		if err != nil || len(queries) != len(all) {
+			t.Fatalf("%s: %v, %q", name, err, out)
 		}
+		query := queries[0]
 		for _, path := range []string{"/words?", "/words/?"} {
-			_, body := curl(t, n, path+strings.TrimSpace(string(query)))
+			body := n.Get(t, path+query).Body
 			var got struct{ Values []struct{ Value string } }
-			if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Values) != len(keys) {
+			if err := json.Unmarshal(body, &got); err != nil || len(got.Values) != len(keys) {
 				t.Errorf("%s: %s: %v, %s", name, query, err, body)
 				continue
 			}
@@ -55,15 +62,10 @@ func TestKeysOfEncoders(t *testing.T) {
 				}
 			}
 		}
-		for _, key := range keys { // a prefix is written as a key is
-			one, _ := json.Marshal([]string{key})
-			query, err := exec.CommandContext(t.Context(), command[0], append(slices.Clone(command[1:]), string(one))...).Output()
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			_, body := curl(t, n, "/words?"+strings.Replace(strings.TrimSpace(string(query)), "key=", "prefix=", 1))
+		for i, key := range keys { // a prefix is written as a key is
+			body := n.Get(t, "/words?"+strings.Replace(queries[1+i], "key=", "prefix=", 1)).Body
 			var first struct{ Key string }
-			if err := json.NewDecoder(strings.NewReader(body)).Decode(&first); err != nil || first.Key != key {
+			if err := json.NewDecoder(bytes.NewReader(body)).Decode(&first); err != nil || first.Key != key {
 				t.Errorf("%s: the prefix %q has the key %q: %v", name, key, first.Key, err)
 			}
 		}

@@ -73,20 +73,33 @@ func TestAccept(t *testing.T) {
 	c := n.Client()
 	defer c.Close()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for target, offers := range map[string][]string{
-		"/":              {"application/json", "text/html"},
-		"/words?key=a":   {"application/json", "application/octet-stream", "application/x-ndjson"},
-		"/words?prefix=": {"application/x-ndjson", "application/octet-stream"},
-		"/words/absent":  {"text/plain", "application/problem+json", "application/json"},
-		"/words?key":     {"text/plain", "application/problem+json", "application/json"},
-	} {
-		names := append(slices.Clone(offers), "*/*", "application/*", "text/*", "image/png")
-		var questions []any
-		for range 300 {
-			questions = append(questions, append([]string{randomField(rng, names)}, offers...))
+	targets := []struct {
+		target string
+		offers []string
+	}{
+		{"/", []string{"application/json", "text/html"}},
+		{"/words?key=a", []string{"application/json", "application/octet-stream", "application/x-ndjson"}},
+		{"/words?prefix=", []string{"application/x-ndjson", "application/octet-stream"}},
+		{"/words/absent", []string{"text/plain", "application/problem+json", "application/json"}},
+		{"/words?key", []string{"text/plain", "application/problem+json", "application/json"}},
+	}
+	const each = 300 // questions for a target
+	var questions []any
+	for _, of := range targets {
+		names := append(slices.Clone(of.offers), "*/*", "application/*", "text/*", "image/png")
+		for range each {
+			questions = append(questions, append([]string{randomField(rng, names)}, of.offers...))
 		}
+	}
+	lines := judge(t, questions, "weights")
+	if len(lines) != len(questions) {
+		t.Fatalf("%d answers to %d questions", len(lines), len(questions))
+	}
+	for nth, of := range targets {
+		target, offers := of.target, of.offers
 		seen := map[string]int{}
-		for i, line := range judge(t, questions, "weights") {
+		for i := nth * each; i < (nth+1)*each; i++ {
+			line := lines[i]
 			var weights []float64
 			if err := json.Unmarshal([]byte(line), &weights); err != nil {
 				t.Fatal(err)
