@@ -200,7 +200,7 @@ func TestBlockModel(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(1, uint64(len(name))))
-				for _, n := range []int{0, 1, 2, 40, 700} {
+				for _, n := range []int{0, 1, 2, 40, 400} {
 					records := makeRecords(rng, shape, n, 200)
 					size := []int{MinBlockSize, 1024, 4096, 1 << 20}[rng.IntN(4)]
 					b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: size, TempDir: t.TempDir()})

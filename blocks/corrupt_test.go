@@ -19,7 +19,7 @@ import (
 // small returns a block with several pages and a large value, and its records.
 func small(t testing.TB, c Compression) ([]byte, []record) {
 	t.Helper()
-	records := makeRecords(rand.New(rand.NewPCG(6, 6)), blocktest.KeyShapes["url"], 30, 40)
+	records := makeRecords(rand.New(rand.NewPCG(6, 6)), blocktest.KeyShapes["url"], 16, 40)
 	records = append(records, record{[]byte("z-large"), bytes.Repeat([]byte("0123456789abcdef"), LargeValue/16+3)}, record{[]byte("zz"), []byte("last")})
 	return buildBlock(t, records, WriterOptions{Compression: c, BlockSize: MinBlockSize, Partition: 3, Partitions: 7}), records
 }
@@ -60,8 +60,8 @@ func isCorrupt(t *testing.T, err error) bool {
 	return true
 }
 
-// TestEveryBitFlipped flips each bit of a small block in turn: an error that names the file, or
-// the right values, never a wrong one. Only the padding between pages may go unnoticed.
+// TestEveryBitFlipped flips each bit of a small block in turn, or one of each byte if its pages are compressed: an error that names
+// the file, or the right values, never a wrong one. Only the padding between pages may go unnoticed.
 func TestEveryBitFlipped(t *testing.T) {
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 		t.Run(c.String(), func(t *testing.T) {
@@ -71,7 +71,9 @@ func TestEveryBitFlipped(t *testing.T) {
 			b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: MinBlockSize})
 			covered := coverage(t, b)
 			for bit := range 8 * len(b) {
-				flip(t, b, bit, records, covered)
+				if c == None || bit%8 == bit/8%8 {
+					flip(t, b, bit, records, covered)
+				}
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // TestTruncated cuts off a block that is mapped and was read whole, at many places. What it answers then is the value,
 // or damage: never that a key is not there, nor another value, and the process goes on.
 func TestTruncated(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(31, 31)), blocktest.KeyShapes["hex"], 4000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(31, 31)), blocktest.KeyShapes["hex"], 1000, 100)
 	records = append(records, record{[]byte("z"), bytes.Repeat([]byte("large"), 100_000)})
 	for _, c := range []Compression{None, Snappy} {
 		b := buildBlock(t, records, WriterOptions{Compression: c})
@@ -114,7 +114,7 @@ func size(b []byte) int64 { return int64(len(b)) }
 
 // TestTruncatedWhileRead cuts a block off under eight readers.
 func TestTruncatedWhileRead(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(32, 32)), blocktest.KeyShapes["hex"], 6000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(32, 32)), blocktest.KeyShapes["hex"], 2000, 100)
 	r := openFile(t, buildBlock(t, records, WriterOptions{}))
 	warm := make(chan struct{}, 8)
 	var wg sync.WaitGroup

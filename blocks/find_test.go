@@ -45,7 +45,7 @@ func TestFindRecordIsThePages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 15))
 	fast := 0
 	for name, shape := range blocktest.KeyShapes {
-		for range 300 {
+		for range 100 {
 			records := makeRecords(rng, shape, 1+rng.IntN(90), rng.IntN(120))
 			for len(payloadOf(records)) > MaxBlockSize {
 				records = records[:len(records)/2]

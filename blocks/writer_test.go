@@ -69,7 +69,7 @@ func heapNow() int64 {
 // A block of long keys is built in bounded memory, whatever they share, and every key is found.
 func TestLongKeys(t *testing.T) {
 	for _, pairs := range []bool{false, true} {
-		keys := longKeys(1000, pairs)
+		keys := longKeys(400, pairs)
 		w, err := NewWriter(io.Discard, WriterOptions{Partitions: 1, TempDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)

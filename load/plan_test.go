@@ -115,7 +115,7 @@ func TestPlanIsTheSameForEveryOrderOfReading(t *testing.T) {
 	w := newWorld(t)
 	w.write(cut(shard.Spark, 64, keys(3000)...), sequencefiles.WriterOptions{Compression: sequencefiles.Block})
 	first := check(w.plan(Options{}))(t)
-	for range 20 {
+	for range 10 {
 		if diff := cmp.Diff(first, check(w.plan(Options{}))(t), cmp.AllowUnexported(Plan{}), cmpopts.IgnoreFields(Plan{}, "classes")); diff != "" {
 			t.Fatal(diff)
 		}

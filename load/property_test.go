@@ -3,12 +3,11 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
 	"sequins/shard"
@@ -146,7 +145,7 @@ func TestRandomVersions(t *testing.T) {
 			got := w.bytesOf(all(plan))
 			if first == nil {
 				first = got
-			} else if diff := gocmp.Diff(first, got); diff != "" {
+			} else if !maps.Equal(first, got) {
 				t.Fatalf("version %d: blocks differ with %+v", seed, opts)
 			}
 		}
@@ -239,7 +238,7 @@ func TestEmptyKeyWithAnyWorkers(t *testing.T) {
 				if first == nil {
 					first = got
 				}
-				if diff := gocmp.Diff(first, got); diff != "" {
+				if !maps.Equal(first, got) {
 					t.Fatalf("%d files: blocks differ with %d workers and memory %d", n, workers, memory)
 				}
 			}

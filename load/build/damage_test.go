@@ -35,7 +35,7 @@ func TestFlippedBytes(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, shard.Hadoop, 2, some(500))
 	to, m := run(t, place(t, root), load.Options{Compression: blocks.Snappy})
-	for round := range 150 {
+	for round := range 80 {
 		name := []string{m.Blocks[1].Name, "_BLOCKS.json"}[round%2]
 		path := filepath.Join(to.String(), name)
 		good := must(os.ReadFile(path))(t)
