@@ -50,6 +50,7 @@ func exports(t *testing.T) importer.Lookup {
 		args = append(args, "./"+dir)
 	}
 	list := exec.Command("go", args...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0") // as the program is built, so that it is not compiled once more
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {

@@ -94,7 +94,7 @@ func (w *world) outcome() outcome {
 // TestKilled kills the process after the actions of random walks. What is served in the end, and what has been loaded for it, is
 // the same as if it had not been killed.
 func TestKilled(t *testing.T) {
-	all := walks(150)
+	all := walks(50)
 	compared := 0
 	for seed := range all {
 		w := newWorld(t, uint64(seed))

@@ -148,7 +148,7 @@ func walks(full int) int {
 }
 
 func TestRandomWalks(t *testing.T) {
-	all := walks(1000)
+	all := walks(300)
 	finished, steps := 0, map[[2]Status]bool{}
 	for seed := range all {
 		w := newWorld(t, uint64(seed))

@@ -68,7 +68,7 @@ func without(f gate.Facts) gate.Facts {
 // Of any facts: a veto holds; a content passes for a reason only; nodes with other rules have no influence; and the order of the nodes has none.
 func TestRandomFacts(t *testing.T) {
 	states := make(map[string]int)
-	for seed := range uint64(20_000) {
+	for seed := range uint64(4000) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		f := randomFacts(rnd)
 		v := gate.Judge(f)
@@ -103,7 +103,7 @@ func TestRandomFacts(t *testing.T) {
 		}
 	}
 	for _, state := range []string{gate.Pending, gate.Passed, gate.Held} {
-		if states[state] < 1000 {
+		if states[state] < 200 {
 			t.Errorf("%s: %d times", state, states[state])
 		}
 	}
@@ -229,7 +229,7 @@ func (w *world) step() {
 // the newest one holds, and all with the same rules come to the same verdict.
 func TestExchange(t *testing.T) {
 	passed, held := 0, 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(600) {
 		w := newWorld(t, seed)
 		for range 80 {
 			w.step()
@@ -259,7 +259,7 @@ func TestExchange(t *testing.T) {
 			}
 		}
 	}
-	if passed < 1000 || held < 1000 {
+	if passed < 200 || held < 200 {
 		t.Errorf("%d passed, %d held", passed, held)
 	}
 }
