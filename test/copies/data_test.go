@@ -22,7 +22,7 @@ const (
 	// db is the only database of most nodes.
 	db = "words"
 	// keysOfPart is how many keys of a part are read.
-	keysOfPart = 6
+	keysOfPart = 3
 	// slowPart is the part that has the size version.slow.
 	slowPart = 3
 	// maxFiller is the size of the largest value.

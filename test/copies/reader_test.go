@@ -16,10 +16,10 @@ import (
 )
 
 // roundPause is the pause between two rounds of a reader.
-const roundPause = 40 * time.Millisecond
+const roundPause = 100 * time.Millisecond
 
 // statusRounds is how many rounds there are for each look at the status.
-const statusRounds = 5
+const statusRounds = 2
 
 // A reader asks a node for all keys of a database, again and again, and for its status.
 type reader struct {
