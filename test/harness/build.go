@@ -31,7 +31,7 @@ func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-cp", jars, file}, args...)...), nil
+	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars, file}, args...)...), nil
 }
 
 // Tool returns a command that runs a class of Hadoop's command line. conf is a HADOOP_CONF_DIR.

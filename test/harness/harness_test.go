@@ -4,19 +4,59 @@ package harness
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// shared is a program for tests that leave nothing behind in it.
+var shared struct {
+	sync.Mutex
+	*Harness
+}
+
+// running returns the shared program.
+func running(t *testing.T) *Harness {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.Harness == nil {
+		root, err := os.MkdirTemp("", "sequins-harness-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shared.Harness, err = Open(root); err != nil {
+			t.Fatal(errors.Join(err, os.RemoveAll(root)))
+		}
+	}
+	return shared.Harness
+}
+
+// closing is a testing.M that ends the shared program.
+type closing struct{ *testing.M }
+
+func (m closing) Run() int {
+	code := m.M.Run()
+	if shared.Harness == nil {
+		return code
+	}
+	if err := errors.Join(shared.Close(), os.RemoveAll(shared.Root)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(closing{m}) }
 
 func TestDoAndTry(t *testing.T) {
-	h := Start(t)
+	h := running(t)
 	r := h.Do(t, "codecs")
 	for _, c := range []string{"DefaultCodec", "DeflateCodec", "GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec", "BZip2Codec"} {
 		if !strings.HasPrefix(r[c], "ok:") {

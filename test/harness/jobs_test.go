@@ -23,8 +23,8 @@ import (
 
 // A real job runs, and its output is read back: every record once, unchanged, in its partition.
 func TestJobsAreRead(t *testing.T) {
-	h := Start(t)
-	const records, reducers = 20_000, 3
+	h := running(t)
+	const records, reducers = 9_000, 3
 	for _, c := range []struct{ kind, compression, codec, format string }{
 		{"text", "NONE", "DefaultCodec", "seq"},
 		{"bytes", "RECORD", "GzipCodec", "seq"},
@@ -94,7 +94,7 @@ func jobValue(i int) string {
 
 // Hadoop reads the files that we write.
 func TestHadoopReadsOurSequenceFiles(t *testing.T) {
-	h := Start(t)
+	h := running(t)
 	dir := t.TempDir()
 	try := func(name string, o sequencefiles.WriterOptions) {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 
 // Sparkey reads the files that we write.
 func TestSparkeyReadsOurLogs(t *testing.T) {
-	h := Start(t)
+	h := running(t)
 	dir := t.TempDir()
 	for name, o := range map[string]sparkeylog.WriterOptions{
 		"none":         {},

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write all of testdata/fixtures anew")
 // The program that wrote the fixtures still writes the same records into the same partitions. (The files differ in
 // their random sync markers.) With -update it replaces the fixtures.
 func TestFixturesAreWrittenAgain(t *testing.T) {
-	h := Start(t)
+	h := running(t)
 	committed := FixturesDir(t)
 	if *update {
 		h.Do(t, "fixtures out="+committed)
