@@ -22,7 +22,9 @@ GO       ?= go
 TAGS     := -tags integration
 FUZZTIME ?= 5s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
-SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
+SEQUENTIAL := . ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate ./node/turns ./server/statuspage ./shard ./version/gate
+# What these packages test are programs that they start, which have no race detector.
+PROGRAMS := ./test/...
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
 # What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.
@@ -52,13 +54,12 @@ build:
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure. Lint vets their code.
 # Most tests wait for others more than they compute: four packages run at a time, also on two cores.
-test: tools fuzz rules
-	CGO_ENABLED=0 $(GO) build ./...
+test: tools rules
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE) $(RELEASE))") || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -timeout 20m -v $(ALONE) || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 quick:
