@@ -1,7 +1,7 @@
 # make build   the program, into bin/
 # make test    the tests of the product; says what it installs. go test ./... runs those that need Go alone
 # make quick   go test of what has changed since BASE (main), and of what depends on it
-# make check-release  everything else: lint, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
+# make check-release  everything else: lint, every fuzz test for FUZZTIME, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
 # make size    lines, folders, keys and words: see .ci/size.sh
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
@@ -20,7 +20,7 @@ SHELL := bash
 GO       ?= go
 # Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Azurite, Chromium, Prometheus, Python) or minutes have this build tag.
 TAGS     := -tags integration
-FUZZTIME ?= 5s
+FUZZTIME ?= 3s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
 SEQUENTIAL := . ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate ./node/turns ./server/statuspage ./shard ./version/gate
 # What these packages test are programs that they start, which have no race detector.
@@ -66,7 +66,7 @@ quick:
 	@.ci/quick.sh $(BASE)
 
 # Without the race detector: what these tests test are programs that they start.
-check-release: tools lint $(NFPM) $(HELM) $(SBOM)
+check-release: tools lint fuzz $(NFPM) $(HELM) $(SBOM)
 	$(MAKE) -C bench test
 	$(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $(RELEASE) 2>&1 | tee .cache/check-release.log | awk -f .ci/testlog.awk
 
