@@ -2,12 +2,13 @@ package reads
 
 import (
 	"context"
+	"slices"
 
 	"sequins/version/gate"
 )
 
-// recordsPerCheck is the number of records after which a count looks whether it is still wanted.
-const recordsPerCheck = 4096
+// recordsPerTurn is the number of records that a count reads from each source before it reads from the next one.
+const recordsPerTurn = 4096
 
 // Count counts the records of a range; g.After, g.KeysOnly and g.Limit are not used. It returns Found, or the reason why
 // there is no answer, as Scan does. Without a range, the numbers are those in the blocks' properties and in the reports of other nodes.
@@ -32,36 +33,47 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 		return 0, Busy
 	}
 	s.span = span
-	if o = s.open(all, s.in.start, nil, 0); o == Found {
-		o = s.count(0, s.in.start)
+	if o := s.open(all, s.in.start, nil, 0); o != Found {
+		return 0, o
 	}
-	return s.records, o
+	return s.count()
 }
 
-// count counts the records of the leaves from i on, whose first is at start or behind it. It reads one after the other, as
-// their order does not matter.
-func (s *Scan) count(i int, start []byte) Outcome {
-	var last []byte
-	for end := len(s.m.Leaves); i < end; i++ {
-		src, before := s.m.Leaves[i].Source, s.records
-		for src.next() {
-			last = append(last[:0], src.key()...)
-			if s.records++; s.records%recordsPerCheck == 0 && s.ctx.Err() != nil {
-				return GivenUp
+// count counts the records of all sources. Their order does not matter, but they take turns, as other nodes keep a replaced
+// version only while they are asked. The first turn is one record: until each source has one, no node is asked again.
+func (s *Scan) count() (total int64, o Outcome) {
+	from := make([][]byte, len(s.m.Leaves)) // what is not counted of each
+	for i := range from {
+		from[i] = slices.Clone(s.in.start)
+	}
+	for turn, more := 1, true; more; turn = recordsPerTurn {
+		more = false
+		for i := 0; i < len(s.m.Leaves); i++ {
+			if s.m.Leaves[i].Done {
+				continue
+			}
+			src, n := s.m.Leaves[i].Source, 0
+			for ; n < turn && src.next(); n++ {
+				from[i] = append(append(from[i][:0], src.key()...), 0) // the successor
+			}
+			if total += int64(n); n == turn {
+				more = true
+				continue
+			}
+			s.m.Leaves[i].Done = true
+			if o := s.replace(src, from[i]); o != Found {
+				return 0, o
+			}
+			for len(from) < len(s.m.Leaves) {
+				from, more = append(from, slices.Clone(from[i])), true
 			}
 		}
-		rest, added := start, len(s.m.Leaves)
-		if s.records > before {
-			rest = successor(last)
+		if s.ctx.Err() != nil {
+			return 0, GivenUp
 		}
-		if o := s.replace(src, rest); o != Found {
-			return o
-		}
-		if o := s.count(added, rest); o != Found {
-			return o
-		}
+		s.records = total
 	}
-	return Found
+	return total, Found
 }
 
 // countAll counts the records of the version.

@@ -496,3 +496,50 @@ func TestGreatestLimit(t *testing.T) {
 		}
 	}
 }
+
+// The node that replaces a damaged block fails at its first page, before it has given a record, and answers then.
+func TestCountReplacedTwice(t *testing.T) {
+	records := map[string]string{}
+	for i := range 5000 {
+		records[fmt.Sprintf("key-%05d", i)] = "12345678901234567890"
+	}
+	of := [][]string{{"a:1"}, {"a:1"}}
+	m := &scanMesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1))}
+	m.nodes["a:1"] = reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return true })}, reads.Options{Logger: quiet})
+	for _, damaged := range []int{0, 1} {
+		mine := held(t, "v1", records, of, func(int) bool { return true })
+		damagePartition(t, mine, damaged)
+		n := 0
+		rd := reads.New(catalog{"db": mine}, reads.Options{Logger: quiet, Proxy: flaky(func(q *proxy.Query) (*proxy.Answer, error) {
+			if n++; n <= 2 {
+				return nil, proxy.ErrNoPeers
+			}
+			return m.Fetch(context.Background(), q)
+		})})
+		r := rd.NewRead()
+		if n, o := countOf(t, &r, &reads.Range{Prefix: []byte("key")}); o != reads.Found || n != 5000 {
+			t.Errorf("counted %d, outcome %d", n, o)
+		}
+	}
+}
+
+type flaky func(q *proxy.Query) (*proxy.Answer, error)
+
+func (f flaky) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) { return f(q) }
+
+// A count ends with its client, also where all blocks are here.
+func TestCountCancelled(t *testing.T) {
+	records := map[string]string{}
+	for i := range 10000 {
+		records[fmt.Sprintf("key-%05d", i)] = ""
+	}
+	rd := reads.New(catalog{"db": held(t, "v1", records, make([][]string, 2), func(int) bool { return true })}, reads.Options{Logger: quiet})
+	r := rd.NewRead()
+	r.Begin(time.Now())
+	defer r.Release()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n, o := r.Count(ctx, &reads.Query{DB: []byte("db")}, &reads.Range{Prefix: []byte("key")}); o != reads.GivenUp {
+		t.Errorf("counted %d, outcome %d", n, o)
+	}
+}

@@ -127,7 +127,7 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	} else { // like net/http
 		b = strconv.AppendInt(append(b, "status code "...), int64(r.code), 10)
 	}
-	if now := r.Start().Unix(); now != r.conn.dated {
+	if now := r.Start().Unix(); now != r.conn.dated || r.conn.date == nil {
 		r.conn.dated, r.conn.date = now, r.Start().UTC().AppendFormat(r.conn.date[:0], "\r\nDate: "+http.TimeFormat)
 	}
 	b = append(b, r.conn.date...)

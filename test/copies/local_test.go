@@ -133,7 +133,6 @@ func (d *disk) stall(cmd *exec.Cmd, pattern string) {
 // TestDisk copies versions to a directory by tools that never pause for longer than settle, or whose temporary file is there while
 // they do.
 func TestDisk(t *testing.T) {
-	t.Parallel()
 	const part = 64 << 10
 	small := version{generation: 1, parts: 8, size: 4 << 10}
 	even := version{generation: 1, parts: 8, size: part}
@@ -234,7 +233,6 @@ func TestTemporaryNames(t *testing.T) {
 // TestPauses copies versions by writers that pause for longer than settle, so that a part of the version is served. The node sees the
 // rest, says so, and serves all.
 func TestPauses(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name, options string
 		marker        bool
@@ -272,7 +270,6 @@ func TestPauses(t *testing.T) {
 
 // TestInPlace replaces the files of a served version by others of the same sizes.
 func TestInPlace(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name, options string
 		marker        bool

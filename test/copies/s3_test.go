@@ -80,7 +80,6 @@ const (
 
 // TestBucket uploads versions by aws s3 cp --recursive.
 func TestBucket(t *testing.T) {
-	t.Parallel()
 	small := version{generation: 1, parts: 8, size: 400 << 10}
 	large := version{generation: 1, parts: 6, size: 6 << 20} // a new object every 2 s
 	marked := func(v version) version {
@@ -111,7 +110,6 @@ func TestBucket(t *testing.T) {
 // TestSlowObject uploads a version, one object of which takes longer than settle: until it is there, nothing tells of it. A part of the
 // version may be served; in the end it is all of it.
 func TestSlowObject(t *testing.T) {
-	t.Parallel()
 	for _, marker := range []bool{false, true} {
 		t.Run(fmt.Sprintf("marker=%v", marker), func(t *testing.T) {
 			t.Parallel()
