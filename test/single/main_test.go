@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	// Most of what they do is wait, so several run at a time, however few cores there are.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
