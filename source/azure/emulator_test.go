@@ -5,7 +5,9 @@ package azure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +65,7 @@ func shared(t testing.TB) *clouds.Azurite {
 func TestConformance(t *testing.T) {
 	server := shared(t)
 	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
-		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
+		return place{server, fmt.Sprintf("a prefix/%s-%d", strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:]), rand.Uint32())}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,7 @@ func each(t *testing.T, test func(t *testing.T, k kind, n *process.Node, p *gate
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := start(t)
-			k.root = strings.ToLower(t.Name())
+			k.root = fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), rand.Uint32()) // Azurite is shared, also by -count 2
 			p := gateway.NewProxy(t, k.addr)
 			var sections string
 			sections, k.env = k.use(p.Endpoint())

@@ -4,6 +4,7 @@ package objectstest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
@@ -79,7 +80,7 @@ func Run(t *testing.T, s Store) {
 		{"Redirects", testRedirects},
 	} {
 		own := s
-		own.root = "objects/" + strings.ToLower(tt.name)
+		own.root = fmt.Sprintf("objects/%s-%d", strings.ToLower(tt.name), rand.Uint32()) // the server may be shared by -count 2
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, own) })
 	}
 }
