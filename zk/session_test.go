@@ -249,10 +249,9 @@ func testSettling(t *testing.T, h *harness.Harness) {
 	nodes := a.Watch(NodesDir, false, seen.count)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
 	awaitSeen(t, nodes)
-	before := seen.Load()
-	c.Close() // it does not return
+	before, began := seen.Load(), time.Now()
 	expire(t, e, a)
-	began := time.Now()
+	c.Close() // it does not return; before the new session of a, a could see that
 	expire(t, e, b)
 	flush(t, b)
 	if seen.Load() != before && time.Since(began) < time.Second {
