@@ -24,39 +24,33 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (total int64, o Ou
 	if s.in.whole() {
 		return s.countAll()
 	}
-	all := allPartitions(r.handle)
-	if s.in.empty() {
-		return 0, Found
-	}
-	bytes, span := r.readAhead(all)
-	if !r.reader.reserveScan(s, bytes) {
-		return 0, Busy
-	}
-	s.span = span
-	if o := s.open(all, s.in.start, nil, 0); o != Found {
+	if o := s.begin(allPartitions(r.handle)); o != Found {
 		return 0, o
 	}
 	return s.count()
 }
 
-// count counts the records of all sources. Their order does not matter, but they take turns, as other nodes keep a replaced
-// version only while they are asked. The first turn is one record: until each source has one, no node is asked again.
-func (s *Scan) count() (total int64, o Outcome) {
+// count counts the records of all sources, each of which begin has moved to its first record. Their order does not matter, but
+// they take turns, as other nodes keep a replaced version only while they are asked.
+func (s *Scan) count() (int64, Outcome) {
 	from := make([][]byte, len(s.m.Leaves)) // what is not counted of each
-	for i := range from {
-		from[i] = slices.Clone(s.in.start)
+	for i := range s.m.Leaves {
+		if l := &s.m.Leaves[i]; !l.Done {
+			from[i] = successor(l.Key)
+			s.records++
+		}
 	}
-	for turn, more := 1, true; more; turn = recordsPerTurn {
+	for more := true; more; {
 		more = false
 		for i := 0; i < len(s.m.Leaves); i++ {
 			if s.m.Leaves[i].Done {
 				continue
 			}
 			src, n := s.m.Leaves[i].Source, 0
-			for ; n < turn && src.next(); n++ {
+			for ; n < recordsPerTurn && src.next(); n++ {
 				from[i] = append(append(from[i][:0], src.key()...), 0) // the successor
 			}
-			if total += int64(n); n == turn {
+			if s.records += int64(n); n == recordsPerTurn {
 				more = true
 				continue
 			}
@@ -71,9 +65,8 @@ func (s *Scan) count() (total int64, o Outcome) {
 		if s.ctx.Err() != nil {
 			return 0, GivenUp
 		}
-		s.records = total
 	}
-	return total, Found
+	return s.records, Found
 }
 
 // countAll counts the records of the version.
