@@ -428,23 +428,8 @@ func (r *running) node(db, version string) status.OnNode {
 	return r.Status().DBs[db].Versions[version].Nodes["localhost"]
 }
 
-// lines collects a log.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+// lines is a log whose lines are counted.
+type lines struct{ expect.Output }
 
 // count returns how many lines have all of the words.
 func (l *lines) count(words ...string) int { return len(l.with(words...)) }

@@ -319,9 +319,9 @@ func TestSecretOfTheCluster(t *testing.T) {
 // However a request goes wrong, its token is in no log and no answer.
 func TestTokensAreNotTold(t *testing.T) {
 	const secret = "S3cr3tS3cr3tS3cr3t"
-	var requests logs
+	var requests expect.Output
 	tokens, _ := openTokens(t, "web "+secret+" db\n")
-	said := new(logs)
+	said := new(expect.Output)
 	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{
 		Tokens: tokens, RequestLog: &requests, Logger: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -122,7 +122,7 @@ func TestProbesOfTheDebugListener(t *testing.T) {
 }
 
 func TestRequestLog(t *testing.T) {
-	lines := new(logs)
+	lines := new(expect.Output)
 	s := start(t, catalogOf(t, map[string]string{"a/ä": "one"}), testOptions{RequestLog: lines})
 	long := strings.Repeat("k", 3000)
 	s.get(t, "/db/a/%C3%a4?proxy=true")
@@ -166,7 +166,7 @@ func TestRequestLog(t *testing.T) {
 
 // The log shows the time of a peer separately.
 func TestRequestLogOfAPeer(t *testing.T) {
-	lines := new(logs)
+	lines := new(expect.Output)
 	s := start(t, away(t), testOptions{RequestLog: lines, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		<-time.After(20 * time.Millisecond)
 		return response(t, 200, "value", proxy.Header{}), nil
@@ -181,7 +181,7 @@ func TestRequestLogOfAPeer(t *testing.T) {
 
 // A 1-in-N sample of requests is logged, and a new N applies from the next request on.
 func TestRequestLogSample(t *testing.T) {
-	lines := new(logs)
+	lines := new(expect.Output)
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{RequestLog: lines, RequestLogSample: 2})
 	logged := func(n int) int {
 		before := strings.Count(lines.String(), "\n")

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // FuzzConnection sends any bytes to a server, and wants HTTP back: nothing, or
@@ -34,7 +36,7 @@ func FuzzConnection(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	l := new(logs)
+	l := new(expect.Output)
 	c := catalogOf(f, map[string]string{"a": "one", "large": noise(1, 100<<10)})
 	web := Delivery{Origins: []string{"http://x"}, Codings: []string{"zstd", "gzip"}, Caching: "max-age=1"}
 	s := newServer(c, testOptions{Logger: slog.New(slog.NewTextHandler(l, nil)), Delivery: web})

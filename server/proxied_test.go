@@ -202,7 +202,7 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("reset by peer") 
 func TestLargeDamageWithPeers(t *testing.T) {
 	large := noise(2, 1<<20)
 	info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: version.Solo{}}
-	requests := new(logs)
+	requests := new(expect.Output)
 	other := start(t, &catalog{sets: map[string]*version.Set{"db": damagedOf(t, info, map[string]string{"k": large})}}, testOptions{RequestLog: requests})
 	info.Following = peersOnly{peers: []string{other.addr}}
 	p := proxy.New(proxy.Options{Timeout: 10 * time.Second})

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -29,6 +28,7 @@ import (
 	"sequins/server/auth"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -229,29 +229,11 @@ func catalogOf(t testing.TB, records map[string]string) *catalog {
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 
-// logs collects what is logged.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // running is a server that listens.
 type running struct {
 	*Server
 	addr string
-	logs *logs
+	logs *expect.Output
 	done chan error
 }
 
@@ -267,7 +249,7 @@ func start(t testing.TB, c testCatalog, o testOptions) *running {
 
 func startOn(t testing.TB, ln net.Listener, c testCatalog, o testOptions) *running {
 	t.Helper()
-	l := new(logs)
+	l := new(expect.Output)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	}

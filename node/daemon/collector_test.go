@@ -1,13 +1,11 @@
 package daemon
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,30 +14,13 @@ import (
 
 	"sequins/observe/tracing"
 	sink "sequins/test/collector"
+	"sequins/test/expect"
 )
 
-// logLines collects log lines.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func openTestCollector(t *testing.T, endpoint string) (*collector, *tracing.Tracer, *logLines) {
+func openTestCollector(t *testing.T, endpoint string) (*collector, *tracing.Tracer, *expect.Output) {
 	t.Helper()
-	l := new(logLines)
-	c, err := openCollector(t.Context(), endpoint, "n1:9599", "1.2", slog.New(slog.NewTextHandler(l, nil)))
+	l := new(expect.Output)
+	c, err := openCollector(t.Context(), endpoint, "n1:9599", "1.2", l.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}

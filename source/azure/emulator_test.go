@@ -3,13 +3,11 @@
 package azure_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,26 +42,8 @@ func (p place) Mkdir(t *testing.T, name string) bool {
 
 func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
 
-var azurite = sync.OnceValues(func() (*clouds.Azurite, error) {
-	server, err := clouds.RunAzurite(context.Background())
-	if err == nil {
-		atEnd = append(atEnd, server.Kill)
-	}
-	return server, err
-})
-
-// shared returns the server of all tests that do not stop it. Each uses a directory of its own.
-func shared(t testing.TB) *clouds.Azurite {
-	t.Helper()
-	server, err := azurite()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
-}
-
 func TestConformance(t *testing.T) {
-	server := shared(t)
+	server := clouds.SharedAzurite(t)
 	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
 		return place{server, fmt.Sprintf("a prefix/%s-%d", strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:]), rand.Uint32())}
 	})
@@ -71,7 +51,7 @@ func TestConformance(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	objectstest.Run(t, objectstest.Store{
-		Bucket: clouds.Bucket, Shared: shared(t), URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/",
+		Bucket: clouds.Bucket, Shared: clouds.SharedAzurite(t), URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/",
 		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
 		Open: func(o objectstest.Options) (source.Source, error) {
 			of := options(o.Endpoint, "")
@@ -100,7 +80,7 @@ func signedURL(t *testing.T, valid time.Duration) string {
 
 // TestCredentials reads with each kind of credentials of an account, from the options and from the environment.
 func TestCredentials(t *testing.T) {
-	server := shared(t)
+	server := clouds.SharedAzurite(t)
 	server.Put(t, "credentials/db/1/file", []byte("x"))
 	token := signedURL(t, time.Hour)
 	clearEnvironment(t)
@@ -139,7 +119,7 @@ func TestCredentials(t *testing.T) {
 
 // TestOtherAccount: credentials of the environment for another account are not used.
 func TestOtherAccount(t *testing.T) {
-	server := shared(t)
+	server := clouds.SharedAzurite(t)
 	clearEnvironment(t)
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "another")
 	t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
@@ -155,7 +135,7 @@ func TestOtherAccount(t *testing.T) {
 
 // TestRefused has wrong credentials. None of it is tried again, and no secret is told.
 func TestRefused(t *testing.T) {
-	server := shared(t)
+	server := clouds.SharedAzurite(t)
 	server.Put(t, "p/db/1/file", []byte("x"))
 	clearEnvironment(t)
 	for name, spoil := range map[string]func(*azure.Options){
@@ -181,7 +161,7 @@ func TestRefused(t *testing.T) {
 
 // TestFolders: blobs that stand for directories are no files, and exist when nothing is in them.
 func TestFolders(t *testing.T) {
-	server := shared(t)
+	server := clouds.SharedAzurite(t)
 	for _, dir := range []string{"folders", "folders/db", "folders/db/1", "folders/db/1/day=1", "folders/db/2", "folders/empty", "folders/db/1/logs"} {
 		server.PutFolder(t, dir)
 	}

@@ -21,9 +21,6 @@ import (
 	"sequins/source/azure"
 )
 
-// atEnd is called after all tests.
-var atEnd []func()
-
 // TestMain makes the certificate of servers of httptest one that clients trust.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
@@ -41,9 +38,6 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	for _, end := range atEnd {
-		end()
-	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -32,7 +33,7 @@ type Azurite struct {
 // StartAzurite runs a server until the test ends.
 func StartAzurite(t testing.TB) *Azurite {
 	t.Helper()
-	a, err := RunAzurite(t.Context())
+	a, err := runAzurite(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,21 @@ func StartAzurite(t testing.TB) *Azurite {
 	return a
 }
 
-// RunAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
-func RunAzurite(ctx context.Context) (*Azurite, error) {
+var shared = sync.OnceValues(func() (*Azurite, error) { return runAzurite(context.Background()) })
+
+// SharedAzurite returns the one server of this process, which runs until its end, for tests that do not stop it. Each uses a
+// directory of its own.
+func SharedAzurite(t testing.TB) *Azurite {
+	t.Helper()
+	a, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// runAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
+func runAzurite(ctx context.Context) (*Azurite, error) {
 	installed, err := gateway.Cached("azurite-"+azurite, func(dir string) (string, error) {
 		made := filepath.Join(dir, "azurite")
 		return made, gateway.Command(dir, nil, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", made, "azurite@"+azurite)

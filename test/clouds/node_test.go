@@ -3,7 +3,6 @@
 package clouds_test
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"sequins/shard"
@@ -27,24 +25,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	for _, end := range atEnd {
-		end()
-	}
 	process.RemoveBinary()
 	os.Exit(code)
 }
-
-// atEnd is called after all tests.
-var atEnd []func()
-
-// azurite returns the server of all tests.
-var azurite = sync.OnceValues(func() (*clouds.Azurite, error) {
-	server, err := clouds.RunAzurite(context.Background())
-	if err == nil {
-		atEnd = append(atEnd, server.Kill)
-	}
-	return server, err
-})
 
 // A kind is a kind of object stores.
 type kind struct {
@@ -68,21 +51,12 @@ var kinds = map[string]func(t *testing.T) kind{
 		}}
 	},
 	"abfss": func(t *testing.T) kind {
-		a := startAzurite(t)
+		a := clouds.SharedAzurite(t)
 		return kind{url: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net", put: a.Put, addr: a.Addr, use: func(endpoint string) (string, []string) {
 			env := []string{"AZURE_STORAGE_ACCOUNT=" + clouds.Account, "AZURE_STORAGE_KEY=" + clouds.AccountKey}
 			return fmt.Sprintf("[azure]\nendpoint = %q\n", endpoint+"/"+clouds.Account), env
 		}}
 	},
-}
-
-func startAzurite(t *testing.T) *clouds.Azurite {
-	t.Helper()
-	server, err := azurite()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
 }
 
 // each runs a test for each kind, with a node whose requests go through a proxy.
@@ -258,7 +232,7 @@ func TestUnchanged(t *testing.T) {
 // TestSecretFile: a node gets a key from a file, and refuses to tell it.
 func TestSecretFile(t *testing.T) {
 	t.Parallel()
-	a := startAzurite(t)
+	a := clouds.SharedAzurite(t)
 	k := kind{put: a.Put, root: "secret"}
 	k.upload(t, "db", "1", 1, 10)
 	file := filepath.Join(t.TempDir(), "key")

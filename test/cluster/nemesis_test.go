@@ -45,7 +45,7 @@ func (b *bag) draw(rng *rand.Rand, n int) int {
 	return next
 }
 
-// The number of faults of ZooKeeper, of which one is none, and of those of members.
+// How many faults ZooKeeper and members have. One fault of ZooKeeper is that nothing happens.
 const (
 	zookeeperFaults = 7
 	memberFaults    = 6

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Lock creates a file if there is none and locks it exclusively. It waits for other holders.
+// Lock waits until nobody else holds a file, and locks it. It creates the file if there is none.
 func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
