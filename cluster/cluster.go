@@ -212,6 +212,9 @@ func (c *Cluster) logChanges(old, now *membership) {
 // ordered by shard id and address. The result is read-only.
 func (c *Cluster) Members() []Member { return c.members.Load().all }
 
+// Assignment returns the rule by which this node assigns partitions.
+func (c *Cluster) Assignment() shard.Assignment { return c.o.Settings.Assignment }
+
 // Problems returns the differences in settings that keep the nodes from forming
 // one cluster, as sentences.
 func (c *Cluster) Problems() []string { return c.members.Load().problems }

@@ -81,7 +81,7 @@ func (k *keeper) keepManifest(l *live) {
 // drop deletes a block. Running reads of it continue.
 func (k *keeper) drop(l *live, p int) {
 	l.v.Drop(p)
-	l.open[p], l.bytes[p] = false, 0
+	l.open[p] = false
 	delete(l.figures, p)
 	delete(l.released, p)
 	delete(l.damaged, p)

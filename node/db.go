@@ -354,7 +354,7 @@ func (d *db) publish() {
 		}
 		if l := d.live[e.Input]; l != nil {
 			vv.live, vv.verdict = l.v, l.judged.verdict
-			vv.records, vv.bytes = l.size()
+			vv.records = l.records()
 		}
 		v.versions = append(v.versions, vv)
 	}

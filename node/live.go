@@ -19,7 +19,6 @@ type live struct {
 	manifest store.Manifest       // of its content
 	open     []bool               // by partition: its local block is open
 	figures  map[int]gate.Figures // of the open blocks, by partition
-	bytes    []int64              // their sizes
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded. One that is withdrawn has the time from which on it is
 	// advertised again if no other node holds it; zero: it is advertised.
@@ -56,7 +55,6 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 		manifest:  m,
 		open:      make([]bool, m.Partitions),
 		figures:   make(map[int]gate.Figures),
-		bytes:     make([]int64, m.Partitions),
 		damaged:   make(map[int]time.Time),
 		released:  make(map[int]time.Time),
 	}
@@ -68,15 +66,12 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 func (l *live) content() content.Content { return l.v.Info().Content }
 func (l *live) in() content.Input        { return l.v.Info().Input }
 
-// size returns the records and bytes of the open blocks.
-func (l *live) size() (records, bytes int64) {
+// records returns the records of the open blocks.
+func (l *live) records() (n int64) {
 	for _, f := range l.figures {
-		records += f.Records
+		n += f.Records
 	}
-	for _, n := range l.bytes {
-		bytes += n
-	}
-	return records, bytes
+	return n
 }
 
 // Advertise advertises a partition if the gate lets the version pass.
@@ -101,7 +96,7 @@ func (l *live) put(p int, r *blocks.Reader) error {
 		return errors.Join(err, r.Close())
 	}
 	props := r.Properties()
-	l.open[p], l.bytes[p] = true, r.Size()
+	l.open[p] = true
 	l.figures[p] = gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 	delete(l.damaged, p)
 	return nil

@@ -111,8 +111,10 @@ func (lo *loads) reportLoaded(in content.Input, l *loading) {
 func (lo *loads) room(l *live, want []int) loadproc.Room {
 	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: lo.db.records[l.in()].needs}
 	if served := lo.db.live[lo.db.facts.Current]; served != nil {
-		_, r.Blocks = served.size()
-		held := slices.DeleteFunc(served.v.Held(), func(here bool) bool { return !here })
+		held := slices.DeleteFunc(served.v.Sizes(), func(size int64) bool { return size == 0 })
+		for _, size := range held {
+			r.Blocks += size
+		}
 		r.Source = served.manifest.SourceOf(len(held))
 	}
 	r.Removable = lo.db.facts.Removable(l.in())

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
 	"sequins/load"
@@ -52,6 +55,15 @@ func TestStatus(t *testing.T) {
 	if n.State != "ACTIVE" || !n.Current || len(n.Partitions) != 3 || n.Records != int64(len(fruit)) || n.Bytes == 0 ||
 		n.CreatedAt.IsZero() || n.ActiveAt.Before(n.CreatedAt) || n.LastModified.IsZero() || n.Partitioner != "string" {
 		t.Errorf("node of version: %+v", n)
+	}
+	var sizes []int64
+	for p := range 3 {
+		block, err := os.Stat(filepath.Join(f.dir("fruit", "1"), fmt.Sprintf("%05d.block", p)))
+		expect.NoError(t, err)
+		sizes = append(sizes, block.Size())
+	}
+	if diff := cmp.Diff(sizes, n.PartitionBytes); diff != "" {
+		t.Errorf("sizes of blocks (-on the disk +in the status):\n%s", diff)
 	}
 	r.stop()
 

@@ -32,16 +32,16 @@ type view struct {
 
 type versionView struct {
 	version.Entry
-	status         version.Status
-	known          record
-	failure        store.Failure    // the last one; see memory
-	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
-	wrong          string           // what else is wrong with it
-	live           *version.Version // nil if not in the set
-	verdict        gate.Verdict
-	records, bytes int64
-	loading        *loading // nil if not being loaded
-	postponed      string   // the window that the load waits for; "" if it does not
+	status    version.Status
+	known     record
+	failure   store.Failure    // the last one; see memory
+	differs   string           // how its files in the source differ from those that it was loaded from; "" if they do not
+	wrong     string           // what else is wrong with it
+	live      *version.Version // nil if not in the set
+	verdict   gate.Verdict
+	records   int64
+	loading   *loading // nil if not being loaded
+	postponed string   // the window that the load waits for; "" if it does not
 }
 
 // served reports whether a version is served, or was before a restart.
@@ -101,7 +101,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		Name: v.node.o.Name, ShardID: v.node.o.ShardID(),
 		CreatedAt: seconds(of.known.created), ActiveAt: seconds(of.known.activeAt),
 		Current: of.Input == v.facts.Current, State: status.State(of.status), Diverged: of.differs != "",
-		Partitions: []int{}, Records: of.records, Bytes: of.bytes, Unchanged: of.known.unchanged,
+		Partitions: []int{}, Records: of.records, Unchanged: of.known.unchanged,
 		Detail: v.detail(of), Gate: of.verdict.Checks,
 	}
 	f, unrecorded := &v.facts, ""
@@ -113,9 +113,10 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		info := of.live.Info()
 		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
-		for p, held := range of.live.Held() {
-			if held {
-				s.Partitions = append(s.Partitions, p)
+		for p, size := range of.live.Sizes() {
+			if size > 0 {
+				s.Partitions, s.PartitionBytes = append(s.Partitions, p), append(s.PartitionBytes, size)
+				s.Bytes += size
 			}
 		}
 	}

@@ -16,6 +16,7 @@ func (*namedBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
 func (*namedBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
 func (*namedBlock) IterWithin([]byte, []byte, int) *blocks.Iterator          { return nil }
 func (*namedBlock) Properties() blocks.Properties                            { return blocks.Properties{} }
+func (*namedBlock) Size() int64                                              { return 1 }
 func (*namedBlock) Close() error                                             { return nil }
 
 func TestEachBlock(t *testing.T) {

@@ -61,6 +61,7 @@ func (b *fakeBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
 func (*fakeBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
 func (*fakeBlock) IterWithin([]byte, []byte, int) *blocks.Iterator          { return nil }
 func (*fakeBlock) Properties() blocks.Properties                            { return blocks.Properties{} }
+func (*fakeBlock) Size() int64                                              { return 1 }
 func (b *fakeBlock) Close() error {
 	if !b.closed.CompareAndSwap(false, true) {
 		return errors.New("closed twice")

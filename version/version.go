@@ -19,6 +19,7 @@ type Block interface {
 	GetBatch(keys [][]byte, results []blocks.Result, s *blocks.BatchScratch)
 	IterWithin(start, end []byte, size int) *blocks.Iterator
 	Properties() blocks.Properties
+	Size() int64
 	Close() error
 }
 
@@ -150,6 +151,17 @@ func (v *Version) Held() []bool {
 		held[p] = s != nil && !s.damaged.Load()
 	}
 	return held
+}
+
+// Sizes returns the size in bytes of each block that Held reports, by partition, and 0 for the others.
+func (v *Version) Sizes() []int64 {
+	sizes := make([]int64, len(v.blocks))
+	for p := range v.blocks {
+		if s := v.blocks[p].Load(); s != nil && !s.damaged.Load() {
+			sizes[p] = s.Size()
+		}
+	}
+	return sizes
 }
 
 // Withhold sets whether clients cannot read v by its name, because a gate holds it or has not judged it yet. It changes

@@ -32,7 +32,7 @@ func fieldsOf(prefix string, t reflect.Type) (all []string) {
 		t = t.Elem()
 	}
 	switch {
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+	case t.Kind() == reflect.Slice && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Pointer}, t.Elem().Kind()):
 		return fieldsOf(prefix+"[]", t.Elem())
 	case t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]():
 		return []string{prefix}
@@ -60,6 +60,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		From  string `json:"from"`
 	}
 	for section, want := range map[string][]string{
+		"plan":     fieldsOf("", reflect.TypeFor[plan]()),
 		"versions": fieldsOf("", reflect.TypeFor[sourceListing]()),
 		"verify":   fieldsOf("", reflect.TypeFor[verification]()),
 		"config":   fieldsOf("", reflect.TypeFor[[]settings]()),

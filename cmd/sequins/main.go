@@ -88,7 +88,7 @@ func addCommands(root *cobra.Command) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Commands that ask a running node:", []*cobra.Command{statusCommand(), topCommand(), getCommand(), scanCommand(), diffCommand()}},
+		{"Commands that ask a running node:", []*cobra.Command{statusCommand(), topCommand(), planCommand(), getCommand(), scanCommand(), diffCommand()}},
 		{"Commands that work on a source:", []*cobra.Command{versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), buildCommand()}},
 		{"Commands that read files:", []*cobra.Command{catCommand(), verifyCommand()}},
 		{other, []*cobra.Command{demoCommand(), checkConfigCommand(), configCommand(), manCommand(), loadWorkerCommand()}},

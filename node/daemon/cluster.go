@@ -77,9 +77,9 @@ func peers(members *cluster.Cluster, self string) []status.Peer {
 		if m.Addr == self {
 			continue
 		}
-		p := status.Peer{Addr: m.Addr, ShardID: m.ShardID}
+		p := status.Peer{Addr: m.Addr, ShardID: m.ShardID, Weight: 1}
 		if m.Settings != nil {
-			p.Zone = m.Settings.Zone
+			p.Zone, p.Weight = m.Settings.Zone, m.Settings.Weight
 		}
 		others = append(others, p)
 	}
@@ -89,7 +89,10 @@ func peers(members *cluster.Cluster, self string) []status.Peer {
 // describe adds the state of the cluster to a status.
 func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 	z := members.Status()
-	st.Role, st.Zone, st.Problems = s.Role, s.Zone, members.Problems()
+	st.Role, st.Zone, st.Assignment, st.Problems = s.Role, s.Zone, members.Assignment(), members.Problems()
+	if s.Role != "router" {
+		st.Weight = s.Weight
+	}
 	st.ZooKeeper = &status.ZooKeeper{
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,

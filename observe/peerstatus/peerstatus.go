@@ -24,7 +24,7 @@ const (
 	// statusTimeout limits the wait for the status of other nodes.
 	statusTimeout = time.Second
 	// maxStatus and maxElements limit the status of one node: in bytes, and in members of objects and elements of arrays, which may take
-	// 30 times their bytes in memory. 16 versions of the maximum of partitions fit. maxAllStatus and maxAllElements limit all nodes together,
+	// 30 times their bytes in memory. 8 versions of the maximum of partitions fit. maxAllStatus and maxAllElements limit all nodes together,
 	// each of which has an equal share.
 	maxStatus      = 16 << 20
 	maxElements    = 1 << 20

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,7 @@ const (
 	RunbookBadPin   = "a-pin-that-cannot-be-read"
 	RunbookRestart  = "keys-that-need-a-restart"
 	RunbookLeftOut  = "entries-that-are-left-out"
+	RunbookUneven   = "partitions-that-are-divided-unevenly"
 
 	runbookIdle = "sequinsnotserving"
 )
@@ -217,6 +219,17 @@ func (st *Status) notes() (all []Finding) {
 		if !strings.HasPrefix(text, badPin) {
 			all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookLeftOut})
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		all = append(all, st.DBs[name].Notes()...)
+	}
+	return all
+}
+
+// Notes returns what does not affect the health of a db.
+func (d DB) Notes() (all []Finding) {
+	for _, text := range d.Hints {
+		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookUneven})
 	}
 	return all
 }

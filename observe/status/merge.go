@@ -15,6 +15,8 @@ type Peer struct {
 	Addr    string `json:"-"` // host:port
 	ShardID string `json:"shard_id"`
 	Zone    string `json:"zone,omitempty"`
+	// Weight is its share of the partitions, see Status.Weight.
+	Weight float64 `json:"weight,omitempty"`
 	// Error is the reason why its status is unknown.
 	Error string `json:"error,omitempty"`
 	// What follows is from its status. Level and Health are its own view, and Waiting is what it waits for.
@@ -32,7 +34,7 @@ const maxPeerWaits = 5
 
 // Self returns what Peers would have of this node.
 func (st *Status) Self() Peer {
-	return Peer{Addr: st.Node, ShardID: st.ShardID, Zone: st.Zone, Build: st.Build, StartedAt: st.StartedAt, Disk: st.Disk, Traffic: st.Traffic,
+	return Peer{Addr: st.Node, ShardID: st.ShardID, Zone: st.Zone, Weight: st.Weight, Build: st.Build, StartedAt: st.StartedAt, Disk: st.Disk, Traffic: st.Traffic,
 		Level: st.Level, Health: st.Health, Waiting: st.Waiting[:min(len(st.Waiting), maxPeerWaits)]}
 }
 
@@ -66,7 +68,7 @@ func (st *Status) Merge(answers []Answer) {
 		p := a.Peer
 		if p.Error == "" {
 			p = a.Status.Self()
-			p.Addr, p.ShardID, p.Zone = a.Addr, a.ShardID, a.Zone
+			p.Addr, p.ShardID, p.Zone, p.Weight = a.Addr, a.ShardID, a.Zone, a.Weight
 		}
 		st.Peers[a.Addr] = p
 		for db, theirs := range a.Status.DBs {
@@ -106,7 +108,9 @@ func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
 		if own[name].NumPartitions == 0 {
 			ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, shard.MaxPartitions))
 		}
-		n.Partitions = existing(n.Partitions, ours.NumPartitions)
+		if all := existing(n.Partitions, ours.NumPartitions); len(all) < len(n.Partitions) {
+			n.Partitions, n.PartitionBytes = all, nil // which sizes belong to which is not clear
+		}
 		ours.Nodes[addr] = n
 		d.Versions[name] = ours
 	}

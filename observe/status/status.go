@@ -87,8 +87,11 @@ type Status struct {
 
 	// Role is node, or router for a node that holds no partitions; "" on a single node.
 	Role string `json:"role,omitempty"`
-	// Zone is the zone of this node.
-	Zone string `json:"zone,omitempty"`
+	// Zone is the zone of this node, and Weight its share of the partitions relative to those of other nodes; 0 for a router and on a single node.
+	Zone   string  `json:"zone,omitempty"`
+	Weight float64 `json:"weight,omitempty"`
+	// Assignment is the rule by which partitions are assigned to nodes; "" on a single node.
+	Assignment shard.Assignment `json:"assignment,omitempty"`
 	// ZooKeeper is the state of the connection to ZooKeeper; nil on a single node.
 	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
 	// Problems are reasons why the nodes do not form one cluster, one sentence each.
@@ -151,6 +154,9 @@ type DB struct {
 
 	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
+
+	// Hints are how the served version is divided badly among the nodes, see Version.Hints. Complete sets them.
+	Hints []string `json:"hints,omitempty"`
 
 	// Pin is what people have decided about the versions; nil if nothing. It is what this node has read last, and Pins are what the
 	// other nodes have, by their addresses.
@@ -265,6 +271,8 @@ type OnNode struct {
 	Content string `json:"content,omitempty"`
 	// Partitioner is the function by which the version's files are partitioned.
 	Partitioner string `json:"partitioner,omitempty"`
+	// PartitionBytes are the sizes on disk of the blocks of Partitions, in the same order.
+	PartitionBytes []int64 `json:"partition_bytes,omitempty"`
 	// Records and Bytes are the number of records and the size on disk of the local blocks.
 	Records int64 `json:"records,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"`
@@ -398,6 +406,7 @@ func (st *Status) Complete(ready bool, reason string) {
 	if st.DBs == nil {
 		st.DBs = map[string]DB{}
 	}
+	shards := len(st.Shards())
 	for name, db := range st.DBs {
 		if db.Versions == nil {
 			db.Versions = map[string]Version{}
@@ -412,6 +421,8 @@ func (st *Status) Complete(ready bool, reason string) {
 			}
 			db.Versions[version] = v
 		}
+		served := db.Versions[db.Current(st.Node)]
+		db.Hints = served.Hints(name, shards)
 		st.DBs[name] = db
 	}
 	if d := &st.Disk; d.Bytes > 0 {

@@ -62,6 +62,7 @@ func (p *page) ofDB(name string) {
 	for _, n := range dbNotes(db, st.Node) {
 		p.Findings = append(p.Findings, status.Finding{Level: n.Level, Text: n.Text})
 	}
+	p.Findings = append(p.Findings, db.Notes()...)
 	p.One = &dbView{Name: name}
 	current := db.Current(st.Node)
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {

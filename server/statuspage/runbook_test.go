@@ -75,6 +75,7 @@ func TestFindingsHaveSections(t *testing.T) {
 				"lost": {Versions: map[string]status.Version{"1": lost}}, "thin": {Versions: map[string]status.Version{"1": thin}}, "idle": {},
 				"failed":   {Versions: map[string]status.Version{"1": served, "2": on(status.OnNode{State: status.Error})}},
 				"held":     {Versions: map[string]status.Version{"1": served, "2": on(status.OnNode{State: status.Held})}},
+				"uneven":   {Hints: []string{"x"}, Versions: map[string]status.Version{"1": served}},
 				"unlisted": {Error: "x", Versions: map[string]status.Version{"1": served}},
 				"unwanted": {Pin: &status.Pin{Exclude: []string{"1"}}, Versions: map[string]status.Version{"1": served}},
 			}},
@@ -93,7 +94,7 @@ func TestFindingsHaveSections(t *testing.T) {
 			t.Errorf("there is no section %s", anchor)
 		}
 	}
-	if len(found) != 16 {
+	if len(found) != 17 {
 		t.Errorf("%d sections: %v", len(found), found)
 	}
 }

@@ -84,7 +84,7 @@ func scaleDB(name string, i int, addr string, node int, now time.Time) status.DB
 	for p := range scalePartitions {
 		for r := range 3 {
 			if (3*p+r)%scaleNodes == node && (i > 0 || p != 77) {
-				on.Partitions = append(on.Partitions, p)
+				on.Partitions, on.PartitionBytes = append(on.Partitions, p), append(on.PartitionBytes, int64(10_000_000+p))
 			}
 		}
 	}

@@ -170,6 +170,7 @@ func TestBalanced(t *testing.T) {
 	c.checkBalance(t, before, map[string]float64{"n01": 10, "n02": 20, "n03": 10, "n04": 10, "n05": 10})
 
 	fresh := c.add(t, `zone = "c"`, "weight = 1.0")
+	foretold := c.members[0].plan(t, "--add", fresh.name+"=1@c")
 	fresh.start(t)
 	fresh.node.WaitFor(t, "the new node has its share", func() bool { return len(fresh.holds(t, version)) >= 8 })
 	total := func() (n int) {
@@ -184,6 +185,7 @@ func TestBalanced(t *testing.T) {
 	})
 	after := c.whoHolds(t, version)
 	c.checkBalance(t, after, map[string]float64{"n01": 60. / 7, "n02": 120. / 7, "n03": 60. / 7, "n04": 60. / 7, "n05": 60. / 7, "n06": 60. / 7})
+	foretold.check(t, before, after)
 	moved := 0
 	for _, m := range c.members {
 		for _, p := range after[m.name] {

@@ -52,7 +52,7 @@ func TestCommands(t *testing.T) {
 					runIt(t, n, strings.Replace(inPod, "--token-file -", "", 1))
 				}
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
-			case command == "sequins top" || command == "sequins build" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
+			case command == "sequins top" || command == "sequins plan" || command == "sequins build" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
 			case words[0] == "sequins" || words[0] == "curl":
 				runIt(t, n, here.Replace(command))
