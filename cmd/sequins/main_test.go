@@ -103,7 +103,7 @@ func writeFile(t *testing.T, path, content string) {
 }
 
 func TestHelp(t *testing.T) {
-	names := []string{"demo", "status", "versions", "check-config", "build", "verify", "get", "cat", "man"}
+	names := []string{"demo", "status", "versions", "check-config", "build", "verify", "get", "cat", "man", "plan"}
 	top := sequins(t, "--help")
 	top.wants(t, exitOK)
 	for _, want := range append(names, "--config", "--source", "--bind", "--local-store", "--debug-bind", "-b", "-r", "-l", "Exit codes", "SIGHUP") {

@@ -150,7 +150,7 @@ type plan struct {
 	Databases  []dbPlan         `json:"databases"`
 	Total      amounts          `json:"total"`
 	Shards     []*shardPlan     `json:"shards"`
-	Hints      []string         `json:"hints,omitempty"` // of the databases after the change, one sentence each
+	Hints      []string         `json:"hints,omitempty"` // problems of the cluster, and hints on the databases after the change
 
 	byID map[string]*shardPlan
 }
@@ -177,7 +177,7 @@ func (a *amounts) add(b amounts) {
 	*a = amounts{a.Partitions + b.Partitions, a.Bytes + b.Bytes, a.Moved + b.Moved, a.MovedBytes + b.MovedBytes, a.LeastBytes + b.LeastBytes}
 }
 
-// move is a partition that shards hold only after the change, and those that hold it only before.
+// move is a partition that some shards hold only after the change, and others only before it.
 type move struct {
 	Partition int      `json:"partition"`
 	Bytes     int64    `json:"bytes"`
@@ -185,7 +185,7 @@ type move struct {
 	To        []string `json:"to"`
 }
 
-// shardPlan is what each of the nodes with a shard id holds.
+// shardPlan is what each node with a shard id holds.
 type shardPlan struct {
 	ShardID string   `json:"shard_id"`
 	Nodes   []string `json:"nodes,omitempty"` // addresses; none of a node that is added
@@ -206,7 +206,7 @@ func (h *held) add(bytes int64) { h.Partitions, h.Bytes = h.Partitions+1, h.Byte
 
 // newPlan returns how the served versions of a status are divided among members before and after a change.
 func newPlan(st *status.Status, before, after map[string]shard.Member) *plan {
-	p := &plan{Assignment: st.Assignment, Databases: []dbPlan{}, byID: make(map[string]*shardPlan)}
+	p := &plan{Assignment: st.Assignment, Databases: []dbPlan{}, Hints: st.Problems, byID: make(map[string]*shardPlan)}
 	all, weights := maps.Clone(before), 0.0
 	maps.Copy(all, after)
 	for _, id := range slices.Sorted(maps.Keys(all)) {
@@ -225,10 +225,10 @@ func newPlan(st *status.Status, before, after map[string]shard.Member) *plan {
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		version := st.DBs[name].Current(st.Node)
 		v := st.DBs[name].Versions[version]
-		d := dbPlan{Database: name, Version: version, Replication: v.TargetReplication, Moves: []move{}}
-		was := shard.Assign(p.Assignment, slices.Collect(maps.Values(before)), v.NumPartitions, d.Replication, name)
-		will := shard.Assign(p.Assignment, slices.Collect(maps.Values(after)), v.NumPartitions, d.Replication, name)
-		p.compare(&d, v.Sizes(), was, will)
+		d, sizes := dbPlan{Database: name, Version: version, Replication: v.TargetReplication, Moves: []move{}}, v.Sizes()
+		was := shard.Assign(p.Assignment, slices.Collect(maps.Values(before)), len(sizes), d.Replication, name)
+		will := shard.Assign(p.Assignment, slices.Collect(maps.Values(after)), len(sizes), d.Replication, name)
+		p.compare(&d, sizes, was, will)
 		p.Databases = append(p.Databases, d)
 		p.Total.add(d.amounts)
 		p.Hints = append(p.Hints, v.Hints(name, len(after))...)

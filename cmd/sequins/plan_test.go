@@ -96,8 +96,11 @@ SHARD  NODE     ZONE      WEIGHT  SHARE  PARTITIONS  SIZE          SIZE IN
 
 // The hints are those of the nodes after the change.
 func TestPlanHints(t *testing.T) {
-	url := clusterNode(t, func(st *status.Status) { st.DBs["words"].Versions["7"].Nodes["n1:9599"].PartitionBytes[0] = 64 << 20 })
-	if r := sequins(t, "plan", "words", "--server", url); strings.Contains(r.stdout, "hold nothing") {
+	url := clusterNode(t, func(st *status.Status) {
+		st.DBs["words"].Versions["7"].Nodes["n1:9599"].PartitionBytes[0] = 64 << 20
+		st.Problems = []string{"n2:9599 has replication 3"}
+	})
+	if r := sequins(t, "plan", "words", "--server", url); strings.Contains(r.stdout, "hold nothing") || !strings.Contains(r.stdout, "\nn2:9599 has replication 3\n") {
 		t.Errorf("%s", r.stdout)
 	}
 	if r := sequins(t, "plan", "words", "--server", url, "--add", "4"); !strings.Contains(r.stdout, "words has 3 partitions with replication 1, so 1 of 4 nodes hold nothing of it: ") {

@@ -104,7 +104,7 @@ func TestStatusTable(t *testing.T) {
 		Problems: []string{"n2:9599 has replication 3, this node 2"}, SourceError: "no such host\x1b[31m", Warnings: []string{`the directory "healthz" cannot be a db`},
 		DBs: map[string]status.DB{
 			"empty": {Error: "there are no versions in the source"},
-			"words": {Versions: map[string]status.Version{
+			"words": {Hints: []string{"2 of 3 nodes hold nothing"}, Versions: map[string]status.Version{
 				"1": {NumPartitions: 2, MissingPartitions: 1, UnderreplicatedPartitions: 1, Nodes: map[string]status.OnNode{"n1:9599": {
 					State: "ACTIVE", Current: true, Partitions: []int{0}, ActiveAt: now.Add(-50 * time.Hour),
 					LastModified: now.Add(-51 * time.Hour), Records: 1234567, Bytes: 150 << 20}}},
@@ -128,6 +128,7 @@ n2:9599 has replication 3, this node 2
 ZooKeeper cannot be reached: connection refused
 The source cannot be read: no such host\x1b[31m
 the directory "healthz" cannot be a db
+2 of 3 nodes hold nothing
 DATABASE  VERSION  STATE     PARTITIONS  RECORDS    SIZE       DATA FROM
 birds     7        BUILDING  0 of 8      -          -          -                 45%, about 2 min left, loading
 empty     -        -         -           -          -          -                 there are no versions in the source

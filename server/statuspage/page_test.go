@@ -126,3 +126,14 @@ func TestOrder(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A hint is on the page of the node and on that of its database, with the section of the runbook.
+func TestHintsOnPages(t *testing.T) {
+	st := status.Status{Node: "n", DBs: map[string]status.DB{"words": {Hints: []string{"1 of 3 nodes hold nothing"}}}}
+	for _, only := range []string{"", "words"} {
+		page, err := Render(st, only, pageTime)
+		if err != nil || !strings.Contains(string(page), `1 of 3 nodes hold nothing <a href="/-/runbook#`+status.RunbookUneven+`"`) {
+			t.Errorf("the page of %q: %v\n%s", only, err, page)
+		}
+	}
+}
