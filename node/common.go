@@ -47,7 +47,6 @@ type record struct {
 	// this node's: a record has refuted this node's.
 	later     *store.Manifest
 	divisions []content.Content // of the input, on other nodes, that were compared with this node's
-	askAt     time.Time         // when the nodes that have not given a manifest are asked again
 }
 
 // options returns the settings of the database. Any goroutine may call it.
@@ -98,9 +97,6 @@ func (d *common) take(serving map[string]map[string]content.Content) {
 // followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// manifestsTimeout limits how long all other nodes are asked for a manifest.
-const manifestsTimeout = 15 * time.Second
-
 // manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it. Any
 // goroutine may call it.
 func (d *common) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
@@ -118,8 +114,6 @@ func (d *common) manifestElsewhere(ctx context.Context, f version.Following, in 
 
 // askManifest asks other nodes for the manifest of a content; nil if none gives it. Any goroutine may call it.
 func (d *common) askManifest(ctx context.Context, addrs []string, c content.Content) *store.Manifest {
-	ctx, cancel := context.WithTimeout(ctx, manifestsTimeout)
-	defer cancel()
 	m, err := d.node.transfer.Manifest(ctx, addrs, d.name, c)
 	if err != nil {
 		d.log.Debug("another node does not give the manifest of a version", "version", c.Name, "nodes", addrs, "error", err)

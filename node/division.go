@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
@@ -32,10 +33,7 @@ func (lo *loads) supersetElsewhere(ctx context.Context, f version.Following, pla
 		if c.Input == plan.Content().Input {
 			continue
 		}
-		serving, cancel := context.WithTimeout(ctx, servingTimeout)
-		answers := lo.db.node.transfer.Serving(serving, addrs)
-		hangs := serving.Err() != nil
-		cancel()
+		answers, hangs := lo.db.node.transfer.Serving(ctx, addrs)
 		served := func(serves map[string]content.Content) bool { return serves[lo.db.name] == c }
 		if !slices.ContainsFunc(slices.Collect(maps.Values(answers)), served) {
 			if hangs {
@@ -65,7 +63,7 @@ func (lo *loads) look() {
 	}
 }
 
-// askPause is the time after which other nodes that have not given a manifest are asked again.
+// askPause is the time after which other nodes that have not given a manifest are asked again: that they give it now is no change in ZooKeeper.
 const askPause = 10 * time.Second
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once. For one of which nothing is here, and whose load waits for
@@ -73,9 +71,7 @@ const askPause = 10 * time.Second
 func (lo *loads) lookForDivisions(in content.Input) {
 	l, r := lo.db.live[in], lo.db.records[in]
 	switch {
-	case r.following == nil, l != nil && lo.db.facts.WasServed(in):
-		return
-	case l == nil && (!lo.waits(in) || r.following.Replicas(0) == 0), !r.askAt.IsZero() && !lo.db.bg.isDue(r.askAt):
+	case r.following == nil, l != nil && lo.db.facts.WasServed(in), l == nil && (!lo.waits(in) || r.following.Replicas(0) == 0):
 		return
 	}
 	fresh := slices.DeleteFunc(slices.Collect(maps.Keys(r.following.Elsewhere())), func(c content.Content) bool {
@@ -88,6 +84,9 @@ func (lo *loads) lookForDivisions(in content.Input) {
 	following := r.following
 	lo.db.bg.work(func() message {
 		m := lo.db.manifestElsewhere(lo.db.bg.ctx, following, in)
+		if m == nil {
+			_ = sleep.For(lo.db.bg.ctx, askPause)
+		}
 		return func() { lo.takeDivision(in, fresh, m) }
 	})
 }
@@ -99,17 +98,14 @@ func (lo *loads) takeDivision(in content.Input, asked []content.Content, m *stor
 	if f == nil {
 		return
 	}
-	if m == nil || l == nil { // they are asked again
-		f.askAt = time.Now().Add(askPause)
-		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(asked, c) })
-	}
 	switch {
-	case m == nil:
+	case m == nil || l == nil && !lo.waits(in): // they are asked again
+		f.divisions = slices.DeleteFunc(f.divisions, func(c content.Content) bool { return slices.Contains(asked, c) })
 		return
-	case l == nil && lo.waits(in):
+	case l == nil:
 		_ = lo.enter(in, *m) // the load will fail of an error
 		return
-	case l == nil || !load.Later(*m, l.manifest) || f.later != nil && !load.Later(*m, *f.later) || lo.db.facts.WasServed(in):
+	case !load.Later(*m, l.manifest) || f.later != nil && !load.Later(*m, *f.later) || lo.db.facts.WasServed(in):
 		return
 	}
 	lo.db.log.Info("another node has refuted the partitioner of a version, which is loaded anew", "version", in.Name, "partitioner", l.manifest.Partitioner)

@@ -45,9 +45,6 @@ func (s *shared) taker() *transfer.Transfer {
 	return s.transfer
 }
 
-// servingTimeout limits how long other nodes are asked what they serve.
-const servingTimeout = 3 * time.Second
-
 // askServing asks the other nodes what they serve, by their addresses and the names of databases.
 func (s *shared) askServing(ctx context.Context) map[string]map[string]content.Content {
 	var addrs []string
@@ -56,9 +53,8 @@ func (s *shared) askServing(ctx context.Context) map[string]map[string]content.C
 			addrs = append(addrs, p.Addr)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
-	defer cancel()
-	return s.transfer.Serving(ctx, addrs)
+	serving, _ := s.transfer.Serving(ctx, addrs)
+	return serving
 }
 
 // sourceFailed records that the source or a db of it could not be listed.

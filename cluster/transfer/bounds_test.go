@@ -75,7 +75,7 @@ func (o others) Reports() (map[string][]byte, bool) {
 
 // Every wait for a reader has an end. Times are from the beginning of the Fill.
 func TestBounds(t *testing.T) {
-	const s, m = time.Second, time.Minute
+	const s, m, h = time.Second, time.Minute, time.Hour
 	loads := []report{{loads: true}}
 	tests := map[string]struct {
 		load time.Duration // that this node's own takes; 0: it has none
@@ -87,15 +87,15 @@ func TestBounds(t *testing.T) {
 		"never reports, after a long load":        {5 * m, []report{{none: true}}, nil, 5*m + 30*s},
 		"reports, and does not load":              {0, []report{{blocks: 2}}, nil, 30 * s},
 		"loads forever":                           {0, loads, nil, 10 * m},
-		"loads forever, after a short load":       {s, loads, nil, 31 * s},
-		"loads forever, after a long load":        {m, loads, nil, 4 * m},
-		"begins late":                             {m, []report{{none: true}, {from: m + 20*s, loads: true}}, nil, 4 * m},
-		"grows":                                   {s, []report{{loads: true}, {from: 10 * s, loads: true, blocks: 1}, {from: 20 * s, loads: true, blocks: 2}}, nil, 50 * s},
-		"shrinks, and grows again":                {s, []report{{loads: true, blocks: 2}, {from: 5 * s, loads: true}, {from: 10 * s, loads: true, blocks: 2}}, nil, 31 * s},
+		"loads forever, after a short load":       {s, loads, nil, 10*m + s},
+		"loads forever, after a long load":        {h, loads, nil, 2 * h},
+		"begins late":                             {m, []report{{none: true}, {from: m + 20*s, loads: true}}, nil, 11 * m},
+		"grows":                                   {s, []report{{loads: true}, {from: 10 * s, loads: true, blocks: 1}, {from: 20 * s, loads: true, blocks: 2}}, nil, 10*m + 20*s},
+		"shrinks, and grows again":                {s, []report{{loads: true, blocks: 2}, {from: 5 * s, loads: true}, {from: 10 * s, loads: true, blocks: 2}}, nil, 10*m + s},
 		"its load fails":                          {m, []report{{loads: true}, {from: 2 * m}}, nil, 2 * m},
 		"leaves":                                  {0, []report{{loads: true}, {from: 5 * s, left: true}}, nil, 5 * s},
-		"two, one after the other":                {s, loads, loads, 61 * s},
-		"two, the second of which grows first":    {s, []report{{loads: true}, {from: 12 * s, loads: true, blocks: 1}, {from: 14 * s, loads: true, blocks: 2}}, loads, 61 * s},
+		"two, one after the other":                {s, loads, loads, 20*m + s},
+		"two, the second of which grows first":    {s, []report{{loads: true}, {from: 12 * s, loads: true, blocks: 1}, {from: 14 * s, loads: true, blocks: 2}}, loads, 20*m + s},
 		"two, which leave":                        {s, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, 7 * s},
 		"two, the first of which reports nothing": {m, []report{{none: true}}, []report{{none: true}}, 2 * m},
 	}

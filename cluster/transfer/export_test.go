@@ -26,4 +26,4 @@ func (t *Transfer) Fetch(ctx context.Context, addr string, dir *store.Dir, parti
 }
 
 // Hurry changes how long a Run waits for other nodes.
-func (r *Run) Hurry(silent, most, poll time.Duration) { r.times = times{silent, most, poll} }
+func (r *Run) Hurry(silent, busy, poll time.Duration) { r.times = times{silent, busy, poll} }

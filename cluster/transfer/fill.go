@@ -17,18 +17,14 @@ import (
 	"sequins/version/gate"
 )
 
-// times bound how long a Run waits for other nodes.
+// times bound how long a Run waits for another node from which nothing new comes. ZooKeeper only tells that the node has left.
 type times struct {
-	silent time.Duration // for a reader that does not report that it loads, and for a node whose copies fail
-	// most is for the next block of a reader that loads, and of nodes that are busy. If this node has loaded something itself, it
-	// waits for a reader that loads patienceFactor times as long as that took, or silent if that is more.
-	most time.Duration
-	poll time.Duration // the interval at which reports are looked at
+	silent time.Duration // if the node does not report that it loads: it may begin later, or never
+	busy   time.Duration // if it loads, which may hang, or gives as many blocks as it may; at least the time of this node's own load
+	poll   time.Duration // the interval at which reports and waits are looked at, and nodes that were busy or have failed are asked again
 }
 
-var defaultTimes = times{silent: 30 * time.Second, most: 10 * time.Minute, poll: 200 * time.Millisecond}
-
-const patienceFactor = 3
+var defaultTimes = times{silent: 30 * time.Second, busy: 10 * time.Minute, poll: 200 * time.Millisecond}
 
 // ErrLeft means that partitions are left that no other node delivers, and that have to be loaded from the source.
 var ErrLeft = errors.New("partitions are left to be read from the source")
@@ -54,9 +50,8 @@ type spot struct {
 type peer struct {
 	loading bool      // it reports that it loads
 	blocks  int       // the most that it has reported
-	since   time.Time // since when this node waits for it as a reader; zero: it does not
-	failing time.Time // since when all copies from it have failed; zero: they have not
-	passed  bool      // one of these was for too long: it is not waited for and not asked; if it is no failure, until it reports more
+	since   time.Time // since when this node waits for a block of it in vain; zero: it does not
+	passed  bool      // that was for too long: it is not waited for and not asked, until it reports more blocks
 	resting bool      // it was busy or has failed: it is not asked for blocks until the next look
 }
 
@@ -106,10 +101,10 @@ type filling struct {
 	self   string
 	owners [][]string // of each partition
 	order  [][]string // of the owners, see readers
-	left   int        // how many partitions no other node is expected to deliver
+	left   []int      // partitions that no other node is expected to deliver
 
 	loads bool          // Load is running, or about to
-	took  time.Duration // that it took; 0 if it had no partitions
+	took  time.Duration // that it took
 	err   error
 }
 
@@ -169,27 +164,11 @@ func (f *filling) load() {
 	if !f.loads {
 		return
 	}
-	var mine, rest []int
-	for _, p := range f.todo {
-		if f.isExpected(p) {
-			rest = append(rest, p)
-		} else {
-			mine = append(mine, p)
-		}
-	}
-	f.todo, f.left = rest, 0
-	began := time.Now()
+	mine, began := f.left, time.Now()
+	f.left, f.todo = nil, slices.DeleteFunc(f.todo, func(p int) bool { return slices.Contains(mine, p) })
 	f.do(func() func() {
 		err := f.job.Load(mine)
-		return func() {
-			f.loads, f.err = false, errors.Join(err, f.err)
-			if len(mine) > 0 {
-				f.took = time.Since(began)
-			}
-			for _, p := range f.peers { // from now on this node waits for what they load
-				p.since = time.Time{}
-			}
-		}
+		return func() { f.loads, f.took, f.err = false, time.Since(began), errors.Join(err, f.err) }
 	})
 }
 
@@ -203,11 +182,11 @@ func (f *filling) isFinished() bool {
 	case len(f.copying) > 0:
 		return false
 	}
-	return f.left == len(f.todo) || f.isLoadDue()
+	return len(f.left) == len(f.todo) || f.isLoadDue()
 }
 
 // isLoadDue reports whether this node has to load more than it has.
-func (f *filling) isLoadDue() bool { return f.job.Load != nil && !f.loads && f.left > 0 }
+func (f *filling) isLoadDue() bool { return f.job.Load != nil && !f.loads && len(f.left) > 0 }
 
 // copy begins the copies that can be.
 func (f *filling) copy() {
@@ -252,7 +231,7 @@ func (f *filling) fetched(s spot, err error) {
 	case err == nil:
 		f.copied++
 		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
-		p.since, p.failing = time.Time{}, time.Time{}
+		p.since = time.Time{}
 		f.job.Published()
 	case f.ctx.Err() != nil:
 	case errors.Is(err, errDisk):
@@ -263,36 +242,49 @@ func (f *filling) fetched(s spot, err error) {
 		f.refused[s] = true
 		log("a block of another node is not used")
 	default:
-		patience := f.times.silent
-		if errors.Is(err, errBusy) {
-			patience = f.times.most
-		} else if p.failing.IsZero() {
+		busy := errors.Is(err, errBusy)
+		if !busy && p.since.IsZero() {
 			log("a copy from another node has failed, and is tried again")
 		}
 		p.resting = true
-		f.wait(s.addr, &p.failing, patience)
+		f.wait(s.addr, busy || p.loading)
 	}
 }
 
-// wait passes over a node that this node has waited for for too long since a time, which begins now if it is zero.
-func (f *filling) wait(addr string, since *time.Time, patience time.Duration) {
-	p := f.peer(addr)
-	if since.IsZero() {
-		*since = time.Now()
+// wait begins to wait for a node, or passes over it if it has been waited for for too long.
+func (f *filling) wait(addr string, busy bool) {
+	p, patience := f.peer(addr), f.times.silent
+	if busy {
+		patience = max(f.times.busy, f.took)
 	}
-	if time.Since(*since) > patience && !p.passed {
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	if time.Since(p.since) > patience && !p.passed {
 		p.passed = true
 		f.log.Info("a node is not waited for any longer; another one reads its partitions from the source", "version", f.content.Name, "peer", addr)
 	}
 }
 
-// look reads which nodes have which partitions, and what of them other nodes will deliver. Without reports of a partition, those that
-// advertise it have it: a node that has lost ZooKeeper may still give it.
+// look finds what of the partitions other nodes have, or will deliver.
 func (f *filling) look() {
-	if f.t == nil {
-		f.left = len(f.todo)
-		return
+	if f.t != nil {
+		f.followReports()
+		f.followOwners()
 	}
+	if !f.loads && f.job.Load != nil {
+		for _, p := range f.todo {
+			if addr := f.reader(p); addr != f.self && len(f.givers(p)) == 0 {
+				f.wait(addr, f.peer(addr).loading)
+			}
+		}
+	}
+	f.left = slices.DeleteFunc(slices.Clone(f.todo), f.isExpected)
+}
+
+// followReports reads which nodes have which partitions. Without reports of a partition, those that advertise it have it: a node that has lost
+// ZooKeeper may still give it.
+func (f *filling) followReports() {
 	reports, _ := f.following.Reports()
 	f.heldBy = make(map[int][]string)
 	for _, p := range f.peers {
@@ -302,31 +294,21 @@ func (f *filling) look() {
 		p := f.peer(addr)
 		p.loading = r.Loading
 		if len(r.Blocks) > p.blocks {
-			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, p.passed && !p.failing.IsZero()
+			p.blocks, p.since, p.passed = len(r.Blocks), time.Time{}, false
 		}
 		for p := range r.Blocks {
 			f.heldBy[p] = append(f.heldBy[p], addr)
 		}
 	}
-	f.setReaders()
 	for _, p := range f.todo {
 		if len(f.heldBy[p]) == 0 {
 			f.heldBy[p] = f.following.Peers(p)
 		}
 	}
-	if !f.loads && f.job.Load != nil {
-		f.waitForReaders()
-	}
-	f.left = 0
-	for _, p := range f.todo {
-		if !f.isExpected(p) {
-			f.left++
-		}
-	}
 }
 
-// setReaders follows the owners of the partitions: nodes that went by the owners of different times would wait for each other.
-func (f *filling) setReaders() {
+// followOwners follows the owners of the partitions: nodes that went by the owners of different times would wait for each other.
+func (f *filling) followOwners() {
 	owners, self := f.following.Owners()
 	if !slices.EqualFunc(owners, f.owners, slices.Equal) {
 		f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
@@ -359,24 +341,4 @@ func (f *filling) reader(partition int) string {
 		}
 	}
 	return f.self
-}
-
-// waitForReaders waits for the readers of partitions that no node has.
-func (f *filling) waitForReaders() {
-	for _, p := range f.todo {
-		if len(f.givers(p)) > 0 {
-			continue
-		}
-		addr, patience := f.reader(p), f.times.silent
-		if addr == f.self {
-			continue
-		}
-		switch loading := f.peer(addr).loading; {
-		case loading && f.took > 0:
-			patience = max(patience, patienceFactor*f.took)
-		case loading:
-			patience = f.times.most
-		}
-		f.wait(addr, &f.peer(addr).since, patience)
-	}
 }

@@ -102,7 +102,6 @@ type sender struct {
 // Write implements io.Writer.
 func (s *sender) Write(p []byte) (int, error) {
 	start := time.Now()
-	_ = http.NewResponseController(s.w).SetWriteDeadline(start.Add(s.left)) // unsupported writers have limits of their own
 	n, err := s.w.Write(p)
 	s.t.o.Metrics.Given.Add(float64(n), s.db)
 	if fast := s.add(n, time.Since(start)); err == nil && !fast {

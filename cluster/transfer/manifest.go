@@ -16,6 +16,9 @@ import (
 // maxManifest is the size of an answer with a manifest, in bytes.
 const maxManifest = 68 << 20
 
+// askTimeout limits how long a node is asked something: one that hangs is a member of the cluster all the same.
+const askTimeout = 3 * time.Second
+
 // ask asks a node something, about a content unless code is "", and decodes the answer of at most limit bytes.
 func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string, limit int64, decode func([]byte) error) error {
 	resp, err := t.o.Nodes.Get(ctx, addr, target, code)
@@ -39,16 +42,13 @@ func (t *Transfer) ask(ctx context.Context, addr, target, code, mediaType string
 	return nil
 }
 
-// manifestTimeout limits how long one node is asked for a manifest.
-const manifestTimeout = 3 * time.Second
-
 // Manifest asks nodes, one after the other, for the manifest of a content, and returns it as one that is created now. Manifests of another content are
 // refused.
 func (t *Transfer) Manifest(ctx context.Context, addrs []string, db string, c content.Content) (store.Manifest, error) {
 	failed := fmt.Errorf("no node has given the manifest of version %s of %s", c.Name, db)
 	for _, addr := range addrs {
 		var m store.Manifest
-		asking, cancel := context.WithTimeout(ctx, manifestTimeout)
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		err := t.ask(asking, addr, about(db, c, "blocks"), c.Code(), manifestType, maxManifest, m.UnmarshalJSON)
 		cancel()
 		switch {

@@ -28,11 +28,13 @@ func (t *Transfer) AnswerServing(w http.ResponseWriter) {
 	}
 }
 
-// Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer until ctx ends, or with something else,
-// are left out.
-func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[string]content.Content {
+// Serving asks nodes what they serve, and returns the contents by address and db. Nodes that do not answer within askTimeout, or with something else,
+// are left out. hangs reports whether one did not answer.
+func (t *Transfer) Serving(ctx context.Context, addrs []string) (all map[string]map[string]content.Content, hangs bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	var mu sync.Mutex
-	all := make(map[string]map[string]content.Content)
+	all = make(map[string]map[string]content.Content)
 	_ = parallel.Run(ctx, min(askedAtOnce, len(addrs)), len(addrs), func(ctx context.Context, i int) error {
 		serving, err := t.serving(ctx, addrs[i])
 		if err != nil {
@@ -44,7 +46,7 @@ func (t *Transfer) Serving(ctx context.Context, addrs []string) map[string]map[s
 		all[addrs[i]] = serving
 		return nil
 	})
-	return all
+	return all, ctx.Err() != nil
 }
 
 func (t *Transfer) serving(ctx context.Context, addr string) (all map[string]content.Content, err error) {
