@@ -287,7 +287,7 @@ func TestHeldElsewhere(t *testing.T) {
 	c.peers[0].hold(0, 1, 2, 3)
 	c.peers[1].hold(4, 5, 6, 7)
 	c.run.Hurry(short, long, poll)
-	c.peers[1].busy = int(2*short/poll) // for longer than a silent node is waited for
+	c.peers[1].busy = int(2 * short / poll) // for longer than a silent node is waited for
 	if copied, err := c.fill(c.source); err != nil || copied != eight || len(c.loaded) > 0 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
 	}

@@ -1,7 +1,6 @@
 package transfer_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,11 +49,12 @@ func TestServing(t *testing.T) {
 	}
 	good := listed(`{"db":` + entry + `}`)
 	taker := newNode(t, transfer.Options{}, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	all := taker.Serving(ctx, append(hostile, a.addr, b.addr, good))
+	all, hangs := taker.Serving(t.Context(), append(hostile, a.addr, b.addr, good))
 	if addrs := slices.Sorted(maps.Keys(all)); !slices.Equal(addrs, slices.Sorted(slices.Values([]string{a.addr, b.addr, good}))) {
 		t.Errorf("answers of %q", addrs)
+	}
+	if _, closed := taker.Serving(t.Context(), []string{a.addr, "127.0.0.1:1"}); !hangs || closed {
+		t.Errorf("some hang: %v, and of others: %v", hangs, closed)
 	}
 	if !maps.Equal(all[a.addr], dbs) || len(all[b.addr]) != 0 || all[good]["db"] != contents.Of("1") {
 		t.Errorf("%v", all)
