@@ -320,17 +320,11 @@ func (f *follower) sets() (all []*version.Set) {
 	return all
 }
 
-// The pauses between questions what other nodes serve of a database of which this node serves nothing.
-const (
-	minAskPause = 5 * time.Second
-	maxAskPause = time.Minute
-)
-
 // followServing asks what other nodes serve until ctx ends, while this node serves nothing of some database: they may serve by now
 // what this node waits for in vain.
 func (f *follower) followServing(ctx context.Context) {
 	for asked := 1; ; asked++ {
-		if sleep.For(ctx, sleep.Backoff(asked, minAskPause, maxAskPause)) != nil {
+		if sleep.For(ctx, sleep.Backoff(asked, askPause, maxAskPause)) != nil {
 			return
 		}
 		var idle []*db
