@@ -66,7 +66,7 @@ type peer struct {
 	busy     int  // how often it is, before it gives a block
 	lies     bool // flips bits
 	old      bool // of upstream's kind, which give no blocks
-	down     bool
+	down     int  // how often it breaks off, before it answers
 	starting bool
 	given    []int
 }
@@ -109,7 +109,8 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch q := r.URL.Query(); {
-	case p.down:
+	case p.down > 0:
+		p.down--
 		panic(http.ErrAbortHandler)
 	case p.old:
 		w.Header().Set("Content-Type", "application/json")
@@ -286,14 +287,31 @@ func TestHeldElsewhere(t *testing.T) {
 	c := newCluster(t, 2, long)
 	c.peers[0].hold(0, 1, 2, 3)
 	c.peers[1].hold(4, 5, 6, 7)
-	c.run.Hurry(short, long, poll)
-	c.peers[1].busy = int(2 * short / poll) // for longer than a silent node is waited for
+	c.peers[1].busy = 1
 	if copied, err := c.fill(c.source); err != nil || copied != eight || len(c.loaded) > 0 {
 		t.Errorf("%v: %d copied, %v loaded", err, copied, c.loaded)
 	}
 	c.complete()
 	if copied, err := c.fill(c.source); err != nil || copied > 0 {
 		t.Errorf("%v: %d copied again", err, copied)
+	}
+}
+
+// A node that works is asked again, with pauses, for longer than one that does not.
+func TestBusyGiver(t *testing.T) {
+	for name, keep := range map[string]func(p *peer, times int){
+		"gives to others":               func(p *peer, times int) { p.busy = times },
+		"loads, and its answers failed": func(p *peer, times int) { p.loading, p.down = true, times },
+	} {
+		c := newCluster(t, 1, long)
+		c.run.Hurry(short, long, poll)
+		c.peers[0].hold(all...)
+		c.peers[0].set(func(p *peer) { keep(p, int(10*short/poll)) })
+		began := time.Now()
+		copied, err := c.fill(c.source)
+		if took := time.Since(began); err != nil || copied != eight || len(c.loaded) > 0 || took < 2*short {
+			t.Errorf("%s: %v after %v: %d copied, %v loaded", name, err, took, copied, c.loaded)
+		}
 	}
 }
 
@@ -378,7 +396,7 @@ func TestFaultyReaders(t *testing.T) {
 		},
 		"down": func(p *peer) {
 			p.hold(all...)
-			p.down = true
+			p.down = 1 << 30
 		},
 		"busy forever": func(p *peer) {
 			p.hold(all...)

@@ -99,7 +99,7 @@ type sender struct {
 	pulse
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. The server ends a write of which nothing is taken.
 func (s *sender) Write(p []byte) (int, error) {
 	start := time.Now()
 	n, err := s.w.Write(p)

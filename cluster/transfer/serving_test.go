@@ -128,7 +128,9 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
-	addrs := append(slices.Collect(maps.Values(bad)), giver.addr)
+	hangs := fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.manifest+json", wire.Content: c.Code()}, length: 1000,
+		then: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
+	addrs := append(slices.Collect(maps.Values(bad)), hangs, giver.addr)
 	m, err := taker.Manifest(t.Context(), addrs, "db", c)
 	if err != nil || m.Content() != c || m.DB != "db" || len(m.Files) != 1 || time.Since(m.Created) > time.Hour {
 		t.Errorf("%+v, %v", m, err)

@@ -148,7 +148,8 @@ func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, 
 		start := time.Now()
 		n, err := resp.Body.Read(buf)
 		late.Stop()
-		if fast := node.add(n, time.Since(start)); err == nil && !fast || errors.Is(context.Cause(ctx), errSlow) {
+		node.add(n, time.Since(start))
+		if errors.Is(context.Cause(ctx), errSlow) {
 			err = errSlow
 		}
 		t.o.Metrics.Received.Add(float64(n), db) // the last bytes may come with io.EOF
