@@ -14,6 +14,7 @@ import (
 type attempt struct {
 	*race
 	peer  *peer
+	zone  metrics.Zone
 	stage int // 1 for the first attempt of a race
 	began time.Time
 	conn  *conn // nil until connected
@@ -184,6 +185,6 @@ func (a *attempt) drop() {
 
 // ended counts the attempt and ends its span. err is the reason why it has no usable answer.
 func (a *attempt) ended(o metrics.Outcome, err error) {
-	a.c.metrics.Done(a.stage, o)
+	a.c.metrics.Done(a.stage, a.zone, o)
 	a.trace.End(string(o), a.status, err)
 }

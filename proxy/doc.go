@@ -2,9 +2,9 @@
 // hedged requests. It knows neither versions nor the cluster: a Query names the peers and the
 // version.
 //
-// Client.Fetch picks a peer (race.next: healthy peers in random order, then failing ones) and sends
-// it the request on the caller's goroutine, over an open idle connection, and waits for one stage
-// timeout. Nearly every request ends there: no goroutine, no timer, one allocation. Otherwise
+// Client.Fetch picks a peer (race.next: healthy peers in this node's zone in random order, then the
+// other healthy ones, then failing ones) and sends it the request on the caller's goroutine, over an
+// open idle connection, and waits for one stage timeout. Nearly every request ends there: no goroutine, no timer, one allocation. Otherwise
 // race.run takes over: each attempt runs on its own goroutine, another attempt starts when the
 // stage timeout expires or an attempt fails, and the first usable answer wins. An answer of up to
 // 64 KiB is usable when it has arrived completely, so a peer that breaks off in the middle counts

@@ -113,7 +113,7 @@ func TestPeerRestarts(t *testing.T) {
 		idle := c.peer(p.addr).idle[0]
 		expect.Eventually(t, "the news to arrive", func() bool { return !idle.usable() })
 	}
-	if got := numbers(o.Metrics, "sequins_proxy_attempts_total")["1 error"]; got != 0 {
+	if got := numbers(o.Metrics, "sequins_proxy_attempts_total", "stage", "outcome")["1 error"]; got != 0 {
 		t.Errorf("%v errors", got)
 	}
 	if l.String() != "" {

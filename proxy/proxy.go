@@ -33,6 +33,8 @@ type Options struct {
 	// TLS enables TLS to peers. Without a ServerName, a certificate must be valid for the host of
 	// the peer's address.
 	TLS *tls.Config
+	// Zones are the zones of peers: those in the zone of this node are asked first.
+	Zones Zones
 	// Metrics counts attempts and connections; it may be nil.
 	Metrics *metrics.Proxy
 	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
@@ -180,6 +182,7 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	}
 	r := &race{c: c, q: *q, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
+	r.near = c.opts.Zones.nearLast(r.rest)
 	r.q.Scale = max(1, q.Scale)
 	r.stage, r.deadline = time.Duration(min(r.q.Scale, maxStageScale))*c.stage, r.began.Add(time.Duration(r.q.Scale)*c.opts.Timeout)
 	return r.begin(ctx)

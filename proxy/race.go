@@ -19,7 +19,8 @@ type race struct {
 	began    time.Time
 	deadline time.Time
 
-	rest    []string // addresses not picked yet
+	rest    []string // addresses not picked yet; the last near are in the zone of this node
+	near    int
 	few     [3]string
 	failing []*peer // picked, to be asked last
 	stages  int     // attempts started
@@ -43,13 +44,17 @@ type result struct {
 	err  error
 }
 
-// next picks the next peer: healthy peers in random order, then failing ones. It returns nil when
-// all have been picked.
+// next picks the next peer: healthy peers in the zone of this node in random order, then other healthy ones in
+// random order, then failing ones. It returns nil when all have been picked.
 func (r *race) next() *peer {
 	for n := len(r.rest); n > 0; n = len(r.rest) {
 		i := 0
-		if n > 1 {
-			i = rand.IntN(n)
+		if r.near > 0 {
+			i = n - r.near
+			r.near--
+		}
+		if n-i > 1 {
+			i += rand.IntN(n - i)
 		}
 		addr := r.rest[i]
 		r.rest[i] = r.rest[n-1]
@@ -81,7 +86,7 @@ func (r *race) draw() (a attempt, ok bool) {
 	r.stages++
 	r.newest = p
 	r.c.metrics.InFlight.Add(1)
-	return attempt{race: r, peer: p, stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
+	return attempt{race: r, peer: p, zone: r.c.opts.Zones.where(p.addr), stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
 }
 
 // maxEager is the longest body, in bytes, that begin sends. A stage may end while a longer one is being sent, and the rest

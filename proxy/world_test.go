@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func (w *world) inFlight() float64 { return number(w.metrics, "sequins_proxy_att
 func (w *world) counted() map[string]int {
 	synctest.Wait()
 	all := map[string]int{}
-	for labels, n := range numbers(w.metrics, "sequins_proxy_attempts_total") {
+	for labels, n := range numbers(w.metrics, "sequins_proxy_attempts_total", "stage", "outcome") {
 		if n > 0 {
 			all[labels] = int(n)
 		}
@@ -121,8 +122,8 @@ func (w *world) wantCounted(want map[string]int) {
 // registries are those of the metrics of quiet, by *metrics.Proxy.
 var registries sync.Map
 
-// numbers are those of one metric, by the values of its labels.
-func numbers(p *metrics.Proxy, name string) map[string]float64 {
+// numbers are those of one metric, by the values of some of its labels.
+func numbers(p *metrics.Proxy, name string, by ...string) map[string]float64 {
 	reg, _ := registries.Load(p)
 	families, err := reg.(*prometheus.Registry).Gather()
 	if err != nil {
@@ -134,11 +135,13 @@ func numbers(p *metrics.Proxy, name string) map[string]float64 {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			labels := ""
+			values := make([]string, len(by))
 			for _, l := range m.GetLabel() {
-				labels = l.GetValue() + " " + labels // stage is behind outcome
+				if i := slices.Index(by, l.GetName()); i >= 0 {
+					values[i] = l.GetValue()
+				}
 			}
-			all[strings.TrimSpace(labels)] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			all[strings.Join(values, " ")] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
 	return all

@@ -230,17 +230,17 @@ func TestProxy(t *testing.T) {
 	for range 3 {
 		m.Proxy.InFlight.Add(1)
 	}
-	m.Proxy.Done(1, ProxyOK)
-	m.Proxy.Done(7, ProxyCancelled)
+	m.Proxy.Done(1, ZoneUnknown, ProxyOK)
+	m.Proxy.Done(7, ZoneOther, ProxyCancelled)
 	m.Proxy.Opened.Add(2)
 	m.Proxy.Open.Add(1)
 	wantLines(t, m, "sequins_proxy_connections", "sequins_proxy_connections 1", "sequins_proxy_connections_opened_total 2")
 	wantLines(t, m, "sequins_proxy_attempts_in_flight", "sequins_proxy_attempts_in_flight 1")
-	wantLines(t, m, `sequins_proxy_attempts_total{outcome="ok"`,
-		`sequins_proxy_attempts_total{outcome="ok",stage="1"} 1`, `sequins_proxy_attempts_total{outcome="ok",stage="2"} 0`, `sequins_proxy_attempts_total{outcome="ok",stage="3+"} 0`)
-	wantLines(t, m, `sequins_proxy_attempts_total{outcome="cancelled"`,
-		`sequins_proxy_attempts_total{outcome="cancelled",stage="1"} 0`, `sequins_proxy_attempts_total{outcome="cancelled",stage="2"} 0`, `sequins_proxy_attempts_total{outcome="cancelled",stage="3+"} 1`)
-	if got := scrape(t, m, "sequins_proxy_attempts_total"); len(got) != 15 {
+	wantLines(t, m, `sequins_proxy_attempts_total{outcome="ok",stage="1"`, `sequins_proxy_attempts_total{outcome="ok",stage="1",zone="other"} 0`,
+		`sequins_proxy_attempts_total{outcome="ok",stage="1",zone="same"} 0`, `sequins_proxy_attempts_total{outcome="ok",stage="1",zone="unknown"} 1`)
+	wantLines(t, m, `sequins_proxy_attempts_total{outcome="cancelled",stage="3+"`, `sequins_proxy_attempts_total{outcome="cancelled",stage="3+",zone="other"} 1`,
+		`sequins_proxy_attempts_total{outcome="cancelled",stage="3+",zone="same"} 0`, `sequins_proxy_attempts_total{outcome="cancelled",stage="3+",zone="unknown"} 0`)
+	if got := scrape(t, m, "sequins_proxy_attempts_total"); len(got) != 45 {
 		t.Errorf("%d lines: %q", len(got), got)
 	}
 }

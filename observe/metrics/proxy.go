@@ -14,6 +14,18 @@ const (
 	ProxyCancelled Outcome = "cancelled" // another attempt was faster, or the request was cancelled
 )
 
+// Zone is the zone of an asked node, seen from this one.
+type Zone int
+
+// The zones of an attempt.
+const (
+	ZoneUnknown Zone = iota // one of the two nodes has none
+	ZoneSame
+	ZoneOther
+)
+
+var proxyZones = [...]string{ZoneUnknown: "unknown", ZoneSame: "same", ZoneOther: "other"}
+
 // proxyStages are the first attempt of a request, the second, and all later ones.
 var proxyStages = [...]string{"1", "2", "3+"}
 
@@ -22,7 +34,7 @@ type Proxy struct {
 	InFlight     *Vector // attempts that Done has not ended
 	Opened, Open *Vector // connections
 
-	attempts [len(proxyStages)]map[Outcome]prometheus.Counter // looked up once, as each read of another node's key counts one
+	attempts [len(proxyStages)][len(proxyZones)]map[Outcome]prometheus.Counter // looked up once, as each read of another node's key counts one
 }
 
 func (m *Metrics) newProxy() *Proxy {
@@ -31,20 +43,22 @@ func (m *Metrics) newProxy() *Proxy {
 		Opened:   m.counter("sequins_proxy_connections_opened_total", "Connections opened to other nodes."),
 		Open:     m.gauge("sequins_proxy_connections", "Open connections to other nodes."),
 	}
-	attempts := m.counter("sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage and outcome.", "stage", "outcome")
+	attempts := m.counter("sequins_proxy_attempts_total", "Attempts to get an answer from another node, by stage, zone and outcome.", "stage", "zone", "outcome")
 	for i, stage := range proxyStages {
-		p.attempts[i] = map[Outcome]prometheus.Counter{}
-		for _, o := range []Outcome{ProxyOK, ProxyAbsent, ProxyError, ProxyTimeout, ProxyCancelled} {
-			p.attempts[i][o] = attempts.create(stage, string(o)).(prometheus.Counter)
+		for z, zone := range proxyZones {
+			p.attempts[i][z] = map[Outcome]prometheus.Counter{}
+			for _, o := range []Outcome{ProxyOK, ProxyAbsent, ProxyError, ProxyTimeout, ProxyCancelled} {
+				p.attempts[i][z][o] = attempts.create(stage, zone, string(o)).(prometheus.Counter)
+			}
 		}
 	}
 	return p
 }
 
 // Done counts a finished attempt. Stage is 1 for the first attempt of a request.
-func (p *Proxy) Done(stage int, o Outcome) {
+func (p *Proxy) Done(stage int, zone Zone, o Outcome) {
 	p.InFlight.Add(-1)
-	if c := p.attempts[min(max(stage, 1), len(proxyStages))-1][o]; c != nil {
+	if c := p.attempts[min(max(stage, 1), len(proxyStages))-1][zone][o]; c != nil {
 		c.Inc()
 	}
 }
