@@ -215,6 +215,9 @@ func (c *Cluster) Members() []Member { return c.members.Load().all }
 // Assignment returns the rule by which this node assigns partitions.
 func (c *Cluster) Assignment() shard.Assignment { return c.o.Settings.Assignment }
 
+// ZoneOf returns the zone of a member by its address, "" if it has none or there is no such member. It is called for requests.
+func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().zoneOf[addr] }
+
 // Problems returns the differences in settings that keep the nodes from forming
 // one cluster, as sentences.
 func (c *Cluster) Problems() []string { return c.members.Load().problems }

@@ -36,6 +36,7 @@ type membership struct {
 	all      []Member          // ordered by shard id and address; includes this node unless it is a router
 	shards   []shard.Member    // of all, without duplicates; equal for memberships that divide data alike
 	shardOf  map[string]string // by address
+	zoneOf   map[string]string // by address
 	listed   bool              // a listing has contained this node
 	since    time.Time         // time of the last change
 	problems []string          // see Cluster.Problems
@@ -87,11 +88,12 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	slices.SortFunc(members, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.ShardID, b.ShardID), cmp.Compare(a.Addr, b.Addr))
 	})
-	ms := &membership{all: members, shardOf: make(map[string]string, len(members)), since: now}
+	ms := &membership{all: members, shardOf: make(map[string]string, len(members)), zoneOf: make(map[string]string), since: now}
 	for _, m := range members {
 		ms.shardOf[m.Addr] = m.ShardID
 		ms.problems = append(ms.problems, m.mismatches(own)...)
 		s := m.settings()
+		ms.zoneOf[m.Addr] = s.Zone
 		ms.shards = append(ms.shards, shard.Member{ShardID: m.ShardID, Weight: s.Weight, Zone: s.Zone})
 	}
 	ms.shards = slices.Compact(ms.shards)

@@ -146,6 +146,28 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// A node knows the zone of each member, as it is now, and its own; a router, which is no member, those of the others.
+func TestZoneOf(t *testing.T) {
+	in := func(zone string) Settings { return settings(func(s *Settings) { s.Zone = zone }) }
+	own := in("mine")
+	c := new(Cluster)
+	for _, tt := range []struct {
+		entries []zk.Entry
+		self    *Member
+		want    []string
+	}{
+		{nil, &Member{ShardID: "me", Addr: "me:1", Settings: &own}, []string{"mine", "", ""}},
+		{[]zk.Entry{entry(t, "a@h1:1", in("x")), {Name: "b@h2:1"}}, &Member{ShardID: "me", Addr: "me:1", Settings: &own}, []string{"mine", "x", ""}},
+		{[]zk.Entry{entry(t, "a@h1:1", in("y")), entry(t, "b@h2:1", in("x"))}, nil, []string{"", "y", "x"}},
+	} {
+		members, _ := parseMembers(tt.entries)
+		c.members.Store(newMembership(members, tt.self, own, time.Now()))
+		if got := []string{c.ZoneOf("me:1"), c.ZoneOf("h1:1"), c.ZoneOf("h2:1")}; !slices.Equal(got, tt.want) {
+			t.Errorf("zones %q, want %q", got, tt.want)
+		}
+	}
+}
+
 // A cluster is mixed while it has a member of upstream's kind, whose znode has no settings.
 func TestMixed(t *testing.T) {
 	c := new(Cluster)
