@@ -49,17 +49,13 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 }
 
 // replicaGroups groups partitions by the nodes that hold them and have not been asked, so that each group needs one
-// request, which all of its nodes can answer. Groups that have two nodes in common are joined, and are requested from the
-// nodes in common.
+// request, which all of its nodes can answer.
 func (r *Read) replicaGroups(parts []partitionKeys, asked []string) []*replicaGroup {
 	var groups []*replicaGroup
 	for _, p := range parts {
 		peers := slices.Sorted(slices.Values(r.peers(p.partition)))
 		peers = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(asked, addr) })
-		i := slices.IndexFunc(groups, func(g *replicaGroup) bool {
-			shared := common(g.peers, peers)
-			return len(shared) >= 2 || len(shared) == len(peers) && len(shared) == len(g.peers)
-		})
+		i := slices.IndexFunc(groups, func(g *replicaGroup) bool { return r.reader.canJoin(g.peers, peers) })
 		if i < 0 {
 			groups = append(groups, &replicaGroup{peers: peers, parts: []partitionKeys{p}})
 			continue
@@ -68,6 +64,17 @@ func (r *Read) replicaGroups(parts []partitionKeys, asked []string) []*replicaGr
 		groups[i].parts = append(groups[i].parts, p)
 	}
 	return groups
+}
+
+// canJoin reports whether partitions on the nodes a and partitions on the nodes b, both sorted, can be requested together, from the
+// nodes in common: if these are at least two, or all, and include one in the zone of this node unless neither list has one.
+func (rd *Reader) canJoin(a, b []string) bool {
+	shared := common(a, b)
+	if len(shared) < 2 && (len(shared) < len(a) || len(shared) < len(b)) {
+		return false
+	}
+	near := func(addrs []string) bool { return slices.ContainsFunc(addrs, rd.opts.Zones.Near) }
+	return near(shared) || !near(a) && !near(b)
 }
 
 // peers returns the other nodes that a partition is read from.

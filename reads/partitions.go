@@ -35,7 +35,24 @@ func (r *Read) Partitions(q *Query) (*wire.Partitions, Outcome) {
 		slices.Sort(replicas)
 		m.Replicas = append(m.Replicas, slices.Compact(replicas))
 	}
+	m.Zones = r.reader.zones(m.Nodes)
 	return m, Found
+}
+
+// zones returns the zones of nodes, of which the first is this one; nil if none has one.
+func (rd *Reader) zones(nodes []string) []string {
+	z := &rd.opts.Zones
+	if z.Of == nil {
+		return nil
+	}
+	all := []string{z.Own}
+	for _, addr := range nodes[1:] {
+		all = append(all, z.Of(addr))
+	}
+	if slices.Max(all) == "" {
+		return nil
+	}
+	return all
 }
 
 // address returns the address by which other nodes and clients reach this node, or wire.Self. A single node has a

@@ -39,6 +39,8 @@ type Options struct {
 	ContentType func(db string) string
 	// Proxy fetches keys of partitions on other nodes; nil on a single node.
 	Proxy Proxy
+	// Zones are the zones of the nodes that Proxy asks.
+	Zones proxy.Zones
 	// PeerSecret is the credential that this node sends to other nodes of its cluster; "" sends none.
 	PeerSecret string
 	// MaxBatchKeys limits the keys of a batch; 0 means 10,000. The front ends enforce it.

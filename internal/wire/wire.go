@@ -87,6 +87,8 @@ type Partitions struct {
 	// Nodes are the addresses (host:port) of the node that answers and of others that hold a partition, each once. The
 	// first is the one that answers, or Self.
 	Nodes []string `json:"nodes"`
+	// Zones are the zones of the nodes, in their order, "" for one without; nil if no node has one.
+	Zones []string `json:"zones,omitempty"`
 	// Replicas are, for each partition, the indexes in Nodes of the nodes that hold it, ascending. It is empty
 	// for partitions that no known node holds.
 	Replicas [][]int `json:"replicas"`
