@@ -245,7 +245,7 @@ type Sharding struct {
 	Assignment string `toml:"assignment" default:"round_robin" oneof:"round_robin balanced" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
 	Weight float64 `toml:"weight" default:"1" min:"0.01" max:"1000"`
-	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
+	// Zone is the zone of this node. Replicas in it are read first; balanced puts the replicas of a partition into different zones.
 	Zone string `toml:"zone" form:"zone" file:"yes"`
 	// HealAfter is how long the set of nodes may differ from the one for which the current version was
 	// divided, before it is divided again; 0 means never.

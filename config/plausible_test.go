@@ -15,7 +15,7 @@ func TestWarnings(t *testing.T) {
 		enabled + "proxy_stage_timeout = \"100ms\"":                             "sequins.conf:4: sharding.proxy_stage_timeout: 100ms is not less than",
 		enabled + "proxy_stage_timeout = \"99ms\"":                              "",
 		enabled + "weight = 2":                                                  "sequins.conf:4: sharding.weight: has no effect: sharding.assignment is round_robin",
-		enabled + "zone = \"a\"":                                                "sequins.conf:4: sharding.zone: is only shown",
+		enabled + "zone = \"a\"":                                                "sequins.conf:4: sharding.zone: decides only which replicas are read first",
 		enabled + "zone = \"a\"\nweight = 2\nassignment = \"balanced\"":         "",
 		"source = \"/d\"\n[sharding]\nzone = \"a\"\ncluster_name = \"b\"":       "sequins.conf:3: sharding.zone: has no effect: sharding.enabled is false",
 		"source = \"/d\"\n[zk]\nservers = [\"a\"]":                              "sequins.conf:3: zk.servers: has no effect: sharding.enabled is false",

@@ -138,7 +138,7 @@ func (d *decoder) sharding(c *Config) {
 		d.warn("sharding.weight", "has no effect: sharding.assignment is round_robin")
 	}
 	if s.Assignment == "round_robin" && s.Zone != "" {
-		d.warn("sharding.zone", "is only shown: sharding.assignment is round_robin, which puts replicas into any zones")
+		d.warn("sharding.zone", "decides only which replicas are read first: sharding.assignment is round_robin, which puts replicas into any zones")
 	}
 	if host, _, _ := net.SplitHostPort(c.Bind); isLoopback(host) && !isLoopback(s.AdvertisedHostname) {
 		d.warn("bind", "%q is the loopback interface: nodes on other machines cannot reach this one", c.Bind)

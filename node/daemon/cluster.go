@@ -42,13 +42,6 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 	if d.keys != nil {
 		secure = d.keys.client()
 	}
-	client := proxy.New(proxy.Options{
-		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Metrics: o.Metrics.Proxy, Logger: o.Logger,
-	})
-	d.opened = append(d.opened, func() error { client.Close(); return nil })
-	o.Reads.Proxy = client
-	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
-	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members := cluster.New(cluster.Options{
 		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: o.Name,
 		Settings: cluster.Settings{
@@ -59,6 +52,14 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
+	zones := proxy.Zones{Own: s.Zone, Of: members.ZoneOf}
+	client := proxy.New(proxy.Options{
+		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Zones: zones, Metrics: o.Metrics.Proxy, Logger: o.Logger,
+	})
+	d.opened = append(d.opened, func() error { client.Close(); return nil })
+	o.Reads.Proxy, o.Reads.Zones = client, zones
+	o.Server.PeerSecret, o.Server.Nodes = s.Secret, wire.NewClient(secure, s.Secret)
+	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []status.Peer { return peers(members, o.Name) }
 	o.Describe = append(o.Describe, func(st *status.Status) { describe(st, s, members) })
