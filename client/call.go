@@ -101,9 +101,9 @@ func (cl *call) round(ctx context.Context) (*attempt, []*attempt) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &race{call: cl, rest: cl.c.route(cl.d, cl.preferred), results: make(chan *attempt, 2)}
-	late := time.NewTimer(cl.late.estimate())
-	defer late.Stop()
 	r.start(ctx, false)
+	late := time.NewTimer(r.patience())
+	defer late.Stop()
 	for len(r.running) > 0 {
 		select {
 		case <-ctx.Done():
@@ -118,7 +118,7 @@ func (cl *call) round(ctx context.Context) (*attempt, []*attempt) {
 				return got, r.failures
 			}
 			if !got.final && r.start(ctx, false) {
-				late.Reset(cl.late.estimate())
+				late.Reset(r.patience())
 			}
 		}
 	}
@@ -138,7 +138,16 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 	}
 	r.running = append(r.running, a)
 	r.c.attempts.Add(1)
+	r.c.visits[a.node.zone.Load()].Add(1)
 	return true
+}
+
+// patience returns the time after which the next node is asked beside the one that was asked last.
+func (r *race) patience() time.Duration {
+	if n := len(r.running); n > 0 && len(r.rest) > 0 && r.running[n-1].node.isNear() && !r.rest[0].isNear() {
+		return time.Duration(r.late.leaving.Load())
+	}
+	return r.late.estimate()
 }
 
 // hedge asks another node beside the one that is late, unless its answer is arriving.

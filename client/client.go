@@ -28,6 +28,7 @@ type Client struct {
 	calls        atomic.Int64
 	attempts     atomic.Int64
 	hedged       atomic.Int64
+	visits       [zones]atomic.Int64 // attempts by the zone of the node
 
 	ctx     context.Context // canceled by Close
 	cancel  context.CancelFunc
@@ -61,6 +62,9 @@ type Stats struct {
 	// Calls are those of Get and MultiGet, Attempts the requests for keys that they have sent, and Hedged those of
 	// them that were sent because another one was late.
 	Calls, Attempts, Hedged int64
+	// SameZone are the attempts at nodes in Options.Zone, OtherZone those at nodes in other zones. Neither counts attempts at
+	// nodes whose zone is not known.
+	SameZone, OtherZone int64
 }
 
 // MaxKey is the maximum length of a key in bytes.
@@ -128,7 +132,7 @@ func (c *Client) MultiGet(ctx context.Context, db string, keys [][]byte) (Batch,
 
 // Stats returns the counts since New.
 func (c *Client) Stats() Stats {
-	return Stats{Calls: c.calls.Load(), Attempts: c.attempts.Load(), Hedged: c.hedged.Load()}
+	return Stats{Calls: c.calls.Load(), Attempts: c.attempts.Load(), Hedged: c.hedged.Load(), SameZone: c.visits[sameZone].Load(), OtherZone: c.visits[otherZone].Load()}
 }
 
 // get is Get from the version atLeast or a later one.
@@ -144,7 +148,7 @@ func (c *Client) get(ctx context.Context, db string, key []byte, atLeast string)
 		return Value{}, err
 	}
 	cl := &call{c: c, d: d, path: pathOf(db, key), request: request{want: Want{AtLeast: atLeast}}, limit: c.opts.MaxValue, late: c.late}
-	cl.preferred = func(m *partitions) []int { return shuffled(m.of(key)) }
+	cl.preferred = func(m *partitions) []int { return m.shuffled(m.of(key)) }
 	a, err := cl.run(ctx)
 	switch {
 	case err != nil:

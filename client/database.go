@@ -83,8 +83,10 @@ func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) 
 		return nil, err
 	}
 	m := &partitions{version: parsed.Version, partitioner: partitioner, replicas: parsed.Replicas}
-	for _, addr := range parsed.Nodes {
-		m.nodes = append(m.nodes, d.c.node(addr))
+	for i, addr := range parsed.Nodes {
+		n := d.c.node(addr)
+		n.zone.Store(int32(d.c.opts.zoneOf(parsed, i)))
+		m.nodes = append(m.nodes, n)
 	}
 	return m, nil
 }

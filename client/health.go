@@ -5,11 +5,22 @@ import (
 	"time"
 )
 
-// node is what the client knows of the health of an address. A node that fails is asked after all others, and once
+// zone is where a node is, seen from Options.Zone.
+type zone int32
+
+const (
+	unknownZone zone = iota // one of the two has none, or no map has named the node's
+	sameZone
+	otherZone
+	zones = iota
+)
+
+// node is what the client knows of the zone and the health of an address. A node that fails is asked after all others, and once
 // in a while before them, so that its recovery is noticed.
 type node struct {
 	addr string
 	seed bool
+	zone atomic.Int32 // by the latest map with the node
 
 	gets, others chan struct{} // as many elements as connections of Client.gets and Client.others are in use; nil without limit
 
@@ -34,6 +45,9 @@ func (c *Client) newNode(addr string) *node {
 	}
 	return n
 }
+
+// isNear reports whether the node is in the zone of the client.
+func (n *node) isNear() bool { return zone(n.zone.Load()) == sameZone }
 
 // answered records a usable answer.
 func (n *node) answered() {

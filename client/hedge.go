@@ -12,31 +12,39 @@ const (
 	minLate   = 500 * time.Microsecond
 )
 
-// lateness estimates the 95th percentile of the time until a node begins to answer. Each longer time increases the
-// estimate by 19 %, each shorter one decreases it by 1 %, so that it settles where one time in twenty is longer.
+// lateness estimates the 95th percentile of the time until a node begins to answer, and for requests that would leave the
+// zone of the client, the 99.5th: some of them are to be spared a slow node, and nearly all are to stay.
 type lateness struct {
-	max time.Duration
-	ns  atomic.Int64
+	max           time.Duration
+	late, leaving atomic.Int64 // nanoseconds
 }
 
 func newLateness(limit time.Duration) *lateness {
 	l := &lateness{max: max(limit, minLate)}
-	l.ns.Store(int64(min(firstLate, l.max)))
+	l.late.Store(int64(min(firstLate, l.max)))
+	l.leaving.Store(l.late.Load())
 	return l
 }
 
 // estimate returns the time after which a request is late.
-func (l *lateness) estimate() time.Duration { return time.Duration(l.ns.Load()) }
+func (l *lateness) estimate() time.Duration { return time.Duration(l.late.Load()) }
 
 // observe adds the time of one request. Concurrent calls may lose one.
 func (l *lateness) observe(d time.Duration) {
-	now := l.ns.Load()
+	l.update(&l.late, d, 10)
+	l.update(&l.leaving, d, 1)
+}
+
+// update increases an estimate by 20 % less share if it is exceeded, and decreases it by share otherwise, in thousandths, so
+// that it settles where share times in 200 are longer.
+func (l *lateness) update(estimate *atomic.Int64, d time.Duration, share int64) {
+	now := estimate.Load()
 	if int64(d) > now {
-		now += now * 19 / 100
+		now += now * (200 - share) / 1000
 	} else {
-		now -= now / 100
+		now -= now * share / 1000
 	}
-	l.ns.Store(min(max(now, int64(minLate)), int64(l.max)))
+	estimate.Store(min(max(now, int64(minLate)), int64(l.max)))
 }
 
 // budget limits hedged requests to a share of all calls. Up to maxSaved of them are saved for bursts.

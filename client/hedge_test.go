@@ -20,12 +20,13 @@ type world struct {
 	mu     sync.Mutex
 	delays map[string]func() time.Duration // by address; negative: never
 	asked  map[string]int
+	zones  string // a field of the map
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.RequestURI() == "/db/?partitions" {
-		return respond(r, `{"db":"db","version":"v1","partitioner":"string","partitions":1,"scheme":"http","nodes":["a:1","b:1","c:1"],"replicas":[[0,1,2]]}`), nil
+		return respond(r, `{"db":"db","version":"v1","partitioner":"string","partitions":1,"scheme":"http","nodes":["a:1","b:1","c:1"],`+w.zones+`"replicas":[[0,1,2]]}`), nil
 	}
 	w.mu.Lock()
 	w.asked[r.Host]++
@@ -54,7 +55,7 @@ func respond(r *http.Request, body string) *http.Response {
 func newWorld(t *testing.T, o client.Options) (*world, *client.Client) {
 	t.Helper()
 	quick := func() time.Duration { return time.Millisecond + rand.N(4*time.Millisecond) }
-	w := &world{delays: map[string]func() time.Duration{"a:1": quick, "b:1": quick, "c:1": quick}, asked: map[string]int{}}
+	w := &world{delays: map[string]func() time.Duration{"a:1": quick, "b:1": quick, "c:1": quick}, asked: map[string]int{}, zones: `"zones":["x","y",""],`}
 	o.Addrs, o.Transport = []string{"a:1"}, w
 	c, err := client.New(o)
 	if err != nil {

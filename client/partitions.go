@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"sequins/internal/names"
@@ -48,8 +50,11 @@ func parseMap(body []byte, db, scheme, asked string) (*wire.Partitions, shard.Pa
 	return &a, p, checkNodes(&a, asked)
 }
 
-// checkNodes checks the addresses and the indexes, and replaces wire.Self.
+// checkNodes checks the addresses, the zones and the indexes, and replaces wire.Self.
 func checkNodes(a *wire.Partitions, asked string) error {
+	if len(a.Zones) > 0 && len(a.Zones) != len(a.Nodes) {
+		return fmt.Errorf("the map of partitions has the zones of %d nodes, of %d", len(a.Zones), len(a.Nodes))
+	}
 	for i, addr := range a.Nodes {
 		if addr == wire.Self {
 			a.Nodes[i] = asked
@@ -78,8 +83,24 @@ func (m *partitions) of(key []byte) []int {
 	return m.replicas[m.partitioner.Partition(key, len(m.replicas))]
 }
 
-// ofAll returns the nodes that hold the partitions of most keys, at most three, the best first. Nodes that hold
-// equally many are in random order.
+// shuffled returns nodes in random order, those in the zone of the client first.
+func (m *partitions) shuffled(list []int) []int {
+	list = slices.Clone(list)
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, func(a, b int) int { return m.near(b) - m.near(a) })
+	return list
+}
+
+// near returns 1 for a node in the zone of the client, and 0 for others.
+func (m *partitions) near(n int) int {
+	if m.nodes[n].isNear() {
+		return 1
+	}
+	return 0
+}
+
+// ofAll returns the nodes that hold the partitions of most keys, at most three, the best first: up to two in the zone of the
+// client, then others, as that zone may be lost. Nodes that hold equally many are in random order.
 func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int))) []int {
 	if m == nil || len(m.replicas) == 0 {
 		return nil
@@ -90,13 +111,17 @@ func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int
 			held[n]++
 		}
 	}
-	order := make([]int, 0, len(held))
+	order, near := make([]int, 0, len(held)), 0
 	for n, keys := range held {
 		if keys > 0 {
 			order = append(order, n)
+			near += m.near(n)
 		}
 	}
 	shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	slices.SortStableFunc(order, func(a, b int) int { return held[b] - held[a] })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(m.near(b)-m.near(a), held[b]-held[a]) })
+	if near > 2 {
+		order = slices.Delete(order, 2, near)
+	}
 	return order[:min(3, len(order))]
 }

@@ -10,13 +10,14 @@ const maxOthers = 3
 
 // route returns the nodes in the order in which they are asked for one call, each once: first those that hold the partition,
 // then those of Options.Addrs, then a few others of the map, and last those of all these that are failing. preferred returns
-// indexes of nodes in the map, the best first; if the first of all is failing, it is probed.
+// indexes of nodes in the map, the best first, which are those in the zone of the client. A failing node that only failing
+// ones precede is probed.
 func (c *Client) route(d *database, preferred func(m *partitions) []int) []*node {
 	var all, failing []*node
 	add := func(n *node) {
 		switch {
 		case slices.Contains(all, n) || slices.Contains(failing, n):
-		case n.isFailing() && !(len(all)+len(failing) == 0 && n.probe(c.now())):
+		case n.isFailing() && !(len(all) == 0 && n.probe(c.now())):
 			failing = append(failing, n)
 		default:
 			all = append(all, n)
@@ -37,11 +38,4 @@ func (c *Client) route(d *database, preferred func(m *partitions) []int) []*node
 		}
 	}
 	return append(all, failing...)
-}
-
-// shuffled returns a copy of a list in random order.
-func shuffled(list []int) []int {
-	list = slices.Clone(list)
-	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list
 }
