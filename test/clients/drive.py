@@ -7,7 +7,7 @@ repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of
                            value or the exception
 first DB OPTIONS ADDR...   is repeat with a new client for each key
 idle DB ADDR               reads a key in eight threads at a time, and then in one until stdin ends; keeps idle connections for 0.2 seconds
-walk N DB ADDR...          reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
+walk N DB OPTIONS ADDR...  reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
                            thread, the key, the version and the value of each, or the exception
 """
 
@@ -71,9 +71,9 @@ def idle(db, addr):
             time.sleep(0.01)
 
 
-def walk(n, db, *addrs):
+def walk(n, db, options, *addrs):
     lock, stop = threading.Lock(), threading.Event()
-    client = sequins_client.Client(addrs, timeout=60)
+    client = sequins_client.Client(addrs, **json.loads(options))
 
     def reader(number):
         session = client.session()

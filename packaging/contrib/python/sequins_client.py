@@ -26,7 +26,7 @@ import ssl
 import struct
 import threading
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode, urlsplit
 
 Key = Union[str, bytes, SupportsIndex]  # an integer, also one of numpy, is its decimal text
@@ -241,11 +241,14 @@ class _Map(NamedTuple):
     partitioner: str
     nodes: List[str]
     replicas: List[List[int]]
+    near: FrozenSet[str]  # the nodes in the zone of the client
 
     def nodes_of(self, key: bytes) -> List[str]:
+        """The nodes that hold a key, those in the zone of the client first."""
         if not self.replicas:
             return []
-        return [self.nodes[n] for n in self.replicas[partition(self.partitioner, key, len(self.replicas))]]
+        nodes = [self.nodes[n] for n in self.replicas[partition(self.partitioner, key, len(self.replicas))]]
+        return sorted(nodes, key=lambda node: node not in self.near) if self.near else nodes
 
 
 class _Failure(Exception):
@@ -328,17 +331,18 @@ class Client:
                      as there is another node to ask, half of the time that is left for the call is the limit of the first
     refresh          seconds between two requests for the map of a database; None: ask only addrs, such as a load balancer
     max_value        limit of a value, max_batch of the values of a batch together, in bytes
+    zone             the zone of this program, as sharding.zone names that of a node: of the nodes that hold a key, those in it are asked first
     """
 
     def __init__(self, addrs: Sequence[str], token: str = "", timeout: float = 5.0, attempt_timeout: float = 1.0, refresh: Optional[float] = 30.0,
-                 ssl_context: Optional[ssl.SSLContext] = None, max_value: int = 64 << 20, max_batch: int = 64 << 20):
+                 ssl_context: Optional[ssl.SSLContext] = None, max_value: int = 64 << 20, max_batch: int = 64 << 20, zone: str = ""):
         split = [urlsplit(a if "://" in a else "//" + a, scheme="https" if ssl_context else "http") for a in addrs]
         self._seeds = [s.netloc for s in split]
         if not split or len({s.scheme for s in split}) != 1 or split[0].scheme not in ("http", "https") or not all(map(_ADDRESS.fullmatch, self._seeds)):
             raise ValueError("addrs must be host:port, or URLs of them with one scheme")
         self._scheme, self._context = split[0].scheme, ssl_context
         self._timeout, self._attempt_timeout, self._refresh = timeout, attempt_timeout, refresh
-        self._max_value, self._max_batch = max_value, max_batch
+        self._max_value, self._max_batch, self._zone = max_value, max_batch, zone
         self._header = {"User-Agent": "sequins-python"}
         if token:
             self._header["Authorization"] = "Bearer " + token
@@ -402,7 +406,9 @@ class Client:
             for key in encoded:
                 for node in m.nodes_of(key):
                     held[node] = held.get(node, 0) + 1
-            return sorted(held, key=lambda node: (-held[node], random.random()))[:3]
+            order = sorted(held, key=lambda node: (node not in m.near, -held[node], random.random()))
+            near = sum(node in m.near for node in order)
+            return (order[:2] + order[max(2, near):])[:3]  # the zone may be lost
 
         def check(a: _Answer) -> Batch:
             if a.media != _BINARY:
@@ -673,18 +679,19 @@ class Client:
     def _parse(self, body: bytes, db: str, asked: str) -> _Map:
         """The map in an answer, checked."""
         a = json.loads(body)
-        nodes, replicas, count = a["nodes"], a["replicas"], a["partitions"]
+        nodes, replicas, count, zones = a["nodes"], a["replicas"], a["partitions"], a.get("zones", [])
         nodes = [asked if node == "self" else node for node in nodes]
         if a["db"] != db or a["scheme"] != self._scheme or not _NAME.fullmatch(a["version"]):
             raise ValueError("a map of something else")
-        if not isinstance(count, int) or not 0 <= count <= 1 << 16 or len(replicas) != count or len(nodes) > 4096:
+        if not isinstance(count, int) or not 0 <= count <= 1 << 16 or len(replicas) != count or len(nodes) > 4096 or len(zones) not in (0, len(nodes)):
             raise ValueError("a map of the wrong size")
         if not all(_ADDRESS.fullmatch(node) for node in nodes):
             raise ValueError("a map with an invalid address")
         if not all(len(r) <= 64 and all(type(n) is int and 0 <= n < len(nodes) for n in r) for r in replicas):
             raise ValueError("a map with an invalid node")
         partition(a["partitioner"], b"", 1)
-        return _Map(a["version"], a["partitioner"], nodes, replicas)
+        near = frozenset(node for node, zone in zip(nodes, zones) if zone and zone == self._zone)
+        return _Map(a["version"], a["partitioner"], nodes, replicas, near)
 
 
 def _bytes(key: Key) -> bytes:
