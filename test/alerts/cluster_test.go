@@ -94,7 +94,7 @@ func silent(s *scene) {
 	s.fires("SequinsPeersFailing", at(a))
 	s.leads("SequinsPeersFailing", "The log names the nodes", a.Log(), b.Addr)
 	s.fires("SequinsSlow", at(a))
-	s.leads("SequinsSlow", "`sequins_proxy_attempts_total` by `stage`", a.Metrics(s), `sequins_proxy_attempts_total{outcome="timeout",stage="1"}`)
+	s.leads("SequinsSlow", "`sequins_proxy_attempts_total` by `stage`", a.Metrics(s), `sequins_proxy_attempts_total{outcome="timeout",stage="1",zone="unknown"}`)
 	s.fires("SequinsErrors", s.of(a))
 	s.leads("SequinsErrors", "504: other nodes took longer than `proxy_timeout`", a.Metrics(s), `sequins_requests_total{code="504",db="silent",route="key"}`)
 

@@ -233,7 +233,7 @@ func TestGoClient(tt *testing.T) {
 	for range 4 {
 		r.wg.Go(func() { r.read(t) })
 	}
-	stopPython := c.walkInPython(t, addrs)
+	stopPython := c.walkInPython(t, `{"timeout": 60}`, addrs...)
 	for i, disturb := range []func(m *member) (undo func()){
 		func(m *member) func() { m.kill(); return func() { m.start(t) } },
 		func(m *member) func() { m.terminate(t); return func() { m.start(t) } },
@@ -254,10 +254,10 @@ func TestGoClient(tt *testing.T) {
 	t.Logf("%d reads of Go, %d of Python", r.reads.Load(), stopPython())
 }
 
-// walkInPython reads with threads of the Python client until stop, which checks the values and returns their number.
-func (c *cluster) walkInPython(t testing.TB, addrs []string) (stop func() int) {
+// walkInPython reads with threads of a Python client of some options until stop, which checks the values and returns their number.
+func (c *cluster) walkInPython(t testing.TB, options string, addrs ...string) (stop func() int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db}, addrs...)...)
+	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db, options}, addrs...)...)
 	var out, stderr expect.Output
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	in, err := cmd.StdinPipe()
