@@ -9,10 +9,10 @@ import (
 	"sequins/client"
 )
 
-// quickly answers within some milliseconds, and one time in fifty after half a second.
+// quickly answers within some milliseconds, and one time in fifty after 300 ms.
 func quickly() time.Duration {
 	if rand.IntN(50) == 0 {
-		return 500 * time.Millisecond
+		return 300 * time.Millisecond
 	}
 	return time.Millisecond + rand.N(4*time.Millisecond)
 }
