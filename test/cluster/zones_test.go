@@ -25,7 +25,7 @@ import (
 func TestZones(t *testing.T) {
 	t.Parallel()
 	z := sharedZookeeper(t)
-	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 9}, members: 6, replication: 3, sharding: []string{`assignment = "balanced"`}})
+	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 12}, members: 6, replication: 3, sharding: []string{`assignment = "balanced"`}})
 	for i, m := range c.members {
 		m.sharding = []string{fmt.Sprintf("zone = %q", []string{"a", "b", "c"}[i/2])}
 	}
