@@ -12,7 +12,10 @@ import (
 func (f *following) Owned(partitions int) []int {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.assignment != nil && len(f.assignment.owners) == partitions {
+	switch {
+	case f.c.away.Load():
+		return nil
+	case f.assignment != nil && len(f.assignment.owners) == partitions:
 		return f.assignment.owned
 	}
 	return f.assign(f.c.members.Load(), partitions).owned

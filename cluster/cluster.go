@@ -23,6 +23,10 @@ type Options struct {
 	// that no other node has and stores it in ShardIDFile.
 	ShardID, Addr string
 	ShardIDFile   string
+	// Remembered is the file that keeps what this node knows of the others, see Join. AskRemembered reports whether nodes that are known
+	// from there may be asked: a secret must not reach a node that has taken over the address of another one.
+	Remembered    string
+	AskRemembered bool
 	Settings      Settings
 	// MinReplication is the number of replicas, on any nodes, that each partition
 	// needs before the node switches to the version.
@@ -48,12 +52,15 @@ type Cluster struct {
 	self    atomic.Pointer[Member] // nil for a router, and until a shard id is chosen
 	changes chan struct{}
 	// patience is how long Join waits for its previous shard id while another
-	// node has it.
-	patience time.Duration
+	// node has it, and awayAfter how long for ZooKeeper until it goes on without.
+	patience, awayAfter time.Duration
 
 	joining atomic.Pointer[status.Wait] // see Joining
 
 	members atomic.Pointer[membership]
+	// away: this node answers requests without having joined, see Join. recalled is what it remembered then; nil if it never was away.
+	away     atomic.Bool
+	recalled atomic.Pointer[recollection]
 	// dbs are the databases that any node holds partitions of. The map is
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
@@ -80,6 +87,7 @@ type watched struct {
 
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following          // the followed ones
+	listed         bool                                  // advertisements are not those that were remembered
 	advertisements []advertisement                       // see withVanished
 	reports        map[content.Content]map[string][]byte // by address; nil until they are known
 	elsewhere      map[content.Content][]string          // of both; see Elsewhere
@@ -94,7 +102,8 @@ type following struct {
 	content    content.Content // without a division until SetDivision
 	stopped    bool
 	advertised map[int]bool
-	assignment *assignment // nil until SetDivision
+	partitions int         // 0 until SetDivision
+	assignment *assignment // nil until SetDivision, and while this node is away
 	history    history     // of its replicas
 }
 
@@ -113,10 +122,20 @@ type assignment struct {
 	made   time.Time
 }
 
+// awayAfter is how long a node that starts waits for ZooKeeper before it answers without.
+const awayAfter = 30 * time.Second
+
+// A recollection is what a node without ZooKeeper has read in the file: addresses of other nodes, and what they held.
+type recollection struct {
+	members  []string
+	versions map[key][]advertisement
+}
+
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {
 	c := &Cluster{
-		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(), versions: make(map[key]*watched),
+		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(), awayAfter: awayAfter,
+		versions: make(map[key]*watched),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router && o.ShardID != "" {
@@ -157,6 +176,12 @@ const minLinger = time.Second
 // Mixed implements version.Cluster.
 func (c *Cluster) Mixed() bool {
 	return slices.ContainsFunc(c.Members(), func(m Member) bool { return m.Settings == nil })
+}
+
+// MayBeUpstream reports whether the node at an address may be of upstream's kind, whose answers do not say which content they are from. A node that
+// started without ZooKeeper takes these from members only: what has the address of a node that was remembered may be of another cluster.
+func (c *Cluster) MayBeUpstream(addr string) bool {
+	return c.recalled.Load() == nil || slices.ContainsFunc(c.Members(), func(m Member) bool { return m.Addr == addr && m.Settings == nil })
 }
 
 // Knows implements version.Cluster.
@@ -229,7 +254,7 @@ func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
 func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
 
 // updateView makes the view from what is advertised. c.mu is held.
-func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content)) }
+func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content, f.listed)) }
 
 // Peers implements version.Following.
 func (f *following) Peers(partition int) []string { return f.view.Load().peersOf(partition) }

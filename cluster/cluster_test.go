@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,8 +54,9 @@ func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	})
 	o := Options{
 		Session: session, ShardID: id, Addr: id + ":1", MinReplication: 1, Converge: 300 * time.Millisecond,
-		Settings: Settings{Replication: 2, Assignment: shard.RoundRobin, Weight: 1},
-		Logger:   slog.New(slog.DiscardHandler),
+		Settings:   Settings{Replication: 2, Assignment: shard.RoundRobin, Weight: 1},
+		Remembered: filepath.Join(f.t.TempDir(), "CLUSTER.json"),
+		Logger:     slog.New(slog.DiscardHandler),
 	}
 	if f.options != nil {
 		f.options(&o)
@@ -84,7 +86,7 @@ func (f *testCluster) join(cs ...*Cluster) {
 	defer cancel()
 	errs := make(chan error)
 	for _, c := range cs {
-		go func() { errs <- c.Join(ctx) }()
+		go func() { errs <- c.Join(ctx, nil) }()
 	}
 	for range cs {
 		if err := <-errs; err != nil {
@@ -188,6 +190,7 @@ func TestCluster(t *testing.T) {
 			"a disk that was copied":   testCopiedDisk,
 			"removed":                  testRemoved,
 			"reports":                  testReports,
+			"alone after away":         testAloneAfterAway,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -258,7 +261,7 @@ func testMinNodes(t *testing.T, server string) {
 			cancel() // the condition is checked again only after that
 		}
 	}), nil))
-	if err := a.Join(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 nodes of 2") {
+	if err := a.Join(ctx, nil); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 nodes of 2") {
 		t.Errorf("alone: %v", err)
 	}
 	b, _ := f.node("b")

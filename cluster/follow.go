@@ -12,6 +12,9 @@ import (
 // Follow implements version.Cluster.
 func (c *Cluster) Follow(ctx context.Context, db string, in content.Input) version.Following {
 	f := c.follow(db, in)
+	if c.away.Load() {
+		return f
+	}
 	for _, known := range []chan struct{}{f.partitionsKnown, f.reportsKnown} {
 		select {
 		case <-known:
@@ -52,13 +55,37 @@ func (f *following) SetDivision(division string, partitions int) {
 		f.updateView()
 		f.assignment, f.history = nil, history{}
 	}
-	if f.assignment == nil || len(f.assignment.owners) != partitions {
-		f.assignment = f.assign(c.members.Load(), partitions)
-	}
-	f.assess()
+	f.partitions = partitions
+	f.divide()
 	if other {
 		c.changed()
 	}
+}
+
+// divide assigns the partitions to the members, unless they are assigned, or this node is away. c.mu is held.
+func (f *following) divide() {
+	if f.content.Division == "" || f.c.away.Load() {
+		return
+	}
+	if f.assignment == nil || len(f.assignment.owners) != f.partitions {
+		f.assignment = f.assign(f.c.members.Load(), f.partitions)
+	}
+	f.assess()
+}
+
+// arrive ends the time in which this node was away: it has joined, and takes its share.
+func (c *Cluster) arrive() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.away.Swap(false) {
+		return
+	}
+	for _, w := range c.versions {
+		for _, f := range w.inputs {
+			f.divide()
+		}
+	}
+	c.changed()
 }
 
 // Advertise implements version.Following. There is nothing to advertise before SetDivision: a znode without a content would

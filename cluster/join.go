@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"sequins/observe/status"
@@ -15,9 +16,10 @@ func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 
 // Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
 // listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
-// a time limit.
-func (c *Cluster) Join(ctx context.Context) error {
-	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge}
+// a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until Join returns; then a listing
+// without another node, unless MinNodes allows it, is one that the others have not reached yet.
+func (c *Cluster) Join(ctx context.Context, away func(members []string)) error {
+	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
 	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
@@ -29,6 +31,8 @@ func (c *Cluster) Join(ctx context.Context) error {
 		switch ms := c.members.Load(); {
 		case !ms.listed:
 			return "ZooKeeper to list this node"
+		case c.o.MinNodes == 0 && c.away.Load() && len(c.recalled.Load().members) > 0 && !slices.ContainsFunc(ms.all, func(m Member) bool { return m.Addr != c.o.Addr }):
+			return "another node, as there were some before the restart"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
 		}
@@ -37,6 +41,8 @@ func (c *Cluster) Join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
+	c.arrive()
+	c.running.Go(c.keepRemembered)
 	c.log.Info("joined the cluster", "nodes", len(c.members.Load().all), "shard_id", c.ShardID(),
 		"address", c.o.Addr, "after", time.Since(j.began).Round(time.Millisecond))
 	return nil

@@ -34,7 +34,7 @@ func (f *testCluster) joinAtOnce(cs []*Cluster, began func()) {
 	joined := make(chan string)
 	for _, c := range cs {
 		go func() {
-			err := c.Join(ctx)
+			err := c.Join(ctx, nil)
 			joined <- fmt.Sprintf("%d members, %v", len(c.Members()), err)
 		}()
 	}
@@ -66,7 +66,7 @@ func testFiveChoosing(t *testing.T, server string) {
 		c.o.Converge = 100 * time.Millisecond
 		f.eventually("there is a session", func() bool { return c.Status().Connected })
 		time.AfterFunc(time.Duration(i)*c.o.Converge*3/4, func() {
-			err := c.Join(t.Context())
+			err := c.Join(t.Context(), nil)
 			joined <- fmt.Sprintf("%d members, %v", len(c.Members()), err)
 		})
 	}
@@ -107,7 +107,7 @@ func testLostWhileJoining(t *testing.T, h *harness.Harness) {
 		c, _ := f.node("n")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- c.Join(ctx) }()
+		go func() { ended <- c.Join(ctx, nil) }()
 		waitsFor := func(what string, kind status.WaitFor) {
 			t.Helper()
 			f.eventually("it waits for "+what, func() bool {

@@ -92,8 +92,9 @@ func withVanished(all, before []advertisement, now time.Time) []advertisement {
 	return all
 }
 
-// newView returns the view of a content by the result of withVanished.
-func newView(all []advertisement, c content.Content) *view {
+// newView returns the view of a content by the result of withVanished, or, if ZooKeeper has not listed the version, by what was remembered: these are no
+// replicas that count.
+func newView(all []advertisement, c content.Content, listed bool) *view {
 	v := new(view)
 	for _, a := range all {
 		if !a.serves(c) {
@@ -104,7 +105,7 @@ func newView(all []advertisement, c content.Content) *view {
 			v.replicas = append(v.replicas, make([]int, missing)...)
 		}
 		p := a.partition
-		if a.vanished.IsZero() {
+		if listed && a.vanished.IsZero() {
 			v.replicas[p]++
 		} else if len(v.peers[p]) >= v.replicas[p]+maxMissed {
 			continue

@@ -62,7 +62,7 @@ func TestHolders(t *testing.T) {
 		anyOf(x.Input):         {{"a:1", "b:1", "old:1", "newer:1"}, {"both:1"}, {"twice:1"}},
 		anyOf(input("1", "z")): {{"old:1"}},
 	} {
-		v := newView(all, c)
+		v := newView(all, c, true)
 		if diff := cmp.Diff(want, v.peers); diff != "" {
 			t.Errorf("%v: %s", c, diff)
 		}
@@ -93,7 +93,7 @@ func TestVanished(t *testing.T) {
 		t.Helper()
 		now, _ := parseAdvertisements(entries, "1", "me:1")
 		all = withVanished(now, all, began.Add(after))
-		v := newView(all, x)
+		v := newView(all, x, true)
 		for p := range 3 {
 			for of, both := range map[string][2][]string{"replicas": {v.replicasOf(p), replicas[p]}, "peers": {v.peersOf(p), peers[p]}} {
 				if got := slices.Sorted(slices.Values(both[0])); !slices.Equal(got, both[1]) {
@@ -123,7 +123,7 @@ func TestVanishedAreFew(t *testing.T) {
 		now, _ := parseAdvertisements([]zk.Entry{znode(0, fmt.Sprintf("n%d:1", i), x)}, "1", "me:1")
 		all = withVanished(now, all, time.Now())
 	}
-	if n := len(newView(all, x).peersOf(0)); n > maxMissed+1 {
+	if n := len(newView(all, x, true).peersOf(0)); n > maxMissed+1 {
 		t.Errorf("%d can be asked", n)
 	}
 }

@@ -26,6 +26,23 @@ type joining struct {
 	began time.Time
 	// quiet is how long the members have to stay the same.
 	quiet time.Duration
+	// startAway is called once, when ZooKeeper has been away for awayAfter.
+	startAway func(members []string)
+}
+
+// goAway makes this node answer without ZooKeeper if it has to wait too long for it.
+func (j *joining) goAway(s zk.Status) {
+	start := j.startAway
+	if s.Connected || start == nil || time.Since(s.Since) < j.awayAfter {
+		return
+	}
+	j.startAway = nil
+	j.recall()
+	if j.o.AskRemembered {
+		start(j.recalled.Load().members)
+	} else {
+		start(nil)
+	}
 }
 
 // until waits until blocked returns "" and, from now on, the members have not changed for a while: without ZooKeeper, no change is seen. It logs what
@@ -41,6 +58,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 		if !s.Connected || !j.nodes.Current() {
 			since = time.Now()
 		}
+		j.goAway(s)
 		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
 			reason = fmt.Sprintf("the nodes to stay the same for %s", while)
 		}
@@ -62,7 +80,11 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 			if now.For == status.WaitForZooKeeper || since > j.quiet+2*waitingPeriod {
 				level = slog.LevelWarn
 			}
-			j.log.Log(ctx, level, "joining the cluster; no requests for keys are answered before", "waiting_for", now.What, "since", since.Round(time.Second))
+			text := "joining the cluster; no requests for keys are answered before"
+			if j.startAway == nil {
+				text = "joining the cluster; what was served before the restart is served until then, and nothing is loaded"
+			}
+			j.log.Log(ctx, level, text, "waiting_for", now.What, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():

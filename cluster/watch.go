@@ -19,6 +19,9 @@ func (c *Cluster) watch(k key) *watched {
 		key: k, c: c, inputs: make(map[content.Input]*following),
 		partitionsKnown: make(chan struct{}), reportsKnown: make(chan struct{}),
 	}
+	if c.away.Load() {
+		w.advertisements = c.recalled.Load().versions[k]
+	}
 	w.ctx, w.end = context.WithCancel(c.ctx)
 	c.versions[k] = w
 	if w.ctx.Err() == nil {
@@ -52,7 +55,7 @@ func (w *watched) updatePartitions(entries []zk.Entry) {
 	}
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.advertisements = withVanished(all, w.advertisements, time.Now())
+	w.listed, w.advertisements = true, withVanished(all, w.advertisements, time.Now())
 	w.updateElsewhere()
 	for _, f := range w.inputs {
 		f.assess() // by the replicas until now, with what this node has advertised since

@@ -59,7 +59,7 @@ func newCluster() *testCluster {
 		addr: "127.0.0.1:1", changes: make(chan struct{}, 1)}
 }
 
-func (c *testCluster) Join(context.Context) error {
+func (c *testCluster) Join(context.Context, func([]string)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = false // a node has started again
@@ -335,6 +335,8 @@ type deaf struct{ net.Listener }
 
 func (deaf) Close() error { return nil }
 
+func (deaf) Addr() net.Addr { return &net.TCPAddr{} }
+
 // follow starts a node that does everything but answer requests, in a bubble
 // of synctest. The result stops it.
 func (f *fixture) follow(change func(*Options)) (*Node, func()) {
@@ -347,8 +349,8 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	n, err := New(o)
 	expect.NoError(f.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	expect.NoError(f.t, n.follower.start(ctx))
-	n.admit()
+	expect.NoError(f.t, n.follower.start(ctx, n.admit))
+	n.begin()
 	n.following.Go(func() { n.follower.follow(ctx) })
 	synctest.Wait() // it has looked at the source, unless that takes its time
 	return n, func() {

@@ -94,6 +94,18 @@ func (d *common) take(serving map[string]map[string]content.Content) {
 	}
 }
 
+// isBehind reports whether another node serves a newer version than was served here, which it takes into the facts.
+func (d *common) isBehind(serving map[string]map[string]content.Content) bool {
+	for addr, all := range serving {
+		if c := all[d.name]; c.Name > d.facts.Before().Name {
+			d.log.Warn("another node serves a newer version, so nothing is served until the cluster can be joined", "peer", addr, "version", c.Name)
+			d.facts.Taken = c.Input
+			return true
+		}
+	}
+	return false
+}
+
 // followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 

@@ -71,9 +71,9 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 }
 
 // run follows the database until ctx, which newDB was also given, ends or nothing is left of the
-// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them.
-func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content) {
-	d.begin(serving)
+// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them. away reports whether the node has not joined.
+func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content, away bool) {
+	d.begin(serving, away)
 	close(d.followed.begun)
 	select {
 	case <-d.node.serving:
@@ -92,23 +92,27 @@ func (d *db) run(ctx context.Context, serving map[string]map[string]content.Cont
 	d.bg.stop()
 }
 
-// begin opens the versions on disk, and what other nodes serve.
-func (d *db) begin(serving map[string]map[string]content.Content) {
+// begin opens the versions on disk, and what other nodes serve. If the node is away, it does not if another node serves a newer one.
+func (d *db) begin(serving map[string]map[string]content.Content, away bool) {
 	defer d.publish()
 	local, err := d.node.o.Store.Contents(d.name)
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
 	d.judge.rules = d.options().Gate
-	d.facts.Waiting, d.facts.Keep = d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
+	d.facts.Waiting, d.facts.Keep = !away && d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
 	former := d.memory.remember(local)
 	if serving == nil {
-		serving = d.node.askServing(d.bg.ctx)
+		serving = d.node.askServing(d.bg.ctx, d.node.others())
 	}
 	d.take(serving)
 	d.facts.Start(local, former)
 	d.memory.failAgain()
-	d.decide()
+	if away && d.isBehind(serving) {
+		d.note()
+	} else {
+		d.decide()
+	}
 	d.restored = true
 }
 

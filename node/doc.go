@@ -12,5 +12,8 @@
 // A request uses only Node.Set, which is one atomic load and a map lookup, and then the version.Set. The status pages read a view that each database
 // publishes after every event (view.go), so they never wait for it.
 //
+// A node that cannot join its cluster opens its databases as at any start, and admits requests; their goroutines wait, and the source is not looked at,
+// until it has joined.
+//
 // Node.Run consists of the start and the shutdown sequence. It waits for every goroutine.
 package node

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -29,6 +30,7 @@ type follower struct {
 	// source could not be listed; nil once it has been.
 	dbs       map[string]*db
 	elsewhere map[string]map[string]content.Content
+	away      bool // the dbs were opened before this node had joined
 
 	full  time.Time // time of the next refresh; zero: only on request
 	retry time.Time // time of the next retry; zero: nothing has failed
@@ -40,11 +42,25 @@ func newFollower(s *shared) *follower {
 	return f
 }
 
-// start joins the cluster and opens the versions on disk. It does not wait for the source.
-func (f *follower) start(ctx context.Context) error {
-	if err := f.node.o.Cluster.Join(ctx); err != nil {
-		return err
+// start joins the cluster and opens the versions on disk. It does not wait for the source. While the cluster cannot be joined, it opens and admits
+// what was served before a restart.
+func (f *follower) start(ctx context.Context, admit func()) error {
+	var failed error
+	err := f.node.o.Cluster.Join(ctx, func(members []string) {
+		f.node.log.Warn("ZooKeeper cannot be reached: what was served before is served again, and nothing is loaded until it can", "asked", members)
+		f.away = true
+		if failed = f.open(ctx, members); failed == nil {
+			admit()
+		}
+	})
+	if err != nil || f.away {
+		return errors.Join(err, failed)
 	}
+	return f.open(ctx, f.node.others())
+}
+
+// open opens the versions on disk, after it has asked other nodes what they serve.
+func (f *follower) open(ctx context.Context, others []string) error {
 	if err := f.node.o.Store.Leftovers(); err != nil {
 		f.node.log.Warn("the local store could not be cleaned up", "error", err)
 	}
@@ -52,7 +68,7 @@ func (f *follower) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
-	f.elsewhere = f.node.askServing(ctx)
+	f.elsewhere = f.node.askServing(ctx, others)
 	for _, name := range local {
 		f.add(ctx, name, false)
 	}
@@ -79,9 +95,9 @@ func (f *follower) add(ctx context.Context, name string, listed bool) {
 		wake(d.followed.refresh)
 	}
 	f.dbs[name] = d
-	serving := f.elsewhere
+	serving, away := f.elsewhere, f.away
 	f.node.following.Go(func() {
-		d.run(ctx, serving)
+		d.run(ctx, serving, away)
 		if ctx.Err() == nil { // nothing is left of it
 			select {
 			case f.left <- d:
@@ -94,6 +110,7 @@ func (f *follower) add(ctx context.Context, name string, listed bool) {
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (f *follower) follow(ctx context.Context) {
 	f.node.following.Go(func() { f.followCluster(ctx) })
+	f.arrive(ctx)
 	f.look(ctx, true)
 	for {
 		select {
@@ -110,6 +127,21 @@ func (f *follower) follow(ctx context.Context) {
 		case <-time.After(f.wait()):
 			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
 		}
+	}
+}
+
+// arrive takes what other nodes serve as the dbs would have done, had this node joined before it opened them.
+func (f *follower) arrive(ctx context.Context) {
+	if !f.away {
+		return
+	}
+	serving := f.node.askServing(ctx, f.node.others())
+	f.away, f.elsewhere = false, serving
+	for _, d := range f.dbs {
+		d.bg.send(func() {
+			d.facts.Taken = content.Input{}
+			d.take(serving)
+		})
 	}
 }
 
@@ -185,7 +217,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 // copyOnly adds the databases that other nodes serve, while the source cannot be listed and if blocks are copied from other nodes.
 func (f *follower) copyOnly(ctx context.Context) {
 	if f.node.taker() != nil {
-		f.elsewhere = f.node.askServing(ctx)
+		f.elsewhere = f.node.askServing(ctx, f.node.others())
 		for _, serves := range f.elsewhere {
 			for name := range serves {
 				if f.dbs[name] == nil && names.Valid(name) {
@@ -337,7 +369,7 @@ func (f *follower) followServing(ctx context.Context) {
 			asked = 0
 			continue
 		}
-		serving := f.node.askServing(ctx)
+		serving := f.node.askServing(ctx, f.node.others())
 		for _, d := range idle {
 			d.bg.send(func() {
 				if d.facts.Current.Name == "" {

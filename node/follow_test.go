@@ -424,7 +424,6 @@ func TestSourceTooSlowForStart(t *testing.T) {
 		if !n.MayExist([]byte("nuts")) {
 			t.Error("it takes a db for missing that the source may have")
 		}
-		n.admitted.Store(true)
 		if ok, _ := n.Ready(""); ok {
 			t.Error("it is ready before the source has had its time")
 		}

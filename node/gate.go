@@ -67,7 +67,7 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 	l.v.Withhold(!v.MayServe())
 	j.report(l)
 	switch {
-	case v.MayServe() && !before.MayServe() && j.db.node.admitted.Load():
+	case v.MayServe() && !before.MayServe() && j.db.node.joined.Load():
 		l.advertiseOpen()
 	case !v.MayServe() && before.MayServe():
 		l.Withdraw()

@@ -99,13 +99,13 @@ func (k *keeper) insert(l *live) {
 	}
 	l.SetDivision(l.content().Division, len(l.open))
 	k.db.live[l.in()] = l
-	if k.db.node.admitted.Load() {
+	if k.db.node.joined.Load() {
 		l.advertiseOpen()
 	}
 }
 
 // openLive returns a version that can be read without a load, nil if there is none: it has local blocks, or other nodes hold every partition or, if the
-// manifest is in the store, at least one.
+// manifest is in the store, at least one, or did before ZooKeeper was lost.
 func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Following) (*live, error) {
 	var m store.Manifest
 	dir, err := k.db.node.o.Store.Dir(k.db.name, in)
@@ -125,7 +125,7 @@ func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Follo
 	}
 	l.SetDivision(l.content().Division, len(l.open))
 	held := l.v.Held()
-	if k.replicated(f, held) || stored && version.IsReadable(f, held) {
+	if k.replicated(f, held) || stored && (version.IsReadable(f, held) || version.IsWhole(f, held)) {
 		return l, nil
 	}
 	return nil, nil

@@ -91,7 +91,8 @@ func New(o Options) (*Node, error) {
 }
 
 // Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have ended: nil after an orderly shutdown. It
-// accepts requests immediately, and answers requests for keys with 503 until the versions on disk are open. It must be called once.
+// accepts requests immediately, and answers requests for keys with 503 until the versions on disk are open. Until the node has joined the cluster, it
+// at most answers from them. It must be called once.
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -99,12 +100,11 @@ func (n *Node) Run(ctx context.Context) error {
 
 	n.listen(failed)
 	interrupted := context.AfterFunc(ctx, stop)
-	err := n.follower.start(work)
+	err := n.follower.start(work, n.admit)
 	interrupted()
 	var delay time.Duration // before the shutdown
 	if err == nil {
-		n.admit()
-		n.log.Info("serving", "address", n.o.Listener.Addr().String())
+		n.begin()
 		n.following.Go(func() { n.follower.follow(work) })
 		n.following.Go(func() {
 			for sleep.For(work, time.Second) == nil {
@@ -130,11 +130,18 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(err, n.shutdown(stop, delay))
 }
 
-// admit makes the server answer requests for keys, and lets loads begin.
+// admit makes the server answer requests for keys.
 func (n *Node) admit() {
-	n.reads.Admit()
-	n.admission = time.Now()
-	n.admitted.Store(true)
+	if now := time.Now(); n.admission.CompareAndSwap(nil, &now) {
+		n.reads.Admit()
+		n.log.Info("serving", "address", n.o.Listener.Addr().String())
+	}
+}
+
+// begin lets loads begin, when the node has joined.
+func (n *Node) begin() {
+	n.admit()
+	n.joined.Store(true)
 	close(n.serving)
 }
 

@@ -22,15 +22,15 @@ type shared struct {
 	transfer   *transfer.Transfer
 	health     *discovery.Health
 
-	turns     *turns.Queue  // of loads
-	listings  chan struct{} // one entry per running listing of versions
-	serving   chan struct{} // closed when requests for keys are admitted; then loads begin
-	admitted  atomic.Bool   // the same
-	admission time.Time     // the time of that; set before admitted
-	looked    atomic.Bool   // the first listing of the source has ended, with or without an error
-	listed    atomic.Bool   // the source was read: its dbs are in the catalog
-	asked     atomic.Int64  // how often Refresh was called
-	refresh   chan struct{} // Refresh was called
+	turns     *turns.Queue              // of loads
+	listings  chan struct{}             // one entry per running listing of versions
+	admission atomic.Pointer[time.Time] // since when requests for keys are admitted; nil: they are not
+	serving   chan struct{}             // closed when this node has joined, too; then loads begin
+	joined    atomic.Bool               // the same
+	looked    atomic.Bool               // the first listing of the source has ended, with or without an error
+	listed    atomic.Bool               // the source was read: its dbs are in the catalog
+	asked     atomic.Int64              // how often Refresh was called
+	refresh   chan struct{}             // Refresh was called
 
 	following sync.WaitGroup // the follower, all dbs, and the upkeep of blocks
 	// patience is canceled when the shutdown stops waiting for readers of versions.
@@ -45,14 +45,26 @@ func (s *shared) taker() *transfer.Transfer {
 	return s.transfer
 }
 
-// askServing asks the other nodes what they serve, by their addresses and the names of databases.
-func (s *shared) askServing(ctx context.Context) map[string]map[string]content.Content {
-	var addrs []string
+// admitted returns since when requests for keys are admitted; zero: they are not.
+func (s *shared) admitted() time.Time {
+	if at := s.admission.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// others returns the addresses of the other nodes.
+func (s *shared) others() (addrs []string) {
 	if s.o.Server.Peers != nil {
 		for _, p := range s.o.Server.Peers() {
 			addrs = append(addrs, p.Addr)
 		}
 	}
+	return addrs
+}
+
+// askServing asks other nodes what they serve, by their addresses and the names of databases.
+func (s *shared) askServing(ctx context.Context, addrs []string) map[string]map[string]content.Content {
 	serving, _ := s.transfer.Serving(ctx, addrs)
 	return serving
 }

@@ -55,7 +55,7 @@ func (n *Node) Events(db string) []status.Event { return n.o.Events.Last(db) }
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {
-	if db == "" || !n.admitted.Load() {
+	if db == "" || n.admitted().IsZero() {
 		return unready(n.waits(), time.Now())
 	}
 	d := (*n.follower.catalog.Load())[db]
@@ -71,15 +71,21 @@ func (n *Node) Ready(db string) (bool, string) {
 	return unready([]status.Wait{w}, time.Now())
 }
 
+// startWait returns what a node that starts waits for.
+func (n *Node) startWait() status.Wait {
+	if n.o.Joining != nil {
+		if w := n.o.Joining(); w != nil {
+			return *w
+		}
+	}
+	return status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started)}
+}
+
 // waits returns what the node waits for, what keeps it from being ready first.
 func (n *Node) waits() []status.Wait {
-	if !n.admitted.Load() {
-		w := status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started)}
-		if n.o.Joining != nil {
-			if joining := n.o.Joining(); joining != nil {
-				w = *joining
-			}
-		}
+	admitted := n.admitted()
+	if admitted.IsZero() {
+		w := n.startWait()
 		w.Blocks = true
 		return []status.Wait{w}
 	}
@@ -87,7 +93,11 @@ func (n *Node) waits() []status.Wait {
 	dbs := *n.follower.catalog.Load()
 	var all []status.Wait
 	r := n.health.Report()
-	switch w := (status.Wait{For: status.WaitForSource, Since: seconds(n.admission)}); {
+	switch w := (status.Wait{For: status.WaitForSource, Since: seconds(admitted)}); {
+	case !n.joined.Load():
+		w = n.startWait()
+		w.Blocks = len(dbs) == 0
+		all = append(all, w)
 	case !looked:
 		w.What, w.Blocks = "the source to be listed for the first time: "+n.o.SourceName, true
 		all = append(all, w)

@@ -226,11 +226,11 @@ func (v *view) waits() []status.Wait {
 	current := v.facts.Current.Name
 	var all []status.Wait
 	w, loads := v.loadWait()
-	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried); loads || w.Blocks {
+	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried && v.node.joined.Load()); loads || w.Blocks {
 		all = append(all, w)
 	}
-	if v.atStart && current != "" && !v.whole && time.Since(v.node.admission) < wholeTimeout {
-		all = append(all, status.Wait{For: status.WaitForNodes, DB: v.db, Version: current, Since: seconds(v.node.admission), Blocks: true,
+	if v.atStart && current != "" && !v.whole && v.node.joined.Load() && time.Since(v.node.admitted()) < wholeTimeout {
+		all = append(all, status.Wait{For: status.WaitForNodes, DB: v.db, Version: current, Since: seconds(v.node.admitted()), Blocks: true,
 			What: "nodes that hold partitions of " + v.db + " which no node has that is known yet"})
 	}
 	return all
@@ -238,8 +238,13 @@ func (v *view) waits() []status.Wait {
 
 // loadWait returns what a db waits for to serve a version, or a newer one. loads reports whether there is one.
 func (v *view) loadWait() (w status.Wait, loads bool) {
-	w = status.Wait{For: status.WaitForLoad, DB: v.db, Since: seconds(v.node.admission)}
+	w = status.Wait{For: status.WaitForLoad, DB: v.db, Since: seconds(v.node.admitted())}
 	next := v.next()
+	if !v.node.joined.Load() && v.facts.Taken.Name > v.facts.Before().Name {
+		w.For, w.Version = status.WaitForZooKeeper, v.facts.Taken.Name
+		w.What = fmt.Sprintf("ZooKeeper, as another node serves version %s of %s, which is newer than what is here", w.Version, v.db)
+		return w, true
+	}
 	if next == nil {
 		if v.facts.Source != version.Known {
 			w.For = status.WaitForSource

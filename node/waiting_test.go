@@ -21,7 +21,7 @@ func TestWaits(t *testing.T) {
 			o.Cluster, o.Joining = c, func() *status.Wait { return &joining }
 		})
 		defer stop()
-		n.admitted.Store(false) // as during the start
+		since := n.admission.Swap(nil) // as during the start
 		if ok, why := n.Ready(""); ok || why != "it waits for ZooKeeper (connection refused), for 12 s" {
 			t.Errorf("%v, %q", ok, why)
 		}
@@ -31,7 +31,7 @@ func TestWaits(t *testing.T) {
 		if w := n.Status().Waiting; len(w) != 1 || !w[0].Blocks || w[0].For != status.WaitForZooKeeper {
 			t.Errorf("%+v", w)
 		}
-		n.admitted.Store(true)
+		n.admission.Store(since)
 		time.Sleep(20 * time.Second)
 		ok, why := n.Ready("")
 		if ok || !strings.HasPrefix(why, "it waits for the source, which cannot be read: ") {

@@ -257,3 +257,35 @@ func fetch(c *Client, q *Query) (got, error) {
 
 // ample is how long something may take that has to happen, on a busy machine.
 const ample = time.Minute
+
+// An answer must name the content that was asked for. Without a name it is taken from nodes that may be of upstream's kind only.
+func TestContentOfAnswers(t *testing.T) {
+	mine, other := []string{"X-Sequins-Content: mine"}, []string{"X-Sequins-Content: other"}
+	for _, test := range []struct {
+		asked    string
+		named    []string
+		upstream func(string) bool
+		taken    bool
+	}{
+		{"mine", mine, nil, true},
+		{"mine", other, nil, false},
+		{"mine", nil, nil, true},
+		{"mine", nil, func(string) bool { return true }, true},
+		{"mine", nil, func(string) bool { return false }, false},
+		{"mine", mine, func(string) bool { return false }, true},
+		{"", nil, func(string) bool { return false }, true},
+	} {
+		p := newFake("p", says(answer(200, "value", test.named...)))
+		pipes := newPipes(p)
+		o, _ := quiet(Options{Upstream: test.upstream})
+		c := newClient(o, pipes.dial)
+		q := query(p)
+		q.Content = []byte(test.asked)
+		got, err := fetch(c, q)
+		if test.taken != (err == nil && got.body == "value") {
+			t.Errorf("asked for %q, named %q: %+v, %v", test.asked, test.named, got, err)
+		}
+		c.Close()
+		pipes.stop()
+	}
+}

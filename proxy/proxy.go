@@ -35,6 +35,8 @@ type Options struct {
 	TLS *tls.Config
 	// Zones are the zones of peers: those in the zone of this node are asked first.
 	Zones Zones
+	// Upstream reports whether a node may be of upstream's kind, whose answers do not name a content. nil means that all may be.
+	Upstream func(addr string) bool
 	// Metrics counts attempts and connections; it may be nil.
 	Metrics *metrics.Proxy
 	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
@@ -95,6 +97,8 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 	c.running.Go(c.evictLoop)
 	return c
 }
+
+func (c *Client) isUpstream(addr string) bool { return c.opts.Upstream == nil || c.opts.Upstream(addr) }
 
 // Close closes all connections, including those of answers being read, and waits for all
 // goroutines. Every later Fetch fails.

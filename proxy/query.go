@@ -22,8 +22,10 @@ type Query struct {
 	Head bool
 	// Path is sent unchanged: it must begin with '/' and be escaped.
 	Path []byte
-	// Version is the requested version; answers from other versions are rejected.
+	// Version is the requested version, and Content the code of the requested content of it, see wire.Content, or empty for any; answers from others
+	// are rejected.
 	Version string
+	Content []byte
 	// Params are further parameters of the request's query, escaped: name=value, separated by '&'.
 	Params []byte
 	// Body makes the request a POST with this body, of application/octet-stream. It must not change until
@@ -75,6 +77,9 @@ func (q *Query) check() error {
 	if bytes.IndexByte(q.Path, '?') >= 0 || !isTarget(q.Path) || !isTarget(q.Params) {
 		return errQuery
 	}
+	if http1.HasControl(q.Content) {
+		return errQuery
+	}
 	for _, f := range q.Fields {
 		if http1.HasControl(f.Value) {
 			return errQuery
@@ -120,10 +125,15 @@ func (q *Query) appendTo(b []byte) []byte {
 		b = append(strconv.AppendInt(b, int64(len(q.Body)), 10), "\r\n"...)
 	}
 	for _, f := range q.Fields {
-		b = append(b, f.Name...)
-		b = append(b, ": "...)
-		b = append(b, f.Value...)
-		b = append(b, "\r\n"...)
+		b = appendField(b, f.Name, f.Value)
+	}
+	if len(q.Content) > 0 {
+		b = appendField(b, wire.Content, q.Content)
 	}
 	return b
+}
+
+func appendField(b []byte, name string, value []byte) []byte {
+	b = append(append(b, name...), ": "...)
+	return append(append(b, value...), "\r\n"...)
 }

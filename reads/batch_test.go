@@ -127,7 +127,7 @@ func (m *mesh) answer(addr string, q *proxy.Query) (int, []byte) {
 	r := m.nodes[addr].NewRead()
 	r.Begin(time.Now())
 	defer r.Release()
-	switch o := r.DoBatch(&reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: askedContent(q)}, keys); o {
+	switch o := r.DoBatch(&reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: q.Content}, keys); o {
 	case reads.Found:
 	case reads.NotLocal, reads.NotHere:
 		return http.StatusNotImplemented, nil

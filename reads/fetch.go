@@ -149,7 +149,7 @@ func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answe
 // fetchFrom requests the keys of a group from its nodes. The error is the reason of Late and Unreachable.
 func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outcome, error) {
 	body, n := b.request(g)
-	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
+	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Content: r.labels.content, Body: body,
 		Scale: 1 + n/keysPerScale, Prompt: true, Fields: fields, Trace: r.trace}
 	var o Outcome
 	err := r.fetch(r.reader.ending, &q, func(a *proxy.Answer) (err error) {

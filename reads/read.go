@@ -281,7 +281,7 @@ func (r *Read) goneIfReplaced(o Outcome) Outcome {
 func (r *Read) ask(peers []string) Outcome {
 	q := r.query
 	r.path = AppendEscaped(append(AppendEscaped(append(r.path[:0], '/'), q.DB), '/'), q.Key)
-	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Fields: r.fields(q.Fields), Trace: r.trace}
+	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Content: r.labels.content, Fields: r.fields(q.Fields), Trace: r.trace}
 	a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &r.asked)
 	if r.Timed {
 		r.Asking = time.Since(r.start) - r.Lookup
@@ -333,7 +333,6 @@ func (r *Read) fields(conditions []proxy.Field) []proxy.Field {
 		add(wire.Traceparent, r.traceparent)
 		add(wire.Tracestate, r.tracestate)
 	}
-	add(wire.Content, r.labels.content)
 	return to
 }
 

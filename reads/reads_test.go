@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"sequins/blocks"
-	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/tracing"
 	"sequins/proxy"
@@ -101,16 +100,6 @@ func answers(status int, value string) proxyFunc {
 	return func(*proxy.Query) (*proxy.Answer, error) {
 		return &proxy.Answer{Peer: "p:1", Status: status, Length: int64(len(value)), Body: io.NopCloser(strings.NewReader(value))}, nil
 	}
-}
-
-// askedContent returns the code of the content that a node is asked for.
-func askedContent(q *proxy.Query) []byte {
-	for _, f := range q.Fields {
-		if f.Name == wire.Content {
-			return f.Value
-		}
-	}
-	return nil
 }
 
 // Without a secret anybody can ask like another node, and gets nothing of a version that a gate holds. With a secret only nodes can.

@@ -83,7 +83,7 @@ func (m *scanMesh) answer(ctx context.Context, addr string, q *proxy.Query) (int
 	r := m.nodes[addr].NewRead()
 	r.Begin(time.Now())
 	defer r.Release()
-	rq := &reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: askedContent(q)}
+	rq := &reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: q.Content}
 	var body []byte
 	var o reads.Outcome
 	if key, ok := p.Key(); ok {

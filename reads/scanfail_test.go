@@ -403,7 +403,7 @@ func TestCursorsWithinAName(t *testing.T) {
 	switchTo(away, first)
 	asked := ""
 	holder := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
-		asked = string(askedContent(q))
+		asked = string(q.Content)
 		return nil, proxy.ErrNoPeers
 	})
 	check("of a content whose block is on another node", away, holder, ofFirst, "", reads.Unreachable)

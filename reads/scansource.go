@@ -172,8 +172,8 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 
 // pageQuery returns a request to other nodes.
 func (r *Read) pageQuery(q *PageRequest, peers []string, scale int, fields []proxy.Field) *proxy.Query {
-	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Params: append([]byte("page="), q.encode()...),
-		Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}
+	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Content: r.labels.content,
+		Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}
 }
 
 // fetch requests an answer of up to limit bytes that parse accepts, and reads it into buf, grown as needed.

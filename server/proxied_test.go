@@ -141,9 +141,9 @@ func TestPeersAnswer(t *testing.T) {
 		if diff := cmp.Diff(test.header, got.header); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", test.answer.Status, diff)
 		}
-		want := proxy.Query{Peers: []string{"p:1", "q:2"}, Head: test.method == "HEAD", Path: []byte("/db/a/b//"), Version: "v1", Fields: []proxy.Field{
+		want := proxy.Query{Peers: []string{"p:1", "q:2"}, Head: test.method == "HEAD", Path: []byte("/db/a/b//"), Version: "v1", Content: []byte(contents.Of("v1").Code()), Fields: []proxy.Field{
 			{Name: "If-None-Match", Value: []byte(`"a"`)}, {Name: "If-None-Match", Value: []byte(`"b"`)}, {Name: "Range", Value: []byte("bytes=1-2")},
-			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1,b=2")}, {Name: "X-Sequins-Content", Value: []byte(contents.Of("v1").Code())},
+			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1,b=2")},
 		}}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)

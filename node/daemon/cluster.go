@@ -48,13 +48,15 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
 		},
+		Remembered: filepath.Join(c.LocalStore, rememberedFile), AskRemembered: s.Secret == "" || secure != nil,
 		MinReplication: s.MinReplication, Router: s.Role == "router",
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
 	zones := proxy.Zones{Own: s.Zone, Of: members.ZoneOf}
 	client := proxy.New(proxy.Options{
-		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure, Zones: zones, Metrics: o.Metrics.Proxy, Logger: o.Logger,
+		Timeout: s.ProxyTimeout, StageTimeout: cmp.Or(s.ProxyStageTimeout, max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)), TLS: secure,
+		Upstream: members.MayBeUpstream, Zones: zones, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
 	d.opened = append(d.opened, func() error { client.Close(); return nil })
 	o.Reads.Proxy, o.Reads.Zones = client, zones
@@ -70,6 +72,9 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 // shardIDFile is the file in the local store that keeps a shard id chosen by the node. Stripe's sequins
 // uses the same name.
 const shardIDFile = "self_assigned_id"
+
+// rememberedFile is the file in the local store that keeps what the node knows of the others.
+const rememberedFile = "CLUSTER.json"
 
 // peers returns the other members as they appear in the status.
 func peers(members *cluster.Cluster, self string) []status.Peer {

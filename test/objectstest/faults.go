@@ -84,7 +84,7 @@ func testCutListing(t *testing.T, s Store) {
 func testSilence(t *testing.T, s Store) {
 	t.Parallel()
 	server := s.start(t)
-	server.Put(t, "db/1/file", random(8<<20))
+	server.Put(t, "db/1/file", random(32<<20)) // more than is on its way at a time
 	o := s.options(server.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 2*time.Second, 1
 	src := s.open(t, o)

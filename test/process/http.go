@@ -93,6 +93,9 @@ func (c *Client) format(b *bytes.Buffer, method, target, header string) {
 
 // read reads the answer to a request with a method.
 func (c *Client) read(method string) (*Response, error) {
+	if _, err := c.r.Peek(1); err != nil {
+		return nil, err // io.EOF if the connection was closed before, which ReadResponse does not tell
+	}
 	resp, err := http.ReadResponse(c.r, &http.Request{Method: method})
 	if err != nil {
 		return nil, err
