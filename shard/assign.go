@@ -17,8 +17,8 @@ const (
 	// that nodes of both can form one cluster. Adding or removing a node moves
 	// nearly every partition; weights and zones are ignored.
 	RoundRobin Assignment = "round_robin"
-	// Balanced gives each shard its share by weight, spreads the replicas of a
-	// partition over zones, and moves few partitions when a node joins or leaves.
+	// Balanced gives each shard about its share by weight, spreads the replicas of
+	// a partition over zones, and moves few partitions when a node joins or leaves.
 	// See docs/design/ASSIGNMENT.md for what exactly it guarantees.
 	Balanced Assignment = "balanced"
 )

@@ -2,15 +2,17 @@ package shard
 
 import (
 	"hash/fnv"
+	"math"
 	"math/bits"
 	"slices"
 )
 
-// division is an assignment under construction. The partitions choose one after another, by score, among the shards with
-// free quota. Two rules guarantee that it ends with a complete assignment: a shard whose free quota equals the number of
-// partitions left is chosen by each of them, and each partition has as many replicas in a zone as the zone's free quota
-// divided by the number of partitions left, rounded down or up. So replicas are in distinct zones unless a zone's quota is
-// more than one of each partition.
+// division is an assignment under construction. The partitions choose their shards one after another: each takes those with
+// the lowest scores among the ones that have room.
+//
+// A shard with room for all partitions left is due: room that it does not use now is lost. A zone is due as often as the
+// partitions left fit into its room. Because zones that are due come first, and in them shards that are due, every partition
+// finds its replicas, with at most zone.most of them in a zone.
 type division struct {
 	spots []spot
 	zones []zone
@@ -18,23 +20,27 @@ type division struct {
 
 // spot is a shard, and its score for the current partition; lower ones are better.
 type spot struct {
-	key, inverse uint64 // hash of the shard's id and the database, inverse of its weight
-	room         int    // free quota
-	zone         int
-	score        uint64
-	chosen       bool // by the current partition
+	key             uint64 // hash of the shard's id and the database
+	weight, inverse uint64
+	room            int // partitions that it may still get
+	zone            int
+	score           uint64
+	chosen          bool // by the current partition
 }
 
 // zone is a failure domain.
 type zone struct {
-	room        int // free quota
-	least, most int // replicas that the current partition may still have in it
+	weight uint64 // of the shards without room
+	most   int    // replicas of one partition: the zone's share of them, rounded up
+	room   int    // of its shards, each at most the partitions left
+	used   int    // replicas of the current partition
 }
 
 // balanced implements Balanced. It requires 1 ≤ replicas ≤ len(shards).
 func balanced(shards []Member, partitions, replicas int, db string) [][]string {
 	seed := hashString(0, db)
-	d := newDivision(shards, partitions, replicas, seed)
+	d := newDivision(shards, seed)
+	d.makeRoom(partitions, replicas)
 	assigned := make([][]string, partitions)
 	ids := make([]string, 0, partitions*replicas)
 	for p := range assigned {
@@ -49,69 +55,98 @@ func balanced(shards []Member, partitions, replicas int, db string) [][]string {
 	return assigned
 }
 
-func newDivision(shards []Member, partitions, replicas int, seed uint64) *division {
-	keys := make([]uint64, len(shards))
-	for i, s := range shards {
-		keys[i] = hashString(seed, s.ShardID)
-	}
+func newDivision(shards []Member, seed uint64) *division {
 	d, zones := new(division), make(map[string]int)
-	for i, quota := range quotas(shards, keys, partitions, replicas) {
-		z, known := zones[shards[i].Zone]
+	for _, s := range shards {
+		z, known := zones[s.Zone]
 		if !known {
 			z = len(zones)
-			zones[shards[i].Zone] = z
+			zones[s.Zone] = z
 			d.zones = append(d.zones, zone{})
 		}
-		d.zones[z].room += quota
-		d.spots = append(d.spots, spot{key: keys[i], inverse: 1 << 63 / thousandths(shards[i].Weight), room: quota, zone: z})
+		weight := uint64(math.Round(s.Weight * 1000))
+		d.zones[z].weight += weight
+		d.spots = append(d.spots, spot{key: hashString(seed, s.ShardID), weight: weight, inverse: 1 << 63 / weight, zone: z})
 	}
 	return d
 }
 
-// begin begins a partition; left is the number of those that have no replicas yet, itself included.
-func (d *division) begin(key uint64, left int) {
-	for i := range d.spots {
-		s := &d.spots[i]
-		s.score, s.chosen = score(key, s.key, s.inverse), false
+// makeRoom gives each shard room for its share, rounded up. A share is proportional to the shard's weight, but at most one
+// replica of each partition; the excess goes to the others. Shares are computed in integers, as floating-point results may
+// differ between architectures. No product overflows: the assignment itself has partitions·replicas entries.
+func (d *division) makeRoom(partitions, replicas int) {
+	left, whole := uint64(replicas), uint64(0) // replicas of a partition on the shards without room, and their weight
+	for _, z := range d.zones {
+		whole += z.weight
+	}
+	for again := true; again; {
+		again = false
+		for i := range d.spots {
+			if s := &d.spots[i]; s.room == 0 && left*s.weight >= whole {
+				z := &d.zones[s.zone]
+				s.room, z.most, again = partitions, z.most+1, true
+				left, whole, z.weight = left-1, whole-s.weight, z.weight-s.weight
+			}
+		}
 	}
 	for i := range d.zones {
-		z := &d.zones[i]
-		z.least, z.most = z.room/left, (z.room+left-1)/left
+		if z := &d.zones[i]; z.weight > 0 {
+			z.most += int((left*z.weight + whole - 1) / whole)
+		}
+	}
+	for i := range d.spots {
+		if s := &d.spots[i]; s.room == 0 {
+			s.room = int((left*uint64(partitions)*s.weight + whole - 1) / whole)
+		}
 	}
 }
 
-// choose gives the current partition a replica, and returns its shard.
+// begin begins a partition; left is the number of those that have no replicas yet, itself included.
+func (d *division) begin(key uint64, left int) {
+	for i := range d.zones {
+		d.zones[i].room, d.zones[i].used = 0, 0
+	}
+	for i := range d.spots {
+		s := &d.spots[i]
+		s.score, s.chosen = score(key^s.key, s.inverse), false
+		d.zones[s.zone].room += min(s.room, left)
+	}
+}
+
+// choose gives the current partition a replica, and returns its shard. It leaves a zone the room for the partitions left to
+// have as many replicas in it as this one has already.
 func (d *division) choose(left int) int {
 	best, bestRank := -1, 0
 	for i := range d.spots {
 		s := &d.spots[i]
-		z := d.zones[s.zone]
-		if s.room == 0 || s.chosen || z.most == 0 {
+		z := &d.zones[s.zone]
+		if s.room == 0 || s.chosen || z.used == z.most || z.room <= z.used*left {
 			continue
 		}
-		rank := 2
-		switch {
-		case s.room == left:
-			rank = 0
-		case z.least > 0:
-			rank = 1
+		rank := 0
+		if z.room < (z.used+1)*left {
+			rank = 2
+		}
+		if s.room < left {
+			rank++
 		}
 		if best < 0 || rank < bestRank || rank == bestRank && s.score < d.spots[best].score {
 			best, bestRank = i, rank
 		}
 	}
 	s := &d.spots[best]
-	z := &d.zones[s.zone]
 	s.room, s.chosen = s.room-1, true
-	z.room, z.least, z.most = z.room-1, max(0, z.least-1), z.most-1
+	d.zones[s.zone].used++
 	return best
 }
 
 // score is weighted rendezvous hashing: the probability of the lowest score is about proportional to the weight, and the
-// scores of other members do not change it.
-func score(partKey, shardKey, inverseWeight uint64) uint64 {
-	hi, lo := bits.Mul64(partKey^shardKey, partKey|1)
-	hi, _ = bits.Mul64(hi^lo, inverseWeight)
+// scores of other members do not change it. It is the negative logarithm of a random number below 1, divided by the weight.
+func score(key, inverseWeight uint64) uint64 {
+	random := mix(key)
+	zeros := bits.LeadingZeros64(random)
+	logarithm := uint64(zeros)<<57 + ^(random<<(zeros+1))>>7 // to base 2, linear between powers of two
+	hi, _ := bits.Mul64(logarithm, inverseWeight)
 	return hi
 }
 
