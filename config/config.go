@@ -241,8 +241,8 @@ type Sharding struct {
 	ShardID string `toml:"shard_id" form:"shard id"`
 	// MinNodes is how many nodes a starting node waits for before it divides the data.
 	MinNodes int `toml:"min_nodes" min:"0"`
-	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
-	Assignment string `toml:"assignment" default:"round_robin" oneof:"round_robin balanced" alike:"yes"`
+	// Assignment is how partitions are assigned to nodes: round_robin or balanced; empty means as the cluster's rule says.
+	Assignment string `toml:"assignment" oneof:"round_robin balanced" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
 	Weight float64 `toml:"weight" default:"1" min:"0.01" max:"1000"`
 	// Zone is the zone of this node. Replicas in it are read first; balanced puts the replicas of a partition into different zones.
