@@ -10,14 +10,15 @@ import (
 )
 
 // The directories below the root. All names, and the names inside these directories, are the same in all releases and
-// in the original sequins, so that nodes of different releases can form one cluster. ShardIDsDir and GatesDir exist in
-// this release only.
+// in the original sequins, so that nodes of different releases can form one cluster. ShardIDsDir, GatesDir and
+// AssignmentDir exist in this release only.
 const (
 	NodesDir      = "nodes"      // one znode for each node that holds data
 	RoutersDir    = "routers"    // one for each node that holds no data
 	PartitionsDir = "partitions" // a directory for each database; in it, one for each version
 	GatesDir      = "gates"      // a directory for each database; in it, one for each version that nodes report figures of
 	ShardIDsDir   = "shard_ids"  // one for each automatically chosen shard id; its data is the node's address
+	AssignmentDir = "assignment" // a persistent znode whose name is the rule by which nodes divide partitions
 )
 
 // maxPartition is the greatest partition number that is accepted. It limits the size of tables by partition.
@@ -31,6 +32,9 @@ func RouterPath(shardID, addr string) string { return RoutersDir + "/" + shardID
 
 // ShardIDPath returns the path by which a node claims an automatically chosen shard id.
 func ShardIDPath(shardID string) string { return ShardIDsDir + "/" + shardID }
+
+// AssignmentPath returns the path of a rule by which nodes divide partitions.
+func AssignmentPath(rule string) string { return AssignmentDir + "/" + rule }
 
 // VersionDir returns the directory of a version's partitions.
 func VersionDir(db, version string) string { return PartitionsDir + "/" + db + "/" + version }

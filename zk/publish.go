@@ -36,13 +36,22 @@ type znode struct {
 	path     string // absolute
 	data     []byte
 	wanted   bool // otherwise it is deleted, then forgotten
-	claim    bool // another node's znode is left alone: see Claim
+	kind     kind
 	state    znodeState
 	failures int
 	taken    bool      // it is a claim, and the last attempt found another node's znode
 	retry    time.Time // earliest time of the next attempt
 	err      string    // error of the last attempt
 }
+
+// kind is what is done to a znode that exists already.
+type kind int
+
+const (
+	published  kind = iota // it is replaced: see Publish
+	claimed                // another node's znode is left alone: see Claim
+	persistent             // it is left alone, and forgotten: see Create
+)
 
 // znodeState is whether a path is in its desired state in ZooKeeper.
 type znodeState int
@@ -62,21 +71,29 @@ const (
 func (s *Session) Publish(path string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setWanted(path, data, false)
+	s.setWanted(path, data, published)
+}
+
+// Create creates a persistent znode without data, unless it exists. It returns at once, and tries until it has
+// succeeded. A znode that somebody deletes later is not created again.
+func (s *Session) Create(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setWanted(path, nil, persistent)
 }
 
 // setWanted records that a znode must exist. s.mu is held.
-func (s *Session) setWanted(path string, data []byte, claim bool) *znode {
+func (s *Session) setWanted(path string, data []byte, k kind) *znode {
 	data = bytes.Clone(data[:min(len(data), MaxData)])
 	z := s.desired[s.absolute(path)]
 	switch {
 	case z == nil:
 		z = &znode{path: s.absolute(path)}
 		s.desired[z.path] = z
-	case z.wanted && z.claim == claim && bytes.Equal(z.data, data):
+	case z.wanted && z.kind == k && bytes.Equal(z.data, data):
 		return z
 	}
-	z.data, z.wanted, z.claim, z.failures = data, true, claim, 0
+	z.data, z.wanted, z.kind, z.failures = data, true, k, 0
 	s.markDue(z)
 	return z
 }
@@ -92,7 +109,7 @@ var ErrTaken = errors.New("zk: another node has this znode")
 // when the znode is free.
 func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	s.mu.Lock()
-	z := s.setWanted(path, data, true)
+	z := s.setWanted(path, data, claimed)
 	s.mu.Unlock()
 	taken := false
 	err := s.until(ctx, func() bool {
@@ -261,8 +278,8 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 		z.failures, z.err = 0, ""
 		z.taken = w.taken
 		switch {
-		case z.wanted != w.wanted || z.claim != w.claim || !bytes.Equal(z.data, w.data): // changed meanwhile
-		case z.wanted:
+		case z.wanted != w.wanted || z.kind != w.kind || !bytes.Equal(z.data, w.data): // changed meanwhile
+		case z.wanted && z.kind != persistent:
 			z.state = settled
 		default:
 			delete(s.desired, z.path)

@@ -76,17 +76,18 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 		return err
 	}
 	ours, same := exists && stat.EphemeralOwner == conn.SessionID(), exists && bytes.Equal(data, w.data)
-	w.taken = w.claim && w.wanted && exists && !ours && !same
+	w.taken = w.kind == claimed && w.wanted && exists && !ours && !same
 	var ops []wire.Op
 	switch {
 	case w.taken, w.wanted && ours && same:
 	case !w.wanted && !ours: // another node has published it
+	case w.kind == persistent && exists:
 	default:
 		if exists {
 			ops = append(ops, wire.Delete{Path: w.path, Version: stat.Version})
 		}
 		if w.wanted {
-			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: true})
+			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: w.kind != persistent})
 		}
 	}
 	if len(ops) == 0 {
