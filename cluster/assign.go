@@ -45,8 +45,8 @@ func (f *following) Owners() (byPartition [][]string, self string) {
 // assign assigns the partitions to members.
 func (f *following) assign(ms *membership, partitions int) *assignment {
 	c, s := f.c, f.c.o.Settings
-	a := &assignment{shards: ms.shards, made: time.Now(),
-		owners: shard.Assign(s.Assignment, ms.shards, partitions, s.Replication, f.db)}
+	a := &assignment{of: ms, made: time.Now(),
+		owners: shard.Assign(ms.rule, ms.shards, partitions, s.Replication, f.db)}
 	if c.o.Router {
 		return a
 	}
@@ -112,10 +112,10 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	}
 }
 
-// outdated reports whether partitions should be assigned again: because the members have changed, and there are too few
+// outdated reports whether partitions should be assigned again: because the members or the rule have changed, and there are too few
 // reachable replicas for a switch, or the members have stayed the same for HealAfter since.
 func (f *following) outdated(ms *membership, now time.Time) bool {
-	if slices.Equal(f.assignment.shards, ms.shards) {
+	if f.assignment.of.dividesLike(ms) {
 		return false
 	}
 	healAfter := f.c.o.HealAfter
@@ -159,7 +159,7 @@ func (f *following) Surplus(held []bool) []int {
 	a, stable := f.assignment, f.history.stable
 	c.mu.Unlock()
 	ms := c.members.Load()
-	if !stable || len(a.owners) != len(held) || !slices.Equal(a.shards, ms.shards) {
+	if !stable || len(a.owners) != len(held) || !a.of.dividesLike(ms) {
 		return nil
 	}
 	var surplus []int

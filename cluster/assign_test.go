@@ -28,7 +28,7 @@ func (f *testCluster) offline(partitions int, ids ...string) (hs []*holder, look
 			all = append(all, Member{ShardID: id, Addr: id + ":1", Settings: &hs[0].o.Settings})
 		}
 		for i, h := range hs {
-			h.members.Store(newMembership(slices.Clone(all), h.self.Load(), h.o.Settings, time.Now().Add(-time.Hour)))
+			h.members.Store(newMembership(slices.Clone(all), h.self.Load(), h.o.Settings, "", time.Now().Add(-time.Hour)))
 			for j, other := range hs {
 				if i != j {
 					entries[i] = slices.DeleteFunc(entries[i], func(e zk.Entry) bool { return e.Name[len("00000@"):] == other.o.Addr })

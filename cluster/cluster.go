@@ -65,11 +65,14 @@ type Cluster struct {
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu       sync.Mutex         // guards the following fields, and fields of watched and following, see there
-	ctx      context.Context    // ends with Leave; nothing is published after that
-	leave    context.CancelFunc // called with mu held
-	versions map[key]*watched   // those of which an input is followed
-	running  sync.WaitGroup
+	mu          sync.Mutex         // guards the following fields, and fields of watched and following, see there
+	ctx         context.Context    // ends with Leave; nothing is published after that
+	leave       context.CancelFunc // called with mu held
+	versions    map[key]*watched   // those of which an input is followed
+	listing     []zk.Entry         // of the nodes
+	rule        shard.Assignment   // of the cluster; "" until it is known
+	unknownRule string             // a problem, see updateRule
+	running     sync.WaitGroup
 }
 
 // key names a version of a database.
@@ -116,9 +119,9 @@ type history struct {
 
 // assignment says which shards have to hold the partitions of a content. It is immutable.
 type assignment struct {
-	owners [][]string     // shard ids by partition
-	owned  []int          // by this node, ascending
-	shards []shard.Member // of the membership that it was made for
+	owners [][]string // shard ids by partition
+	owned  []int      // by this node, ascending
+	of     *membership
 	made   time.Time
 }
 
@@ -141,7 +144,7 @@ func New(o Options) *Cluster {
 	if !o.Router && o.ShardID != "" {
 		c.self.Store(c.member(o.ShardID))
 	}
-	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
+	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, "", time.Now()))
 	return c
 }
 
@@ -194,15 +197,26 @@ func (c *Cluster) Knows(db string) bool {
 func (c *Cluster) Linger(configured time.Duration) time.Duration { return max(configured, minLinger) }
 
 func (c *Cluster) updateMembers(entries []zk.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listing = entries
+	c.updateMembership()
+}
+
+// updateMembership replaces the membership after a change of the listed nodes or of the rule. c.mu is held.
+func (c *Cluster) updateMembership() {
 	old := c.members.Load()
-	members, malformed := parseMembers(entries)
-	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
+	members, malformed := parseMembers(c.listing)
+	ms := newMembership(members, c.self.Load(), c.o.Settings, c.rule, time.Now())
+	if c.unknownRule != "" {
+		ms.problems = append(ms.problems, c.unknownRule)
+	}
 	ms.logged = append(malformed, ms.problems...)
 	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
 	same := func(a, b Member) bool {
 		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
 	}
-	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, same) {
+	if ms.listed == old.listed && ms.rule == old.rule && slices.EqualFunc(old.all, ms.all, same) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)
@@ -237,8 +251,8 @@ func (c *Cluster) logChanges(old, now *membership) {
 // ordered by shard id and address. The result is read-only.
 func (c *Cluster) Members() []Member { return c.members.Load().all }
 
-// Assignment returns the rule by which this node assigns partitions.
-func (c *Cluster) Assignment() shard.Assignment { return c.o.Settings.Assignment }
+// Assignment returns the rule by which this node assigns partitions, "" until it is known.
+func (c *Cluster) Assignment() shard.Assignment { return c.members.Load().rule }
 
 // ZoneOf returns the zone of a member by its address, "" if it has none or there is no such member. It is called for requests.
 func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().zoneOf[addr] }

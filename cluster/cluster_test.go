@@ -45,12 +45,17 @@ func newTestCluster(t *testing.T, server string, options func(*Options)) *testCl
 	return &testCluster{t, server, options}
 }
 
+// root is the directory of the cluster in ZooKeeper.
+func (f *testCluster) root() string {
+	return "/" + strings.NewReplacer("/", "-", ",", "").Replace(f.t.Name()) + "/v1"
+}
+
 // node returns a node that has not joined yet, and a function that ends its session without a Leave.
 func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	f.t.Helper()
 	session := zk.Connect(zk.Options{
 		Servers: []string{f.server}, ConnectTimeout: time.Second, SessionTimeout: long,
-		Root: "/" + strings.NewReplacer("/", "-", ",", "").Replace(f.t.Name()) + "/v1", Logger: slog.New(slog.DiscardHandler),
+		Root: f.root(), Logger: slog.New(slog.DiscardHandler),
 	})
 	o := Options{
 		Session: session, ShardID: id, Addr: id + ":1", MinReplication: 1, Converge: 300 * time.Millisecond,
@@ -191,6 +196,13 @@ func TestCluster(t *testing.T) {
 			"removed":                  testRemoved,
 			"reports":                  testReports,
 			"alone after away":         testAloneAfterAway,
+			"rule":                     testRule,
+			"rule of others":           testRuleOfOthers,
+			"upstream first":           testUpstreamFirst,
+			"upstream later":           testUpstreamLater,
+			"rule changes":             testRuleChanges,
+			"unknown rule":             testUnknownRule,
+			"named rule":               testNamedRule,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"sequins/observe/status"
@@ -15,24 +14,27 @@ import (
 func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 
 // Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
-// listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
-// a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until Join returns; then a listing
-// without another node, unless MinNodes allows it, is one that the others have not reached yet.
+// listing that contains this node has not changed for Converge and has MinNodes members. Then it has a rule of assignment. It waits for
+// ZooKeeper without a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until
+// Join returns.
 func (c *Cluster) Join(ctx context.Context, away func(members []string)) error {
-	j := &joining{Cluster: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
-	defer j.joining.Store(nil)
+	j := &joining{c: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
+	defer j.c.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
 	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
+	rules := c.keep(c.ctx, zk.AssignmentDir, false, nil, c.updateRule)
 	c.running.Go(c.keepAssigned)
 	err := j.until(ctx, j.quiet, func() string {
 		switch ms := c.members.Load(); {
 		case !ms.listed:
 			return "ZooKeeper to list this node"
-		case c.o.MinNodes == 0 && c.away.Load() && len(c.recalled.Load().members) > 0 && !slices.ContainsFunc(ms.all, func(m Member) bool { return m.Addr != c.o.Addr }):
+		case j.expectsOthers(ms):
 			return "another node, as there were some before the restart"
+		case !rules.Current():
+			return "ZooKeeper to list the rule of assignment"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
 		}
@@ -41,10 +43,11 @@ func (c *Cluster) Join(ctx context.Context, away func(members []string)) error {
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
+	c.chooseRule()
 	c.arrive()
 	c.running.Go(c.keepRemembered)
 	c.log.Info("joined the cluster", "nodes", len(c.members.Load().all), "shard_id", c.ShardID(),
-		"address", c.o.Addr, "after", time.Since(j.began).Round(time.Millisecond))
+		"address", c.o.Addr, "assignment", c.members.Load().rule, "after", time.Since(j.began).Round(time.Millisecond))
 	return nil
 }
 
@@ -54,30 +57,30 @@ func (j *joining) publish(ctx context.Context) error {
 		if j.nodes.Current() {
 			return ""
 		}
-		return zooKeeper(j.o.Session.Status())
+		return zooKeeper(j.c.o.Session.Status())
 	})
 	if err != nil {
 		return err
 	}
-	if j.ShardID() == "" {
+	if j.c.ShardID() == "" {
 		id, err := j.chooseShardID(ctx)
 		if err != nil {
 			return err
 		}
-		j.self.Store(j.member(id))
+		j.c.self.Store(j.c.member(id))
 	}
-	settings, err := json.Marshal(j.o.Settings)
+	settings, err := json.Marshal(j.c.o.Settings)
 	if err != nil {
 		return fmt.Errorf("publishing this node's settings: %w", err)
 	}
-	path := zk.NodePath(j.ShardID(), j.o.Addr)
-	if j.o.Router {
-		path = zk.RouterPath(j.ShardID(), j.o.Addr)
+	path := zk.NodePath(j.c.ShardID(), j.c.o.Addr)
+	if j.c.o.Router {
+		path = zk.RouterPath(j.c.ShardID(), j.c.o.Addr)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ctx.Err() == nil {
-		j.o.Session.Publish(path, settings)
+	j.c.mu.Lock()
+	defer j.c.mu.Unlock()
+	if j.c.ctx.Err() == nil {
+		j.c.o.Session.Publish(path, settings)
 	}
 	return nil
 }

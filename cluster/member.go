@@ -16,8 +16,8 @@ import (
 type Settings struct {
 	// Replication is the number of shards that hold each partition.
 	Replication int `json:"replication"`
-	// Assignment is the algorithm that assigns partitions to shards.
-	Assignment shard.Assignment `json:"assignment"`
+	// Assignment is the rule by which this node assigns partitions to shards. If it is empty, it follows the cluster's.
+	Assignment shard.Assignment `json:"assignment,omitempty"`
 	// Weight is this node's relative share. Zone is its failure domain.
 	Weight float64 `json:"weight"`
 	Zone   string  `json:"zone,omitempty"`
@@ -34,7 +34,8 @@ type Member struct {
 // membership is the set of members at a time. It is immutable.
 type membership struct {
 	all      []Member          // ordered by shard id and address; includes this node unless it is a router
-	shards   []shard.Member    // of all, without duplicates; equal for memberships that divide data alike
+	rule     shard.Assignment  // by which this node assigns partitions; "" until it is known
+	shards   []shard.Member    // to which it assigns them, without duplicates
 	shardOf  map[string]string // by address
 	zoneOf   map[string]string // by address
 	listed   bool              // a listing has contained this node
@@ -78,9 +79,11 @@ func parseSettings(data []byte) (*Settings, error) {
 // maxWeight is above the maximum of the configuration.
 const maxWeight = 1e6
 
-// newMembership returns the membership of members and self, which is nil for a
-// router.
-func newMembership(members []Member, self *Member, own Settings, now time.Time) *membership {
+// newMembership returns the membership of members and self, which is nil for a router. rule is the cluster's.
+//
+// Nodes of upstream's kind divide data by round_robin, among all members. By balanced they get no share: the other nodes hold
+// every partition without them, whenever they come and go.
+func newMembership(members []Member, self *Member, own Settings, rule shard.Assignment, now time.Time) *membership {
 	if self != nil {
 		members = slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Addr == self.Addr })
 		members = append(members, *self)
@@ -88,10 +91,14 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	slices.SortFunc(members, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.ShardID, b.ShardID), cmp.Compare(a.Addr, b.Addr))
 	})
-	ms := &membership{all: members, shardOf: make(map[string]string, len(members)), zoneOf: make(map[string]string), since: now}
+	own.Assignment = cmp.Or(own.Assignment, rule)
+	ms := &membership{all: members, rule: own.Assignment, shardOf: make(map[string]string, len(members)), zoneOf: make(map[string]string), since: now}
 	for _, m := range members {
 		ms.shardOf[m.Addr] = m.ShardID
-		ms.problems = append(ms.problems, m.mismatches(own)...)
+		ms.problems = append(ms.problems, m.mismatches(own, rule)...)
+		if m.Settings == nil && ms.rule == shard.Balanced {
+			continue
+		}
 		s := m.settings()
 		ms.zoneOf[m.Addr] = s.Zone
 		ms.shards = append(ms.shards, shard.Member{ShardID: m.ShardID, Weight: s.Weight, Zone: s.Zone})
@@ -100,7 +107,12 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	return ms
 }
 
-// settings returns the defaults of older releases if the node has published none.
+// dividesLike reports whether partitions are assigned alike to two memberships.
+func (ms *membership) dividesLike(other *membership) bool {
+	return ms.rule == other.rule && slices.Equal(ms.shards, other.shards)
+}
+
+// settings returns those of upstream's kind if the node has published none.
 func (m Member) settings() Settings {
 	if m.Settings == nil {
 		return Settings{Assignment: shard.RoundRobin, Weight: 1}
@@ -108,20 +120,27 @@ func (m Member) settings() Settings {
 	return *m.Settings
 }
 
-// mismatches describes the settings of another node that differ from this node's, so
-// that the two do not divide data alike.
-func (m Member) mismatches(own Settings) (all []string) {
+// mismatches describes the settings of another node that differ from this node's, so that the two do not divide data alike.
+// rule is that of nodes that follow the cluster's.
+func (m Member) mismatches(own Settings, rule shard.Assignment) (all []string) {
 	s := m.settings()
-	differs := func(what string, theirs, ours any) {
-		if theirs != ours {
-			all = append(all, fmt.Sprintf("node %s (shard %s) has %s %v, and this node %v: "+
-				"they divide the data differently; configure all nodes alike and restart the changed ones",
-				m.Addr, m.ShardID, what, theirs, ours))
-		}
+	theirs := cmp.Or(s.Assignment, rule)
+	switch {
+	case theirs == own.Assignment || theirs == "" || own.Assignment == "":
+	case m.Settings == nil:
+		all = append(all, fmt.Sprintf("node %s (shard %s) is of the original sequins and divides the data by %s, and this node by %s: "+
+			"it gets no share, and what it holds is in addition to the replicas on the others; "+
+			"replace it, or give the cluster the rule %s", m.Addr, m.ShardID, theirs, own.Assignment, theirs))
+	default:
+		all = append(all, m.differs("sharding.assignment", theirs, own.Assignment))
 	}
-	differs("sharding.assignment", s.Assignment, own.Assignment)
-	if m.Settings != nil {
-		differs("sharding.replication", s.Replication, own.Replication)
+	if m.Settings != nil && s.Replication != own.Replication {
+		all = append(all, m.differs("sharding.replication", s.Replication, own.Replication))
 	}
 	return all
+}
+
+func (m Member) differs(what string, theirs, ours any) string {
+	return fmt.Sprintf("node %s (shard %s) has %s %v, and this node %v: they divide the data differently, "+
+		"so that partitions may have too few holders; configure all nodes alike and restart the changed ones", m.Addr, m.ShardID, what, theirs, ours)
 }

@@ -56,22 +56,29 @@ func TestParseMembers(t *testing.T) {
 	}
 }
 
-// Nodes that would divide the data differently report it, each of them.
+// Nodes that would divide the data differently report it, each of them. Those without a rule of their own divide by the cluster's.
 func TestMismatches(t *testing.T) {
 	self := func(s Settings) *Member { return &Member{ShardID: "self", Addr: "me:1", Settings: &s} }
+	by := func(rule shard.Assignment) Settings { return settings(func(s *Settings) { s.Assignment = rule }) }
 	for name, tt := range map[string]struct {
+		rule        shard.Assignment
 		own, theirs Settings
 		want        string
 	}{
-		"alike":            {settings(nil), settings(nil), ""},
-		"weight and zone":  {settings(nil), settings(func(s *Settings) { s.Weight, s.Zone = 3, "z" }), ""},
-		"replication":      {settings(nil), settings(func(s *Settings) { s.Replication = 3 }), "has sharding.replication 3, and this node 2"},
-		"assignment":       {settings(nil), settings(func(s *Settings) { s.Assignment = shard.Balanced }), "has sharding.assignment balanced, and this node round_robin"},
-		"balanced already": {settings(func(s *Settings) { s.Assignment = shard.Balanced }), settings(nil), "has sharding.assignment round_robin, and this node balanced"},
+		"alike":              {"", by(shard.RoundRobin), by(shard.RoundRobin), ""},
+		"weight and zone":    {"", settings(nil), settings(func(s *Settings) { s.Weight, s.Zone = 3, "z" }), ""},
+		"replication":        {"", settings(nil), settings(func(s *Settings) { s.Replication = 3 }), "has sharding.replication 3, and this node 2"},
+		"assignment":         {"", by(shard.RoundRobin), by(shard.Balanced), "has sharding.assignment balanced, and this node round_robin"},
+		"balanced already":   {"", by(shard.Balanced), by(shard.RoundRobin), "has sharding.assignment round_robin, and this node balanced"},
+		"both follow":        {shard.Balanced, by(""), by(""), ""},
+		"follows, the same":  {shard.Balanced, by(shard.Balanced), by(""), ""},
+		"follows, another":   {shard.Balanced, by(shard.RoundRobin), by(""), "has sharding.assignment balanced, and this node round_robin"},
+		"this one follows":   {shard.Balanced, by(""), by(shard.RoundRobin), "has sharding.assignment round_robin, and this node balanced"},
+		"rule not yet known": {"", by(shard.RoundRobin), by(""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ms := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.theirs}}, self(tt.own), tt.own, time.Now())
-			back := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.own}}, self(tt.theirs), tt.theirs, time.Now())
+			ms := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.theirs}}, self(tt.own), tt.own, tt.rule, time.Now())
+			back := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.own}}, self(tt.theirs), tt.theirs, tt.rule, time.Now())
 			if tt.want == "" {
 				if len(ms.problems)+len(back.problems) > 0 {
 					t.Errorf("problems %q, %q", ms.problems, back.problems)
@@ -83,14 +90,20 @@ func TestMismatches(t *testing.T) {
 			}
 		})
 	}
-	// A node of an older release publishes no settings; it uses the defaults.
-	old := []Member{{ShardID: "x", Addr: "h:1"}}
-	if ms := newMembership(slices.Clone(old), self(settings(nil)), settings(nil), time.Now()); len(ms.problems) > 0 {
-		t.Errorf("with an older node: %q", ms.problems)
-	}
-	balanced := settings(func(s *Settings) { s.Assignment = shard.Balanced })
-	if ms := newMembership(slices.Clone(old), self(balanced), balanced, time.Now()); len(ms.problems) != 1 {
-		t.Errorf("balanced with an older node: %q", ms.problems)
+}
+
+// A node of upstream's kind divides by round_robin. Only then it has a share; otherwise it is a problem.
+func TestShareOfUpstream(t *testing.T) {
+	for _, rule := range []shard.Assignment{shard.RoundRobin, shard.Balanced} {
+		own := settings(func(s *Settings) { s.Assignment = "" })
+		ms := newMembership([]Member{{ShardID: "x", Addr: "h:1"}}, &Member{ShardID: "self", Addr: "me:1", Settings: &own}, own, rule, time.Now())
+		alike := rule == shard.RoundRobin
+		if got := len(ms.shards) == 2; got != alike || len(ms.all) != 2 || (len(ms.problems) == 0) != alike {
+			t.Errorf("%s: shards %v, problems %q", rule, ms.shards, ms.problems)
+		}
+		if !alike && !strings.Contains(ms.problems[0], "node h:1 (shard x) is of the original sequins") {
+			t.Errorf("problem %q", ms.problems[0])
+		}
 	}
 }
 
@@ -112,7 +125,7 @@ func TestMembershipHasSelf(t *testing.T) {
 		"an older self, too": {[]Member{{ShardID: "b", Addr: "me:1"}}, self, "b@me:1"},
 	} {
 		var names []string
-		for _, m := range newMembership(tt.others, tt.self, s, time.Now()).all {
+		for _, m := range newMembership(tt.others, tt.self, s, "", time.Now()).all {
 			names = append(names, m.ShardID+"@"+m.Addr)
 		}
 		if got := strings.Join(names, " "); got != tt.want {
@@ -130,7 +143,7 @@ func TestShards(t *testing.T) {
 		if change != nil {
 			change(&m)
 		}
-		return newMembership([]Member{m}, &Member{ShardID: "self", Addr: "me:1", Settings: &s}, s, time.Now()).shards
+		return newMembership([]Member{m}, &Member{ShardID: "self", Addr: "me:1", Settings: &s}, s, "", time.Now()).shards
 	}
 	if !slices.Equal(shards(nil), shards(func(m *Member) { m.Addr = "elsewhere:1" })) {
 		t.Error("a shard that moves to another address is another membership")
@@ -161,7 +174,7 @@ func TestZoneOf(t *testing.T) {
 		{[]zk.Entry{entry(t, "a@h1:1", in("y")), entry(t, "b@h2:1", in("x"))}, nil, []string{"", "y", "x"}},
 	} {
 		members, _ := parseMembers(tt.entries)
-		c.members.Store(newMembership(members, tt.self, own, time.Now()))
+		c.members.Store(newMembership(members, tt.self, own, "", time.Now()))
 		if got := []string{c.ZoneOf("me:1"), c.ZoneOf("h1:1"), c.ZoneOf("h2:1")}; !slices.Equal(got, tt.want) {
 			t.Errorf("zones %q, want %q", got, tt.want)
 		}
@@ -173,7 +186,7 @@ func TestMixed(t *testing.T) {
 	c := new(Cluster)
 	mixed := func(entries ...zk.Entry) bool {
 		members, _ := parseMembers(entries)
-		c.members.Store(newMembership(members, &Member{ShardID: "me", Addr: "me:1", Settings: new(Settings)}, settings(nil), time.Now()))
+		c.members.Store(newMembership(members, &Member{ShardID: "me", Addr: "me:1", Settings: new(Settings)}, settings(nil), "", time.Now()))
 		return c.Mixed()
 	}
 	a := entry(t, "a@h1:1", settings(nil))

@@ -118,9 +118,9 @@ func testAloneAfterAway(t *testing.T, server string) {
 				}
 			})
 			c, _ := f.node("me")
-			c.awayAfter = 0
+			c.recall() // as after a while without ZooKeeper
 			joined := make(chan error, 1)
-			go func() { joined <- c.Join(t.Context(), func([]string) {}) }()
+			go func() { joined <- c.Join(t.Context(), nil) }()
 			if test.joins {
 				if err := <-joined; err != nil {
 					t.Error(err)

@@ -33,14 +33,14 @@ const (
 
 // chooseShardID returns a shard id that this node has claimed.
 func (j *joining) chooseShardID(ctx context.Context) (string, error) {
-	stored, err := readShardID(j.o.ShardIDFile)
+	stored, err := readShardID(j.c.o.ShardIDFile)
 	if err != nil {
-		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
+		j.c.log.Warn("cannot read the stored shard id; choosing another", "error", err)
 	}
 	if stored != "" {
 		var claimed bool
 		var failed error
-		deadline := time.Now().Add(j.patience)
+		deadline := time.Now().Add(j.c.patience)
 		err := j.until(ctx, 0, func() string {
 			if claimed, failed = j.claim(ctx, stored); claimed || failed != nil || time.Now().After(deadline) {
 				return ""
@@ -51,7 +51,7 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 			return stored, err
 		}
 	}
-	if err := j.until(ctx, min(j.o.Converge, maxChoiceQuiet), func() string { return "" }); err != nil {
+	if err := j.until(ctx, min(j.c.o.Converge, maxChoiceQuiet), func() string { return "" }); err != nil {
 		return "", err
 	}
 	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.
@@ -61,21 +61,21 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if stored != "" {
-		j.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
+		j.c.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
 	// Without a newline: the original sequins uses the whole content as the id.
-	if err := fsys.WriteFile(fsys.OS, j.o.ShardIDFile+".tmp", j.o.ShardIDFile, []byte(id)); err != nil {
-		j.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
+	if err := fsys.WriteFile(fsys.OS, j.c.o.ShardIDFile+".tmp", j.c.o.ShardIDFile, []byte(id)); err != nil {
+		j.c.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
 	}
 	return id, nil
 }
 
 // claim claims a shard id unless another member has it. A node that has claimed it may not be a member yet.
 func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error) {
-	if slices.ContainsFunc(j.members.Load().all, func(m Member) bool { return m.ShardID == id && m.Addr != j.o.Addr }) {
+	if slices.ContainsFunc(j.c.members.Load().all, func(m Member) bool { return m.ShardID == id && m.Addr != j.c.o.Addr }) {
 		return false, nil
 	}
-	err = j.o.Session.Claim(ctx, zk.ShardIDPath(id), []byte(j.o.Addr))
+	err = j.c.o.Session.Claim(ctx, zk.ShardIDPath(id), []byte(j.c.o.Addr))
 	if err == nil || errors.Is(err, zk.ErrTaken) {
 		return err == nil, nil
 	}

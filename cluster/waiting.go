@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 
 // joining is the state of Join.
 type joining struct {
-	*Cluster
+	c     *Cluster
 	nodes *zk.Children
 	began time.Time
 	// quiet is how long the members have to stay the same.
@@ -33,16 +34,22 @@ type joining struct {
 // goAway makes this node answer without ZooKeeper if it has to wait too long for it.
 func (j *joining) goAway(s zk.Status) {
 	start := j.startAway
-	if s.Connected || start == nil || time.Since(s.Since) < j.awayAfter {
+	if s.Connected || start == nil || time.Since(s.Since) < j.c.awayAfter {
 		return
 	}
 	j.startAway = nil
-	j.recall()
-	if j.o.AskRemembered {
-		start(j.recalled.Load().members)
+	j.c.recall()
+	if j.c.o.AskRemembered {
+		start(j.c.recalled.Load().members)
 	} else {
 		start(nil)
 	}
+}
+
+// expectsOthers reports whether the members are not those of the cluster yet: this node was away, remembers others, and none has reached ZooKeeper.
+func (j *joining) expectsOthers(ms *membership) bool {
+	return j.c.away.Load() && len(j.c.recalled.Load().members) > 0 && j.c.o.MinNodes == 0 &&
+		!slices.ContainsFunc(ms.all, func(m Member) bool { return m.Addr != j.c.o.Addr })
 }
 
 // until waits until blocked returns "" and, from now on, the members have not changed for a while: without ZooKeeper, no change is seen. It logs what
@@ -54,7 +61,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
 	for {
-		reason, ms, s := blocked(), j.members.Load(), j.o.Session.Status()
+		reason, ms, s := blocked(), j.c.members.Load(), j.c.o.Session.Status()
 		if !s.Connected || !j.nodes.Current() {
 			since = time.Now()
 		}
@@ -72,7 +79,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 		if strings.HasPrefix(reason, "ZooKeeper") {
 			now.For = status.WaitForZooKeeper
 		}
-		j.joining.Store(&now)
+		j.c.joining.Store(&now)
 		select {
 		case <-look.C:
 		case <-log.C:
@@ -84,7 +91,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 			if j.startAway == nil {
 				text = "joining the cluster; what was served before the restart is served until then, and nothing is loaded"
 			}
-			j.log.Log(ctx, level, text, "waiting_for", now.What, "since", since.Round(time.Second))
+			j.c.log.Log(ctx, level, text, "waiting_for", now.What, "since", since.Round(time.Second))
 			period = min(2*period, maxWaitingPeriod)
 			log.Reset(period)
 		case <-ctx.Done():

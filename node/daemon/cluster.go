@@ -83,9 +83,12 @@ func peers(members *cluster.Cluster, self string) []status.Peer {
 		if m.Addr == self {
 			continue
 		}
-		p := status.Peer{Addr: m.Addr, ShardID: m.ShardID, Weight: 1}
-		if m.Settings != nil {
+		p := status.Peer{Addr: m.Addr, ShardID: m.ShardID}
+		switch {
+		case m.Settings != nil:
 			p.Zone, p.Weight = m.Settings.Zone, m.Settings.Weight
+		case members.Assignment() == shard.RoundRobin:
+			p.Weight = 1
 		}
 		others = append(others, p)
 	}

@@ -94,6 +94,7 @@ func (m *member) sections() string {
 		fmt.Sprintf("cluster_name = %q", m.c.name),
 		fmt.Sprintf("advertised_hostname = %q", m.host.ip),
 		fmt.Sprintf("shard_id = %q", m.name),
+		`assignment = "round_robin"`, // see roundRobin
 		fmt.Sprintf("replication = %d", m.c.replication),
 		fmt.Sprintf("min_replication = %d", m.c.replication),
 		`time_to_converge = "500ms"`,

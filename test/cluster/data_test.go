@@ -137,7 +137,7 @@ func (d dataset) writeFile(path, version string, keys []string) (err error) {
 	return w.Close()
 }
 
-// roundRobin is the assignment of the design, written down once more: the list of
+// roundRobin is the assignment of Stripe's sequins, written down once more: the list of
 // partitions in order, each replication times; shard ids in sorted order; position
 // i goes to shard i mod n. It gives the partitions of each shard.
 func roundRobin(shards []string, partitions, replication int) map[string][]int {
