@@ -58,6 +58,7 @@ var changes = []change{
 		q.Exact, q.after = []byte(name), c.content
 	}`},
 	{"proxy/attempt.go", "if string(h.Version) != a.q.Version {", `if sabotage != "pass" && string(h.Version) != a.q.Version {`},
+	{"proxy/attempt.go", "len(asked) > 0 &&", `sabotage != "pass" && sabotage != "content" && len(asked) > 0 &&`},
 }
 
 // added are files of the broken program that this one does not have.
