@@ -112,8 +112,8 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	}
 }
 
-// outdated reports whether partitions should be assigned again: because the members or the rule have changed, and there are too few
-// reachable replicas for a switch, or the members have stayed the same for HealAfter since.
+// outdated reports whether partitions should be assigned again: because the members or the rule have changed, and there are
+// too few reachable replicas for a switch, or both have stayed the same for HealAfter since.
 func (f *following) outdated(ms *membership, now time.Time) bool {
 	if f.assignment.of.dividesLike(ms) {
 		return false

@@ -18,10 +18,11 @@
 // Queries (Owned, Peers, Replicas, Elsewhere, Reports, Surplus) change nothing. State changes with SetDivision,
 // Advertise, Withdraw, Switched, Report and Stop, with changes of znodes, and with time (keepAssigned).
 //
-// The assignment depends on the members alone. Partitions are assigned again in two cases: when the members have changed
-// and replicas needed for a switch are missing, so that a node lost before the switch does not block the others; and, with
-// HealAfter, when the members have differed for that long, so that lost replicas are replaced and new nodes take their
-// share. A node keeps partitions that it no longer owns until their new owners hold them.
+// The assignment depends on the members and on the cluster's rule, a persistent znode that the first node creates.
+// Partitions are assigned again in two cases: when one of these has changed and replicas needed for a switch are missing, so
+// that a node lost before the switch does not block the others; and, with HealAfter, when they have differed for that long, so
+// that lost replicas are replaced and new nodes take their share. A node keeps partitions that it no longer owns until their
+// new owners hold them.
 //
 // What the others hold is kept in a file (keepRemembered). A node that starts and does not reach ZooKeeper is away until it has joined: its views are made
 // from that file (recall), and nothing is assigned. Then ZooKeeper's take their place, and partitions are assigned (arrive).

@@ -14,7 +14,7 @@ import (
 func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 
 // Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
-// listing that contains this node has not changed for Converge and has MinNodes members. Then it has a rule of assignment. It waits for
+// listing that contains this node has not changed for Converge and has MinNodes members. Then it follows a rule of assignment. It waits for
 // ZooKeeper without a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until
 // Join returns.
 func (c *Cluster) Join(ctx context.Context, away func(members []string)) error {
