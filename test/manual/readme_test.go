@@ -81,7 +81,7 @@ func TestReadme(t *testing.T) {
 	if len(said) != 3 {
 		t.Fatalf("%q", said)
 	}
-	for i, want := range [][]string{{"a fruit", "Serving 1 database."}, {"ready", "a fruit", "3 nodes", "Serving 1 database.", "assignment round_robin"}} {
+	for i, want := range [][]string{{"a fruit", "Serving 1 database."}, {"ready", "a fruit", "3 nodes", "Serving 1 database.", "assignment balanced"}} {
 		for _, w := range want {
 			if !strings.Contains(said[i], w) {
 				t.Errorf("block %d does not print %q:\n%s", i, w, said[i])
