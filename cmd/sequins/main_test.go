@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"sequins/test/expect"
 )
 
-// The tests run sequins as a process of its own: this test binary, which is the program when it finds
+// The tests run nodes as processes of their own: this test binary, which is the program when it finds
 // this variable in its environment.
 const beSequins = "SEQUINS_TEST_IS_SEQUINS"
 
@@ -46,9 +47,18 @@ type result struct {
 	stdout, stderr string
 }
 
+// inProcesses are the commands that wait for signals, or use the streams of their process.
+var inProcesses = []string{"build", "completion", "demo", "top"}
+
+// sequins runs a command line: nodes and some commands as a process, all others in this one.
 func sequins(t *testing.T, args ...string) result {
 	t.Helper()
-	return finish(t, command(t, args...))
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || slices.Contains(inProcesses, args[0]) {
+		return finish(t, command(t, args...))
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
 }
 
 func finish(t *testing.T, cmd *exec.Cmd) result {

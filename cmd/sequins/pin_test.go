@@ -112,6 +112,7 @@ func TestPinErrors(t *testing.T) {
 
 // TestRollbackOfANode: a node follows, the command waits for it, and the next version goes live.
 func TestRollbackOfANode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	source := demoSource(t, dir)
 	bad := demoFirst + "x"

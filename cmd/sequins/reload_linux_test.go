@@ -101,6 +101,7 @@ func TestSignalsDuringAReload(t *testing.T) {
 // Signals during a reload make one more follow, which sees what was written meanwhile. Requests are answered, and the log says that
 // it hangs.
 func TestOneMoreReloadFollows(t *testing.T) {
+	t.Parallel()
 	s, l, conf, content := hanging(t)
 	writeFile(t, conf, "content_type = \"text/plain\"\n"+content) // while the first reload hangs
 	for range 3 {

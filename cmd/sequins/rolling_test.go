@@ -60,6 +60,7 @@ func (p *pool) get() error {
 
 // A client that follows /readyz sees no failed request while one node after the other is restarted.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	source := demoSource(t, dir)
 	start := func(i int, bind string) *served {

@@ -56,6 +56,7 @@ func eventuallyOK(t *testing.T, c *http.Client, base string) *http.Response {
 
 // A node with [tls] answers clients that use TLS, and reloads its certificates while it runs.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	a := authority.New(t, "ca")
 	a.Issue("node", nil)
 	s, base := serveTLS(t, a, "")
@@ -105,6 +106,7 @@ func TestTLS(t *testing.T) {
 
 // With client_ca only those get in who show a certificate of it.
 func TestMutualTLS(t *testing.T) {
+	t.Parallel()
 	a := authority.New(t, "ca")
 	a.Issue("node", nil)
 	a.Issue("client", nil)

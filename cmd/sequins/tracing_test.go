@@ -14,6 +14,7 @@ import (
 
 // SIGHUP changes how many requests are traced; for where to a restart is needed.
 func TestReloadOfTracing(t *testing.T) {
+	t.Parallel()
 	spans := sink.Start(t, "")
 	dir := t.TempDir()
 	demoSource(t, dir)

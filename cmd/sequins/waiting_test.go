@@ -12,6 +12,7 @@ import (
 
 // A node that waits for ZooKeeper says so to load balancers, people and the log, and is alive.
 func TestWaitingForZooKeeper(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \""+demoSource(t, dir)+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\n[sharding]\nenabled = true\nadvertised_hostname = \"127.0.0.1\"\n"+
