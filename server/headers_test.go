@@ -22,7 +22,8 @@ var unfinished = "GET /db/" + strings.Repeat("k", maxHeader-1024)
 
 // However many connections send long headers, they take a bounded memory; plain requests are answered meanwhile, and long ones afterwards.
 func TestHeadersOfAllConnections(t *testing.T) {
-	const clients = 2 * maxHeaders / (maxHeader - 1024 - readAhead)
+	const accepted, refusals = maxHeaders / (maxHeader - 1024 - readAhead), 32
+	const clients = accepted + refusals
 	for name, dial := range map[string]func(t *testing.T, c testCatalog, o testOptions) (*running, func() net.Conn){
 		"plain": func(t *testing.T, c testCatalog, o testOptions) (*running, func() net.Conn) {
 			s := start(t, c, o)
@@ -55,7 +56,7 @@ func TestHeadersOfAllConnections(t *testing.T) {
 					refused <- answer{status: resp.StatusCode, header: resp.Header, body: string(body), closed: resp.Close}
 				}()
 			}
-			for range clients/2 - 8 {
+			for range refusals - 8 {
 				if got := <-refused; got.status != 503 || got.header.Get("Retry-After") == "" || got.body != tooManyHeaders+"\n" || !got.closed {
 					t.Fatalf("%+v", got)
 				}
