@@ -239,8 +239,8 @@ func sameRecords(t *testing.T, got, want []record, what string) {
 // Random ranges over partitions that are here and elsewhere have the records of a sorted map, whole and in pieces of
 // random size that go on from their cursors, on this node and on others.
 func TestScan(t *testing.T) {
-	for seed := range uint64(20) {
-		w := newWorld(t, seed, 1+int(seed), 1000)
+	for seed := range uint64(8) {
+		w := newWorld(t, seed, 1+2*int(seed), 1000)
 		r := w.rd.NewRead()
 		for range 10 {
 			g := randomRange(w.rnd)
@@ -298,8 +298,8 @@ func inPieces(t *testing.T, w *world, r *reads.Read, g *reads.Range, want []reco
 // A scan of many pages survives that nodes are down in the middle, as long as each partition has one, and that answers are
 // damaged.
 func TestScanWhileNodesFail(t *testing.T) {
-	for seed := range uint64(9) {
-		w := newWorld(t, seed, 8, 30_000)
+	for seed := range uint64(6) {
+		w := newWorld(t, seed, 8, 20_000)
 		names := slices.Sorted(maps.Keys(w.nodes))
 		w.before = func(asked int) {
 			w.mu.Lock()
