@@ -20,7 +20,9 @@ import (
 func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
 	t.Helper()
 	var took time.Duration
-	plan := check(newLoader(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	unlimited := opts
+	unlimited.Bandwidth = nil // planning is outside of the bubble
+	plan := check(newLoader(w.src, w.store, nil, unlimited).Plan(t.Context(), "db", "1"))(t)
 	worlds := make([]*world, loads)
 	for i := range worlds {
 		worlds[i] = &world{t: t, root: w.root, src: w.src}
@@ -61,7 +63,7 @@ func bulk(n, value int) []data {
 }
 
 func TestBandwidth(t *testing.T) {
-	for records, bytesPerSecond := range map[int]float64{1000: 50_000, 2000: 1e5, 10_000: 1e7} {
+	for records, bytesPerSecond := range map[int]float64{500: 50_000, 2000: 400_000} {
 		w := newWorld(t)
 		w.write(bulk(records, 1000), sequencefiles.WriterOptions{})
 		var size int64

@@ -120,7 +120,7 @@ func (v *version) recut(n int) {
 // Whatever the version, and whatever the number of workers and the memory, the
 // blocks hold what the model says, and are the same bytes.
 func TestRandomVersions(t *testing.T) {
-	const versions = 50
+	const versions = 25
 	aligned := 0
 	for seed := range uint64(versions) {
 		v := randomVersion(seed)
@@ -160,7 +160,7 @@ func TestRandomVersions(t *testing.T) {
 
 // Nodes that want different partitions get the same blocks of what they share.
 func TestSubsetsAgree(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		v := randomVersion(1000 + seed)
 		w := newWorld(t)
 		w.write(v.files, v.opts)

@@ -261,7 +261,7 @@ func TestNodesAgree(t *testing.T) {
 // each key is in the block of its partition.
 func TestRandomKeysLoad(t *testing.T) {
 	refuted := 0
-	for seed := range uint64(100) {
+	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		n := 1 + rng.IntN(12)
 		files := cut(onStrings[rng.IntN(len(onStrings))], n, randomKeys(rng)...)
@@ -278,7 +278,7 @@ func TestRandomKeysLoad(t *testing.T) {
 		refuted += len(without)
 		w.compare(plan, model(files, plan.Partitioner, n), all(plan))
 	}
-	if refuted < 10 {
+	if refuted < 5 {
 		t.Errorf("%d partitioners were refuted: the test has lost its balance", refuted)
 	}
 }
