@@ -286,6 +286,7 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			for _, version := range []string{"1", "5", "6", "7"} {
 				f.unmarked("fruit", version, "fig")

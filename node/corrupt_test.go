@@ -236,6 +236,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 func TestDamagedReplica(t *testing.T) {
 	for name, others := range map[string][]int{"the only one": nil, "another node has one": {0}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.put("fruit", "1", 1, fruit...)
 			c := newCluster()

@@ -67,6 +67,7 @@ func (r *running) mended() {
 
 // TestManyBlocksDamagedAtStart: all of many damaged blocks are found at the start, also without the source.
 func TestManyBlocksDamagedAtStart(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 100
 	f.put("fruit", "1", n, fruit...)

@@ -221,6 +221,7 @@ func TestServedIsNotRefuted(t *testing.T) {
 // A load waits for its turn, and another node that holds the version does not give the manifest at first: it is asked again after a pause, whatever
 // happens in the cluster.
 func TestManifestOfWaiting(t *testing.T) {
+	t.Parallel()
 	other := newFixture(t)
 	other.put("fruit", "1", 2, fruit...)
 	other.put("fruit", "2", 2, fruit...)

@@ -59,6 +59,7 @@ func (r *running) readAs(of string) bool {
 // A version that is served keeps its fields and its partitioner while it cannot be loaded from those that are configured now: when a block is loaded
 // again, and after a restart. The next version has the new ones.
 func TestServedVersionKeepsItsFields(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.putAvro("fruit", "1", fruit...)
 	r := f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -47,6 +48,11 @@ func TestMain(m *testing.M) {
 			return openTestSource(root)
 		}))
 	}
+	// Most of what nodes do is wait, so several tests run at a time, however few cores there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -83,12 +89,12 @@ func newFixture(t *testing.T) *fixture {
 type testSource struct {
 	source.Source
 	dir  string
-	down flag // nothing can be read
-	bad  flag // the data of versions 2 cannot be read
-	gate flag // data files wait
+	down toggle // nothing can be read
+	bad  toggle // the data of versions 2 cannot be read
+	gate toggle // data files wait
 	// planned: data files wait that are opened after the first three: a plan of two files looks at each, and at the
 	// larger one for a record.
-	planned flag
+	planned toggle
 	opened  atomic.Int64 // data files, by this process
 }
 
@@ -100,9 +106,9 @@ func openTestSource(root string) (*testSource, error) {
 		return nil, err
 	}
 	dir := control(root)
-	return &testSource{Source: src, dir: dir, down: flag(filepath.Join(dir, "down")),
-		bad: flag(filepath.Join(dir, "bad")), gate: flag(filepath.Join(dir, "gate")),
-		planned: flag(filepath.Join(dir, "planned"))}, nil
+	return &testSource{Source: src, dir: dir, down: toggle(filepath.Join(dir, "down")),
+		bad: toggle(filepath.Join(dir, "bad")), gate: toggle(filepath.Join(dir, "gate")),
+		planned: toggle(filepath.Join(dir, "planned"))}, nil
 }
 
 // launcher starts load processes that read from the source.
@@ -114,15 +120,15 @@ func (f *fixture) launcher() *loadproc.Launcher {
 	}}
 }
 
-// A flag is a file that is there or not.
-type flag string
+// A toggle is a file that is there or not.
+type toggle string
 
-func (f flag) Load() bool {
+func (f toggle) Load() bool {
 	_, err := os.Stat(string(f))
 	return err == nil
 }
 
-func (f flag) Store(set bool) {
+func (f toggle) Store(set bool) {
 	if set {
 		_ = os.WriteFile(string(f), nil, 0o644)
 	} else {
@@ -288,11 +294,24 @@ func (f *fixture) statePath(db string) string {
 	return filepath.Join(f.store, "data", db, "STATE.json")
 }
 
+// openStore opens the store. A process that another test is starting has the file of the lock for a moment after the node has closed it.
+func (f *fixture) openStore() (local *store.Store) {
+	f.t.Helper()
+	expect.Eventually(f.t, "the store is free", func() bool {
+		var err error
+		local, err = store.Open(f.store)
+		if !errors.Is(err, store.ErrLocked) {
+			expect.NoError(f.t, err)
+		}
+		return err == nil
+	})
+	return local
+}
+
 // state returns what a node that has stopped remembers of a db; change may change it.
 func (f *fixture) state(db string, change func(*store.State)) store.State {
 	f.t.Helper()
-	local, err := store.Open(f.store)
-	expect.NoError(f.t, err)
+	local := f.openStore()
 	state, err := local.State(db)
 	expect.NoError(f.t, err)
 	if change != nil {
@@ -325,8 +344,7 @@ type running struct {
 // the test, if not before.
 func (f *fixture) run(change ...func(*Options)) *running {
 	f.t.Helper()
-	local, err := store.Open(f.store)
-	expect.NoError(f.t, err)
+	local := f.openStore()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(f.t, err)
 	o := Options{

@@ -38,6 +38,7 @@ func (r *running) held(version string) {
 
 // However many of the newest versions are held, a good one before them is found: by a new node, and after a rollback.
 func TestGoodVersionBehindHeld(t *testing.T) {
+	t.Parallel()
 	for _, held := range []int{1, 3, 5} {
 		f := newFixture(t)
 		f.put("fruit", "10", 2, numbered("k", 100)...)
@@ -68,6 +69,7 @@ func TestGoodVersionBehindHeld(t *testing.T) {
 
 // The blocks of the version that was served are lost while the node is down: a newer one is not judged by what is not there.
 func TestJudgedAfterLoss(t *testing.T) {
+	t.Parallel()
 	for _, rules := range []gate.Rules{{}, {MinRecords: 1}} {
 		f := newFixture(t)
 		f.put("fruit", "1", 2, fruit...)
@@ -84,6 +86,7 @@ func TestJudgedAfterLoss(t *testing.T) {
 
 // What could not be read of a version is not judged; it is read again when the block is mended.
 func TestDamageIsNotJudged(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	r := f.run(ruled(gate.Rules{MinRecords: 100_000}))
@@ -97,6 +100,7 @@ func TestDamageIsNotJudged(t *testing.T) {
 
 // Figures of other rules are not used while a block is loaded again.
 func TestRulesChangeDuringLoad(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	r := f.run(ruled(gate.Rules{MinRecords: 100_000}))
@@ -137,6 +141,7 @@ func goodAndBad(t *testing.T, options ...func(*Options)) (*fixture, *running) {
 
 // A rollback from a later version does not lead to one that was held, whether it is still on the disk or not.
 func TestRollbackPassesHeld(t *testing.T) {
+	t.Parallel()
 	for keep := 1; keep <= 2; keep++ {
 		f, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), keeping(keep))
 		f.put("fruit", "3", 2, numbered("k", 100)...)
@@ -213,6 +218,7 @@ func (r *running) beside() (*fixture, func(*Options)) {
 // Two nodes have held all versions but the oldest one, and have nothing of the older ones of those any more. A node that has lost its disk, and cannot
 // judge the older ones without them, does not load these, and finds the good one.
 func TestRejectedByAnother(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 2, numbered("k", 100)...)
 	for _, version := range []string{"2", "3", "4"} {
@@ -238,6 +244,7 @@ func TestRejectedByAnother(t *testing.T) {
 // A node with an empty disk takes what the other one serves, and does not serve what that one holds: neither the newest
 // version nor those before it, which the other one has removed.
 func TestEmptyNodeTakesWhatOthersServe(t *testing.T) {
+	t.Parallel()
 	for _, held := range []int{1, 2, 5} {
 		f, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), in(newCluster()))
 		for i := range held - 1 {

@@ -77,6 +77,7 @@ func TestHangingMarker(t *testing.T) {
 
 // TestScrubOfManyDamagedBlocks: of more damaged blocks than can be reported at a time, a scrub reports all.
 func TestScrubOfManyDamagedBlocks(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 150
 	f.put("fruit", "1", n, fruit...)

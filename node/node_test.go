@@ -76,6 +76,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")

@@ -131,6 +131,7 @@ func TestMixedClusterDoesNotReload(t *testing.T) {
 // A node that was away returns while a newer version is in the source: it first takes what the others serve meanwhile, so that it serves that with them and
 // can compare the newer one with it.
 func TestTakesWhatOthersServe(t *testing.T) {
+	t.Parallel()
 	rules := ruled(gate.Rules{MaxShrink: 0.5})
 	f := newFixture(t)
 	f.put("fruit", "1", 2, numbered("k", 10)...)

@@ -62,6 +62,7 @@ func TestStateLost(t *testing.T) {
 	} {
 		for rulesName, rules := range map[string]gate.Rules{"": {}, " with rules": {MaxShrink: 0.5, MinRecords: 1}} {
 			t.Run(name+rulesName, func(t *testing.T) {
+				t.Parallel()
 				f := newFixture(t)
 				options := func(o *Options) {
 					keeping(2)(o)

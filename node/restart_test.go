@@ -45,6 +45,7 @@ func TestRestartServesAtOnce(t *testing.T) {
 
 // TestRestartKeepsFinishedPartitions stops a node in the middle of a load.
 func TestRestartKeepsFinishedPartitions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 8, fruit...)
 	r := f.run(slow)
@@ -93,6 +94,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 }
 
 func TestStartWithoutSource(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run()

@@ -82,6 +82,7 @@ func TestRoomOfFormerVersions(t *testing.T) {
 // A load that is ended because the disk becomes full leaves nothing, also of partitions that were complete. It begins again when there
 // is room, and not before, whoever asks for it.
 func TestLoadEndedForRoom(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	var free atomic.Int64

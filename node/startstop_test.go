@@ -58,6 +58,7 @@ func TestStartAnswersAtOnce(t *testing.T) {
 
 // After the end of its context a node fails /readyz and serves on for the delay.
 func TestShutdownDelay(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	const delay = 2 * time.Second

@@ -184,7 +184,7 @@ func TestPriority(t *testing.T) {
 			terms[db] = window(t, "22:00-06:00 UTC", -i)
 		}
 		n, stop := f.night(t, func(o *Options) {
-			o.MaxParallelLoads = 1
+			o.MaxParallelLoads, o.RefreshPeriod = 1, 10*time.Minute
 			o.DB = func(db string) DB { return DB{Turn: terms[db]} }
 		})
 		defer stop()

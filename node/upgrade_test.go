@@ -42,9 +42,9 @@ func TestServesWhatIsInTheSource(t *testing.T) {
 	}
 }
 
-// TestUpgrades replaces a version ten times under readers without pause.
+// TestUpgrades replaces a version under readers without pause, by more and by fewer partitions.
 func TestUpgrades(t *testing.T) {
-	const upgrades, readers = 10, 4
+	const upgrades, readers = 5, 2
 	f := newFixture(t)
 	f.put("fruit", "00", 2, fruit...)
 	r := f.run()
@@ -86,7 +86,7 @@ func TestUpgrades(t *testing.T) {
 	stop.Store(true)
 	wg.Wait()
 	r.eventually("old versions are gone", func() bool {
-		return f.onDisk("fruit") == "10" && len(r.Status().DBs["fruit"].Versions) == 1
+		return f.onDisk("fruit") == fmt.Sprintf("%02d", upgrades) && len(r.Status().DBs["fruit"].Versions) == 1
 	})
 	if got := f.log.count("version removed"); got != upgrades {
 		t.Errorf("the log speaks of %d removed versions", got)
