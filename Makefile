@@ -22,9 +22,12 @@ GO       ?= go
 TAGS     := -tags integration
 FUZZTIME ?= 3s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
-SEQUENTIAL := . ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate ./node/turns ./server/statuspage ./shard ./version/gate
-# What these packages test are programs that they start, which have no race detector.
-PROGRAMS := ./test/...
+SEQUENTIAL := . ./blocks/internal/filter ./blocks/internal/index ./input/avro ./input/finished ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/content ./internal/human ./internal/inflate ./internal/names ./internal/nearest ./internal/render ./internal/unpack ./node/turns ./reads/internal/merge ./server/internal/batchkeys ./server/internal/negotiate ./server/statuspage ./shard ./version/gate ./version/pin
+# What these packages test are programs that they start, which have no race detector. The first ones wait longest: at the end,
+# they would wait alone.
+PROGRAMS := ./test/writers ./test/spark ./test/hdfs ./test/single ./test/...
+# Those that wait longest of all others.
+LONGEST := ./node ./cmd/sequins ./load
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
 # What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.
@@ -57,8 +60,8 @@ build:
 test: tools rules
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $$($(GO) list $(TAGS) $(PROGRAMS) $(SEQUENTIAL) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
 	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
