@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"sequins/internal/content"
 	"sequins/internal/sleep"
@@ -61,6 +62,9 @@ func (lo *loads) look() {
 		}
 	}
 }
+
+// askPause is the time after which other nodes that have not given a manifest are asked again: that they give it now is no change in ZooKeeper.
+const askPause = 10 * time.Second
 
 // lookForDivisions asks other nodes for the manifests of other divisions of an input, once. For one of which nothing is here, and whose load waits for
 // its turn, any division is asked for when they hold it, so that this node can switch to it together with them, and read it from them.

@@ -12,7 +12,6 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/names"
-	"sequins/internal/sleep"
 	"sequins/source"
 	"sequins/version"
 	"sequins/version/discovery"
@@ -350,32 +349,4 @@ func (f *follower) sets() (all []*version.Set) {
 		all = append(all, d.set)
 	}
 	return all
-}
-
-// followServing asks what other nodes serve until ctx ends, while this node serves nothing of some database: they may serve by now
-// what this node waits for in vain.
-func (f *follower) followServing(ctx context.Context) {
-	for asked := 1; ; asked++ {
-		if sleep.For(ctx, sleep.Backoff(asked, askPause, maxAskPause)) != nil {
-			return
-		}
-		var idle []*db
-		for _, d := range *f.catalog.Load() {
-			if d.view.Load().facts.Current.Name == "" {
-				idle = append(idle, d)
-			}
-		}
-		if len(idle) == 0 {
-			asked = 0
-			continue
-		}
-		serving := f.node.askServing(ctx, f.node.others())
-		for _, d := range idle {
-			d.bg.send(func() {
-				if d.facts.Current.Name == "" {
-					d.take(serving)
-				}
-			})
-		}
-	}
 }

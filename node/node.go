@@ -115,7 +115,6 @@ func (n *Node) Run(ctx context.Context) error {
 		if n.settings != nil {
 			n.following.Go(func() { n.settings.Run(work) })
 		}
-		n.following.Go(func() { n.follower.followServing(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
 		select {

@@ -102,10 +102,6 @@ const (
 	startTimeout = 15 * time.Second
 	// listTimeout limits one listing of the source.
 	listTimeout = 2 * time.Minute
-	// askPause is the time after which other nodes that have not given a manifest, or do not serve what is missing here, are asked again, as
-	// ZooKeeper does not show that they do. Questions what they serve become rarer, up to maxAskPause: a database may have no version.
-	askPause    = 10 * time.Second
-	maxAskPause = time.Minute
 	// maxListings is the number of databases whose versions are listed in parallel.
 	maxListings = 32
 	// minBackoff and maxBackoff limit the pauses before what has failed is tried again.
