@@ -80,6 +80,7 @@ func (c *Cluster) arrive() {
 	if !c.away.Swap(false) {
 		return
 	}
+	c.recalled.Store(&recollection{})
 	for _, w := range c.versions {
 		for _, f := range w.inputs {
 			f.divide()

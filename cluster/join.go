@@ -17,7 +17,7 @@ func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 // listing that contains this node has not changed for Converge and has MinNodes members. Then it follows a rule of assignment. It waits for
 // ZooKeeper without a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until
 // Join returns.
-func (c *Cluster) Join(ctx context.Context, away func(members []string)) error {
+func (c *Cluster) Join(ctx context.Context, away func(members []string) error) error {
 	j := &joining{c: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
 	defer j.c.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {

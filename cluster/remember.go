@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
+	"net"
 	"os"
 	"slices"
 	"time"
@@ -24,7 +26,7 @@ const (
 	rememberFactor = 6
 	minRemember    = time.Second
 	// maxRemembered bounds the size of the file, in bytes.
-	maxRemembered = 64 << 20
+	maxRemembered = 16 << 20
 )
 
 // remembered is the content of the file.
@@ -58,6 +60,7 @@ func (c *Cluster) keepRemembered() {
 		}
 		if err != nil {
 			c.log.Warn("what this node knows of the others cannot be written; without ZooKeeper, a restart does not find them", "error", err)
+			continue
 		}
 		written = data
 	}
@@ -102,20 +105,30 @@ func (c *Cluster) recall() {
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.log.Warn("what this node knew of the others before its restart cannot be read; it answers from its own blocks", "error", err)
+	if err != nil {
+		r = remembered{}
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.log.Warn("what this node knew of the others before its restart cannot be read; it answers from its own blocks", "error", err)
+		}
 	}
 	all := make(map[key][]advertisement)
 	for _, h := range r.Held {
-		k := key{h.DB, h.Content.Name}
-		for addr, partitions := range h.Nodes {
-			for _, p := range partitions {
-				if c.o.AskRemembered && h.Content.Valid() && p >= 0 && p < shard.MaxPartitions {
-					all[k] = append(all[k], advertisement{holding: holding{p, addr}, contents: []content.Content{h.Content}})
+		k, contents := key{h.DB, h.Content.Name}, []content.Content{h.Content}
+		for _, addr := range slices.Sorted(maps.Keys(h.Nodes)) {
+			for _, p := range h.Nodes[addr] {
+				if c.o.AskRemembered && h.Content.Valid() && p >= 0 && p < shard.MaxPartitions && c.isOther(addr) {
+					all[k] = append(all[k], advertisement{holding: holding{p, addr}, contents: contents})
 				}
 			}
 		}
 	}
-	c.recalled.Store(&recollection{r.Members, all})
+	members := slices.DeleteFunc(r.Members, func(addr string) bool { return !c.isOther(addr) })
+	c.recalled.Store(&recollection{members, all})
 	c.away.Store(true)
+}
+
+// isOther reports whether an address may be that of another node.
+func (c *Cluster) isOther(addr string) bool {
+	_, _, err := net.SplitHostPort(addr)
+	return err == nil && addr != c.o.Addr
 }

@@ -19,7 +19,10 @@ func startsAway(t *testing.T, c *Cluster) []string {
 	t.Helper()
 	c.awayAfter = 10 * time.Millisecond
 	asked := make(chan []string, 2)
-	go c.Join(t.Context(), func(members []string) { asked <- members }) //nolint:errcheck // it does not end before the test
+	go c.Join(t.Context(), func(members []string) error {
+		asked <- members
+		return nil
+	}) //nolint:errcheck // it does not end before the test
 	select {
 	case members := <-asked:
 		return members

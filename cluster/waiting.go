@@ -27,23 +27,22 @@ type joining struct {
 	began time.Time
 	// quiet is how long the members have to stay the same.
 	quiet time.Duration
-	// startAway is called once, when ZooKeeper has been away for awayAfter.
-	startAway func(members []string)
+	// startAway is called once, when ZooKeeper is not there awayAfter the beginning.
+	startAway func(members []string) error
 }
 
-// goAway makes this node answer without ZooKeeper if it has to wait too long for it.
-func (j *joining) goAway(s zk.Status) {
+// goAway makes this node answer without ZooKeeper if it has waited too long for it.
+func (j *joining) goAway() error {
 	start := j.startAway
-	if s.Connected || start == nil || time.Since(s.Since) < j.c.awayAfter {
-		return
+	if start == nil || j.nodes.Current() || time.Since(j.began) < j.c.awayAfter {
+		return nil
 	}
 	j.startAway = nil
 	j.c.recall()
 	if j.c.o.AskRemembered {
-		start(j.c.recalled.Load().members)
-	} else {
-		start(nil)
+		return start(j.c.recalled.Load().members)
 	}
+	return start(nil)
 }
 
 // expectsOthers reports whether the members are not those of the cluster yet: this node was away, remembers others, and none has reached ZooKeeper.
@@ -61,11 +60,13 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
 	for {
+		if err := j.goAway(); err != nil {
+			return err
+		}
 		reason, ms, s := blocked(), j.c.members.Load(), j.c.o.Session.Status()
 		if !s.Connected || !j.nodes.Current() {
 			since = time.Now()
 		}
-		j.goAway(s)
 		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
 			reason = fmt.Sprintf("the nodes to stay the same for %s", while)
 		}

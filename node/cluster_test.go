@@ -59,7 +59,7 @@ func newCluster() *testCluster {
 		addr: "127.0.0.1:1", changes: make(chan struct{}, 1)}
 }
 
-func (c *testCluster) Join(context.Context, func([]string)) error {
+func (c *testCluster) Join(context.Context, func([]string) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = false // a node has started again

@@ -35,6 +35,8 @@ type db struct {
 // followed is what the follower of the source and the goroutine of a db share. The follower writes it.
 type followed struct {
 	atStart bool // it was in the source or on disk when the node started
+	away    bool // the node had not joined when it was opened; then serving is what other nodes served when it had
+	serving map[string]map[string]content.Content
 	leaving bool // it is being removed
 
 	listed   bool      // the source has listed it in this process, and did so last
@@ -71,16 +73,22 @@ func newDB(ctx context.Context, n *shared, name string) *db {
 }
 
 // run follows the database until ctx, which newDB was also given, ends or nothing is left of the
-// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them. away reports whether the node has not joined.
-func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content, away bool) {
-	d.begin(serving, away)
+// database. Versions may still be open then, see close. serving is what other nodes serve; nil asks them.
+func (d *db) run(ctx context.Context, serving map[string]map[string]content.Content) {
+	d.begin(serving)
 	close(d.followed.begun)
 	select {
 	case <-d.node.serving:
+		if d.followed.away {
+			d.facts.Taken = content.Input{}
+			d.take(d.followed.serving)
+		}
 		for _, l := range d.live {
 			l.advertiseOpen()
 		}
 	case <-ctx.Done():
+		d.bg.stop()
+		return
 	}
 	d.publish()
 	d.keeper.settled = time.Now().Add(wholeTimeout)
@@ -92,15 +100,16 @@ func (d *db) run(ctx context.Context, serving map[string]map[string]content.Cont
 	d.bg.stop()
 }
 
-// begin opens the versions on disk, and what other nodes serve. If the node is away, it does not if another node serves a newer one.
-func (d *db) begin(serving map[string]map[string]content.Content, away bool) {
+// begin opens the versions on disk, and what other nodes serve. If the node is away, it does not if another node serves a newer one, or it is not known
+// what was served here.
+func (d *db) begin(serving map[string]map[string]content.Content) {
 	defer d.publish()
 	local, err := d.node.o.Store.Contents(d.name)
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
 	d.judge.rules = d.options().Gate
-	d.facts.Waiting, d.facts.Keep = !away && d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
+	d.facts.Waiting, d.facts.Keep = !d.followed.away && d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
 	former := d.memory.remember(local)
 	if serving == nil {
 		serving = d.node.askServing(d.bg.ctx, d.node.others())
@@ -108,7 +117,7 @@ func (d *db) begin(serving map[string]map[string]content.Content, away bool) {
 	d.take(serving)
 	d.facts.Start(local, former)
 	d.memory.failAgain()
-	if away && d.isBehind(serving) {
+	if d.followed.away && (d.facts.Likely || d.isBehind(serving)) {
 		d.note()
 	} else {
 		d.decide()
@@ -343,7 +352,7 @@ func (d *db) activate(in content.Input, back bool) {
 
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
-	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
+	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, away: d.followed.away, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
 		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -29,7 +28,7 @@ type follower struct {
 	// source could not be listed; nil once it has been.
 	dbs       map[string]*db
 	elsewhere map[string]map[string]content.Content
-	away      bool // the dbs were opened before this node had joined
+	away      bool // this node had not joined when it opened its databases; set before requests are admitted
 
 	full  time.Time // time of the next refresh; zero: only on request
 	retry time.Time // time of the next retry; zero: nothing has failed
@@ -44,16 +43,25 @@ func newFollower(s *shared) *follower {
 // start joins the cluster and opens the versions on disk. It does not wait for the source. While the cluster cannot be joined, it opens and admits
 // what was served before a restart.
 func (f *follower) start(ctx context.Context, admit func()) error {
-	var failed error
-	err := f.node.o.Cluster.Join(ctx, func(members []string) {
+	err := f.node.o.Cluster.Join(ctx, func(members []string) error {
 		f.node.log.Warn("ZooKeeper cannot be reached: what was served before is served again, and nothing is loaded until it can", "asked", members)
 		f.away = true
-		if failed = f.open(ctx, members); failed == nil {
-			admit()
+		if err := f.open(ctx, members); err != nil {
+			return err
 		}
+		admit()
+		return nil
 	})
-	if err != nil || f.away {
-		return errors.Join(err, failed)
+	switch {
+	case err != nil:
+		return err
+	case f.away:
+		f.elsewhere = f.node.askServing(ctx, f.node.others())
+		for _, d := range f.dbs {
+			d.followed.serving = f.elsewhere
+		}
+		f.node.looked.Store(true) // it answers already, and what the source has since then does not make it unready
+		return nil
 	}
 	return f.open(ctx, f.node.others())
 }
@@ -93,10 +101,11 @@ func (f *follower) add(ctx context.Context, name string, listed bool) {
 	if d.followed.listed = listed; listed {
 		wake(d.followed.refresh)
 	}
+	d.followed.away = f.away && !f.node.joined.Load()
 	f.dbs[name] = d
-	serving, away := f.elsewhere, f.away
+	serving := f.elsewhere
 	f.node.following.Go(func() {
-		d.run(ctx, serving, away)
+		d.run(ctx, serving)
 		if ctx.Err() == nil { // nothing is left of it
 			select {
 			case f.left <- d:
@@ -109,7 +118,6 @@ func (f *follower) add(ctx context.Context, name string, listed bool) {
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (f *follower) follow(ctx context.Context) {
 	f.node.following.Go(func() { f.followCluster(ctx) })
-	f.arrive(ctx)
 	f.look(ctx, true)
 	for {
 		select {
@@ -126,21 +134,6 @@ func (f *follower) follow(ctx context.Context) {
 		case <-time.After(f.wait()):
 			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
 		}
-	}
-}
-
-// arrive takes what other nodes serve as the dbs would have done, had this node joined before it opened them.
-func (f *follower) arrive(ctx context.Context) {
-	if !f.away {
-		return
-	}
-	serving := f.node.askServing(ctx, f.node.others())
-	f.away, f.elsewhere = false, serving
-	for _, d := range f.dbs {
-		d.bg.send(func() {
-			d.facts.Taken = content.Input{}
-			d.take(serving)
-		})
 	}
 }
 
@@ -335,6 +328,15 @@ func (f *follower) publish() {
 // contents returns what this node serves of each database, or served before its restart, for other nodes.
 func (f *follower) contents() map[string]content.Content {
 	all := make(map[string]content.Content)
+	if f.node.admitted().IsZero() { // other nodes that start at the same time may not wait until the databases are open
+		local, _ := f.node.o.Store.Databases() // an error is open's
+		for _, name := range local {
+			if s, err := f.node.o.Store.State(name); err == nil && s.Served.Name != "" {
+				all[name] = s.Served
+			}
+		}
+		return all
+	}
 	for name, d := range *f.catalog.Load() {
 		if c := d.view.Load().serving; c.Name != "" {
 			all[name] = c

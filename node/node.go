@@ -102,7 +102,6 @@ func (n *Node) Run(ctx context.Context) error {
 	interrupted := context.AfterFunc(ctx, stop)
 	err := n.follower.start(work, n.admit)
 	interrupted()
-	var delay time.Duration // before the shutdown
 	if err == nil {
 		n.begin()
 		n.following.Go(func() { n.follower.follow(work) })
@@ -119,9 +118,12 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
 		select {
 		case <-ctx.Done():
-			delay = n.o.ShutdownDelay
 		case err = <-failed:
 		}
+	}
+	var delay time.Duration // before the shutdown
+	if ctx.Err() != nil && !n.admitted().IsZero() {
+		delay = n.o.ShutdownDelay
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // ctx ended during the start

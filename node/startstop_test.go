@@ -16,7 +16,7 @@ type joining struct {
 	let chan struct{}
 }
 
-func (j joining) Join(ctx context.Context, _ func([]string)) error {
+func (j joining) Join(ctx context.Context, _ func([]string) error) error {
 	j.ask()
 	select {
 	case <-j.let:

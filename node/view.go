@@ -21,6 +21,7 @@ type view struct {
 	node       *shared
 	db         string
 	atStart    bool // it was in the source or on disk when the node started
+	away       bool // the node had not joined when it was opened
 	facts      version.Facts
 	versions   []versionView   // of the entries of facts
 	serving    content.Content // what is served, or was before a restart
@@ -226,21 +227,26 @@ func (v *view) waits() []status.Wait {
 	current := v.facts.Current.Name
 	var all []status.Wait
 	w, loads := v.loadWait()
-	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried && v.node.joined.Load()); loads || w.Blocks {
+	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried && !v.away) || v.isBehind(); loads || w.Blocks {
 		all = append(all, w)
 	}
-	if v.atStart && current != "" && !v.whole && v.node.joined.Load() && time.Since(v.node.admitted()) < wholeTimeout {
+	if v.atStart && current != "" && !v.whole && !v.away && time.Since(v.node.admitted()) < wholeTimeout {
 		all = append(all, status.Wait{For: status.WaitForNodes, DB: v.db, Version: current, Since: seconds(v.node.admitted()), Blocks: true,
 			What: "nodes that hold partitions of " + v.db + " which no node has that is known yet"})
 	}
 	return all
 }
 
+// isBehind reports whether nothing is served because another node serves a newer version, and this one has not joined yet.
+func (v *view) isBehind() bool {
+	return !v.node.joined.Load() && v.facts.Current.Name == "" && v.facts.Taken.Name > v.facts.Before().Name
+}
+
 // loadWait returns what a db waits for to serve a version, or a newer one. loads reports whether there is one.
 func (v *view) loadWait() (w status.Wait, loads bool) {
 	w = status.Wait{For: status.WaitForLoad, DB: v.db, Since: seconds(v.node.admitted())}
 	next := v.next()
-	if !v.node.joined.Load() && v.facts.Taken.Name > v.facts.Before().Name {
+	if v.isBehind() {
 		w.For, w.Version = status.WaitForZooKeeper, v.facts.Taken.Name
 		w.What = fmt.Sprintf("ZooKeeper, as another node serves version %s of %s, which is newer than what is here", w.Version, v.db)
 		return w, true

@@ -10,9 +10,9 @@ import (
 // Cluster is what a node knows of the other nodes, and publishes to them. All methods may be called concurrently. Only Join and Follow block.
 type Cluster interface {
 	// Join publishes this node, and returns when the other nodes are known or ctx ends. If that takes long as nothing can be known of other nodes, it calls
-	// away once, with the addresses of those that this node may ask, as it knew them before a restart. From then on until it returns, this node
+	// away once, with the addresses of those that this node may ask, as it knew them before a restart; an error of away is Join's. From then on until it returns, this node
 	// is away: every Following has the Peers that were known, no Replicas, and owns nothing, and Follow does not wait.
-	Join(ctx context.Context, away func(members []string)) error
+	Join(ctx context.Context, away func(members []string) error) error
 	// Leave withdraws everything published, within a few seconds. Nothing is published after it, and every Following keeps its last view.
 	Leave()
 
@@ -129,7 +129,7 @@ var (
 // nobody is what there is of other nodes if there are none.
 type nobody struct{}
 
-func (nobody) Join(context.Context, func([]string)) error              { return nil }
+func (nobody) Join(context.Context, func([]string) error) error        { return nil }
 func (nobody) Leave()                                                  {}
 func (nobody) Follow(context.Context, string, content.Input) Following { return Solo{} }
 func (nobody) Mixed() bool                                             { return false }

@@ -79,7 +79,9 @@ func (s *Session) Publish(path string, data []byte) {
 func (s *Session) Create(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setWanted(path, nil, persistent)
+	z := &znode{path: s.absolute(path), wanted: true, kind: persistent} // a new one, as a write of it may be under way: it may be deleted again by now
+	s.desired[z.path] = z
+	s.markDue(z)
 }
 
 // setWanted records that a znode must exist. s.mu is held.
@@ -237,7 +239,7 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		if z.state == due {
 			budget -= len(z.path) + 4
 		}
-		batch = append(batch, &write{znode: *z})
+		batch = append(batch, &write{znode: *z, of: z})
 	}
 	return batch, wait
 }
@@ -272,7 +274,7 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 			failed = true
 			continue
 		}
-		if s.id != id { // beginSession has marked it due
+		if s.id != id || z != w.of { // beginSession or Create has marked it due
 			continue
 		}
 		z.failures, z.err = 0, ""

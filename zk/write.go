@@ -18,7 +18,8 @@ const inFlight = 32
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
 type write struct {
 	znode
-	err error // result
+	of  *znode // which it is a copy of
+	err error  // result
 }
 
 // write brings znodes to their desired states, and sets the result of each. What another node has changed meanwhile is written once more, as is what
