@@ -113,7 +113,6 @@ func (p *compressor) appendData(dst, raw []byte) ([]byte, error) {
 	return append(dst, raw...), nil
 }
 
-// grow returns b with room for n more bytes.
 func grow(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b

@@ -40,7 +40,6 @@ func recordSize(key, value int) int {
 	return (bits.Len64(uint64(key)|1)+6)/7 + key + value
 }
 
-// add appends a record.
 func (p *pageBuilder) add(key, value []byte, hash uint64) {
 	at := p.room + p.end
 	if n := at + binary.MaxVarintLen32 + len(key) + len(value); n > len(p.buf) {

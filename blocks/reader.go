@@ -301,7 +301,6 @@ func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
 	return s.unpack(stored)
 }
 
-// checkPage checks page i as it lies in the file.
 func (r *Reader) checkPage(i int, stored []byte) error {
 	if err := checkPacked(stored, uint32(i)); err != nil {
 		return err

@@ -149,7 +149,6 @@ func (v *verifier) large(i int) error {
 	return nil
 }
 
-// content adds a payload to the content hash.
 func (v *verifier) content(payload []byte) {
 	v.hash.Write(binary.LittleEndian.AppendUint32(nil, crc32.Checksum(payload, castagnoli)))
 }

@@ -155,7 +155,6 @@ func (b *Writer) keepKey(key []byte) { b.keptKey = append(b.keptKey[:0], key...)
 // spell these differently, and the bytes of a block must depend on its records alone.
 func cloneKey(key []byte) []byte { return append([]byte{}, key...) }
 
-// flushPage writes the page that was gathered.
 func (b *Writer) flushPage() error {
 	b.keepKey(b.page.lastKey())
 	payload := b.page.take()

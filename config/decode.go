@@ -26,7 +26,6 @@ type decoder struct {
 	files    map[string]string // see Config.Files
 }
 
-// given is the value of a key.
 type given struct {
 	value any    // of TOML, or a text
 	by    string // the flag or variable that set it; "" if the file did
@@ -118,7 +117,6 @@ func (d *decoder) set(path string, table reflect.Value) {
 	}
 }
 
-// value sets one field.
 func (d *decoder) value(key string, in any, out reflect.Value) {
 	if err := convert(in, out.Addr().Interface()); err != nil {
 		d.problem(key, "%v", err)

@@ -174,7 +174,6 @@ func checkAddress(v string) error {
 	return nil
 }
 
-// isEvery reports whether a host to listen on is every interface.
 func isEvery(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "" || err == nil && a.IsUnspecified()
@@ -215,7 +214,6 @@ func isPort(u *url.URL) bool {
 // origin is the form in which browsers send an origin, with which it is compared.
 var origin = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:]+\])(:[1-9][0-9]*)?$`)
 
-// checkOrigin checks an origin.
 func checkOrigin(v string) error {
 	u, err := url.Parse(v)
 	switch {
@@ -235,7 +233,6 @@ var directive = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+(=[!#$%&'*+.^_`|
 // seconds are the directives whose argument is a number.
 var seconds = []string{"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"}
 
-// checkCacheControl checks a Cache-Control field.
 func checkCacheControl(v string) error {
 	for item := range strings.SplitSeq(v, ",") {
 		item = strings.Trim(item, " ")

@@ -84,7 +84,6 @@ func (d *decoder) limits(f field) {
 	d.problem(f.key, "must be %sfrom %s to %s, not %v", or, f.tag.Get("min"), f.tag.Get("max"), f.value)
 }
 
-// number returns the value of a key that is a number.
 func number(v reflect.Value) float64 {
 	if v.CanInt() {
 		return float64(v.Int())
@@ -100,7 +99,6 @@ func (f field) limit(tag string) float64 {
 	return map[string]float64{"min": math.Inf(-1), "max": math.Inf(1)}[tag]
 }
 
-// parse returns a value that a tag has.
 func (f field) parse(in string) reflect.Value {
 	v := reflect.New(f.value.Type())
 	if err := convert(text(in), v.Interface()); err != nil {

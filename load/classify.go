@@ -164,7 +164,6 @@ func (p *Plan) placeLogs(configured int) (layout, error) {
 // word, as in part-00003, part-r-00003, part3 and 20260131-part-3.
 var partNumber = regexp.MustCompile(`(?:^|[^A-Za-z0-9])part[-_]?(?:[A-Za-z]+[-_])?([0-9]+)`)
 
-// firstDigits matches the first run of digits.
 var firstDigits = regexp.MustCompile(`([0-9]+)`)
 
 // LogPartition returns the partition of a Sparkey log: the number after "part" in its name, or else the

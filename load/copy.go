@@ -129,7 +129,6 @@ func (c *copier) check(ctx context.Context, copied string) error {
 	return fmt.Errorf("block %d: %w", c.partition, err)
 }
 
-// checkProperties compares the properties of the block with the manifest.
 func (c *copier) checkProperties(p blocks.Properties) error {
 	if p.Partition != c.partition || p.Partitions != c.plan.Partitions || p.Records != c.want.Records || p.ContentHash != c.want.ContentHash {
 		return c.corrupt(fmt.Sprintf("it is partition %d of %d with %d records and the content hash %s, and partition %d of %d with %d and %s in %s", p.Partition, p.Partitions,

@@ -55,7 +55,6 @@ type Records struct {
 	consumed int64 // what Consumed has returned so far
 }
 
-// open opens a file of the plan and reads its header.
 func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*Records, error) {
 	in, err := l.openFields(ctx, plan, file, l.opts.Fields)
 	if err == nil {

@@ -37,7 +37,6 @@ func NewFailure(err error) *Failure {
 	return f
 }
 
-// Error implements error.
 func (f *Failure) Error() string { return f.Text }
 
 // Is reports whether target is the class of the failure.

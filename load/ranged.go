@@ -70,7 +70,6 @@ func (r *RangedFile) probe(s *rangedStream) error {
 	return err
 }
 
-// at returns a stream positioned at off.
 func (r *RangedFile) at(off int64) (*rangedStream, error) {
 	for i, s := range r.streams {
 		if gap := off - s.n; 0 <= gap && gap <= maxGap {

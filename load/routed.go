@@ -115,7 +115,6 @@ func weight(f source.File) int64 {
 	return max(0, min(f.Size, most))
 }
 
-// assignPlaces assigns each partition a place.
 func (r *routed) assignPlaces(shards int) {
 	r.shards = make([][]int, shards)
 	r.places = make([]place, len(r.todo))

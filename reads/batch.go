@@ -232,7 +232,6 @@ func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 	r.Values[index] = value
 }
 
-// count counts n bytes of values.
 func (b *batch) count(r *Read, n int64) Outcome {
 	if b.size.Add(n) > r.reader.opts.MaxBatchBytes {
 		return TooLarge

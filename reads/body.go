@@ -161,7 +161,6 @@ func (b *Body) lose(err error) {
 	}
 }
 
-// fail ends the body.
 func (b *Body) fail(err error) {
 	b.err = err
 	switch {

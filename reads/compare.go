@@ -137,7 +137,6 @@ func (c *Comparison) Scan(partition int) (before, after *Scan, o Outcome) {
 	return scans[0], scans[1], Found
 }
 
-// another ends the scan of r and returns a new one.
 func (r *Read) another(ctx context.Context) *Scan {
 	if r.scan != nil {
 		r.scan.close()

@@ -69,7 +69,6 @@ func (s *Scan) count() (int64, Outcome) {
 	return s.records, Found
 }
 
-// countAll counts the records of the version.
 func (s *Scan) countAll() (total int64, o Outcome) {
 	reported := make(map[int]int64)
 	for _, report := range gate.ParseReports(s.r.handle.Reports()) {

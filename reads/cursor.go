@@ -47,7 +47,6 @@ func cursorChecksum(b []byte, db string) uint64 {
 	return d.Sum64()
 }
 
-// parseCursor decodes the cursor of a db.
 func parseCursor(text []byte, db string) (c cursor, err error) {
 	b, err := decodeText(text)
 	if err != nil || len(b) < 1+checksumSize || b[0] != cursorFormat {

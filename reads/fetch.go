@@ -77,7 +77,6 @@ func (rd *Reader) canJoin(a, b []string) bool {
 	return near(shared) || !near(a) && !near(b)
 }
 
-// peers returns the other nodes that a partition is read from.
 func (r *Read) peers(partition int) []string {
 	if r.holders != nil {
 		return r.holders[partition]
@@ -166,7 +165,6 @@ func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outco
 	return o, nil
 }
 
-// request returns the request for a group, and the number of its keys.
 func (b *batch) request(g *replicaGroup) (body []byte, n int) {
 	body = []byte{} // a request for no keys is a POST, too
 	for _, p := range g.parts {

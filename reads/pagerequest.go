@@ -43,7 +43,6 @@ const (
 	maxLimit = 1<<63 - 1
 )
 
-// pageFormat is the format of requests and pages.
 const pageFormat = 3
 
 var errPageRequest = errors.New("malformed parameter page: it is for the nodes of this cluster, of the same release")

@@ -305,7 +305,6 @@ func (r *Read) ask(peers []string) Outcome {
 	return Conditional
 }
 
-// fetchError logs an error of Proxy.Fetch and returns its outcome.
 func (r *Read) fetchError(peers []string, err error) Outcome {
 	if errors.Is(err, context.Canceled) {
 		return GivenUp
@@ -395,7 +394,6 @@ func (r *Read) Release() {
 	}
 }
 
-// report logs and reports an error of reading the block b of a partition.
 func (r *Read) report(partition int, b version.Block, err error) {
 	r.handle.Report(partition, b, err)
 	r.logUnreadable(partition, err)

@@ -25,7 +25,6 @@ type source interface {
 	partitions() []int
 }
 
-// localSource is the source of a block on this node.
 type localSource struct {
 	partition int
 	block     version.Block
@@ -170,7 +169,6 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 	return a
 }
 
-// pageQuery returns a request to other nodes.
 func (r *Read) pageQuery(q *PageRequest, peers []string, scale int, fields []proxy.Field) *proxy.Query {
 	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Content: r.labels.content,
 		Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}

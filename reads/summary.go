@@ -27,7 +27,6 @@ func (sum summary) encode() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(sum.records)), sum.hash...)
 }
 
-// summary returns the summary of a partition, of this node or of another one.
 func (s *Scan) summary(partition int) (sum summary, o Outcome) {
 	if b := s.r.handle.Block(partition); b != nil {
 		return summaryOf(b), Found

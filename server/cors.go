@@ -56,7 +56,6 @@ func (r *request) answerPreflight(w *writer) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// methods returns the methods of the target.
 func (r *request) methods() string {
 	if r.target.route == routeDB && r.target.path != nil {
 		return "GET, HEAD, POST"

@@ -114,7 +114,6 @@ func isCompressed(contentType string) bool {
 // sender sends what an encoder writes.
 type sender struct{ w *writer }
 
-// Write implements io.Writer.
 func (s sender) Write(p []byte) (int, error) { return s.w.send(p) }
 
 // An encoded answer is flushed at least after so many bytes, and so much time, so that a client receives it while it is
@@ -124,7 +123,6 @@ const (
 	flushTime  = 100 * time.Millisecond
 )
 
-// writeEncoded encodes and sends p.
 func (w *writer) writeEncoded(p []byte) (int, error) {
 	n, err := w.encoder.Write(p)
 	w.unflushed += n

@@ -39,7 +39,6 @@ func (s *Server) withConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, nc)
 }
 
-// handle answers a request that is not plain.
 func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	r := s.requests.Get().(*request)
 	c, _ := req.Context().Value(connKey{}).(*conn)
@@ -284,10 +283,8 @@ type writer struct {
 	flushed   time.Time
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *writer) WriteHeader(code int) { w.r.code = code }
 
-// Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (written int, err error) {
 	if w.replaced != 0 && w.r.code == w.replaced {
 		return len(p), nil

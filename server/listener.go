@@ -42,7 +42,6 @@ func (s *Server) handOver(c *conn) {
 // oneConn is a listener that accepts its connection.
 type oneConn struct{ conn net.Conn }
 
-// Accept implements net.Listener.
 func (l *oneConn) Accept() (net.Conn, error) {
 	if l.conn == nil {
 		return nil, net.ErrClosed
@@ -55,7 +54,6 @@ func (l *oneConn) Accept() (net.Conn, error) {
 // Close implements net.Listener. The connection stays open.
 func (l *oneConn) Close() error { return nil }
 
-// Addr implements net.Listener.
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // taken is called when net/http answers the first request of the connection, or never will. Until then a

@@ -185,7 +185,6 @@ func (r *request) prefersHTML() bool {
 	return negotiate.Media(string(r.asked.accept), wire.JSON, "text/html") == "text/html"
 }
 
-// status returns the status of this node.
 func (s *Server) status() status.Status { return s.statusWith(nil) }
 
 // cluster returns the status of this node merged with that of the other nodes.
@@ -232,7 +231,6 @@ func sendJSON(w http.ResponseWriter, code int, v any) {
 	send(w, code, encodeJSON(v))
 }
 
-// send sends a complete body.
 func send(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
@@ -255,7 +253,6 @@ func (s *Server) state() metrics.State {
 	return metrics.State{Connections: s.open.Count(), Refused: refused, BadHandshakes: handshakes, Status: s.status()}
 }
 
-// render answers with an HTML page.
 func render(w http.ResponseWriter, code int, page []byte, err error) {
 	if err != nil {
 		panic(err) // a bug, see writer.leave

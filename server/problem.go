@@ -15,7 +15,6 @@ const (
 	problemJSON = "application/problem+json"
 )
 
-// problem is an error in JSON.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`

@@ -51,7 +51,6 @@ type field struct {
 
 var retryAfter = []byte("1")
 
-// begin begins a request from the pool.
 func (r *request) begin(c *conn, method string) {
 	r.conn, r.method, r.delivery = c, method, r.s.delivery.Load()
 	r.Begin(time.Now())
@@ -79,7 +78,6 @@ func (r *request) mayRead() bool {
 	return true
 }
 
-// newQuery returns the query for the db of the request.
 func (r *request) newQuery() reads.Query {
 	return reads.Query{DB: r.target.db, Version: r.target.proxy, Content: r.asked.content, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
 }
@@ -174,7 +172,6 @@ func (r *request) brokeOff(o reads.Outcome) {
 	}
 }
 
-// finish counts and logs the request, and returns its duration.
 func (r *request) finish() time.Duration {
 	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.IsTLS(), Status: r.code, Bytes: r.bytes, Proxied: r.internal}
 	if r.target.path != nil {

@@ -31,7 +31,6 @@ type requestLog struct {
 	failed bool // the last write failed
 }
 
-// sampled reports whether a request is logged.
 func (l *requestLog) sampled() bool {
 	n := l.sample.Load()
 	return n <= 1 || rand.Uint32N(n) == 0

@@ -40,19 +40,15 @@ type rendered struct {
 	body   []byte
 }
 
-// Header implements http.ResponseWriter.
 func (r *rendered) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (r *rendered) WriteHeader(code int) { r.code = code }
 
-// Write implements http.ResponseWriter.
 func (r *rendered) Write(p []byte) (int, error) {
 	r.body = append(r.body, p...)
 	return len(p), nil
 }
 
-// send sends a rendered answer.
 func (r *rendered) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(r.code)

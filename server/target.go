@@ -28,7 +28,6 @@ const (
 	routeAPI                  // /-/openapi.yaml
 )
 
-// routes are the names of routes in traces.
 var routes = [...]string{
 	routeKey: "/{db}/{key}", routeNode: "/", routeDB: "/{db}",
 	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz", routeRunbook: runbookPath, routeAPI: apiPath,

@@ -34,7 +34,6 @@ const (
 // transaction matches the id in the name of a data file.
 var transaction = regexp.MustCompile(`-tid-([0-9]+)-`)
 
-// isCommit reports whether a file of this name is a marker of a commit.
 func isCommit(name string) bool {
 	return strings.HasPrefix(name, startedPrefix) || strings.HasPrefix(name, committedPrefix)
 }

@@ -77,7 +77,6 @@ func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, e
 	return b, true, nil
 }
 
-// success applies _SUCCESS.
 func (m *markers) success(ctx context.Context, c *Contents, l *Listing) error {
 	i := c.index(SuccessFile)
 	if i < 0 {

@@ -151,7 +151,6 @@ func (c *Contents) unfinished() bool {
 	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, other) && !c.has(BlocksFile)
 }
 
-// has reports whether there is a marker of this name.
 func (c *Contents) has(name string) bool { return c.index(name) >= 0 }
 
 // index returns the index of a marker in Hidden, or -1.

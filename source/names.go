@@ -71,7 +71,6 @@ func ListNames(ctx context.Context, src Source, db string) (n Names, err error) 
 	return n, nil
 }
 
-// maxRemarks limits the names that are remarked one by one.
 const maxRemarks = 20
 
 // Remarks returns a sentence for each thing in the directory that is left out or

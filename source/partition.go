@@ -90,7 +90,6 @@ type Column struct {
 	Null        bool
 }
 
-// nullPartition is the value of a null, of Hive and Spark.
 const nullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // Columns returns the columns of the directories of a file, by its name relative to the version's directory.

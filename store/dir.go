@@ -51,7 +51,6 @@ func (d *Dir) Complete() ([]int, error) {
 	return found, nil
 }
 
-// has reports whether the content has a partition p.
 func (d *Dir) has(p int) bool { return 0 <= p && p < d.manifest.Partitions }
 
 // check returns an error if nothing may be done to partition p in this directory.

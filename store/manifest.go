@@ -16,7 +16,6 @@ import (
 	"sequins/internal/names"
 )
 
-// manifestFile is the kind of a manifest's file.
 var manifestFile = fileKind{name: "manifest", version: 4, limit: maxManifest}
 
 const (

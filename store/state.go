@@ -20,7 +20,6 @@ const stateName = "STATE.json"
 
 const maxState = 1 << 20 // bytes
 
-// stateFile is the kind of that file.
 var stateFile = fileKind{name: "state", version: 1, limit: maxState}
 
 const (

@@ -95,7 +95,6 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
-// dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {
 	if !names.Valid(db) {
 		return "", fmt.Errorf("%q is not a name of a db", db)
@@ -103,7 +102,6 @@ func (s *Store) dbPath(db string) (string, error) {
 	return filepath.Join(s.data, db), nil
 }
 
-// contentPath returns the directory of the content of an input.
 func (s *Store) contentPath(db string, in content.Input) (string, error) {
 	path, err := s.dbPath(db)
 	if err != nil {

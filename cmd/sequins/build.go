@@ -66,7 +66,6 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 	return cmd
 }
 
-// buildBlocks builds the version in srcDir into dstDir.
 func buildBlocks(ctx context.Context, out, report io.Writer, conf, srcDir, dstDir string) error {
 	src, err := splitVersion("SRC", srcDir)
 	if err != nil {

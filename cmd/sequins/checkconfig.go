@@ -103,7 +103,6 @@ Exits with 1 if the configuration has errors, see check-config.`,
 	return cmd
 }
 
-// showConfig prints a configuration.
 func showConfig(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 	given, err := flags.given()
 	if err != nil {

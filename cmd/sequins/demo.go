@@ -61,7 +61,6 @@ All files are in a temporary directory, which is removed at the end.`,
 	return cmd
 }
 
-// demo is one run of the demo.
 type demo struct {
 	pause  time.Duration // time to serve the first version before the second is published
 	out    io.Writer
@@ -165,7 +164,6 @@ func (d *demo) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// commands returns commands to try.
 func (d *demo) commands() string {
 	return fmt.Sprintf(`
     curl %[1]s/%[2]s/red-wool-scarf

@@ -16,7 +16,6 @@ import (
 	"sequins/reads/diff"
 )
 
-// diffFlags are the flags of sequins diff.
 type diffFlags struct {
 	node       nodeFlags
 	list, json bool
@@ -85,7 +84,6 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	return fmt.Errorf("%s were not compared: no node that answers has them: %s", human.Plural(len(report.Unknown), "partition"), which)
 }
 
-// printDiff prints a report for people.
 func printDiff(out io.Writer, r *diff.Report) error {
 	t := term.NewTable("PARTITION", "RECORDS BEFORE", "RECORDS", "ADDED", "REMOVED", "CHANGED", "BYTES ADDED", "BYTES REMOVED")
 	row := func(name string, c *diff.Counts) {

@@ -39,7 +39,6 @@ var exitCodes = []struct {
 	{exitUnreadable, "unreadable", "it is damaged, of an unknown format, or not permitted"},
 }
 
-// exitHelp returns the table for --help.
 func exitHelp() string {
 	var b strings.Builder
 	for _, c := range exitCodes {
@@ -48,13 +47,11 @@ func exitHelp() string {
 	return b.String()
 }
 
-// exitName returns the name of an exit code.
 func exitName(code int) string { return exitCodes[code].name }
 
 // usageError makes an error one in the command line.
 func usageError(err error) error { return coded{err, exitUsage} }
 
-// coded is an error with an exit code.
 type coded struct {
 	error
 	code int

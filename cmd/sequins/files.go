@@ -87,7 +87,6 @@ func (f *fileFlags) expand(ctx context.Context, report io.Writer, arg string) []
 	return []dataFile{localFile(arg)}
 }
 
-// localFile returns the file at a path of this machine.
 func localFile(path string) dataFile {
 	d := dataFile{path: path, open: func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) }}
 	if full, err := filepath.Abs(path); err == nil {
@@ -99,7 +98,6 @@ func localFile(path string) dataFile {
 	return d
 }
 
-// openLocal opens a file of this machine at an offset.
 func openLocal(path string, offset int64) (*os.File, error) {
 	f, err := fsys.OpenRegular(path, os.O_RDONLY) // to open another one could block forever
 	if err != nil {
@@ -130,7 +128,6 @@ func walk(dir string) (all []dataFile) {
 	return all
 }
 
-// version returns the data files of a version in a remote source.
 func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) ([]dataFile, error) {
 	l := versionAt(dir)
 	if !l.valid() {

@@ -65,7 +65,6 @@ answer, and 6 if a value cannot be read.`,
 	return cmd
 }
 
-// registerAtLeast registers --at-least.
 func registerAtLeast(cmd *cobra.Command, version *string) {
 	cmd.Flags().StringVar(version, "at-least", "", "read no older `version` than this one")
 }

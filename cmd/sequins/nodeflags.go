@@ -49,7 +49,6 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 }
 
-// registerConfig registers the flag for a configuration.
 func registerConfig(flags *pflag.FlagSet, path *string) {
 	flags.StringVar(path, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
 }
@@ -118,7 +117,6 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 	return secureURL(base), secure, nil
 }
 
-// secureURL returns the URL with https.
 func secureURL(base string) string { return "https://" + strings.TrimPrefix(base, "http://") }
 
 // addressURL returns the URL for a host:port. An unspecified address becomes the loopback address.

@@ -24,7 +24,6 @@ import (
 	"sequins/version/pin"
 )
 
-// pinFlags are the flags of the commands that write _PIN.
 type pinFlags struct {
 	source  serveFlags
 	node    nodeFlags

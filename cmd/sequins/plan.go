@@ -20,7 +20,6 @@ import (
 	"sequins/shard"
 )
 
-// planFlags are the flags of sequins plan.
 type planFlags struct {
 	node                nodeFlags
 	add, remove, weight []string

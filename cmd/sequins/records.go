@@ -66,7 +66,6 @@ func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
 	return &recordPrinter{out: bufio.NewWriterSize(out, 64<<10), json: asJSON}
 }
 
-// record prints a record.
 func (p *recordPrinter) record(key []byte, value func(io.Writer) error) error {
 	p.value.Reset()
 	if err := value(&p.value); err != nil {
@@ -94,7 +93,6 @@ func (p *recordPrinter) key(key []byte, as record) error {
 	return p.end(term.AppendEscaped(p.line[:0], key))
 }
 
-// end prints a line of text.
 func (p *recordPrinter) end(line []byte) error {
 	p.line = append(line, '\n')
 	_, err := p.out.Write(p.line)
@@ -158,7 +156,6 @@ func (f *fileFlags) cat(cmd *cobra.Command, path string, asJSON bool) (err error
 	return err
 }
 
-// all prints the records of a file.
 func (p *recordPrinter) all(f openData) error {
 	for f.Next() {
 		var err error

@@ -11,7 +11,6 @@ import (
 	"sequins/internal/term"
 )
 
-// scanFlags are the flags of sequins scan.
 type scanFlags struct {
 	node                    nodeFlags
 	prefix, start, end      string
@@ -69,7 +68,6 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 	return cmd
 }
 
-// bounds returns the range of the flags.
 func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
 		return g, usageError(errors.New("--limit must be at least 1"))
@@ -92,7 +90,6 @@ func (f *scanFlags) bounds(cmd *cobra.Command) (g client.Range, err error) {
 	return g, nil
 }
 
-// print prints the records.
 func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g client.Range) error {
 	s, err := c.Scan(cmd.Context(), db, g, client.Want{AtLeast: f.atLeast})
 	if err != nil {

@@ -28,7 +28,6 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.debugBind, "debug-bind", "", "`address` (host:port) of the listener for metrics and profiles")
 }
 
-// registerSource registers the flags that select the source.
 func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -69,7 +68,6 @@ func (f *serveFlags) given() (given daemon.Given, err error) {
 	return given, nil
 }
 
-// withSource calls run with the configuration and its source.
 func (f *serveFlags) withSource(ctx context.Context, run func(c *config.Config, src source.Source) error) error {
 	given, err := f.given()
 	if err != nil {

@@ -144,7 +144,6 @@ func dbTable(st *status.Status, now time.Time) string {
 	return t.String()
 }
 
-// note returns remarks about a version on a node.
 func note(v status.Version, name string, n status.OnNode, now time.Time) string {
 	var notes []string
 	if p := n.Progress; p != nil && p.Bytes > 0 {

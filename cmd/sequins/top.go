@@ -95,7 +95,6 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// topView is what is shown.
 type topView struct {
 	url    string
 	st     *status.Status // the last one

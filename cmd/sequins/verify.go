@@ -54,7 +54,6 @@ type verification struct {
 	Bad     []badFile `json:"bad"`
 }
 
-// badFile is a file that is not good.
 type badFile struct {
 	Path  string `json:"path"`
 	Error string `json:"error"`

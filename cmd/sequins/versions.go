@@ -62,14 +62,12 @@ type sourceListing struct {
 	Databases []dbListing `json:"databases"`
 }
 
-// dbListing is a database in a source.
 type dbListing struct {
 	Database string           `json:"database"`
 	Versions []versionListing `json:"versions"` // the newest first
 	Error    string           `json:"error,omitempty"`
 }
 
-// versionListing is a version in a source.
 type versionListing struct {
 	Version  string    `json:"version"`
 	Files    int       `json:"files"`
@@ -136,7 +134,6 @@ func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error)
 // maxLookups is the number of parallel lookups of versions. A lookup takes one or two round trips to S3 or HDFS.
 const maxLookups = 8
 
-// database lists the versions of a database.
 func (l *lister) database(ctx context.Context, db string) (d dbListing, err error) {
 	d = dbListing{Database: db, Versions: []versionListing{}}
 	in, err := source.ListNames(ctx, l.src, db)
@@ -212,7 +209,6 @@ func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool)
 	return v, err
 }
 
-// printVersions prints a listing for people.
 func printVersions(out io.Writer, l *sourceListing) error {
 	t := term.NewTable("DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
 	for _, d := range l.Databases {
@@ -229,7 +225,6 @@ func printVersions(out io.Writer, l *sourceListing) error {
 	return err
 }
 
-// verdict describes whether a version is complete.
 func (v versionListing) verdict() string {
 	switch {
 	case v.Error != "":

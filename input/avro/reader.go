@@ -79,7 +79,6 @@ func (r *Reader) Fields() []string {
 	return names
 }
 
-// fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	if r.root.record() == nil {
 		return fmt.Sprintf("the file is of type %s, not of records", r.root.kind)

@@ -97,7 +97,6 @@ func enumReader(node map[string]any) (reader, error) {
 // plainNumber renders int and long without a logical type.
 func plainNumber(n int64) any { return n }
 
-// showInt renders int.
 func showInt(logical string) func(int64) any {
 	switch logical {
 	case "date":
@@ -108,7 +107,6 @@ func showInt(logical string) func(int64) any {
 	return plainNumber
 }
 
-// showLong renders long.
 func showLong(logical string) func(int64) any {
 	switch logical {
 	case "time-micros":
@@ -142,7 +140,6 @@ const maxDecimal = 4 << 10
 
 func plainBytes(_ *stream, b []byte) any { return b }
 
-// showBytes renders bytes.
 func showBytes(logical string, node map[string]any) (func(*stream, []byte) any, error) {
 	if logical != "decimal" {
 		return plainBytes, nil
@@ -150,7 +147,6 @@ func showBytes(logical string, node map[string]any) (func(*stream, []byte) any, 
 	return showDecimal(node, math.MaxInt32)
 }
 
-// showDecimal renders decimals of at most most digits.
 func showDecimal(node map[string]any, most float64) (func(*stream, []byte) any, error) {
 	precision, ok := integer(node["precision"])
 	scale, scaled := integer(node["scale"])
@@ -172,7 +168,6 @@ func showDecimal(node map[string]any, most float64) (func(*stream, []byte) any, 
 	}, nil
 }
 
-// fixedReader reads and renders fixed.
 func fixedReader(logical string, node map[string]any) (reader, error) {
 	size, ok := integer(node["size"])
 	if !ok || size < 0 {

@@ -47,7 +47,6 @@ type compiler struct {
 	named map[string]*typ // by full names
 }
 
-// compile makes the typ of a node in a namespace.
 func (c *compiler) compile(node any, namespace string, depth int) (t *typ, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the types of the schema are nested more than %d levels deep", maxDepth)

@@ -22,7 +22,6 @@ func (s *stream) fail(err error) {
 	}
 }
 
-// take returns the next n bytes.
 func (s *stream) take(n int64) []byte {
 	if n > int64(len(s.b)-s.pos) {
 		s.fail(errShort)

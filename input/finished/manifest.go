@@ -201,7 +201,6 @@ func (m *Manifest) validate() error {
 	return nil
 }
 
-// validate checks the block of partition p.
 func (b *Block) validate(p int) error {
 	switch {
 	case b.Name != BlockName(p):

@@ -63,7 +63,6 @@ var converted = map[int64]logicalType{
 	convertedInterval: {id: logicalInterval},
 }
 
-// logicalType is the member of LogicalType that is set.
 type logicalType struct {
 	id     int // of the field; 0 if none is set
 	scale  int64
@@ -139,7 +138,6 @@ func (t logicalType) isDecimal() bool {
 	return t.id == logicalDecimal && 0 <= t.scale && t.scale <= render.MaxScale
 }
 
-// timeUnit returns the unit of a time or timestamp.
 func (t logicalType) timeUnit() time.Duration {
 	switch t.unit {
 	case unitMicros:

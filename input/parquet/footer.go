@@ -98,7 +98,6 @@ func (r *thriftReader) present(found *bool) structure {
 	}
 }
 
-// keyValue reads a KeyValue.
 func (r *thriftReader) keyValue(m *sparkMetadata) {
 	var key, value []byte
 	r.read(field{1, &key}, field{2, &value})

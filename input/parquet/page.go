@@ -25,7 +25,6 @@ const (
 var encodingNames = [...]string{"PLAIN", "GROUP_VAR_INT", "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED",
 	"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT"}
 
-// encodingName returns the name of an encoding, for errors.
 func encodingName(encoding int64) string {
 	if 0 <= encoding && encoding < int64(len(encodingNames)) {
 		return encodingNames[encoding]
@@ -115,7 +114,6 @@ func (p *pager) setValues(d *page, h pageHeader, b []byte) (err error) {
 	return err
 }
 
-// toPlain returns values of an encoding as PLAIN.
 func (p *pager) toPlain(h pageHeader, b []byte) (out []byte, err error) {
 	out = p.plain[:0]
 	switch {
@@ -152,7 +150,6 @@ func (p *pager) plainSplit(dst, b []byte, most int64, size int) (_ []byte, err e
 	return dst, nil
 }
 
-// grow returns b with capacity for n more bytes.
 func (p *pager) grow(b []byte, n int64) ([]byte, error) {
 	if int64(len(b))+n > maxPage {
 		return nil, errLarge

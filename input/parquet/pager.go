@@ -95,7 +95,6 @@ func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
 	return &pager{shared: s, leaf: leaf, in: bufio.NewReaderSize(nil, buffer)}, nil
 }
 
-// start begins a chunk.
 func (p *pager) start(c chunk) error {
 	size := p.shared.in.size
 	start := c.dataAt
@@ -222,7 +221,6 @@ func (p *pager) skip(n int64) error {
 	return err
 }
 
-// fill fills b.
 func (p *pager) fill(b []byte) error {
 	p.at += int64(len(b))
 	_, err := io.ReadFull(p.in, b)

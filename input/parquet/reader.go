@@ -183,7 +183,6 @@ func (r *Reader) render() error {
 	return nil
 }
 
-// renderKey renders the key of the current row.
 func (r *Reader) renderKey() error {
 	if r.keyNode == nil {
 		return nil
@@ -200,7 +199,6 @@ func (r *Reader) renderKey() error {
 	return nil
 }
 
-// nextGroup begins the next row group.
 func (r *Reader) nextGroup() error {
 	r.group++
 	g, err := parseRowGroup(r.footer.groups[r.group], len(r.columns))

@@ -198,7 +198,6 @@ func (n *node) path() string {
 	return path[:min(len(path), most)]
 }
 
-// place sets the levels.
 func (n *node) place(parent *node, repetition int64) {
 	n.def, n.rep = parent.def, parent.rep
 	switch repetition {
@@ -238,7 +237,6 @@ func (n *node) element() (e *node, itself bool) {
 	return e.children[0], false
 }
 
-// Named implements render.Name.
 func (n *node) Named(name string) (all []render.Name) {
 	if n.kind != record || n.repeated {
 		return nil

@@ -74,7 +74,6 @@ func cut(err error) error {
 	return err
 }
 
-// ReadAt implements io.ReaderAt.
 func (t *tail) ReadAt(p []byte, off int64) (int, error) {
 	if off >= t.from && t.kept != nil && off <= t.size {
 		n := copy(p, t.kept[off-t.from:])

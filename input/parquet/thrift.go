@@ -156,7 +156,6 @@ func (r *thriftReader) list(l structs) {
 	}
 }
 
-// raw returns the bytes of a struct.
 func (r *thriftReader) raw() []byte {
 	start := r.b
 	r.skip(thriftStruct, maxThriftDepth)

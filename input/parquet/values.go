@@ -5,7 +5,6 @@ import (
 	"errors"
 )
 
-// value is one value of a column.
 type value struct {
 	bits     uint64 // of a number or boolean
 	bytes    []byte // of everything else

@@ -16,7 +16,6 @@ const (
 	BZip2Codec     = "org.apache.hadoop.io.compress.BZip2Codec"
 )
 
-// codecs make the decoders of the supported codecs.
 var codecs = map[string]func() unpack.Decoder{
 	DefaultCodec:   func() unpack.Decoder { return newDeflate(zlibFraming) },
 	DeflateCodec:   func() unpack.Decoder { return newDeflate(zlibFraming) },

@@ -31,7 +31,6 @@ func (c *column) reset(decode unpack.Decoder, src []byte, limit int) (err error)
 	return err
 }
 
-// take returns the next n bytes.
 func (c *column) take(n int) ([]byte, error) {
 	if n > MaxExpanded {
 		return nil, unpack.TooLong(MaxExpanded)
@@ -44,7 +43,6 @@ func (c *column) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// length returns the next vint.
 func (c *column) length() (int, error) {
 	n, size := decodeLength(c.rest)
 	switch {

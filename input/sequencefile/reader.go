@@ -110,7 +110,6 @@ func (r *Reader) ended(offset int64, where string) error {
 	return r.corrupt(offset, "the file ends "+where)
 }
 
-// fail ends the scan with an error.
 func (r *Reader) fail(err error) bool {
 	r.err = err
 	r.key, r.value = nil, nil

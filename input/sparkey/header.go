@@ -36,7 +36,6 @@ const (
 	Zstd
 )
 
-// decoders decompress blocks.
 var decoders = map[Compression]unpack.Decoder{Snappy: unpack.Snappy, Zstd: unpack.Zstd}
 
 // maxCompressed returns the maximum compressed size of n bytes: snappy's bound, with a constant for zstd's headers.

@@ -232,7 +232,6 @@ func (r *Reader) vlq(at int) (uint64, int, error) {
 	}
 }
 
-// entries returns the entries that are available.
 func (r *Reader) entries() []byte {
 	if r.compressed() {
 		return r.plain[r.used:]

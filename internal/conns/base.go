@@ -65,7 +65,6 @@ func (c *Base) Await(deadline time.Time, idle bool) error {
 // Arrived tells that a part of a request has arrived.
 func (c *Base) Arrived() { c.busy.Store(true) }
 
-// hurried reports whether Set.Hurry was called.
 func (c *Base) hurried() bool { return c.set.hurrying.Load() }
 
 // waitingGrace is how long a connection without a request stays open at shutdown.

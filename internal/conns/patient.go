@@ -22,7 +22,6 @@ type patient struct {
 // acceptPause is the pause after a temporary error.
 const acceptPause = 50 * time.Millisecond
 
-// Accept implements net.Listener.
 func (l *patient) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
@@ -34,7 +33,6 @@ func (l *patient) Accept() (net.Conn, error) {
 	}
 }
 
-// isTemporary reports whether an error of accept passes.
 func isTemporary(err error) bool {
 	var temporary interface{ Temporary() bool }
 	return errors.As(err, &temporary) && temporary.Temporary() || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)

@@ -66,7 +66,6 @@ func Took(d time.Duration) string {
 	return Duration(d)
 }
 
-// maxRanges is the number of ranges that Ranges shows.
 const maxRanges = 12
 
 // Ranges formats ascending numbers: "0-1, 4", and at most 12 ranges.

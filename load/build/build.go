@@ -85,7 +85,6 @@ func (j *Job) work() string {
 	return filepath.Join(dir, "."+name[:min(len(name), names.Max-len("."+workSuffix))]+workSuffix)
 }
 
-// checkAbsent returns an error if the target exists.
 func (j *Job) checkAbsent() error {
 	_, err := os.Lstat(j.To)
 	if err == nil {

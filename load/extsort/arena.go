@@ -51,7 +51,6 @@ type recordHead struct {
 // value is where the value begins.
 func (r recordHead) value() int { return r.head + r.keyLen }
 
-// size is the length of the record with its value.
 func (r recordHead) size() int { return r.head + r.keyLen + r.valueLen }
 
 // parseHead reads the beginning of the record at the start of b. It does not look whether key and
@@ -98,14 +97,12 @@ func (a *arena) entries() []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(&a.mem[len(a.mem)-a.n*entrySize])), a.n)
 }
 
-// record returns the record of an entry.
 func (a *arena) record(e entry) (recordHead, []byte) {
 	b := a.mem[e.off:a.used]
 	r, _ := parseHead(b) // which add has written
 	return r, b[:r.size()]
 }
 
-// key returns the key of an entry.
 func (a *arena) key(e entry) []byte {
 	b := a.mem[e.off:a.used]
 	r, _ := parseHead(b)

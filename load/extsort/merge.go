@@ -173,7 +173,6 @@ func (s *Sorter) writeMerged(ctx context.Context, runs []run) (run, error) {
 	})
 }
 
-// copyRecord writes the current record of r.
 func (w *runWriter) copyRecord(r *reader) error {
 	if err := w.add(r.rec, nil); err != nil {
 		return err

@@ -30,7 +30,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // runNames counts the runs of this process, as sorters may share a directory.
 var runNames atomic.Uint64
 
-// run is a finished run.
 type run struct {
 	name    string
 	size    int64 // bytes
@@ -38,7 +37,6 @@ type run struct {
 	sums    []uint32 // CRC-32C of each frame
 }
 
-// runWriter writes a run.
 type runWriter struct {
 	fs    fsys.FS
 	file  fsys.File
@@ -76,7 +74,6 @@ func (w *runWriter) add(headAndKey, value []byte) error {
 	return w.write(value)
 }
 
-// write writes a part of a record.
 func (w *runWriter) write(part []byte) error {
 	for len(part) > 0 {
 		n := min(len(part), cap(w.frame)-len(w.frame))
@@ -91,7 +88,6 @@ func (w *runWriter) write(part []byte) error {
 	return nil
 }
 
-// flush writes the frame.
 func (w *runWriter) flush() error {
 	if _, err := w.file.Write(w.frame); err != nil {
 		return fmt.Errorf("writing a sort run: %w", err)
@@ -103,7 +99,6 @@ func (w *runWriter) flush() error {
 	return nil
 }
 
-// finish closes the run and returns it.
 func (w *runWriter) finish() (run, error) {
 	if len(w.frame) > 0 {
 		if err := w.flush(); err != nil {
@@ -117,7 +112,6 @@ func (w *runWriter) finish() (run, error) {
 	return w.run, nil
 }
 
-// abort removes the run.
 func (w *runWriter) abort() error {
 	err := w.file.Close()
 	if errors.Is(err, fs.ErrClosed) { // it was finish that failed

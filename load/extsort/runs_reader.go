@@ -38,12 +38,10 @@ type reader struct {
 	left   int // bytes of a large value that have not been read
 }
 
-// readArena returns a reader of a sorted arena.
 func readArena(ctx context.Context, a *arena) *reader {
 	return &reader{ctx: ctx, arena: a, entries: a.entries()}
 }
 
-// openRun opens a run.
 func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*reader, error) {
 	f, err := fs.Open(r.name)
 	if err != nil {

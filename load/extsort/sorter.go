@@ -209,7 +209,6 @@ func (s *Sorter) Close() error {
 	return err
 }
 
-// removeRuns removes all runs.
 func (s *Sorter) removeRuns() error {
 	runs := s.runs
 	s.runs = nil

@@ -11,7 +11,6 @@ const keptWords = 4 << 10
 // lastWords keeps the beginning of what is written to it.
 type lastWords struct{ kept []byte }
 
-// Write implements io.Writer.
 func (w *lastWords) Write(p []byte) (int, error) {
 	w.kept = append(w.kept, p[:min(len(p), keptWords-len(w.kept))]...)
 	return len(p), nil

@@ -61,7 +61,6 @@ func (p *Process) order(v any) error {
 	return err
 }
 
-// next returns the next event.
 func (p *Process) next() (e event, err error) {
 	if err := p.out.SetReadDeadline(time.Now().Add(p.silence)); err != nil {
 		return e, p.died(err)
@@ -231,7 +230,6 @@ func (p *Process) count(now load.Snapshot) {
 	}
 }
 
-// reap waits for the process to exit.
 func (p *Process) reap() {
 	p.wait.Do(func() {
 		p.status = p.cmd.Wait()

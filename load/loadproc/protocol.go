@@ -59,7 +59,6 @@ type event struct {
 	Ended    *ended          `json:"ended,omitempty"`
 }
 
-// ended reports the end of a load.
 type ended struct {
 	Failure *load.Failure `json:"failure,omitempty"` // nil if the load succeeded
 }
@@ -69,7 +68,6 @@ var (
 	errSilent  = errors.New("it has said nothing for too long")
 )
 
-// A lineReader reads lines of JSON.
 type lineReader struct{ lines *bufio.Scanner }
 
 func newLineReader(r io.Reader) lineReader {
@@ -101,7 +99,6 @@ func (r lineReader) next(v any) error {
 	return nil
 }
 
-// appendLine encodes v as a line.
 func appendLine(v any) ([]byte, error) {
 	line, err := json.Marshal(v)
 	return append(line, '\n'), err

@@ -87,7 +87,6 @@ type RoomError struct {
 	Freed   int64 // see Room
 }
 
-// Error implements error.
 func (e *RoomError) Error() string {
 	what := "the load has not begun: it"
 	if e.Written > 0 {

@@ -46,7 +46,6 @@ func Main(open Open) int {
 	return 0
 }
 
-// A worker executes a job.
 type worker struct {
 	open  Open
 	exit  func(code int)

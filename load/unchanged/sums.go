@@ -64,7 +64,6 @@ type hashed struct {
 	n    int64
 }
 
-// Read implements io.Reader.
 func (f *hashed) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	_, _ = f.hash.Write(p[:n]) // never fails

@@ -130,7 +130,6 @@ func (r *Reuse) check(ctx context.Context, name string, p int) (size int64) {
 
 var errElsewhere = errors.New("the key belongs to another partition")
 
-// hasHash reports whether a file has this SHA-256.
 func hasHash(name, want string) bool {
 	f, err := os.Open(name)
 	if err != nil {

@@ -144,5 +144,4 @@ func (r *Requests) totals() (t totals) {
 	return t
 }
 
-// any reports whether there was a request.
 func (t *totals) any() bool { return t.codes != [len(codes) + 1]uint64{} }

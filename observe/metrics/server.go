@@ -174,7 +174,6 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectCluster reports the state of a node in its cluster.
 func collectCluster(ch chan<- prometheus.Metric, s *status.Status) {
 	z := s.ZooKeeper
 	if z == nil {
@@ -215,7 +214,6 @@ func collectWaiting(ch chan<- prometheus.Metric, s *status.Status) {
 	}
 }
 
-// collectDB reports the versions of a db on a node.
 func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node string) {
 	of := label{"db", name}
 	states := make(map[status.State]int)

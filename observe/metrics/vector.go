@@ -68,7 +68,6 @@ func (m *Metrics) Forget(db string) {
 	}
 }
 
-// label is the name of a label, and its value.
 type label struct{ name, value string }
 
 // describe returns the description of a metric that a collector reads at each scrape, and the values of its labels.

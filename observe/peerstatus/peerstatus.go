@@ -51,7 +51,6 @@ func New(peers func() []status.Peer, nodes *wire.Client) *Client {
 // limits are those of the status of one node.
 type limits struct{ bytes, elements int }
 
-// share returns the limits of one of several nodes.
 func share(nodes int) limits {
 	return limits{min(maxStatus, maxAllStatus/max(1, nodes)), min(maxElements, maxAllElements/max(1, nodes))}
 }

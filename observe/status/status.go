@@ -375,7 +375,6 @@ func (v *Version) Records() (n int64, exact bool) {
 	return int64(float64(n) * float64(v.NumPartitions) / float64(held)), false
 }
 
-// count computes the replication counts.
 func (v *Version) count() {
 	replicas := v.replicas()
 	v.ReplicationHistogram = make(map[int]int)

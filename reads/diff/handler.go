@@ -113,7 +113,6 @@ func (c *comparison) run(ctx context.Context) error {
 	return c.err
 }
 
-// reasons are the texts of outcomes.
 var reasons = map[reads.Outcome]string{
 	reads.Unreadable:  "a block cannot be read",
 	reads.Unreachable: "no node that can be reached has it",
@@ -214,7 +213,6 @@ func (c *comparison) difference(row *Row, order int, old, now *reads.Scan) {
 	}
 }
 
-// send sends a line.
 func (c *comparison) send(l line) { c.write("application/x-ndjson", l) }
 
 // write sends v as JSON, unless the client has gone.

@@ -125,7 +125,6 @@ func (g *Grant) parseDatabases(field string) error {
 	return nil
 }
 
-// parseToken returns the digest of a token in either form.
 func parseToken(s string) (d digest, err error) {
 	written, ok := strings.CutPrefix(s, "sha256:")
 	if !ok {

@@ -37,7 +37,6 @@ const (
 	aTTL                  // that the value does not expire
 )
 
-// flag are the flags of a command.
 type flag uint8
 
 const (

@@ -34,7 +34,6 @@ type conn struct {
 	charged int64     // bytes of the buffer that are counted, see Server.charge
 }
 
-// round is the pooled state of a round.
 type round struct {
 	reads.Read
 	reading reading

@@ -48,7 +48,6 @@ func (s *cursors) add(p position) uint64 {
 	return id
 }
 
-// find returns the cursor of a db that has a number.
 func (s *cursors) find(id uint64, db []byte) (cursor []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

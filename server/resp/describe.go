@@ -44,7 +44,6 @@ func (c *conn) ping(args [][]byte) {
 	}
 }
 
-// quit answers QUIT.
 func (c *conn) quit([][]byte) {
 	c.w.simple("OK")
 	c.closing = true

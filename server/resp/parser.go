@@ -156,7 +156,6 @@ func (p *parser) length(invalid error) (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
-// argument parses the next argument.
 func (p *parser) argument() (ok bool, err error) {
 	if p.bulk < 0 {
 		if ok, err := p.bulkLength(); !ok || err != nil {

@@ -57,7 +57,6 @@ func (w *replies) null() {
 	}
 }
 
-// array begins an array of n replies.
 func (w *replies) array(n int) { w.header('*', int64(n)) }
 
 // pairs begins a map of n pairs of replies.

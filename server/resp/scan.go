@@ -39,14 +39,12 @@ type scanning struct {
 	next    []byte // where the next page begins, see position; nil if there is none
 }
 
-// hscan answers HSCAN.
 func (c *conn) hscan(args [][]byte) {
 	s := scanning{db: args[1], count: defaultCount}
 	text := s.parse(args[3:], true)
 	c.scanPage(&s, args[2], text)
 }
 
-// scan answers SCAN.
 func (c *conn) scan(args [][]byte) {
 	s := scanning{db: c.selected, count: defaultCount, noValues: true}
 	text := s.parse(args[2:], false)
@@ -199,7 +197,6 @@ func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 	return scan.Outcome()
 }
 
-// readLarge reads a large value whole.
 func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 	body := scan.Open()
 	defer body.Close() //nolint:errcheck // it was only read from
@@ -210,10 +207,8 @@ func readLarge(scan *reads.Scan, value []byte) reads.Outcome {
 	return reads.Unreadable
 }
 
-// hlen answers HLEN.
 func (c *conn) hlen(args [][]byte) { c.size(args[1]) }
 
-// dbSize answers DBSIZE.
 func (c *conn) dbSize([][]byte) {
 	if c.selected == nil {
 		c.w.fail("ERR no database is named: SELECT one, or HLEN db")

@@ -99,7 +99,6 @@ func (w *replies) reply(text string) {
 	w.simple("OK")
 }
 
-// auth answers AUTH.
 func (c *conn) auth(args [][]byte) {
 	switch len(args) {
 	case 2:
@@ -115,7 +114,6 @@ func (c *conn) auth(args [][]byte) {
 	}
 }
 
-// hello answers HELLO.
 func (c *conn) hello(args [][]byte) {
 	resp3 := c.w.resp3
 	if len(args) > 1 {

@@ -11,7 +11,6 @@ import (
 	"sequins/observe/status"
 )
 
-// dbView is the page of a database.
 type dbView struct {
 	Name     string
 	Versions []*versionView
@@ -53,7 +52,6 @@ func (v *versionView) Bytes() (sum int64) {
 // Held returns how many partitions are on any node.
 func (v *versionView) Held() int { return v.NumPartitions - v.MissingPartitions }
 
-// ofDB fills in the page of one db.
 func (p *page) ofDB(name string) {
 	st := p.Status
 	db := st.DBs[name]

@@ -43,7 +43,6 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 // urgency is the order of levels: what somebody has to look at comes first.
 var urgency = map[string]int{status.LevelBad: 2, status.LevelWarn: 1}
 
-// dbRow is a row of the table of databases.
 type dbRow struct {
 	Name, Level string
 	Notes       []note
@@ -99,7 +98,6 @@ func versionNotes(db status.DB, node string, now time.Time) (notes []note) {
 	return notes
 }
 
-// nodeRow is a row of the table of nodes.
 type nodeRow struct {
 	status.Peer
 	Mark  string // the level that is shown

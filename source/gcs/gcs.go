@@ -14,7 +14,6 @@ import (
 // emulatorVariable is the variable of the environment with the address of an emulator, as Google's clients know it.
 const emulatorVariable = "STORAGE_EMULATOR_HOST"
 
-// googleServer is the URL of Google's server.
 const googleServer = "https://storage.googleapis.com"
 
 // Options configures a Source.

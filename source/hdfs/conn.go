@@ -55,7 +55,6 @@ func newConn(ctx context.Context, raw net.Conn, timeout time.Duration) *conn {
 	}
 }
 
-// moveDeadline restarts the timeout.
 func (c *conn) moveDeadline() error {
 	return c.Conn.SetDeadline(time.Now().Add(c.timeout))
 }
@@ -213,7 +212,6 @@ func printable(b []byte) string {
 	}, strings.ToValidUTF8(string(b), ""))
 }
 
-// datanodeConn is a connection to a datanode.
 type datanodeConn struct {
 	*conn
 	r       *bufio.Reader

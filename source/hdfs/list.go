@@ -83,7 +83,6 @@ type versionTree struct {
 	dir    string
 }
 
-// ReadDir implements source.Tree.
 func (t versionTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	infos, err := t.client.ReadDir(path.Join(t.dir, name))
 	entries := make([]fs.DirEntry, len(infos))
@@ -93,7 +92,6 @@ func (t versionTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Describe implements source.Tree.
 func (t versionTree) Describe(name string, entry fs.DirEntry) (m source.Marker, err error) {
 	var info fs.FileInfo
 	if entry == nil {

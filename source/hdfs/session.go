@@ -34,7 +34,6 @@ type session struct {
 	answer   refusal  // the namenode's last response, if it was an error
 }
 
-// newSession returns a session that ends with ctx.
 func (s *Source) newSession(ctx context.Context) (*session, error) {
 	x := &session{source: s, fruitless: map[string]int{}}
 	x.ctx, x.cancel = context.WithCancel(ctx)

@@ -122,7 +122,6 @@ type tree struct {
 	renamed time.Time // see source.Contents
 }
 
-// ReadDir implements source.Tree.
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return os.ReadDir(filepath.Join(t.dir, name))
 }
@@ -239,7 +238,6 @@ func openRegular(op, path string) (f *os.File, info fs.FileInfo, err error) {
 	return f, info, err
 }
 
-// check returns an error if info differs from the listed file.
 func check(listed source.File, op, path string, info fs.FileInfo) error {
 	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}

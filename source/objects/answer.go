@@ -32,7 +32,6 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errLong is the error for an answer of more than maxAnswer bytes.
 var errLong = Permanent(fmt.Errorf("an answer of more than %d bytes", maxAnswer))
 
 // Permanent returns an error that another attempt would meet again.

@@ -18,10 +18,8 @@ import (
 // version, which need not be valid itself. A link to a link is an error.
 const linkName = "_SYMLINK"
 
-// maxLinks bounds the links that are remembered.
 const maxLinks = 10_000
 
-// follow lists the target of a link.
 func (s *Source) follow(ctx context.Context, dir string) (target string, l *listing, err error) {
 	if target, err = s.readLink(ctx, dir); err != nil {
 		return "", nil, err

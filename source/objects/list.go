@@ -59,7 +59,6 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
 }
 
-// add adds one page.
 func (l *listing) add(prefix string, deep bool, page *Page) error {
 	l.now = page.Now
 	for _, key := range page.Dirs {
@@ -95,7 +94,6 @@ func (l *listing) add(prefix string, deep bool, page *Page) error {
 	return nil
 }
 
-// nameOf returns a key without the prefix.
 func nameOf(prefix, key string) (string, error) {
 	name, under := strings.CutPrefix(key, prefix)
 	if !under {

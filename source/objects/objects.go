@@ -65,7 +65,6 @@ func (s *Source) Replace(ctx context.Context, db, name string, data []byte) erro
 	return nil
 }
 
-// fail returns the error for a failed operation on a key.
 func (s *Source) fail(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()

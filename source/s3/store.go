@@ -68,7 +68,6 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	return p, nil
 }
 
-// limitAnswer limits the size of an answer that is parsed.
 func limitAnswer(stack *middleware.Stack) error {
 	limit := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		out, metadata, err := next.HandleDeserialize(ctx, in)

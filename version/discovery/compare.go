@@ -40,7 +40,6 @@ func (o *observer) compare(ctx context.Context, allowed pin.File) {
 	}
 }
 
-// compareWith inspects one version.
 func (o *observer) compareWith(ctx context.Context, in content.Input, m store.Manifest) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()

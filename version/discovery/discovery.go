@@ -173,7 +173,6 @@ func (o *observer) noteGone() {
 	}
 }
 
-// compareOnly answers a question with Only.
 func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
 	o := observer{Finder: f, Question: q, names: q.Last.Names, now: time.Now(), limit: maxLook, found: q.Last}
 	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)

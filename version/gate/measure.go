@@ -68,7 +68,6 @@ func (m *Measures) IsCurrent(held []bool, rules Rules, served content.Content) b
 	return rules.MaxMissing <= 0 || served == content.Content{} || m.Against == served
 }
 
-// measurement is a run of Measure.
 type measurement struct {
 	Measures
 	h       *version.Handle

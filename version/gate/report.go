@@ -39,7 +39,6 @@ const (
 	maxFigure = 1 << 42
 )
 
-// errTooLarge is the error of a report that does not fit into a znode.
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
 
 // NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions

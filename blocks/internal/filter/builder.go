@@ -167,7 +167,6 @@ func (e *encoder) sortByBlock(prefix uint64, hashes []uint32) {
 	e.begins = e.begins[:n+1]
 }
 
-// block encodes one block.
 func (e *encoder) block(entries []uint16) error {
 	if len(e.starts)/2%superBlocks == 0 {
 		if err := e.flush(); err != nil {
@@ -186,7 +185,6 @@ func (e *encoder) block(entries []uint16) error {
 	return nil
 }
 
-// append appends a block to data.
 func (e *encoder) append(entries []uint16) {
 	var first [blockBuckets]uint8 // key of each bucket
 	for _, entry := range entries {
