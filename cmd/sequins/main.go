@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,16 +32,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil {
-		tell(cmd, err)
+		for line := range strings.Lines(err.Error()) {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sequins: %s\n", term.Clean(strings.TrimSuffix(line, "\n")))
+		}
 	}
 	return codeOf(err)
-}
-
-// tell prints the error that has ended a command.
-func tell(cmd *cobra.Command, err error) {
-	for line := range strings.Lines(err.Error()) {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sequins: %s\n", term.Clean(strings.TrimSuffix(line, "\n")))
-	}
 }
 
 func rootCommand() *cobra.Command {
@@ -68,7 +64,7 @@ Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 		Args:          noSubcommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       versionLine(),
+		Version:       fmt.Sprintf("sequins %s (%s %s/%s)", buildName(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), cmd.ErrOrStderr(), flags)
 		},

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -53,8 +51,4 @@ func buildName() string {
 		return info.Main.Version
 	}
 	return "(devel)"
-}
-
-func versionLine() string {
-	return fmt.Sprintf("sequins %s (%s %s/%s)", buildName(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

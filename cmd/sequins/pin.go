@@ -46,9 +46,7 @@ A version that is excluded or not in the source is refused, unless --force is
 given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins pin words 2026-01-30 --reason "half of the input was missing"
   sequins pin words 2026-01-30 --until 36h --wait --server node1:9599`
-	f.registerReason(cmd)
 	cmd.Flags().StringVar(&f.until, "until", "", "`time` or duration after which the pin has no effect")
-	f.registerForce(cmd)
 	return cmd
 }
 
@@ -76,8 +74,6 @@ that is not in the source, and one before which there is no complete version, un
 --force is given.` + pinHelp
 	cmd.Example = `  sequins rollback words 2026-01-31 --reason "half of the input was missing"
   sequins rollback words 2026-01-31 --server node1:9599 --wait`
-	f.registerReason(cmd)
-	f.registerForce(cmd)
 	return cmd
 }
 
@@ -93,8 +89,6 @@ A version that is excluded or not in the source is refused, unless --force is
 given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins approve words 2026-01-31 --reason "we have left the market"
   sequins approve words 2026-01-31 --wait --server node1:9599`
-	f.registerReason(cmd)
-	f.registerForce(cmd)
 	return cmd
 }
 
@@ -111,14 +105,6 @@ sequins refresh does.
 Exits with 1 if the file was not written, or if --wait ends without success; 3 if
 the database or the version is not in the source; 5 if the source or the node
 does not answer; 6 if the source refuses.`
-
-func (f *pinFlags) registerReason(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` about this version, for the people who read the file and the status")
-}
-
-func (f *pinFlags) registerForce(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
-}
 
 // command returns a command that changes the file by edit. Its arguments are a database and maybe a version.
 func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cobra.Command {
@@ -156,6 +142,10 @@ func (f *pinFlags) command(use string, edit func(*pinning, []string) error) *cob
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until all nodes of the cluster follow")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits")
 	f.node.registerNode(cmd)
+	if n > 1 {
+		cmd.Flags().StringVar(&f.reason, "reason", "", "`text` about this version, for the people who read the file and the status")
+		cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
+	}
 	return cmd
 }
 

@@ -181,20 +181,15 @@ func nodeTable(st *status.Status) string {
 	t := term.NewTable("NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
 	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
 	for _, p := range st.Members() {
-		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), nodeNote(p))
+		special := ""
+		if p.Error != "" {
+			special = "did not answer: " + term.Clean(p.Error)
+		} else if p.Disk.Low {
+			special = "the disk is nearly full"
+		}
+		t.Row(term.Clean(p.Addr), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), special)
 	}
 	return "\n" + t.String()
-}
-
-// nodeNote describes what is special about a node: that it does not answer, or has little room.
-func nodeNote(p status.Peer) string {
-	switch {
-	case p.Error != "":
-		return "did not answer: " + term.Clean(p.Error)
-	case p.Disk.Low:
-		return "the disk is nearly full"
-	}
-	return ""
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.
