@@ -56,7 +56,7 @@ Exits with 1 if the node is in no cluster, 2 if a shard id or a weight is not va
 	flags.StringArrayVar(&f.add, "add", nil, "add a node: `ID[=WEIGHT][@ZONE]`; again for more")
 	flags.StringArrayVar(&f.remove, "remove", nil, "remove the node with the shard `ID`; again for more")
 	flags.StringArrayVar(&f.weight, "weight", nil, "give a node another weight: `ID=WEIGHT`; again for more")
-	flags.BoolVar(&f.json, "json", false, "print the plan as JSON, with each partition that moves")
+	flags.BoolVar(&f.json, "json", false, "print the plan as JSON")
 	f.node.register(cmd)
 	return cmd
 }
@@ -160,7 +160,6 @@ type dbPlan struct {
 	Version     string `json:"version,omitempty"` // "" if the node serves none
 	Replication int    `json:"replication"`
 	amounts
-	Moves []move `json:"moves"`
 }
 
 // amounts are those of one database, or of all.
@@ -174,14 +173,6 @@ type amounts struct {
 
 func (a *amounts) add(b amounts) {
 	*a = amounts{a.Partitions + b.Partitions, a.Bytes + b.Bytes, a.Moved + b.Moved, a.MovedBytes + b.MovedBytes, a.LeastBytes + b.LeastBytes}
-}
-
-// move is a partition that some shards hold only after the change, and others only before it.
-type move struct {
-	Partition int      `json:"partition"`
-	Bytes     int64    `json:"bytes"`
-	From      []string `json:"from"`
-	To        []string `json:"to"`
 }
 
 // shardPlan is what each node with a shard id holds.
@@ -224,7 +215,7 @@ func newPlan(st *status.Status, before, after map[string]shard.Member) *plan {
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		version := st.DBs[name].Current(st.Node)
 		v := st.DBs[name].Versions[version]
-		d, sizes := dbPlan{Database: name, Version: version, Replication: v.TargetReplication, Moves: []move{}}, v.Sizes()
+		d, sizes := dbPlan{Database: name, Version: version, Replication: v.TargetReplication}, v.Sizes()
 		was := shard.Assign(p.Assignment, slices.Collect(maps.Values(before)), len(sizes), d.Replication, name)
 		will := shard.Assign(p.Assignment, slices.Collect(maps.Values(after)), len(sizes), d.Replication, name)
 		p.compare(&d, sizes, was, will)
@@ -249,15 +240,12 @@ func (p *plan) compare(d *dbPlan, sizes []int64, was, will [][]string) {
 		for _, id := range will[i] {
 			p.byID[id].After.add(size)
 			growth[id] += size
+			if !slices.Contains(was[i], id) {
+				p.byID[id].BytesIn += size
+				d.add(amounts{Moved: 1, MovedBytes: size})
+			}
 		}
-		m := move{i, size, without(was[i], will[i]), without(will[i], was[i])}
-		for _, id := range m.To {
-			p.byID[id].BytesIn += size
-		}
-		if len(m.To) > 0 {
-			d.Moves = append(d.Moves, m)
-		}
-		d.add(amounts{1, size, len(m.To), size * int64(len(m.To)), 0})
+		d.add(amounts{Partitions: 1, Bytes: size})
 	}
 	for _, bytes := range growth {
 		d.LeastBytes += max(0, bytes)
@@ -265,11 +253,6 @@ func (p *plan) compare(d *dbPlan, sizes []int64, was, will [][]string) {
 	if unknown > 0 {
 		p.Hints = append(p.Hints, fmt.Sprintf("The size of %s of %s is unknown and counts as 0: no node that answers holds them.", human.Plural(unknown, "partition"), d.Database))
 	}
-}
-
-// without returns the ids that are not in others.
-func without(ids, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(others, id) })
 }
 
 // text returns the plan for people. Data from the network is escaped.

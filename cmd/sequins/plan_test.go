@@ -89,7 +89,7 @@ SHARD  NODE     ZONE      WEIGHT  SHARE  PARTITIONS  SIZE          SIZE IN
 	r = sequins(t, append(args, "--json")...)
 	isJSON(t, r.stdout)
 	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
-	if diff := cmp.Diff([]move{{0, 10 << 20, []string{"1"}, []string{"0"}}}, got.Databases[0].Moves); diff != "" {
+	if diff := cmp.Diff(1, got.Databases[0].Moved); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -180,7 +180,7 @@ func TestPlanIsTheDifference(t *testing.T) {
 		was, will := members(), members()
 		p := newPlan(st, was, will)
 		before, after := replicas(st, was), replicas(st, will)
-		shards, moved := map[string]*shardPlan{}, map[replica]int64{}
+		shards, moved := map[string]*shardPlan{}, 0
 		for _, s := range p.Shards {
 			shards[s.ShardID] = &shardPlan{ShardID: s.ShardID, Zone: s.Zone, Weight: s.Weight, Share: s.Share}
 		}
@@ -193,27 +193,11 @@ func TestPlanIsTheDifference(t *testing.T) {
 			if _, there := before[at]; !there {
 				shards[at.shard].BytesIn += bytes
 				total += bytes
-				moved[at] = bytes
+				moved++
 			}
 		}
-		for _, d := range p.Databases {
-			for _, m := range d.Moves {
-				for _, id := range m.To {
-					if moved[replica{d.Database, m.Partition, id}] != m.Bytes {
-						t.Errorf("seed %d: %+v of %s", seed, m, d.Database)
-					}
-					delete(moved, replica{d.Database, m.Partition, id})
-				}
-				for _, id := range m.From {
-					_, stays := after[replica{d.Database, m.Partition, id}]
-					if _, was := before[replica{d.Database, m.Partition, id}]; !was || stays {
-						t.Errorf("seed %d: %+v of %s", seed, m, d.Database)
-					}
-				}
-			}
-		}
-		if len(moved) > 0 || p.Total.MovedBytes != total || p.Total.LeastBytes > total {
-			t.Errorf("seed %d: %d moves are missing; %d bytes of %d, at least %d", seed, len(moved), p.Total.MovedBytes, total, p.Total.LeastBytes)
+		if p.Total.Moved != moved || p.Total.MovedBytes != total || p.Total.LeastBytes > total {
+			t.Errorf("seed %d: %d moves of %d; %d bytes of %d, at least %d", seed, p.Total.Moved, moved, p.Total.MovedBytes, total, p.Total.LeastBytes)
 		}
 		for _, s := range p.Shards {
 			if diff := cmp.Diff(shards[s.ShardID], s); diff != "" {
