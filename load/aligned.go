@@ -58,7 +58,7 @@ func (a *aligned) load(ctx context.Context) error {
 	s := &scanner{job: a.job, only: a.partition}
 	err := a.onePass(ctx, s)
 	if errors.Is(err, blocks.ErrOrder) || errors.Is(err, errDeletes) {
-		a.progress.undo(s.reported)
+		a.progress.add(tally{files: -s.reported.files, bytes: -s.reported.bytes, records: -s.reported.records}) // the scan is repeated
 		a.tolerance.forget(s.leftOut)
 		err = a.sorted(ctx)
 	}

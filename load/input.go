@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"sequins/input/avro"
 	"sequins/input/parquet"
@@ -70,8 +71,8 @@ func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*R
 	fields := l.opts.Fields
 	fields.Value = fields.Key
 	in, err := l.openFields(ctx, plan, file, fields)
-	if err == nil {
-		in.tolerance = l.tolerance.sampling()
+	if err == nil && l.tolerance != nil {
+		in.tolerance = newTolerance(math.MaxInt64) // of its own: what a sample leaves out is not counted
 	}
 	return in, err
 }

@@ -23,25 +23,20 @@ type Columns []pathColumn
 
 // setColumns finds the columns of the plan's files, if they are wanted. Errors wrap render.ErrField.
 func (l *Loader) setColumns(plan *Plan) (err error) {
-	if !l.opts.PartitionColumns {
+	switch {
+	case !l.opts.PartitionColumns:
 		return nil
+	case plan.Format != FormatAvro && plan.Format != FormatParquet:
+		err = fmt.Errorf("%w: partition_columns adds columns to the records of Avro and Parquet files, and these are of format %s: turn it off", render.ErrField, plan.Format)
+	case plan.fields.Value != "":
+		err = fmt.Errorf("%w: partition_columns adds columns to whole records, and value is %q: leave value out, or turn partition_columns off", render.ErrField, plan.fields.Value)
+	default:
+		plan.columns, err = inferColumns(plan.Files)
 	}
-	if plan.columns, err = findColumns(plan.Format, plan.fields, plan.Files); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), err)
 	}
 	return nil
-}
-
-// findColumns returns the columns in the names of the directories of a version's files, which partition_columns adds to its
-// values. Errors wrap render.ErrField.
-func findColumns(format string, fields Fields, files []source.File) (Columns, error) {
-	switch {
-	case format != FormatAvro && format != FormatParquet:
-		return nil, fmt.Errorf("%w: partition_columns adds columns to the records of Avro and Parquet files, and these are of format %s: turn it off", render.ErrField, format)
-	case fields.Value != "":
-		return nil, fmt.Errorf("%w: partition_columns adds columns to whole records, and value is %q: leave value out, or turn partition_columns off", render.ErrField, fields.Value)
-	}
-	return inferColumns(files)
 }
 
 // inferColumns finds the columns and their types. All files must be in directories of the same columns.

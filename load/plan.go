@@ -72,13 +72,11 @@ func (p *Plan) Manifest() store.Manifest {
 	for _, f := range p.Files {
 		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark})
 	}
-	if p.hasFields() {
+	if p.Format == FormatAvro || p.Format == FormatParquet {
 		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value, PartitionColumns: len(p.columns) > 0}
 	}
 	return m
 }
-
-func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == FormatParquet }
 
 // Plan inspects a version in the source and decides how to load it. Errors name the file and wrap
 // ErrIncomplete if the version is not complete, ErrEmpty if it has no data files, ErrNoRecords if these

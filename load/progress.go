@@ -88,8 +88,3 @@ func (p *Progress) read(start time.Time) {
 		now.ReadTime += time.Since(start)
 	})
 }
-
-// undo subtracts the counts of a scan that is repeated.
-func (p *Progress) undo(t tally) {
-	p.add(tally{files: -t.files, bytes: -t.bytes, records: -t.records})
-}

@@ -49,8 +49,10 @@ func (r *RangedFile) ReadAt(p []byte, off int64) (int, error) {
 	before := s.n
 	n, err := io.ReadFull(s, p)
 	r.n += s.n - before
-	if err == nil && off+int64(n) == r.size {
-		err = r.probe(s)
+	if err == nil && off+int64(n) == r.size { // it should end here: the meter returns an error for one more byte
+		if _, err = s.Read(make([]byte, 1)); err == io.EOF {
+			err = nil
+		}
 	}
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		err = fmt.Errorf("%s: %w: it was listed with %d bytes, and ended at %d", r.path, source.ErrChanged, r.size, s.n)
@@ -59,15 +61,6 @@ func (r *RangedFile) ReadAt(p []byte, off int64) (int, error) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// probe checks that the file ends where it should.
-func (r *RangedFile) probe(s *rangedStream) error {
-	_, err := s.Read(make([]byte, 1)) // the meter returns an error for an extra byte
-	if err == io.EOF {
-		return nil
-	}
-	return err
 }
 
 func (r *RangedFile) at(off int64) (*rangedStream, error) {

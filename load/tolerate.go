@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"sequins/blocks"
@@ -23,14 +22,6 @@ func newTolerance(max int64) *tolerance {
 		return nil
 	}
 	return &tolerance{max: max}
-}
-
-// sampling returns the tolerance of a sample, which is not counted.
-func (t *tolerance) sampling() *tolerance {
-	if t == nil {
-		return nil
-	}
-	return newTolerance(math.MaxInt64)
 }
 
 // add reports whether another record may be left out, and counts it then.

@@ -34,10 +34,6 @@ const (
 // transaction matches the id in the name of a data file.
 var transaction = regexp.MustCompile(`-tid-([0-9]+)-`)
 
-func isCommit(name string) bool {
-	return strings.HasPrefix(name, startedPrefix) || strings.HasPrefix(name, committedPrefix)
-}
-
 // commitSet is the combined content of all commits of a directory.
 type commitSet struct {
 	dir     string          // relative to the version's, with a slash at the end unless it is that
@@ -51,7 +47,7 @@ type commitSet struct {
 func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 	byDir := map[string][]Marker{"": nil}
 	for _, marker := range c.Hidden {
-		if dir, base := path.Split(marker.Name); isCommit(base) {
+		if dir, base := path.Split(marker.Name); strings.HasPrefix(base, startedPrefix) || strings.HasPrefix(base, committedPrefix) {
 			byDir[dir] = append(byDir[dir], marker)
 		}
 	}

@@ -87,8 +87,9 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		return Listing{}, err
 	}
 	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), quiet: c.quiet(), marked: c.marked()}
-	if err := c.checkTable(src.Path(db, version)); err != nil {
-		return l, err
+	if c.Table != "" {
+		partition, entry := partitionPath(c.Table)
+		return l, tableError(strings.TrimSuffix(src.Path(db, version)+"/"+partition, "/"), entry)
 	}
 	if name := c.temporary(); name != "" {
 		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
@@ -99,7 +100,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		l.Incomplete = "there is " + name + ": a file is being copied"
 		return l, nil
 	}
-	if c.unfinished() {
+	other := func(f File) bool { return !strings.HasSuffix(f.Name, BlockSuffix) }
+	if len(c.Files) > 0 && !slices.ContainsFunc(c.Files, other) && !c.has(BlocksFile) {
 		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: a copy has not ended"
 		return l, nil
 	}
@@ -143,12 +145,6 @@ func (c *Contents) temporary() string {
 		}
 	}
 	return ""
-}
-
-// unfinished reports whether the files are blocks of a copy that has not ended.
-func (c *Contents) unfinished() bool {
-	other := func(f File) bool { return !strings.HasSuffix(f.Name, BlockSuffix) }
-	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, other) && !c.has(BlocksFile)
 }
 
 func (c *Contents) has(name string) bool { return c.index(name) >= 0 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // A table format such as Delta Lake keeps its own list of the files that are
@@ -63,16 +62,6 @@ func (c *Contents) addTableEntry(name string) {
 	if _, entry := partitionPath(name); (c.Table == "" || name < c.Table) && tableOf(entry) != "" {
 		c.Table = name
 	}
-}
-
-// checkTable returns an error if a table format owns the version, or a directory
-// of a partitioned table in it.
-func (c *Contents) checkTable(dir string) error {
-	if c.Table == "" {
-		return nil
-	}
-	partition, entry := partitionPath(c.Table)
-	return tableError(strings.TrimSuffix(dir+"/"+partition, "/"), entry)
 }
 
 // maxHiveLooks limits the directories of Hive's transactions that findTable lists.

@@ -220,7 +220,9 @@ func (b *builder) load(ctx context.Context, loader *load.Loader, plan *load.Plan
 		want[p] = p
 	}
 	err := loader.LoadInto(ctx, plan, load.Target{Staging: staging, Want: want, Publish: func(partitions []int) error {
-		return b.take(ctx, staging, partitions)
+		return parallel.Run(ctx, workers, len(partitions), func(_ context.Context, i int) error {
+			return b.takeBlock(staging.FinishedPath(partitions[i]), partitions[i])
+		})
 	}})
 	return errors.Join(err, os.RemoveAll(staging.Temp()))
 }
@@ -242,13 +244,7 @@ const (
 	fileMode, dirMode = 0o644, 0o755
 )
 
-// take gives finished blocks their names in the target, and describes them for the manifest.
-func (b *builder) take(ctx context.Context, staging store.Staging, partitions []int) error {
-	return parallel.Run(ctx, workers, len(partitions), func(_ context.Context, i int) error {
-		return b.takeBlock(staging.FinishedPath(partitions[i]), partitions[i])
-	})
-}
-
+// takeBlock gives a finished block its name in the target, and describes it for the manifest.
 func (b *builder) takeBlock(path string, partition int) error {
 	r, err := blocks.Open(path)
 	if err != nil {

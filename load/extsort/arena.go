@@ -87,8 +87,6 @@ func (a *arena) add(key, value []byte, deleted bool) {
 	a.used += len(b)
 }
 
-func (a *arena) reset() { a.used, a.n = 0, 0 }
-
 // entries returns the entries where they lie in the arena, the last first.
 func (a *arena) entries() []entry {
 	if a.n == 0 {

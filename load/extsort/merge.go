@@ -137,7 +137,7 @@ func Merge(ctx context.Context, sorters []*Sorter, yield func(key, value []byte)
 // arena.
 func (s *Sorter) open(ctx context.Context, runs []run) (readers []*reader, err error) {
 	if len(runs) == 0 {
-		return []*reader{readArena(ctx, &s.arena)}, nil
+		return []*reader{{ctx: ctx, arena: &s.arena, entries: s.arena.entries()}}, nil
 	}
 	size := min(len(s.arena.mem)/len(runs), maxRunBuffer)
 	for i, r := range runs {
@@ -169,15 +169,13 @@ func (s *Sorter) writeMerged(ctx context.Context, runs []run) (run, error) {
 		if err != nil {
 			return err
 		}
-		return merge(readers, func(_ *merger, r *reader) error { return w.copyRecord(r) })
+		return merge(readers, func(_ *merger, r *reader) error {
+			if err := w.add(r.rec, nil); err != nil {
+				return err
+			}
+			return r.copyValue(w.write)
+		})
 	})
-}
-
-func (w *runWriter) copyRecord(r *reader) error {
-	if err := w.add(r.rec, nil); err != nil {
-		return err
-	}
-	return r.copyValue(w.write)
 }
 
 // reduce merges runs until there are few enough to be read at once. Only neighbours are merged, so that the runs stay in the order

@@ -46,22 +46,15 @@ type runWriter struct {
 }
 
 // newRunWriter makes a file for a run in dir. The capacity of the buffer is the size of a frame.
-func newRunWriter(fs fsys.FS, dir string, buffer []byte) (*runWriter, error) {
-	f, err := createRun(fs, dir)
+func newRunWriter(disk fsys.FS, dir string, buffer []byte) (*runWriter, error) {
+	f, err := fsys.File(nil), fs.ErrExist
+	for errors.Is(err, fs.ErrExist) {
+		f, err = disk.Create(filepath.Join(dir, "run-"+strconv.FormatUint(runNames.Add(1), 10)+runSuffix))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making a sort run: %w", err)
 	}
-	return &runWriter{fs: fs, file: f, frame: buffer[:0], run: run{name: f.Name()}, cache: pagecache.Of(f, 0)}, nil
-}
-
-func createRun(fsys fsys.FS, dir string) (fsys.File, error) {
-	for {
-		name := "run-" + strconv.FormatUint(runNames.Add(1), 10) + runSuffix
-		f, err := fsys.Create(filepath.Join(dir, name))
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
+	return &runWriter{fs: disk, file: f, frame: buffer[:0], run: run{name: f.Name()}, cache: pagecache.Of(f, 0)}, nil
 }
 
 // add writes a record, given as what it consists of up to the value, and the value, or its beginning: the rest of that is to be

@@ -38,10 +38,6 @@ type reader struct {
 	left   int // bytes of a large value that have not been read
 }
 
-func readArena(ctx context.Context, a *arena) *reader {
-	return &reader{ctx: ctx, arena: a, entries: a.entries()}
-}
-
 func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*reader, error) {
 	f, err := fs.Open(r.name)
 	if err != nil {

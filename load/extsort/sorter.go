@@ -152,7 +152,7 @@ func (s *Sorter) spill() error {
 	if err != nil {
 		return err
 	}
-	s.arena.reset()
+	s.arena.used, s.arena.n = 0, 0
 	s.runs = append(s.runs, r)
 	return nil
 }

@@ -107,12 +107,12 @@ func (p *Process) Plan() (store.Manifest, error) {
 		}
 		switch {
 		case e.Planned != nil:
-			if !p.ordered(e.Planned) {
-				m := e.Planned
+			m := e.Planned
+			if m.DB != p.db || m.Version != p.input.Name || p.input.Hash != "" && m.Input != p.input.Hash || m.Partitions < 1 {
 				err := fmt.Errorf("it has planned %d partitions of input %s of version %s of %s", m.Partitions, m.Input, m.Version, m.DB)
 				return store.Manifest{}, p.died(err)
 			}
-			return *e.Planned, nil
+			return *m, nil
 		case e.Progress != nil:
 			p.count(*e.Progress)
 		case e.Ended != nil && e.Ended.Failure != nil:
@@ -121,11 +121,6 @@ func (p *Process) Plan() (store.Manifest, error) {
 			return store.Manifest{}, p.died(errors.New("it says something else than its plan"))
 		}
 	}
-}
-
-// ordered reports whether m is a plan of the job's input.
-func (p *Process) ordered(m *store.Manifest) bool {
-	return m.DB == p.db && m.Version == p.input.Name && (p.input.Hash == "" || m.Input == p.input.Hash) && m.Partitions >= 1
 }
 
 // News is the progress of a load since the previous News.

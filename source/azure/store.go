@@ -101,18 +101,13 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// conditions returns the condition that a blob has an id.
-func conditions(id string) *blob.AccessConditions {
-	if id == "" {
-		return nil
-	}
-	etag := azcore.ETag(`"` + strings.Trim(id, `"`) + `"`) // listings have ETags without quotes
-	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
-}
-
 // Get requests a blob.
 func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*objects.Body, error) {
-	o := &blob.DownloadStreamOptions{AccessConditions: conditions(id)}
+	o := &blob.DownloadStreamOptions{}
+	if id != "" {
+		etag := azcore.ETag(`"` + strings.Trim(id, `"`) + `"`) // listings have ETags without quotes
+		o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag}}
+	}
 	if n >= 0 {
 		o.Range = blob.HTTPRange{Offset: offset, Count: n}
 	}

@@ -51,7 +51,7 @@ func newSource(o Options, server string, credentials bool) (*objects.Source, err
 	s := &store{bucket: bucket, endpoint: endpoint.Scheme + "://" + endpoint.Host}
 	var policies runtime.PipelineOptions
 	if credentials {
-		s.tokens = newTokens(client)
+		s.tokens = &tokens{http: client.HTTP(), from: "credentials that were not found"}
 		policies.PerRetry = []policy.Policy{s.tokens}
 	}
 	options := client.Pipeline()

@@ -52,7 +52,8 @@ func (s *store) send(req *policy.Request) (*http.Response, error) {
 	}
 	who := "anonymously"
 	if s.tokens != nil {
-		who = "with " + s.tokens.describe()
+		_, from := s.tokens.known()
+		who = "with " + from
 	}
 	return nil, objects.Explain(meaning, said, who)
 }

@@ -31,10 +31,6 @@ type tokens struct {
 	from   string             // where the credentials are from, for messages
 }
 
-func newTokens(c *objects.Client) *tokens {
-	return &tokens{http: c.HTTP(), from: "credentials that were not found"}
-}
-
 // Do implements policy.Policy: a request has a token.
 func (t *tokens) Do(req *policy.Request) (*http.Response, error) {
 	token, err := t.get(req.Raw().Context())
@@ -91,12 +87,6 @@ func explainToken(from string, err error) error {
 		return objects.Permanent(err)
 	}
 	return err
-}
-
-// describe returns where the credentials are from.
-func (t *tokens) describe() string {
-	_, from := t.known()
-	return from
 }
 
 // find finds the credentials. The context of requests for tokens is that of the process.

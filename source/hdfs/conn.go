@@ -55,17 +55,13 @@ func newConn(ctx context.Context, raw net.Conn, timeout time.Duration) *conn {
 	}
 }
 
-func (c *conn) moveDeadline() error {
-	return c.Conn.SetDeadline(time.Now().Add(c.timeout))
-}
-
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	return n, c.cause(err)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.moveDeadline(); err != nil {
+	if err := c.Conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, c.cause(err)
 	}
 	n, err := c.Conn.Write(p)

@@ -56,17 +56,6 @@ func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	return path.Join(path.Dir(dir), name), nil
 }
 
-// remember stores the target found by Contents, so that Open reads what was
-// listed without further requests.
-func (s *Source) remember(dir, target string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.links) >= maxLinks {
-		clear(s.links)
-	}
-	s.links[dir] = target
-}
-
 // resolve returns the directory to read in place of dir.
 func (s *Source) resolve(ctx context.Context, dir string) (string, error) {
 	s.mu.Lock()

@@ -145,7 +145,12 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if l.empty {
 		return c, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
 	}
-	s.remember(dir, target)
+	s.mu.Lock()
+	if len(s.links) >= maxLinks {
+		clear(s.links)
+	}
+	s.links[dir] = target // so that Open reads what was listed without further requests
+	s.mu.Unlock()
 	hidden := slices.DeleteFunc(slices.Clone(l.dirs), func(name string) bool { return !source.Hidden(name) })
 	if len(hidden) < len(l.dirs) {
 		if l, err = s.list(ctx, target, true); err != nil {

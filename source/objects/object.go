@@ -108,8 +108,13 @@ func (o *object) request(ctx context.Context, offset, n int64) (*Body, error) {
 		return nil, err
 	}
 	body, err := o.source.store.Get(ctx, o.key, condition(o.id), offset, n)
-	if err != nil {
-		return nil, o.gone(err)
+	switch {
+	case errors.Is(err, ErrRange):
+		return nil, fmt.Errorf("%w: opened with %d bytes, now has fewer", source.ErrChanged, o.size)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the object was deleted after it was opened: %w", err)
+	case err != nil:
+		return nil, err
 	}
 	if err := o.check(body, offset); err != nil {
 		return nil, errors.Join(err, body.Close())
@@ -128,16 +133,4 @@ func (o *object) check(body *Body, offset int64) error {
 		return fmt.Errorf("requested offset %d, the server sent offset %d", offset, body.Offset)
 	}
 	return nil
-}
-
-// gone converts errors of later requests, after the first one for the object has
-// succeeded.
-func (o *object) gone(err error) error {
-	if errors.Is(err, ErrRange) {
-		return fmt.Errorf("%w: opened with %d bytes, now has fewer", source.ErrChanged, o.size)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the object was deleted after it was opened: %w", err)
-	}
-	return err
 }

@@ -151,7 +151,7 @@ func (r *reader) end(p *part) {
 	if p.paid {
 		r.source.budget.Release(int64(len(*p.buffer)))
 	}
-	r.source.putBuffer(p.buffer)
+	r.source.buffers[class(int64(len(*p.buffer)))].Put(p.buffer)
 }
 
 // classes is the number of buffer sizes.
@@ -174,10 +174,6 @@ func (s *Source) getBuffer(part int64) *[]byte {
 	}
 	b := make([]byte, size)
 	return &b
-}
-
-func (s *Source) putBuffer(b *[]byte) {
-	s.buffers[class(int64(len(*b)))].Put(b)
 }
 
 // Read returns data that was read ahead, or waits for it.

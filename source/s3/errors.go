@@ -34,7 +34,10 @@ func (s *store) explain(ctx context.Context, err error) error {
 }
 
 func (s *store) shorten(ctx context.Context, err error) error {
-	status, region := response(err)
+	status, region := 0, ""
+	if r := (*awshttp.ResponseError)(nil); errors.As(err, &r) && r.HTTPResponse() != nil {
+		status, region = r.HTTPStatusCode(), r.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
+	}
 	var api smithy.APIError
 	switch found := errors.As(err, &api); {
 	case status == http.StatusRequestedRangeNotSatisfiable: // maybe without a body
@@ -59,13 +62,4 @@ func (s *store) shorten(ctx context.Context, err error) error {
 		return fmt.Errorf("the bucket is in region %s, but the request was sent to %s (%s)", region, asked, said)
 	}
 	return err
-}
-
-// response returns the status and region in the response that caused an error.
-func response(err error) (status int, region string) {
-	var r *awshttp.ResponseError
-	if !errors.As(err, &r) || r.HTTPResponse() == nil {
-		return 0, ""
-	}
-	return r.HTTPStatusCode(), r.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
 }

@@ -115,11 +115,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 
 // Put writes an object.
 func (s *store) Put(ctx context.Context, key string, data []byte) error {
-	_, err := s.client.PutObject(ctx, &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data)}, plainChecksums)
+	withoutTrailers := func(o *sdk.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired } // older servers reject checksums there
+	_, err := s.client.PutObject(ctx, &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data)}, withoutTrailers)
 	return s.explain(ctx, err)
-}
-
-// plainChecksums omits the checksums in trailers that older servers reject.
-func plainChecksums(o *sdk.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 }
