@@ -138,7 +138,6 @@ func (p page) short() []byte {
 	return p.payload[p.start():]
 }
 
-// record returns the key and value of record i, 0 <= i < p.len().
 func (p page) record(i int) (key, value []byte, err error) {
 	return cutRecord(p.bytes(i))
 }

@@ -182,7 +182,6 @@ func (v *verifier) key(i int, key []byte, hash uint64) error {
 	return nil
 }
 
-// value counts a value of size bytes.
 func (v *verifier) value(size int64) {
 	v.rawBytes += size
 	v.maxValue = max(v.maxValue, size)

@@ -193,7 +193,6 @@ func (b *Writer) packPage(payload []byte) error {
 	return b.endPage(start)
 }
 
-// pad appends n zeros.
 func (b *Writer) pad(n int) {
 	b.out = append(b.out, make([]byte, n)...)
 	b.offset += int64(n)

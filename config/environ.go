@@ -94,7 +94,6 @@ func (t text) as(field any) any {
 	return string(t)
 }
 
-// list splits at commas.
 func list(s string) []any {
 	var all []any
 	for part := range strings.SplitSeq(s, ",") {

@@ -99,7 +99,6 @@ var forms = map[string]func(string) error{
 
 var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
 
-// unless returns an error unless a text is good.
 func unless(good bool, format string, args ...any) error {
 	if good {
 		return nil
@@ -107,7 +106,6 @@ func unless(good bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// checkHeader checks a value for a response header.
 func checkHeader(v string) error {
 	odd := strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' })
 	return unless(!odd, "%q has characters that do not belong into a header", v)

@@ -15,7 +15,6 @@ var keys = sync.OnceValue(func() []field {
 	return append(all, fieldsOf("db.<name>", reflect.ValueOf(DB{}))...)
 })
 
-// byName returns the keys by their names.
 var byName = sync.OnceValue(func() map[string]field {
 	all := make(map[string]field)
 	for _, k := range keys() {

@@ -21,7 +21,6 @@ func machineMemory() Size {
 	return min(memory, cgroupMemory("/")) &^ (1<<20 - 1)
 }
 
-// noLimit is the limit where there is none.
 const noLimit Size = math.MaxInt64
 
 // cgroupMemory returns the smallest memory limit of the control groups of this process, of version 1 and 2, and of the

@@ -32,7 +32,6 @@ var batches = sync.Pool{New: func() any {
 
 func newBatch() *batch { return batches.Get().(*batch) }
 
-// release returns a batch for reuse.
 func (b *batch) release() {
 	if cap(b.buf) > maxKept {
 		return

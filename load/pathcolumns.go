@@ -12,7 +12,6 @@ import (
 // With Options.PartitionColumns, the columns in the names of a version's directories are fields of its values, behind
 // those of the record.
 
-// pathColumn is a column in the names of directories.
 type pathColumn struct {
 	name    string
 	integer bool // every value that is not null is one

@@ -12,7 +12,6 @@ import (
 // sampleParallel is how many files are opened in parallel, for sources with a high latency.
 const sampleParallel = 8
 
-// A sample is the beginning of one file.
 type sample struct {
 	fits  *shard.Detector
 	keys  int  // that were read

@@ -24,7 +24,6 @@ type batch struct {
 	lost    []partitionKeys // partitions whose local block cannot be read
 }
 
-// partitionKeys are the keys of a batch that are in one partition.
 type partitionKeys struct {
 	partition int
 	order     []uint64 // part of batch.order
@@ -91,8 +90,9 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	if outcome == Found && len(b.lost) > 0 {
 		outcome = b.away(r, &remote, b.lost, true)
 	}
-	if o := remote.wait(); outcome == Found {
-		outcome = o
+	remote.running.Wait()
+	if outcome == Found {
+		outcome = Outcome(remote.outcome.Load())
 	}
 	if outcome == Unreachable && len(b.lost) > 0 {
 		outcome = Unreadable
@@ -259,15 +259,4 @@ func (b *batch) release() {
 type fetches struct {
 	running sync.WaitGroup
 	outcome atomic.Uint32 // the first that is not Found
-}
-
-// start runs fetch on its own goroutine.
-func (f *fetches) start(fetch func() Outcome) {
-	f.running.Go(func() { f.outcome.CompareAndSwap(uint32(Found), uint32(fetch())) })
-}
-
-// wait waits for all requests, and returns the first of their outcomes that is not Found.
-func (f *fetches) wait() Outcome {
-	f.running.Wait()
-	return Outcome(f.outcome.Load())
 }

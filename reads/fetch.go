@@ -43,7 +43,7 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 	}
 	fields := slices.Clone(r.fields(r.query.Fields)) // shared by all requests
 	for _, g := range groups {
-		remote.start(func() Outcome { return b.fetch(r, g, nil, fields) })
+		remote.running.Go(func() { remote.outcome.CompareAndSwap(uint32(Found), uint32(b.fetch(r, g, nil, fields))) })
 	}
 	return Found
 }

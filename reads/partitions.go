@@ -15,7 +15,10 @@ func (r *Read) Partitions(q *Query) (*wire.Partitions, Outcome) {
 	}
 	h := r.handle
 	m := &wire.Partitions{DB: r.db.name, Version: h.Version(), Partitioner: h.Partitioner().String(), Partitions: h.Partitions(), Replicas: [][]int{}}
-	own := r.reader.address()
+	own := wire.Self
+	if strings.Contains(r.reader.opts.Name, ":") { // a single node has a name without a port
+		own = r.reader.opts.Name
+	}
 	index := map[string]int{own: 0}
 	m.Nodes = []string{own}
 	for p, here := range h.Held() {
@@ -53,13 +56,4 @@ func (rd *Reader) zones(nodes []string) []string {
 		return nil
 	}
 	return all
-}
-
-// address returns the address by which other nodes and clients reach this node, or wire.Self. A single node has a
-// name without a port.
-func (rd *Reader) address() string {
-	if strings.Contains(rd.opts.Name, ":") {
-		return rd.opts.Name
-	}
-	return wire.Self
 }

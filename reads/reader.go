@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -90,24 +91,12 @@ func New(c Catalog, o Options) *Reader {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.MaxBatchKeys <= 0 {
-		o.MaxBatchKeys = 10_000
-	}
-	if o.MaxBatchBytes <= 0 {
-		o.MaxBatchBytes = 64 << 20
-	}
-	if o.HeldGrace <= 0 {
-		o.HeldGrace = 10 * time.Second
-	}
-	if o.MaxScans <= 0 {
-		o.MaxScans = 16
-	}
-	if o.Name == "" {
-		o.Name = "localhost"
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.MaxBatchKeys = cmp.Or(o.MaxBatchKeys, 10_000)
+	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, 64<<20)
+	o.HeldGrace = cmp.Or(o.HeldGrace, 10*time.Second)
+	o.MaxScans = cmp.Or(o.MaxScans, 16)
+	o.Name = cmp.Or(o.Name, "localhost")
 	rd := &Reader{catalog: c, opts: o, log: limitlog.New(o.Logger), secret: []byte(o.PeerSecret)}
 	rd.ending, rd.stop = context.WithCancel(context.Background())
 	rd.databases.Store(&map[string]*database{})

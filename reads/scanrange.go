@@ -53,7 +53,6 @@ func (in *interval) empty() bool {
 	return in.end != nil && bytes.Compare(in.start, in.end) >= 0
 }
 
-// whole reports whether every key is in the interval.
 func (in *interval) whole() bool { return len(in.start) == 0 && in.end == nil }
 
 // successor returns the least key greater than key.

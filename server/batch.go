@@ -210,7 +210,6 @@ func (b *batchBuffer) bytes(p []byte) {
 	b.b = append(b.b, p...)
 }
 
-// binary appends values in frames.
 func (b *batchBuffer) binary(values [][]byte) {
 	for _, v := range values {
 		n := uint32(len(v))

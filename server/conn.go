@@ -144,7 +144,9 @@ func (c *conn) fetch() (header []byte) {
 		searched = c.w - c.r
 		c.receive(deadline)
 		if c.r < c.w && c.buf[c.r] == tlsHandshake && !c.IsTLS() {
-			c.refuseTLS()
+			c.err, c.r, c.w = errTLS, 0, 0
+			c.server.open.FailedHandshake(c, c.err)
+			refuse(c.Conn, "this port does not speak TLS: use http://") // clients take it for an invalid record, and do not wait
 			return nil
 		}
 	}
@@ -154,14 +156,6 @@ func (c *conn) fetch() (header []byte) {
 const tlsHandshake = 22
 
 var errTLS = errors.New("the client speaks TLS, and this port does not")
-
-// refuseTLS answers a client that begins a handshake of TLS. Such clients take the text for an invalid record, and end at once instead of
-// waiting.
-func (c *conn) refuseTLS() {
-	c.err, c.r, c.w = errTLS, 0, 0
-	c.server.open.FailedHandshake(c, c.err)
-	refuse(c.Conn, "this port does not speak TLS: use http://")
-}
 
 // skipEmptyLines drops line ends before a request line (RFC 9112, section 2.2).
 func (c *conn) skipEmptyLines() {

@@ -59,7 +59,6 @@ func (r *request) logPanic(p any) {
 // buffers.
 const copied = 4 << 10
 
-// send sends the prepared answer.
 func (r *request) send() {
 	if r.text == "" && r.Bytes == nil {
 		r.stream()

@@ -27,17 +27,13 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:                  t.Idle,
 		MaxHeaderBytes:               maxHeader,
 		ConnState:                    s.changed,
-		ConnContext:                  s.withConn,
+		ConnContext:                  func(ctx context.Context, nc net.Conn) context.Context { return context.WithValue(ctx, connKey{}, nc) },
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 }
 
 type connKey struct{}
-
-func (s *Server) withConn(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, nc)
-}
 
 func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	r := s.requests.Get().(*request)
@@ -302,7 +298,6 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// send sends p, as it is.
 func (w *writer) send(p []byte) (written int, err error) {
 	written, err = w.ResponseWriter.Write(p)
 	if w.r.method != http.MethodHead {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -173,7 +174,7 @@ func (r *request) statusPage(w *writer, key pageKey) (prepared bool) {
 		return true
 	}
 	if r.op == opUnknown {
-		r.failPage(http.StatusBadRequest, unknownText(r.unknown))
+		r.failPage(http.StatusBadRequest, fmt.Sprintf("unknown parameter %.40q: a read of a database has one of %s; its status has none", r.unknown, strings.Join(dbParameters, ", ")))
 		return true
 	}
 	answer.send(w)
@@ -213,7 +214,6 @@ func (s *Server) statusWith(others []status.Answer) status.Status {
 	return st
 }
 
-// encodeJSON returns v as a line.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -244,7 +244,6 @@ func text(w http.ResponseWriter, code int, line string) {
 	send(w, code, []byte(line+"\n"))
 }
 
-// oneLine joins the lines of a string.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // state returns what a scrape of the metrics reports.

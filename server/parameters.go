@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"sequins/internal/http1"
 	"sequins/internal/names"
@@ -33,8 +32,3 @@ func nameParameter(query []byte, parameter string) (name []byte, err error) {
 
 // dbParameters are the names of the parameters of GET /<db> for clients.
 var dbParameters = []string{"key", "prefix", "start", "end", "limit", "after", "keys_only", "count", "partitions", "diff"}
-
-// unknownText says what is wrong with a parameter of opUnknown.
-func unknownText(name []byte) string {
-	return fmt.Sprintf("unknown parameter %.40q: a read of a database has one of %s; its status has none", name, strings.Join(dbParameters, ", "))
-}

@@ -52,7 +52,8 @@ func parsePlain(b []byte) (a asked, ok bool) {
 		if len(line) == 0 {
 			return p.asked, p.hosts == 1 && len(b) == 0
 		}
-		if !p.line(line) {
+		name, value, ok := bytes.Cut(line, []byte{':'})
+		if value = http1.Trim(value); !ok || !http1.IsToken(name) || http1.HasControl(value) || !p.field(name, value) {
 			return a, false
 		}
 	}
@@ -70,15 +71,6 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	return b[:n-1], b[n+1:], true
-}
-
-// line parses a field and reports whether the request may still be plain.
-func (p *plainParser) line(line []byte) bool {
-	name, value, ok := bytes.Cut(line, []byte{':'})
-	if value = http1.Trim(value); !ok || !http1.IsToken(name) || http1.HasControl(value) {
-		return false
-	}
-	return p.field(name, value)
 }
 
 // field stores the fields that are used. Other fields that affect the answer or the framing make the request

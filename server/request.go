@@ -43,7 +43,6 @@ type request struct {
 	out  []byte // the rendered answer of the fast path
 }
 
-// field is a header field of an answer.
 type field struct {
 	name  string
 	value []byte

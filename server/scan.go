@@ -151,7 +151,7 @@ func (b *batchBuffer) scanBinary(s *reads.Scan) {
 		b.b = binary.BigEndian.AppendUint32(b.b, uint32(s.Length()))
 		if !s.Large() {
 			b.bytes(value)
-		} else if !b.copy(s) {
+		} else if !b.each(s, func(piece []byte) bool { b.bytes(piece); return true }) {
 			return
 		}
 		if !b.pace(s, &sent) {
@@ -163,11 +163,6 @@ func (b *batchBuffer) scanBinary(s *reads.Scan) {
 	b.b = binary.BigEndian.AppendUint32(b.b, wire.Absent)
 	b.b = binary.BigEndian.AppendUint32(b.b, uint32(len(cursor)))
 	b.bytes(cursor)
-}
-
-// copy sends a large value. It returns false if the scan has ended, or the client has gone.
-func (b *batchBuffer) copy(s *reads.Scan) bool {
-	return b.each(s, func(piece []byte) bool { b.bytes(piece); return true })
 }
 
 // each calls f for the pieces of a large value until f returns false. It returns false if the scan has ended.

@@ -101,7 +101,6 @@ func parseLimit(value []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// parseFlag parses a parameter that is set by its presence.
 func parseFlag(p http1.Parameter) (bool, error) {
 	if v := string(p.Value); v != "" && v != "1" && v != "true" {
 		return false, fmt.Errorf("%s has no value: leave it out to turn it off", p.Name)

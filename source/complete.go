@@ -140,7 +140,6 @@ func parseManifest(b []byte) (m manifest, reason string) {
 	return m, ""
 }
 
-// truncated reports whether err is about truncated JSON.
 func truncated(err error, b []byte) bool {
 	var syntax *json.SyntaxError
 	return errors.As(err, &syntax) && syntax.Offset >= int64(len(b))
@@ -244,7 +243,6 @@ func (m *markers) checkNested(c *Contents, marker string) error {
 	return nil
 }
 
-// keep removes the files for which want is false.
 func (l *Listing) keep(want func(File) bool) {
 	var kept []File
 	for _, f := range l.Files {

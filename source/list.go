@@ -149,7 +149,6 @@ func (c *Contents) temporary() string {
 
 func (c *Contents) has(name string) bool { return c.index(name) >= 0 }
 
-// index returns the index of a marker in Hidden, or -1.
 func (c *Contents) index(name string) int {
 	return slices.IndexFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
 }

@@ -32,7 +32,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // checksum returns the CRC-32C of some bytes in 8 hexadecimal digits.
 func checksum(body []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)) }
 
-// seal returns the content of a file with a body.
 func (k fileKind) seal(body []byte) ([]byte, error) {
 	data := fmt.Appendf(nil, `{"format_version":%d,"crc32c":"%s","%s":%s}`+"\n", k.version, checksum(body), k.name, body)
 	if int64(len(data)) > k.limit {

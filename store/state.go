@@ -183,7 +183,6 @@ func (s *Store) Forget(db string) error {
 // stateMembers are the members of a State. Those that are zero are left out.
 var stateMembers = []string{"served", "totals", "former", "verdicts", "failures", "pin", "marked"}
 
-// encodeState returns the content of the file.
 func encodeState(s State) ([]byte, error) {
 	s = s.normal()
 	if err := s.validate(); err != nil {

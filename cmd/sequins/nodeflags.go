@@ -31,7 +31,6 @@ type nodeFlags struct {
 	config string
 }
 
-// register registers the flags, with --config.
 func (f *nodeFlags) register(cmd *cobra.Command) {
 	f.registerNode(cmd)
 	registerConfig(cmd.Flags(), &f.config)

@@ -200,13 +200,11 @@ func free(d status.Disk) string {
 	return fmt.Sprintf("%s (%d%%)", human.Size(d.Free), int(100*float64(d.Free)/float64(d.Bytes)))
 }
 
-// number formats 1234567 as 1,234,567, and 0 as a dash.
 func number(n int64) string { return dashIf(n == 0, human.Count(n)) }
 
 // size formats bytes in powers of 1024, and 0 as a dash.
 func size(n int64) string { return dashIf(n == 0, human.Size(n)) }
 
-// day formats a time to the minute, and a zero time as a dash.
 func day(t time.Time) string { return dashIf(t.IsZero(), t.UTC().Format("2006-01-02 15:04")) }
 
 func dashIf(empty bool, text string) string {

@@ -21,7 +21,6 @@ type place struct {
 	here bool
 }
 
-// below returns the place relative to the field of this name.
 func (p place) below(name string) place {
 	if !p.here || len(p.path) == 0 || p.path[0] != name {
 		return place{}

@@ -94,7 +94,6 @@ func gregorian(days int64) int64 {
 	return time.Date(int(year), time.Month(months+3), int(day), 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
 }
 
-// divide divides rounding down.
 func divide(n, by int64) (quotient, rest int64) {
 	quotient, rest = n/by, n%by
 	if rest < 0 {

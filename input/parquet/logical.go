@@ -29,7 +29,6 @@ func converter(f *schemaElement, c *calendar) func(*value) any {
 	return func(v *value) any { return show(v.bytes) }
 }
 
-// integer renders INT32 and INT64.
 func integer(f *schemaElement, c *calendar) func(int64) any {
 	t := f.logical
 	if t.bits() > 0 && (t.bits() <= 32) != (f.physical == physicalInt32) {

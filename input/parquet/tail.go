@@ -54,7 +54,6 @@ func (t *tail) footer() ([]byte, error) {
 	return b, t.readFull(b, t.size-8-n)
 }
 
-// readFull fills p or returns an error.
 func (t *tail) readFull(p []byte, off int64) error {
 	n, err := t.ReadAt(p, off)
 	if n == len(p) {

@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// recordHead is the length of a record and of its key.
 const recordHead = 8
 
 // scanRecord reads the next record of a file that is not BLOCK-compressed.

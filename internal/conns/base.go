@@ -65,8 +65,6 @@ func (c *Base) Await(deadline time.Time, idle bool) error {
 // Arrived tells that a part of a request has arrived.
 func (c *Base) Arrived() { c.busy.Store(true) }
 
-func (c *Base) hurried() bool { return c.set.hurrying.Load() }
-
 // waitingGrace is how long a connection without a request stays open at shutdown.
 const waitingGrace = 50 * time.Millisecond
 
@@ -80,7 +78,7 @@ func (c *Base) hurry() error {
 
 // hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
 func (c *Base) hurryIfClosing() error {
-	if !c.hurried() {
+	if !c.set.hurrying.Load() {
 		return nil
 	}
 	return c.hurry()

@@ -84,7 +84,6 @@ func (o osFS) MkdirAll(dir string) error {
 	return o.SyncDir(parent)
 }
 
-// isDir returns nil if dir is a directory.
 func isDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {

@@ -120,7 +120,9 @@ func buildTable(table []uint32, first int, sizes []uint8, symbols []uint32) bool
 				free += 1 << (codeMax - first)
 			}
 			further := table[*link>>codeValue:][:1<<(codeMax-first)]
-			fillTable(further, bits>>first, size-first, symbols[sorted[i]]|uint32(size))
+			for at := bits >> first; at < len(further); at += 1 << (size - first) { // all entries whose lowest bits are the code
+				further[at] = symbols[sorted[i]] | uint32(size)
+			}
 			code++
 			i++
 		}
@@ -155,13 +157,6 @@ func sortCodes(sizes []uint8) (sorted [maxLengths + 2]uint16, count [codeMax + 1
 // reverse turns the bits of a code around: codes begin with their highest bit, everything else with its lowest.
 func reverse(code, size int) int {
 	return int(bits.Reverse16(uint16(code)) >> (16 - size))
-}
-
-// fillTable sets all entries whose lowest bits are the code.
-func fillTable(table []uint32, code, size int, entry uint32) {
-	for ; code < len(table); code += 1 << size {
-		table[code] = entry
-	}
 }
 
 // sizeOrder is the order of symbols in which the sizes of their codes stand in front of a block's codes.

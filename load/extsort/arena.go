@@ -48,7 +48,6 @@ type recordHead struct {
 	deleted  bool
 }
 
-// value is where the value begins.
 func (r recordHead) value() int { return r.head + r.keyLen }
 
 func (r recordHead) size() int { return r.head + r.keyLen + r.valueLen }

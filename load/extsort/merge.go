@@ -66,7 +66,6 @@ func (m *merger) less(a, b int) bool {
 	return a > b
 }
 
-// current is the reader that has the current record.
 func (m *merger) current() *reader { return m.readers[m.tree[0]] }
 
 // advance moves on the reader that has the current record.

@@ -114,7 +114,6 @@ func (r *reader) nextEntry() error {
 	return nil
 }
 
-// set makes a record the current one.
 func (r *reader) set(head recordHead, rec []byte) {
 	r.head, r.rec, r.key = head, rec, rec[head.head:head.value()]
 	r.prefix = prefix(r.key)

@@ -73,7 +73,6 @@ func (l *Launcher) HasRoom(bytes int64) bool {
 	return known && bytes <= room.left()
 }
 
-// free measures the disk.
 func (l *Launcher) free() (bytes int64, known bool) {
 	if l.Free == nil {
 		return 0, false

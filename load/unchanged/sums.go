@@ -42,7 +42,6 @@ func (s *Sums) Open(ctx context.Context, db, version string, file source.File, o
 	return &hashed{ReadCloser: f, sums: s, file: file, hash: xxh3.New()}, nil
 }
 
-// sum returns the checksum of a file; "" if it is not known.
 func (s *Sums) sum(file source.File) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

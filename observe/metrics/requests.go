@@ -17,7 +17,6 @@ var codes = [...]int{
 
 const codeOther = len(codes)
 
-// codeIndex maps a status code to its index in codes.
 var codeIndex = func() (t [600]uint8) {
 	for i := range t {
 		t[i] = uint8(codeOther)

@@ -204,7 +204,6 @@ func (st *Status) ofKeys(now time.Time) (all []Finding) {
 // badPin begins the warnings of a file _PIN that cannot be read.
 const badPin = "_PIN of "
 
-// oneLine returns an error of several lines as one.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 
 // notes returns what does not affect the health.

@@ -27,7 +27,6 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// release is what the image is of.
 type release struct {
 	version  string
 	revision string
@@ -105,7 +104,6 @@ func write(dir string, r release, layers []string) error {
 	return top.AppendIndex(index, layout.WithAnnotations(names))
 }
 
-// image is the image for an architecture.
 func (r release) image(arch, path string) (v1.Image, error) {
 	layer, err := tarball.LayerFromFile(path, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {

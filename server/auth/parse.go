@@ -25,7 +25,6 @@ const (
 	maxName            = 64
 )
 
-// digest is the SHA-256 of a token.
 type digest = [sha256.Size]byte
 
 // table is a parsed file. grants[i] belongs to the digest at i.

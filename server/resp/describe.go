@@ -32,7 +32,6 @@ func (c *conn) info([][]byte) {
 	c.w.text(strings.Join(lines, "\r\n"))
 }
 
-// ping answers PING and ECHO.
 func (c *conn) ping(args [][]byte) {
 	switch len(args) {
 	case 1:

@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"cmp"
 	"log/slog"
 	"time"
 
@@ -31,12 +30,4 @@ type Options struct {
 	Metrics *metrics.Server
 	// Logger logs errors; nil means slog.Default().
 	Logger *slog.Logger
-}
-
-// withDefaults replaces zero values by their defaults.
-func (o Options) withDefaults() Options {
-	o.Read = cmp.Or(o.Read, 10*time.Second)
-	o.Write = cmp.Or(o.Write, 30*time.Second)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
-	return o
 }

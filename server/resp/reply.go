@@ -59,7 +59,6 @@ func (w *replies) null() {
 
 func (w *replies) array(n int) { w.header('*', int64(n)) }
 
-// pairs begins a map of n pairs of replies.
 func (w *replies) pairs(n int) {
 	if w.resp3 {
 		w.header('%', int64(n))

@@ -1,7 +1,9 @@
 package resp
 
 import (
+	"cmp"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -35,7 +37,8 @@ const maxCharged = 8
 
 // New returns a server that reads with rd.
 func New(rd *reads.Reader, o Options) *Server {
-	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now(), open: o.Conns}
+	o.Read, o.Write, o.Logger = cmp.Or(o.Read, 10*time.Second), cmp.Or(o.Write, 30*time.Second), cmp.Or(o.Logger, slog.Default())
+	s := &Server{reads: rd, opts: o, started: time.Now(), open: o.Conns}
 	s.limited = limitlog.New(s.opts.Logger)
 	keys, bytes := rd.BatchLimits()
 	s.maxKeys = keys
@@ -70,11 +73,4 @@ func (s *Server) charge(n int64) bool {
 		return false
 	}
 	return true
-}
-
-// countRefused counts a client whose token is not known.
-func (s *Server) countRefused() {
-	if m := s.opts.Metrics; m != nil {
-		m.Unknown.Redis.Done(0, 401, 0, 0)
-	}
 }

@@ -82,7 +82,9 @@ func (c *conn) authenticate(user, token []byte) string {
 	}
 	g := c.tokens.FindToken(token)
 	if g == nil || !isDefault && string(user) != g.Name {
-		c.server.countRefused()
+		if m := c.server.opts.Metrics; m != nil {
+			m.Unknown.Redis.Done(0, 401, 0, 0)
+		}
 		return errWrongPass
 	}
 	c.granted = g

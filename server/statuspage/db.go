@@ -18,7 +18,6 @@ type dbView struct {
 	Holders  []holdersView
 }
 
-// versionView is a version, as this node sees it.
 type versionView struct {
 	Name string
 	status.Version

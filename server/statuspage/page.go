@@ -78,7 +78,6 @@ func held(n, all int) string {
 	return human.Count(int64(n)) + " of " + human.Count(int64(all))
 }
 
-// page is the data of page.html.
 type page struct {
 	Style  template.CSS
 	Script template.JS
@@ -149,7 +148,6 @@ func execute(p *page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// titled returns the title of a page about something.
 func titled(level, about string) string {
 	title := "sequins"
 	if about != "" {

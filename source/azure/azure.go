@@ -44,7 +44,6 @@ func New(o Options) (*objects.Source, error) {
 	return objects.New(s, o.Options, path), nil
 }
 
-// place is a container.
 type place struct {
 	scheme, container string
 	host              string // of the URL, for messages; empty if it names no account

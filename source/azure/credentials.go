@@ -15,7 +15,6 @@ import (
 	"sequins/source/objects"
 )
 
-// secrets are the credentials of an account.
 type secrets struct {
 	key, sas string
 	from     string // for messages

@@ -21,7 +21,6 @@ import (
 // folderMark is the key of the metadata of a directory, in lower case.
 const folderMark = "hdi_isfolder"
 
-// store is a container.
 type store struct {
 	place
 	client *container.Client

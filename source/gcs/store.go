@@ -20,7 +20,6 @@ import (
 	"sequins/source/objects"
 )
 
-// store is a bucket.
 type store struct {
 	bucket, endpoint string           // scheme and host of the server
 	pipeline         runtime.Pipeline // sends requests, and repeats those with a temporary error

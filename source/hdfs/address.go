@@ -47,7 +47,6 @@ func (s *Source) locate(raw string, conf hadoopconf.HadoopConf) error {
 	return err
 }
 
-// defaultHost returns the host of fs.defaultFS.
 func defaultHost(conf hadoopconf.HadoopConf) (string, error) {
 	fs := cmp.Or(conf["fs.defaultFS"], conf["fs.default.name"])
 	if fs == "" {

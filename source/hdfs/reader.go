@@ -47,7 +47,6 @@ func check(want source.File, info fs.FileInfo) error {
 	return nil
 }
 
-// readable returns an error if a file is of an unsupported kind.
 func readable(info fs.FileInfo) error {
 	s := status(info)
 	switch {

@@ -22,7 +22,6 @@ const (
 // folderMarker is the suffix of empty objects that older Hadoop file systems write for directories.
 const folderMarker = "_$folder$"
 
-// listing is the content of a directory.
 type listing struct {
 	objects map[string]source.File // by name relative to the directory
 	dirs    []string               // in order, each once

@@ -19,7 +19,6 @@ import (
 	"sequins/source/objects"
 )
 
-// store is a bucket.
 type store struct {
 	bucket string
 	client *sdk.Client

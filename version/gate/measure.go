@@ -90,7 +90,6 @@ func Measure(ctx context.Context, h, served *version.Handle, rules Rules) Measur
 	return m.Measures
 }
 
-// note keeps the first error.
 func (m *measurement) note(p int, err error) {
 	if m.Err == nil && err != nil {
 		m.Err = fmt.Errorf("partition %d: %w", p, err)

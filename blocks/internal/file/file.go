@@ -178,7 +178,6 @@ func (f *File) CurrentSize() (int64, error) {
 // Close unmaps and closes the file.
 func (f *File) Close() error { return errors.Join(f.unmapFile(), f.Drop()) }
 
-// mappedFiles is how many files are mapped.
 var mappedFiles atomic.Int64
 
 func (f *File) unmapFile() error {

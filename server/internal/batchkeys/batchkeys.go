@@ -91,7 +91,6 @@ func (p *jsonParser) space() {
 	}
 }
 
-// accept skips c if it is next.
 func (p *jsonParser) accept(c byte) bool {
 	p.space()
 	if p.err != nil || p.i == len(p.b) || p.b[p.i] != c {
