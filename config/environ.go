@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"sequins/internal/nearest"
 )
 
 const (
@@ -66,15 +64,6 @@ func keyOf(variable string) (key, db string) {
 		}
 	}
 	return "", ""
-}
-
-// unknownVariable is not a problem: the program that sets it may mean another one.
-func unknownVariable(name string) *Problem {
-	var known []string
-	for _, k := range keys() {
-		known = append(known, Variable(k.key))
-	}
-	return &Problem{File: name, Reason: "sets no key" + nearest.DidYouMean(nearest.Of(name, known))}
 }
 
 // text is the value of a flag or of a variable, which was not written as one of TOML.

@@ -203,7 +203,6 @@ func isHTTP(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && isPort(u)
 }
 
-// isPort reports whether the port of a URL is one, or absent.
 func isPort(u *url.URL) bool {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0

@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"sequins/internal/fsys"
+	"sequins/internal/nearest"
 )
 
 // SearchPath lists the files to try if no configuration file is named.
@@ -70,12 +71,21 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	tree := map[string]any{}
 	doc = bytes.TrimPrefix(doc, []byte("\ufeff")) // as some editors write it
 	if err := toml.Unmarshal(doc, &tree); err != nil {
-		return c, d, syntaxProblem(path, err)
+		p := &Problem{File: path, Reason: strings.TrimPrefix(err.Error(), "toml: ")}
+		var syntax *toml.DecodeError
+		if errors.As(err, &syntax) {
+			p.Line, _ = syntax.Position()
+		}
+		return c, d, p
 	}
 	d.lines = positions(doc)
 	variables, unknown := flagsOf(environ)
-	for _, name := range unknown {
-		d.warnings = append(d.warnings, unknownVariable(name))
+	var known []string
+	for _, k := range keys() {
+		known = append(known, Variable(k.key))
+	}
+	for _, name := range unknown { // no problem: the program that sets it may mean another one
+		d.warnings = append(d.warnings, &Problem{File: name, Reason: "sets no key" + nearest.DidYouMean(nearest.Of(name, known))})
 	}
 	d.read("", "", tree)
 	for _, flag := range append(variables, flags...) {
@@ -93,14 +103,4 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	d.check(&c)
 	sortProblems(d.warnings)
 	return c, d, joined(d.problems)
-}
-
-// syntaxProblem returns the first syntax error of go-toml as a Problem.
-func syntaxProblem(path string, err error) error {
-	p := &Problem{File: path, Reason: strings.TrimPrefix(err.Error(), "toml: ")}
-	var syntax *toml.DecodeError
-	if errors.As(err, &syntax) {
-		p.Line, _ = syntax.Position()
-	}
-	return p
 }

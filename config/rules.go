@@ -91,7 +91,6 @@ func number(v reflect.Value) float64 {
 	return v.Float()
 }
 
-// limit returns the limit in a tag, or an infinite one.
 func (f field) limit(tag string) float64 {
 	if text := f.tag.Get(tag); text != "" {
 		return number(f.parse(text))

@@ -22,7 +22,6 @@ type Delivery struct {
 	CachingOf map[string]string
 }
 
-// delivery is a Delivery as requests use it.
 type delivery struct {
 	Delivery
 	all       bool            // origins has "*"
@@ -108,7 +107,6 @@ const (
 	varySession
 )
 
-// varyFields are the Vary fields for each combination.
 var varyFields = func() (fields [16][]byte) {
 	for i := range fields {
 		var names []string

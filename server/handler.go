@@ -67,7 +67,12 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !posted:
-		r.refuseMethod(w)
+		allow, text := r.methods(), "only GET and HEAD are allowed"
+		if strings.Contains(allow, "POST") {
+			text = "only GET, HEAD and POST are allowed"
+		}
+		w.Header().Set("Allow", allow)
+		r.fail(http.StatusMethodNotAllowed, text)
 	case len(req.Header[wire.AtLeast]) > 1 || len(req.Header[wire.Version]) > 1:
 		r.fail(http.StatusBadRequest, wire.AtLeast+" and "+wire.Version+" must not be repeated")
 	case errors.Is(err, errKeyTooLong):
@@ -108,16 +113,6 @@ func (r *request) serve(w *writer, req *http.Request) (prepared bool) {
 		return r.serveDiff(w, req)
 	}
 	return r.servePage(w)
-}
-
-// refuseMethod prepares the answer for methods that the target does not have.
-func (r *request) refuseMethod(w http.ResponseWriter) {
-	allow, text := r.methods(), "only GET and HEAD are allowed"
-	if strings.Contains(allow, "POST") {
-		text = "only GET, HEAD and POST are allowed"
-	}
-	w.Header().Set("Allow", allow)
-	r.fail(http.StatusMethodNotAllowed, text)
 }
 
 // askedOf returns the header fields that are used. A traceparent that occurs several times is ignored.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -63,17 +62,4 @@ type Options struct {
 	Metrics *metrics.Server
 	// Logger logs errors; nil means slog.Default().
 	Logger *slog.Logger
-}
-
-// withDefaults replaces zero values by their defaults.
-func (o Options) withDefaults() Options {
-	o.Timeouts.Read = cmp.Or(o.Timeouts.Read, 10*time.Second)
-	o.Timeouts.Idle = cmp.Or(o.Timeouts.Idle, 2*time.Minute)
-	o.Timeouts.Write = cmp.Or(o.Timeouts.Write, 30*time.Second)
-	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
-	if o.Metrics == nil {
-		o.Metrics = metrics.New().Server
-	}
-	return o
 }

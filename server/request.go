@@ -198,7 +198,6 @@ func (r *request) end() {
 	r.s.requests.Put(r)
 }
 
-// appendEscaped appends the target as it is logged.
 func (r *request) appendEscaped(b []byte) []byte {
 	t := &r.target
 	switch {

@@ -64,7 +64,11 @@ func parseScan(t *target) (q scanQuery, err error) {
 func (q *scanQuery) set(name string, p http1.Parameter) (err error) {
 	switch name {
 	case "limit":
-		q.Limit, err = parseLimit(p.Value)
+		n, malformed := strconv.ParseUint(string(p.Value), 10, 63) // has no sign
+		if malformed != nil || n < 1 {
+			return errScanLimit
+		}
+		q.Limit = int64(n)
 	case "after":
 		if q.After = p.Value; len(q.After) == 0 {
 			err = errEmptyCursor
@@ -90,15 +94,6 @@ func parseBound(p http1.Parameter) ([]byte, error) {
 		return nil, fmt.Errorf("%s is longer than %d bytes", p.Name, maxBound)
 	}
 	return p.Value, nil
-}
-
-// parseLimit parses a decimal number without a sign.
-func parseLimit(value []byte) (int64, error) {
-	n, err := strconv.ParseUint(string(value), 10, 63)
-	if err != nil || n < 1 {
-		return 0, errScanLimit
-	}
-	return int64(n), nil
 }
 
 func parseFlag(p http1.Parameter) (bool, error) {

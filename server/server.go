@@ -1,16 +1,20 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sequins/internal/conns"
 	"sequins/internal/limitlog"
+	"sequins/observe/metrics"
 	"sequins/observe/peerstatus"
 	"sequins/reads"
 )
@@ -54,7 +58,15 @@ type Server struct {
 
 // New returns a server for a catalog and a reader.
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
-	s := &Server{catalog: c, reads: rd, opts: o.withDefaults()}
+	o.Timeouts.Read = cmp.Or(o.Timeouts.Read, 10*time.Second)
+	o.Timeouts.Idle = cmp.Or(o.Timeouts.Idle, 2*time.Minute)
+	o.Timeouts.Write = cmp.Or(o.Timeouts.Write, 30*time.Second)
+	o.MaxConns = cmp.Or(o.MaxConns, 256<<10)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Metrics == nil {
+		o.Metrics = metrics.New().Server
+	}
+	s := &Server{catalog: c, reads: rd, opts: o}
 	s.limited = limitlog.New(s.opts.Logger)
 	s.open.Max, s.open.Log = s.opts.MaxConns, s.limited
 	s.peerSecret = []byte(s.opts.PeerSecret)

@@ -141,7 +141,6 @@ func (c *conn) ask(db, key []byte) {
 	c.round.reading.query = reads.Query{DB: db, Key: key, Redis: true}
 }
 
-// render answers a read from the values of its keys.
 func (c *conn) render(a answer, values [][]byte) {
 	switch a {
 	case aValue:

@@ -35,19 +35,16 @@ func newHolders(v *versionView, open bool) holdersView {
 		return h
 	}
 	for _, node := range names {
-		h.Nodes = append(h.Nodes, newHolder(node, v.Nodes[node], len(counts)))
-	}
-	return h
-}
-
-func newHolder(name string, n status.OnNode, partitions int) holder {
-	list := slices.Sorted(slices.Values(n.Partitions))
-	h := holder{Name: name, Held: held(len(list), partitions), Ranges: human.RangesUpTo(list, maxRanges)}
-	if len(list) == 0 {
-		h.Ranges = "none"
-	}
-	if n.State != status.Active {
-		h.State = string(n.State)
+		n := v.Nodes[node]
+		list := slices.Sorted(slices.Values(n.Partitions))
+		one := holder{Name: node, Held: held(len(list), len(counts)), Ranges: human.RangesUpTo(list, maxRanges)}
+		if len(list) == 0 {
+			one.Ranges = "none"
+		}
+		if n.State != status.Active {
+			one.State = string(n.State)
+		}
+		h.Nodes = append(h.Nodes, one)
 	}
 	return h
 }

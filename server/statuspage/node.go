@@ -24,7 +24,14 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 	p.Findings = p.Findings[:min(len(p.Findings), 20)]
 	p.Names = slices.Sorted(maps.Keys(st.DBs))
 	for _, name := range p.Names {
-		p.DBs = append(p.DBs, newRow(name, st.DBs[name], st.Node, now))
+		db := st.DBs[name]
+		level, _, _ := db.Health(st.Node)
+		notes := slices.Concat(dbNotes(db, st.Node), versionNotes(db, st.Node, now))
+		r := dbRow{Name: name, Level: level, Notes: notes[:min(len(notes), 4)], Traffic: db.Asked()}
+		if current := db.Current(st.Node); current != "" {
+			r.Current = newVersionView(current, db.Versions[current], st.Node)
+		}
+		p.DBs = append(p.DBs, r)
 	}
 	slices.SortStableFunc(p.DBs, func(a, b dbRow) int { return cmp.Compare(urgency[b.Level], urgency[a.Level]) })
 	p.Traffic = st.Traffic
@@ -48,16 +55,6 @@ type dbRow struct {
 	Notes       []note
 	Traffic     status.Traffic
 	Current     *versionView // what this node serves; nil if nothing
-}
-
-func newRow(name string, db status.DB, node string, now time.Time) dbRow {
-	level, _, _ := db.Health(node)
-	notes := slices.Concat(dbNotes(db, node), versionNotes(db, node, now))
-	r := dbRow{Name: name, Level: level, Notes: notes[:min(len(notes), 4)], Traffic: db.Asked()}
-	if current := db.Current(node); current != "" {
-		r.Current = newVersionView(current, db.Versions[current], node)
-	}
-	return r
 }
 
 // dbNotes returns what there is to say of a db besides its versions.
