@@ -55,7 +55,14 @@ type routed struct {
 
 // load reads the files, sorts their records and builds the partitions.
 func (r *routed) load(ctx context.Context) error {
-	r.openSorters()
+	memory := r.memory / int64(len(r.lanes)*len(r.shards))
+	for range r.lanes {
+		var lane []*extsort.Sorter
+		for range r.shards {
+			lane = append(lane, extsort.New(extsort.Options{Memory: memory, Dir: r.target.Staging.Temp()}))
+		}
+		r.sorters = append(r.sorters, lane)
+	}
 	defer r.close()
 	if err := parallel.Run(ctx, len(r.lanes), len(r.lanes), r.read); err != nil {
 		return err
@@ -130,17 +137,6 @@ func (r *routed) assignPlaces(shards int) {
 	}
 }
 
-func (r *routed) openSorters() {
-	memory := r.memory / int64(len(r.lanes)*len(r.shards))
-	for range r.lanes {
-		var lane []*extsort.Sorter
-		for range r.shards {
-			lane = append(lane, extsort.New(extsort.Options{Memory: memory, Dir: r.target.Staging.Temp()}))
-		}
-		r.sorters = append(r.sorters, lane)
-	}
-}
-
 // close removes the files of the sorters. Errors are ignored: the store removes leftover files at its
 // next start.
 func (r *routed) close() {
@@ -163,7 +159,6 @@ func (r *routed) read(ctx context.Context, lane int) error {
 	})
 }
 
-// merge builds the partitions of one shard.
 func (r *routed) merge(ctx context.Context, shard int) error {
 	out := &ranks{job: r.job, partitions: r.shards[shard]}
 	defer out.discard()

@@ -19,7 +19,6 @@ func (e sourceError) Unwrap() error { return e.error }
 
 func (e sourceError) Is(target error) bool { return target == ErrSource }
 
-// ofSource wraps an error of the source as ErrSource.
 func ofSource(err error) error {
 	for _, other := range []error{io.EOF, context.Canceled, fs.ErrNotExist, source.ErrChanged} {
 		if err == nil || errors.Is(err, other) {

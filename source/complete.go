@@ -41,15 +41,6 @@ type markers struct {
 	under  map[string]string // by directory, its first listed file
 }
 
-func newMarkers(src Source, db, version string, files []File) *markers {
-	m := &markers{src: src, db: db, version: version, budget: maxMarkers,
-		have: make(map[string]bool, len(files)), listed: map[string]bool{}, under: map[string]string{}}
-	for _, f := range files {
-		m.have[f.Name] = true
-	}
-	return m
-}
-
 // read reads a marker. ok is false if it does not exist any more.
 func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, err error) {
 	if marker.Dir {

@@ -109,7 +109,11 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		l.Incomplete = "there is " + SuccessFile + ", and no data file yet: the first upload may still be running"
 		return l, nil
 	}
-	m := newMarkers(src, db, version, c.Files)
+	m := &markers{src: src, db: db, version: version, budget: maxMarkers,
+		have: make(map[string]bool, len(c.Files)), listed: map[string]bool{}, under: map[string]string{}}
+	for _, f := range c.Files {
+		m.have[f.Name] = true
+	}
 	if err := m.blocks(ctx, &c, &l); err != nil || l.Incomplete != "" {
 		return l, err
 	}
@@ -137,7 +141,6 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 // They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
 
-// temporary returns the name of a temporaryDir, or "".
 func (c *Contents) temporary() string {
 	for _, m := range c.Hidden {
 		if path.Base(m.Name) == temporaryDir {

@@ -103,7 +103,7 @@ func (r *Reader) next() error {
 	}
 	data := &r.file.data
 	before := data.pos
-	r.row.reset(data)
+	r.row = row{stream: data, start: data.pos, key: r.row.key[:0], value: r.row.value[:0]}
 	r.row.visit(r.root, place{r.keyPath, !r.noKey}, place{r.valuePath, true}, 0)
 	if r.noBytes++; data.pos > before {
 		r.noBytes = 0

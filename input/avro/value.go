@@ -41,10 +41,6 @@ type row struct {
 	values int // that were read, also those that hold others
 }
 
-func (r *row) reset(s *stream) {
-	*r = row{stream: s, start: s.pos, key: r.key[:0], value: r.value[:0]}
-}
-
 // enter checks depth and the number of values, and returns the branch of a union.
 func (r *row) enter(t *typ, depth int) *typ {
 	if depth > maxDepth {

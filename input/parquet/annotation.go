@@ -38,7 +38,6 @@ const (
 	convertedInterval = 21
 )
 
-// converted are the logical types that converted types stand for.
 var converted = map[int64]logicalType{
 	0:                 {id: logicalString}, // UTF8
 	1:                 {id: logicalMap},

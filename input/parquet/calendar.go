@@ -72,7 +72,6 @@ func (c *calendar) timestamp(n int64, unit time.Duration, utc bool) any {
 	return render.Timestamp(n, unit, utc)
 }
 
-// gregorianSeconds converts seconds since 1970.
 func gregorianSeconds(seconds int64) int64 {
 	days, clock := divide(seconds, secondsPerDay)
 	return gregorian(days)*secondsPerDay + clock

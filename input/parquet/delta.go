@@ -67,7 +67,6 @@ func (r *thriftReader) packed(all, n uint64, width byte) []byte {
 	return r.next(max((n*uint64(width)+7)/8, min(all*uint64(width)/8, uint64(len(r.b)))))
 }
 
-// unpackBits returns the number of width bits at index i.
 func unpackBits(b []byte, width byte, i uint64) uint64 {
 	if width == 0 {
 		return 0

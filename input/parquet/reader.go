@@ -123,11 +123,18 @@ func (r *Reader) Scan() bool {
 func (r *Reader) next() (err error) {
 	defer r.recover(&err)
 	for r.left == 0 {
-		if err := r.endGroup(); err != nil {
-			return r.failed(err)
+		if r.group >= 0 {
+			if err := r.each((*column).end); err != nil {
+				return r.failed(err)
+			}
 		}
 		if r.group+1 == len(r.footer.groups) {
-			return r.atEnd()
+			// Other differences are ignored: some writers (fastparquet before 2022.12) count the rows of other files, or leave out
+			// those that were appended.
+			if r.record < 0 && r.footer.rows > 0 {
+				return r.failed(fmt.Errorf("%w: the file has %d rows, and its row groups have none", errFooter, r.footer.rows))
+			}
+			return io.EOF
 		}
 		if err := r.nextGroup(); err != nil {
 			return r.failed(err)
@@ -141,15 +148,6 @@ func (r *Reader) next() (err error) {
 		return r.failed(err)
 	}
 	return r.render()
-}
-
-// atEnd returns io.EOF, unless the file says that it has rows and has none. Other differences are ignored: some writers
-// (fastparquet before 2022.12) count the rows of other files, or leave out those that were appended.
-func (r *Reader) atEnd() error {
-	if r.record < 0 && r.footer.rows > 0 {
-		return r.failed(fmt.Errorf("%w: the file has %d rows, and its row groups have none", errFooter, r.footer.rows))
-	}
-	return io.EOF
 }
 
 // each calls do for the columns that are read. Errors name the column.
@@ -215,14 +213,6 @@ func (r *Reader) nextGroup() error {
 		}
 	}
 	return nil
-}
-
-// endGroup checks that the columns have no more values than the row group has rows.
-func (r *Reader) endGroup() error {
-	if r.group < 0 {
-		return nil
-	}
-	return r.each((*column).end)
 }
 
 // Key returns the key of the current row, until the next Scan.

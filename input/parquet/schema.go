@@ -82,7 +82,6 @@ var (
 	errNoColumns = errors.New("the file has no columns")
 )
 
-// newTree returns the root, and the leaves in the order of the columns.
 func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, err error) {
 	t := &tree{fields: fields, calendar: c}
 	if root, err = t.build(nil, 0); err != nil {

@@ -68,7 +68,6 @@ func zlibHeader(src []byte) ([]byte, error) {
 	return src[2:], nil
 }
 
-// zlibTrailer: Adler-32.
 func zlibTrailer(src []byte, sum, _ uint32) ([]byte, error) {
 	if len(src) < 4 {
 		return nil, errTruncated
@@ -120,7 +119,6 @@ func gzipHeader(src []byte) ([]byte, error) {
 	return rest, nil
 }
 
-// gzipTrailer: CRC-32 and size.
 func gzipTrailer(src []byte, sum, size uint32) ([]byte, error) {
 	if len(src) < 8 {
 		return nil, errTruncated

@@ -165,7 +165,15 @@ func (r *Reader) take(a, b uint64, n int) error {
 	} else {
 		r.in.Skip(size)
 	}
-	r.count(keyLen, valueLen, uint64(size))
+	if r.deleted {
+		r.seen.Deletes++
+		r.seen.DeleteSize += uint64(size)
+		return nil
+	}
+	r.seen.Puts++
+	r.seen.PutSize += uint64(size)
+	r.seen.MaxKeyLen = max(r.seen.MaxKeyLen, keyLen)
+	r.seen.MaxValueLen = max(r.seen.MaxValueLen, valueLen)
 	return nil
 }
 
@@ -181,18 +189,6 @@ func (r *Reader) checkLengths(keyLen, valueLen uint64) error {
 		return r.corrupt("a value of %d bytes, where the longest has %d", valueLen, r.h.MaxValueLen)
 	}
 	return nil
-}
-
-func (r *Reader) count(keyLen, valueLen, size uint64) {
-	if r.deleted {
-		r.seen.Deletes++
-		r.seen.DeleteSize += size
-		return
-	}
-	r.seen.Puts++
-	r.seen.PutSize += size
-	r.seen.MaxKeyLen = max(r.seen.MaxKeyLen, keyLen)
-	r.seen.MaxValueLen = max(r.seen.MaxValueLen, valueLen)
 }
 
 // finish proves the header's numbers once all entries were read. Bytes after the data end are those of a writer that never closed the log.

@@ -159,7 +159,6 @@ func (j *Job) publish(m *finished.Manifest) error {
 	return errors.Join(fsys.OS.SyncDir(db), fsys.OS.SyncDir(filepath.Dir(db))) // which may be new, too
 }
 
-// writeFile writes a file of the target durably.
 func writeFile(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {

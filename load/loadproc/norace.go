@@ -2,5 +2,4 @@
 
 package loadproc
 
-// raceDetector is whether the program was built with it.
 const raceDetector = false

@@ -103,7 +103,6 @@ func (r *Reuse) checksum(ctx context.Context, file source.File) (string, error) 
 	return r.sums.sum(file), nil // the loader reads from Sums
 }
 
-// readInto reads at most a number of bytes of a file.
 func (r *Reuse) readInto(ctx context.Context, w io.Writer, file source.File, most int64) error {
 	f, err := r.loader.Open(ctx, r.plan, file, 0)
 	if err != nil {

@@ -60,7 +60,6 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram returns what was counted as a metric.
 func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, labels ...string) prometheus.Metric {
 	shown := make(map[float64]uint64)
 	var count uint64

@@ -94,7 +94,6 @@ var (
 	unlistable = fault{LevelWarn, "sequinssourceunreachable", "that cannot be listed in the source", func(db DB, _ string) bool { return db.Error != "" }}
 )
 
-// ofServed returns the finding of a fault, if a db that is served has it.
 func (st *Status) ofServed(f fault) []Finding {
 	n := 0
 	for _, db := range st.DBs {

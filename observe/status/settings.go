@@ -68,19 +68,15 @@ func Compare(nodes map[string]Settings) (all []Difference) {
 			}
 		}
 		if len(values) > 1 && len(all) < maxDifferences {
-			all = append(all, difference(bounded(name), values))
+			d := Difference{Setting: bounded(name)}
+			for _, value := range slices.Sorted(maps.Keys(values)) {
+				d.Values = append(d.Values, SettingValue{value, values[value]})
+			}
+			slices.SortStableFunc(d.Values, func(a, b SettingValue) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
+			all = append(all, d)
 		}
 	}
 	return all
-}
-
-func difference(name string, values map[string][]string) Difference {
-	d := Difference{Setting: name}
-	for _, value := range slices.Sorted(maps.Keys(values)) {
-		d.Values = append(d.Values, SettingValue{value, values[value]})
-	}
-	slices.SortStableFunc(d.Values, func(a, b SettingValue) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
-	return d
 }
 
 func bounded(text string) string {
