@@ -181,7 +181,6 @@ func (s *Scratch) unpack(stored []byte) ([]byte, error) {
 	return decompress(s.raw, data, codec)
 }
 
-// decompress fills dst from data, exactly.
 func decompress(dst, data []byte, codec Compression) ([]byte, error) {
 	raw, err := len(dst), error(nil)
 	switch codec {

@@ -29,7 +29,6 @@ func (t trustedPages) set(page int) {
 
 func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63))) }
 
-// chunkBit returns which bit of trusted is that of chunk i of the filter.
 func (r *Reader) chunkBit(i int) int { return r.props.Pages + 1 + i }
 
 // Sweep asks the kernel which pages of the block, and which parts of its filter, are in memory and has the others read

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"sequins/blocks"
-	"sequins/version"
 )
 
 // batch is the state of DoBatch. Its slices keep their capacity.
@@ -84,7 +83,13 @@ func (r *Read) Unreserve(n int64) {
 func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	b.keys, b.arena, b.lost = keys, b.arena[:0], b.lost[:0]
 	b.size.Store(0)
-	b.sort(r.handle)
+	b.order = b.order[:0]
+	for i, key := range keys {
+		b.order = append(b.order, uint64(r.handle.Partition(key))<<32|uint64(i))
+	}
+	if r.handle.Partitions() > 1 {
+		slices.Sort(b.order)
+	}
 	var remote fetches
 	outcome := b.local(r, &remote)
 	if outcome == Found && len(b.lost) > 0 {
@@ -98,17 +103,6 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 		outcome = Unreadable
 	}
 	return r.goneIfReplaced(outcome)
-}
-
-// sort orders the keys by partition.
-func (b *batch) sort(h *version.Handle) {
-	b.order = b.order[:0]
-	for i, key := range b.keys {
-		b.order = append(b.order, uint64(h.Partition(key))<<32|uint64(i))
-	}
-	if h.Partitions() > 1 {
-		slices.Sort(b.order)
-	}
 }
 
 // local looks up the keys of partitions on this node, while other nodes are asked for the rest.

@@ -403,5 +403,4 @@ func (r *Read) logUnreadable(partition int, err error) {
 	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Version(), "partition", partition, "error", err)
 }
 
-// target returns the db and the key as logged.
 func (r *Read) target() string { return string(AppendTarget(nil, r.query.DB, r.query.Key)) }

@@ -180,8 +180,12 @@ func (s *Scan) open(partitions []int, start []byte, avoid []string, tries int) O
 	s.pageSize = min(max(pageBudget/2/s.pagers, minPage), maxPage)
 	for _, g := range groups { // all ask at once
 		for some := range slices.Chunk(g.parts, maxPagePartitions) {
-			p := newPager(s, some, g.peers, start)
-			p.avoid, p.tries = avoid, tries
+			p := &pager{s: s, peers: g.peers, avoid: avoid, tries: tries, size: firstPage, answers: make(chan page, 1)}
+			p.page = page{more: true, last: start}
+			for _, part := range some {
+				p.parts = append(p.parts, part.partition)
+			}
+			slices.Sort(p.parts)
 			p.ask()
 			s.add(p)
 		}

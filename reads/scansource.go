@@ -89,16 +89,6 @@ const (
 
 var errPage = errors.New("a malformed page")
 
-func newPager(s *Scan, parts []partitionKeys, peers []string, start []byte) *pager {
-	p := &pager{s: s, peers: peers, size: firstPage, answers: make(chan page, 1)}
-	for _, part := range parts {
-		p.parts = append(p.parts, part.partition)
-	}
-	slices.Sort(p.parts)
-	p.page = page{more: true, last: start}
-	return p
-}
-
 func (p *pager) key() []byte       { return p.k }
 func (p *pager) value() scanned    { return p.v }
 func (p *pager) partitions() []int { return p.parts }

@@ -12,7 +12,12 @@ import (
 func Decide(f Facts) (Facts, []Action) {
 	d := decision{Facts: f.Clone()}
 	if d.Source == Gone {
-		d.removeAll()
+		for _, in := range d.inputs() {
+			if v := d.entry(in); v.Coverage > Absent && v.Removal < Closing {
+				d.act(Close, in)
+			}
+			d.remove(in)
+		}
 		return d.Facts, d.actions
 	}
 	d.activate()
@@ -208,15 +213,6 @@ func (d *decision) mayStillServe(v *Entry) bool {
 		return !d.isHeldBehind(v.Name) && !d.isCrowded()
 	}
 	return v.Coverage > Absent && v.Complete && v.Work == Resting || v.Work == Loading && v.Begun
-}
-
-func (d *decision) removeAll() {
-	for _, in := range d.inputs() {
-		if v := d.entry(in); v.Coverage > Absent && v.Removal < Closing {
-			d.act(Close, in)
-		}
-		d.remove(in)
-	}
 }
 
 // remove begins the removal of an input, or forgets it if there is nothing to undo. Before it has been opened, that is not known.

@@ -31,7 +31,6 @@ type openData interface {
 	Close() error
 }
 
-// errFormat is wrapped by the error for a file of an unknown format.
 var errFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
 
 // records opens a file of records of a format. key and value are their fields; without a key, records are read without.

@@ -103,7 +103,6 @@ func ofFile(err error, remote bool) error {
 	return err
 }
 
-// ofSource is ofFile for an error of a source.
 func ofSource(src source.Source, err error) error { return ofFile(err, isRemote(src.Path("", ""))) }
 
 // checkUsage makes what is wrong with the arguments and flags of a command, and of those below it, a usageError that says where to look.

@@ -69,7 +69,6 @@ func registerAtLeast(cmd *cobra.Command, version *string) {
 	cmd.Flags().StringVar(version, "at-least", "", "read no older `version` than this one")
 }
 
-// registerEscaped registers --escaped, for keys that are arguments.
 func registerEscaped(cmd *cobra.Command, escaped *bool, what string) {
 	cmd.Flags().BoolVar(escaped, "escaped", false, what+` written as scan and cat print keys, such as \x00`)
 }

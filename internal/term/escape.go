@@ -33,7 +33,6 @@ func plainLength(b []byte) int {
 	return len(b)
 }
 
-// appendCharacter appends one character with the bytes raw.
 func appendCharacter(out []byte, r rune, raw []byte) []byte {
 	if i := strings.IndexRune("\\\t\n\r", r); i >= 0 {
 		return append(out, '\\', `\tnr`[i])

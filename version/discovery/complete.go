@@ -29,7 +29,11 @@ func (o *observer) inspect(ctx context.Context, name string) (in content.Input, 
 	case err != nil:
 		return in, "", err
 	case l.Incomplete != "":
-		o.noteUnfinished(name, &l)
+		first := o.firstLook(name, &l)
+		if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(first.at) > unfinishedAfter {
+			o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded, and its files have not changed for more than %v: %s",
+				name, o.DB, unfinishedAfter, l.Incomplete)
+		}
 		return in, l.Incomplete, nil
 	}
 	if reason := o.unsettled(in, &l, began); reason != "" {
@@ -73,15 +77,6 @@ func (o *observer) input(name string, l source.Listing) content.Input {
 
 // unfinishedAfter is how long the files of an incomplete version must have been the same to be reported: its job has probably ended.
 const unfinishedAfter = 30 * time.Minute
-
-// noteUnfinished adds a message about an incomplete version whose job has probably ended, if there is no newer one.
-func (o *observer) noteUnfinished(name string, l *source.Listing) {
-	first := o.firstLook(name, l)
-	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(first.at) > unfinishedAfter {
-		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded, and its files have not changed for more than %v: %s",
-			name, o.DB, unfinishedAfter, l.Incomplete)
-	}
-}
 
 // knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
 // marker may have come after it was taken, so each refresh looks again until there is one.

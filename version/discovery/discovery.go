@@ -111,7 +111,12 @@ const (
 // served, all that are newer than those, and those that are being loaded. An error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	if q.Only {
-		return f.compareOnly(ctx, q), nil
+		o := observer{Finder: f, Question: q, names: q.Last.Names, now: time.Now(), limit: maxLook, found: q.Last}
+		o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
+		o.found.Inputs, o.found.Next = slices.Clone(q.Last.Inputs), time.Time{}
+		delete(o.found.LeftOut, uncompared)
+		o.compare(ctx, q.Pin.At(o.now))
+		return o.found, nil
 	}
 	in, err := source.ListNames(ctx, f.Source, f.DB)
 	if err != nil {
@@ -171,15 +176,6 @@ func (o *observer) noteGone() {
 	default:
 		o.found.LeftOut[emptied] = fmt.Sprintf("version %s of %s is not in the source any more; it is served from its blocks, and not by nodes that have none", served, o.DB)
 	}
-}
-
-func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
-	o := observer{Finder: f, Question: q, names: q.Last.Names, now: time.Now(), limit: maxLook, found: q.Last}
-	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
-	o.found.Inputs, o.found.Next = slices.Clone(q.Last.Inputs), time.Time{}
-	delete(o.found.LeftOut, uncompared)
-	o.compare(ctx, q.Pin.At(o.now))
-	return o.found
 }
 
 // Databases lists the databases of a source, which has a name for errors. A source without any, while some are served, is

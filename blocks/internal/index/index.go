@@ -191,7 +191,6 @@ func (x *Index) build(fences []uint64, locations []Location) {
 // fewPages is up to how many pages are searched through without a coder, which takes 16 KiB.
 const fewPages = 32
 
-// oneCode has one code for all fences.
 var oneCode coder
 
 // tabulate makes the radix table, with buckets that are on average between half of width and twice width pages wide.
