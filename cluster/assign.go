@@ -31,7 +31,9 @@ func (f *following) Owners() (byPartition [][]string, self string) {
 	}
 	ofShard := make(map[string][]string)
 	for _, m := range f.c.members.Load().all { // ordered
-		ofShard[m.ShardID] = append(ofShard[m.ShardID], m.Addr)
+		if m.Settings != nil { // nodes of upstream's kind give no blocks
+			ofShard[m.ShardID] = append(ofShard[m.ShardID], m.Addr)
+		}
 	}
 	byPartition = make([][]string, len(a.owners))
 	for p, shards := range a.owners {
@@ -128,6 +130,10 @@ func (f *following) Switched() {
 	defer f.c.mu.Unlock()
 	f.history.switched = true
 	f.assess()
+	select {
+	case f.c.switched <- struct{}{}:
+	default:
+	}
 }
 
 // assess records that all partitions of a content that this node has switched to

@@ -51,6 +51,8 @@ type Cluster struct {
 	log     *slog.Logger
 	self    atomic.Pointer[Member] // nil for a router, and until a shard id is chosen
 	changes chan struct{}
+	// switched wakes keepRemembered.
+	switched chan struct{}
 	// patience is how long Join waits for its previous shard id while another
 	// node has it, and awayAfter how long for ZooKeeper until it goes on without.
 	patience, awayAfter time.Duration
@@ -137,7 +139,7 @@ type recollection struct {
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {
 	c := &Cluster{
-		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(), awayAfter: awayAfter,
+		o: o, log: o.Logger, changes: make(chan struct{}, 1), switched: make(chan struct{}, 1), patience: o.Session.Timeout(), awayAfter: awayAfter,
 		versions: make(map[key]*watched),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())

@@ -203,6 +203,7 @@ func TestCluster(t *testing.T) {
 			"rule changes":             testRuleChanges,
 			"unknown rule":             testUnknownRule,
 			"named rule":               testNamedRule,
+			"rule beside named":        testRuleBesideNamed,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

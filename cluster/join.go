@@ -33,7 +33,7 @@ func (c *Cluster) Join(ctx context.Context, away func(members []string) error) e
 			return "ZooKeeper to list this node"
 		case j.expectsOthers(ms):
 			return "another node, as there were some before the restart"
-		case !rules.Current():
+		case c.o.Settings.Assignment == "" && !rules.Current():
 			return "ZooKeeper to list the rule of assignment"
 		case len(ms.all) < c.o.MinNodes:
 			return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)

@@ -54,9 +54,10 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 			continue
 		}
 		m := Member{ShardID: id, Addr: addr}
-		if len(e.Data) > 0 {
+		if len(e.Data) > 0 || e.Unreadable { // a node of upstream's kind has none
 			if m.Settings, err = parseSettings(e.Data); err != nil {
 				malformed = append(malformed, fmt.Sprintf("settings of node %s: %v", e.Name, err))
+				continue
 			}
 		}
 		members = append(members, m)
@@ -129,8 +130,8 @@ func (m Member) mismatches(own Settings, rule shard.Assignment) (all []string) {
 	case theirs == own.Assignment || theirs == "" || own.Assignment == "":
 	case m.Settings == nil:
 		all = append(all, fmt.Sprintf("node %s (shard %s) is of the original sequins and divides the data by %s, and this node by %s: "+
-			"it gets no share, and what it holds is in addition to the replicas on the others; "+
-			"replace it, or give the cluster the rule %s", m.Addr, m.ShardID, theirs, own.Assignment, theirs))
+			"it gets no share, and what it holds is in addition to the replicas on the others; replace it",
+			m.Addr, m.ShardID, theirs, own.Assignment))
 	default:
 		all = append(all, m.differs("sharding.assignment", theirs, own.Assignment))
 	}

@@ -38,6 +38,7 @@ func TestParseMembers(t *testing.T) {
 		{Name: "c@h3:1", Data: []byte("{")},
 		{Name: "d@h4:1", Data: []byte(`{"weight": -1}`)},
 		{Name: "e@h5:1", Data: []byte(`{"weight": 1e300}`)},
+		{Name: "f@h6:1", Unreadable: true}, // it is not known to be of upstream's kind
 	})
 	var got []string
 	for _, m := range members {
@@ -47,11 +48,11 @@ func TestParseMembers(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	want := []string{"a h1:1 with settings", "b h2:1", "c h3:1", "d h4:1", "e h5:1"}
+	want := []string{"a h1:1 with settings", "b h2:1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(malformed) != 4 || !strings.Contains(malformed[0], "lock-0000000001") {
+	if len(malformed) != 5 || !strings.Contains(malformed[0], "lock-0000000001") {
 		t.Errorf("complaints %q", malformed)
 	}
 }

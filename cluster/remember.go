@@ -14,15 +14,16 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/fsys"
+	"sequins/internal/sleep"
 	"sequins/shard"
 )
 
 // What a node knows of the others is kept in a file, so that one that starts while ZooKeeper is away can ask them (Join). The file may be lost or be
-// old: it is not synced, is written once a minute at most, and what is read by it is checked (MayBeUpstream). Nodes of upstream's kind are not in it,
+// old: it is not synced, is written once a minute and after switches, and what is read by it is checked (MayBeUpstream). Nodes of upstream's kind are not in it,
 // as their answers do not say what they are from.
 
 const (
-	// rememberFactor times Converge, a minute by default, is the time between two writes of the file, and minRemember its least.
+	// rememberFactor times Converge, a minute by default, is the longest time between two writes of the file, and minRemember the shortest.
 	rememberFactor = 6
 	minRemember    = time.Second
 	// maxRemembered bounds the size of the file, in bytes.
@@ -42,12 +43,14 @@ type held struct {
 	Nodes   map[string][]int `json:"nodes"`
 }
 
-// keepRemembered writes what is known of the others while this node is a member, and once more when it leaves.
+// keepRemembered writes what is known of the others while this node is a member, after each switch, and once more when it leaves.
 func (c *Cluster) keepRemembered() {
 	var written []byte
 	for ended := false; !ended; {
 		select {
 		case <-time.After(max(rememberFactor*c.o.Converge, minRemember)):
+		case <-c.switched:
+			_ = sleep.For(c.ctx, minRemember) // for all that switch at the same time, and what the others advertise
 		case <-c.ctx.Done():
 			ended = true
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"sequins/shard"
 	"sequins/zk"
@@ -47,7 +48,7 @@ func (c *Cluster) chooseRule() {
 		return
 	}
 	c.rule = shard.Balanced
-	if c.Mixed() {
+	if slices.ContainsFunc(c.Members(), func(m Member) bool { return m.settings().Assignment == shard.RoundRobin }) {
 		c.rule = shard.RoundRobin
 	}
 	c.createRule()

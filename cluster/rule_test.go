@@ -233,6 +233,10 @@ func testRuleChanges(t *testing.T, server string) {
 	f.join(a)
 	listed, o := f.listed(a), f.operator()
 	f.eventually("the rule is created", func() bool { return listed() == "balanced" })
+	o.create("nonsense")
+	f.eventually("it has listed them", func() bool { return len(a.Problems()) == 1 })
+	o.delete("nonsense")
+	f.eventually("it has listed the rule alone", func() bool { return len(a.Problems()) == 0 })
 	o.delete("balanced")
 	f.eventually("it is created again", func() bool {
 		exists, _, err := o.Exists(f.root() + "/" + zk.AssignmentPath("balanced"))
@@ -300,5 +304,21 @@ func testNamedRule(t *testing.T, server string) {
 	})
 	if ruleOf(other) != shard.RoundRobin || ruleOf(a) != shard.Balanced {
 		t.Errorf("they divide by %s and %s", ruleOf(other), ruleOf(a))
+	}
+}
+
+// The first node without a rule of its own, among others that divide by round_robin, makes that the cluster's.
+func testRuleBesideNamed(t *testing.T, server string) {
+	f := newFollowers(t, server)
+	f.options = func(o *Options) { o.Settings.Assignment = shard.RoundRobin }
+	named, _ := f.node("named")
+	f.join(named)
+	f.options = nil
+	a, _ := f.node("a")
+	a.o.Settings.Assignment = ""
+	a.o.MinNodes = 2
+	f.join(a)
+	if ruleOf(a) != shard.RoundRobin || len(a.Problems()) > 0 {
+		t.Errorf("it divides by %s: %q", ruleOf(a), a.Problems())
 	}
 }

@@ -81,6 +81,7 @@ func (d *db) run(ctx context.Context, serving map[string]map[string]content.Cont
 	case <-d.node.serving:
 		if d.followed.away {
 			d.facts.Taken = content.Input{}
+			d.facts.Waiting = d.facts.Current.Name == "" // as at any start
 			d.take(d.followed.serving)
 		}
 		for _, l := range d.live {

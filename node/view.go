@@ -76,6 +76,9 @@ func (v *view) status() status.DB {
 			vs.NumPartitions, vs.Replicas = len(held), make([]int, len(held))
 			for p, here := range held {
 				vs.Replicas[p] = following.Replicas(p)
+				if !v.node.joined.Load() { // then nodes that are remembered are all that is known
+					vs.Replicas[p] = len(following.Peers(p))
+				}
 				if here {
 					vs.Replicas[p]++
 				}

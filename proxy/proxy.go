@@ -186,7 +186,7 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	}
 	r := &race{c: c, q: *q, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
-	r.near = c.opts.Zones.nearLast(r.rest)
+	r.first = c.opts.Zones.nearLast(r.rest)
 	r.q.Scale = max(1, q.Scale)
 	r.stage, r.deadline = time.Duration(min(r.q.Scale, maxStageScale))*c.stage, r.began.Add(time.Duration(r.q.Scale)*c.opts.Timeout)
 	return r.begin(ctx)

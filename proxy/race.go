@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,8 @@ type race struct {
 	began    time.Time
 	deadline time.Time
 
-	rest    []string // addresses not picked yet; the last near are in the zone of this node
-	near    int
+	rest    []string // addresses not picked yet; the last first are asked before the others
+	first   int
 	few     [3]string
 	failing []*peer // picked, to be asked last
 	stages  int     // attempts started
@@ -44,14 +45,22 @@ type result struct {
 	err  error
 }
 
+// elsewhere makes next pick peers of other zones first, or again those of this one: the zone of a peer that is silent may be lost.
+func (r *race) elsewhere() {
+	if r.first > 0 {
+		slices.Reverse(r.rest)
+		r.first = len(r.rest) - r.first
+	}
+}
+
 // next picks the next peer: healthy peers in the zone of this node in random order, then other healthy ones in
 // random order, then failing ones. It returns nil when all have been picked.
 func (r *race) next() *peer {
 	for n := len(r.rest); n > 0; n = len(r.rest) {
 		i := 0
-		if r.near > 0 {
-			i = n - r.near
-			r.near--
+		if r.first > 0 {
+			i = n - r.first
+			r.first--
 		}
 		if n-i > 1 {
 			i += rand.IntN(n - i)
@@ -120,6 +129,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	case errors.Is(err, errLate):
 		a.peer.observe(r.c.stage, err)
 		r.launch(a)
+		r.elsewhere()
 		r.another()
 		return r.run(ctx)
 	case a.stale(err):
@@ -157,6 +167,7 @@ func (r *race) run(ctx context.Context) (*Answer, error) {
 			}
 		case <-stage.C:
 			r.newest.observe(r.c.stage, errLate)
+			r.elsewhere()
 			if r.another() {
 				stage.Reset(r.stage)
 			}

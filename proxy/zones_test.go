@@ -118,6 +118,21 @@ func TestLostZone(t *testing.T) {
 	})
 }
 
+// A silent peer makes a request leave the zone, also if another peer is in it.
+func TestLostZoneOfTwo(t *testing.T) {
+	for range 20 { // the order is random
+		inWorld(t, 4, func(w *world) {
+			w.warm()
+			w.in("x", "xxyy")
+			w.peers[0].set(hangs)
+			w.peers[1].set(hangs)
+			if g, err := w.ask(stageTime); err != nil || g.peer < "c" {
+				t.Errorf("%q, %v", g.peer, err)
+			}
+		})
+	}
+}
+
 // Attempts are counted by zone.
 func TestCountedByZone(t *testing.T) {
 	inWorld(t, 3, func(w *world) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,10 @@ func (f *planFlags) run(cmd *cobra.Command, c *client.Node, dbs []string) error 
 		return err
 	}
 	before := st.Shards()
-	if len(before) == 0 {
+	switch {
+	case st.Assignment == "" && len(before) > 0:
+		return fmt.Errorf("%s has not joined its cluster yet, and knows only itself: ask another node, or when ZooKeeper is back", c.URL())
+	case len(before) == 0:
 		return fmt.Errorf("%s is in no cluster of nodes that hold partitions: ask a node with [sharding] enabled", c.URL())
 	}
 	after, err := f.change(before)
@@ -194,14 +198,20 @@ type held struct {
 
 func (h *held) add(bytes int64) { h.Partitions, h.Bytes = h.Partitions+1, h.Bytes+bytes }
 
+// maxReplication is more than the replication of any cluster.
+const maxReplication = 16
+
 // newPlan returns how the served versions of a status are divided among members before and after a change.
 func newPlan(st *status.Status, before, after map[string]shard.Member) *plan {
 	p := &plan{Assignment: st.Assignment, Databases: []dbPlan{}, Hints: st.Problems, byID: make(map[string]*shardPlan)}
 	all, weights := maps.Clone(before), 0.0
 	maps.Copy(all, after)
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		s := &shardPlan{ShardID: id, Zone: all[id].Zone, Weight: after[id].Weight}
-		weights += s.Weight
+		s := &shardPlan{ShardID: id, Zone: all[id].Zone, Weight: after[id].Weight, Share: after[id].Weight}
+		if p.Assignment == shard.RoundRobin {
+			s.Share = math.Ceil(min(s.Weight, 1)) // they are all alike, but those that are removed
+		}
+		weights += s.Share
 		p.byID[id], p.Shards = s, append(p.Shards, s)
 	}
 	for _, n := range st.Members() {
@@ -210,12 +220,12 @@ func newPlan(st *status.Status, before, after map[string]shard.Member) *plan {
 		}
 	}
 	for _, s := range p.Shards {
-		s.Share = s.Weight / weights
+		s.Share /= weights
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		version := st.DBs[name].Current(st.Node)
 		v := st.DBs[name].Versions[version]
-		d, sizes := dbPlan{Database: name, Version: version, Replication: v.TargetReplication}, v.Sizes()
+		d, sizes := dbPlan{Database: name, Version: version, Replication: min(v.TargetReplication, maxReplication)}, v.Sizes()
 		was := shard.Assign(p.Assignment, slices.Collect(maps.Values(before)), len(sizes), d.Replication, name)
 		will := shard.Assign(p.Assignment, slices.Collect(maps.Values(after)), len(sizes), d.Replication, name)
 		p.compare(&d, sizes, was, will)

@@ -55,9 +55,9 @@ words     7        1            3           60.0 MiB  -      -           -
 all                             4           60.0 MiB  -      -           -
 
 SHARD  NODE     ZONE      WEIGHT  SHARE  PARTITIONS  SIZE      SIZE IN
-1      n1:9599  -         10      16.7%  2           10.0 MiB  -
+1      n1:9599  -         10      33.3%  2           10.0 MiB  -
 2      n2:9599  b\x1b[1m  20      33.3%  2           20.0 MiB  -
-3      n3:9599  -         30      50.0%  1           30.0 MiB  -
+3      n3:9599  -         30      33.3%  1           30.0 MiB  -
 `
 	if diff := cmp.Diff(want, r.stdout); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -76,11 +76,11 @@ words     7        1            3           60.0 MiB  1      10.0 MiB    10.0 Mi
 all                             3           60.0 MiB  1      10.0 MiB    10.0 MiB
 
 SHARD  NODE     ZONE      WEIGHT  SHARE  PARTITIONS  SIZE          SIZE IN
-0      -        a         5       12.8%  - → 1       - → 10.0 MiB  10.0 MiB
+0      -        a         5       25.0%  - → 1       - → 10.0 MiB  10.0 MiB
 1      n1:9599  -         -       -      1 → -       10.0 MiB → -  -
-2      n2:9599  b\x1b[1m  20      51.3%  1           20.0 MiB      -
-3      n3:9599  -         13      33.3%  1           30.0 MiB      -
-4      -        -         1       2.6%   -           -             -
+2      n2:9599  b\x1b[1m  20      25.0%  1           20.0 MiB      -
+3      n3:9599  -         13      25.0%  1           30.0 MiB      -
+4      -        -         1       25.0%  -           -             -
 `
 	if diff := cmp.Diff(want, r.stdout); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ const (
 	// skewed is how many times the mean size a partition may have.
 	skewed = 4
 	// maxBlock limits the size of a block that a node reports, in bytes, so that sums cannot overflow.
-	maxBlock = 1 << 46
+	maxBlock = 1 << 40
 )
 
 // Shards returns the members that the partitions of the cluster are assigned to, by shard id: of nodes with the same one, the least weight and the
@@ -59,7 +59,7 @@ func (v *Version) Hints(db string, shards int) (hints []string) {
 			largest = p
 		}
 	}
-	if idle := shards - v.NumPartitions*max(1, v.TargetReplication); idle > 0 && total >= smallest {
+	if idle := shards - len(sizes)*max(1, v.TargetReplication); idle > 0 && total >= smallest {
 		hints = append(hints, fmt.Sprintf("%s has %s with replication %d, so %d of %d nodes hold nothing of it: let the job write more partitions, or use fewer nodes.",
 			db, human.Plural(v.NumPartitions, "partition"), max(1, v.TargetReplication), idle, shards))
 	}

@@ -20,7 +20,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
-	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
@@ -113,8 +112,7 @@ func (m *mesh) Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, error)
 			m.t.Errorf("a request with %q: %v", q.Params, err)
 			continue
 		}
-		i := slices.IndexFunc(q.Fields, func(f proxy.Field) bool { return f.Name == wire.Content })
-		asked := &reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: q.Fields[i].Value}
+		asked := &reads.Query{DB: []byte("db"), Version: []byte(q.Version), Content: q.Content}
 		body, o := answerPeer(ctx, rd, asked, page)
 		if o != reads.Found {
 			continue
