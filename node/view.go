@@ -165,6 +165,8 @@ func (v *view) detail(of *versionView) string {
 			of.failure.Next.UTC().Format(time.TimeOnly+"Z"))
 	case of.loading != nil:
 		return cmp.Or(of.postponed, stages[of.loading.stage.Load()])
+	case of.status == version.Available && !v.node.joined.Load():
+		return "the cluster has to be joined before it is served"
 	case of.status == version.Available:
 		return "on this node's disk, and the source cannot be read"
 	case of.status != version.Prepared:

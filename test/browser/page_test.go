@@ -113,7 +113,7 @@ func TestDegraded(t *testing.T) {
 	t.Parallel()
 	source, c := newSource(t)
 	publish(t, source, "words", "2026-01-30", 24, 12000)
-	servers := harness.Start(t).Do(t, "zk start n=1")["connect"]
+	servers := harness.Start(t).Do(t, "zk start n=1 tick=2000")["connect"]
 	var nodes []*process.Node
 	for i := range 3 {
 		c.Store = filepath.Join(t.TempDir(), "store")
@@ -127,7 +127,7 @@ min_nodes = 3
 time_to_converge = "500ms"
 [zk]
 servers = [%q]
-session_timeout = "8s"
+session_timeout = "15s"
 `, i+1, 'a'+i, servers)
 		nodes = append(nodes, process.Start(t, c))
 	}
