@@ -130,10 +130,7 @@ func (f *following) Switched() {
 	defer f.c.mu.Unlock()
 	f.history.switched = true
 	f.assess()
-	select {
-	case f.c.switched <- struct{}{}:
-	default:
-	}
+	wake(f.c.switched)
 }
 
 // assess records that all partitions of a content that this node has switched to

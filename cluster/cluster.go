@@ -167,9 +167,12 @@ func (c *Cluster) ShardID() string {
 // Changes implements version.Cluster.
 func (c *Cluster) Changes() <-chan struct{} { return c.changes }
 
-func (c *Cluster) changed() {
+func (c *Cluster) changed() { wake(c.changes) }
+
+// wake sends to a channel with a buffer of one, if it is empty.
+func wake(ch chan struct{}) {
 	select {
-	case c.changes <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }

@@ -116,10 +116,16 @@ func (c *Cluster) recall() {
 	}
 	all := make(map[key][]advertisement)
 	for _, h := range r.Held {
+		if !c.o.AskRemembered || !h.Content.Valid() {
+			continue
+		}
 		k, contents := key{h.DB, h.Content.Name}, []content.Content{h.Content}
 		for _, addr := range slices.Sorted(maps.Keys(h.Nodes)) {
+			if !c.isOther(addr) {
+				continue
+			}
 			for _, p := range h.Nodes[addr] {
-				if c.o.AskRemembered && h.Content.Valid() && p >= 0 && p < shard.MaxPartitions && c.isOther(addr) {
+				if p >= 0 && p < shard.MaxPartitions {
 					all[k] = append(all[k], advertisement{holding: holding{p, addr}, contents: contents})
 				}
 			}

@@ -122,7 +122,7 @@ func (f *planFlags) change(members map[string]shard.Member) (map[string]shard.Me
 	return all, nil
 }
 
-// isMember returns an error that names the shard ids that there are if id is none of them.
+// isMember returns an error if no member has the shard id; it lists the shard ids of the members.
 func isMember(members map[string]shard.Member, id string) error {
 	if _, found := members[id]; found {
 		return nil
