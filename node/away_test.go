@@ -33,21 +33,28 @@ func (a away) Join(ctx context.Context, start func([]string) error) error {
 
 var _ version.Cluster = away{}
 
-// A node that cannot join its cluster serves what it served, is ready, and changes nothing: neither versions nor databases that the source has by now are
-// loaded, nor is what is not in it any more removed. When it has joined, it goes on.
-func TestAway(t *testing.T) {
+// servedFruit returns a fixture whose node has served version 1 of fruit in a cluster, and has stopped.
+func servedFruit(t *testing.T) *fixture {
+	t.Helper()
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(in(newCluster()))
 	r.serves("fruit", "1")
 	r.stop()
+	return f
+}
+
+// A node that cannot join its cluster serves what it served, is ready, and changes nothing: neither versions nor databases that the source has by now are
+// loaded, nor is what is not in it any more removed. When it has joined, it goes on.
+func TestAway(t *testing.T) {
+	f := servedFruit(t)
 	f.remove("fruit", "1")
 	f.put("fruit", "2", 2, fruit...)
 	f.put("trees", "1", 2, fruit...)
 
 	c := away{testCluster: newCluster(), let: make(chan struct{})}
 	joins := status.Wait{For: status.WaitForZooKeeper, What: "ZooKeeper"}
-	r = f.run(func(o *Options) { o.Cluster, o.Joining = c, func() *status.Wait { return &joins } })
+	r := f.run(func(o *Options) { o.Cluster, o.Joining = c, func() *status.Wait { return &joins } })
 	defer r.stop()
 	r.eventually("it serves", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
 	for path, want := range map[string]int{"/readyz": 200, "/fruit/none": 404, "/trees/fig": 503} {
@@ -76,13 +83,9 @@ func TestAway(t *testing.T) {
 
 // A node that is away serves for the delay of the shutdown, as any that is ready.
 func TestShutdownDelayAway(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 2, fruit...)
-	r := f.run(in(newCluster()))
-	r.serves("fruit", "1")
-	r.stop()
+	f := servedFruit(t)
 	const delay = time.Second / 2
-	r = f.run(func(o *Options) { o.Cluster, o.ShutdownDelay = away{testCluster: newCluster()}, delay })
+	r := f.run(func(o *Options) { o.Cluster, o.ShutdownDelay = away{testCluster: newCluster()}, delay })
 	r.eventually("it is ready", func() bool { return r.get("/readyz").status == 200 })
 	began := time.Now()
 	r.cancel()
@@ -97,16 +100,12 @@ func TestShutdownDelayAway(t *testing.T) {
 
 // Without its state, a node that is away does not know what it served, and serves nothing.
 func TestAwayWithoutState(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 2, fruit...)
-	r := f.run(in(newCluster()))
-	r.serves("fruit", "1")
-	r.stop()
+	f := servedFruit(t)
 	if err := os.WriteFile(f.statePath("fruit"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := away{testCluster: newCluster(), let: make(chan struct{})}
-	r = f.run(func(o *Options) { o.Cluster = c })
+	r := f.run(func(o *Options) { o.Cluster = c })
 	defer r.stop()
 	r.eventually("it answers", func() bool { return strings.Contains(r.get("/fruit/fig").body, "no version") })
 	close(c.let)
@@ -153,12 +152,8 @@ func TestAwayAndBehind(t *testing.T) {
 
 // A node tells others what it served from its first moment: they may start at the same time.
 func TestTellsWhatItServed(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 2, fruit...)
-	r := f.run(in(newCluster()))
-	r.serves("fruit", "1")
-	r.stop()
-	r = f.run(func(o *Options) {
+	f := servedFruit(t)
+	r := f.run(func(o *Options) {
 		o.Cluster = joining{testCluster: newCluster(), ask: func() {}, let: make(chan struct{})}
 	})
 	defer r.stop()
