@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"sequins/blocks/internal/fsst"
 	"sequins/blocks/internal/index"
 )
 
@@ -42,6 +43,8 @@ type batchKey struct {
 	rest   []byte // of the key, behind the block's prefix
 	page   int    // that is guessed, and then that is found
 	stored []byte // the page in the map
+
+	symbols *fsst.Table // of the page, if its records are encoded
 
 	first, last int // where in it the record probably is
 }
@@ -86,10 +89,10 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		start, end, absent := findRecord(b.stored, key, b.hash)
+		value, absent := s.find(b, key)
 		switch {
-		case end > 0:
-			results[b.index] = Result{Value: Value{small: s.copy(b.stored[start:end])}, Found: true}
+		case value != nil:
+			results[b.index] = Result{Value: Value{small: value}, Found: true}
 		case !absent:
 			results[b.index] = r.getCopy(key, s)
 		}
@@ -158,7 +161,7 @@ func (r *Reader) hashBatch(keys [][]byte, results []Result, left []batchKey) []b
 	return left
 }
 
-// mapBatch finds the pages in the map. It looks keys up whose page is packed, and adds keys whose page is not known to be
+// mapBatch finds the pages in the map. It looks keys up whose page is packed as a whole, and adds keys whose page is not known to be
 // in memory to s.cold; the others are left.
 func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
 	rest := left[:0]
@@ -171,13 +174,29 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 			s.cold = append(s.cold, b.index)
 			continue
 		}
-		if l.Packed() {
+		if b.symbols = r.symbols(b.page, l.Packed()); b.symbols == nil && l.Packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}
 		rest = append(rest, *b)
 	}
 	return rest
+}
+
+// find is Reader.find with a value that outlives the next lookup.
+func (s *BatchScratch) find(b *batchKey, key []byte) (value []byte, absent bool) {
+	if b.symbols == nil {
+		start, end, absent := findRecord(b.stored, key, b.hash)
+		if end == 0 {
+			return nil, absent
+		}
+		return s.copy(b.stored[start:end]), false
+	}
+	var start int
+	if s.copies, start, absent = appendRecord(s.copies, b.stored, key, b.hash, b.symbols); start == 0 {
+		return nil, absent
+	}
+	return s.copies[start:len(s.copies):len(s.copies)], false
 }
 
 // getCopy is Get with a value that outlives the next lookup.

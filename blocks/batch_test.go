@@ -12,7 +12,7 @@ import (
 // to be in memory and not, large values and absent keys.
 func TestBatch(t *testing.T) {
 	for name, shape := range blocktest.KeyShapes {
-		for _, c := range []Compression{None, Snappy} {
+		for _, c := range []Compression{None, FSST} {
 			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(10, 10))
 				records := makeRecords(rng, shape, 3000, 60)

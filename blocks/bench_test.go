@@ -53,7 +53,7 @@ func benchBlock(b *testing.B, c Compression) *Reader {
 }
 
 func BenchmarkGet(b *testing.B) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		r := benchBlock(b, c)
 		keys := make([][]byte, 1<<16)
 		absent := make([][]byte, 1<<16)
@@ -110,7 +110,7 @@ func BenchmarkGet(b *testing.B) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		b.Run(c.String(), func(b *testing.B) {
 			w, err := NewWriter(discard{}, WriterOptions{Compression: c, TempDir: b.TempDir()})
 			if err != nil {

@@ -196,7 +196,7 @@ func randomBound(rng *rand.Rand, records []record) []byte {
 
 func TestBlockModel(t *testing.T) {
 	for name, shape := range blocktest.KeyShapes {
-		for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		for _, c := range []Compression{None, FSST, Zstd} {
 			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(1, uint64(len(name))))
@@ -214,7 +214,7 @@ func TestBlockModel(t *testing.T) {
 
 func TestLargeValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		t.Run(c.String(), func(t *testing.T) {
 			var records []record
 			for i, n := range []int{0, 1, 4095, 4096, LargeValue - 1, LargeValue, LargeValue + 1, 2 * chunkSize, 3*chunkSize + 5, 1<<20 + 1, 7} {
@@ -256,7 +256,7 @@ func checkSections(t *testing.T, r *Reader, records []record, rng *rand.Rand) {
 }
 
 func TestSameInputSameBytes(t *testing.T) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		records := makeRecords(rand.New(rand.NewPCG(3, 3)), blocktest.KeyShapes["hex"], 3000, 300)
 		a := buildBlock(t, records, WriterOptions{Compression: c, TempDir: t.TempDir()})
 		b := buildBlock(t, records, WriterOptions{Compression: c})
@@ -269,7 +269,7 @@ func TestSameInputSameBytes(t *testing.T) {
 func TestContentHashIgnoresCompression(t *testing.T) {
 	records := append(makeRecords(rand.New(rand.NewPCG(3, 3)), blocktest.KeyShapes["user"], 500, 300), record{[]byte("z"), make([]byte, 200_000)})
 	want := openBytes(t, buildBlock(t, records, WriterOptions{})).Properties().ContentHash
-	for _, c := range []Compression{Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{FSST, Zstd} {
 		if got := openBytes(t, buildBlock(t, records, WriterOptions{Compression: c})).Properties().ContentHash; got != want {
 			t.Errorf("%v: content hash %s, uncompressed %s", c, got, want)
 		}
@@ -321,7 +321,7 @@ func TestWriterRefuses(t *testing.T) {
 
 func TestGetAllocatesNothing(t *testing.T) {
 	records := makeRecords(rand.New(rand.NewPCG(4, 4)), blocktest.KeyShapes["hex"], 5000, 100)
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		if raceEnabled && c == Zstd {
 			continue // its decoder's pool allocates under the race detector, and only there
 		}

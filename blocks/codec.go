@@ -9,28 +9,35 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 )
 
-// Compression names how the pages of a block are compressed. The numbers are part of the format.
+// Compression names how a block is compressed. The numbers are part of the format.
 type Compression uint8
 
 // The codecs of a page. A page that a codec does not shrink is stored as None.
 const (
-	None   Compression = 0
-	Snappy Compression = 1
-	LZ4    Compression = 2
-	Zstd   Compression = 3
+	None Compression = 0
+	// FSST encodes each record by itself, so that a lookup decodes no other. Chunks of large values are packed by
+	// snappy.
+	FSST Compression = 1
+	Zstd Compression = 2
+
+	// snappy is a codec of chunks alone.
+	snappy Compression = 3
 )
 
-var compressionNames = [...]string{None: "none", Snappy: "snappy", LZ4: "lz4", Zstd: "zstd"}
+var compressionNames = [...]string{None: "none", FSST: "fsst", Zstd: "zstd"}
 
-// ParseCompression returns the codec of a name as the configuration spells it.
+// ParseCompression returns the compression of a name as the configuration spells it. What Stripe's sequins calls snappy
+// is FSST, the usual one.
 func ParseCompression(name string) (Compression, error) {
+	if name == "snappy" {
+		return FSST, nil
+	}
 	if c := slices.Index(compressionNames[:], name); c >= 0 {
 		return Compression(c), nil
 	}
-	return None, fmt.Errorf("unknown compression %q: want none, snappy, lz4 or zstd", name)
+	return None, fmt.Errorf("unknown compression %q: want fsst, none or zstd", name)
 }
 
 // String returns the name that ParseCompression reads.
@@ -43,18 +50,19 @@ func (c Compression) String() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// compressor packs pages with one codec. It belongs to one writer: equal input gives equal
+// compressor packs pages and chunks of large values with one codec. It belongs to one writer: equal input gives equal
 // output whatever was packed before.
 type compressor struct {
-	codec Compression
-	lz4   lz4.Compressor
+	codec Compression // None, Zstd or snappy
 	zstd  *zstd.Encoder
 }
 
 func newCompressor(c Compression) (*compressor, error) {
 	p := &compressor{codec: c}
 	switch c {
-	case None, Snappy, LZ4:
+	case None:
+	case FSST:
+		p.codec = snappy
 	case Zstd:
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
@@ -70,18 +78,15 @@ func newCompressor(c Compression) (*compressor, error) {
 
 // appendPacked appends raw to dst as it is stored: packed where that makes it smaller, with its
 // trailer, whose checksum also covers ordinal.
-func (p *compressor) appendPacked(dst, raw []byte, ordinal uint32) ([]byte, error) {
+func (p *compressor) appendPacked(dst, raw []byte, ordinal uint32) []byte {
 	start := len(dst)
 	codec := p.codec
-	dst, err := p.appendData(dst, raw)
-	if err != nil {
-		return dst, err
-	}
+	dst = p.appendData(dst, raw)
 	if codec != None && len(dst)-start >= len(raw) {
 		codec = None
 		dst = append(dst[:start], raw...)
 	}
-	return appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(raw), codec, ordinal), nil
+	return appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(raw), codec, ordinal)
 }
 
 // appendTrailer appends what stands behind data whose CRC-32C is crc.
@@ -91,26 +96,17 @@ func appendTrailer(dst []byte, crc uint32, raw int, codec Compression, ordinal u
 	return binary.LittleEndian.AppendUint32(dst, crc^ordinal*ordinalFactor)
 }
 
-// appendData appends raw in the compressor's codec, or whole where it cannot be packed.
-func (p *compressor) appendData(dst, raw []byte) ([]byte, error) {
+// appendData appends raw in the codec.
+func (p *compressor) appendData(dst, raw []byte) []byte {
 	start := len(dst)
 	switch p.codec {
-	case Snappy:
+	case snappy:
 		dst = grow(dst, s2.MaxEncodedLen(len(raw)))
-		return dst[:start+len(s2.EncodeSnappy(dst[start:cap(dst)], raw))], nil
-	case LZ4:
-		dst = grow(dst, lz4.CompressBlockBound(len(raw)))
-		n, err := p.lz4.CompressBlock(raw, dst[start:cap(dst)])
-		if err != nil {
-			return dst, fmt.Errorf("lz4: %w", err)
-		}
-		if n > 0 { // 0: cannot be packed
-			return dst[:start+n], nil
-		}
+		return dst[:start+len(s2.EncodeSnappy(dst[start:cap(dst)], raw))]
 	case Zstd:
-		return p.zstd.EncodeAll(raw, dst), nil
+		return p.zstd.EncodeAll(raw, dst)
 	}
-	return append(dst, raw...), nil
+	return append(dst, raw...)
 }
 
 func grow(b []byte, n int) []byte {
@@ -166,7 +162,7 @@ func storedCodec(stored []byte) (Compression, int, error) {
 // zstdDecoder is shared: DecodeAll may be called by many at once and keeps no state between calls.
 var zstdDecoder, zstdDecoderErr = zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(1<<20), zstd.WithDecoderLowmem(true))
 
-// unpack returns the data of a stored page or chunk: in s where it was packed, and as a part of
+// unpack returns the data of a stored page or chunk: in s where it was packed as a whole, and as a part of
 // stored where it was not.
 func (s *Scratch) unpack(stored []byte) ([]byte, error) {
 	codec, raw, err := storedCodec(stored)
@@ -174,7 +170,7 @@ func (s *Scratch) unpack(stored []byte) ([]byte, error) {
 		return nil, err
 	}
 	data := stored[:len(stored)-trailerSize]
-	if codec == None {
+	if codec == None || codec == FSST {
 		return data, nil
 	}
 	s.raw = grow(s.raw[:0], raw)[:raw]
@@ -184,15 +180,11 @@ func (s *Scratch) unpack(stored []byte) ([]byte, error) {
 func decompress(dst, data []byte, codec Compression) ([]byte, error) {
 	raw, err := len(dst), error(nil)
 	switch codec {
-	case Snappy:
+	case snappy:
 		if n, err := s2.DecodedLen(data); err != nil || n != raw {
 			return nil, errUnpacked
 		}
 		dst, err = s2.Decode(dst, data)
-	case LZ4:
-		var n int
-		n, err = lz4.UncompressBlock(data, dst)
-		dst = dst[:max(n, 0)]
 	case Zstd:
 		if zstdDecoderErr != nil {
 			return nil, zstdDecoderErr

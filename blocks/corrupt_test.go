@@ -63,7 +63,7 @@ func isCorrupt(t *testing.T, err error) bool {
 // TestEveryBitFlipped flips each bit of a small block in turn, or one of each byte if its pages are compressed: an error that names
 // the file, or the right values, never a wrong one. Only the padding between pages may go unnoticed.
 func TestEveryBitFlipped(t *testing.T) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			_, records := small(t, c)
@@ -82,7 +82,7 @@ func TestEveryBitFlipped(t *testing.T) {
 // TestBitsOfLargeValueFlipped does so with a block that is one large value: one bit of each byte,
 // and of the value's own bytes one in 101 where they are not packed.
 func TestBitsOfLargeValueFlipped(t *testing.T) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			records := []record{{[]byte("large"), bytes.Repeat([]byte("0123456789abcdef"), LargeValue/16+3)}}
@@ -135,7 +135,7 @@ func coverage(t *testing.T, b []byte) []bool {
 }
 
 func TestTruncatedAnywhere(t *testing.T) {
-	b, _ := small(t, Snappy)
+	b, _ := small(t, FSST)
 	for n := range b {
 		// A file cut short, and one that is shorter than it was when it was opened.
 		for _, size := range []int{n, len(b)} {
@@ -200,7 +200,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // TestGolden reads blocks of each format version, and sees that those of the current one are still written the same. Of an addition that every
 // release of the version can read, new golden files are enough; otherwise formatVersion is raised, and the old files stay.
 func TestGolden(t *testing.T) {
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		records := append(makeRecords(rand.New(rand.NewPCG(8, 8)), blocktest.KeyShapes["url"], 60, 30), record{[]byte("z"), make([]byte, LargeValue+1)})
 		b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512, Partition: 3, Partitions: 7})
 		path := filepath.Join("testdata", "golden", "v1-"+c.String()+".block")
@@ -224,7 +224,7 @@ func TestGolden(t *testing.T) {
 // mended afterwards, so that the fuzzer gets past them.
 func FuzzReader(f *testing.F) {
 	var blocks [][]byte
-	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+	for _, c := range []Compression{None, FSST, Zstd} {
 		records := makeRecords(rand.New(rand.NewPCG(9, 9)), blocktest.KeyShapes["url"], 20, 20)
 		records = append(records, record{[]byte("z"), make([]byte, LargeValue+1)})
 		blocks = append(blocks, buildBlock(f, records, WriterOptions{Compression: c, BlockSize: MinBlockSize}))

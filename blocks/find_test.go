@@ -18,7 +18,7 @@ func sameAsPage(t *testing.T, stored, key []byte, sound bool) {
 	if end == 0 && !absent {
 		return // left to the page
 	}
-	p, err := parsePage(stored[:len(stored)-trailerSize])
+	p, err := parsePage(stored[:len(stored)-trailerSize], nil, nil)
 	if err != nil {
 		if !sound && absent {
 			return // the page says that it is damaged, where nothing in it is like the key

@@ -49,9 +49,11 @@ func (s *section) update(b []byte) {
 }
 
 // footer is the fixed end of a block.
-type footer struct{ index, filter, properties section }
+type footer struct{ index, filter, symbols, properties section }
 
-func (f *footer) sections() []*section { return []*section{&f.index, &f.filter, &f.properties} }
+func (f *footer) sections() []*section {
+	return []*section{&f.index, &f.filter, &f.symbols, &f.properties}
+}
 
 func (f *footer) appendTo(dst []byte) []byte {
 	le := binary.LittleEndian

@@ -4,11 +4,11 @@ import "sequins/blocks/internal/index"
 
 // The block format, version 1. Integers are little-endian. docs/FORMAT.md gives the reasons.
 //
-//	block   = { page | chunk } index filter properties footer
+//	block   = { page | chunk } index filter symbols properties footer
 //
-//	page    = payload rawLength:u24 codec:u8 crc:u32       payload compressed by codec
+//	page    = payload rawLength:u24 codec:u8 crc:u32       payload packed by codec
 //	payload = n:u16 fingerprint:u8[n] end:u16[n-1] record*  n >= 1: n records, ascending by key
-//	record  = keyLength:uvarint key value
+//	record  = keyLength:uvarint key value                 encoded by symbols if the codec of the page is FSST
 //	payload = 0:u16 keyLength:u32 key valueLength:u64 valueHash:u64 firstChunk:u64 stored:u32[chunks]
 //	                                                        n = 0: one record with a large value
 //	chunk   = data rawLength:u24 codec:u8 crc:u32           64 KiB of a large value, before its page
@@ -17,9 +17,9 @@ import "sequins/blocks/internal/index"
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
 //	filter  = zero:u8[64] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
 //	          base:u64[superblocks] blocks:u32              see package filter
-//	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
-//	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
-//	          propertiesCRC:u32 version:u32 footerCRC:u32 magic:u8[8]
+//	symbols = { firstPage:u32 count:u8 length:u8[count] symbol* }      tables, each for the pages from its first on
+//	footer  = { offset:u64 length:u64 }[4] crc:u32[4] of index, filter, symbols, properties
+//	          version:u32 footerCRC:u32 magic:u8[8]
 const (
 	formatVersion = 1
 
@@ -30,7 +30,7 @@ const (
 	// the block, or of the chunk in its value.
 	trailerSize = 8
 
-	footerSize = 6*8 + 5*4 + 8
+	footerSize = 4*(8+8+4) + 2*4 + 8
 
 	// maxStored bounds a page as it lies on the disk and unpacked.
 	maxStored = index.MaxLength

@@ -160,7 +160,7 @@ func (it *Iterator) load() bool {
 
 func (it *Iterator) parse() (err error) {
 	if !isLarge(it.payload) {
-		it.page, err = parsePage(it.payload)
+		it.page, err = it.r.parsePage(it.next-1, it.payload, &it.scratch)
 		return err
 	}
 	it.key, it.value.large, err = it.r.parseLarge(it.payload)

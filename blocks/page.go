@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+
+	"sequins/blocks/internal/fsst"
 )
 
 // pageBuilder gathers the records of one page. They lie behind room for the head, which is put before them
@@ -84,6 +86,8 @@ var errPage = errors.New("records do not fit their page")
 type page struct {
 	payload []byte
 	n       int
+	symbols *fsst.Table // nil if the records are not encoded
+	s       *Scratch    // what records are decoded to
 }
 
 // isLarge says whether payload is that of a large value's page.
@@ -91,12 +95,13 @@ func isLarge(payload []byte) bool {
 	return len(payload) >= 2 && payload[0] == 0 && payload[1] == 0
 }
 
-// parsePage checks that payload is as long as the head of its records says.
-func parsePage(payload []byte) (page, error) {
+// parsePage checks that payload is as long as the head of its records says. If these are encoded by symbols, one at a time is
+// decoded, to s.
+func parsePage(payload []byte, symbols *fsst.Table, s *Scratch) (page, error) {
 	if len(payload) < 3 {
 		return page{}, errPage
 	}
-	p := page{payload, int(binary.LittleEndian.Uint16(payload))}
+	p := page{payload, int(binary.LittleEndian.Uint16(payload)), symbols, s}
 	if p.n == 0 || len(payload) < p.start() {
 		return page{}, errPage
 	}
@@ -108,7 +113,7 @@ func (p page) len() int { return p.n }
 // start is where the records begin.
 func (p page) start() int { return 3 * p.n }
 
-// bytes returns record i, 0 <= i < p.len(); nil where its ends do not fit the page. Both ends are loaded
+// bytes returns record i as it is in the page, 0 <= i < p.len(); nil where its ends do not fit the page. Both ends are loaded
 // also where only one is stored, so that there is no branch to guess.
 func (p page) bytes(i int) []byte {
 	at := 2 + p.n + 2*i // of end[i]
@@ -138,9 +143,20 @@ func (p page) short() []byte {
 	return p.payload[p.start():]
 }
 
+// record returns record i. If it is encoded, it is valid until the next one is asked for.
 func (p page) record(i int) (key, value []byte, err error) {
-	return cutRecord(p.bytes(i))
+	b := p.bytes(i)
+	if p.symbols != nil {
+		if p.s.value, err = p.symbols.Append(p.s.value[:0], b, maxRecord); err != nil {
+			return nil, nil, err
+		}
+		b = p.s.value
+	}
+	return cutRecord(b)
 }
+
+// maxRecord is the length of the longest record of a page in bytes.
+const maxRecord = binary.MaxVarintLen32 + MaxKey + LargeValue
 
 func cutRecord(b []byte) (key, value []byte, err error) {
 	if len(b) == 0 {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 
 	"sequins/blocks/internal/file"
 	"sequins/blocks/internal/filter"
+	"sequins/blocks/internal/fsst"
 	"sequins/blocks/internal/index"
 )
 
@@ -24,6 +26,8 @@ type Reader struct {
 	data  []byte     // the file's map; nil if it has none
 	index *index.Index
 	props Properties
+
+	tables []symbolTable // of a block whose records are encoded
 
 	filter  *filter.Filter
 	footer  footer
@@ -153,13 +157,12 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	s.missed = false
 	i := r.index.Find(rest)
 	l := r.index.Location(i)
-	if stored := r.inMemory(i, l, mapped); stored != nil && !l.Packed() {
-		start, end, absent := findRecord(stored, key, hash)
-		s.missed = absent
-		if end > 0 {
-			return Value{small: s.keep(stored[start:end:end], mapped)}, true, nil
+	if stored := r.inMemory(i, l, mapped); stored != nil {
+		v, absent := r.find(stored, i, l, key, hash, s, mapped)
+		if v != nil {
+			return Value{small: v}, true, nil
 		}
-		if absent {
+		if s.missed = absent; absent {
 			return Value{}, false, nil
 		}
 	}
@@ -170,6 +173,27 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 		}
 	}
 	return r.getFrom(i, key, hash, s, mapped)
+}
+
+// find looks key up in page i as it lies in memory, unless it is packed as a whole. Without a value, and if the key is not
+// known to be absent, it is left to getFrom.
+func (r *Reader) find(stored []byte, i int, l index.Location, key []byte, hash uint64, s *Scratch, mapped bool) (value []byte, absent bool) {
+	if !l.Packed() {
+		start, end, absent := findRecord(stored, key, hash)
+		if end == 0 {
+			return nil, absent
+		}
+		return s.keep(stored[start:end:end], mapped), false
+	}
+	symbols := r.symbols(i, true)
+	if symbols == nil {
+		return nil, false
+	}
+	var start int
+	if s.value, start, absent = appendRecord(s.value[:0], stored, key, hash, symbols); start == 0 {
+		return nil, absent
+	}
+	return s.value[start:len(s.value):len(s.value)], false
 }
 
 // keep copies a value out of the map: what reads it later does so unguarded.
@@ -240,12 +264,12 @@ func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch, mapped bool
 	if isLarge(payload) {
 		return r.getLarge(i, payload, key)
 	}
-	p, err := parsePage(payload)
+	p, err := r.parsePage(i, payload, s)
 	if err == nil {
 		var v []byte
 		var found bool
 		if v, found, err = p.find(key, hash); err == nil {
-			return Value{small: s.keep(v, inMap)}, found, nil
+			return Value{small: s.keep(v, inMap && p.symbols == nil)}, found, nil
 		}
 	}
 	return Value{}, false, r.corrupt(i, r.index.Location(i).Offset(), err)
@@ -262,7 +286,12 @@ func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 	return Value{large: v}, true, nil
 }
 
-// payload returns the payload of page i: from memory where the page is known to be there and to be whole, otherwise
+// parsePage is parsePage for page i.
+func (r *Reader) parsePage(i int, payload []byte, s *Scratch) (page, error) {
+	return parsePage(payload, r.symbols(i, r.index.Location(i).Packed()), s)
+}
+
+// payload returns the payload of page i, its records encoded as they are in the file: from memory where the page is known to be there and to be whole, otherwise
 // read and checked, once. inMap says that it lies in the map.
 func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap bool, err error) {
 	l := r.index.Location(i)
@@ -273,7 +302,7 @@ func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap 
 		}
 		stored = r.inMemory(i, l, mapped)
 	}
-	if stored != nil && !l.Packed() {
+	if stored != nil && (!l.Packed() || r.tables != nil) {
 		return stored[:len(stored)-trailerSize], mapped, nil
 	}
 	read := stored == nil
@@ -305,7 +334,9 @@ func (r *Reader) checkPage(i int, stored []byte) error {
 	if err := checkPacked(stored, uint32(i)); err != nil {
 		return err
 	}
-	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
+	packed := r.index.Location(i).Packed()
+	codec, _, err := storedCodec(stored)
+	if err != nil || packed != (codec != None) || (codec == FSST) != (r.symbols(i, packed) != nil) {
 		return errCodec
 	}
 	return nil
@@ -320,10 +351,10 @@ func (r *Reader) Size() int64 { return r.size }
 // Name is the path or name that the reader was opened with.
 func (r *Reader) Name() string { return r.name }
 
-// IndexMemory is what the index and the tables of the filter take in bytes of memory, on the heap or, from a megabyte
+// IndexMemory is what the index, the symbols and the tables of the filter take in bytes of memory, on the heap or, from a megabyte
 // on, in a map of their own; the rest of the filter is in the map of the file and not counted.
 func (r *Reader) IndexMemory() int64 {
-	return r.index.Memory() + r.filter.Memory()
+	return r.index.Memory() + r.filter.Memory() + int64(len(r.tables))*int64(unsafe.Sizeof(fsst.Table{}))
 }
 
 // FilterSize is the length of the filter in bytes.

@@ -127,7 +127,7 @@ func TestScrubContent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	records := append([]record{{[]byte(" "), make([]byte, 2<<20)}}, makeRecords(rng, blocktest.KeyShapes["hex"], 3000, 200)...)
 	records = append(records, record{[]byte("z"), bytes.Repeat([]byte("large"), 1<<19)})
-	for _, compression := range []Compression{None, Snappy} {
+	for _, compression := range []Compression{None, FSST} {
 		whole := buildBlock(t, records, WriterOptions{Compression: compression})
 		if full, content := verifyBoth(t, whole); full != nil || content != nil {
 			t.Fatalf("a whole block: %v, %v", full, content)

@@ -88,6 +88,7 @@ type verifier struct {
 	it        *Iterator
 	check     func(key []byte) error // of VerifyKeys; may be nil
 	scratch   Scratch                // for the filter
+	builder   pageBuilder            // of pages that are decoded
 	hash      xxhash.Digest
 	last      []byte
 	records   int64
@@ -103,7 +104,11 @@ func (v *verifier) page(i int) error {
 		return v.large(i)
 	}
 	p := v.it.page
-	v.content(v.it.payload)
+	if p.symbols == nil {
+		v.content(v.it.payload)
+	} else if err := v.decoded(p); err != nil {
+		return err
+	}
 	if v.contentOnly {
 		return nil
 	}
@@ -121,6 +126,25 @@ func (v *verifier) page(i int) error {
 		}
 		v.value(int64(len(value)))
 	}
+	return nil
+}
+
+// decoded is content for a page whose records are encoded.
+func (v *verifier) decoded(p page) error {
+	if v.builder.buf == nil {
+		v.builder = newPageBuilder(MaxBlockSize)
+	}
+	if 3*p.len() > v.builder.room {
+		return errPage
+	}
+	for n := range p.len() {
+		key, value, err := p.record(n)
+		if err != nil {
+			return err
+		}
+		v.builder.add(key, value, uint64(p.payload[2+n])<<24)
+	}
+	v.content(v.builder.take())
 	return nil
 }
 

@@ -34,6 +34,7 @@ type Writer struct {
 	err  error // of all further calls; nil before the block's end
 
 	pack   *compressor
+	coder  *coder // nil unless records are encoded
 	page   pageBuilder
 	raw    []byte // payload of a large value's page
 	index  index.Builder
@@ -51,7 +52,7 @@ type Writer struct {
 
 // How much is written at once, at offsets that are multiples of it. Where the page cache can, as that
 // of ext4 and XFS, it keeps what came in one piece in one folio. Pieces of 2 MiB are mapped by one entry
-// of the page tables each: a lookup in a page that is not packed becomes a third faster. Unpacking a
+// of the page tables each: a lookup in a page that is not packed as a whole becomes a third faster. Unpacking a
 // page takes so much longer that it does not matter there, and smaller pieces stay in the processor's
 // cache.
 const (
@@ -77,8 +78,11 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 		w: w, opts: opts, pack: pack, piece: writeSizePacked,
 		page: newPageBuilder(opts.BlockSize),
 	}
-	if opts.Compression == None {
+	if opts.Compression != Zstd {
 		b.piece = writeSize
+	}
+	if opts.Compression == FSST {
+		b.coder = &coder{epoch: firstEpoch}
 	}
 	b.out = make([]byte, 0, b.piece+maxPadding+maxStored)
 	b.index = index.NewBuilder(opts.TempDir)
@@ -160,10 +164,15 @@ func (b *Writer) flushPage() error {
 	payload := b.page.take()
 	crc := crc32.Checksum(payload, castagnoli)
 	b.addContent(crc)
-	if b.opts.Compression != None {
-		return b.packPage(payload)
+	if b.opts.Compression == None {
+		return b.storePage(payload, crc)
 	}
-	// Packed, it would be known only afterwards where it lies; this way it is copied once.
+	return b.packPage(payload)
+}
+
+// storePage puts a payload, whose CRC-32C is crc, behind what is written. Packed, it would be known only afterwards where it
+// lies; this way it is copied once.
+func (b *Writer) storePage(payload []byte, crc uint32) error {
 	b.pad(padding(b.offset, len(payload)+trailerSize))
 	start := len(b.out)
 	b.out = append(b.out, payload...)
@@ -179,11 +188,11 @@ func (b *Writer) addContent(crc uint32) {
 // packPage packs a payload and puts it behind what is written.
 func (b *Writer) packPage(payload []byte) error {
 	start := len(b.out)
-	out, err := b.pack.appendPacked(b.out, payload, uint32(b.props.Pages))
-	if err != nil {
-		return err
+	if b.coder != nil {
+		b.out = b.coder.appendPage(b.out, payload, uint32(b.props.Pages))
+	} else {
+		b.out = b.pack.appendPacked(b.out, payload, uint32(b.props.Pages))
 	}
-	b.out = out
 	if pad := padding(b.offset, len(b.out)-start); pad > 0 {
 		b.pad(pad)
 		copy(b.out[start+pad:], b.out[start:])
@@ -239,19 +248,15 @@ func (b *Writer) addLarge(key, value []byte) error {
 		chunk := value[:min(len(value), chunkSize)]
 		value = value[len(chunk):]
 		start := len(b.out)
-		out, err := b.pack.appendPacked(b.out, chunk, uint32(i))
-		if err != nil {
-			return err
-		}
-		b.out = out
-		b.offset += int64(len(out) - start)
-		p = le.AppendUint32(p, uint32(len(out)-start))
+		b.out = b.pack.appendPacked(b.out, chunk, uint32(i))
+		b.offset += int64(len(b.out) - start)
+		p = le.AppendUint32(p, uint32(len(b.out)-start))
 		if err := b.flush(); err != nil {
 			return err
 		}
 	}
 	b.raw = p
-	return b.packPage(p)
+	return b.storePage(p, crc32.Checksum(p, castagnoli))
 }
 
 // flush writes what waits as far as it is whole pieces.
@@ -298,6 +303,14 @@ func (b *Writer) finish() error {
 		return err
 	}
 	if err := b.section(&f.filter, b.filter.WriteTo); err != nil {
+		return err
+	}
+	if err := b.section(&f.symbols, func(write func([]byte) error) error {
+		if b.coder == nil {
+			return nil
+		}
+		return write(b.coder.section)
+	}); err != nil {
 		return err
 	}
 	if err := b.section(&f.properties, func(write func([]byte) error) error {

@@ -88,15 +88,15 @@ func BenchmarkLoad(b *testing.B) {
 		opts   Options
 	}{
 		{"sorted/none", 4, true, sequencefiles.WriterOptions{}, Options{}},
-		{"sorted/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"sorted/snappy/1-file", 1, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"sorted/snappy/1-worker", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Workers: 1}},
+		{"sorted/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST}},
+		{"sorted/snappy/1-file", 1, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST}},
+		{"sorted/snappy/1-worker", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST, Workers: 1}},
 		{"sorted/snappy/gzip-blocks", 4, true, sequencefiles.WriterOptions{Compression: sequencefiles.Block,
-			Codec: "org.apache.hadoop.io.compress.GzipCodec"}, Options{Compression: blocks.Snappy}},
-		{"unsorted/snappy", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy}},
-		{"unsorted/snappy/32MiB", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Memory: 32 << 20}},
-		{"routed/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string"}},
-		{"routed/snappy/32MiB", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.Snappy, Partitioner: "string", Memory: 32 << 20}},
+			Codec: "org.apache.hadoop.io.compress.GzipCodec"}, Options{Compression: blocks.FSST}},
+		{"unsorted/snappy", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST}},
+		{"unsorted/snappy/32MiB", 4, false, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST, Memory: 32 << 20}},
+		{"routed/snappy", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST, Partitioner: "string"}},
+		{"routed/snappy/32MiB", 4, true, sequencefiles.WriterOptions{}, Options{Compression: blocks.FSST, Partitioner: "string", Memory: 32 << 20}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			w := newWorld(b)

@@ -130,9 +130,9 @@ func TestRandomVersions(t *testing.T) {
 		for i, opts := range []Options{
 			{Workers: 1},
 			{Workers: 3, Memory: 1},
-			{Workers: 2, Memory: 48 << 20, Compression: blocks.Snappy},
+			{Workers: 2, Memory: 48 << 20, Compression: blocks.FSST},
 		} {
-			opts.Compression = blocks.Snappy
+			opts.Compression = blocks.FSST
 			w.newStore()
 			plan := w.load(opts)
 			if i == 0 && plan.Aligned {

@@ -107,7 +107,7 @@ func (r *run) build(path string) error {
 	_, err = build.Run(context.Background(), build.Job{
 		From:    build.Place{Source: from, DB: data.DB, Version: data.Version},
 		To:      filepath.Join(path, data.DB, data.Version),
-		Options: load.Options{Compression: blocks.Snappy}, Release: "bench",
+		Options: load.Options{Compression: blocks.FSST}, Release: "bench",
 	}, nil)
 	return err
 }
@@ -196,7 +196,7 @@ func load1(job string) error {
 		return err
 	}
 	defer local.Close()
-	l := load.New(src, nil, load.Options{Compression: blocks.Snappy})
+	l := load.New(src, nil, load.Options{Compression: blocks.FSST})
 	plan, err := l.Plan(context.Background(), data.DB, data.Version)
 	if err != nil {
 		return err

@@ -12,29 +12,19 @@ import (
 type block struct {
 	codec    blocks.Compression
 	pageSize int
-	each     *dictionary // packs every value separately; nil except in the experiment
 
 	r       *blocks.Reader
 	scratch blocks.Scratch
 	batch   blocks.BatchScratch
 	results []blocks.Result
-	value   []byte
 }
 
 func (b *block) String() string {
-	if b.each != nil {
-		return "sequins " + b.each.codec + " each"
-	}
 	return fmt.Sprintf("sequins %v %dK", b.codec, b.pageSize>>10)
 }
 
 // build writes the block anew in each run: the writer is under test too.
 func (b *block) build(c *data.Cache, s data.Spec) (string, error) {
-	if b.each != nil {
-		if err := b.each.train(s); err != nil {
-			return "", err
-		}
-	}
 	return c.Fresh(fmt.Sprintf("%v %v.block", s, b), s.Size()*5/4+1<<20, func(path string) error {
 		f, err := os.Create(path)
 		if err != nil {
@@ -46,7 +36,7 @@ func (b *block) build(c *data.Cache, s data.Spec) (string, error) {
 			return err
 		}
 		defer w.Abort()
-		if err := s.Each(func(key, value []byte) error { return w.Add(key, b.pack(value)) }); err != nil {
+		if err := s.Each(w.Add); err != nil {
 			return err
 		}
 		if _, err := w.Finish(); err != nil {
@@ -56,14 +46,6 @@ func (b *block) build(c *data.Cache, s data.Spec) (string, error) {
 	})
 }
 
-func (b *block) pack(value []byte) []byte {
-	if b.each == nil {
-		return value
-	}
-	b.value = b.each.pack(b.value[:0], value)
-	return b.value
-}
-
 func (b *block) open(path string) (err error) {
 	b.r, err = blocks.Open(path)
 	return err
@@ -71,15 +53,8 @@ func (b *block) open(path string) (err error) {
 
 func (b *block) get(key []byte) ([]byte, bool, error) {
 	v, ok, err := b.r.Get(key, &b.scratch)
-	if b.each == nil || !ok || err != nil {
-		return v.Bytes(), ok, err
-	}
-	b.value, err = b.each.unpack(b.value[:0], v.Bytes())
-	return b.value, true, err
+	return v.Bytes(), ok, err
 }
-
-// batches is false for values packed one by one, which GetBatch does not unpack.
-func (b *block) batches() bool { return b.each == nil }
 
 func (b *block) getBatch(keys [][]byte, found func(value []byte)) error {
 	if len(b.results) < len(keys) {

@@ -19,9 +19,8 @@ type contender interface {
 	close() error
 }
 
-// batcher is a contender that may be able to answer many keys at once.
+// batcher is a contender that can answer many keys at once.
 type batcher interface {
-	batches() bool
 	// getBatch calls found with each value.
 	getBatch(keys [][]byte, found func(value []byte)) error
 }
@@ -30,7 +29,7 @@ type batcher interface {
 const reference = "sequins none 4K"
 
 var (
-	codecs    = []blocks.Compression{blocks.None, blocks.Snappy, blocks.LZ4, blocks.Zstd}
+	codecs    = []blocks.Compression{blocks.None, blocks.FSST, blocks.Zstd}
 	pageSizes = []int{4096, 2048, 1024}
 )
 
@@ -46,7 +45,6 @@ func contenders(pattern string) ([]contender, error) {
 			all = append(all, &block{codec: c, pageSize: size})
 		}
 	}
-	all = append(all, &block{each: &dictionary{codec: "s2"}}, &block{each: &dictionary{codec: "zstd"}})
 	all = append(all, &bboltDB{}, &pebbleTable{}, &pebbleTable{snappy: true}, &badgerDB{})
 	all = append(all, sparkeys()...)
 	var chosen []contender

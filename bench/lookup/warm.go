@@ -113,7 +113,7 @@ func (r *run) turn(t *table.Table, c contender, n int) error {
 		return err
 	}
 	b, ok := c.(batcher)
-	if !ok || !b.batches() {
+	if !ok {
 		return nil
 	}
 	return timed(t, c, batch, n, func() error { return getBatches(b, present) })
@@ -144,7 +144,7 @@ func getBatches(b batcher, keys [][]byte) error {
 func (r *run) noteIndex(t *table.Table) {
 	var parts []string
 	for _, c := range r.contenders {
-		if b, ok := c.(*block); ok && b.each == nil && b.codec == blocks.None {
+		if b, ok := c.(*block); ok && b.codec == blocks.None {
 			n := float64(r.spec.Records)
 			parts = append(parts, fmt.Sprintf("%v: index %.3f B/key in memory, filter %.3f B/key in the map", b, float64(b.r.IndexMemory())/n, float64(b.r.FilterSize())/n))
 		}

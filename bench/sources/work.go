@@ -104,7 +104,7 @@ func (t *task) load() error {
 		return err
 	}
 	defer local.Close()
-	l := load.New(src, nil, load.Options{Compression: blocks.Snappy})
+	l := load.New(src, nil, load.Options{Compression: blocks.FSST})
 	plan, err := l.Plan(ctx, data.DB, data.Version)
 	if err != nil {
 		return err

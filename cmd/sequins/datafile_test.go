@@ -41,7 +41,7 @@ func writeData(t testing.TB, format, path string, records ...dataRecord) {
 	var end func() error
 	switch format {
 	case load.FormatBlocks:
-		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: 2, Partitions: 3, Compression: blocks.Snappy, BlockSize: 256})
+		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: 2, Partitions: 3, Compression: blocks.FSST, BlockSize: 256})
 		expect.NoError(t, err)
 		add, end = w.Add, func() error { _, err := w.Finish(); return err }
 	case load.FormatSequenceFile:

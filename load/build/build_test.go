@@ -178,9 +178,9 @@ func TestSizes(t *testing.T) {
 		o          load.Options
 	}{
 		{"one partition", shard.String, 1, some(1000), load.Options{}},
-		{"300 partitions", shard.Hadoop, 300, some(2000), load.Options{Compression: blocks.Snappy}},
+		{"300 partitions", shard.Hadoop, 300, some(2000), load.Options{Compression: blocks.FSST}},
 		{"not aligned", shard.Hadoop, 5, some(1000), load.Options{Partitioner: "string", Compression: blocks.Zstd}},
-		{"large values", shard.Spark, 3, large, load.Options{Compression: blocks.LZ4, BlockSize: 16384}},
+		{"large values", shard.Spark, 3, large, load.Options{Compression: blocks.FSST, BlockSize: 16384}},
 		{"no record", shard.String, 2, nil, load.Options{AllowEmpty: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

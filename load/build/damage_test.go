@@ -34,7 +34,7 @@ func damage(t testing.TB, to build.Place, name string, at int) {
 func TestFlippedBytes(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, shard.Hadoop, 2, some(500))
-	to, m := run(t, place(t, root), load.Options{Compression: blocks.Snappy})
+	to, m := run(t, place(t, root), load.Options{Compression: blocks.FSST})
 	for round := range 80 {
 		name := []string{m.Blocks[1].Name, "_BLOCKS.json"}[round%2]
 		path := filepath.Join(to.String(), name)

@@ -142,7 +142,7 @@ func loadAll(b *testing.B, src source.Source) {
 		b.Fatal(err)
 	}
 	defer local.Close()
-	loader := load.New(src, nil, load.Options{Compression: blocks.Snappy})
+	loader := load.New(src, nil, load.Options{Compression: blocks.FSST})
 	plan, err := loader.Plan(b.Context(), DB, Version)
 	if err != nil {
 		b.Fatal(err)

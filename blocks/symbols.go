@@ -1,0 +1,177 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"slices"
+	"unsafe"
+
+	"sequins/blocks/internal/fsst"
+)
+
+const (
+	// sampleSize is how many bytes of records symbols are chosen by.
+	sampleSize = 16 << 10
+
+	// maxSampled is how much is taken of one record.
+	maxSampled = 512
+
+	// Each epoch of a block is epochGrowth times as long as the one before, up to lastEpoch.
+	epochGrowth = 16
+	lastEpoch   = 32 << 20
+)
+
+// firstEpoch is how many bytes of records the first epoch of a block has. Only tests change it.
+var firstEpoch = 32 << 10
+
+// coder encodes the pages of a block that is written. At the end of each epoch it chooses symbols for a sample of the epoch's
+// records, and encodes by them from then on if they are better by a tenth: keys ascend, and further on there can be other
+// values. What is in a block depends on its records alone.
+type coder struct {
+	encoder *fsst.Encoder // nil while pages are stored as they are
+	section []byte        // the tables so far, as they will stand in the file
+	ends    []int
+
+	sample        [][]byte
+	sampled, seen int // bytes in this epoch: of the sample, and of all records
+	epoch         int // bytes
+}
+
+// appendPage appends a payload as it is stored: encoded where that makes it smaller, with its trailer.
+func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
+	start, codec := len(dst), None
+	p, _ := parsePage(payload, nil, nil) // by its builder
+	c.ends = c.ends[:0]
+	for i := range p.n {
+		c.look(p.bytes(i))
+	}
+	if c.encoder != nil {
+		end := 0
+		for i := range p.n {
+			end += len(p.bytes(i))
+			c.ends = append(c.ends, end)
+		}
+		codec = FSST
+		dst = append(dst, payload[:p.start()]...)
+		dst = c.encoder.AppendAll(dst, payload[p.start():], c.ends)
+		for i, end := range c.ends[:p.n-1] {
+			binary.LittleEndian.PutUint16(dst[start+2+p.n+2*i:], uint16(end))
+		}
+	}
+	if codec == None || len(dst)-start >= len(payload) {
+		codec = None
+		dst = append(dst[:start], payload...)
+	}
+	dst = appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(payload), codec, ordinal)
+	if c.seen >= c.epoch {
+		c.endEpoch(ordinal + 1)
+	}
+	return dst
+}
+
+// look counts a record and may take it into the sample, which has the same part of everything.
+func (c *coder) look(record []byte) {
+	c.seen += len(record)
+	if c.sampled*c.epoch <= c.seen*sampleSize {
+		c.sample = append(c.sample, slices.Clone(record[:min(len(record), maxSampled)]))
+		c.sampled += len(record)
+	}
+}
+
+// endEpoch chooses symbols for the pages from next on.
+func (c *coder) endEpoch(next uint32) {
+	encoder := fsst.Train(c.sample)
+	if 10*c.sampleLength(encoder) < 9*c.sampleLength(c.encoder) {
+		c.encoder = encoder
+		c.section = encoder.AppendTo(binary.LittleEndian.AppendUint32(c.section, next))
+	}
+	c.sample, c.sampled, c.seen = nil, 0, 0
+	c.epoch = min(epochGrowth*c.epoch, lastEpoch)
+}
+
+// sampleLength is the length of the sample in bytes, encoded by e if that is not nil.
+func (c *coder) sampleLength(e *fsst.Encoder) int {
+	n := 0
+	var buf []byte
+	for _, record := range c.sample {
+		if e == nil {
+			n += len(record)
+			continue
+		}
+		buf = e.AppendAll(buf[:0], record, []int{len(record)})
+		n += len(buf)
+	}
+	return n
+}
+
+// appendRecord is findRecord for a page whose records are encoded. It appends the record of key, decoded, to dst, and returns where
+// in that its value begins; 0 where findRecord would return 0.
+func appendRecord(dst, stored, key []byte, hash uint64, symbols *fsst.Table) (out []byte, value int, absent bool) {
+	if len(stored) < fastPage+trailerSize {
+		return dst, 0, false
+	}
+	head := unsafe.Pointer(unsafe.SliceData(stored))
+	p := page{payload: stored[:len(stored)-trailerSize], n: load16(head, 0)}
+	if uint(p.n-1) >= fastRecords {
+		return dst, 0, false
+	}
+	start := len(dst)
+	for mask := matches(head, uint64(fingerprint(hash))*lowBits); mask != 0; mask &= mask - 1 {
+		i := recordOf(mask)
+		if i >= p.n {
+			continue
+		}
+		var err error
+		if out, err = symbols.Append(dst, p.bytes(i), maxRecord); err != nil {
+			return dst, 0, false
+		}
+		k, v, err := cutRecord(out[start:])
+		if err != nil {
+			return dst, 0, false
+		}
+		if string(k) == string(key) {
+			return out, len(out) - len(v), false
+		}
+		dst = out[:start]
+	}
+	return dst, 0, true
+}
+
+// symbolTable has the symbols of the pages from first on, up to the first of the next table.
+type symbolTable struct {
+	first int
+	table *fsst.Table
+}
+
+var errTables = errors.New("symbols: the pages of tables do not ascend")
+
+// parseSymbols reads the tables of a block.
+func parseSymbols(b []byte) (tables []symbolTable, err error) {
+	for len(b) > 0 {
+		if len(b) < 4 {
+			return nil, errTables
+		}
+		t := symbolTable{first: int(binary.LittleEndian.Uint32(b))}
+		if len(tables) > 0 && t.first <= tables[len(tables)-1].first {
+			return nil, errTables
+		}
+		if t.table, b, err = fsst.Parse(b[4:]); err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+// symbols returns the table of a page whose records are encoded; nil for any other.
+func (r *Reader) symbols(page int, packed bool) *fsst.Table {
+	if packed {
+		for i := len(r.tables) - 1; i >= 0; i-- {
+			if r.tables[i].first <= page {
+				return r.tables[i].table
+			}
+		}
+	}
+	return nil
+}
