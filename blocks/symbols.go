@@ -18,7 +18,7 @@ const (
 	maxSampled = 512
 
 	// Each epoch of a block is epochGrowth times as long as the one before, up to lastEpoch.
-	epochGrowth = 16
+	epochGrowth = 8
 	lastEpoch   = 32 << 20
 )
 
@@ -26,7 +26,7 @@ const (
 var firstEpoch = 32 << 10
 
 // coder encodes the pages of a block that is written. At the end of each epoch it chooses symbols for a sample of the epoch's
-// records, and encodes by them from then on if they are better by a tenth: keys ascend, and further on there can be other
+// records, and encodes by them from then on if they are better by a twentieth: keys ascend, and further on there can be other
 // values. What is in a block depends on its records alone.
 type coder struct {
 	encoder *fsst.Encoder // nil while pages are stored as they are
@@ -82,7 +82,7 @@ func (c *coder) look(record []byte) {
 // endEpoch chooses symbols for the pages from next on.
 func (c *coder) endEpoch(next uint32) {
 	encoder := fsst.Train(c.sample)
-	if 10*c.sampleLength(encoder) < 9*c.sampleLength(c.encoder) {
+	if 20*c.sampleLength(encoder) < 19*c.sampleLength(c.encoder) {
 		c.encoder = encoder
 		c.section = encoder.AppendTo(binary.LittleEndian.AppendUint32(c.section, next))
 	}

@@ -100,8 +100,8 @@ type Config struct {
 
 // Storage is [storage]: the format of new blocks. Existing blocks are not changed.
 type Storage struct {
-	// Compression is the compression of pages: none, snappy, lz4 or zstd.
-	Compression string `toml:"compression" default:"snappy" oneof:"none snappy lz4 zstd" reload:"yes" alike:"yes"`
+	// Compression is the compression of blocks: fsst, zstd or none; snappy, which Stripe's sequins knows, is read as fsst.
+	Compression string `toml:"compression" default:"fsst" oneof:"fsst none zstd snappy" reload:"yes" alike:"yes"`
 	// BlockSize is the size of a page before compression.
 	BlockSize Size `toml:"block_size" default:"4096" min:"256B" reload:"yes" alike:"yes"`
 }

@@ -48,7 +48,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
+		Storage:              Storage{Compression: "fsst", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 268435456, CheckDisk: true, FromPeers: true, PeerBandwidth: 100 << 20},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
 			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins", Weight: 1, Role: "node"},

@@ -28,7 +28,7 @@ const (
 // Table has the symbols of a block and decodes what they have encoded. It is immutable.
 type Table struct {
 	symbols [256]uint64 // the bytes of a symbol, the first one lowest; 0 behind them
-	lengths [256]uint8  // 1 for codes that are not used
+	lengths [256]uint8  // 0 for codes that stand for nothing
 	count   int
 }
 

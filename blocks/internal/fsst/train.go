@@ -31,6 +31,7 @@ const (
 type trainer struct {
 	single     [512]uint16
 	pairs      [512][512]uint16
+	frequent   [][2]int // pairs that were seen minCount times
 	candidates []candidate
 	padded     []byte
 }
@@ -46,8 +47,8 @@ func Train(sample [][]byte) *Encoder {
 	e.reset()
 	padding := slices.Repeat([]byte{rarest(sample)}, maxLength)
 	copy(e.padding[:], padding)
-	for range rounds {
-		t.count(e, sample)
+	for round := range rounds {
+		t.count(e, sample[:len(sample)*(round+1)/rounds])
 		t.choose(e)
 	}
 	return e
@@ -68,6 +69,7 @@ func rarest(sample [][]byte) byte {
 func (t *trainer) count(e *Encoder, sample [][]byte) {
 	clear(t.single[:])
 	clear(t.pairs[:])
+	t.frequent = t.frequent[:0]
 	for _, s := range sample {
 		t.padded = append(append(t.padded[:0], s...), e.padding[:]...)
 		last := -1
@@ -89,8 +91,11 @@ func (t *trainer) count(e *Encoder, sample [][]byte) {
 
 func (t *trainer) see(last, code int) {
 	t.single[code]++
-	if last >= 0 {
-		t.pairs[last][code]++
+	if last < 0 {
+		return
+	}
+	if t.pairs[last][code]++; t.pairs[last][code] == minCount {
+		t.frequent = append(t.frequent, [2]int{last, code})
 	}
 }
 
@@ -98,22 +103,15 @@ func (t *trainer) see(last, code int) {
 func (t *trainer) choose(e *Encoder) {
 	t.candidates = t.candidates[:0]
 	padding := symbol{uint64(e.padding[0]), 1}
-	for a, n := range t.single {
-		if n == 0 {
-			continue
+	for code, n := range t.single {
+		if n > 0 {
+			t.propose(e.symbol(code), int(n))
 		}
-		first := e.symbol(a)
-		t.propose(first, int(n))
-		if first.length == maxLength || first == padding {
-			continue
-		}
-		for b, n := range t.pairs[a] {
-			if n < minCount {
-				continue
-			}
-			if second := e.symbol(b); second != padding {
-				t.propose(join(first, second), int(n))
-			}
+	}
+	for _, pair := range t.frequent {
+		first, second := e.symbol(pair[0]), e.symbol(pair[1])
+		if first.length < maxLength && first != padding && second != padding {
+			t.propose(join(first, second), int(t.pairs[pair[0]][pair[1]]))
 		}
 	}
 	t.merge()
@@ -141,7 +139,7 @@ func join(a, b symbol) symbol {
 func (t *trainer) propose(s symbol, n int) {
 	gain := n * s.length
 	if s.length == 1 {
-		gain *= 8
+		gain *= 4
 	}
 	t.candidates = append(t.candidates, candidate{s, gain})
 }
