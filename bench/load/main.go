@@ -105,7 +105,7 @@ const (
 	rowOneCPU   = "plain sorted → none, one core"
 	rowUnsorted = "plain unsorted → none"
 	rowSorted   = "plain sorted → none"
-	rowPacked   = "plain sorted → snappy"
+	rowPacked   = "plain sorted → fsst"
 )
 
 func (r *run) tasks() []*task {
@@ -124,7 +124,7 @@ func (r *run) tasks() []*task {
 		{Task: "load", Codec: "none", name: rowOneCPU, input: sorted, cpus: "0"},
 	}
 	for _, in := range []data.Input{sorted, input("plain", false), input("BLOCK snappy", true), input("BLOCK zlib", true), input("RECORD zlib", true)} {
-		for _, codec := range []string{"none", "snappy", "lz4", "zstd"} {
+		for _, codec := range []string{"none", "fsst", "zstd"} {
 			if in != sorted && codec != "none" && (codec != "snappy" || in.Format != "plain") {
 				continue // the codec of the blocks costs the same whatever it came from
 			}
