@@ -80,13 +80,24 @@ func newCompressor(c Compression) (*compressor, error) {
 // trailer, whose checksum also covers ordinal.
 func (p *compressor) appendPacked(dst, raw []byte, ordinal uint32) []byte {
 	start := len(dst)
-	codec := p.codec
-	dst = p.appendData(dst, raw)
-	if codec != None && len(dst)-start >= len(raw) {
-		codec = None
-		dst = append(dst[:start], raw...)
-	}
+	dst, codec := p.appendShrunk(dst, raw)
 	return appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(raw), codec, ordinal)
+}
+
+// appendShrunk appends raw to dst, packed where that makes it smaller, and returns the codec that it has then.
+func (p *compressor) appendShrunk(dst, raw []byte) ([]byte, Compression) {
+	start := len(dst)
+	switch p.codec {
+	case snappy:
+		dst = grow(dst, s2.MaxEncodedLen(len(raw)))
+		dst = dst[:start+len(s2.EncodeSnappy(dst[start:cap(dst)], raw))]
+	case Zstd:
+		dst = p.zstd.EncodeAll(raw, dst)
+	}
+	if p.codec == None || len(dst)-start >= len(raw) {
+		return append(dst[:start], raw...), None
+	}
+	return dst, p.codec
 }
 
 // appendTrailer appends what stands behind data whose CRC-32C is crc.
@@ -94,19 +105,6 @@ func appendTrailer(dst []byte, crc uint32, raw int, codec Compression, ordinal u
 	dst = append(dst, byte(raw), byte(raw>>8), byte(raw>>16), byte(codec))
 	crc = crc32.Update(crc, castagnoli, dst[len(dst)-4:])
 	return binary.LittleEndian.AppendUint32(dst, crc^ordinal*ordinalFactor)
-}
-
-// appendData appends raw in the codec.
-func (p *compressor) appendData(dst, raw []byte) []byte {
-	start := len(dst)
-	switch p.codec {
-	case snappy:
-		dst = grow(dst, s2.MaxEncodedLen(len(raw)))
-		return dst[:start+len(s2.EncodeSnappy(dst[start:cap(dst)], raw))]
-	case Zstd:
-		return p.zstd.EncodeAll(raw, dst)
-	}
-	return append(dst, raw...)
 }
 
 func grow(b []byte, n int) []byte {

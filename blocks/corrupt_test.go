@@ -124,10 +124,8 @@ func coverage(t *testing.T, b []byte) []bool {
 	}
 	for it := r.Iter(nil, nil); it.Next(); {
 		if v := it.Value().large; v != nil {
-			at := v.first
-			for _, n := range v.stored {
-				mark(at, int64(n))
-				at += int64(n)
+			for _, c := range v.chunks {
+				mark(c.at, int64(c.n))
 			}
 		}
 	}

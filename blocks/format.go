@@ -9,9 +9,9 @@ import "sequins/blocks/internal/index"
 //	page    = payload rawLength:u24 codec:u8 crc:u32       payload packed by codec
 //	payload = n:u16 fingerprint:u8[n] end:u16[n-1] record*  n >= 1: n records, ascending by key
 //	record  = keyLength:uvarint key value                 encoded by symbols if the codec of the page is FSST
-//	payload = 0:u16 keyLength:u32 key valueLength:u64 valueHash:u64 firstChunk:u64 stored:u32[chunks]
+//	payload = 0:u16 keyLength:u32 key valueLength:u64 valueHash:u64 { stored:u24 codec:u8 crc:u32 }[chunks]
 //	                                                        n = 0: one record with a large value
-//	chunk   = data rawLength:u24 codec:u8 crc:u32           64 KiB of a large value, before its page
+//	chunk   = data                                          64 KiB of a large value, before its page
 //
 //	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
@@ -25,9 +25,8 @@ const (
 
 	magic = "sqnblck\n"
 
-	// trailerSize is the length of what stands behind the data of each page and chunk. The crc
-	// is the CRC-32C of all before it, xored with 0x9e3779b1 times the ordinal of the page in
-	// the block, or of the chunk in its value.
+	// trailerSize is the length of what stands behind the data of each page. The crc is the
+	// CRC-32C of all before it, xored with 0x9e3779b1 times the ordinal of the page.
 	trailerSize = 8
 
 	footerSize = 4*(8+8+4) + 2*4 + 8
@@ -47,7 +46,7 @@ const (
 	// be served without being in memory as a whole.
 	LargeValue = 64 << 10
 
-	// chunkSize is the length of every chunk of a large value but the last.
+	// chunkSize is the length of every chunk of a large value but the last, which has up to one byte less than twice as much.
 	chunkSize = 64 << 10
 
 	// DefaultBlockSize is the usual length of a page in bytes, before compression.

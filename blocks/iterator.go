@@ -163,7 +163,7 @@ func (it *Iterator) parse() (err error) {
 		it.page, err = it.r.parsePage(it.next-1, it.payload, &it.scratch)
 		return err
 	}
-	it.key, it.value.large, err = it.r.parseLarge(it.payload)
+	it.key, it.value.large, err = it.r.parseLarge(it.next-1, it.payload)
 	return err
 }
 

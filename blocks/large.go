@@ -1,12 +1,13 @@
 package blocks
 
 import (
-	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sys/unix"
 
 	"sequins/blocks/internal/decode"
 )
@@ -17,14 +18,22 @@ type Value struct {
 	large *largeValue
 }
 
-// largeValue is a value of more than LargeValue bytes: chunks that lie one behind the other.
+// largeValue is a value of more than LargeValue bytes: chunks that lie one behind the other, directly before their page.
 type largeValue struct {
 	r      *Reader
 	length int64
 	hash   uint64
-	first  int64    // offset of the first chunk
-	stored []uint32 // length of each chunk in the file
+	chunks []chunk
 	spans  spanReader
+}
+
+// chunk is a part of a large value: of chunkSize bytes, and the last one of up to twice as many.
+type chunk struct {
+	at    int64 // offset in the file
+	n     int   // length in the file
+	raw   int   // and unpacked
+	codec Compression
+	crc   uint32 // of what lies in the file
 }
 
 // Len is the value's length in bytes.
@@ -57,31 +66,41 @@ func (v Value) Hash() uint64 {
 	return xxhash.Sum64(v.small)
 }
 
-// parseLarge decodes the page of a large value. The key lies in payload.
-func (r *Reader) parseLarge(payload []byte) (key []byte, v *largeValue, err error) {
+// parseLarge decodes page i, of a large value. The key lies in payload.
+func (r *Reader) parseLarge(i int, payload []byte) (key []byte, v *largeValue, err error) {
 	d := decode.New(payload)
 	d.U16()
 	key = d.Bytes(int(d.U32()))
-	v = &largeValue{r: r, length: int64(d.U64()), hash: d.U64(), first: int64(d.U64())}
-	if d.Err() != nil || v.length <= LargeValue || v.length > MaxValue || int64(d.Len()) != 4*((v.length+chunkSize-1)/chunkSize) {
+	v = &largeValue{r: r, length: int64(d.U64()), hash: d.U64()}
+	if d.Err() != nil || v.length <= LargeValue || v.length > MaxValue || int64(d.Len()) != 8*(v.length/chunkSize) {
 		return nil, nil, errPage
 	}
-	table := d.Rest()
-	v.stored = make([]uint32, len(table)/4)
-	end := v.first
-	for i := range v.stored {
-		n := binary.LittleEndian.Uint32(table[4*i:])
-		if n > maxStored {
+	at, left := int64(0), v.length
+	if i > 0 {
+		before := r.index.Location(i - 1)
+		at = before.Offset() + int64(before.Length())
+	}
+	v.chunks = make([]chunk, v.length/chunkSize)
+	for k := range v.chunks {
+		n := d.U32()
+		c := chunk{at: at, n: int(n & 0xffffff), codec: Compression(n >> 24), crc: d.U32(), raw: chunkSize}
+		if k == len(v.chunks)-1 {
+			c.raw = int(left)
+		}
+		if c.n > c.raw || (c.codec == None) != (c.n == c.raw) {
 			return nil, nil, errPage
 		}
-		v.stored[i] = n
-		end += int64(n)
+		v.chunks[k] = c
+		at, left = at+int64(c.n), left-int64(c.raw)
 	}
-	if v.first < 0 || end < v.first || end > r.footer.index.offset {
+	if at > r.index.Location(i).Offset() {
 		return nil, nil, errPage
 	}
 	return key, v, nil
 }
+
+// chunkOf returns the number of the chunk that has the byte at off of the value.
+func (v *largeValue) chunkOf(off int64) int { return min(int(off/chunkSize), len(v.chunks)-1) }
 
 // Section streams n bytes of the value from off on. Every chunk is verified before a byte of it
 // is returned; damage is ErrCorrupt. The stream must be closed, before its Reader is.
@@ -89,11 +108,6 @@ func (v Value) Section(off, n int64) io.ReadCloser {
 	s := &valueStream{v: v, off: off, end: min(off+n, v.Len())}
 	if v.large != nil {
 		s.buf = chunkBuffers.Get().(*Scratch)
-		s.next = int(off / chunkSize)
-		s.at = v.large.first
-		for _, stored := range v.large.stored[:min(s.next, len(v.large.stored))] {
-			s.at += int64(stored)
-		}
 	}
 	return s
 }
@@ -105,8 +119,6 @@ type valueStream struct {
 	v        Value
 	off, end int64
 	rest     []byte // of the chunk that has been unpacked
-	next     int    // the chunk after it
-	at       int64  // and its offset in the file
 	buf      *Scratch
 	err      error
 }
@@ -139,33 +151,34 @@ func (s *valueStream) fill() error {
 	if s.buf == nil {
 		return fmt.Errorf("value read after its end: %w", ErrStage)
 	}
-	chunk, err := s.v.large.chunk(s.next, s.at, s.buf)
+	i := s.v.large.chunkOf(s.off)
+	raw, err := s.v.large.chunk(i, s.buf)
 	if err != nil {
 		return err
 	}
-	start := int64(s.next) * chunkSize
-	s.at += int64(s.v.large.stored[s.next])
-	s.next++
-	s.rest = chunk[s.off-start : min(int64(len(chunk)), s.end-start)]
+	start := int64(i) * chunkSize
+	s.rest = raw[s.off-start : min(int64(len(raw)), s.end-start)]
 	return nil
 }
 
-// chunk reads, checks and unpacks chunk i, which lies at offset at.
-func (v *largeValue) chunk(i int, at int64, s *Scratch) ([]byte, error) {
-	r := v.r
-	var err error
-	if s.stored, err = v.spans.read(r, s.stored, at, int(v.stored[i])); err != nil {
-		return nil, r.broken(-1, at, err)
+// chunk reads, checks and unpacks chunk i. One that is not packed may be sent from the file from then on, see [Value.SendTo].
+func (v *largeValue) chunk(i int, s *Scratch) (raw []byte, err error) {
+	r, c := v.r, v.chunks[i]
+	if s.stored, err = v.spans.read(r, s.stored, c.at, c.n); err != nil {
+		return nil, r.broken(-1, c.at, err)
 	}
-	if err := checkPacked(s.stored, uint32(i)); err != nil {
-		return nil, r.corrupt(-1, at, err)
+	if crc32.Checksum(s.stored, castagnoli) != c.crc {
+		return nil, r.corrupt(-1, c.at, errChecksum)
 	}
-	raw, err := s.unpack(s.stored)
-	if err == nil && int64(len(raw)) != min(chunkSize, v.length-int64(i)*chunkSize) {
-		err = errUnpacked
+	if c.codec == None {
+		if !v.spans.scrub {
+			r.trusted.set(r.valueBit(c.at))
+		}
+		return s.stored, nil
 	}
-	if err != nil {
-		return nil, r.corrupt(-1, at, err)
+	s.raw = grow(s.raw[:0], c.raw)[:c.raw]
+	if raw, err = decompress(s.raw, s.stored, c.codec); err != nil {
+		return nil, r.corrupt(-1, c.at, err)
 	}
 	return raw, nil
 }
@@ -177,4 +190,37 @@ func (s *valueStream) Close() error {
 		s.buf, s.rest = nil, nil
 	}
 	return nil
+}
+
+// maxSend is how many bytes SendTo sends at most: so much has been found in memory at the same time.
+const maxSend = 2 << 20
+
+// Sendable reports whether SendTo may send the byte at off.
+func (v Value) Sendable(off int64) bool { return v.large != nil && v.large.sendable(off) > off }
+
+// SendTo sends bytes of the value from off on to a socket, out of the page cache, without copying them. It sends only chunks
+// that are not packed and were found whole since they were last known to be out of memory, as a lookup reads only such pages
+// through the map. It does not wait for the socket: if that has no room, it is not done. If it is done with 0 bytes, Section
+// must read the byte at off, and finds out what is wrong with it.
+func (v Value) SendTo(socket int, off int64) (n int, done bool) {
+	if !v.Sendable(off) {
+		return 0, true
+	}
+	first := v.large.chunks[0].at
+	n, err := v.large.r.file.SendTo(socket, first+off, int(v.large.sendable(off)-off))
+	if done = n > 0 || err != unix.EAGAIN; done && n == 0 {
+		v.large.r.trusted.clear(v.large.r.valueBit(v.large.chunks[v.large.chunkOf(off)].at))
+	}
+	return n, done
+}
+
+// sendable returns the end of what may be sent from off on; at most off if that is nothing.
+func (v *largeValue) sendable(off int64) (end int64) {
+	if last := v.chunks[len(v.chunks)-1]; last.at+int64(last.n) != v.chunks[0].at+v.length {
+		return 0 // packed
+	}
+	for i := v.chunkOf(off); i < len(v.chunks) && end < off+maxSend && v.r.trusted.has(v.r.valueBit(v.chunks[i].at)); i++ {
+		end = int64(i)*chunkSize + int64(v.chunks[i].raw)
+	}
+	return end
 }

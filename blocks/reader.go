@@ -31,7 +31,7 @@ type Reader struct {
 
 	filter  *filter.Filter
 	footer  footer
-	trusted trustedPages           // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
+	trusted trustedPages           // of a block that is mapped: its pages, then the footer, the chunks of its filter, and those of large values
 	held    atomic.Pointer[[]byte] // the pages of a small block; nil if they are read from the file
 	reads   chan struct{}          // one for each read of the disk that has not ended
 }
@@ -87,7 +87,7 @@ func (r *Reader) open(f *file.File) error {
 		return nil
 	}
 	r.data = r.file.Data()
-	r.trusted = newTrustedPages(r.chunkBit(r.filter.Chunks()))
+	r.trusted = newTrustedPages(r.valueBit(r.footer.index.offset) + 1)
 	if !r.filter.OnHeap() {
 		section := r.footer.filter
 		r.filter.SetMap(r.data[section.offset : section.offset+section.length])
@@ -276,7 +276,7 @@ func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch, mapped bool
 }
 
 func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
-	k, v, err := r.parseLarge(payload)
+	k, v, err := r.parseLarge(i, payload)
 	if err != nil {
 		return Value{}, false, r.corrupt(i, r.index.Location(i).Offset(), err)
 	}

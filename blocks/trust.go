@@ -31,6 +31,12 @@ func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1
 
 func (r *Reader) chunkBit(i int) int { return r.props.Pages + 1 + i }
 
+// valueBit is the bit of the chunk of a large value that begins at off. A chunk has at least chunkSize bytes if it is not packed, so
+// each has a multiple of chunkSize in the file for itself.
+func (r *Reader) valueBit(off int64) int {
+	return r.chunkBit(r.filter.Chunks()) + int((off+chunkSize-1)/chunkSize)
+}
+
 // Sweep asks the kernel which pages of the block, and which parts of its filter, are in memory and has the others read
 // from the disk, and verified, at their next use. Called once a second or so, it keeps the time short in which a lookup
 // can run into a page fault. For a gigabyte of pages that lie in memory in large pieces it takes some milliseconds; where
@@ -49,8 +55,15 @@ func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
 		return r.corrupt(-1, size, fmt.Errorf("the file ends here, and not at %d", r.size))
 	}
 	w := sweeper{r: r, pause: pause, begun: time.Now()}
+	end := int64(0) // of the page before
 	for i := range r.index.Pages() {
 		l := r.index.Location(i)
+		for ; l.Offset()-end >= chunkSize; end += chunkSize { // chunks of a large value
+			if err := w.look(r.trusted, r.valueBit(end), end, min(2*chunkSize, l.Offset()-end)); err != nil {
+				return err
+			}
+		}
+		end = l.Offset() + int64(l.Length())
 		if err := w.look(r.trusted, i, l.Offset(), int64(l.Length())); err != nil {
 			return err
 		}

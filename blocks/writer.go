@@ -243,14 +243,18 @@ func (b *Writer) addLarge(key, value []byte) error {
 	p = le.AppendUint64(p, uint64(len(value)))
 	p = le.AppendUint64(p, xxhash.Sum64(value))
 	b.addContent(crc32.Checksum(p, castagnoli)) // what follows depends on the codec
-	p = le.AppendUint64(p, uint64(b.offset))
-	for i := 0; len(value) > 0; i++ {
-		chunk := value[:min(len(value), chunkSize)]
-		value = value[len(chunk):]
+	for len(value) > 0 {
+		n := chunkSize
+		if len(value) < 2*chunkSize {
+			n = len(value)
+		}
 		start := len(b.out)
-		b.out = b.pack.appendPacked(b.out, chunk, uint32(i))
-		b.offset += int64(len(b.out) - start)
-		p = le.AppendUint32(p, uint32(len(b.out)-start))
+		out, codec := b.pack.appendShrunk(b.out, value[:n])
+		b.out, value = out, value[n:]
+		stored := out[start:]
+		b.offset += int64(len(stored))
+		p = le.AppendUint32(p, uint32(len(stored))|uint32(codec)<<24)
+		p = le.AppendUint32(p, crc32.Checksum(stored, castagnoli))
 		if err := b.flush(); err != nil {
 			return err
 		}

@@ -34,7 +34,6 @@ type Body struct {
 	off     int64
 	size    int64
 	failed  int // sources
-	began   time.Time
 	sent    int64
 	err     error
 }
@@ -73,12 +72,9 @@ func (s *Scan) Open() *Body {
 // Read implements io.Reader. An error of a local block is logged and reported to the version's owner; damage
 // wraps blocks.ErrCorrupt.
 func (b *Body) Read(p []byte) (int, error) {
-	if b.began.IsZero() {
-		b.began = time.Now()
-	}
 	var lost error // why the source before has failed
 	for b.err == nil && b.off < b.size {
-		if b.scan == nil && b.local && b.r.delaysRemoval(b.sent, time.Since(b.began)) {
+		if b.scan == nil && b.local && b.r.delaysRemoval(b.sent, time.Since(b.r.start)) {
 			b.fail(errTooSlow)
 			break
 		}
@@ -103,6 +99,20 @@ func (b *Body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	return 0, io.EOF
+}
+
+// Sendable reports whether SendTo may send what is next.
+func (b *Body) Sendable() bool {
+	return b.local && b.err == nil && b.value.Sendable(b.off) && !b.r.delaysRemoval(b.sent, time.Since(b.r.start))
+}
+
+// SendTo sends what is next to a socket: see [blocks.Value.SendTo].
+func (b *Body) SendTo(socket int) (n int, done bool) {
+	if n, done = b.value.SendTo(socket, b.off); n > 0 {
+		b.Close() //nolint:errcheck // it was only read from
+		b.off, b.sent = b.off+int64(n), b.sent+int64(n)
+	}
+	return n, done
 }
 
 // open begins to read from off on: from the block, or from another node.

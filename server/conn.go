@@ -12,10 +12,12 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sequins/internal/conns"
 	"sequins/internal/http1"
+	"sequins/reads"
 )
 
 // conn is a client's connection. serve answers plain requests on it. At the first request that is not plain,
@@ -49,7 +51,8 @@ type conn struct {
 	date  []byte // the field, of the second dated
 	dated int64
 
-	parts  [2][]byte // the buffers of send, to avoid an allocation
+	socket syscall.RawConn // without TLS
+	parts  [2][]byte       // the buffers of send, to avoid an allocation
 	vector net.Buffers
 }
 
@@ -63,6 +66,9 @@ func newConn(nc net.Conn, s *Server) *conn {
 	slack := min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
 	c := &conn{Base: s.open.New(nc, slack), server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
 	c.inHeader.Store(true)
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		c.socket, _ = tcp.SyscallConn() // fails if the connection has been closed
+	}
 	return c
 }
 
@@ -266,6 +272,22 @@ func (c *conn) send(head, value []byte, now time.Time) {
 	c.vector = c.parts[:]
 	_, c.sendErr = c.vector.WriteTo(c.Conn)
 	c.parts = [2][]byte{}
+}
+
+// sendBody writes head, and then sends what of a value can be sent from its file at once. One packet for both (MSG_MORE) costs half as
+// much again on loopback.
+func (c *conn) sendBody(head []byte, body *reads.Body) (n int, err error) {
+	if err = c.extendWrite(time.Now()); err == nil && len(head) > 0 {
+		_, err = c.Conn.Write(head)
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = c.socket.Write(func(fd uintptr) (done bool) {
+		n, done = body.SendTo(int(fd))
+		return done
+	})
+	return n, err
 }
 
 func (c *conn) extendWrite(now time.Time) error {

@@ -83,28 +83,20 @@ func (r *request) send() {
 	r.conn.send(r.out, value, now)
 }
 
-// stream sends a value while it is read. If none of it can be read here, it asks other nodes.
+// stream sends a value in parts. If none of it can be read here, it asks other nodes.
 func (r *request) stream() {
 	buffer := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buffer)
 	body := r.Body()
 	for b := r.appendHeader((*buffer)[:0], r.Length); ; b = (*buffer)[:0] {
-		room := b[len(b):cap(b)]
-		n, err := io.ReadFull(body, room[:min(int64(len(room)), r.Length-r.bytes)])
-		if err != nil && r.bytes == 0 && body.Outcome == reads.Unreadable {
+		n, err := r.sendPart(b, body)
+		if err != nil && !r.sent && body.Outcome == reads.Unreadable {
 			r.prepare(r.Retry())
 			r.send()
 			return
 		}
 		r.bytes += int64(n)
-		if r.conn.sendErr = err; err == nil {
-			if r.bytes == r.Length { // so that the peer's connection is free before the client's next request
-				r.LetGo()
-			}
-			r.sent = true
-			_, r.conn.sendErr = r.conn.Write(b[:len(b)+n])
-		}
-		if r.conn.sendErr != nil || r.bytes == r.Length {
+		if r.conn.sendErr = err; err != nil || r.bytes == r.Length {
 			break
 		}
 	}
@@ -112,6 +104,24 @@ func (r *request) stream() {
 		r.brokeOff(body.Outcome)
 	}
 	r.finish()
+}
+
+// sendPart sends b and the next part of a value: out of the page cache, or read into the rest of b's buffer.
+func (r *request) sendPart(b []byte, body *reads.Body) (n int, err error) {
+	if r.conn.socket != nil && body.Sendable() {
+		r.sent = true
+		return r.conn.sendBody(b, body)
+	}
+	room := b[len(b):cap(b)]
+	if n, err = io.ReadFull(body, room[:min(int64(len(room)), r.Length-r.bytes)]); err != nil {
+		return n, err
+	}
+	if r.bytes+int64(n) == r.Length { // so that the peer's connection is free before the client's next request
+		r.LetGo()
+	}
+	r.sent = true
+	_, err = r.conn.Write(b[:len(b)+n])
+	return n, err
 }
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, responseBuffer); return &b }}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path"
@@ -18,10 +19,10 @@ import (
 func serveForever(kind, dir, addr string) error {
 	switch kind {
 	case "fasthttp":
-		s := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBody(constantBody) }}
+		s := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBody(constantBody()) }}
 		return s.ListenAndServe(addr)
 	case "nethttp":
-		return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, constantBody) }))
+		return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, constantBody()) }))
 	case "lookup":
 		blocks, err := filepath.Glob(filepath.Join(dir, "*", "*.block"))
 		if err != nil || len(blocks) != 1 {
@@ -58,7 +59,9 @@ func (l *lookup) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.NotFound(w, req)
 	default:
 		w.Header().Set("Content-Length", strconv.FormatInt(v.Len(), 10))
-		answer(w, v.Bytes())
+		section := v.Section(0, v.Len())
+		defer section.Close()
+		_, _ = io.Copy(w, section)
 	}
 }
 

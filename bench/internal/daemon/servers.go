@@ -64,8 +64,11 @@ http {
 }
 `
 
-// Nginx starts one worker, which answers /return from its configuration and /file from a file, both with
-// body, and does not write a log.
+// MaxReturn is the longest body, in bytes, that Nginx answers /return with: its configuration has no longer words.
+const MaxReturn = 2 << 10
+
+// Nginx starts one worker, which answers /return from its configuration, with up to MaxReturn bytes of body, and /file from
+// a file, with all of it, and does not write a log.
 func Nginx(cpus string, body []byte) (*Daemon, error) {
 	return start(cpus, listening, func(addr, temp string) ([]string, error) {
 		conf := filepath.Join(temp, "nginx.conf")
@@ -75,6 +78,6 @@ func Nginx(cpus string, body []byte) (*Daemon, error) {
 		if err := os.WriteFile(filepath.Join(temp, "root", "file"), body, 0o644); err != nil {
 			return nil, err
 		}
-		return []string{"nginx", "-c", conf, "-e", filepath.Join(temp, "error.log")}, os.WriteFile(conf, fmt.Appendf(nil, nginxConf, temp, addr, body), 0o644)
+		return []string{"nginx", "-c", conf, "-e", filepath.Join(temp, "error.log")}, os.WriteFile(conf, fmt.Appendf(nil, nginxConf, temp, addr, body[:min(len(body), MaxReturn)]), 0o644)
 	})
 }

@@ -110,10 +110,16 @@ func makeVocabulary() []string {
 	return words
 }
 
+// largeValue is the length in bytes above which values are random characters, like images, without anything that returns.
+const largeValue = 64 << 10
+
 // Value appends the value of record i to dst.
 func (s Spec) Value(dst []byte, i int) []byte {
 	end := len(dst) + s.ValueSize
 	n := mix(uint64(i) ^ 0x76616c7565)
+	if s.ValueSize > largeValue {
+		return appendRandom(dst, n, s.ValueSize)
+	}
 	for f := 0; len(dst) < end; f++ {
 		part := fields[f%len(fields)]
 		dst = append(dst, part.name...)
