@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/internal/conns"
 	"sequins/internal/wire"
 	"sequins/observe/metrics"
 	"sequins/observe/status"
@@ -244,7 +245,7 @@ func start(t testing.TB, c testCatalog, o testOptions) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startOn(t, ln, c, o)
+	return startOn(t, conns.Patient(ln, slog.New(slog.DiscardHandler)), c, o)
 }
 
 func startOn(t testing.TB, ln net.Listener, c testCatalog, o testOptions) *running {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sequins/bench/internal/data"
@@ -74,7 +75,7 @@ func (r *run) fill(addr string) error {
 // profile takes a profile of sequins while it answers GETs, alone or in pipelines.
 func (r *run) profile(n int) error {
 	s := r.servers[len(r.servers)-1]
-	l := wire.Load{Addr: s.addr, Conns: *conns, Requests: r.pipelines, Parse: r.parse, Check: func(int, wire.Reply) error { return nil }}
+	l := wire.Load{Addr: s.addr, Conns: slices.Max(connections), Requests: r.pipelines, Parse: r.parse, Check: func(int, wire.Reply) error { return nil }}
 	name := *profile + ".pipelines"
 	if n == 1 {
 		name, l.Requests, l.Parse = *profile+".single", nil, wire.Redis

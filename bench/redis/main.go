@@ -1,5 +1,5 @@
-// Command redis compares the Redis protocol of sequins with redis-server, by redis-benchmark: single GETs and pipelines of a
-// hundred, on random keys that exist.
+// Command redis compares the Redis protocol of sequins with redis-server, by redis-benchmark: single GETs and pipelines of 16 and
+// of a hundred, over 1, 8 and 32 connections, on random keys that exist.
 //
 // Both servers run at once on one processor, and redis-benchmark on the other sends requests to them in turn. If
 // redis-benchmark is the bottleneck, the requests per second of both servers are its own; the cost of a key is then the
@@ -32,7 +32,6 @@ var (
 	program = flag.String("sequins", "../bin/sequins", "the program under test")
 	records = flag.Int("records", 0, "records (1,000,000, short 50,000)")
 	value   = flag.Int("value", 100, "bytes of a value")
-	conns   = flag.Int("conns", 50, "connections")
 	seconds = flag.Float64("seconds", 1, "length of a turn of the additional client")
 	gets    = flag.Int("gets", 0, "single GETs of a turn (200,000, short 20,000)")
 	cpu     = flag.String("cpu", "0", "the processor of the servers")
@@ -40,8 +39,17 @@ var (
 	profile = flag.String("profile", "", "beginning of the names of two files for processor profiles of sequins, taken in additional turns at the end")
 )
 
-// depth is the number of GETs in a pipeline.
+// connections are how many clients connect.
+var connections = []int{1, 8, 32}
+
+// depth is the number of GETs in a pipeline of the additional client.
 const depth = 100
+
+// pipelines are those of redis-benchmark, with what the rate must be of that of redis.
+var pipelines = []struct {
+	gets  int
+	least float64
+}{{1, 1}, {16, 1}, {depth, 1.5}}
 
 func main() {
 	setup.Main(func(env *setup.Env) error {
@@ -144,64 +152,66 @@ func (r *run) makePipelines() {
 	}
 }
 
-// The columns.
-const (
-	single    = "GETs/s"
-	singleCPU = "µs a GET"
-	piped     = "GETs/s, pipelined"
-	pipedCPU  = "µs a pipelined GET"
-	bulk      = "GETs/s, pipelined, checked"
-	bulkCPU   = "µs a checked GET"
-)
+// columns are the names of the columns of a pipeline, or of the additional client.
+func columns(what string) (rate, cpu string) { return "GETs/s, " + what, "µs a GET, " + what }
 
 func (r *run) measure(n int) error {
-	t := table.New(fmt.Sprintf("GETs by redis-benchmark, %d connections, pipelines of %d, %v", *conns, depth, r.spec), reference).
-		Column(single, "%.0f", true).Column(singleCPU, "%.2f", true).Column(piped, "%.0f", true).Column(pipedCPU, "%.3f", true).
-		Column(bulk, "%.0f", true).Column(bulkCPU, "%.3f", true)
-	err := table.Rounds(r.env.Rounds, r.servers, func(_ int, s *server) error {
-		for _, turn := range []struct {
-			rate, cpu string
-			ask       func() (rate float64, keys int, err error)
-		}{
-			{single, singleCPU, func() (float64, int, error) { return r.benchmark(s, n, 1) }},
-			{piped, pipedCPU, func() (float64, int, error) { return r.benchmark(s, 10*n, depth) }},
-			{bulk, bulkCPU, func() (float64, int, error) { return r.ask(s) }},
-		} {
-			before, err := s.daemon.CPU()
-			if err != nil {
-				return err
-			}
-			rate, keys, err := turn.ask()
-			if err != nil {
-				return fmt.Errorf("%s: %w", s, err)
-			}
-			after, err := s.daemon.CPU()
-			if err != nil {
-				return err
-			}
-			t.Add(s.name, turn.rate, rate)
-			t.Add(s.name, turn.cpu, float64((after-before).Nanoseconds())/1e3/float64(keys))
+	for _, conns := range connections {
+		t := table.New(fmt.Sprintf("GETs by redis-benchmark, %d connections, %v", conns, r.spec), reference)
+		for _, p := range pipelines {
+			rate, cpu := columns(strconv.Itoa(p.gets) + " at a time")
+			t.Column(rate, "%.0f", true).Column(cpu, "%.3f", true)
 		}
-		return nil
-	})
+		rate, cpu := columns("checked")
+		t.Column(rate, "%.0f", true).Column(cpu, "%.3f", true)
+		err := table.Rounds(r.env.Rounds, r.servers, func(_ int, s *server) error {
+			for _, p := range pipelines {
+				ask := func() (float64, int, error) { return r.benchmark(s, conns, n*min(p.gets, 10), p.gets) }
+				if err := r.turn(t, s, strconv.Itoa(p.gets)+" at a time", ask); err != nil {
+					return err
+				}
+			}
+			return r.turn(t, s, "checked", func() (float64, int, error) { return r.ask(s, conns) })
+		})
+		if err != nil {
+			return err
+		}
+		for _, p := range pipelines {
+			rate, _ := columns(strconv.Itoa(p.gets) + " at a time")
+			r.env.Checks.AtLeast(fmt.Sprintf("%s, %d connections / redis", rate, conns), t.Ratio(ours, reference, rate), p.least)
+		}
+		r.env.Print(t)
+	}
+	return nil
+}
+
+// turn asks a server, and enters the rate and the processor time.
+func (r *run) turn(t *table.Table, s *server, what string, ask func() (rate float64, keys int, err error)) error {
+	before, err := s.daemon.CPU()
 	if err != nil {
 		return err
 	}
-	c := &r.env.Checks
-	c.AtLeast("single GETs/s / redis", t.Ratio(ours, reference, single), 1)
-	c.AtLeast("pipelined GETs/s / redis", t.Ratio(ours, reference, piped), 1.5)
-	c.AtLeast("pipelined GETs/s, checked / redis", t.Ratio(ours, reference, bulk), 1.5)
-	r.env.Print(t)
+	rate, keys, err := ask()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s, err)
+	}
+	after, err := s.daemon.CPU()
+	if err != nil {
+		return err
+	}
+	rateColumn, cpuColumn := columns(what)
+	t.Add(s.name, rateColumn, rate)
+	t.Add(s.name, cpuColumn, float64((after-before).Nanoseconds())/1e3/float64(keys))
 	return nil
 }
 
 // benchmark has redis-benchmark send n GETs.
-func (r *run) benchmark(s *server, n, pipeline int) (rate float64, keys int, err error) {
+func (r *run) benchmark(s *server, conns, n, pipeline int) (rate float64, keys int, err error) {
 	host, port, err := net.SplitHostPort(s.addr)
 	if err != nil {
 		return 0, 0, err
 	}
-	cmd := proc.OnCPUs(strconv.Itoa(*client), "redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(*conns), "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline),
+	cmd := proc.OnCPUs(strconv.Itoa(*client), "redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(conns), "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline),
 		"-r", strconv.Itoa(r.spec.Records), "--csv", "-e", "GET", data.DB+"/key:__rand_int__")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -223,8 +233,8 @@ func lastLine(out []byte) []byte {
 }
 
 // ask sends pipelines and checks one in 64.
-func (r *run) ask(s *server) (rate float64, keys int, err error) {
-	l := wire.Load{Addr: s.addr, Conns: *conns, Requests: r.pipelines, Parse: r.parse, Check: r.check, Duration: time.Duration(*seconds * float64(time.Second))}
+func (r *run) ask(s *server, conns int) (rate float64, keys int, err error) {
+	l := wire.Load{Addr: s.addr, Conns: conns, Requests: r.pipelines, Parse: r.parse, Check: r.check, Duration: time.Duration(*seconds * float64(time.Second))}
 	result, _, err := wire.Measure(l, s.daemon.CPU)
 	if err != nil {
 		return 0, 0, err

@@ -155,7 +155,7 @@ func start(t testing.TB, sets catalog, o resp.Options, ro reads.Options) *starte
 		t.Fatal(err)
 	}
 	s.addr = ln.Addr().String()
-	go func() { s.done <- s.Serve(ln) }()
+	go func() { s.done <- s.Serve(conns.Patient(ln, quiet)) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
