@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"sequins/test/filelock"
+	"sequins/test/process"
 )
 
 // installTime bounds an installation.
@@ -40,8 +40,7 @@ func Command(dir string, env []string, name string, args ...string) error {
 // Cached returns the path of a file or directory in the cache of this working tree. If it is not there, it is made in a
 // temporary directory, whose part that make returns gets the name. One process makes it at a time.
 func Cached(name string, make func(dir string) (made string, err error)) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	cache := filepath.Join(filepath.Dir(here), "..", "..", ".cache")
+	cache := filepath.Join(process.Root(), ".cache")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}

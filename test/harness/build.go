@@ -17,17 +17,11 @@ import (
 )
 
 // Build builds the program, like Start, for tests that later run where Maven has no network.
-func Build() error {
-	dir, err := findTestdata()
-	if err != nil {
-		return err
-	}
-	return build(filepath.Join(dir, "harness"))
-}
+func Build() error { return build(filepath.Join(testdata(), "harness")) }
 
 // Java returns a command that runs a Java source file with what the program is built with: Hadoop, Avro and parquet-mr.
 func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
-	jars, err := classPath()
+	jars, err := ClassPath("harness")
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +30,7 @@ func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
 
 // Tool returns a command that runs a class of Hadoop's command line. conf is a HADOOP_CONF_DIR.
 func Tool(ctx context.Context, conf, class string, args ...string) (*exec.Cmd, error) {
-	jars, err := classPath()
+	jars, err := ClassPath("harness")
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +39,13 @@ func Tool(ctx context.Context, conf, class string, args ...string) (*exec.Cmd, e
 	return exec.CommandContext(ctx, "java", append(java, args...)...), nil
 }
 
-// classPath builds the program, and returns the jars that it is built with.
-func classPath() (string, error) {
-	if err := Build(); err != nil {
+// ClassPath builds the program in a directory of testdata, and returns the jars that it is built with.
+func ClassPath(program string) (string, error) {
+	dir := filepath.Join(testdata(), program)
+	if err := build(dir); err != nil {
 		return "", err
 	}
-	dir, err := findTestdata()
-	if err != nil {
-		return "", err
-	}
-	jars, err := os.ReadFile(filepath.Join(dir, "harness", "target", "cp.txt"))
+	jars, err := os.ReadFile(filepath.Join(dir, "target", "cp.txt"))
 	return strings.TrimSpace(string(jars)), err
 }
 
@@ -96,7 +87,7 @@ func maven(dir string) error {
 	return nil
 }
 
-// sourceHash returns a hash of the names and contents of all sources.
+// sourceHash returns a hash of the names and contents of all sources, of which a program that is made of jars has none.
 func sourceHash(dir string) (string, error) {
 	h := sha256.New()
 	add := func(path string) error {
@@ -110,6 +101,9 @@ func sourceHash(dir string) (string, error) {
 		}
 		return add(path)
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
 	err = errors.Join(err, add(filepath.Join(dir, "pom.xml")))
 	return hex.EncodeToString(h.Sum(nil)), err
 }

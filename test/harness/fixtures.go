@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sequins/test/process"
 )
 
 // Fixture is one version of one db in testdata/fixtures, written by a real job, and its expected content.
@@ -70,33 +72,11 @@ func (r *Record) HasValue(got []byte) bool {
 // FixturesDir returns testdata/fixtures: a source whose dbs are the fixtures.
 func FixturesDir(t testing.TB) string {
 	t.Helper()
-	return filepath.Join(testdata(t), "fixtures")
+	return filepath.Join(testdata(), "fixtures")
 }
 
-func testdata(t testing.TB) string {
-	t.Helper()
-	dir, err := findTestdata()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// findTestdata finds the module's testdata from the working directory, which is the package of the test.
-func findTestdata() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
-			return filepath.Join(d, "testdata"), nil
-		}
-		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("harness: no go.mod above %s", dir)
-		}
-	}
-}
+// testdata returns the module's testdata.
+func testdata() string { return filepath.Join(process.Root(), "testdata") }
 
 // Fixtures returns all fixtures, by name.
 func Fixtures(t testing.TB) []Fixture {

@@ -57,11 +57,7 @@ func Open(root string) (*Harness, error) {
 			return nil, fmt.Errorf("harness: %s is not installed; on Debian it is in the package %s", tool, pkg)
 		}
 	}
-	files, err := findTestdata()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(files, "harness")
+	dir := filepath.Join(testdata(), "harness")
 	if err := build(dir); err != nil {
 		return nil, fmt.Errorf("harness: %w", err)
 	}

@@ -98,8 +98,8 @@ func buildShared(path string) error {
 	return Build(path) // it is on another file system
 }
 
-// Build builds cmd/sequins into a file with additional arguments of go build. It compiles as make build does, so that both use the
-// same packages of Go's cache.
+// Build builds cmd/sequins into a file with additional arguments of go build. It compiles as make build does, and make test what
+// has no race detector, so that all use the same packages of Go's cache.
 func Build(path string, args ...string) error {
 	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", path}, args...), "./cmd/sequins")...)
 	cmd.Dir = Root()
@@ -130,10 +130,20 @@ func RemoveBinary() {
 }
 
 // Root returns the directory of the module.
-func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
-}
+func Root() string { return root }
+
+// root is the nearest directory with a go.mod above the package of the test, in which its program starts. What the compiler says of
+// files does not help: with -trimpath it is no path.
+var root = func() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}()
 
 // Config describes one node. Source and Store are directories.
 type Config struct {
@@ -287,18 +297,17 @@ func (n *Node) WaitFor(t testing.TB, what string, condition func() bool) {
 	})
 }
 
-// Eventually polls a condition until it holds or Deadline has passed.
+// Eventually polls a condition until it holds or Deadline has passed. The pauses grow: most conditions ask a node over a new
+// connection, and many tests wait at a time.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	end := time.After(Deadline)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-end:
+	const longest = 50 * time.Millisecond
+	end := time.Now().Add(Deadline)
+	for pause := 5 * time.Millisecond; !condition(); pause = min(2*pause, longest) {
+		if time.Now().After(end) {
 			t.Fatalf("timed out after %v waiting for: %s", Deadline, what)
 		}
+		time.Sleep(pause)
 	}
 }
 
