@@ -12,5 +12,6 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	process.RemoveBinary()
+	os.RemoveAll(sparks.dir)
 	os.Exit(code)
 }

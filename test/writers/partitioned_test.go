@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/test/process"
-	"sequins/test/spark"
 	"sequins/test/venv"
 )
 
@@ -25,25 +22,19 @@ type partitionedRecord struct{ Table, Key, Value string }
 // Partitioned tables are served as pyarrow and Spark read them, with the columns of the directories behind those of the
 // files.
 func TestPartitionedTables(t *testing.T) {
-	for name, write := range map[string]func(t *testing.T, dir string){
-		"pyarrow": func(t *testing.T, dir string) { venv.Run(t, venv.Python(t, "requirements.txt"), "partitioned.py", dir) },
-		"Spark": func(t *testing.T, dir string) {
-			job, err := os.ReadFile("partitioned.scala")
-			if err != nil {
-				t.Fatal(err)
-			}
-			spark.Run(t, dir, strings.Replace(string(job), `"DIR"`, strconv.Quote(dir), 1))
+	for name, write := range map[string]func(t *testing.T) (dir string){
+		"pyarrow": func(t *testing.T) string {
+			dir := t.TempDir()
+			venv.Run(t, venv.Python(t, "requirements.txt"), "partitioned.py", dir)
+			return dir
 		},
+		"Spark": func(t *testing.T) string { return sparkDir(t, "partitioned") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			write(t, dir)
+			dir := write(t)
 			raw, err := os.ReadFile(filepath.Join(dir, "records.ndjson"))
 			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(dir, "records.ndjson")); err != nil {
 				t.Fatal(err)
 			}
 			var records []partitionedRecord

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"sequins/test/process"
-	"sequins/test/spark"
 	"sequins/test/venv"
 )
 
@@ -24,12 +23,9 @@ func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	venv.Run(t, venv.Python(t, "tables.txt"), "tables.py", source)
-	job, err := os.ReadFile("tables.scala")
-	if err != nil {
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(sparkDir(t, "tables"), "source"))); err != nil {
 		t.Fatal(err)
 	}
-	spark.Run(t, dir, strings.NewReplacer("DIR", source, "IN", filepath.Join(dir, "in")).Replace(string(job)))
-
 	c := process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "settle = \"0s\"\n", Sections: "[db.good]\nkey = \"k\"\nvalue = \"v\"\n"}
 	for db := range tableFormats {
 		c.Sections += fmt.Sprintf("[db.%s]\nkey = \"k\"\nvalue = \"v\"\n[db.%s-version]\nkey = \"k\"\nvalue = \"v\"\n", db, db)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +20,6 @@ import (
 	"sequins/input/parquet"
 	"sequins/internal/render"
 	"sequins/test/process"
-	"sequins/test/spark"
 	"sequins/test/venv"
 )
 
@@ -43,7 +41,7 @@ type records interface {
 
 // What other programs write is read as they read it themselves, or is an error that says why.
 func TestWriters(t *testing.T) {
-	dir, sparks := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
 	t.Run("write", func(t *testing.T) { // side by side: neither has work for two cores
 		t.Run("python", func(t *testing.T) {
 			t.Parallel()
@@ -51,12 +49,12 @@ func TestWriters(t *testing.T) {
 		})
 		t.Run("Spark", func(t *testing.T) {
 			t.Parallel()
-			runSpark(t, sparks)
+			venv.Run(t, venv.Python(t, "requirements.txt"), "spark.py", sparkDir(t, "spark"))
 		})
 	})
 	outcomes := map[string]*outcome{} // by writer
 	var order []string
-	for _, f := range slices.Concat(manifest(t, dir, 150), manifest(t, sparks, 60)) {
+	for _, f := range slices.Concat(manifest(t, dir, 150), manifest(t, sparkDir(t, "spark"), 60)) {
 		reason, err := compare(f.path, f)
 		if err != nil {
 			t.Errorf("%s, %s, %s (%s): %v", f.Writer, f.Variant, f.Codec, f.File, err)
@@ -75,17 +73,6 @@ func TestWriters(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %d | %s | %s |\n", writer, len(o.variants), strings.Join(o.exact, ", "), strings.Join(o.failed, "; "))
 	}
 	golden(t, table.String())
-}
-
-// runSpark runs spark.scala, and renders its files.
-func runSpark(t *testing.T, dir string) {
-	t.Helper()
-	job, err := os.ReadFile("spark.scala")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spark.Run(t, dir, strings.Replace(string(job), `"DIR"`, strconv.Quote(dir), 1))
-	venv.Run(t, venv.Python(t, "requirements.txt"), "spark.py", dir)
 }
 
 // manifest returns the files of a directory, at least atLeast.
