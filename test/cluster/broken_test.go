@@ -172,7 +172,7 @@ func upgradeWith(t testing.TB, z *zookeeper, binary, mode string) []checker.Viol
 	}
 	c.begin(t, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
-	r := record(t, c, 2, versionName(1), versionName(1)+c.data.tag)
+	r := record(t, c, versionName(1), versionName(1)+c.data.tag)
 	r.publishContent(versionName(1), c.data)
 	prompt, late := c.members[:2], c.members[2]
 	late.link.refuse()

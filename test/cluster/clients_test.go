@@ -38,24 +38,23 @@ type recording struct {
 // waits after one that nobody took. Without them the clients would leave nothing of two cores to the cluster, whose loads
 // have the lowest priority. maxPace is the longest wait: on a slow machine, whose answers take long, clients ask less.
 const (
-	pace     = 20 * time.Millisecond
-	slowPace = 50 * time.Millisecond
+	pace     = 10 * time.Millisecond
+	slowPace = 30 * time.Millisecond
 	redialIn = 20 * time.Millisecond
-	maxPace  = 60 * time.Millisecond
+	maxPace  = 40 * time.Millisecond
 )
 
-// record begins a history of a cluster whose members already serve versions. clients is the
-// number of clients of each member that read single keys; some others run, too.
-func record(t testing.TB, c *cluster, clients int, versions ...string) *recording {
+// record begins a history of a cluster whose members already serve versions.
+func record(t testing.TB, c *cluster, versions ...string) *recording {
 	t.Helper()
 	r := &recording{History: &checker.History{}, c: c}
 	for _, v := range versions {
 		r.Note(checker.Event{Kind: checker.Publish, Version: v})
 	}
 	for _, m := range c.members {
-		r.bind(t, m, clients)
+		r.bind(m)
 	}
-	r.roam(clients)
+	r.roam()
 	r.wg.Go(r.watchMachine)
 	return r
 }
@@ -63,7 +62,7 @@ func record(t testing.TB, c *cluster, clients int, versions ...string) *recordin
 // Every heartbeat, watchMachine starts a process that does nothing. If that takes longer than maxBeat, it is the machine that
 // stands still, and not the cluster.
 const (
-	heartbeat = 100 * time.Millisecond
+	heartbeat = 250 * time.Millisecond
 	maxBeat   = 500 * time.Millisecond
 )
 
@@ -79,14 +78,11 @@ func (r *recording) watchMachine() {
 	}
 }
 
-// bind lets clients ask a member: some for keys, one for batches, and one as clients of Redis do.
-func (r *recording) bind(t testing.TB, m *member, clients int) {
-	t.Helper()
-	for i := range clients {
-		r.wg.Go(func() { r.ask(m, i, pace, r.c.data.anyKey) })
-	}
-	r.wg.Go(func() { r.ask(m, clients, slowPace, r.c.data.anyBatch) })
-	r.wg.Go(func() { r.askRedis(m, clients+1) })
+// bind lets clients ask a member: one for keys, one for batches, and one as clients of Redis do.
+func (r *recording) bind(m *member) {
+	r.wg.Go(func() { r.ask(m, 0, pace, r.c.data.anyKey) })
+	r.wg.Go(func() { r.ask(m, 1, slowPace, r.c.data.anyBatch) })
+	r.wg.Go(func() { r.askRedis(m, 2) })
 }
 
 // A request is the request of a client, with the parser of its answer.

@@ -23,7 +23,7 @@ func (c *cluster) balanced() *balance.Client {
 	}
 	key := func(n int) string { return c.data.key(n * 7919 % c.data.keys) }
 	return balance.Start(balance.Options{
-		Addrs: addrs, Rate: 400, Probe: 20 * time.Millisecond,
+		Addrs: addrs, Rate: 150, Probe: 20 * time.Millisecond,
 		Target: func(n int) string { return "/" + db + "/" + key(n) },
 		Check: func(n int, a balance.Answer) error {
 			version := a.Header.Get("X-Sequins-Version")

@@ -158,6 +158,34 @@ type readers struct {
 	newest  atomic.Pointer[string]
 }
 
+// startReaders lets sessions of a client that knows some members read until finish.
+func (c *cluster) startReaders(t testing.TB, timeout time.Duration, members []*member) *readers {
+	t.Helper()
+	var addrs []string
+	for _, m := range members {
+		addrs = append(addrs, m.addr())
+	}
+	cl, err := client.New(client.Options{Addrs: addrs, Timeout: timeout, RefreshPeriod: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &readers{c: c, cl: cl}
+	t.Cleanup(func() {
+		r.finish()
+		cl.Close()
+	})
+	for range 4 {
+		r.wg.Go(func() { r.read(t) })
+	}
+	return r
+}
+
+// finish ends the readers.
+func (r *readers) finish() {
+	r.stop.Store(true)
+	r.wg.Wait()
+}
+
 // read reads keys with a session of its own until the end: none may fail, be wrong, or be older than the one before.
 func (r *readers) read(t testing.TB) {
 	s, last := r.cl.Session(), ""
@@ -220,20 +248,8 @@ func TestGoClient(tt *testing.T) {
 	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
-	var addrs []string
-	for _, m := range c.members[:2] {
-		addrs = append(addrs, m.addr())
-	}
-	cl, err := client.New(client.Options{Addrs: addrs, Timeout: process.Deadline, RefreshPeriod: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	r := &readers{c: c, cl: cl}
-	for range 4 {
-		r.wg.Go(func() { r.read(t) })
-	}
-	stopPython := c.walkInPython(t, `{"timeout": 60}`, addrs...)
+	r := c.startReaders(t, process.Deadline, c.members[:2])
+	stopPython := c.walkInPython(t, `{"timeout": 60}`, c.members[0].addr(), c.members[1].addr())
 	for i, disturb := range []func(m *member) (undo func()){
 		func(m *member) func() { m.kill(); return func() { m.start(t) } },
 		func(m *member) func() { m.terminate(t); return func() { m.start(t) } },
@@ -249,8 +265,7 @@ func TestGoClient(tt *testing.T) {
 		c.waitServed(t, version)
 		c.waitWhole(t, l, version)
 	}
-	r.stop.Store(true)
-	r.wg.Wait()
+	r.finish()
 	t.Logf("%d reads of Go, %d of Python", r.reads.Load(), stopPython())
 }
 
@@ -304,38 +319,4 @@ func (r *readers) wait(t testing.TB, n int64) {
 	t.Helper()
 	until := r.reads.Load() + n
 	process.Eventually(t, "the client reads on", func() bool { return r.reads.Load() >= until })
-}
-
-// TestGoClientUnderNemesis reads with the Go client while the nemesis causes faults. Reads fail only while it is
-// careless; none is wrong or returns to an older version.
-func TestGoClientUnderNemesis(tt *testing.T) {
-	tt.Parallel()
-	t := process.Recap(tt)
-	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
-	z := startZookeeper(t, 3)
-	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
-	c.begin(t, versionName(1))
-	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 2))}
-	c.waitWhole(t, n.look, versionName(1))
-	n.r = record(t, c, 1, versionName(1))
-	defer n.r.judge(t, "history-goclient")
-	var addrs []string
-	for _, m := range c.members {
-		addrs = append(addrs, m.addr())
-	}
-	cl, err := client.New(client.Options{Addrs: addrs, Timeout: 20 * time.Second, RefreshPeriod: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	r := &readers{c: c, cl: cl}
-	for range 4 {
-		r.wg.Go(func() { r.read(t) })
-	}
-	n.sequence(false, 3)
-	r.lenient.Store(true)
-	n.sequence(true, 3)
-	r.stop.Store(true)
-	r.wg.Wait()
-	t.Logf("%d reads, and %d that failed while the nemesis was careless", r.reads.Load(), r.failed.Load())
 }

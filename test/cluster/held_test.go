@@ -36,7 +36,7 @@ func TestHeld(tt *testing.T) {
 	c.begin(t, versionName(1))
 	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 3))}
 	c.waitWhole(t, n.look, versionName(1))
-	n.r = record(t, c, 2, versionName(1))
+	n.r = record(t, c, versionName(1))
 	n.recover() // with min_replication = 1, members serve before they know all replicas
 	judged := false
 	defer func() {

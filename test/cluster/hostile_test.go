@@ -21,7 +21,7 @@ func TestHostileZooKeeper(t *testing.T) {
 	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
-	r := record(t, c, 2, version)
+	r := record(t, c, version)
 	defer r.judge(t, "history-hostile")
 
 	only := func(differs int32, body []byte) func(int32, []byte) zktest.Answer {

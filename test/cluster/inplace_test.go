@@ -44,9 +44,9 @@ func TestInPlace(t *testing.T) {
 			c.waitServed(t, first)
 			l := z.look(t)
 			c.waitWhole(t, l, first)
-			r := record(t, c, 1, first)
+			r := record(t, c, first)
 			defer r.judge(t, "history-in-place")
-			for n := 2; n <= 4; n++ {
+			for n := 2; n <= 3; n++ {
 				version := versionName(n)
 				r.Note(checker.Event{Kind: checker.Publish, Version: version})
 				c.data.publishInPlace(t, c.source, version, tt.marker)

@@ -24,7 +24,7 @@ func TestJoin(t *testing.T) {
 	c.begin(t, version)
 	l := z.look(t)
 	c.waitWhole(t, l, version)
-	r := record(t, c, 2, version)
+	r := record(t, c, version)
 	defer r.judge(t, "history-join")
 
 	slow := c.add(t)
@@ -47,7 +47,7 @@ func TestJoin(t *testing.T) {
 	quick.start(t)
 	r.note(checker.Start, quick, "")
 	r.note(checker.Up, quick, "")
-	r.bind(t, quick, 2)
+	r.bind(quick)
 	quick.node.WaitFor(t, "it has loaded its share", func() bool { return len(quick.holds(t, version)) >= c.data.partitions*2/5 })
 	process.Eventually(t, "its share is asked for", func() bool { return l.has(t, c, version, quick) })
 }
@@ -94,7 +94,7 @@ func testHealing(t *testing.T, z *zookeeper, stay string) {
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	c.waitSettled(t)
-	r := record(t, c, 1, version)
+	r := record(t, c, version)
 	defer r.judge(t, "history-healing")
 
 	dead := c.members[2]

@@ -19,7 +19,7 @@ import (
 
 // TestAllFaults has a cluster go through everything that versions, sources, ZooKeeper and whole restarts can do to it,
 // in an order that the seed decides, each time together with a fault of ZooKeeper and a new version, while clients
-// read without pause. After the last fault every node has to come to the newest good version within 30 s.
+// read without pause. After the last fault every node has to come to the newest good version.
 func TestAllFaults(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
@@ -35,7 +35,7 @@ func TestAllFaults(tt *testing.T) {
 	c.begin(t, versionName(1))
 	n.look = z.look(t)
 	c.waitWhole(t, n.look, versionName(1))
-	n.r = record(t, c, 2, versionName(1), versionName(1)+firstTag)
+	n.r = record(t, c, versionName(1), versionName(1)+firstTag)
 	n.r.publishContent(versionName(1), c.data)
 	defer n.r.judge(t, "history-all-faults")
 
@@ -67,7 +67,7 @@ func (n *mixer) playAll() {
 	newest := versionName(n.version)
 	n.c.refresh(n.t)
 	data := n.c.data.ofTag(n.tags[newest])
-	within(n.t, convergence, "all members serve what the source has", func() { n.c.waitReplaced(n.t, n.c.members, data, newest) })
+	n.c.waitReplaced(n.t, n.c.members, data, newest)
 	n.c.waitContent(n.t, n.c.members, data, newest) // every key, which takes its time beside the clients
 }
 

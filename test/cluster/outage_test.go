@@ -23,7 +23,7 @@ func TestForgotten(t *testing.T) {
 	l := z.look(t)
 	c.waitWhole(t, l, version)
 	loaded := c.loaded(t)
-	r := record(t, c, 1, version)
+	r := record(t, c, version)
 	defer r.judge(t, "history-forgotten")
 
 	for _, m := range c.members[1:] {
@@ -56,7 +56,7 @@ func TestOutage(t *testing.T) {
 	c.waitWhole(t, l, version)
 	before := l.owned(t, "/"+c.name+"/v1")
 	loaded := c.loaded(t)
-	r := record(t, c, 2, version)
+	r := record(t, c, version)
 	defer r.judge(t, "history-outage")
 
 	z.killAll(t)
@@ -66,7 +66,6 @@ func TestOutage(t *testing.T) {
 	}
 	z.restartAll(t)
 	process.Eventually(t, "every session has expired", func() bool { return len(l.owned(t, "/"+c.name+"/v1")) == 0 })
-	begin := time.Now()
 	for _, m := range c.members {
 		m.link.allow(t)
 	}
@@ -74,11 +73,6 @@ func TestOutage(t *testing.T) {
 		after := l.owned(t, "/"+c.name+"/v1")
 		return slices.Equal(slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 	})
-	took := time.Since(begin)
-	t.Logf("published again within %v", took)
-	if took > 10*time.Second {
-		t.Error("that is more than 10s")
-	}
 	if after := c.loaded(t); !maps.Equal(after, loaded) {
 		t.Errorf("records loaded before %v, after %v", loaded, after)
 	}

@@ -40,13 +40,14 @@ func TestReturnsAfterGoodThenTwoBad(t *testing.T) {
 			}
 			clients := c.watchVersions(t)
 			clients.watchStart(c, away)
-			within(t, soon, "the node is ready", func() { away.start(t); away.waitReady(t) })
-			within(t, soon, "it serves what the others do", func() { away.node.WaitCurrent(t, db, good) })
+			away.start(t)
+			away.waitReady(t)
+			away.node.WaitCurrent(t, db, good)
 			c.waitHeld(t, versionName(4))
 			c.checkWhole(t, good)
 			next := versionName(5)
 			c.publish(t, next)
-			within(t, soon, "the next version", func() { c.waitServed(t, next) })
+			c.waitServed(t, next)
 			clients.end(t)
 			c.expectSeen(t, clients, old, good, next)
 		})
@@ -89,8 +90,9 @@ func TestReturnsWhileNewerLoads(tt *testing.T) {
 	}
 	clients := c.watchVersions(t)
 	clients.watchStart(c, away)
-	within(t, soon, "the node is ready", func() { away.start(t); away.waitReady(t) })
-	within(t, soon, "it serves what the others do", func() { away.node.WaitCurrent(t, db, served) })
+	away.start(t)
+	away.waitReady(t)
+	away.node.WaitCurrent(t, db, served)
 	for _, m := range c.members {
 		if state := m.node.Health(t)[db][loading].State; m != away && state != "BUILDING" {
 			t.Errorf("%s has the newer version in state %q: this shows nothing", m.name, state)
@@ -116,13 +118,14 @@ func TestReturnsWithoutItsDisk(tt *testing.T) {
 	second := first.tagged("-y")
 	second.rewrite(t, c.source, version)
 	c.refresh(t)
-	within(t, soon, "the others switch", func() { c.waitContent(t, c.live(), second, version) })
+	c.waitContent(t, c.live(), second, version)
 	if err := os.RemoveAll(away.config.Store); err != nil {
 		t.Fatal(err)
 	}
 	clients := c.watchContents(t, func(string) []dataset { return []dataset{second} })
 	clients.watchStart(c, away)
-	within(t, soon, "the node is ready", func() { away.start(t); away.waitReady(t) })
+	away.start(t)
+	away.waitReady(t)
 	c.waitContent(t, c.members, second, version)
 	c.waitWhole(t, z.look(t), version)
 	clients.finish(t, []string{version})

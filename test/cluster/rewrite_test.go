@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // with returns the cluster with other data: what its members answer is compared with that.
@@ -74,20 +73,6 @@ func (c *cluster) waitContent(t testing.TB, members []*member, d dataset, versio
 		})
 	}
 }
-
-// within fails the test unless what it waits for comes in some time, which is generous on a busy machine.
-func within(t testing.TB, most time.Duration, what string, wait func()) {
-	t.Helper()
-	began := time.Now()
-	wait()
-	took := time.Since(began)
-	if t.Logf("%s: %v", what, took.Round(time.Millisecond)); took > most {
-		t.Errorf("%s: it took %v, at most %v", what, took.Round(time.Millisecond), most)
-	}
-}
-
-// soon is what changes need that nothing stands in the way of.
-const soon = 30 * time.Second
 
 // children returns the processes that a member has started and that have not ended.
 func (m *member) children() (pids []int) {

@@ -12,7 +12,8 @@ import (
 )
 
 // TestUpgrades is the main test: clients read continuously while versions are published and the
-// nemesis causes faults, and package checker checks the recorded answers.
+// nemesis causes faults, and package checker checks the recorded answers. Beside them read sessions of the Go client, whose
+// reads fail only once the nemesis has been careless; none is wrong or returns to an older version.
 func TestUpgrades(tt *testing.T) {
 	tt.Parallel()
 	t := process.Recap(tt)
@@ -22,12 +23,19 @@ func TestUpgrades(tt *testing.T) {
 	c.begin(t, versionName(1))
 	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 0))}
 	c.waitWhole(t, n.look, versionName(1))
-	n.r = record(t, c, 2, versionName(1))
+	n.r = record(t, c, versionName(1))
 	defer n.r.judge(t, "history-upgrades")
 
+	readers := c.startReaders(t, 20*time.Second, c.members)
 	for sequence := 0; n.version < *upgrades; sequence++ {
-		n.sequence(sequence%3 == 2, 3)
+		careless := sequence%3 == 2
+		if careless {
+			readers.lenient.Store(true)
+		}
+		n.sequence(careless, 3)
 	}
+	readers.finish()
+	t.Logf("%d reads of the Go client, and %d that failed while the nemesis was careless", readers.reads.Load(), readers.failed.Load())
 }
 
 // sequence is some rounds, after which the cluster has to find its way back.
