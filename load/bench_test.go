@@ -143,7 +143,7 @@ func TestAllocations(t *testing.T) {
 		{"routed", true, Options{Partitioner: "string"}},
 		{"routed in little memory", true, Options{Partitioner: "string", Memory: 4 << 20}},
 	} {
-		const few, many = 5_000, 25_000
+		const few, many = 2_000, 10_000
 		atFew, atMany := allocations(t, few, tt.sorted, tt.opts), allocations(t, many, tt.sorted, tt.opts)
 		perRecord := (atMany - atFew) / (many - few)
 		if perRecord > 0.2 {

@@ -58,7 +58,7 @@ func randomCut(r *rand.Rand) (by shard.Partitioner, all []data) {
 func TestPlannedAgain(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	for round := range 400 {
+	for round := range 150 {
 		w := newWorld(t)
 		by, files := randomCut(r)
 		w.write(files, sequencefiles.WriterOptions{})

@@ -111,10 +111,8 @@ func TestHDFS(t *testing.T) {
 		copy func(x *tree)
 	}{
 		{"distcp", marked(even), distcp()},
-		{"distcp-p", marked(even), distcp("-p")},
 		{"distcp-p without a marker", even, distcp("-p")},
 		{"distcp with a slow file", marked(slow), distcp()},
-		{"put", marked(even), put("")},
 		{"put without a marker and with a slow file", even, put(partName(2))},
 		{"put of finished blocks with a slow file", version{generation: 1, parts: 6, size: part, built: true}, put("part-00002.block")},
 	} {
