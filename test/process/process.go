@@ -129,21 +129,20 @@ func RemoveBinary() {
 	}
 }
 
-// Root returns the directory of the module.
-func Root() string { return root }
+// Root returns the directory of the module: the nearest with its go.mod from the working directory of the first call. What the compiler
+// says of files does not help: with -trimpath it is no path.
+func Root() string { return root() }
 
-// root is the nearest directory with a go.mod above the package of the test, in which its program starts. What the compiler says of
-// files does not help: with -trimpath it is no path.
-var root = func() string {
+var root = sync.OnceValue(func() string {
 	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+	for err == nil && dir != filepath.Dir(dir) {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && bytes.HasPrefix(text, []byte("module sequins\n")) {
 			break
 		}
 		dir = filepath.Dir(dir)
 	}
 	return dir
-}()
+})
 
 // Config describes one node. Source and Store are directories.
 type Config struct {
