@@ -21,7 +21,7 @@ import (
 
 // What can be asked for after -args. The defaults fit into a few minutes on two cores.
 var (
-	allKeys   = flag.Int("keys", 5_000, "keys of the version of which each is read from every node")
+	allKeys   = flag.Int("keys", 20_000, "keys of the version of which each is read from every node")
 	outage    = flag.Duration("outage", 10*time.Second, "how long all of ZooKeeper is gone")
 	seed      = flag.Uint64("seed", 0, "what the nemesis decides by; 0: a new one each time")
 	faultsFor = flag.Duration("faults", 0, "how long TestAllFaults goes on; 0: until each fault has come")
