@@ -133,7 +133,7 @@ func (r *run) start() error {
 	}
 	return errors.Join(
 		sequins("none"),
-		sequins("snappy"),
+		sequins("fsst"),
 		self("fasthttp, constant", "fasthttp", true),
 		self("net/http, constant", "nethttp", true),
 		self("net/http, same lookup", "lookup", false),

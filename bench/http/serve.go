@@ -69,7 +69,7 @@ func (l *lookup) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func answer(w http.ResponseWriter, body []byte) { _, _ = w.Write(body) }
 
 func (r *run) removeStores() {
-	for _, codec := range []string{"none", "snappy"} {
+	for _, codec := range []string{"none", "fsst"} {
 		os.RemoveAll(r.store(codec))
 	}
 }

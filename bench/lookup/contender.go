@@ -28,6 +28,9 @@ type batcher interface {
 // reference is the contender that all others are compared with.
 const reference = "sequins none 4K"
 
+// usual is the default configuration.
+const usual = "sequins fsst 4K"
+
 var (
 	codecs    = []blocks.Compression{blocks.None, blocks.FSST, blocks.Zstd}
 	pageSizes = []int{4096, 2048, 1024}

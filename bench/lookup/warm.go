@@ -164,7 +164,9 @@ func (r *run) checkWarm(t *table.Table) {
 	}{{"bbolt", 0.4}, {"pebble", 0.2}, {"sparkey", 1}} {
 		c.AtMost("warm hit, ours / "+peer.name, t.Ratio(reference, peer.name, hit), peer.limit)
 	}
-	c.AtMost("warm hit, our snappy / sparkey's snappy", t.Ratio("sequins snappy 4K", "sparkey snappy", hit), 0.7)
+	c.AtMost("warm hit, our fsst / sparkey's snappy", t.Ratio(usual, "sparkey snappy", hit), 0.7)
+	c.AtMost("warm hit, fsst / none", t.Ratio(usual, reference, hit), 1.3)
+	c.AtMost("64 at once, fsst / none", t.Ratio(usual, reference, batch), 1.5)
 	c.AtMost("64 at once / one by one, a key", t.Median(reference, batch)/t.Median(reference, hit), 0.5)
 	c.AtMost("memory of an open block, B/key", t.Median(reference, heapKey), 1)
 }

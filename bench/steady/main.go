@@ -28,7 +28,7 @@ var (
 	before  = flag.String("before", "", "another build of it, which is measured in turns with it")
 	records = flag.Int("records", 0, "records of a version (5,000,000, short 200,000; with -cold 10,000,000, short 500,000)")
 	files   = flag.Int("files", 4, "files, each with one partition")
-	codec   = flag.String("compression", "snappy", "of blocks")
+	codec   = flag.String("compression", "fsst", "of blocks")
 	rate    = flag.Float64("rate", 2000, "GETs a second that are measured")
 	conns   = flag.Int("conns", 64, "connections for them")
 	seconds = flag.Int("seconds", 0, "length of a phase in which nothing ends by itself (10, short 3)")
