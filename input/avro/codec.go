@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 
 	"sequins/internal/bzip2"
-	"sequins/internal/inflate"
 	"sequins/internal/unpack"
 )
 
@@ -17,11 +16,7 @@ func newCodec(name string) (unpack.Decoder, error) {
 	case "", "null":
 		return nil, nil
 	case "deflate":
-		z := new(inflate.Decoder)
-		return func(dst, block []byte, limit int) ([]byte, error) {
-			dst, _, err := z.Decode(dst, block, limit)
-			return dst, err
-		}, nil
+		return unpack.Deflate(), nil
 	case "bzip2":
 		return new(bzip2.Decoder).Decode, nil
 	case "snappy":

@@ -17,9 +17,9 @@ const (
 )
 
 var codecs = map[string]func() unpack.Decoder{
-	DefaultCodec:   func() unpack.Decoder { return newDeflate(zlibFraming) },
-	DeflateCodec:   func() unpack.Decoder { return newDeflate(zlibFraming) },
-	GzipCodec:      func() unpack.Decoder { return newDeflate(gzipFraming) },
+	DefaultCodec:   unpack.Zlib,
+	DeflateCodec:   unpack.Zlib,
+	GzipCodec:      unpack.Gzip,
 	SnappyCodec:    func() unpack.Decoder { return unpack.Hadoop(unpack.Snappy) },
 	Lz4Codec:       func() unpack.Decoder { return unpack.Hadoop(unpack.LZ4) },
 	ZStandardCodec: func() unpack.Decoder { return unpack.Zstd },

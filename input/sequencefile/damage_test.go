@@ -169,7 +169,7 @@ func TestHostileLengths(t *testing.T) {
 		{"end after three bytes", None, "\x00\x00\x00", 0, "ends within the length"},
 		{"end in the key length", None, string(int32s(0)) + "\x00\x00", 0, "ends within a record"},
 		{"RECORD value of 2 GiB", Record, string(int32s(1<<31-16, 4, 0)), 0, "ends within a record"},
-		{"RECORD value is no zlib", Record, string(int32s(8, 4, 0, 0)), 0, "value of 4 bytes: deflate: bad header"},
+		{"RECORD value is no zlib", Record, string(int32s(8, 4, 0, 0)), 0, "value of 4 bytes: zlib: invalid header"},
 		{"RECORD value is empty", Record, string(int32s(4, 4, 0)), 0, "a value of 0 bytes that is not one org"},
 		{"block without sync marker", Block, string(int32s(1, 2, 3, 4, 5, 6)), 0, "does not begin with a sync marker"},
 		{"block with foreign sync marker", Block, "\xff\xff\xff\xff" + strings.Repeat("x", 16), 0, "not that of the header"},

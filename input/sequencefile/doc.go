@@ -1,5 +1,5 @@
 // Package sequencefile reads Hadoop SequenceFiles: the files of key/value records that MapReduce, Spark,
-// Cascading and Hive write. It owns the format and which codecs files name; packages unpack, inflate and bzip2 decompress.
+// Cascading and Hive write. It owns the format and which codecs files name; packages unpack and bzip2 decompress.
 // It knows nothing of where a file lies or what its records mean.
 //
 // A record passes through a Reader like this: the file is read into one buffer (input), from which uncompressed
