@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -36,27 +35,9 @@ func isShown(bound int) bool {
 	return (step == 0 || step == 4 || step == 9) && bound < len(bounds) && bounds[bound] <= 10*time.Second
 }
 
-// firstOf is the first bucket of durations whose nanoseconds have a given bit
-// length.
-var firstOf = func() (t [65]uint8) {
-	for n := range t {
-		least := time.Duration(0)
-		if n > 0 {
-			least = time.Duration(uint64(1) << min(n-1, 62))
-		}
-		i, _ := slices.BinarySearch(bounds, least)
-		t[n] = uint8(i)
-	}
-	return t
-}()
-
-// bucket returns the bucket of a duration, by a linear search of a few steps from
-// firstOf.
+// bucket returns the bucket of a duration.
 func bucket(d time.Duration) int {
-	i := int(firstOf[bits.Len64(uint64(max(d, 0)))])
-	for i < len(bounds) && d > bounds[i] {
-		i++
-	}
+	i, _ := slices.BinarySearch(bounds, d)
 	return i
 }
 

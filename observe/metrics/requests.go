@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -16,16 +17,6 @@ var codes = [...]int{
 }
 
 const codeOther = len(codes)
-
-var codeIndex = func() (t [600]uint8) {
-	for i := range t {
-		t[i] = uint8(codeOther)
-	}
-	for i, c := range codes {
-		t[c] = uint8(i)
-	}
-	return t
-}()
 
 func codeLabel(i int) string {
 	if i == codeOther {
@@ -97,9 +88,9 @@ func (k *Keys) Of(fromPeer bool) *Requests {
 // body.
 func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 	s := r.stripe(stripe)
-	i := uint8(codeOther)
-	if uint(code) < uint(len(codeIndex)) {
-		i = codeIndex[code]
+	i := slices.Index(codes[:], code)
+	if i < 0 {
+		i = codeOther
 	}
 	s.codes[i].Add(1)
 	s.buckets[bucket(d)].Add(1)
