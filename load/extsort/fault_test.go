@@ -13,7 +13,7 @@ import (
 	"sequins/test/faultfs"
 )
 
-// TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.
+// TestSorterYieldError: Merge ends with the error of yield, wherever the records come from.
 func TestSorterYieldError(t *testing.T) {
 	stop := errors.New("stop")
 	for name, config := range smallSorters {
@@ -29,7 +29,7 @@ func TestSorterYieldError(t *testing.T) {
 			}
 			return nil
 		})
-		if err != stop || n != 100 {
+		if !errors.Is(err, stop) || n != 100 {
 			t.Errorf("%s: Merge ends after %d records with %v", name, n, err)
 		}
 		expect.NoError(t, s.Close())

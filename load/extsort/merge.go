@@ -27,7 +27,7 @@ func merge(readers []*reader, do func(m *merger, r *reader) error) (err error) {
 		m.tree[0] = m.build(1)
 		err = m.each(do)
 	}
-	return also(err, closeAll(readers))
+	return errors.Join(err, closeAll(readers))
 }
 
 func closeAll(readers []*reader) error {
@@ -109,7 +109,7 @@ func Merge(ctx context.Context, sorters []*Sorter, yield func(key, value []byte)
 	for _, s := range sorters {
 		more, err := s.open(ctx, s.runs)
 		if err != nil {
-			return also(err, closeAll(readers))
+			return errors.Join(err, closeAll(readers))
 		}
 		readers = append(readers, more...)
 	}
@@ -142,7 +142,7 @@ func (s *Sorter) open(ctx context.Context, runs []run) (readers []*reader, err e
 	for i, r := range runs {
 		rr, err := openRun(ctx, s.fs, r, s.frameSize, s.arena.mem[i*size:(i+1)*size:(i+1)*size])
 		if err != nil {
-			return nil, also(err, closeAll(readers))
+			return nil, errors.Join(err, closeAll(readers))
 		}
 		readers = append(readers, rr)
 	}
@@ -169,7 +169,7 @@ func (s *Sorter) writeMerged(ctx context.Context, runs []run) (run, error) {
 			return err
 		}
 		return merge(readers, func(_ *merger, r *reader) error {
-			if err := w.add(r.rec, nil); err != nil {
+			if err := w.write(r.rec); err != nil {
 				return err
 			}
 			return r.copyValue(w.write)

@@ -31,10 +31,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var runNames atomic.Uint64
 
 type run struct {
-	name    string
-	size    int64 // bytes
-	records int64
-	sums    []uint32 // CRC-32C of each frame
+	name string
+	size int64    // bytes
+	sums []uint32 // CRC-32C of each frame
 }
 
 type runWriter struct {
@@ -57,16 +56,7 @@ func newRunWriter(disk fsys.FS, dir string, buffer []byte) (*runWriter, error) {
 	return &runWriter{fs: disk, file: f, frame: buffer[:0], run: run{name: f.Name()}, cache: pagecache.Of(f, 0)}, nil
 }
 
-// add writes a record, given as what it consists of up to the value, and the value, or its beginning: the rest of that is to be
-// written next.
-func (w *runWriter) add(headAndKey, value []byte) error {
-	w.run.records++
-	if err := w.write(headAndKey); err != nil {
-		return err
-	}
-	return w.write(value)
-}
-
+// write appends a part of a record.
 func (w *runWriter) write(part []byte) error {
 	for len(part) > 0 {
 		n := min(len(part), cap(w.frame)-len(w.frame))

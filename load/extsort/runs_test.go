@@ -105,11 +105,11 @@ func TestRunFramesSwapped(t *testing.T) {
 }
 
 // readRun reads all of a run with good checksums, every second value of the large ones included.
-func readRun(t *testing.T, content []byte, records int64, frame int) error {
+func readRun(t *testing.T, content []byte, frame int) error {
 	t.Helper()
 	mem := faultfs.New()
 	write(t, mem, "/run", string(content))
-	r := run{name: "/run", size: int64(len(content)), records: records}
+	r := run{name: "/run", size: int64(len(content))}
 	for part := range slices.Chunk(content, frame) {
 		r.sums = append(r.sums, crc32.Checksum(part, castagnoli))
 	}
@@ -138,25 +138,23 @@ func TestRunContent(t *testing.T) {
 	tests := []struct {
 		name    string
 		content string
-		records int64
 		want    string
 	}{
-		{"good", "\x03\x0akeyvalue\x01\x01k", 2, ""},
-		{"good and large", string(large), 1, ""},
-		{"behind a large one", string(large) + "\x03\x0akeyvalue", 2, ""},
-		{"count", "\x03\x0akeyvalue", 2, "1 records, and 2 were written"},
-		{"one byte", "\x03", 1, "bad record"},
-		{"endless number", strings.Repeat("\xff", 20), 1, "bad record"},
-		{"no second number", "\x80\x01", 1, "bad record"},
-		{"bad second number", "\x01\x80\x80", 1, "bad record"},
-		{"key too long", "\x89\x80\x04\x00", 1, "bad record"},
-		{"value too long", "\x00\x80\x80\x80\x80\x10", 1, "bad record"},
-		{"key cut", "\x04\x00key", 1, "crosses the end of the run"},
-		{"value cut", "\x03\x0ckeyvalue", 1, "crosses the end of the run"},
-		{"large value cut", string(large[:80]), 1, "crosses the end of the run"},
+		{"good", "\x03\x0akeyvalue\x01\x01k", ""},
+		{"good and large", string(large), ""},
+		{"behind a large one", string(large) + "\x03\x0akeyvalue", ""},
+		{"one byte", "\x03", "bad record"},
+		{"endless number", strings.Repeat("\xff", 20), "bad record"},
+		{"no second number", "\x80\x01", "bad record"},
+		{"bad second number", "\x01\x80\x80", "bad record"},
+		{"key too long", "\x89\x80\x04\x00", "bad record"},
+		{"value too long", "\x00\x80\x80\x80\x80\x10", "bad record"},
+		{"key cut", "\x04\x00key", "crosses the end of the run"},
+		{"value cut", "\x03\x0ckeyvalue", "crosses the end of the run"},
+		{"large value cut", string(large[:80]), "crosses the end of the run"},
 	}
 	for _, tt := range tests {
-		err := readRun(t, []byte(tt.content), tt.records, 64)
+		err := readRun(t, []byte(tt.content), 64)
 		if tt.want == "" {
 			expect.NoError(t, err)
 		} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
@@ -168,11 +166,11 @@ func TestRunContent(t *testing.T) {
 // FuzzRun reads runs with good checksums and arbitrary content: they may be anything
 // but a panic or an endless loop.
 func FuzzRun(f *testing.F) {
-	f.Add([]byte("\x03\x0akeyvalue"), int64(1), uint8(64))
-	f.Add(append([]byte("\x03\x90\x03key"), bytes.Repeat([]byte("v"), 200)...), int64(1), uint8(64))
-	f.Add([]byte("\x80\x80\x80\x80\x80\xff\xff\xff\xff\xff"), int64(3), uint8(0))
-	f.Fuzz(func(t *testing.T, content []byte, records int64, frame uint8) {
-		err := readRun(t, content, records, int(frame)+1)
+	f.Add([]byte("\x03\x0akeyvalue"), uint8(64))
+	f.Add(append([]byte("\x03\x90\x03key"), bytes.Repeat([]byte("v"), 200)...), uint8(64))
+	f.Add([]byte("\x80\x80\x80\x80\x80\xff\xff\xff\xff\xff"), uint8(0))
+	f.Fuzz(func(t *testing.T, content []byte, frame uint8) {
+		err := readRun(t, content, int(frame)+1)
 		if err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%v is no corruption", err)
 		}

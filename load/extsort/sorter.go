@@ -86,16 +86,10 @@ func New(o Options) *Sorter {
 func (s *Sorter) maxFanIn() int { return min(s.maxRuns, len(s.arena.mem)/s.minBuffer) }
 
 // Add adds a record, or the deletion of all records with this key that were added before. It keeps
-// neither key nor value. [ErrTooLarge], for a key longer than [MaxKey] or a value longer than
-// [MaxValue], is for this record alone; any other error ends the sorter, and its runs are removed.
+// neither key nor value, which have at most [MaxKey] and [MaxValue] bytes. An error ends the sorter, and its runs are removed.
 func (s *Sorter) Add(key, value []byte, deleted bool) error {
-	switch {
-	case s.err != nil:
+	if s.err != nil {
 		return s.err
-	case len(key) > MaxKey:
-		return fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
-	case len(value) > MaxValue:
-		return fmt.Errorf("value of %d bytes: %w", len(value), ErrTooLarge)
 	}
 	if deleted {
 		value = nil
@@ -129,17 +123,9 @@ func (s *Sorter) makeRoom() error {
 // fail ends the sorter if there is an error: the disk may be full, and its runs are of no use.
 func (s *Sorter) fail(err error) error {
 	if err != nil {
-		s.err = also(err, s.removeRuns())
+		s.err = errors.Join(err, s.removeRuns())
 	}
 	return s.err
-}
-
-// also returns err, together with what went wrong while cleaning up after it.
-func also(err, cleanup error) error {
-	if cleanup == nil {
-		return err
-	}
-	return errors.Join(err, cleanup)
 }
 
 // spill writes the records in the arena to a run.
@@ -160,7 +146,10 @@ func (s *Sorter) spill() error {
 // addAlone writes a record that does not fit into the arena to a run of its own.
 func (s *Sorter) addAlone(key, value []byte, deleted bool) error {
 	r, err := s.writeRun(func(w *runWriter) error {
-		return w.add(append(appendHead(nil, len(key), len(value), deleted), key...), value)
+		if err := w.write(append(appendHead(nil, len(key), len(value), deleted), key...)); err != nil {
+			return err
+		}
+		return w.write(value)
 	})
 	if err == nil {
 		s.runs = append(s.runs, r)
@@ -179,7 +168,7 @@ func (s *Sorter) writeRun(write func(w *runWriter) error) (run, error) {
 		r, err = w.finish()
 	}
 	if err != nil {
-		return run{}, also(err, w.abort())
+		return run{}, errors.Join(err, w.abort())
 	}
 	return r, nil
 }
