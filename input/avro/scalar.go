@@ -31,12 +31,8 @@ func scalar(kind string, node map[string]any) (t *typ, err error) {
 		t.read = readDouble
 	case "string":
 		t.read = func(s *stream) any { return render.Text(s.take(s.length())) }
-	case "int":
-		show := showInt(logical)
-		t.read = func(s *stream) any { return show(s.int()) }
-	case "long":
-		show := showLong(logical)
-		t.read = func(s *stream) any { return show(s.long()) }
+	case "int", "long":
+		t.read = numberReader(kind, logical)
 	case "bytes":
 		show, err := showBytes(logical, node)
 		t.read = func(s *stream) any { return show(s, s.take(s.length())) }
@@ -94,37 +90,28 @@ func enumReader(node map[string]any) (reader, error) {
 	}, nil
 }
 
-// plainNumber renders int and long without a logical type.
-func plainNumber(n int64) any { return n }
-
-func showInt(logical string) func(int64) any {
-	switch logical {
-	case "date":
-		return func(n int64) any { return render.Date(n) }
-	case "time-millis":
-		return timeOfDay(time.Millisecond)
-	}
-	return plainNumber
+// logicalNumbers render numbers, by kind and logical type. Others are plain.
+var logicalNumbers = map[[2]string]func(int64) any{
+	{"int", "date"}:                    func(n int64) any { return render.Date(n) },
+	{"int", "time-millis"}:             timeOfDay(time.Millisecond),
+	{"long", "time-micros"}:            timeOfDay(time.Microsecond),
+	{"long", "timestamp-millis"}:       timestamp(time.Millisecond, true),
+	{"long", "timestamp-micros"}:       timestamp(time.Microsecond, true),
+	{"long", "timestamp-nanos"}:        timestamp(time.Nanosecond, true),
+	{"long", "local-timestamp-millis"}: timestamp(time.Millisecond, false),
+	{"long", "local-timestamp-micros"}: timestamp(time.Microsecond, false),
+	{"long", "local-timestamp-nanos"}:  timestamp(time.Nanosecond, false),
 }
 
-func showLong(logical string) func(int64) any {
-	switch logical {
-	case "time-micros":
-		return timeOfDay(time.Microsecond)
-	case "timestamp-millis":
-		return timestamp(time.Millisecond, true)
-	case "timestamp-micros":
-		return timestamp(time.Microsecond, true)
-	case "timestamp-nanos":
-		return timestamp(time.Nanosecond, true)
-	case "local-timestamp-millis":
-		return timestamp(time.Millisecond, false)
-	case "local-timestamp-micros":
-		return timestamp(time.Microsecond, false)
-	case "local-timestamp-nanos":
-		return timestamp(time.Nanosecond, false)
+func numberReader(kind, logical string) reader {
+	read, show := (*stream).long, logicalNumbers[[2]string{kind, logical}]
+	if kind == "int" {
+		read = (*stream).int
 	}
-	return plainNumber
+	if show == nil {
+		return func(s *stream) any { return read(s) }
+	}
+	return func(s *stream) any { return show(read(s)) }
 }
 
 func timestamp(unit time.Duration, utc bool) func(int64) any {

@@ -1,8 +1,7 @@
 package parquet
 
 import (
-	"strconv"
-	"strings"
+	"fmt"
 	"time"
 
 	"sequins/internal/render"
@@ -44,13 +43,10 @@ func (m *sparkMetadata) calendar() (c calendar) {
 	if m.version == "" {
 		return c
 	}
-	major, rest, _ := strings.Cut(m.version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	version := [2]int{}
-	version[0], _ = strconv.Atoi(major)
-	version[1], _ = strconv.Atoi(minor)
-	c.julian = m.legacy || version[0] < 3
-	c.julian96 = m.legacyInt96 || version[0] < 3 || version[0] == 3 && version[1] < 1
+	var major, minor int
+	_, _ = fmt.Sscanf(m.version, "%d.%d", &major, &minor) // another form is of no release
+	c.julian = m.legacy || major < 3
+	c.julian96 = m.legacyInt96 || major < 3 || major == 3 && minor < 1
 	return c
 }
 
