@@ -134,6 +134,9 @@ func parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &env); err != nil {
 		return nil, describe(err)
 	}
+	if env.Format == 0 {
+		return nil, errors.New("not a manifest: it has no format")
+	}
 	if env.Format != Format {
 		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, env.Format, Format)
 	}
