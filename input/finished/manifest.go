@@ -93,7 +93,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // envelope is what the file contains.
 type envelope struct {
-	Format   int             `json:"format"`
+	Format   *int            `json:"format"`
 	CRC      string          `json:"crc32c"`
 	Manifest json.RawMessage `json:"manifest"`
 }
@@ -107,7 +107,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(envelope{Format: Format, CRC: fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)), Manifest: body})
+	format := Format
+	data, err := json.Marshal(envelope{Format: &format, CRC: fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)), Manifest: body})
 	if err == nil && len(data) >= MaxSize {
 		err = fmt.Errorf("a manifest of %d bytes, of %d at most", len(data), MaxSize)
 	}
@@ -134,11 +135,11 @@ func parse(data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, &env); err != nil {
 		return nil, describe(err)
 	}
-	if env.Format == 0 {
+	if env.Format == nil {
 		return nil, errors.New("not a manifest: it has no format")
 	}
-	if env.Format != Format {
-		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, env.Format, Format)
+	if *env.Format != Format {
+		return nil, fmt.Errorf("%w: it is %d, and this release reads %d; update sequins, or build the version with a release that is as old", ErrFormat, *env.Format, Format)
 	}
 	if crc := fmt.Sprintf("%08x", crc32.Checksum(env.Manifest, castagnoli)); crc != env.CRC {
 		return nil, fmt.Errorf("its checksum is %s, and should be %.16q", crc, env.CRC)
