@@ -14,7 +14,7 @@ import (
 
 // A fileKind is a kind of the store's files, a manifest or a State. Each is one line of JSON,
 //
-//	{"format_version":3,"crc32c":"0123abcd","manifest":{…}}
+//	{"format_version":5,"crc32c":"0123abcd","manifest":{…}}
 //
 // where crc32c is the CRC-32C of the bytes of the value behind the last name, in 8 hexadecimal digits. A file that is laid out in another
 // way, or is of another format version, is damaged.

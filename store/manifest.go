@@ -2,13 +2,10 @@ package store
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +13,7 @@ import (
 	"sequins/internal/names"
 )
 
-var manifestFile = fileKind{name: "manifest", version: 4, limit: maxManifest}
+var manifestFile = fileKind{name: "manifest", version: 5, limit: maxManifest}
 
 const (
 	manifestName      = "MANIFEST.json"
@@ -95,98 +92,69 @@ func (m Manifest) SourceOf(partitions int) int64 {
 	return int64(all * float64(partitions) / float64(max(1, m.Partitions)))
 }
 
-// manifestHead is a Manifest without its files. The body of the file is such an object, with the files as its last member:
-//
-//	{"db":"names",…,"files":[{"name":"part-r-00000","size":100,"mark":"17"},{"name_base64":"cGFydC3/","size":0,"mark":""}]}
-//
-// A name or mark that JSON cannot have as it is, is in base64.
+// manifestHead is a Manifest without its files.
 type manifestHead Manifest
 
-const filesMember = `,"files":[`
+// A manifestBody is a Manifest as it stands in its file.
+type manifestBody struct {
+	manifestHead
+	Files []fileBody `json:"files"`
+}
+
+// A fileBody is a ManifestFile. A name that is not UTF-8, which JSON cannot have, is in base64.
+type fileBody struct {
+	Name       string `json:"name,omitempty"`
+	NameBase64 []byte `json:"name_base64,omitempty"`
+	Size       int64  `json:"size"`
+	Mark       string `json:"mark"`
+}
+
+// maxCommas bounds the elements of a body before they take memory: a file has three members.
+const maxCommas = 4 * maxManifestFiles
 
 // encodeManifest returns the content of the file for m, which has to be valid.
 func encodeManifest(m Manifest) ([]byte, error) {
-	body, err := json.Marshal(manifestHead(m.normal()))
+	all := manifestBody{manifestHead: manifestHead(m.normal()), Files: make([]fileBody, len(m.Files))}
+	for i, f := range m.Files {
+		if all.Files[i] = (fileBody{Name: f.Name, Size: f.Size, Mark: f.Mark}); !utf8.ValidString(f.Name) {
+			all.Files[i].Name, all.Files[i].NameBase64 = "", []byte(f.Name)
+		}
+	}
+	body, err := json.Marshal(all)
+	if err == nil && bytes.Count(body, []byte(",")) > maxCommas {
+		err = fmt.Errorf("names with many commas: %w", ErrTooLarge)
+	}
 	if err != nil {
 		return nil, err
 	}
-	body = append(body[:len(body)-1], filesMember...)
-	for i, f := range m.Files {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = appendText(append(body, '{'), "name", f.Name)
-		body = fmt.Appendf(body, `,"size":%d,`, f.Size)
-		body = append(appendText(body, "mark", f.Mark), '}')
-	}
-	return manifestFile.seal(append(body, "]}"...))
-}
-
-// appendText appends a member of an object, in base64 unless it is plain.
-func appendText(b []byte, name, text string) []byte {
-	escaped := func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune(`"\<>&`, c) }
-	if strings.ContainsFunc(text, escaped) {
-		name, text = name+"_base64", base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	return fmt.Appendf(b, `"%s":"%s"`, name, text)
+	return manifestFile.seal(body)
 }
 
 // decodeManifest reads the content of a manifest file; path is for its errors.
-func decodeManifest(data []byte, path string) (Manifest, error) {
+func decodeManifest(data []byte, path string) (m Manifest, err error) {
 	body, err := manifestFile.body(data, path)
 	if err != nil {
-		return Manifest{}, err
+		return m, err
 	}
-	head, files, _ := bytes.Cut(body, []byte(filesMember)) // no string in JSON contains it
-	var read manifestHead
-	dec := json.NewDecoder(io.MultiReader(bytes.NewReader(head), strings.NewReader("}")))
+	var read manifestBody
+	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
-	if err = dec.Decode(&read); err == nil {
-		read.Files, err = decodeFiles(files)
+	if bytes.Count(body, []byte(",")) > maxCommas {
+		err = fmt.Errorf("more than %d files", maxManifestFiles)
+	} else if err = dec.Decode(&read); err == nil && dec.InputOffset() != int64(len(body)) {
+		err = errors.New("there is more behind it")
 	}
-	m := Manifest(read).normal()
-	if err == nil {
+	m = Manifest(read.manifestHead)
+	for _, f := range read.Files {
+		m.Files = append(m.Files, ManifestFile{Name: f.Name + string(f.NameBase64), Size: f.Size, Mark: f.Mark})
+	}
+	if m = m.normal(); err == nil {
 		err = m.validate()
 	}
 	if err != nil {
 		return Manifest{}, damaged(path, fmt.Errorf("not a manifest: %w", err))
 	}
 	return m, nil
-}
-
-// decodeFiles reads the elements of "files", and the ends of the array and of the manifest.
-func decodeFiles(data []byte) ([]ManifestFile, error) {
-	data, whole := bytes.CutSuffix(data, []byte("]}"))
-	if !whole {
-		return nil, errors.New("it ends without its files")
-	}
-	dec := json.NewDecoder(io.MultiReader(strings.NewReader("["), bytes.NewReader(data), strings.NewReader("]")))
-	dec.DisallowUnknownFields()
-	_, err := dec.Token()
-	files := []ManifestFile{}
-	for err == nil && dec.More() {
-		if len(files) == maxManifestFiles {
-			return nil, fmt.Errorf("more than %d files", maxManifestFiles)
-		}
-		var f struct {
-			Name       string `json:"name"`
-			NameBase64 []byte `json:"name_base64"`
-			Size       int64  `json:"size"`
-			Mark       string `json:"mark"`
-			MarkBase64 []byte `json:"mark_base64"`
-		}
-		if err := dec.Decode(&f); err != nil {
-			return nil, fmt.Errorf("file %d cannot be read: %w", len(files), err)
-		}
-		files = append(files, ManifestFile{Name: f.Name + string(f.NameBase64), Size: f.Size, Mark: f.Mark + string(f.MarkBase64)})
-	}
-	if _, err = dec.Token(); err == nil {
-		_, err = dec.Token()
-	}
-	if err != io.EOF {
-		return nil, errors.New("there is more behind its files")
-	}
-	return files, nil
 }
 
 // normal returns m as it is read from its file.

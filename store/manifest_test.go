@@ -75,11 +75,11 @@ func TestManifestZones(t *testing.T) {
 
 // TestManifestOfOldFormats: what a release has written, later ones read.
 func TestManifestOfOldFormats(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v4.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v5.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeManifest(data, "manifest-v4.json")
+	got, err := decodeManifest(data, "manifest-v5.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestManifestOfOldFormats(t *testing.T) {
 		t.Error(diff)
 	}
 	if now, err := encodeManifest(got); err != nil || !bytes.Equal(now, data) {
-		t.Errorf("version 4 is now written differently (%v):\n%s", err, now)
+		t.Errorf("version 5 is now written differently (%v):\n%s", err, now)
 	}
 }
 
@@ -154,14 +154,14 @@ func TestBadManifest(t *testing.T) {
 		{"cut short", seal(goodBody)[:200], "not a manifest"},
 		{"more behind it", seal(goodBody) + "{}", "checksum"},
 		{"no format version", `{}`, "not a manifest"},
-		{"format version 0", strings.Replace(seal(goodBody), `n":4`, `n":0`, 1), "format version"},
-		{"newer", `{"format_version":5,"new":"things"}`, "is 5, and 4 can be read"},
-		{"no body", `{"format_version":4,"crc32c":"00000000"}`, "not a manifest"},
+		{"format version 0", strings.Replace(seal(goodBody), `n":5`, `n":0`, 1), "format version"},
+		{"newer", `{"format_version":6,"new":"things"}`, "is 6, and 5 can be read"},
+		{"no body", `{"format_version":5,"crc32c":"00000000"}`, "not a manifest"},
 		{"null body", seal("null"), "not a manifest"},
 		{"checksum", strings.Replace(seal(goodBody), `"size":1`, `"size":2`, 1), "checksum"},
 		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "not a manifest"},
 		{"unknown key", with(`"db"`, `"x":1,"db"`), "unknown field"},
-		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "file 0 cannot be read"},
+		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "unknown field"},
 		{"db", with(`"db":"d"`, `"db":"../d"`), "not a name of a db"},
 		{"version", with(`"version":"v"`, `"version":".."`), "is not an input"},
 		{"partitions below 0", with(`"partitions":1`, `"partitions":-1`), "-1 partitions"},
@@ -201,7 +201,7 @@ func TestBadManifest(t *testing.T) {
 func TestManifestWithTooManyFiles(t *testing.T) {
 	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat(`{"name":"a","size":1,"mark":""},`, maxManifestFiles)+`{`, 1)
 	_, err := decodeManifest([]byte(seal(body)), "m")
-	if !errors.Is(err, blocks.ErrCorrupt) || !strings.Contains(err.Error(), "more than 262144 files") {
+	if !errors.Is(err, blocks.ErrCorrupt) || !strings.Contains(err.Error(), "262145 files") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(seal(goodBody), false)
 	f.Add(goodBody, true)
 	f.Add(`{"files":[{},null,{"name":"","name_base64":"/w=="}]}`, true)
-	f.Add(`{"format_version":4}`, false)
+	f.Add(`{"format_version":5}`, false)
 	f.Fuzz(func(t *testing.T, data string, isBody bool) {
 		if isBody {
 			data = seal(data)

@@ -159,7 +159,7 @@ func TestHostileProcess(t *testing.T) {
 		"nothing in it":        {"{}\n|", []string{"something else than its plan"}},
 		"ended without a plan": {"{\"ended\":{}}\n|", []string{"something else than its plan"}},
 		"another version":      {`{"planned":` + manifestOf("2") + "}\n|", []string{"version 2 of db"}},
-		"a damaged manifest":   {`{"planned":{"format_version":4,"crc32c":"00000000","manifest":{}}}` + "\n|", []string{"checksum"}},
+		"a damaged manifest":   {`{"planned":{"format_version":5,"crc32c":"00000000","manifest":{}}}` + "\n|", []string{"checksum"}},
 		"closes its output":    {"|close", []string{"signal: killed"}},
 		"an endless line":      {"|long line", []string{"a line of more than"}},
 
