@@ -237,8 +237,6 @@ func empty(dir string) error {
 
 const (
 	workers = 4 // that hash blocks
-	// readBuffer is how many bytes of a block are read and hashed at a time.
-	readBuffer = 256 << 10
 	// fileMode and dirMode are the permissions of the target, less the umask for directories: nodes run as another user.
 	fileMode, dirMode = 0o644, 0o755
 )
@@ -272,7 +270,7 @@ func hashFile(path string) (sum string, err error) {
 		return "", err
 	}
 	hash := sha256.New()
-	if _, err := io.CopyBuffer(hash, struct{ io.Reader }{f}, make([]byte, readBuffer)); err != nil {
+	if _, err := io.Copy(hash, f); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)), nil
