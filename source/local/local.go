@@ -251,7 +251,6 @@ type file struct {
 	f       *os.File
 	listed  source.File
 	limiter *rate.Limiter
-	failed  error // a change of the file
 	pos     int64 // offset of the next byte
 	cache   pagecache.Window
 }
@@ -259,9 +258,6 @@ type file struct {
 func (r *file) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
-	}
-	if r.failed != nil {
-		return 0, r.failed
 	}
 	if r.limiter != nil {
 		p = p[:min(len(p), max(1, r.limiter.Burst()))]
@@ -272,8 +268,8 @@ func (r *file) Read(p []byte) (int, error) {
 		return 0, werr
 	}
 	if err == io.EOF {
-		if r.failed = r.unchanged("read"); r.failed != nil {
-			return 0, r.failed
+		if cerr := r.unchanged("read"); cerr != nil {
+			return 0, cerr
 		}
 	}
 	r.cache.Read(r.pos)
