@@ -8,10 +8,7 @@ import (
 
 // A Vector is the counters, gauges or histograms of one name, by the values of their labels. A nil Vector counts nothing,
 // and so do a Load, a Transfer, an Events and a Proxy that are not of New. It is safe for concurrent use.
-type Vector struct {
-	*prometheus.MetricVec
-	only prometheus.Metric // the member of a vector without labels, which is not looked up
-}
+type Vector struct{ *prometheus.MetricVec }
 
 // register registers a vector. Without labels it has one member, which begins at 0.
 func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *Vector {
@@ -19,7 +16,7 @@ func (m *Metrics) register(of *prometheus.MetricVec, labels []string) *Vector {
 	m.registry.MustRegister(v)
 	m.vectors = append(m.vectors, v)
 	if len(labels) == 0 {
-		v.only = v.create()
+		v.create()
 	}
 	return v
 }
@@ -40,9 +37,6 @@ func (m *Metrics) durations(name, help string, seconds []float64, labels ...stri
 func (v *Vector) create(labels ...string) prometheus.Metric {
 	if v == nil {
 		return nil
-	}
-	if v.only != nil {
-		return v.only
 	}
 	member, err := v.GetMetricWithLabelValues(labels...)
 	if err != nil {
