@@ -117,7 +117,7 @@ var layers = []layer{
 	{"source/gcs", []string{"source/objects"}},
 	{"source/azure", []string{"source", "source/objects"}},
 	{"source/objects", []string{"source", "internal/sleep", "internal/names", "internal/wire"}},
-	{"source", []string{"internal/names"}},
+	{"source", []string{"internal/human", "internal/names"}},
 	{"input/sequencefile", []string{"internal/bzip2", "internal/lookahead", "internal/unpack"}},
 	{"input/sparkey", []string{"internal/lookahead", "internal/unpack"}},
 	{"input/avro", []string{"internal/bzip2", "internal/lookahead", "internal/render", "internal/unpack"}},

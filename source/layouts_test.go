@@ -153,7 +153,7 @@ func testLayouts(t *testing.T, p sourcetest.Place) {
 		files []string
 		says  string
 	}{
-		"only directories":  {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
+		"only directories":  {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x", "f/x"}, "only directories (a, b, c, d, e and 1 more)"},
 		"too deep":          {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
 		"other directories": {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
 	} {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sequins/internal/human"
 )
 
 const (
@@ -160,21 +162,12 @@ func (c *Contents) index(name string) int {
 func (c *Contents) checkDirs() error {
 	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
 	if len(c.Files) == 0 && len(c.Dirs) > len(deep) {
-		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, some(c.Dirs))
+		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, human.Some(c.Dirs))
 	}
 	if len(deep) > 0 {
-		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, some(deep))
+		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, human.Some(deep))
 	}
 	return nil
-}
-
-// some returns the first few names and the number of the others.
-func some(names []string) string {
-	const few = 3
-	if len(names) > few+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-	}
-	return strings.Join(names, ", ")
 }
 
 // maxSiblings is the number of versions that FindSuccess checks.

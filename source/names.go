@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"sequins/internal/human"
 	"sequins/internal/names"
 )
 
@@ -84,7 +85,7 @@ func (n Names) Remarks(db string) (all []string) {
 		all = append(all, fmt.Sprintf("%q in the source is left out: this %s", name, what))
 	}
 	if len(n.Files) > 0 {
-		all = append(all, fmt.Sprintf("files of %s are not read (%s): the place of files is <source>/<database>/<version>/", in, some(n.Files)))
+		all = append(all, fmt.Sprintf("files of %s are not read (%s): the place of files is <source>/<database>/<version>/", in, human.Some(n.Files)))
 	}
 	var partitions []string
 	for _, name := range n.Names {
@@ -94,7 +95,7 @@ func (n Names) Remarks(db string) (all []string) {
 	}
 	if db != "" && len(partitions) > 0 {
 		all = append(all, fmt.Sprintf("versions of %s are named as the directories of a partitioned table are (%s), and each is served as the whole database; "+
-			"if together they are one table, put them into the directory of a version, as %s/<version>/%s", db, some(partitions), db, partitions[0]))
+			"if together they are one table, put them into the directory of a version, as %s/<version>/%s", db, human.Some(partitions), db, partitions[0]))
 	}
 	return all
 }
