@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -172,29 +171,4 @@ func (c *Node) ended(err error) error {
 		return c.brokenOff(err)
 	}
 	return err
-}
-
-// Count returns the number of records in a range, of which Limit, After and KeysOnly are not used, and their version.
-func (c *Node) Count(ctx context.Context, db string, g Range, want Want) (n int64, version string, err error) {
-	g.Limit, g.After, g.KeysOnly = 0, "", false
-	query := "count"
-	if q := g.query(); q != "start=" {
-		query += "&" + q
-	}
-	a, err := c.get(ctx, db, request{url: "/" + url.PathEscape(db) + "?" + query, want: want, patient: true})
-	if err != nil {
-		return 0, "", err
-	}
-	var said struct {
-		Version string `json:"version"`
-		Count   *int64 `json:"count"`
-	}
-	text, err := c.all(a, 4<<10)
-	if err != nil {
-		return 0, "", err
-	}
-	if json.Unmarshal(text, &said) != nil || said.Count == nil || said.Version == "" {
-		return 0, "", c.strange(notSequins)
-	}
-	return *said.Count, said.Version, nil
 }
