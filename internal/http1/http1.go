@@ -5,6 +5,7 @@ package http1
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"strings"
 )
@@ -90,11 +91,13 @@ func Unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
 	}
 	start := len(buf)
 	for i >= 0 {
-		if len(s) < i+3 || unhex[s[i+1]] > 15 || unhex[s[i+2]] > 15 {
+		buf = append(append(buf, s[:i]...), 0)
+		if len(s) < i+3 {
 			return nil, buf[:start], ErrEscape
 		}
-		buf = append(buf, s[:i]...)
-		buf = append(buf, unhex[s[i+1]]<<4|unhex[s[i+2]])
+		if _, err := hex.Decode(buf[len(buf)-1:], s[i+1:i+3]); err != nil {
+			return nil, buf[:start], ErrEscape
+		}
 		s = s[i+3:]
 		i = bytes.IndexByte(s, '%')
 	}
@@ -115,17 +118,3 @@ func AppendEscaped[T string | []byte](b []byte, s T, keep string) []byte {
 	}
 	return b
 }
-
-// unhex maps hexadecimal digits to their value, and other bytes to 255.
-var unhex = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 255
-	}
-	for i := range byte(10) {
-		t['0'+i] = i
-	}
-	for i := range byte(6) {
-		t['a'+i], t['A'+i] = 10+i, 10+i
-	}
-	return t
-}()
