@@ -185,7 +185,7 @@ func (s *Session) markDue(z *znode) {
 
 // reconcile applies the desired state until the Session is closed.
 func (s *Session) reconcile() {
-	audit := time.NewTicker(jitter(s.tuning.audit))
+	audit := time.NewTicker(s.tuning.audit/2 + rand.N(s.tuning.audit) + 1) // random, so that nodes do not read in step
 	defer audit.Stop()
 	for {
 		conn := s.await(s.closing)
@@ -299,17 +299,9 @@ func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
 	}
 	s.lastError = z.path + ": " + err.Error()
 	z.failures++
-	z.retry = now.Add(backoff(z.failures))
+	z.retry = now.Add(sleep.Backoff(z.failures, minRetry, maxRetry))
 	if z.err != err.Error() && !isRace(err) {
 		z.err = err.Error()
 		s.logLimited("write", slog.LevelError, "zookeeper: cannot write znode; will retry", "path", z.path, "error", err)
 	}
 }
-
-// backoff returns the pause after a number of consecutive failures.
-func backoff(failures int) time.Duration {
-	return jitter(min(maxRetry, minRetry<<min(failures, 10)))
-}
-
-// jitter returns a random duration between d/2 and 3d/2, so that nodes do not retry in step.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) + 1 }

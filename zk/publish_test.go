@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -299,16 +298,6 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	flush(t, restarted)
 	if data, _, err := o.Get("/sequins/v1/" + paths[1]); string(data) != "other" || err != nil {
 		t.Errorf("%q, %v", data, err)
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	var all []time.Duration
-	for failures := 1; failures < 100; failures++ {
-		all = append(all, backoff(failures))
-	}
-	if least, most := slices.Min(all), slices.Max(all); least < minRetry/2 || most > 3*maxRetry/2+1 {
-		t.Errorf("from %v to %v", least, most)
 	}
 }
 

@@ -31,11 +31,6 @@ const (
 	Closed
 )
 
-// String returns the state's name for status pages.
-func (s State) String() string {
-	return [...]string{"connecting", "connected", "suspended", "closed"}[s]
-}
-
 // Status is a snapshot of a Session.
 type Status struct {
 	State     State
@@ -70,7 +65,7 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
-	limiter logLimiter
+	limits  sync.Map       // of lines of the log, by kind, see logLimited
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced when one of the fields below changes

@@ -341,11 +341,3 @@ func TestFlapping(t *testing.T) {
 		t.Errorf("the last line: %s", lines[len(lines)-1])
 	}
 }
-
-func TestStates(t *testing.T) {
-	for s, want := range map[State]string{Connecting: "connecting", Connected: "connected", Suspended: "suspended", Closed: "closed"} {
-		if s.String() != want {
-			t.Errorf("%d: %q", s, s)
-		}
-	}
-}

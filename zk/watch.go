@@ -146,7 +146,7 @@ func (c *Children) follow() {
 		if err := c.refresh(conn); err != nil {
 			failures++
 			c.logListError(err)
-			if sleep.For(c.ctx, backoff(failures)) != nil {
+			if sleep.For(c.ctx, sleep.Backoff(failures, minRetry, maxRetry)) != nil {
 				return
 			}
 			continue
@@ -283,7 +283,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 		err = fmt.Errorf("%d bytes of data", len(data))
 	}
 	if err != nil {
-		c.s.logLimited("ignored "+c.dir, slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "name", name, "error", err)
+		c.s.logLimited("ignored", slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "name", name, "error", err)
 		data = nil
 	}
 	c.members[name] = Entry{name, data, err != nil}
@@ -333,7 +333,7 @@ func (s *Session) settleTime() time.Duration {
 
 func (c *Children) warnLarge(size, n int) {
 	if size >= warnListing {
-		c.s.logLimited("large "+c.dir, slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
+		c.s.logLimited("large", slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
 			"unless their jute.maxbuffer is raised, and every node reads it again after a change; use fewer partitions per version or a lower replication",
 			"dir", c.dir, "bytes", size, "children", n)
 	}
@@ -342,6 +342,6 @@ func (c *Children) warnLarge(size, n int) {
 func (c *Children) logListError(err error) {
 	c.s.recordError("listing "+c.dir, err)
 	if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
-		c.s.logLimited("listing "+c.dir, slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
+		c.s.logLimited("listing", slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }
