@@ -168,6 +168,7 @@ func (v *largeValue) chunk(i int, s *Scratch) (raw []byte, err error) {
 		return nil, r.broken(-1, c.at, err)
 	}
 	if crc32.Checksum(s.stored, castagnoli) != c.crc {
+		r.trusted.clear(r.valueBit(c.at))
 		return nil, r.corrupt(-1, c.at, errChecksum)
 	}
 	if c.codec == None {
@@ -206,10 +207,15 @@ func (v Value) SendTo(socket int, off int64) (n int, done bool) {
 	if !v.Sendable(off) {
 		return 0, true
 	}
-	first := v.large.chunks[0].at
-	n, err := v.large.r.file.SendTo(socket, first+off, int(v.large.sendable(off)-off))
+	r, first := v.large.r, v.large.chunks[0].at
+	if !r.beginRead(nil) { // too much waits for the disk
+		return 0, true
+	}
+	n, err := r.file.SendTo(socket, first+off, int(v.large.sendable(off)-off))
+	<-reading
+	<-r.reads
 	if done = n > 0 || err != unix.EAGAIN; done && n == 0 {
-		v.large.r.trusted.clear(v.large.r.valueBit(v.large.chunks[v.large.chunkOf(off)].at))
+		r.trusted.clear(r.valueBit(v.large.chunks[v.large.chunkOf(off)].at))
 	}
 	return n, done
 }

@@ -70,7 +70,7 @@ func (r *Reader) loadSections(b *openBuffer) error {
 		parse func([]byte) error
 	}{
 		{r.footer.properties, func(b []byte) (err error) { r.props, err = parseProperties(b); return }},
-		{r.footer.symbols, func(b []byte) (err error) { r.tables, err = parseSymbols(b); return }},
+		{r.footer.symbols, func(b []byte) (err error) { r.tables, err = parseSymbols(b, r.size); return }},
 		{r.footer.index, func(b []byte) (err error) { r.index, err = index.Parse(b, trailerSize, r.footer.index.offset); return }},
 	} {
 		data, err := r.readSection(part.s, b)

@@ -334,9 +334,15 @@ func (r *Reader) checkPage(i int, stored []byte) error {
 	if err := checkPacked(stored, uint32(i)); err != nil {
 		return err
 	}
-	packed := r.index.Location(i).Packed()
+	want := None
+	switch packed := r.index.Location(i).Packed(); {
+	case packed && r.tables == nil:
+		want = Zstd
+	case packed:
+		want = FSST
+	}
 	codec, _, err := storedCodec(stored)
-	if err != nil || packed != (codec != None) || (codec == FSST) != (r.symbols(i, packed) != nil) {
+	if err != nil || codec != want || codec == FSST && r.symbols(i, true) == nil {
 		return errCodec
 	}
 	return nil

@@ -14,8 +14,8 @@ const (
 	// sampleSize is how many bytes of records symbols are chosen by.
 	sampleSize = 16 << 10
 
-	// maxSampled is how much is taken of one record.
-	maxSampled = 512
+	// samplePiece is how much is taken of a record at one place.
+	samplePiece = 512
 
 	// Each epoch of a block is epochGrowth times as long as the one before, up to lastEpoch.
 	epochGrowth = 8
@@ -30,7 +30,8 @@ var firstEpoch = 32 << 10
 // values. What is in a block depends on its records alone.
 type coder struct {
 	encoder *fsst.Encoder // nil while pages are stored as they are
-	section []byte        // the tables so far, as they will stand in the file
+	fresh   bool          // encoder has encoded no page
+	section []byte        // the tables of pages so far, as they will stand in the file
 	ends    []int
 
 	sample        [][]byte
@@ -44,7 +45,9 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 	p, _ := parsePage(payload, nil, nil) // by its builder
 	c.ends = c.ends[:0]
 	for i := range p.n {
-		c.look(p.bytes(i))
+		for piece := range slices.Chunk(p.bytes(i), samplePiece) {
+			c.look(piece)
+		}
 	}
 	if c.encoder != nil {
 		end := 0
@@ -53,6 +56,9 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 			c.ends = append(c.ends, end)
 		}
 		codec = FSST
+		if c.fresh {
+			c.section, c.fresh = c.encoder.AppendTo(binary.LittleEndian.AppendUint32(c.section, ordinal)), false
+		}
 		dst = append(dst, payload[:p.start()]...)
 		dst = c.encoder.AppendAll(dst, payload[p.start():], c.ends)
 		for i, end := range c.ends[:p.n-1] {
@@ -65,26 +71,25 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 	}
 	dst = appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(payload), codec, ordinal)
 	if c.seen >= c.epoch {
-		c.endEpoch(ordinal + 1)
+		c.endEpoch()
 	}
 	return dst
 }
 
-// look counts a record and may take it into the sample, which has the same part of everything.
-func (c *coder) look(record []byte) {
-	c.seen += len(record)
+// look counts a piece of a record and may take it into the sample, which has the same part of everything.
+func (c *coder) look(piece []byte) {
+	c.seen += len(piece)
 	if c.sampled*c.epoch <= c.seen*sampleSize {
-		c.sample = append(c.sample, slices.Clone(record[:min(len(record), maxSampled)]))
-		c.sampled += len(record)
+		c.sample = append(c.sample, slices.Clone(piece))
+		c.sampled += len(piece)
 	}
 }
 
-// endEpoch chooses symbols for the pages from next on.
-func (c *coder) endEpoch(next uint32) {
+// endEpoch chooses symbols for the next pages.
+func (c *coder) endEpoch() {
 	encoder := fsst.Train(c.sample)
 	if 20*c.sampleLength(encoder) < 19*c.sampleLength(c.encoder) {
-		c.encoder = encoder
-		c.section = encoder.AppendTo(binary.LittleEndian.AppendUint32(c.section, next))
+		c.encoder, c.fresh = encoder, true
 	}
 	c.sample, c.sampled, c.seen = nil, 0, 0
 	c.epoch = min(epochGrowth*c.epoch, lastEpoch)
@@ -144,12 +149,15 @@ type symbolTable struct {
 	table *fsst.Table
 }
 
-var errTables = errors.New("symbols: the pages of tables do not ascend")
+var errTables = errors.New("symbols: impossible tables")
 
-// parseSymbols reads the tables of a block.
-func parseSymbols(b []byte) (tables []symbolTable, err error) {
+// fewTables and one for each MiB of the file are more tables than a writer makes.
+const fewTables = 8
+
+// parseSymbols reads the tables of a block of size bytes.
+func parseSymbols(b []byte, size int64) (tables []symbolTable, err error) {
 	for len(b) > 0 {
-		if len(b) < 4 {
+		if len(b) < 4 || int64(len(tables)) >= fewTables+size>>20 {
 			return nil, errTables
 		}
 		t := symbolTable{first: int(binary.LittleEndian.Uint32(b))}

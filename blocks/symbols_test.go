@@ -157,10 +157,57 @@ func TestParseSymbolsRefuses(t *testing.T) {
 	for name, b := range map[string]string{
 		"a first page is cut off": "\x00\x00",
 		"a table is cut off":      "\x00\x00\x00\x00\x01\x01",
+		"too many tables":         manyTables(fewTables + 1),
 		"pages do not ascend":     "\x05\x00\x00\x00" + table + "\x05\x00\x00\x00" + table,
 	} {
-		if _, err := parseSymbols([]byte(b)); err == nil {
+		if _, err := parseSymbols([]byte(b), 100); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// manyTables are n tables of no symbols.
+func manyTables(n int) string {
+	var b []byte
+	for i := range uint32(n) {
+		b = append(binary.LittleEndian.AppendUint32(b, i), 0)
+	}
+	return string(b)
+}
+
+// TestLongValuesShrink writes values longer than a piece of the sample, whose beginnings tell nothing of the rest.
+func TestLongValuesShrink(t *testing.T) {
+	for _, n := range []int{2000, 60_000} {
+		rng := rand.New(rand.NewPCG(10, 10))
+		var records []record
+		for i := range 2_000_000 / n {
+			var v []byte
+			for range 512 {
+				v = append(v, byte(rng.Uint32()))
+			}
+			for len(v) < n {
+				v = append(v, kinds["JSON"](rng)...)
+			}
+			records = append(records, record{fmt.Appendf(nil, "%08d", i), v[:n]})
+		}
+		raw, encoded := buildBlock(t, records, WriterOptions{}), buildBlock(t, records, WriterOptions{Compression: FSST})
+		if ratio := float64(len(encoded)) / float64(len(raw)); ratio > 0.65 {
+			t.Errorf("values of %d bytes take %.2f of what they take uncompressed", n, ratio)
+		}
+	}
+}
+
+// TestNoTableForNoPage ends a block where an epoch ends.
+func TestNoTableForNoPage(t *testing.T) {
+	for n := 10; n < 400; n += 10 {
+		rng := rand.New(rand.NewPCG(11, 11))
+		var records []record
+		for i := range n {
+			records = append(records, record{fmt.Appendf(nil, "%08d", i), kinds["URLs"](rng)})
+		}
+		r := openBytes(t, buildBlock(t, records, WriterOptions{Compression: FSST}))
+		if len(r.tables) > 0 && r.tables[len(r.tables)-1].first >= r.props.Pages {
+			t.Fatalf("%d records: a table from page %d on, of %d", n, r.tables[len(r.tables)-1].first, r.props.Pages)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Body struct {
 	size    int64
 	failed  int // sources
 	sent    int64
+	begun   bool // the answer's header has been sent
 	err     error
 }
 
@@ -106,8 +107,9 @@ func (b *Body) Sendable() bool {
 	return b.local && b.err == nil && b.value.Sendable(b.off) && !b.r.delaysRemoval(b.sent, time.Since(b.r.start))
 }
 
-// SendTo sends what is next to a socket: see [blocks.Value.SendTo].
+// SendTo sends what is next to a socket, behind the header: see [blocks.Value.SendTo].
 func (b *Body) SendTo(socket int) (n int, done bool) {
+	b.begun = true
 	if n, done = b.value.SendTo(socket, b.off); n > 0 {
 		b.Close() //nolint:errcheck // it was only read from
 		b.off, b.sent = b.off+int64(n), b.sent+int64(n)
@@ -153,7 +155,7 @@ func (b *Body) open() error {
 // lose closes a source that has failed. Read goes on with another one, unless there have been too many, or it was a part of the value.
 func (b *Body) lose(err error) {
 	// Nothing has been sent, and other nodes are asked as for a value that is not here: see Retry.
-	unread := b.local && b.scan == nil && b.sent == 0
+	unread := b.local && b.scan == nil && b.sent == 0 && !b.begun
 	b.Close() //nolint:errcheck // it was only read from
 	if b.local {
 		b.local = false
