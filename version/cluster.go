@@ -119,32 +119,35 @@ func IsReadable(f Following, held []bool) bool {
 
 // Solo is a cluster of one node, and the Following of each of its versions: it holds every partition, has no peers, and no node requests a version
 // that it has replaced.
-type Solo struct{}
+type Solo struct{ nobody }
 
 var (
 	_ Cluster   = Solo{}
 	_ Following = Solo{}
 )
 
-func (Solo) Join(context.Context, func([]string) error) error        { return nil }
-func (Solo) Leave()                                                  {}
-func (Solo) Follow(context.Context, string, content.Input) Following { return Solo{} }
-func (Solo) Mixed() bool                                             { return false }
-func (Solo) Knows(string) bool                                       { return false }
-func (Solo) Linger(time.Duration) time.Duration                      { return 0 }
-func (Solo) Changes() <-chan struct{}                                { return nil }
-func (Solo) SetDivision(string, int)                                 {}
-func (Solo) Elsewhere() map[content.Content][]string                 { return nil }
-func (Solo) Owners() (byPartition [][]string, self string)           { return nil, "" }
-func (Solo) Peers(int) []string                                      { return nil }
-func (Solo) Replicas(int) int                                        { return 0 }
-func (Solo) Advertise(int)                                           {}
-func (Solo) Withdraw(...int)                                         {}
-func (Solo) Surplus([]bool) []int                                    { return nil }
-func (Solo) Switched()                                               {}
-func (Solo) Report([]byte)                                           {}
-func (Solo) Reports() (reports map[string][]byte, known bool)        { return nil, true }
-func (Solo) Stop()                                                   {}
+// nobody is what there is of other nodes if there are none.
+type nobody struct{}
+
+func (nobody) Join(context.Context, func([]string) error) error        { return nil }
+func (nobody) Leave()                                                  {}
+func (nobody) Follow(context.Context, string, content.Input) Following { return Solo{} }
+func (nobody) Mixed() bool                                             { return false }
+func (nobody) Knows(string) bool                                       { return false }
+func (nobody) Linger(time.Duration) time.Duration                      { return 0 }
+func (nobody) Changes() <-chan struct{}                                { return nil }
+func (nobody) SetDivision(string, int)                                 {}
+func (nobody) Elsewhere() map[content.Content][]string                 { return nil }
+func (nobody) Owners() (byPartition [][]string, self string)           { return nil, "" }
+func (nobody) Peers(int) []string                                      { return nil }
+func (nobody) Replicas(int) int                                        { return 0 }
+func (nobody) Advertise(int)                                           {}
+func (nobody) Withdraw(...int)                                         {}
+func (nobody) Surplus([]bool) []int                                    { return nil }
+func (nobody) Switched()                                               {}
+func (nobody) Report([]byte)                                           {}
+func (nobody) Reports() (reports map[string][]byte, known bool)        { return nil, true }
+func (nobody) Stop()                                                   {}
 
 // Owned returns all partitions.
 func (Solo) Owned(partitions int) []int { return Missing(Solo{}, make([]bool, partitions), 1) }
