@@ -94,34 +94,24 @@ func (t *Table) Append(dst, src []byte, limit int) ([]byte, error) {
 // decode decodes src to out, where there is room for eight bytes for each byte of src, up to an escape whose byte is missing.
 func (t *Table) decode(out unsafe.Pointer, src []byte) (read, written int) {
 	i, o := 0, 0
-	for i+4 <= len(src) {
-		four := binary.LittleEndian.Uint32(src[i:])
-		if hasEscape(four) == 0 {
-			o = t.put(out, o, byte(four))
-			o = t.put(out, o, byte(four>>8))
-			o = t.put(out, o, byte(four>>16))
-			o = t.put(out, o, byte(four>>24))
-			i += 4
-			continue
-		}
-		for src[i] != escape {
-			o = t.put(out, o, src[i])
-			i++
-		}
-		if i+1 == len(src) {
-			return i, o
-		}
-		*(*byte)(unsafe.Add(out, o)) = src[i+1]
-		i, o = i+2, o+1
-	}
 	for i < len(src) {
+		if i+4 <= len(src) {
+			if four := binary.LittleEndian.Uint32(src[i:]); hasEscape(four) == 0 {
+				o = t.put(out, o, byte(four))
+				o = t.put(out, o, byte(four>>8))
+				o = t.put(out, o, byte(four>>16))
+				o = t.put(out, o, byte(four>>24))
+				i += 4
+				continue
+			}
+		}
 		if src[i] != escape {
 			o = t.put(out, o, src[i])
 			i++
 			continue
 		}
 		if i+1 == len(src) {
-			return i, o
+			break
 		}
 		*(*byte)(unsafe.Add(out, o)) = src[i+1]
 		i, o = i+2, o+1
