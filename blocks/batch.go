@@ -89,11 +89,11 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		value, absent := s.find(b, key)
-		switch {
-		case value != nil:
-			results[b.index] = Result{Value: Value{small: value}, Found: true}
-		case !absent:
+		var start int
+		var found, absent bool
+		if s.copies, start, found, absent = appendValue(s.copies, b.stored, key, b.hash, b.symbols); found {
+			results[b.index] = Result{Value: Value{small: s.copies[start:len(s.copies):len(s.copies)]}, Found: true}
+		} else if !absent {
 			results[b.index] = r.getCopy(key, s)
 		}
 	}
@@ -181,22 +181,6 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 		rest = append(rest, *b)
 	}
 	return rest
-}
-
-// find is Reader.find with a value that outlives the next lookup.
-func (s *BatchScratch) find(b *batchKey, key []byte) (value []byte, absent bool) {
-	if b.symbols == nil {
-		start, end, absent := findRecord(b.stored, key, b.hash)
-		if end == 0 {
-			return nil, absent
-		}
-		return s.copy(b.stored[start:end]), false
-	}
-	var start int
-	if s.copies, start, absent = appendRecord(s.copies, b.stored, key, b.hash, b.symbols); start == 0 {
-		return nil, absent
-	}
-	return s.copies[start:len(s.copies):len(s.copies)], false
 }
 
 // getCopy is Get with a value that outlives the next lookup.

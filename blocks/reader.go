@@ -157,12 +157,13 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	s.missed = false
 	i := r.index.Find(rest)
 	l := r.index.Location(i)
-	if stored := r.inMemory(i, l, mapped); stored != nil {
-		v, absent := r.find(stored, i, l, key, hash, s, mapped)
-		if v != nil {
-			return Value{small: v}, true, nil
+	if stored := r.inMemory(i, l, mapped); stored != nil && (!l.Packed() || r.tables != nil) {
+		var start int
+		var found bool
+		if s.value, start, found, s.missed = appendValue(s.value[:0], stored, key, hash, r.symbols(i, l.Packed())); found {
+			return Value{small: s.value[start:len(s.value):len(s.value)]}, true, nil
 		}
-		if s.missed = absent; absent {
+		if s.missed {
 			return Value{}, false, nil
 		}
 	}
@@ -173,27 +174,6 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 		}
 	}
 	return r.getFrom(i, key, hash, s, mapped)
-}
-
-// find looks key up in page i as it lies in memory, unless it is packed as a whole. Without a value, and if the key is not
-// known to be absent, it is left to getFrom.
-func (r *Reader) find(stored []byte, i int, l index.Location, key []byte, hash uint64, s *Scratch, mapped bool) (value []byte, absent bool) {
-	if !l.Packed() {
-		start, end, absent := findRecord(stored, key, hash)
-		if end == 0 {
-			return nil, absent
-		}
-		return s.keep(stored[start:end:end], mapped), false
-	}
-	symbols := r.symbols(i, true)
-	if symbols == nil {
-		return nil, false
-	}
-	var start int
-	if s.value, start, absent = appendRecord(s.value[:0], stored, key, hash, symbols); start == 0 {
-		return nil, absent
-	}
-	return s.value[start:len(s.value):len(s.value)], false
 }
 
 // keep copies a value out of the map: what reads it later does so unguarded.

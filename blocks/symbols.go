@@ -110,37 +110,38 @@ func (c *coder) sampleLength(e *fsst.Encoder) int {
 	return n
 }
 
-// appendRecord is findRecord for a page whose records are encoded. It appends the record of key, decoded, to dst, and returns where
-// in that its value begins; 0 where findRecord would return 0.
-func appendRecord(dst, stored, key []byte, hash uint64, symbols *fsst.Table) (out []byte, value int, absent bool) {
-	if len(stored) < fastPage+trailerSize {
-		return dst, 0, false
+// appendValue is findRecord that appends what it finds to dst, and returns where the value begins there. If the records of the page
+// are encoded, what it appends is the record decoded.
+func appendValue(dst, stored, key []byte, hash uint64, symbols *fsst.Table) (out []byte, value int, found, absent bool) {
+	if symbols == nil {
+		start, end, absent := findRecord(stored, key, hash)
+		return append(dst, stored[start:end]...), len(dst), end > 0, absent
 	}
 	head := unsafe.Pointer(unsafe.SliceData(stored))
-	p := page{payload: stored[:len(stored)-trailerSize], n: load16(head, 0)}
-	if uint(p.n-1) >= fastRecords {
-		return dst, 0, false
+	if len(stored) < fastPage+trailerSize || uint(load16(head, 0)-1) >= fastRecords {
+		return dst, 0, false, false
 	}
+	p := page{payload: stored[:len(stored)-trailerSize], n: load16(head, 0)}
 	start := len(dst)
 	for mask := matches(head, uint64(fingerprint(hash))*lowBits); mask != 0; mask &= mask - 1 {
 		i := recordOf(mask)
 		if i >= p.n {
 			continue
 		}
-		var err error
-		if out, err = symbols.Append(dst, p.bytes(i), maxRecord); err != nil {
-			return dst, 0, false
+		out, err := symbols.Append(dst, p.bytes(i), maxRecord)
+		if err != nil {
+			return dst, 0, false, false
 		}
 		k, v, err := cutRecord(out[start:])
 		if err != nil {
-			return dst, 0, false
+			return dst, 0, false, false
 		}
 		if string(k) == string(key) {
-			return out, len(out) - len(v), false
+			return out, len(out) - len(v), true, false
 		}
 		dst = out[:start]
 	}
-	return dst, 0, true
+	return dst, 0, false, true
 }
 
 // symbolTable has the symbols of the pages from first on, up to the first of the next table.
