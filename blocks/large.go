@@ -168,7 +168,6 @@ func (v *largeValue) chunk(i int, s *Scratch) (raw []byte, err error) {
 		return nil, r.broken(-1, c.at, err)
 	}
 	if crc32.Checksum(s.stored, castagnoli) != c.crc {
-		r.trusted.clear(r.valueBit(c.at))
 		return nil, r.corrupt(-1, c.at, errChecksum)
 	}
 	if c.codec == None {

@@ -139,3 +139,21 @@ func TestSendToOfTruncated(t *testing.T) {
 		t.Errorf("reading behind the end: %v", err)
 	}
 }
+
+// Damage anywhere ends what was trusted: what has been found whole before is verified again.
+func TestDamageEndsTrust(t *testing.T) {
+	s := newSender(t, None, 4*chunkSize)
+	expect.NoError(t, s.read(t, 0))
+	f, err := os.OpenFile(s.path, os.O_WRONLY, 0)
+	expect.NoError(t, err)
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{s.value[3*chunkSize] ^ 1}, s.get(t).large.chunks[3].at); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(t, 3*chunkSize); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("reading the damage: %v", err)
+	}
+	if s.get(t).Sendable(0) {
+		t.Error("chunks are sent as if nothing had been damaged")
+	}
+}

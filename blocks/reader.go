@@ -108,8 +108,9 @@ func NewReader(r io.ReaderAt, size int64, name string) (*Reader, error) {
 	return b, nil
 }
 
-// corrupt says where the block is damaged.
+// corrupt says where the block is damaged. Whatever has been trusted of it is verified again at its next use.
 func (r *Reader) corrupt(page int, off int64, reason error) error {
+	r.trusted.clearAll()
 	return &CorruptError{Path: r.name, Page: page, Offset: off, Reason: reason.Error()}
 }
 

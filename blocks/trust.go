@@ -27,11 +27,7 @@ func (t trustedPages) set(page int) {
 	}
 }
 
-func (t trustedPages) clear(page int) {
-	if page>>6 < len(t) {
-		atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63)))
-	}
-}
+func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63))) }
 
 func (r *Reader) chunkBit(i int) int { return r.props.Pages + 1 + i }
 

@@ -28,7 +28,26 @@ func model(t *Table, src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// strings makes strings of one kind.
+// encodeModel encodes as AppendAll does, piece by piece, with bounds that are checked.
+func encodeModel(t *testing.T, e *Encoder, s []byte) (out []byte) {
+	t.Helper()
+	for piece := range slices.Chunk(s, pieceSize) {
+		padded := slices.Concat(piece, e.padding[:])
+		for i := 0; i < len(piece); {
+			m := e.find(binary.LittleEndian.Uint64(padded[i:]))
+			if i+m.length() > len(piece) {
+				t.Fatalf("a symbol of %d bytes reaches beyond the end of %.100q", m.length(), piece)
+			}
+			if out = append(out, byte(m)); m == escaped {
+				out = append(out, piece[i])
+			}
+			i += m.length()
+		}
+	}
+	return out
+}
+
+// makeStrings makes strings of one kind.
 func makeStrings(rng *rand.Rand, kind string, n int) [][]byte {
 	var all [][]byte
 	for range n {
@@ -48,6 +67,15 @@ func makeStrings(rng *rand.Rand, kind string, n int) [][]byte {
 			for range rng.IntN(40) {
 				s = append(s, byte(rng.IntN(2))*255)
 			}
+		case "all": // all bytes, the rarest of them at the end of what is frequent
+			s = append(s, "abcdefgq"...)
+			for range 1 + rng.IntN(2) {
+				for _, b := range rng.Perm(256) {
+					if b != 'q' {
+						s = append(s, byte(b))
+					}
+				}
+			}
 		case "long":
 			s = bytes.Repeat(fmt.Appendf(nil, "%x,", rng.Uint64()), rng.IntN(500))
 		}
@@ -57,7 +85,7 @@ func makeStrings(rng *rand.Rand, kind string, n int) [][]byte {
 }
 
 func TestRoundTrip(t *testing.T) {
-	for _, kind := range []string{"text", "random", "zeros", "two", "long"} {
+	for _, kind := range []string{"text", "random", "zeros", "two", "long", "all"} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		sample := makeStrings(rng, kind, 20)
 		e := Train(sample)
@@ -66,6 +94,15 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || string(rest) != "rest" || *table != e.Table {
 			t.Fatalf("%s: the table is not read as it was written: %v", kind, err)
 		}
+		// The beginnings of symbols end where the padding begins.
+		var beginnings [][]byte
+		for code := range e.count {
+			symbol := binary.LittleEndian.AppendUint64(nil, e.symbols[code])
+			for n := range e.lengths[code] {
+				beginnings = append(beginnings, symbol[:n])
+			}
+		}
+		testRoundTrip(t, e, table, beginnings)
 		// Also strings that the table was not made for.
 		for _, other := range []string{kind, "text", "random", "zeros"} {
 			testRoundTrip(t, e, table, makeStrings(rng, other, 100))
@@ -95,6 +132,9 @@ func testRoundTrip(t *testing.T, e *Encoder, table *Table, all [][]byte) {
 		}
 		if want, err := model(table, one); err != nil || !bytes.Equal(want, s) {
 			t.Fatalf("%.100q is %.100q by the format: %v", s, want, err)
+		}
+		if want := encodeModel(t, e, s); !bytes.Equal(want, one) {
+			t.Fatalf("%.100q is encoded to %.100q, and not %.100q", s, one, want)
 		}
 		if alone := e.AppendAll(nil, s, []int{len(s)}); !bytes.Equal(alone, one) {
 			t.Fatalf("%.100q is encoded otherwise beside others", s)
