@@ -322,25 +322,41 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// Holders returns the number of nodes that hold each partition, by partition. Without Replicas, a node counts for the
-// partitions whose blocks it holds in any state except Error.
+// Holders returns the number of nodes that hold each partition, by partition.
 func (v *Version) Holders() []int {
 	all := make([]int, max(0, min(v.NumPartitions, shard.MaxPartitions)))
+	for p, n := range v.replicas() {
+		if p < len(all) {
+			all[p] = n
+		}
+	}
+	return all
+}
+
+// replicas returns the number of nodes that hold each partition. Without Replicas, a node counts for the
+// partitions whose blocks it holds in any state except Error. Its cost depends on the listed partitions
+// and not on NumPartitions, which a faulty peer may exaggerate.
+func (v *Version) replicas() map[int]int {
+	replicas := make(map[int]int)
 	if len(v.Replicas) == v.NumPartitions {
-		copy(all, v.Replicas)
-		return all
+		for p, n := range v.Replicas {
+			if n > 0 {
+				replicas[p] = n
+			}
+		}
+		return replicas
 	}
 	for _, n := range v.Nodes {
 		if n.State == Error {
 			continue
 		}
 		for _, p := range n.Partitions {
-			if p >= 0 && p < len(all) {
-				all[p]++
+			if p >= 0 && p < v.NumPartitions {
+				replicas[p]++
 			}
 		}
 	}
-	return all
+	return replicas
 }
 
 // Records returns the number of records of a version, exactly if one node holds all partitions.
@@ -360,15 +376,17 @@ func (v *Version) Records() (n int64, exact bool) {
 }
 
 func (v *Version) count() {
+	replicas := v.replicas()
 	v.ReplicationHistogram = make(map[int]int)
-	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = 0, 0, 0
+	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = v.NumPartitions-len(replicas), 0, 0
+	if v.MissingPartitions > 0 {
+		v.ReplicationHistogram[0] = v.MissingPartitions
+	}
 	total := 0
-	for _, n := range v.Holders() {
+	for _, n := range replicas {
 		total += n
 		v.ReplicationHistogram[n]++
 		switch {
-		case n == 0:
-			v.MissingPartitions++
 		case n < v.TargetReplication:
 			v.UnderreplicatedPartitions++
 		case n > v.TargetReplication:
