@@ -46,7 +46,11 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 	c.ends = c.ends[:0]
 	for i := range p.n {
 		for piece := range slices.Chunk(p.bytes(i), samplePiece) {
-			c.look(piece)
+			c.seen += len(piece)
+			if c.sampled*c.epoch <= c.seen*sampleSize { // the sample has the same part of everything
+				c.sample = append(c.sample, slices.Clone(piece))
+				c.sampled += len(piece)
+			}
 		}
 	}
 	if c.encoder != nil {
@@ -74,15 +78,6 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 		c.endEpoch()
 	}
 	return dst
-}
-
-// look counts a piece of a record and may take it into the sample, which has the same part of everything.
-func (c *coder) look(piece []byte) {
-	c.seen += len(piece)
-	if c.sampled*c.epoch <= c.seen*sampleSize {
-		c.sample = append(c.sample, slices.Clone(piece))
-		c.sampled += len(piece)
-	}
 }
 
 // endEpoch chooses symbols for the next pages.
