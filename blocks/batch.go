@@ -24,7 +24,7 @@ const batchSize = 64
 // BatchScratch is the memory that one caller at a time lends to [Reader.GetBatch].
 type BatchScratch struct {
 	single  Scratch
-	copies  []byte
+	copies  []byte // the values of a batch; growing leaves earlier ones where they are
 	keys    [batchSize]batchKey
 	cold    []int // keys whose pages are not known to be in memory
 	touched byte  // of the bytes that are read to bring their cache lines in
@@ -174,10 +174,11 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 			s.cold = append(s.cold, b.index)
 			continue
 		}
-		if b.symbols = r.symbols(b.page, l.Packed()); b.symbols == nil && l.Packed() {
+		if !r.isSearched(l) {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}
+		b.symbols = r.symbols(b.page, l.Packed())
 		rest = append(rest, *b)
 	}
 	return rest
@@ -186,15 +187,9 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 // getCopy is Get with a value that outlives the next lookup.
 func (r *Reader) getCopy(key []byte, s *BatchScratch) Result {
 	v, found, err := r.Get(key, &s.single)
-	if v.small != nil {
-		v.small = s.copy(v.small)
+	if n := len(s.copies); v.small != nil {
+		s.copies = append(s.copies, v.small...)
+		v.small = s.copies[n:len(s.copies):len(s.copies)]
 	}
 	return Result{v, found, err}
-}
-
-// copy returns a copy that lasts until the next batch.
-func (s *BatchScratch) copy(v []byte) []byte {
-	n := len(s.copies)
-	s.copies = append(s.copies, v...) // a grown slice leaves earlier values where they are
-	return s.copies[n:len(s.copies):len(s.copies)]
 }

@@ -118,7 +118,7 @@ func grow(b []byte, n int) []byte {
 // its ordinal times this.
 const ordinalFactor = 0x9e3779b1
 
-// checksum is the checksum of a page or chunk without its last four bytes.
+// checksum is the checksum of a page without its last four bytes.
 func checksum(b []byte, ordinal uint32) uint32 {
 	return crc32.Checksum(b, castagnoli) ^ ordinal*ordinalFactor
 }
@@ -131,7 +131,7 @@ var (
 	errRawLength = errors.New("impossible length")
 )
 
-// checkPacked verifies the checksum of a stored page or chunk.
+// checkPacked verifies the checksum of a stored page.
 func checkPacked(stored []byte, ordinal uint32) error {
 	n := len(stored) - 4
 	if n < trailerSize-4 {
@@ -143,7 +143,7 @@ func checkPacked(stored []byte, ordinal uint32) error {
 	return nil
 }
 
-// storedCodec returns the codec of a stored page or chunk and its length unpacked.
+// storedCodec returns the codec of a stored page and its length unpacked.
 func storedCodec(stored []byte) (Compression, int, error) {
 	n := len(stored) - trailerSize
 	if n < 0 {
@@ -160,7 +160,7 @@ func storedCodec(stored []byte) (Compression, int, error) {
 // zstdDecoder is shared: DecodeAll may be called by many at once and keeps no state between calls.
 var zstdDecoder, zstdDecoderErr = zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(1<<20), zstd.WithDecoderLowmem(true))
 
-// unpack returns the data of a stored page or chunk: in s where it was packed as a whole, and as a part of
+// unpack returns the data of a stored page: in s where it was packed as a whole, and as a part of
 // stored where it was not.
 func (s *Scratch) unpack(stored []byte) ([]byte, error) {
 	codec, raw, err := storedCodec(stored)

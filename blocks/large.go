@@ -203,14 +203,14 @@ func (v Value) Sendable(off int64) bool { return v.large != nil && v.large.senda
 // through the map. It does not wait for the socket: if that has no room, it is not done. If it is done with 0 bytes, Section
 // must read the byte at off, and finds out what is wrong with it.
 func (v Value) SendTo(socket int, off int64) (n int, done bool) {
-	if !v.Sendable(off) {
+	if v.large == nil {
 		return 0, true
 	}
-	r, first := v.large.r, v.large.chunks[0].at
-	if !r.beginRead(nil) { // too much waits for the disk
+	r, first, end := v.large.r, v.large.chunks[0].at, v.large.sendable(off)
+	if end <= off || !r.beginRead(nil) { // or too much waits for the disk
 		return 0, true
 	}
-	n, err := r.file.SendTo(socket, first+off, int(v.large.sendable(off)-off))
+	n, err := r.file.SendTo(socket, first+off, int(end-off))
 	<-reading
 	<-r.reads
 	if done = n > 0 || err != unix.EAGAIN; done && n == 0 {

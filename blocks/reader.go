@@ -158,7 +158,7 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	s.missed = false
 	i := r.index.Find(rest)
 	l := r.index.Location(i)
-	if stored := r.inMemory(i, l, mapped); stored != nil && (!l.Packed() || r.tables != nil) {
+	if stored := r.inMemory(i, l, mapped); stored != nil && r.isSearched(l) {
 		var start int
 		var found bool
 		if s.value, start, found, s.missed = appendValue(s.value[:0], stored, key, hash, r.symbols(i, l.Packed())); found {
@@ -283,7 +283,7 @@ func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap 
 		}
 		stored = r.inMemory(i, l, mapped)
 	}
-	if stored != nil && (!l.Packed() || r.tables != nil) {
+	if stored != nil && r.isSearched(l) {
 		return stored[:len(stored)-trailerSize], mapped, nil
 	}
 	read := stored == nil

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"sequins/blocks/internal/fsst"
+	"sequins/blocks/internal/index"
 )
 
 const (
@@ -44,8 +45,12 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 	start, codec := len(dst), None
 	p, _ := parsePage(payload, nil, nil) // by its builder
 	c.ends = c.ends[:0]
+	end := 0
 	for i := range p.n {
-		for piece := range slices.Chunk(p.bytes(i), samplePiece) {
+		record := p.bytes(i)
+		end += len(record)
+		c.ends = append(c.ends, end)
+		for piece := range slices.Chunk(record, samplePiece) {
 			c.seen += len(piece)
 			if c.sampled*c.epoch <= c.seen*sampleSize { // the sample has the same part of everything
 				c.sample = append(c.sample, slices.Clone(piece))
@@ -54,11 +59,6 @@ func (c *coder) appendPage(dst, payload []byte, ordinal uint32) []byte {
 		}
 	}
 	if c.encoder != nil {
-		end := 0
-		for i := range p.n {
-			end += len(p.bytes(i))
-			c.ends = append(c.ends, end)
-		}
 		codec = FSST
 		if c.fresh {
 			c.section, c.fresh = c.encoder.AppendTo(binary.LittleEndian.AppendUint32(c.section, ordinal)), false
@@ -167,6 +167,9 @@ func parseSymbols(b []byte, size int64) (tables []symbolTable, err error) {
 	}
 	return tables, nil
 }
+
+// isSearched reports whether records are found in a page at l as it lies in the file: it is not packed as a whole.
+func (r *Reader) isSearched(l index.Location) bool { return !l.Packed() || r.tables != nil }
 
 // symbols returns the table of a page whose records are encoded; nil for any other.
 func (r *Reader) symbols(page int, packed bool) *fsst.Table {

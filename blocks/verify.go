@@ -106,16 +106,22 @@ func (v *verifier) page(i int) error {
 	p := v.it.page
 	if p.symbols == nil {
 		v.content(v.it.payload)
-	} else if err := v.decoded(p); err != nil {
+		if v.contentOnly {
+			return nil
+		}
+	} else if err := v.decodes(p); err != nil {
 		return err
-	}
-	if v.contentOnly {
-		return nil
 	}
 	for n := range p.len() {
 		key, value, err := p.record(n)
 		if err != nil {
 			return err
+		}
+		if p.symbols != nil {
+			v.builder.add(key, value, uint64(p.payload[2+n])<<24)
+		}
+		if v.contentOnly {
+			continue
 		}
 		hash := xxhash.Sum64(key)
 		if p.payload[2+n] != fingerprint(hash) {
@@ -126,25 +132,20 @@ func (v *verifier) page(i int) error {
 		}
 		v.value(int64(len(value)))
 	}
+	if p.symbols != nil {
+		v.content(v.builder.take())
+	}
 	return nil
 }
 
-// decoded is content for a page whose records are encoded.
-func (v *verifier) decoded(p page) error {
+// decodes makes room for the records of an encoded page: the content hash is of the page that they were encoded from.
+func (v *verifier) decodes(p page) error {
 	if v.builder.buf == nil {
 		v.builder = newPageBuilder(MaxBlockSize)
 	}
 	if 3*p.len() > v.builder.room {
 		return errPage
 	}
-	for n := range p.len() {
-		key, value, err := p.record(n)
-		if err != nil {
-			return err
-		}
-		v.builder.add(key, value, uint64(p.payload[2+n])<<24)
-	}
-	v.content(v.builder.take())
 	return nil
 }
 

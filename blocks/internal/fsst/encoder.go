@@ -56,7 +56,7 @@ func (e *Encoder) reset() {
 	}
 }
 
-// add gives a symbol the next code, unless there is none left or another has its place.
+// add gives a symbol the next code. It does nothing if all codes are taken, or if another symbol is at its place in long.
 func (e *Encoder) add(s symbol) {
 	if e.count == maxSymbols {
 		return
@@ -174,11 +174,10 @@ func (e *Encoder) encodeInTurns() {
 	}
 }
 
-// step is find for the next symbol of a piece, and writes its code. The compiler puts it where it is called as long as it is
-// no larger than this; the lookup is the one of find.
+// step encodes the next symbol of a piece. It repeats find, as the compiler puts it where it is called only if it is no larger than this.
 func (e *Encoder) step(p *piece, in, out unsafe.Pointer) {
 	word := *(*uint64)(unsafe.Add(in, p.in))
-	m, long := e.two[uint16(word)], &e.long[word<<40*0x9e3779b97f4a7c15>>54]
+	m, long := e.two[uint16(word)], &e.long[longHash(word)]
 	if longer := long.match; word&long.mask == long.bytes {
 		m = longer
 	}

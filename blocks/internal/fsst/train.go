@@ -45,8 +45,7 @@ func Train(sample [][]byte) *Encoder {
 	defer trainers.Put(t)
 	e := new(Encoder)
 	e.reset()
-	padding := slices.Repeat([]byte{rarest(sample)}, maxLength)
-	copy(e.padding[:], padding)
+	e.padding = [maxLength]byte(slices.Repeat([]byte{rarest(sample)}, maxLength))
 	for round := range rounds {
 		t.count(e, sample[:len(sample)*(round+1)/rounds])
 		t.choose(e)
@@ -54,7 +53,7 @@ func Train(sample [][]byte) *Encoder {
 	return e
 }
 
-// rarest returns the byte that there is least of in sample.
+// rarest returns the byte that occurs least often in sample.
 func rarest(sample [][]byte) byte {
 	var counts [256]int
 	for _, s := range sample {
