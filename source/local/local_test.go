@@ -365,8 +365,12 @@ func TestMarks(t *testing.T) {
 func TestRenamed(t *testing.T) {
 	d := dir(t.TempDir())
 	d.Put(t, "stage/part-0", []byte("x"))
-	d.Put(t, "db/1/day=1/part-0", []byte("x"))
+	d.Put(t, "stage/day=1/part-0", []byte("x"))
+	d.Mkdir(t, "db/1")
 	d.Mkdir(t, "db/2")
+	if err := os.Rename(filepath.Join(string(d), "stage/day=1"), filepath.Join(string(d), "db/1/day=1")); err != nil {
+		t.Fatal(err)
+	}
 	d.link(t, "../../stage/part-0", "db/2/part-0")
 	for _, version := range []string{"1", "2"} {
 		c, err := d.Source(t).Contents(t.Context(), "db", version)
