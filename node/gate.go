@@ -197,7 +197,7 @@ func (j *judge) report(l *live) {
 	}
 	r := gate.NewReport(j.servedContent(), j.rules, l.figures, l.judged.measures, found)
 	v, _ := j.db.facts.Entry(l.in())
-	r.Loading, r.Rejected = v.Begun, j.memory.rejected()
+	r.Loading, r.Measured, r.Rejected = v.Begun, l.judged.verdict.Measured, j.memory.rejected()
 	data, err := r.Encode()
 	switch {
 	case err != nil && !l.judged.unreported:

@@ -33,8 +33,10 @@ type Verdict struct {
 	// witness for others: then it has no Rules.
 	Finding
 	// Own is what this node finds by itself: the one to report.
-	Own    Finding
-	Checks []status.GateCheck // of the rules that could be applied to the figures
+	Own Finding
+	// Measured: the measures are of all blocks on this node, by its rules.
+	Measured bool
+	Checks   []status.GateCheck // of the rules that could be applied to the figures
 	// Excused: it has passed because of Facts.Excused.
 	Excused bool
 	// Waits: it is Pending for something that Facts.Waited ends.

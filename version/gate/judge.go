@@ -127,9 +127,11 @@ func (j judge) before() *Finding {
 
 // find returns what this node finds by itself: Own, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
-	totals, unknown := Sum(len(j.Held), j.Figures, j.Reports)
+	measured := maps.Clone(j.Reports)
+	maps.DeleteFunc(measured, func(_ string, r Report) bool { return r.Finding.State == Pending && !r.Measured })
+	totals, unknown := Sum(len(j.Held), j.Figures, measured)
 	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
-	v := Verdict{Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
+	v := Verdict{Measured: current, Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
 	f := &v.Own
 	f.Rules, f.Vetoed = j.fingerprint, broken(v.Checks) != ""
 	if before := j.before(); before != nil && !f.Vetoed && (j.Older || before.Vetoed && !current) {

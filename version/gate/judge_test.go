@@ -18,7 +18,7 @@ var (
 // seen is a report of a node with rules that serves a version, or "", with what it finds next to against, or "", by these rules. It has the
 // figures of partition 1 with 1,000 records.
 func seen(rules gate.Rules, serves string, state string, against string) gate.Report {
-	r := gate.Report{Rules: rules.Fingerprint(), Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
+	r := gate.Report{Rules: rules.Fingerprint(), Measured: true, Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
 		Blocks: map[int]gate.Figures{1: {Records: 1000, Bytes: 1000}}}
 	if state == gate.Held {
 		r.Finding.Reason = "too few"
@@ -329,7 +329,13 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 	}
 	for records, want := range map[int64]string{0: gate.Held, 1: gate.Passed} {
 		slow := map[int]gate.Figures{1: {Records: records}}
-		f.Reports["slow"] = gate.NewReport(of("2"), f.Rules, slow, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+		r := gate.NewReport(of("2"), f.Rules, slow, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
+		f.Reports["slow"] = r
+		if v := gate.Judge(f); v.State != gate.Pending {
+			t.Errorf("%d, not measured: %+v", records, v)
+		}
+		r.Measured = true
+		f.Reports["slow"] = r
 		if v := gate.Judge(f); v.State != want {
 			t.Errorf("%d: %+v", records, v)
 		}

@@ -22,8 +22,10 @@ type Report struct {
 	// Served is the content that the node serves, zero if there is none.
 	Served content.Content `json:"served,omitzero"`
 	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
-	Loading bool   `json:"loading,omitempty"`
-	Sample  Sample `json:"sample,omitzero"` // of keys of Served
+	Loading bool `json:"loading,omitempty"`
+	// Measured is that of Verdict. The figures of a node that has not looked into its blocks yet do not count: it may still find that they break a rule.
+	Measured bool   `json:"measured,omitempty"`
+	Sample   Sample `json:"sample,omitzero"` // of keys of Served
 	// Rejected are the verdicts of contents of the database that the node has held. It need not have anything of them any more.
 	Rejected []store.Verdict `json:"rejected,omitempty"`
 	// Blocks are the figures of the partitions that the node holds.
