@@ -19,26 +19,25 @@ const (
 	fastMaxKey  = 127 // so that its length is one byte
 )
 
-// findRecord looks a key up in a page as it lies in the map, not packed, and returns where in it the value
-// begins and ends, or that it is absent. It knows the usual case alone, a key of usual length among few
+// findRecord looks a key up among the candidates in a page as it lies in the map, not packed, and returns where in it the
+// value begins and ends, or that it is absent. It knows the usual case alone, a key of usual length among few
 // enough records. In all other cases, damage among them, end is 0 and absent false.
-func findRecord(stored, key []byte, hash uint64) (start, end int, absent bool) {
+func findRecord(stored, key []byte, mask uint64) (start, end int, absent bool) {
 	if len(stored) < fastPage+trailerSize || uint(len(key)-fastMinKey) > fastMaxKey-fastMinKey {
 		return 0, 0, false
 	}
 	return searchRecord(unsafe.Pointer(unsafe.SliceData(stored)), len(stored)-trailerSize,
-		unsafe.Pointer(unsafe.SliceData(key)), len(key), uint64(fingerprint(hash))*lowBits)
+		unsafe.Pointer(unsafe.SliceData(key)), len(key), mask)
 }
 
-// searchRecord is findRecord for the payload of size bytes at p and the key of length bytes at key. pattern
-// is eight times its fingerprint.
-func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pattern uint64) (start, end int, absent bool) {
+// searchRecord is findRecord for the payload of size bytes at p and the key of length bytes at key.
+func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, mask uint64) (start, end int, absent bool) {
 	n := load16(p, 0)
 	if uint(n-1) >= fastRecords { // 0 is a large value
 		return 0, 0, false
 	}
 	damaged := 0
-	for mask := matches(p, pattern); mask != 0; mask &= mask - 1 {
+	for ; mask != 0; mask &= mask - 1 {
 		i := recordOf(mask)
 		ends := unsafe.Add(p, n+2*i)
 		from, end := load16(ends, 0)&(-i>>63)+3*n+1, load16(ends, 2)+3*n
@@ -58,16 +57,11 @@ func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pa
 	return 0, 0, damaged == 0
 }
 
-// likelyRecord returns where in the page the first and the last byte are of the record that findRecord will
-// probably find.
-func likelyRecord(stored []byte, hash uint64) (first, last int) {
-	if len(stored) < fastPage+trailerSize {
-		return 0, 0
-	}
+// likelyRecord returns where in the page the first and the last byte are of the first of the records in mask.
+func likelyRecord(stored []byte, mask uint64) (first, last int) {
 	p := unsafe.Pointer(unsafe.SliceData(stored))
 	n := load16(p, 0)
-	mask := matches(p, uint64(fingerprint(hash))*lowBits)
-	if n > fastRecords || mask == 0 {
+	if mask == 0 || n > fastRecords {
 		return 0, 0
 	}
 	i, end := recordOf(mask), len(stored)-1
@@ -75,8 +69,13 @@ func likelyRecord(stored []byte, hash uint64) (first, last int) {
 	return min(load16(ends, 0)&(-i>>63)+3*n, end), min(load16(ends, 2)+3*n, end)
 }
 
-// matches says where the first 64 bytes of the fingerprints are those of pattern, as bits that recordOf reads.
-func matches(p unsafe.Pointer, pattern uint64) uint64 {
+// candidates returns which of a page's first 64 bytes of fingerprints are that of hash, as bits that recordOf reads; none if
+// the page is too short to be looked through so.
+func candidates(stored []byte, hash uint64) uint64 {
+	if len(stored) < fastPage+trailerSize {
+		return 0
+	}
+	p, pattern := unsafe.Pointer(unsafe.SliceData(stored)), uint64(fingerprint(hash))*lowBits
 	return marks(p, 2, pattern)>>7 | marks(p, 10, pattern)>>6 | marks(p, 18, pattern)>>5 | marks(p, 26, pattern)>>4 |
 		marks(p, 34, pattern)>>3 | marks(p, 42, pattern)>>2 | marks(p, 50, pattern)>>1 | marks(p, 58, pattern)
 }

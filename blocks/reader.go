@@ -161,7 +161,7 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	if stored := r.inMemory(i, l, mapped); stored != nil && r.isSearched(l) {
 		var start int
 		var found bool
-		if s.value, start, found, s.missed = appendValue(s.value[:0], stored, key, hash, r.symbols(i, l.Packed())); found {
+		if s.value, start, found, s.missed = appendValue(s.value[:0], stored, key, candidates(stored, hash), r.symbols(i, l.Packed())); found {
 			return Value{small: s.value[start:len(s.value):len(s.value)]}, true, nil
 		}
 		if s.missed {

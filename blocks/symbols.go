@@ -107,9 +107,9 @@ func (c *coder) sampleLength(e *fsst.Encoder) int {
 
 // appendValue is findRecord that appends what it finds to dst, and returns where the value begins there. If the records of the page
 // are encoded, what it appends is the record decoded.
-func appendValue(dst, stored, key []byte, hash uint64, symbols *fsst.Table) (out []byte, value int, found, absent bool) {
+func appendValue(dst, stored, key []byte, mask uint64, symbols *fsst.Table) (out []byte, value int, found, absent bool) {
 	if symbols == nil {
-		start, end, absent := findRecord(stored, key, hash)
+		start, end, absent := findRecord(stored, key, mask)
 		return append(dst, stored[start:end]...), len(dst), end > 0, absent
 	}
 	head := unsafe.Pointer(unsafe.SliceData(stored))
@@ -118,7 +118,7 @@ func appendValue(dst, stored, key []byte, hash uint64, symbols *fsst.Table) (out
 	}
 	p := page{payload: stored[:len(stored)-trailerSize], n: load16(head, 0)}
 	start := len(dst)
-	for mask := matches(head, uint64(fingerprint(hash))*lowBits); mask != 0; mask &= mask - 1 {
+	for ; mask != 0; mask &= mask - 1 {
 		i := recordOf(mask)
 		if i >= p.n {
 			continue
