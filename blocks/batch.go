@@ -17,21 +17,35 @@ type Result struct {
 	Err   error
 }
 
-// batchSize is how many keys go through the stages together: enough for the processor to wait
+// BatchSize is how many keys are looked up together at most: enough for the processor to wait
 // for many cache lines at once, few enough for their state to stay in the first cache.
-const batchSize = 64
+const BatchSize = 64
 
-// BatchScratch is the memory that one caller at a time lends to [Reader.GetBatch].
+// arenaSize is how many bytes of values have memory together.
+const arenaSize = 256 << 10
+
+// BatchScratch is the memory that one caller at a time lends to [Reader.GetBatch]. The zero value is ready.
 type BatchScratch struct {
 	single  Scratch
-	copies  []byte // the values of a batch; growing leaves earlier ones where they are
-	keys    [batchSize]batchKey
+	copies  []byte // values since Reset; those of earlier arenas stay where they are
+	keys    [BatchSize]batchKey
 	cold    []int // keys whose pages are not known to be in memory
 	touched byte  // of the bytes that are read to bring their cache lines in
 }
 
 // Reads is how many pages have been read from files with this BatchScratch, and not found in memory, since it was made.
 func (s *BatchScratch) Reads() uint64 { return s.single.reads }
+
+// Reset gives the memory of all values back that GetBatch has returned with s.
+func (s *BatchScratch) Reset() { s.copies = s.copies[:0] }
+
+// makeRoom makes room for any record of a page of n bytes in the file: a byte stands for eight at most, and decoding
+// wants a few more than it fills.
+func (s *BatchScratch) makeRoom(n int) {
+	if cap(s.copies)-len(s.copies) < min(8*n, maxRecord+100) {
+		s.copies = make([]byte, 0, arenaSize)
+	}
+}
 
 // usualHead is about how long the head of a page is: 3 bytes for each of some thirty records.
 const usualHead = 100
@@ -50,21 +64,16 @@ type batchKey struct {
 	first, last int // where in it the record probably is
 }
 
-// GetBatch looks many keys up and sets results[i] for keys[i]; results must be as long as keys.
-// All values are valid until s is used again or the reader is closed.
+// GetBatch looks up to BatchSize keys up and sets results[i] for keys[i]; results must be as long as keys.
+// All values are valid until s is reset; large ones only until the reader is closed.
 //
 // A single lookup spends its time waiting for one cache line after the other. Here every stage is
-// done for 64 keys before the next, so that their cache misses overlap.
+// done for all keys before the next, so that their cache misses overlap.
 func (r *Reader) GetBatch(keys [][]byte, results []Result, s *BatchScratch) {
-	s.copies = s.copies[:0]
-	for len(keys) > 0 {
-		n := min(len(keys), batchSize)
-		if r.data == nil || r.getMappedBatch(keys[:n], results[:n], s) != nil {
-			for i, key := range keys[:n] {
-				results[i] = r.getCopy(key, s)
-			}
+	if r.data == nil || r.getMappedBatch(keys, results, s) != nil {
+		for i, key := range keys {
+			results[i] = r.getCopy(key, s)
 		}
-		keys, results = keys[n:], results[n:]
 	}
 }
 
@@ -92,6 +101,7 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 		key := keys[b.index]
 		var start int
 		var found, absent bool
+		s.makeRoom(len(b.stored))
 		if s.copies, start, found, absent = appendValue(s.copies, b.stored, key, b.mask, b.symbols); found {
 			results[b.index] = Result{Value: Value{small: s.copies[start:len(s.copies):len(s.copies)]}, Found: true}
 		} else if !absent {
@@ -190,7 +200,9 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 // getCopy is Get with a value that outlives the next lookup.
 func (r *Reader) getCopy(key []byte, s *BatchScratch) Result {
 	v, found, err := r.Get(key, &s.single)
-	if n := len(s.copies); v.small != nil {
+	if v.small != nil {
+		s.makeRoom(len(v.small))
+		n := len(s.copies)
 		s.copies = append(s.copies, v.small...)
 		v.small = s.copies[n:len(s.copies):len(s.copies)]
 	}

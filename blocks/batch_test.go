@@ -19,7 +19,7 @@ func TestBatch(t *testing.T) {
 				records[len(records)/2].value = make([]byte, LargeValue+1)
 				r := openFile(t, buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512}))
 				var batch BatchScratch
-				for range 20 {
+				for range 60 {
 					checkBatch(t, r, records, rng, &batch)
 				}
 			})
@@ -29,7 +29,7 @@ func TestBatch(t *testing.T) {
 
 func checkBatch(t *testing.T, r *Reader, records []record, rng *rand.Rand, batch *BatchScratch) {
 	t.Helper()
-	keys := make([][]byte, rng.IntN(200))
+	keys := make([][]byte, rng.IntN(BatchSize+1))
 	for i := range keys {
 		keys[i] = randomBound(rng, records)
 	}

@@ -76,6 +76,7 @@ func BenchmarkGet(b *testing.B) {
 			var s BatchScratch
 			results := make([]Result, 64)
 			for i := 0; i < b.N; i += 64 {
+				s.Reset()
 				r.GetBatch(keys[i&(1<<16-1):][:64], results, &s)
 				for j := range results {
 					if !results[j].Found || results[j].Err != nil {

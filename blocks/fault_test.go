@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -88,13 +89,15 @@ func testTruncated(t *testing.T, b []byte, records []record, to int64) {
 		v, ok, err := r.Get(rec.key, &s)
 		check(rec, v, ok, err)
 	}
-	keys, results := make([][]byte, len(records)), make([]Result, len(records))
-	for i := range records {
-		keys[i] = records[i].key
-	}
-	r.GetBatch(keys, results, &batch)
-	for i, res := range results {
-		check(records[i], res.Value, res.Found, res.Err)
+	for some := range slices.Chunk(records, BatchSize) {
+		keys, results := make([][]byte, len(some)), make([]Result, len(some))
+		for i := range some {
+			keys[i] = some[i].key
+		}
+		r.GetBatch(keys, results, &batch)
+		for i, res := range results {
+			check(some[i], res.Value, res.Found, res.Err)
+		}
 	}
 	if to < 4096 && damaged == 0 {
 		t.Errorf("cut to %d: no damage found", to)

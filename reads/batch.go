@@ -17,7 +17,6 @@ type batch struct {
 	scratch blocks.BatchScratch
 	some    [][]byte        // keys of one partition
 	results []blocks.Result // of them
-	arena   []byte          // for local values, see room
 	pages   uint64          // pages read with scratch that were counted
 	size    atomic.Int64    // bytes of the values so far
 	lost    []partitionKeys // partitions whose local block cannot be read
@@ -81,7 +80,8 @@ func (r *Read) Unreserve(n int64) {
 }
 
 func (b *batch) do(r *Read, keys [][]byte) Outcome {
-	b.keys, b.arena, b.lost = keys, b.arena[:0], b.lost[:0]
+	b.keys, b.lost = keys, b.lost[:0]
+	b.scratch.Reset()
 	b.size.Store(0)
 	b.order = b.order[:0]
 	for i, key := range keys {
@@ -135,10 +135,10 @@ func (b *batch) local(r *Read, remote *fetches) Outcome {
 	return Found
 }
 
-// lookUp looks up the keys of a partition in its local block, some at a time: GetBatch copies values without a limit.
+// lookUp looks up the keys of a partition in its local block, some at a time.
 func (b *batch) lookUp(r *Read, p partitionKeys) Outcome {
 	for rest := p.order; len(rest) > 0; {
-		n := min(len(rest), keysAtOnce)
+		n := min(len(rest), blocks.BatchSize)
 		readable, o := b.lookUpSome(r, partitionKeys{p.partition, rest[:n]})
 		if !readable {
 			b.lost = append(b.lost, partitionKeys{p.partition, rest})
@@ -151,9 +151,6 @@ func (b *batch) lookUp(r *Read, p partitionKeys) Outcome {
 	}
 	return Found
 }
-
-// keysAtOnce is the number of keys that GetBatch looks up together.
-const keysAtOnce = 64
 
 // lookUpSome looks up keys of a partition in its local block, unless it is not readable.
 func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) {
@@ -191,37 +188,17 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 
 var noBytes = []byte{}
 
-// arenaSize is the size of an arena, in bytes. Values of a quarter of it have memory of their own.
-const arenaSize = 256 << 10
-
-// room returns memory for a value. An arena that is full stays as long as the values in it.
-func (b *batch) room(n int) []byte {
-	if n > arenaSize/4 {
-		return make([]byte, n)
-	}
-	start := len(b.arena)
-	if start+n > cap(b.arena) {
-		b.arena, start = make([]byte, 0, arenaSize), 0
-	}
-	b.arena = b.arena[:start+n]
-	return b.arena[start : start+n : start+n]
-}
-
-// keep copies a local value to the arena, as those in results are valid only until the next lookup. An error of reading
-// it is in res.Err.
+// keep keeps a local value. It reads a large one; an error of that is in res.Err.
 func (b *batch) keep(r *Read, index int, res *blocks.Result) {
-	n := res.Value.Len()
-	if n == 0 {
-		r.Values[index] = noBytes
-		return
-	}
-	value := b.room(int(n))
-	if res.Value.Large() {
-		s := res.Value.Section(0, n)
+	value := res.Value.Bytes()
+	switch {
+	case res.Value.Large():
+		value = make([]byte, res.Value.Len())
+		s := res.Value.Section(0, res.Value.Len())
 		_, res.Err = io.ReadFull(s, value)
 		s.Close() //nolint:errcheck // it was only read from
-	} else {
-		copy(value, res.Value.Bytes())
+	case value == nil:
+		value = noBytes
 	}
 	r.Values[index] = value
 }

@@ -56,8 +56,8 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 // Has reports whether a partition is on this node.
 func (h *Handle) Has(partition int) bool { return (*Version)(h).slot(partition) != nil }
 
-// GetBatch looks up keys of one partition, and sets results[i] for keys[i]; results must be as long as keys. The values
-// are valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is not on this
+// GetBatch looks up to blocks.BatchSize keys of one partition up, and sets results[i] for keys[i]; results must be as long as keys. The
+// values are valid until s is reset; large ones only until the handle is released. The error is ErrNotLocal if the partition is not on this
 // node. Damage, which GetBatch has reported, is in the results.
 func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result, s *blocks.BatchScratch) error {
 	b := (*Version)(h).slot(partition)

@@ -60,6 +60,7 @@ func (b *block) getBatch(keys [][]byte, found func(value []byte)) error {
 	if len(b.results) < len(keys) {
 		b.results = make([]blocks.Result, len(keys))
 	}
+	b.batch.Reset()
 	b.r.GetBatch(keys, b.results, &b.batch)
 	for _, r := range b.results[:len(keys)] {
 		if r.Err != nil {
