@@ -54,6 +54,9 @@ type conn struct {
 	socket syscall.RawConn // without TLS
 	parts  [2][]byte       // the buffers of send, to avoid an allocation
 	vector net.Buffers
+
+	corked bool   // Write keeps the next piece for the one after it, so that the client wakes up once for both
+	kept   []byte // at most net/http's buffer
 }
 
 const (
@@ -229,10 +232,19 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes p. Each chunk has its own timeout.
+// Write writes p. Each chunk has its own timeout. If the connection is corked, p is sent with what is written next.
 func (c *conn) Write(p []byte) (written int, err error) {
 	if c.unhandled {
 		c.recordRefusal(p)
+	}
+	if c.corked {
+		c.corked, c.kept = false, append(c.kept, p...)
+		return len(p), nil
+	}
+	if len(c.kept) > 0 {
+		c.send(c.kept, p, time.Now())
+		c.kept = c.kept[:0]
+		return len(p), c.sendErr
 	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
@@ -243,6 +255,13 @@ func (c *conn) Write(p []byte) (written int, err error) {
 		if p = p[n:]; err != nil || len(p) == 0 {
 			return written, err
 		}
+	}
+}
+
+// uncork sends what Write has kept, if nothing was written after it.
+func (c *conn) uncork() {
+	if c.corked = false; len(c.kept) > 0 {
+		c.Write(nil) //nolint:errcheck // the next write has the same error
 	}
 }
 
