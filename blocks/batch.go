@@ -47,9 +47,6 @@ func (s *BatchScratch) makeRoom(n int) {
 	}
 }
 
-// usualHead is about how long the head of a page is: 3 bytes for each of some thirty records.
-const usualHead = 100
-
 // batchKey is where the lookup of one key stands.
 type batchKey struct {
 	index  int // of the key in the batch
@@ -140,7 +137,7 @@ func (s *BatchScratch) touchRecords(left []batchKey) {
 	touched := byte(0)
 	for i := range left {
 		head := (*[fastPage]byte)(left[i].stored)
-		touched ^= head[0] ^ head[64] ^ head[usualHead]
+		touched ^= head[0] ^ head[64] ^ head[100] // it has 3 bytes for each of some thirty records
 	}
 	for i := range left {
 		b := &left[i]

@@ -26,12 +26,7 @@ func findRecord(stored, key []byte, mask uint64) (start, end int, absent bool) {
 	if len(stored) < fastPage+trailerSize || uint(len(key)-fastMinKey) > fastMaxKey-fastMinKey {
 		return 0, 0, false
 	}
-	return searchRecord(unsafe.Pointer(unsafe.SliceData(stored)), len(stored)-trailerSize,
-		unsafe.Pointer(unsafe.SliceData(key)), len(key), mask)
-}
-
-// searchRecord is findRecord for the payload of size bytes at p and the key of length bytes at key.
-func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, mask uint64) (start, end int, absent bool) {
+	p, size, length := unsafe.Pointer(unsafe.SliceData(stored)), len(stored)-trailerSize, len(key)
 	n := load16(p, 0)
 	if uint(n-1) >= fastRecords { // 0 is a large value
 		return 0, 0, false
@@ -49,7 +44,7 @@ func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, ma
 		none, short := (n-1-i)>>63, ((end-start)|(size-end))>>63
 		wrong := none | short
 		at := unsafe.Add(p, from&^wrong-wrong) // in the page, in any case
-		if wrong|(int(*(*byte)(unsafe.Add(at, -1)))^length) == 0 && sameKey(at, key, length-8) {
+		if wrong|(int(*(*byte)(unsafe.Add(at, -1)))^length) == 0 && sameKey(at, unsafe.Pointer(unsafe.SliceData(key)), length-8) {
 			return start, end, false
 		}
 		damaged |= short &^ none
