@@ -196,7 +196,7 @@ func (b *batchBuffer) write(p []byte) {
 		}
 		b.w.r.conn.corked = !b.w.r.sent // net/http writes the first 4 KiB with the header, and then the rest
 		b.w.Write(p[:n])                //nolint:errcheck // w records the error
-		b.w.r.conn.uncork()
+		b.w.r.conn.corked = false
 		b.waited += time.Since(began)
 		p = p[n:]
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -307,5 +308,32 @@ func TestBatchSession(t *testing.T) {
 	}
 	if got := s.post(t, "/db", []string{"a"}, "X-Sequins-Version: v1", "X-Sequins-At-Least: v1"); got.status != 200 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The beginning of an answer is kept until the rest is there, and no longer, wherever net/http cuts it.
+func TestBatchOfAnySize(t *testing.T) {
+	records := map[string]string{}
+	for n := 3700; n < 4300; n += 3 {
+		records[strconv.Itoa(n)] = strings.Repeat("x", n)
+	}
+	records["longer"] = strings.Repeat("y", 3*writeChunk/2)
+	s := start(t, catalogOf(t, records), testOptions{})
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for key, value := range records {
+		fmt.Fprintf(c, "GET /db?key=%s HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n", key)
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != 200 || len(body) < 4 || string(body[4:]) != value {
+			t.Fatalf("%s: status %d, %d bytes, %v", key, response.StatusCode, len(body), err)
+		}
 	}
 }

@@ -238,7 +238,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 		c.recordRefusal(p)
 	}
 	if c.corked {
-		c.corked, c.kept = false, append(c.kept, p...)
+		c.corked, c.kept = false, append(c.kept, p...) // net/http has more to write if its buffer is full
 		return len(p), nil
 	}
 	if len(c.kept) > 0 {
@@ -255,13 +255,6 @@ func (c *conn) Write(p []byte) (written int, err error) {
 		if p = p[n:]; err != nil || len(p) == 0 {
 			return written, err
 		}
-	}
-}
-
-// uncork sends what Write has kept, if nothing was written after it.
-func (c *conn) uncork() {
-	if c.corked = false; len(c.kept) > 0 {
-		c.Write(nil) //nolint:errcheck // the next write has the same error
 	}
 }
 
