@@ -46,7 +46,7 @@ var layers = []layer{
 	{"node/events", []string{"observe/metrics", "observe/status", "internal/sleep", "internal/wire"}},
 	{"node/upkeep", []string{"version", "blocks", "internal/sleep"}},
 	{"cluster", []string{"version", "zk", "shard", "observe/status", "internal/fsys", "internal/content", "internal/sleep"}},
-	{"cluster/transfer", []string{"version/gate", "version", "shard", "store", "blocks", "observe/metrics", "internal/fsys", "internal/parallel", "internal/content", "internal/wire"}},
+	{"cluster/transfer", []string{"version/gate", "version", "shard", "store", "blocks", "observe/metrics", "internal/parallel", "internal/content", "internal/wire"}},
 	{"version/gate", []string{"version", "store", "blocks", "observe/status", "internal/human", "internal/content"}},
 	{"version/discovery", []string{"version/pin", "load", "store", "source", "internal/human", "internal/sleep", "internal/content"}},
 	{"version", []string{"version/pin", "shard", "blocks", "internal/content"}},

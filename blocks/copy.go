@@ -40,7 +40,7 @@ func NewHash(size int64) *Hash { return &Hash{left: size - footerSize} }
 func (h *Hash) Write(p []byte) (int, error) {
 	n := min(int64(len(p)), max(0, h.left))
 	h.left -= n
-	h.sum.Write(p[:n])
+	_, _ = h.sum.Write(p[:n])
 	return len(p), nil
 }
 

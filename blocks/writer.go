@@ -271,7 +271,7 @@ func (b *Writer) flush() error {
 		return nil
 	}
 	n := len(b.out) / b.piece * b.piece
-	b.file.Write(b.out[:n])
+	_, _ = b.file.Write(b.out[:n]) // never fails
 	_, err := b.w.Write(b.out[:n])
 	b.out = b.out[:copy(b.out, b.out[n:])]
 	return err
@@ -329,7 +329,7 @@ func (b *Writer) finish() error {
 	}); err != nil {
 		return err
 	}
-	b.file.Write(b.out)
+	_, _ = b.file.Write(b.out) // never fails
 	f.hash = b.file.Sum128().Bytes()
 	b.out = f.appendTo(b.out)
 	_, err := b.w.Write(b.out)
