@@ -187,7 +187,7 @@ func (s *Session) beginSession(id int64) {
 	s.id, s.began = id, time.Now()
 	s.sessions++
 	for _, z := range s.desired {
-		s.markDue(z)
+		z.state, z.retry = due, time.Time{}
 	}
 }
 

@@ -15,11 +15,12 @@ import (
 // inFlight is the maximum number of concurrent requests.
 const inFlight = 32
 
-// write is one change of a znode: a copy, unaffected by later changes of the desired state.
+// write is one write of a znode.
 type write struct {
-	znode
-	of  *znode // which it is a copy of
-	err error  // result
+	*znode
+	again bool  // it was in its desired state before
+	taken bool  // result: see znode
+	err   error // result
 }
 
 // write brings znodes to their desired states, and sets the result of each. What another node has changed meanwhile is written once more, as is what
@@ -32,7 +33,7 @@ func (s *Session) write(conn *wire.Conn, batch []*write) {
 		if !isRace(w.err) {
 			continue
 		}
-		if dir := path.Dir(w.path); w.wanted && errors.Is(w.err, wire.NoNode) {
+		if dir := path.Dir(w.path); w.kind != unwanted && errors.Is(w.err, wire.NoNode) {
 			if _, done := dirs[dir]; !done {
 				dirs[dir] = s.makeDir(conn, dir)
 			}
@@ -77,27 +78,28 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 		return err
 	}
 	ours, same := exists && stat.EphemeralOwner == conn.SessionID(), exists && bytes.Equal(data, w.data)
-	w.taken = w.kind == claimed && w.wanted && exists && !ours && !same
+	w.taken = w.kind == claimed && exists && !ours && !same
 	var ops []wire.Op
 	switch {
-	case w.taken, w.wanted && ours && same:
-	case !w.wanted && !ours: // another node has published it
+	case w.taken:
+	case w.kind == unwanted && !ours: // another node has published it
+	case w.kind != unwanted && ours && same:
 	case w.kind == persistent && exists:
 	default:
 		if exists {
 			ops = append(ops, wire.Delete{Path: w.path, Version: stat.Version})
 		}
-		if w.wanted {
+		if w.kind != unwanted {
 			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: w.kind != persistent})
 		}
 	}
 	if len(ops) == 0 {
 		return nil
 	}
-	if err := conn.Multi(ops...); err != nil || !w.wanted {
+	if err := conn.Multi(ops...); err != nil || w.kind == unwanted {
 		return err
 	}
-	if w.state == unchecked {
+	if w.again {
 		s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; it is published again", "path", w.path)
 	}
 	if exists && !ours {
