@@ -16,7 +16,7 @@ import (
 
 // Options configures a Cluster.
 type Options struct {
-	// Session is used to publish and watch znodes. The Cluster does not close it.
+	// Session is used to publish and watch znodes. Leave closes it.
 	Session *zk.Session
 	// ShardID and Addr (host:port) identify this node to the others. If ShardID
 	// is empty, which that of a router is not, the node chooses the smallest number
@@ -67,13 +67,13 @@ type Cluster struct {
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu          sync.Mutex         // guards the following fields, and fields of watched and following, see there
-	ctx         context.Context    // ends with Leave; nothing is published after that
-	leave       context.CancelFunc // called with mu held
-	versions    map[key]*watched   // those of which an input is followed
-	listing     []zk.Entry         // of the nodes
-	rule        shard.Assignment   // of the cluster; "" until it is known
-	unknownRule string             // a problem, see updateRule
+	mu          sync.Mutex      // guards the following fields, and fields of watched and following, see there
+	ctx         context.Context // ends with Leave
+	leave       context.CancelFunc
+	versions    map[key]*watched // those of which an input is followed
+	listing     []zk.Entry       // of the nodes
+	rule        shard.Assignment // of the cluster; "" until it is known
+	unknownRule string           // a problem, see updateRule
 	running     sync.WaitGroup
 }
 
@@ -268,9 +268,6 @@ func (c *Cluster) Problems() []string { return c.members.Load().problems }
 
 // Status returns the status of the session with ZooKeeper.
 func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
-
-// ended reports whether nothing may be published any more. c.mu is held.
-func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
 
 // updateView makes the view from what is advertised. c.mu is held.
 func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content, f.listed)) }

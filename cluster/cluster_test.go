@@ -407,9 +407,7 @@ func testOldZnodes(t *testing.T, server string) {
 	a, lose := f.node("a")
 	f.join(a)
 	serve(a, input("0", "x"), 1)
-	if err := a.o.Session.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.flush(a)
 	lose()
 	b, _ := f.node("b")
 	f.join(b)

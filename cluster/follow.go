@@ -94,7 +94,7 @@ func (c *Cluster) arrive() {
 func (f *following) Advertise(partition int) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.ended() || f.content.Division == "" {
+	if f.stopped || f.content.Division == "" {
 		return
 	}
 	f.advertised[partition] = true
@@ -102,7 +102,7 @@ func (f *following) Advertise(partition int) {
 }
 
 // publish updates the znode of a partition with the contents of which this node advertises it, and removes the znode if
-// there are none, or the node has left. c.mu is held.
+// there are none. c.mu is held.
 func (f *following) publish(partition int) {
 	var contents []content.Content
 	for _, each := range f.inputs {
@@ -111,7 +111,7 @@ func (f *following) publish(partition int) {
 		}
 	}
 	path := zk.PartitionPath(f.db, f.version, partition, f.c.o.Addr)
-	if len(contents) == 0 || f.c.ctx.Err() != nil {
+	if len(contents) == 0 {
 		f.c.o.Session.Unpublish(path)
 		return
 	}
@@ -140,7 +140,7 @@ func (f *following) Report(data []byte) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	switch {
-	case f.ended() || f.content.Division == "":
+	case f.stopped || f.content.Division == "":
 	case data == nil:
 		f.unreport()
 	default:
@@ -158,7 +158,7 @@ func (f *following) Stop() {
 	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.ended() {
+	if f.stopped {
 		return
 	}
 	f.unpublish()

@@ -77,27 +77,13 @@ func (j *joining) publish(ctx context.Context) error {
 	if j.c.o.Router {
 		path = zk.RouterPath(j.c.ShardID(), j.c.o.Addr)
 	}
-	j.c.mu.Lock()
-	defer j.c.mu.Unlock()
-	if j.c.ctx.Err() == nil {
-		j.c.o.Session.Publish(path, settings)
-	}
+	j.c.o.Session.Publish(path, settings)
 	return nil
 }
 
 // Leave implements version.Cluster.
 func (c *Cluster) Leave() {
-	c.mu.Lock()
 	c.leave()
-	c.o.Session.UnpublishAll()
-	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := c.o.Session.Flush(ctx); err != nil {
-		c.log.Warn("could not announce the shutdown to other nodes; they will notice when the session expires", "error", err)
-	}
+	c.o.Session.Close() //nolint:errcheck // never fails
 	c.running.Wait()
 }
-
-// leaveTimeout bounds how long Leave waits for ZooKeeper.
-const leaveTimeout = 2 * time.Second

@@ -64,7 +64,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 			return err
 		}
 		reason, ms, s := blocked(), j.c.members.Load(), j.c.o.Session.Status()
-		if !s.Connected || !j.nodes.Current() {
+		if s.State != zk.Connected || !j.nodes.Current() {
 			since = time.Now()
 		}
 		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
@@ -73,7 +73,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 		if reason == "" {
 			return nil
 		}
-		if !s.Connected { // the members are not known to change without it
+		if s.State != zk.Connected { // the members are not known to change without it
 			reason = zooKeeper(s)
 		}
 		now := status.Wait{For: status.WaitForNodes, What: reason, Since: j.began.UTC().Truncate(time.Second)}

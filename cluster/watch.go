@@ -24,10 +24,8 @@ func (c *Cluster) watch(k key) *watched {
 	}
 	w.ctx, w.end = context.WithCancel(c.ctx)
 	c.versions[k] = w
-	if w.ctx.Err() == nil {
-		c.keep(w.ctx, zk.VersionDir(k.db, k.version), true, w.partitionsKnown, w.updatePartitions)
-		c.keep(w.ctx, zk.GateDir(k.db, k.version), true, w.reportsKnown, w.updateReports)
-	}
+	c.keep(w.ctx, zk.VersionDir(k.db, k.version), true, w.partitionsKnown, w.updatePartitions)
+	c.keep(w.ctx, zk.GateDir(k.db, k.version), true, w.reportsKnown, w.updateReports)
 	return w
 }
 

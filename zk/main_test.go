@@ -3,7 +3,6 @@
 package zk
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -126,11 +125,7 @@ func session(t *testing.T, o Options, tune ...tuning) *Session {
 
 func flush(t *testing.T, s *Session) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := s.Flush(ctx); err != nil {
-		t.Fatalf("%v; %+v", err, s.Status())
-	}
+	expect.Eventually(t, "ZooKeeper has what is desired", func() bool { st := s.Status(); return st.State == Connected && st.Pending == 0 })
 }
 
 // sessionID returns the id of ZooKeeper's session.

@@ -79,25 +79,13 @@ func (s *Session) Create(path string) { s.set(path, nil, persistent) }
 // Unpublish deletes a published path. It returns at once.
 func (s *Session) Unpublish(path string) { s.set(path, nil, unwanted) }
 
-// UnpublishAll deletes all published paths, also those that are claimed. It returns at once.
-func (s *Session) UnpublishAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for path, z := range s.desired {
-		if z.kind != unwanted {
-			s.desired[path] = &znode{path: path, kind: unwanted}
-		}
-	}
-	s.broadcast()
-}
-
-// set records the desired state of a path, unless it is that already.
+// set records the desired state of a path, unless it is that already, or the session is closed.
 func (s *Session) set(path string, data []byte, k kind) *znode {
 	z := &znode{path: s.absolute(path), data: bytes.Clone(data[:min(len(data), MaxData)]), kind: k}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch old := s.desired[z.path]; {
-	case old == nil && k == unwanted:
+	case s.closing.Err() != nil, old == nil && k == unwanted:
 		return z
 	case old != nil && old.kind == k && k != persistent && bytes.Equal(old.data, z.data): // a persistent one may have been deleted while it is written
 		return old
@@ -140,18 +128,6 @@ func (s *Session) Prune(dir string) {
 	defer s.mu.Unlock()
 	s.prunes[s.absolute(dir)] = true
 	s.broadcast()
-}
-
-// Flush waits until ZooKeeper has the desired state, or ctx ends.
-func (s *Session) Flush(ctx context.Context) error {
-	return s.until(ctx, func() bool {
-		for _, z := range s.desired {
-			if z.state == due {
-				return false
-			}
-		}
-		return s.state == Connected
-	})
 }
 
 func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }

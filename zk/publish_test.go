@@ -35,7 +35,7 @@ func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	if got := string(nodes.Entries()[0].Data); got != "one" {
 		t.Errorf("data %q", got)
 	}
-	if st := a.Status(); st.State != Connected || !st.Connected || st.Sessions != 1 || st.Published != 1 || st.Pending != 0 {
+	if st := a.Status(); st.State != Connected || st.Sessions != 1 || st.Published != 1 || st.Pending != 0 {
 		t.Errorf("status %+v", st)
 	}
 	b.Unpublish(NodePath("b", "host-b:1"))
@@ -301,11 +301,15 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	}
 }
 
-func TestFlushOfAClosedSession(t *testing.T) {
+func TestClaimOfAClosedSession(t *testing.T) {
 	s := session(t, Options{Servers: []string{"127.0.0.1:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"})
 	s.Publish("a", nil)
 	s.Close()
-	if err := s.Flush(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("flush: %v", err)
+	if err := s.Claim(t.Context(), "a", nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("claim: %v", err)
+	}
+	s.Publish("b", nil)
+	if st := s.Status(); st.Published+st.Pending > 0 {
+		t.Errorf("%+v", st)
 	}
 }

@@ -34,7 +34,6 @@ const (
 // Status is a snapshot of a Session.
 type Status struct {
 	State     State
-	Connected bool      // State is Connected
 	Since     time.Time // when State began
 	Sessions  int       // number of sessions so far, including this one
 	Published int       // paths that are in their desired state
@@ -122,10 +121,11 @@ func (t tuning) withDefaults(o Options) tuning {
 }
 
 // Close ends the session, which deletes everything published. It takes a few seconds at most: if no server can be
-// reached, the ensemble expires the session after its timeout. Views keep their last entries.
+// reached, the ensemble expires the session after its timeout. Views keep their last entries. Nothing is published after it.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.close() // nothing starts after that: see Watch
+	clear(s.desired)
 	s.mu.Unlock()
 	s.work.Wait()
 	return nil
@@ -140,8 +140,7 @@ func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		State: s.state, Connected: s.state == Connected, Since: s.since, Sessions: s.sessions,
-		LastError: s.lastError,
+		State: s.state, Since: s.since, Sessions: s.sessions, LastError: s.lastError,
 	}
 	for _, z := range s.desired {
 		if z.state == due {
