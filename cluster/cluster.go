@@ -84,11 +84,11 @@ type key struct{ db, version string }
 // followed.
 type watched struct {
 	key
-	c                             *Cluster
-	ctx                           context.Context // ends when no input is followed, and with Leave
-	end                           context.CancelFunc
-	partitionsKnown, reportsKnown chan struct{} // closed when the directory has been listed
-	malformed                     bool          // a malformed znode was logged; used only by updatePartitions
+	c         *Cluster
+	dirs      [2]*zk.Children // of the partitions, and of the reports
+	known     context.Context // ends when both have been listed, and with Leave
+	setKnown  context.CancelFunc
+	malformed bool // a malformed znode was logged; used only by updatePartitions
 
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following          // the followed ones

@@ -15,12 +15,9 @@ func (c *Cluster) Follow(ctx context.Context, db string, in content.Input) versi
 	if c.away.Load() {
 		return f
 	}
-	for _, known := range []chan struct{}{f.partitionsKnown, f.reportsKnown} {
-		select {
-		case <-known:
-		case <-f.ctx.Done():
-		case <-ctx.Done():
-		}
+	select {
+	case <-f.known.Done():
+	case <-ctx.Done():
 	}
 	return f
 }
@@ -165,7 +162,10 @@ func (f *following) Stop() {
 	f.unreport()
 	f.stopped = true
 	if delete(f.inputs, f.content.Input); len(f.inputs) == 0 {
-		f.end()
+		f.setKnown()
+		for _, dir := range f.dirs {
+			dir.Stop()
+		}
 		delete(c.versions, f.key)
 	}
 	c.prune(f.db)
