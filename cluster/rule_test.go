@@ -36,18 +36,24 @@ func shardsOf(c *Cluster) string {
 }
 
 // listed returns the rules in ZooKeeper, as a node's session sees them.
-func (f *testCluster) listed(c *Cluster) func() string {
-	dir := c.o.Session.Watch(zk.AssignmentDir, false, nil)
-	f.t.Cleanup(dir.Stop)
-	return func() string {
-		if !dir.Current() {
-			return "unknown"
-		}
+func (f *testCluster) listed(c *Cluster) func() string { return f.names(c, zk.AssignmentDir) }
+
+// names returns the names in a directory of ZooKeeper, as a node's session sees them, or "unknown".
+func (f *testCluster) names(c *Cluster, dir string) func() string {
+	var shown atomic.Value
+	view := c.o.Session.Watch(dir, false, func(entries []zk.Entry) {
 		var names []string
-		for _, e := range dir.Entries() {
+		for _, e := range entries {
 			names = append(names, e.Name)
 		}
-		return strings.Join(names, " ")
+		shown.Store(strings.Join(names, " "))
+	})
+	f.t.Cleanup(view.Stop)
+	return func() string {
+		if !view.Current() {
+			return "unknown"
+		}
+		return shown.Load().(string)
 	}
 }
 

@@ -135,9 +135,35 @@ func sessionID(s *Session) int64 {
 	return s.id
 }
 
-func awaitSeen(t *testing.T, c *Children) {
+func awaitSeen(t *testing.T, c *view) {
 	t.Helper()
 	expect.Eventually(t, c.dir+" is listed", c.Current)
+}
+
+// view is a view whose entries tests can see.
+type view struct {
+	*Children
+	entries atomic.Pointer[[]Entry]
+}
+
+// watch is Session.Watch. also is called after the entries can be seen.
+func watch(s *Session, dir string, data bool, also ...func([]Entry)) *view {
+	v := &view{}
+	v.Children = s.Watch(dir, data, func(entries []Entry) {
+		v.entries.Store(&entries)
+		for _, update := range also {
+			update(entries)
+		}
+	})
+	return v
+}
+
+// Entries returns the last known children; none before they are known.
+func (v *view) Entries() []Entry {
+	if entries := v.entries.Load(); entries != nil {
+		return *entries
+	}
+	return nil
 }
 
 // changes counts how often a view has changed.
@@ -146,13 +172,13 @@ type changes struct{ atomic.Int64 }
 func (c *changes) count([]Entry) { c.Add(1) }
 
 // awaitNames waits until a view has the given names.
-func awaitNames(t *testing.T, c *Children, want ...string) {
+func awaitNames(t *testing.T, c *view, want ...string) {
 	t.Helper()
 	slices.Sort(want)
 	expect.Eventually(t, fmt.Sprintf("%s has %q", c.dir, want), func() bool { return slices.Equal(names(c), want) })
 }
 
-func names(c *Children) (names []string) {
+func names(c *view) (names []string) {
 	for _, e := range c.Entries() {
 		names = append(names, e.Name)
 	}

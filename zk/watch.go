@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,13 +42,12 @@ func (e Entry) equal(o Entry) bool {
 // Children is a view of a directory that is kept up to date. Changes in quick succession are read with one listing, and
 // large directories are listed less often than small ones. Without a session the view keeps its entries.
 type Children struct {
-	s       *Session
-	dir     string // absolute
-	data    bool
-	ctx     context.Context
-	stop    context.CancelFunc
-	update  func([]Entry)
-	entries atomic.Pointer[[]Entry] // nil before the first listing
+	s      *Session
+	dir    string // absolute
+	data   bool
+	ctx    context.Context
+	stop   context.CancelFunc
+	update func([]Entry)
 
 	mu      sync.Mutex
 	relist  bool          // no watch is set on the directory
@@ -57,6 +55,7 @@ type Children struct {
 	current bool          // see Current
 
 	// The fields below belong to the goroutine in follow.
+	shown   []Entry          // the last entries; nil before the first listing
 	members map[string]Entry // children in the last listing
 	unread  map[string]bool  // children whose data must be read
 	size    int              // of the last listing, in bytes
@@ -64,8 +63,8 @@ type Children struct {
 }
 
 // Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
-// that does not exist is shown as empty. update, which may be nil, is called with Entries after the first listing and after each change, one call after
-// the other; until it returns, the view does not change.
+// that does not exist is shown as empty. update is called with the children, ordered by name, after the first listing and after each change, one
+// call after the other; it must not modify them.
 //
 // A view costs the servers one watch, with or without data. The data of each child is read once, and again for all
 // children when a known child was created anew, which is how Publish replaces data. Data changed in place is not
@@ -87,22 +86,14 @@ func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
 	return c
 }
 
-// Entries returns the last known children, ordered by name. The result is read-only.
-func (c *Children) Entries() []Entry {
-	if entries := c.entries.Load(); entries != nil {
-		return *entries
-	}
-	return nil
-}
-
-// Current reports whether the directory has been listed and Entries reflects every change announced so far.
+// Current reports whether the directory has been listed, and update has been called for every change announced so far.
 func (c *Children) Current() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current
 }
 
-// Stop ends the view. Entries keeps its last value.
+// Stop ends the view.
 func (c *Children) Stop() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -289,19 +280,18 @@ func (c *Children) setData(name string, data []byte, err error) {
 	c.members[name] = Entry{name, data, err != nil}
 }
 
-// updateEntries replaces the view's entries if they differ.
+// updateEntries calls update if the entries differ from those that are shown.
 //
 // For some time after a session was lost, vanished children are kept: the sessions of other nodes probably ended for
 // the same reason, and they publish again, too. Then updateEntries returns a channel that receives when it has to be
 // called again.
 func (c *Children) updateEntries() (again <-chan time.Time) {
-	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for _, e := range c.members {
 		next = append(next, e)
 	}
 	if left := c.s.settleTime(); left > 0 {
-		for _, e := range last {
+		for _, e := range c.shown {
 			if _, member := c.members[e.Name]; !member {
 				next = append(next, e)
 				again = time.After(left)
@@ -309,11 +299,9 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	if c.entries.Load() == nil || !slices.EqualFunc(last, next, Entry.equal) {
-		c.entries.Store(&next)
-		if c.update != nil && c.ctx.Err() == nil {
-			c.update(next)
-		}
+	if c.ctx.Err() == nil && (c.shown == nil || !slices.EqualFunc(c.shown, next, Entry.equal)) {
+		c.shown = next
+		c.update(next)
 	}
 	c.mu.Lock()
 	c.current = !c.relist

@@ -34,7 +34,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	opts := e.options(t)
 	opts.Logger = log.Logger()
 	s := session(t, opts)
-	nodes := s.Watch(NodesDir, true, nil)
+	nodes := watch(s, NodesDir, true)
 	s.Publish(NodePath("a", "host-a:1"), nil)
 	s.Publish(NodePath("b", "host-b:1"), []byte("x"))
 	s.Publish(NodePath("c", "host-c:1"), nil)
@@ -73,7 +73,7 @@ func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	for _, data := range []bool{false, true} {
-		dir := a.Watch(VersionDir("db", "1"), data, nil)
+		dir := watch(a, VersionDir("db", "1"), data)
 		awaitSeen(t, dir)
 		for i := range 5 {
 			path := PartitionPath("db", "1", i, "host-b:1")
@@ -93,7 +93,7 @@ func testDamped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	dir := b.Watch(VersionDir("db", "1"), false, seen.count)
+	dir := watch(b, VersionDir("db", "1"), false, seen.count)
 	awaitSeen(t, dir)
 	start, before := time.Now(), seen.Load()
 	for p := range 1000 {
@@ -159,7 +159,7 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 		publish(p, "one")
 	}
 	flush(t, a)
-	dir := b.Watch(VersionDir("db", "1"), true, nil)
+	dir := watch(b, VersionDir("db", "1"), true)
 	with := func(data string) func() bool {
 		return func() (all bool) {
 			n := 0
@@ -203,7 +203,7 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 func testCurrent(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
-	nodes := s.Watch(NodesDir, true, nil)
+	nodes := watch(s, NodesDir, true)
 	for i := range 20 {
 		s.Publish(NodePath(fmt.Sprint(i), "host-a:1"), nil)
 		flush(t, s) // the event arrives before the answer
@@ -218,7 +218,7 @@ func testCurrent(t *testing.T, h *harness.Harness) {
 func testStopped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
-	one, two := s.Watch(NodesDir, true, nil), s.Watch(NodesDir, false, nil)
+	one, two := watch(s, NodesDir, true), watch(s, NodesDir, false)
 	s.Publish(NodePath("a", "host-a:1"), nil)
 	awaitNames(t, one, "a@host-a:1")
 	awaitNames(t, two, "a@host-a:1")
