@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,12 +50,12 @@ type Children struct {
 	stop   context.CancelFunc
 	update func([]Entry)
 
-	mu      sync.Mutex
-	relist  bool          // no watch is set on the directory
-	kick    chan struct{} // capacity 1: relist was set
-	current bool          // see Current
+	kick      chan struct{} // capacity 1: announced was increased
+	announced atomic.Int64  // changes of the directory, which may have happened
+	current   atomic.Int64  // those that update was called for; -1 before the first listing
 
 	// The fields below belong to the goroutine in follow.
+	listed  int64            // announced, before the last listing; -1 if there is none
 	shown   []Entry          // the last entries; nil before the first listing
 	members map[string]Entry // children in the last listing
 	unread  map[string]bool  // children whose data must be read
@@ -72,9 +73,10 @@ type Children struct {
 func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
 	c := &Children{
 		s: s, dir: s.absolute(dir), data: data, update: update,
-		relist: true, kick: make(chan struct{}, 1),
+		kick: make(chan struct{}, 1), listed: -1,
 		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
+	c.current.Store(-1)
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,11 +89,7 @@ func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
 }
 
 // Current reports whether the directory has been listed, and update has been called for every change announced so far.
-func (c *Children) Current() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.current
-}
+func (c *Children) Current() bool { return c.current.Load() == c.announced.Load() }
 
 // Stop ends the view.
 func (c *Children) Stop() {
@@ -117,9 +115,7 @@ func (s *Session) notify(p string) {
 
 // invalidate schedules a listing of the directory.
 func (c *Children) invalidate() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.relist, c.current = true, false
+	c.announced.Add(1)
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -167,17 +163,11 @@ func damping(size int) time.Duration {
 
 // refresh reads what may have changed.
 func (c *Children) refresh(conn *wire.Conn) error {
-	c.mu.Lock()
-	relist := c.relist
-	c.relist = false
-	c.mu.Unlock()
-	if relist {
+	if announced := c.announced.Load(); c.listed != announced {
 		if err := c.list(conn); err != nil {
-			c.mu.Lock()
-			c.relist = true
-			c.mu.Unlock()
 			return err
 		}
+		c.listed = announced
 	}
 	return c.read(conn)
 }
@@ -303,9 +293,7 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		c.shown = next
 		c.update(next)
 	}
-	c.mu.Lock()
-	c.current = !c.relist
-	c.mu.Unlock()
+	c.current.Store(c.listed)
 	return again
 }
 
