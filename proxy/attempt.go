@@ -134,7 +134,7 @@ func (a *attempt) connect() (err error) {
 		return errLost
 	}
 	if !a.fresh {
-		a.conn = a.peer.take(time.Now())
+		a.conn = a.peer.take()
 	}
 	if a.conn == nil {
 		if a.conn, err = a.peer.dial(); err != nil {

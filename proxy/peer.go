@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// peer is the state of one node: its connections and its recent performance.
+// peer is the state of one node: its connections and its recent performance. It is kept when the node has left the cluster: without
+// connections, it is small.
 type peer struct {
 	addr string
 	c    *Client
@@ -23,8 +24,6 @@ type peer struct {
 	mu   sync.Mutex
 	idle []*conn            // least recently used first
 	open map[*conn]struct{} // all connections, idle or in use; nil after close
-	gone bool               // removed: connections are no longer kept
-	used time.Time          // time of the last use
 
 	// cost is a moving average of the duration of attempts, in nanoseconds; a failed attempt counts
 	// as one stage timeout, see observe. Above Client.tolerated the peer is failing, and is asked
@@ -36,8 +35,6 @@ type peer struct {
 const (
 	// idleTime is shorter than the two minutes after which a node closes idle connections.
 	idleTime = time.Minute
-	// forgetTime is how long an unused peer is remembered.
-	forgetTime = 10 * time.Minute
 	// retryTime is the interval at which a failing peer is asked before healthy ones.
 	retryTime = time.Second
 	// dialTime bounds opening a connection. It is independent of the request's timeout, so that a
@@ -59,13 +56,13 @@ func newPeer(c *Client, addr string) *peer {
 }
 
 // tryTake takes a slot and an idle connection, if both are available immediately.
-func (p *peer) tryTake(now time.Time) *conn {
+func (p *peer) tryTake() *conn {
 	select {
 	case p.slots <- struct{}{}:
 	default:
 		return nil
 	}
-	c := p.take(now)
+	c := p.take()
 	if c == nil {
 		p.leave()
 	}
@@ -75,10 +72,9 @@ func (p *peer) tryTake(now time.Time) *conn {
 func (p *peer) leave() { <-p.slots }
 
 // take returns an idle connection, nil if there is none. The caller holds a slot.
-func (p *peer) take(now time.Time) *conn {
+func (p *peer) take() *conn {
 	for {
 		p.mu.Lock()
-		p.used = now
 		n := len(p.idle)
 		if n == 0 {
 			p.mu.Unlock()
@@ -140,7 +136,7 @@ func (p *peer) release(c *conn, keep bool) {
 	}
 	if keep {
 		p.mu.Lock()
-		if keep = !p.gone; keep {
+		if keep = p.open != nil; keep {
 			p.idle = append(p.idle, c)
 		}
 		p.mu.Unlock()
@@ -163,9 +159,8 @@ func (p *peer) discard(c *conn) {
 	}
 }
 
-// evict closes the connections that have been idle since before. It returns true if the peer
-// was not used since forget.
-func (p *peer) evict(before, forget time.Time) (gone bool) {
+// evict closes the connections that have been idle since before.
+func (p *peer) evict(before time.Time) {
 	p.mu.Lock()
 	n := 0
 	for n < len(p.idle) && p.idle[n].since.Before(before) {
@@ -173,19 +168,15 @@ func (p *peer) evict(before, forget time.Time) (gone bool) {
 	}
 	old := slices.Clone(p.idle[:n])
 	p.idle = slices.Delete(p.idle, 0, n)
-	p.gone = p.gone || len(p.open) == 0 && len(p.slots)+len(p.streams) == 0 && p.used.Before(forget)
-	gone = p.gone
 	p.mu.Unlock()
 	for _, c := range old {
 		p.discard(c)
 	}
-	return gone
 }
 
 // close closes every connection, including those in use.
 func (p *peer) close() {
 	p.mu.Lock()
-	p.gone = true
 	open := p.open
 	p.open, p.idle = nil, nil
 	p.mu.Unlock()
@@ -243,8 +234,8 @@ func (p *peer) set(old, now time.Duration, reason error) {
 	}
 	switch {
 	case old <= limit && now > limit:
-		p.c.logger.Warn("a peer is failing and is asked last from now on", "peer", p.addr, "error", reason)
+		p.c.opts.Logger.Warn("a peer is failing and is asked last from now on", "peer", p.addr, "error", reason)
 	case old > limit && now <= limit:
-		p.c.logger.Info("a peer that was failing is well again", "peer", p.addr)
+		p.c.opts.Logger.Info("a peer that was failing is well again", "peer", p.addr)
 	}
 }

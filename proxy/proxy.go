@@ -63,7 +63,6 @@ func (o Options) withDefaults() Options {
 type Client struct {
 	opts      Options
 	metrics   *metrics.Proxy
-	logger    *slog.Logger
 	dial      func(ctx context.Context, addr string) (net.Conn, error)
 	stage     time.Duration // min(StageTimeout, Timeout)
 	tolerated time.Duration // a peer whose cost is higher is failing
@@ -75,8 +74,7 @@ type Client struct {
 	cancel context.CancelFunc
 
 	peers   atomic.Pointer[map[string]*peer]
-	mu      sync.Mutex // guards changes to peers, and closed
-	closed  bool
+	mu      sync.Mutex     // guards changes to peers, and the end of ctx
 	running sync.WaitGroup // the goroutines of this client
 }
 
@@ -86,7 +84,7 @@ func New(o Options) *Client { return newClient(o, nil) }
 // newClient is New with a custom dial function; nil dials TCP or TLS.
 func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn, error)) *Client {
 	o = o.withDefaults()
-	c := &Client{opts: o, metrics: o.Metrics, logger: o.Logger, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
+	c := &Client{opts: o, metrics: o.Metrics, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
 	if c.dial == nil {
 		c.dial = dialer(o.TLS)
 	}
@@ -104,11 +102,10 @@ func (c *Client) isUpstream(addr string) bool { return c.opts.Upstream == nil ||
 // goroutines. Every later Fetch fails.
 func (c *Client) Close() {
 	c.mu.Lock()
-	c.closed = true
+	c.cancel()
 	peers := *c.peers.Load()
 	c.peers.Store(&map[string]*peer{})
 	c.mu.Unlock()
-	c.cancel()
 	for _, p := range peers {
 		p.close()
 	}
@@ -119,10 +116,11 @@ func (c *Client) Close() {
 func (c *Client) start(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	open := c.ctx.Err() == nil
+	if open {
 		c.running.Go(f)
 	}
-	return !c.closed
+	return open
 }
 
 // peer returns the peer with an address, creating it if necessary, or nil if the client is closed.
@@ -133,7 +131,7 @@ func (c *Client) peer(addr string) *peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := *c.peers.Load()
-	if p := old[addr]; p != nil || c.closed {
+	if p := old[addr]; p != nil || c.ctx.Err() != nil {
 		return p
 	}
 	table := maps.Clone(old)
@@ -143,8 +141,7 @@ func (c *Client) peer(addr string) *peer {
 	return p
 }
 
-// evictLoop periodically closes connections that have been idle for too long and removes unused
-// peers, which have usually left the cluster.
+// evictLoop periodically closes connections that have been idle for too long.
 func (c *Client) evictLoop() {
 	tick := time.NewTicker(idleTime / 4)
 	defer tick.Stop()
@@ -153,20 +150,9 @@ func (c *Client) evictLoop() {
 		case <-c.ctx.Done():
 			return
 		case now := <-tick.C:
-			c.evict(now)
-		}
-	}
-}
-
-// evict closes connections that are idle for too long, and removes unused peers.
-func (c *Client) evict(now time.Time) {
-	for addr, p := range *c.peers.Load() {
-		if p.evict(now.Add(-idleTime), now.Add(-forgetTime)) {
-			c.mu.Lock()
-			table := maps.Clone(*c.peers.Load())
-			delete(table, addr)
-			c.peers.Store(&table)
-			c.mu.Unlock()
+			for _, p := range *c.peers.Load() {
+				p.evict(now.Add(-idleTime))
+			}
 		}
 	}
 }
