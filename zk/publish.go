@@ -219,6 +219,8 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 	for _, w := range batch {
 		switch z := w.znode; {
 		case s.desired[z.path] != z: // changed meanwhile
+		case isRace(w.err) && z.failures == 0:
+			z.failures++ // the next attempt is due at once
 		case w.err != nil:
 			s.scheduleRetry(z, w.err, now)
 			failed = true

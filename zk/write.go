@@ -23,31 +23,8 @@ type write struct {
 	err   error // result
 }
 
-// write brings znodes to their desired states, and sets the result of each. What another node has changed meanwhile is written once more, as is what
-// lacks its directory.
+// write brings znodes to their desired states, and sets the result of each. Directories that are missing are made, for the next attempt.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
-	s.writeOnce(conn, batch)
-	var again []*write
-	dirs := make(map[string]error) // those that were missing: whether they have been made
-	for _, w := range batch {
-		if !isRace(w.err) {
-			continue
-		}
-		if dir := path.Dir(w.path); w.kind != unwanted && errors.Is(w.err, wire.NoNode) {
-			if _, done := dirs[dir]; !done {
-				dirs[dir] = s.makeDir(conn, dir)
-			}
-			if dirs[dir] != nil {
-				w.err = dirs[dir]
-				continue
-			}
-		}
-		again = append(again, w)
-	}
-	s.writeOnce(conn, again)
-}
-
-func (s *Session) writeOnce(conn *wire.Conn, batch []*write) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
@@ -57,6 +34,19 @@ func (s *Session) writeOnce(conn *wire.Conn, batch []*write) {
 		})
 	}
 	_ = group.Wait() // the errors are in the writes
+	made := make(map[string]error)
+	for _, w := range batch {
+		if w.kind == unwanted || !errors.Is(w.err, wire.NoNode) {
+			continue
+		}
+		dir := path.Dir(w.path)
+		if _, done := made[dir]; !done {
+			made[dir] = s.makeDir(conn, dir)
+		}
+		if made[dir] != nil {
+			w.err = made[dir]
+		}
+	}
 }
 
 // isRace reports whether a request failed because of a concurrent change.
