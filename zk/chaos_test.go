@@ -73,7 +73,7 @@ func (w *world) start(p *participant) {
 		p.proxies = append(p.proxies, proxy)
 		o.Servers = append(o.Servers, proxy.Addr)
 	}
-	p.s = session(w.t, o, tuning{audit: 5 * time.Second})
+	p.s = session(w.t, o, func(s *Session) { s.audit = 5 * time.Second })
 	p.want = map[string]string{}
 	p.views = []*view{watch(p.s, NodesDir, true)}
 	for v := range versions {

@@ -22,7 +22,7 @@ const endPatience = time.Second
 // run maintains a connection until the Session is closed. It connects to the servers in turn, to each of them once a second
 // in the long run, whatever they answer.
 func (s *Session) run() {
-	servers := s.o.Servers
+	servers := s.o.servers()
 	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 	dials := rate.NewLimiter(rate.Limit(len(servers)), len(servers)+1)
 	session := wire.Session{Timeout: s.o.SessionTimeout}
@@ -48,7 +48,7 @@ func (s *Session) run() {
 		}
 	}
 	if session.ID != 0 {
-		s.log.Warn("zookeeper: cannot end the session; other nodes see what it has published until it expires")
+		s.o.Logger.Warn("zookeeper: cannot end the session; other nodes see what it has published until it expires")
 	}
 	s.setState(Closed)
 }
@@ -109,5 +109,5 @@ func (s *Session) serve(nc net.Conn, server string, session *wire.Session) error
 func (s *Session) rejected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state == Suspended && time.Since(s.since) > s.tuning.abandon
+	return s.state == Suspended && time.Since(s.since) > s.abandon
 }

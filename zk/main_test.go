@@ -3,6 +3,7 @@
 package zk
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -116,9 +117,14 @@ func (e *ensemble) options(t *testing.T) Options {
 }
 
 // session returns a session that is closed with the test.
-func session(t *testing.T, o Options, tune ...tuning) *Session {
+func session(t *testing.T, o Options, tune ...func(s *Session)) *Session {
 	t.Helper()
-	s := connect(o, append(tune, tuning{})[0])
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	s := newSession(o)
+	for _, f := range tune {
+		f(s)
+	}
+	s.start()
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -63,7 +63,7 @@ const (
 	due znodeState = iota
 	// settled: it was in its desired state when it was written or read last. Next: due, unchecked.
 	settled
-	// unchecked: it was settled, and is read again, see audit. Next: due, settled.
+	// unchecked: it was settled, and is read again, see checkPublished. Next: due, settled.
 	unchecked
 )
 
@@ -134,7 +134,7 @@ func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) 
 
 // reconcile applies the desired state until the Session is closed.
 func (s *Session) reconcile() {
-	audit := time.NewTicker(s.tuning.audit/2 + rand.N(s.tuning.audit) + 1) // random, so that nodes do not read in step
+	audit := time.NewTicker(s.audit/2 + rand.N(s.audit) + 1) // random, so that nodes do not read in step
 	defer audit.Stop()
 	for {
 		conn := s.await(s.closing)
@@ -161,7 +161,7 @@ func (s *Session) reconcile() {
 		case <-changed:
 		case <-retry.C:
 		case <-audit.C:
-			s.audit()
+			s.checkPublished()
 		case <-s.closing.Done():
 		}
 		retry.Stop()

@@ -210,7 +210,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 // A znode that another client deletes or replaces is restored by the next audit.
 func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{audit: 50 * time.Millisecond})
+	a := session(t, e.options(t), func(s *Session) { s.audit = 50 * time.Millisecond })
 	o := observe(t, e.servers)
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))

@@ -54,10 +54,12 @@ const (
 // Session maintains a connection to an ensemble across any number of ZooKeeper sessions. Its methods may be called
 // concurrently.
 type Session struct {
-	o      Options
-	log    *slog.Logger
-	acl    wire.ACL
-	tuning tuning
+	o   Options
+	acl wire.ACL
+
+	abandon time.Duration // see rejected
+	audit   time.Duration // interval between checks of published znodes
+	settle  time.Duration // how long after a new session vanished children are still shown
 
 	closing context.Context
 	close   context.CancelFunc
@@ -82,42 +84,28 @@ type Session struct {
 	watched    map[string][]*Children // by absolute path
 }
 
-// tuning holds durations that tests shorten.
-type tuning struct {
-	abandon time.Duration // see rejected
-	audit   time.Duration // interval between checks of published znodes
-	settle  time.Duration // how long after a new session vanished children are still shown
-}
-
 // Connect returns a Session that connects in the background and reconnects until it is closed. It does not wait for a
 // server.
-func Connect(o Options) *Session { return connect(o, tuning{}) }
+func Connect(o Options) *Session {
+	s := newSession(o)
+	s.start()
+	return s
+}
 
-func connect(o Options, t tuning) *Session {
-	o = o.withDefaults()
+func newSession(o Options) *Session {
 	s := &Session{
-		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
+		o: o, acl: o.acl(), abandon: max(10*time.Second, 2*o.SessionTimeout), audit: time.Minute, settle: o.SessionTimeout,
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
 		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
-	s.work.Go(s.run)
-	s.work.Go(s.reconcile)
 	return s
 }
 
-func (t tuning) withDefaults(o Options) tuning {
-	if t.abandon == 0 {
-		t.abandon = max(10*time.Second, 2*o.SessionTimeout)
-	}
-	if t.audit == 0 {
-		t.audit = time.Minute
-	}
-	if t.settle == 0 {
-		t.settle = o.SessionTimeout
-	}
-	return t
+func (s *Session) start() {
+	s.work.Go(s.run)
+	s.work.Go(s.reconcile)
 }
 
 // Close ends the session, which deletes everything published. It takes a few seconds at most: if no server can be
@@ -199,7 +187,7 @@ func (s *Session) logState(server string) {
 			if !s.lost.IsZero() {
 				args = append(args, "after", time.Since(s.lost).Round(time.Millisecond))
 			}
-			s.log.Info("zookeeper: connected", args...)
+			s.o.Logger.Info("zookeeper: connected", args...)
 		}
 		s.lossLogged, s.lost = false, time.Time{}
 	case Suspended:

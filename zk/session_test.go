@@ -218,7 +218,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 // begins a new session.
 func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{abandon: time.Second})
+	a := session(t, e.options(t), func(s *Session) { s.abandon = time.Second })
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
 	nodes := watch(a, NodesDir, true)
@@ -240,7 +240,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 // Sessions of other nodes that end together with ours return: views show no change meanwhile.
 func testSettling(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{settle: 2 * time.Second})
+	a := session(t, e.options(t), func(s *Session) { s.settle = 2 * time.Second })
 	b, c := session(t, e.options(t)), session(t, e.options(t))
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
@@ -326,7 +326,7 @@ func TestCloseWhileAuthenticating(t *testing.T) {
 // A connection that is lost and restored repeatedly logs few lines, and the last of them is correct.
 func TestFlapping(t *testing.T) {
 	var log expect.Output
-	s := &Session{log: log.Logger(), changed: make(chan struct{}), lossLogged: true}
+	s := &Session{o: Options{Logger: log.Logger()}, changed: make(chan struct{}), lossLogged: true}
 	for range 1000 {
 		s.setConnected(new(wire.Conn), "host:2181")
 		s.setState(Suspended)

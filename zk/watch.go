@@ -304,7 +304,7 @@ func (s *Session) settleTime() time.Duration {
 	if s.sessions < 2 {
 		return 0
 	}
-	return time.Until(s.began.Add(s.tuning.settle))
+	return time.Until(s.began.Add(s.settle))
 }
 
 func (c *Children) warnLarge(size, n int) {

@@ -121,7 +121,7 @@ func TestDamping(t *testing.T) {
 
 func TestLargeListingWarning(t *testing.T) {
 	var log expect.Output
-	s := &Session{log: log.Logger()}
+	s := &Session{o: Options{Logger: log.Logger()}}
 	c := &Children{s: s, dir: "/d"}
 	c.warnLarge(warnListing-1, 1)
 	if count(&log, "large") != 0 {

@@ -158,8 +158,8 @@ func removeEmpty(conn *wire.Conn, path string) error {
 	return err
 }
 
-// audit has published znodes read again. They are not watched, and another client may have deleted one.
-func (s *Session) audit() {
+// checkPublished has published znodes read again. They are not watched, and another client may have deleted one.
+func (s *Session) checkPublished() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, z := range s.desired {
