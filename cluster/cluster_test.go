@@ -411,7 +411,7 @@ func testOldZnodes(t *testing.T, server string) {
 	lose()
 	b, _ := f.node("b")
 	f.join(b)
-	names := f.names(b, zk.PartitionsDir+"/db")
+	names := f.names(zk.PartitionsDir + "/db")
 	first := serve(b, input("1", "x"), 0)
 	serve(b, input("2", "x"), 0)
 	f.eventually("what was left is gone", func() bool { return names() == "1 2" })

@@ -69,7 +69,7 @@ func testReports(t *testing.T, server string) {
 	for _, v := range []version.Following{onB, other, late} {
 		v.Stop()
 	}
-	gates := f.names(b, zk.GatesDir)
+	gates := f.names(zk.GatesDir)
 	f.eventually("the directory is gone", func() bool { return gates() == "" })
 }
 

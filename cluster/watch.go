@@ -20,15 +20,15 @@ func (c *Cluster) watch(k key) *watched {
 		w.advertisements = c.recalled.Load().versions[k]
 	}
 	w.known, w.setKnown = context.WithCancel(c.ctx)
-	w.dirs[0] = c.keep(zk.VersionDir(k.db, k.version), true, w.updatePartitions)
-	w.dirs[1] = c.keep(zk.GateDir(k.db, k.version), true, w.updateReports)
+	w.dirs[0] = c.keep(zk.VersionDir(k.db, k.version), w.updatePartitions)
+	w.dirs[1] = c.keep(zk.GateDir(k.db, k.version), w.updateReports)
 	c.versions[k] = w
 	return w
 }
 
 // keep watches a directory, and calls update with its znodes when they are known, and after each change.
-func (c *Cluster) keep(path string, data bool, update func([]zk.Entry)) *zk.Children {
-	return c.o.Session.Watch(path, data, func(entries []zk.Entry) {
+func (c *Cluster) keep(path string, update func([]zk.Entry)) *zk.Children {
+	return c.o.Session.Watch(path, func(entries []zk.Entry) {
 		update(entries)
 		c.changed()
 	})

@@ -75,9 +75,9 @@ func (w *world) start(p *participant) {
 	}
 	p.s = session(w.t, o, func(s *Session) { s.audit = 5 * time.Second })
 	p.want = map[string]string{}
-	p.views = []*view{watch(p.s, NodesDir, true)}
+	p.views = []*view{watch(p.s, NodesDir)}
 	for v := range versions {
-		p.views = append(p.views, watch(p.s, VersionDir("db", fmt.Sprint(v)), false))
+		p.views = append(p.views, watch(p.s, VersionDir("db", fmt.Sprint(v))))
 	}
 }
 
@@ -207,6 +207,6 @@ func agrees(v *view, want map[string]string) bool {
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return slices.EqualFunc(v.Entries(), entries, func(a, b Entry) bool {
-		return a.Name == b.Name && (!v.data || bytes.Equal(a.Data, b.Data))
+		return a.Name == b.Name && bytes.Equal(a.Data, b.Data)
 	})
 }

@@ -153,9 +153,9 @@ type view struct {
 }
 
 // watch is Session.Watch. also is called after the entries can be seen.
-func watch(s *Session, dir string, data bool, also ...func([]Entry)) *view {
+func watch(s *Session, dir string, also ...func([]Entry)) *view {
 	v := &view{}
-	v.Children = s.Watch(dir, data, func(entries []Entry) {
+	v.Children = s.Watch(dir, func(entries []Entry) {
 		v.entries.Store(&entries)
 		for _, update := range also {
 			update(entries)

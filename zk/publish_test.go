@@ -21,7 +21,7 @@ func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	nodes := watch(b, NodesDir, true, seen.count)
+	nodes := watch(b, NodesDir, seen.count)
 	awaitSeen(t, nodes) // although the directory does not exist
 	if len(nodes.Entries()) != 0 {
 		t.Errorf("entries %v", nodes.Entries())
@@ -56,7 +56,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 	const n = 10_000
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	dir := watch(b, VersionDir("db", "1"), false)
+	dir := watch(b, VersionDir("db", "1"))
 	phase := func(what string, want int) {
 		t.Helper()
 		start := time.Now()
@@ -80,7 +80,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 func testReplacedData(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	nodes := watch(b, NodesDir, true)
+	nodes := watch(b, NodesDir)
 	path := NodePath("a", "host-a:1")
 	for i := range byte(100) {
 		a.Publish(path, []byte{i})
@@ -274,7 +274,7 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 
 	restarted := session(t, e.options(t))
 	watcher := session(t, e.options(t))
-	nodes, partitions := watch(watcher, NodesDir, true), watch(watcher, VersionDir("db", "1"), false)
+	nodes, partitions := watch(watcher, NodesDir), watch(watcher, VersionDir("db", "1"))
 	awaitSeen(t, nodes)
 	awaitSeen(t, partitions)
 	want := map[string]string{}

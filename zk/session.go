@@ -80,8 +80,8 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	prunes     map[string]bool        // see Prune
-	watched    map[string][]*Children // by absolute path
+	prunes     map[string]bool      // see Prune
+	watched    map[string]*Children // by absolute path
 }
 
 // Connect returns a Session that connects in the background and reconnects until it is closed. It does not wait for a
@@ -97,7 +97,7 @@ func newSession(o Options) *Session {
 		o: o, acl: o.acl(), abandon: max(10*time.Second, 2*o.SessionTimeout), audit: time.Minute, settle: o.SessionTimeout,
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
 		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
-		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string][]*Children),
+		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s
@@ -160,10 +160,8 @@ func (s *Session) setConnected(conn *wire.Conn, server string) {
 	if conn.SessionID() != s.id {
 		s.beginSession(conn.SessionID())
 	}
-	for _, views := range s.watched {
-		for _, c := range views {
-			c.invalidate()
-		}
+	for _, c := range s.watched {
+		c.invalidate()
 	}
 	s.broadcast()
 	s.logState(server)

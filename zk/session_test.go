@@ -52,7 +52,7 @@ func testConnectionLost(t *testing.T, h *harness.Harness) {
 	a, b := session(t, o), session(t, e.options(t))
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := watch(a, NodesDir, true)
+	nodes := watch(a, NodesDir)
 	flush(t, a)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 5 {
@@ -104,7 +104,7 @@ func testExpired(t *testing.T, h *harness.Harness) {
 		a.Publish(path, []byte("x"))
 		want[path] = "x"
 	}
-	nodes := watch(a, NodesDir, true)
+	nodes := watch(a, NodesDir)
 	awaitSeen(t, nodes)
 	flush(t, a)
 	for i := range 5 {
@@ -127,11 +127,11 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
 	b := session(t, e.options(t))
-	theirs := watch(b, NodesDir, false)
+	theirs := watch(b, NodesDir)
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
 	b.Publish(NodePath("b", "host-b:1"), nil)
-	nodes := watch(a, NodesDir, false)
+	nodes := watch(a, NodesDir)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
 	awaitNames(t, theirs, "a@host-a:1", "b@host-b:1")
 	kill()
@@ -151,7 +151,7 @@ func testRollingRestart(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "n=3")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	nodes := watch(b, NodesDir, true, seen.count)
+	nodes := watch(b, NodesDir, seen.count)
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
@@ -183,7 +183,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 		a.Publish(path, nil)
 		want[path] = ""
 	}
-	dir := watch(b, VersionDir("db", "1"), false)
+	dir := watch(b, VersionDir("db", "1"))
 	flush(t, a)
 	expect.Eventually(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
 	for i := range 3 {
@@ -221,7 +221,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	a := session(t, e.options(t), func(s *Session) { s.abandon = time.Second })
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := watch(a, NodesDir, true)
+	nodes := watch(a, NodesDir)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 100 { // so that the ensemble does not reach the old zxid
 		a.Publish(path, []byte("y"))
@@ -246,7 +246,7 @@ func testSettling(t *testing.T, h *harness.Harness) {
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	c.Publish(NodePath("c", "host-c:1"), nil)
 	var seen changes
-	nodes := watch(a, NodesDir, false, seen.count)
+	nodes := watch(a, NodesDir, seen.count)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
 	awaitSeen(t, nodes)
 	before, began := seen.Load(), time.Now()
@@ -275,7 +275,7 @@ func testClosed(t *testing.T, h *harness.Harness) {
 		t.Errorf("%+v", st)
 	}
 	a.Publish("x", nil) // no effect
-	if c := watch(a, "x", true); len(c.Entries()) != 0 {
+	if c := watch(a, "x"); len(c.Entries()) != 0 {
 		t.Error("entries")
 	}
 	closeInTime(t, a)
@@ -302,7 +302,7 @@ func TestNoServer(t *testing.T) {
 	o := Options{Servers: []string{"127.0.0.1:1", "no-such-host.invalid:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"}
 	s := session(t, o)
 	s.Publish("a/b", nil)
-	c := watch(s, "a", true)
+	c := watch(s, "a")
 	expect.Eventually(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
 	if st := s.Status(); st.State != Connecting || st.Pending != 1 || st.Sessions != 0 {
 		t.Errorf("%+v", st)

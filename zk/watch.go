@@ -31,8 +31,8 @@ const (
 // Entry is one child of a directory.
 type Entry struct {
 	Name string
-	Data []byte // nil if not requested or not readable; read-only
-	// Unreadable reports that the data was requested but cannot be read, or is larger than MaxData. The log says why.
+	Data []byte // nil if not readable; read-only
+	// Unreadable reports that the data cannot be read, or is larger than MaxData. The log says why.
 	Unreadable bool
 }
 
@@ -45,7 +45,6 @@ func (e Entry) equal(o Entry) bool {
 type Children struct {
 	s      *Session
 	dir    string // absolute
-	data   bool
 	ctx    context.Context
 	stop   context.CancelFunc
 	update func([]Entry)
@@ -63,16 +62,16 @@ type Children struct {
 	stat    wire.Stat        // of the directory in the last listing; zero if it does not exist
 }
 
-// Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
-// that does not exist is shown as empty. update is called with the children, ordered by name, after the first listing and after each change, one
+// Watch returns a view of a directory and of the data of its children. It returns at once. A directory that does not exist is shown as empty, and
+// one that is viewed already must not be viewed again before Stop. update is called with the children, ordered by name, after the first listing and after each change, one
 // call after the other; it must not modify them.
 //
-// A view costs the servers one watch, with or without data. The data of each child is read once, and again for all
+// A view costs the servers one watch. The data of each child is read once, and again for all
 // children when a known child was created anew, which is how Publish replaces data. Data changed in place is not
 // noticed.
-func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
+func (s *Session) Watch(dir string, update func([]Entry)) *Children {
 	c := &Children{
-		s: s, dir: s.absolute(dir), data: data, update: update,
+		s: s, dir: s.absolute(dir), update: update,
 		kick: make(chan struct{}, 1), listed: -1,
 		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
@@ -83,7 +82,7 @@ func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
 	if s.closing.Err() != nil {
 		return c
 	}
-	s.watched[c.dir] = append(s.watched[c.dir], c)
+	s.watched[c.dir] = c
 	s.work.Go(c.follow)
 	return c
 }
@@ -96,19 +95,16 @@ func (c *Children) Stop() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.stop()
-	rest := slices.DeleteFunc(c.s.watched[c.dir], func(o *Children) bool { return o == c })
-	if len(rest) == 0 {
+	if c.s.watched[c.dir] == c {
 		delete(c.s.watched, c.dir)
-		return
 	}
-	c.s.watched[c.dir] = rest
 }
 
-// notify invalidates the views of a path whose watch has fired or was lost with the session.
+// notify invalidates the view of a path whose watch has fired.
 func (s *Session) notify(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.watched[p] {
+	if c := s.watched[p]; c != nil {
 		c.invalidate()
 	}
 }
@@ -222,13 +218,9 @@ func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.St
 	return conn.Children(c.dir, true) // it was created just now
 }
 
-// read reads the data of children, if requested. The error is a connection error; data that cannot be read for other
+// read reads the data of children. The error is a connection error; data that cannot be read for other
 // reasons is nil.
 func (c *Children) read(conn *wire.Conn) error {
-	if !c.data {
-		clear(c.unread)
-		return nil
-	}
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	var mu sync.Mutex // guards members and unread

@@ -40,7 +40,7 @@ func measure(t *testing.T, servers []string, nodes, each int, version string) {
 	defer follower.Close()
 	changes := make(chan struct{}, 1)
 	var seen atomic.Int64
-	follower.Watch(ours.VersionDir("db", version), false, func(entries []ours.Entry) {
+	follower.Watch(ours.VersionDir("db", version), func(entries []ours.Entry) {
 		seen.Store(int64(len(entries)))
 		select {
 		case changes <- struct{}{}:
