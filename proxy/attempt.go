@@ -57,7 +57,7 @@ func (a *attempt) judge() error {
 	if string(h.Version) != a.q.Version {
 		return fmt.Errorf("%w: it is from version %.80q", errUnusable, h.Version)
 	}
-	if asked := a.q.Content; len(asked) > 0 && string(h.Content) != string(asked) && (len(h.Content) > 0 || !a.c.isUpstream(a.peer.addr)) {
+	if asked := a.q.Content; len(asked) > 0 && string(h.Content) != string(asked) && (len(h.Content) > 0 || !a.c.opts.Upstream(a.peer.addr)) {
 		return fmt.Errorf("%w: it is from content %.80q", errUnusable, h.Content)
 	}
 	if a.conn.streams() && !a.peer.beginStream(a.conn) {

@@ -23,40 +23,24 @@ var ErrAbsent = errors.New("it does not have the version or the partition")
 
 var errClosed = errors.New("the proxy is closed")
 
-// Options are the settings of a Client. The zero value works.
+// Options are the settings of a Client. TLS and Zones may be zero.
 type Options struct {
 	// Timeout bounds a Fetch: until a small answer is complete, or until the first 68 KiB of a
-	// large one have arrived. 0 means 100ms.
+	// large one have arrived.
 	Timeout time.Duration
-	// StageTimeout is the time after which Fetch also asks another peer. 0 means half of Timeout.
+	// StageTimeout is the time after which Fetch also asks another peer.
 	StageTimeout time.Duration
 	// TLS enables TLS to peers. Without a ServerName, a certificate must be valid for the host of
 	// the peer's address.
 	TLS *tls.Config
 	// Zones are the zones of peers: those in the zone of this node are asked first.
 	Zones Zones
-	// Upstream reports whether a node may be of upstream's kind, whose answers do not name a content. nil means that all may be.
+	// Upstream reports whether a node may be of upstream's kind, whose answers do not name a content.
 	Upstream func(addr string) bool
-	// Metrics counts attempts and connections; it may be nil.
+	// Metrics counts attempts and connections.
 	Metrics *metrics.Proxy
-	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
+	// Logger logs when a peer starts failing and when it recovers.
 	Logger *slog.Logger
-}
-
-func (o Options) withDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = 100 * time.Millisecond
-	}
-	if o.StageTimeout <= 0 {
-		o.StageTimeout = o.Timeout / 2
-	}
-	if o.Metrics == nil {
-		o.Metrics = metrics.New().Proxy
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o
 }
 
 // Client fetches keys from peers. It is safe for concurrent use.
@@ -79,15 +63,11 @@ type Client struct {
 }
 
 // New returns a client, which the caller must close.
-func New(o Options) *Client { return newClient(o, nil) }
+func New(o Options) *Client { return newClient(o, dialer(o.TLS)) }
 
-// newClient is New with a custom dial function; nil dials TCP or TLS.
+// newClient is New with a custom dial function.
 func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn, error)) *Client {
-	o = o.withDefaults()
 	c := &Client{opts: o, metrics: o.Metrics, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
-	if c.dial == nil {
-		c.dial = dialer(o.TLS)
-	}
 	c.stage = min(o.StageTimeout, o.Timeout)
 	c.tolerated = c.stage / 2
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -95,8 +75,6 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 	c.running.Go(c.evictLoop)
 	return c
 }
-
-func (c *Client) isUpstream(addr string) bool { return c.opts.Upstream == nil || c.opts.Upstream(addr) }
 
 // Close closes all connections, including those of answers being read, and waits for all
 // goroutines. Every later Fetch fails.
