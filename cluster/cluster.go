@@ -62,7 +62,7 @@ type Cluster struct {
 	members atomic.Pointer[membership]
 	// away: this node answers requests without having joined, see Join. recalled is what it remembered then; nil if it never was away.
 	away     atomic.Bool
-	recalled atomic.Pointer[recollection]
+	recalled atomic.Pointer[remembered]
 	// dbs are the databases that any node holds partitions of. The map is
 	// read-only and replaced as a whole; nil until it is known.
 	dbs atomic.Pointer[map[string]bool]
@@ -129,12 +129,6 @@ type assignment struct {
 
 // awayAfter is how long a node that starts waits for ZooKeeper before it answers without.
 const awayAfter = 30 * time.Second
-
-// A recollection is what a node without ZooKeeper has read in the file: addresses of other nodes, and what they held.
-type recollection struct {
-	members  []string
-	versions map[key][]advertisement
-}
 
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {

@@ -77,7 +77,7 @@ func (c *Cluster) arrive() {
 	if !c.away.Swap(false) {
 		return
 	}
-	c.recalled.Store(&recollection{})
+	c.recalled.Store(&remembered{})
 	for _, w := range c.versions {
 		for _, f := range w.inputs {
 			f.divide()

@@ -114,26 +114,27 @@ func (c *Cluster) recall() {
 			c.log.Warn("what this node knew of the others before its restart cannot be read; it answers from its own blocks", "error", err)
 		}
 	}
-	all := make(map[key][]advertisement)
-	for _, h := range r.Held {
-		if !c.o.AskRemembered || !h.Content.Valid() {
+	r.Members = slices.DeleteFunc(r.Members, func(addr string) bool { return !c.isOther(addr) })
+	c.recalled.Store(&r)
+	c.away.Store(true)
+}
+
+// rememberedOf returns what other nodes advertised of a version, as far as this node remembers it while it is away.
+func (c *Cluster) rememberedOf(k key) (all []advertisement) {
+	for _, h := range c.recalled.Load().Held {
+		if k != (key{h.DB, h.Content.Name}) || !h.Content.Valid() {
 			continue
 		}
-		k, contents := key{h.DB, h.Content.Name}, []content.Content{h.Content}
+		contents := []content.Content{h.Content}
 		for _, addr := range slices.Sorted(maps.Keys(h.Nodes)) {
-			if !c.isOther(addr) {
-				continue
-			}
 			for _, p := range h.Nodes[addr] {
-				if p >= 0 && p < shard.MaxPartitions {
-					all[k] = append(all[k], advertisement{holding: holding{p, addr}, contents: contents})
+				if c.isOther(addr) && p >= 0 && p < shard.MaxPartitions {
+					all = append(all, advertisement{holding: holding{p, addr}, contents: contents})
 				}
 			}
 		}
 	}
-	members := slices.DeleteFunc(r.Members, func(addr string) bool { return !c.isOther(addr) })
-	c.recalled.Store(&recollection{members, all})
-	c.away.Store(true)
+	return all
 }
 
 // isOther reports whether an address may be that of another node.

@@ -40,14 +40,14 @@ func (j *joining) goAway() error {
 	j.startAway = nil
 	j.c.recall()
 	if j.c.o.AskRemembered {
-		return start(j.c.recalled.Load().members)
+		return start(j.c.recalled.Load().Members)
 	}
 	return start(nil)
 }
 
 // expectsOthers reports whether the members are not those of the cluster yet: this node was away, remembers others, and none has reached ZooKeeper.
 func (j *joining) expectsOthers(ms *membership) bool {
-	return j.c.away.Load() && len(j.c.recalled.Load().members) > 0 && j.c.o.MinNodes == 0 &&
+	return j.c.away.Load() && len(j.c.recalled.Load().Members) > 0 && j.c.o.MinNodes == 0 &&
 		!slices.ContainsFunc(ms.all, func(m Member) bool { return m.Addr != j.c.o.Addr })
 }
 

@@ -16,8 +16,8 @@ func (c *Cluster) watch(k key) *watched {
 		return w
 	}
 	w := &watched{key: k, c: c, inputs: make(map[content.Input]*following)}
-	if c.away.Load() {
-		w.advertisements = c.recalled.Load().versions[k]
+	if c.away.Load() && c.o.AskRemembered {
+		w.advertisements = c.rememberedOf(k)
 	}
 	w.known, w.setKnown = context.WithCancel(c.ctx)
 	w.dirs[0] = c.keep(zk.VersionDir(k.db, k.version), w.updatePartitions)
