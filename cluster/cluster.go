@@ -63,9 +63,8 @@ type Cluster struct {
 	// away: this node answers requests without having joined, see Join. recalled is what it remembered then; nil if it never was away.
 	away     atomic.Bool
 	recalled atomic.Pointer[remembered]
-	// dbs are the databases that any node holds partitions of. The map is
-	// read-only and replaced as a whole; nil until it is known.
-	dbs atomic.Pointer[map[string]bool]
+	// dbs are the databases that any node holds partitions of; nil until they are known.
+	dbs atomic.Pointer[[]zk.Entry]
 
 	mu          sync.Mutex      // guards the following fields, and fields of watched and following, see there
 	ctx         context.Context // ends with Leave
@@ -189,7 +188,7 @@ func (c *Cluster) MayBeUpstream(addr string) bool {
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool {
 	dbs := c.dbs.Load()
-	return dbs != nil && (*dbs)[db]
+	return dbs != nil && slices.ContainsFunc(*dbs, func(e zk.Entry) bool { return e.Name == db })
 }
 
 // Linger implements version.Cluster. Other nodes may switch later than this one.
@@ -225,12 +224,12 @@ func (c *Cluster) updateMembership() {
 // logChanges logs who has joined and left, and each problem once, and again when it is resolved.
 func (c *Cluster) logChanges(old, now *membership) {
 	for _, m := range now.all {
-		if _, known := old.shardOf[m.Addr]; !known {
+		if _, known := old.byAddr[m.Addr]; !known {
 			c.log.Info("node has joined", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
 	for _, m := range old.all {
-		if _, there := now.shardOf[m.Addr]; !there {
+		if _, there := now.byAddr[m.Addr]; !there {
 			c.log.Warn("node has left", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
@@ -254,7 +253,7 @@ func (c *Cluster) Members() []Member { return c.members.Load().all }
 func (c *Cluster) Assignment() shard.Assignment { return c.members.Load().rule }
 
 // ZoneOf returns the zone of a member by its address, "" if it has none or there is no such member. It is called for requests.
-func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().zoneOf[addr] }
+func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().byAddr[addr].settings().Zone }
 
 // Problems returns the differences in settings that keep the nodes from forming
 // one cluster, as sentences.

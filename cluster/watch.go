@@ -117,14 +117,10 @@ func (c *Cluster) prune(db string) {
 // updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
 // tidied once: when the last node of a database crashes, nobody removes its directory.
 func (c *Cluster) updateDatabases(entries []zk.Entry) {
-	names := make(map[string]bool)
-	for _, e := range entries {
-		names[e.Name] = true
-	}
-	if c.dbs.Swap(&names) != nil {
+	if c.dbs.Swap(&entries) != nil {
 		return
 	}
-	for db := range names {
-		c.prune(db)
+	for _, e := range entries {
+		c.prune(e.Name)
 	}
 }
