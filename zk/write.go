@@ -77,10 +77,10 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 	case w.kind == persistent && exists:
 	default:
 		if exists {
-			ops = append(ops, wire.Delete{Path: w.path, Version: stat.Version})
+			ops = append(ops, wire.Delete(w.path, stat.Version))
 		}
 		if w.kind != unwanted {
-			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: w.kind != persistent})
+			ops = append(ops, wire.Create(w.path, w.data, s.acl, w.kind != persistent))
 		}
 	}
 	if len(ops) == 0 {
@@ -101,15 +101,12 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 
 // makeDir creates a persistent znode and its parents. A concurrent Prune may remove one of them: that is a race.
 func (s *Session) makeDir(conn *wire.Conn, dir string) error {
-	if dir == "/" {
-		return nil
-	}
-	err := conn.Multi(wire.Create{Path: dir, ACL: s.acl})
-	if errors.Is(err, wire.NoNode) {
-		if err := s.makeDir(conn, path.Dir(dir)); err != nil {
-			return err
+	create := wire.Create(dir, nil, s.acl, false)
+	err := conn.Multi(create)
+	if errors.Is(err, wire.NoNode) && dir != "/" {
+		if err = s.makeDir(conn, path.Dir(dir)); err == nil {
+			err = conn.Multi(create)
 		}
-		err = conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	}
 	if err != nil && !errors.Is(err, wire.NodeExists) {
 		return fmt.Errorf("creating %s: %w", dir, err)
@@ -151,7 +148,7 @@ func (s *Session) prune(conn *wire.Conn) bool {
 
 // removeEmpty removes a znode unless it has children.
 func removeEmpty(conn *wire.Conn, path string) error {
-	err := conn.Multi(wire.Delete{Path: path, Version: -1})
+	err := conn.Multi(wire.Delete(path, -1))
 	if errors.Is(err, wire.NotEmpty) || errors.Is(err, wire.NoNode) {
 		return nil
 	}
