@@ -22,8 +22,7 @@ type peer struct {
 	slots, streams chan struct{}
 
 	mu   sync.Mutex
-	idle []*conn            // least recently used first
-	open map[*conn]struct{} // all connections, idle or in use; nil after close
+	idle []*conn // least recently used first
 
 	// cost is a moving average of the duration of attempts, in nanoseconds; a failed attempt counts
 	// as one stage timeout, see observe. Above Client.tolerated the peer is failing, and is asked
@@ -51,7 +50,6 @@ func newPeer(c *Client, addr string) *peer {
 		addr:  addr,
 		c:     c,
 		slots: make(chan struct{}, c.maxConns), streams: make(chan struct{}, c.maxStreams),
-		open: make(map[*conn]struct{}),
 	}
 }
 
@@ -102,15 +100,8 @@ func (p *peer) dial() (*conn, error) {
 	}
 	c := newConn(nc, p)
 	c.since = time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		nc.Close() //nolint:errcheck // nothing was sent on it
-		return nil, errClosed
-	}
 	p.c.metrics.Opened.Add(1)
 	p.c.metrics.Open.Add(1)
-	p.open[c] = struct{}{}
 	return c, nil
 }
 
@@ -136,7 +127,7 @@ func (p *peer) release(c *conn, keep bool) {
 	}
 	if keep {
 		p.mu.Lock()
-		if keep = p.open != nil; keep {
+		if keep = p.c.ctx.Err() == nil; keep {
 			p.idle = append(p.idle, c)
 		}
 		p.mu.Unlock()
@@ -149,14 +140,9 @@ func (p *peer) release(c *conn, keep bool) {
 
 // discard closes a connection that only the caller uses.
 func (p *peer) discard(c *conn) {
-	p.mu.Lock()
-	_, open := p.open[c]
-	delete(p.open, c)
-	p.mu.Unlock()
-	if open {
-		p.c.metrics.Open.Add(-1)
-		c.Close() //nolint:errcheck // it is not used any more
-	}
+	c.keep()
+	c.Close() //nolint:errcheck // it is not used any more
+	p.c.metrics.Open.Add(-1)
 }
 
 // evict closes the connections that have been idle since before.
@@ -171,18 +157,6 @@ func (p *peer) evict(before time.Time) {
 	p.mu.Unlock()
 	for _, c := range old {
 		p.discard(c)
-	}
-}
-
-// close closes every connection, including those in use.
-func (p *peer) close() {
-	p.mu.Lock()
-	open := p.open
-	p.open, p.idle = nil, nil
-	p.mu.Unlock()
-	for c := range open {
-		p.c.metrics.Open.Add(-1)
-		c.Close() //nolint:errcheck // it is not used any more
 	}
 }
 

@@ -76,7 +76,7 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 	return c
 }
 
-// Close closes all connections, including those of answers being read, and waits for all
+// Close closes all connections, those of answers being read in the background, and waits for all
 // goroutines. Every later Fetch fails.
 func (c *Client) Close() {
 	c.mu.Lock()
@@ -85,7 +85,7 @@ func (c *Client) Close() {
 	c.peers.Store(&map[string]*peer{})
 	c.mu.Unlock()
 	for _, p := range peers {
-		p.close()
+		p.evict(time.Now().Add(idleTime)) // all
 	}
 	c.running.Wait()
 }
