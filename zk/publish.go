@@ -224,7 +224,7 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 		case w.err != nil:
 			s.scheduleRetry(z, w.err, now)
 			failed = true
-		case s.id != id: // beginSession has marked it due
+		case s.id != id: // setConnected has marked it due
 		case z.kind == persistent || z.kind == unwanted:
 			delete(s.desired, z.path)
 		default:

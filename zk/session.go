@@ -152,28 +152,24 @@ func (s *Session) setState(to State) {
 	s.logState("")
 }
 
-// setConnected records a connection. It has no watches, so all views list their directories again.
+// setConnected records a connection. It has no watches, so all views list their directories again. If it has begun a ZooKeeper session, the
+// znodes of the previous one will be deleted, and all are written again.
 func (s *Session) setConnected(conn *wire.Conn, server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.since, s.conn = Connected, time.Now(), conn
 	if conn.SessionID() != s.id {
-		s.beginSession(conn.SessionID())
+		s.id, s.began = conn.SessionID(), s.since
+		s.sessions++
+		for _, z := range s.desired {
+			z.state, z.retry = due, time.Time{}
+		}
 	}
 	for _, c := range s.watched {
 		c.invalidate()
 	}
 	s.broadcast()
 	s.logState(server)
-}
-
-// beginSession records a new ZooKeeper session. The znodes of the previous one will be deleted.
-func (s *Session) beginSession(id int64) {
-	s.id, s.began = id, time.Now()
-	s.sessions++
-	for _, z := range s.desired {
-		z.state, z.retry = due, time.Time{}
-	}
 }
 
 // logState logs a lost connection or session at a limited rate, and a new connection if the loss was logged.

@@ -128,7 +128,10 @@ func (c *Children) follow() {
 		}
 		if err := c.refresh(conn); err != nil {
 			failures++
-			c.logListError(err)
+			c.s.recordError("listing "+c.dir, err)
+			if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
+				c.s.logLimited("listing", slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
+			}
 			if sleep.For(c.ctx, sleep.Backoff(failures, minRetry, maxRetry)) != nil {
 				return
 			}
@@ -304,12 +307,5 @@ func (c *Children) warnLarge(size, n int) {
 		c.s.logLimited("large", slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
 			"unless their jute.maxbuffer is raised, and every node reads it again after a change; use fewer partitions per version or a lower replication",
 			"dir", c.dir, "bytes", size, "children", n)
-	}
-}
-
-func (c *Children) logListError(err error) {
-	c.s.recordError("listing "+c.dir, err)
-	if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
-		c.s.logLimited("listing", slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }
