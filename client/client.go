@@ -86,7 +86,7 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("client: %w: Options.Token has characters that a header cannot have", ErrInvalid)
 	}
-	c := &Client{caller: newCaller(o.Token, o.AttemptTimeout), opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
+	c := &Client{caller: caller{o.Token, o.AttemptTimeout}, opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
 	if o.Transport == nil {
 		c.gets, c.others = newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode), newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode)
 	}
