@@ -129,6 +129,19 @@ type assignment struct {
 // awayAfter is how long a node that starts waits for ZooKeeper before it answers without.
 const awayAfter = 30 * time.Second
 
+// remembered is what a node keeps of the others in a file, and reads when it starts without ZooKeeper.
+type remembered struct {
+	Members []string `json:"members"` // addresses of other nodes, ascending
+	Held    []held   `json:"held"`
+}
+
+// held are the partitions of a content that other nodes hold, by their addresses.
+type held struct {
+	DB      string           `json:"db"`
+	Content content.Content  `json:"content"`
+	Nodes   map[string][]int `json:"nodes"`
+}
+
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {
 	c := &Cluster{

@@ -30,19 +30,6 @@ const (
 	maxRemembered = 16 << 20
 )
 
-// remembered is the content of the file.
-type remembered struct {
-	Members []string `json:"members"` // addresses of other nodes, ascending
-	Held    []held   `json:"held"`
-}
-
-// held are the partitions of a content that other nodes hold, by their addresses.
-type held struct {
-	DB      string           `json:"db"`
-	Content content.Content  `json:"content"`
-	Nodes   map[string][]int `json:"nodes"`
-}
-
 // keepRemembered writes what is known of the others while this node is a member, after each switch, and once more when it leaves.
 func (c *Cluster) keepRemembered() {
 	var written []byte
