@@ -14,6 +14,7 @@ import (
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
+	"sequins/version/pin"
 )
 
 // A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe for concurrent use.
@@ -27,7 +28,7 @@ type view struct {
 	serving    content.Content // what is served, or was before a restart
 	tried      bool            // its versions were listed, and all have failed through their own fault
 	whole      bool            // every partition of the current version has been on some node at least once
-	pin        *status.Pin
+	pin        *pin.File
 	unfinished string // the newest incomplete version, and the reason
 }
 
