@@ -70,8 +70,7 @@ func Parse(data []byte) (File, error) {
 
 // describe names the place of an error of TOML, and replaces the errors that name types of Go.
 func describe(err error) error {
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
+	if unknown, is := errors.AsType[*toml.StrictMissingError](err); is && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
 		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, by, until and reasons", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
@@ -81,8 +80,7 @@ func describe(err error) error {
 			text = "the value is of the wrong type: version and by are strings, exclude and approve are arrays of strings, until is a time such as 2026-02-02T12:00:00Z, and reasons is a table of strings"
 		}
 	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
+	if decode, is := errors.AsType[*toml.DecodeError](err); is {
 		row, column := decode.Position()
 		return fmt.Errorf("line %d, column %d: %s", row, column, text)
 	}
