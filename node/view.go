@@ -73,7 +73,7 @@ func (v *view) status() status.DB {
 			Nodes:             map[string]status.OnNode{n.o.Name: v.onNode(&v.versions[i])},
 		}
 		if vv.live != nil {
-			held, following := vv.live.Held(), vv.live.Info().Following
+			held, following := vv.live.Held(), vv.live.Following
 			vs.NumPartitions, vs.Replicas = len(held), make([]int, len(held))
 			for p, here := range held {
 				vs.Replicas[p] = following.Replicas(p)
@@ -115,7 +115,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 	}
 	s.Error = cmp.Or(v.divergence(of), of.Failure.Reason, unrecorded, of.wrong)
 	if of.live != nil {
-		info := of.live.Info()
+		info := of.live.Info
 		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
 		for p, size := range of.live.Sizes() {
@@ -179,7 +179,7 @@ func (v *view) detail(of *versionView) string {
 	case of.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + of.verdict.Reason
 	}
-	missing := version.Missing(of.live.Info().Following, of.live.Held(), v.node.o.MinReplication)
+	missing := version.Missing(of.live.Following, of.live.Held(), v.node.o.MinReplication)
 	if len(missing) == 0 {
 		return "prepared"
 	}

@@ -49,7 +49,7 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
 	clear(r.Values)
-	if r.handle.Partitions() == 0 || len(keys) == 0 {
+	if r.handle.Partitions == 0 || len(keys) == 0 {
 		return Found
 	}
 	if r.batch == nil {
@@ -87,7 +87,7 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	for i, key := range keys {
 		b.order = append(b.order, uint64(r.handle.Partition(key))<<32|uint64(i))
 	}
-	if r.handle.Partitions() > 1 {
+	if r.handle.Partitions > 1 {
 		slices.Sort(b.order)
 	}
 	var remote fetches

@@ -31,7 +31,7 @@ func TestProxiedRequests(t *testing.T) {
 	next := versionOf(t, "db", "v3", 1, map[string]string{"k": "next"})
 	for _, v := range []*version.Version{old, next} {
 		set.Prepare(v)
-		t.Cleanup(func() { closeVersion(t, set.Remove(v.Info().Input)) })
+		t.Cleanup(func() { closeVersion(t, set.Remove(v.Input)) })
 	}
 	away := version.NewSet("away")
 	activate(t, away, version.New(version.Info{DB: "away", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
