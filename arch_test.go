@@ -129,7 +129,7 @@ var layers = []layer{
 	{"observe/tracing", nil},
 	{"test/faultfs", []string{"internal/fsys"}},
 	{"internal/fsys", nil},
-	{"internal/render", nil},
+	{"internal/render", []string{"internal/human"}},
 	{"internal/bzip2", []string{"internal/unpack"}},
 	{"internal/lookahead", nil},
 	{"internal/unpack", nil},
