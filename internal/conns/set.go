@@ -46,7 +46,7 @@ func (s *Set) Serve(ln net.Listener, admit func(net.Conn)) error {
 		switch {
 		case err == nil:
 			admit(nc)
-		case errors.Is(err, net.ErrClosed): // by Close
+		case s.isClosed():
 			return nil
 		default:
 			return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
@@ -64,6 +64,12 @@ func (s *Set) listen(ln net.Listener) bool {
 	s.loops.Add(1)
 	s.listeners = append(s.listeners, ln)
 	return true
+}
+
+func (s *Set) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // Excess returns how many connections too many there are with one more; 0 or less if that is allowed. It counts and logs the others.
