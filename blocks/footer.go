@@ -49,7 +49,10 @@ func (s *section) update(b []byte) {
 }
 
 // footer is the fixed end of a block.
-type footer struct{ index, filter, symbols, properties section }
+type footer struct {
+	index, filter, symbols, properties section
+	hash                               [hashSize]byte // XXH3 of the file before the footer
+}
 
 func (f *footer) sections() []*section {
 	return []*section{&f.index, &f.filter, &f.symbols, &f.properties}
@@ -65,6 +68,7 @@ func (f *footer) appendTo(dst []byte) []byte {
 	for _, s := range f.sections() {
 		dst = le.AppendUint32(dst, s.crc)
 	}
+	dst = append(dst, f.hash[:]...)
 	dst = le.AppendUint32(dst, formatVersion)
 	dst = le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 	return append(dst, magic...)
@@ -81,6 +85,7 @@ func parseFooter(b []byte, size int64) (footer, error) {
 	for _, s := range f.sections() {
 		s.crc = d.U32()
 	}
+	copy(f.hash[:], d.Bytes(hashSize))
 	version, crc := d.U32(), d.U32()
 	if string(d.Rest()) != magic {
 		return f, errors.New("not a sequins block: the magic number at its end is missing")

@@ -19,7 +19,7 @@ import "sequins/blocks/internal/index"
 //	          base:u64[superblocks] blocks:u32              see package filter
 //	symbols = { firstPage:u32 count:u8 length:u8[count] symbol* }      tables, each for the pages from its first on
 //	footer  = { offset:u64 length:u64 }[4] crc:u32[4] of index, filter, symbols, properties
-//	          version:u32 footerCRC:u32 magic:u8[8]
+//	          hash:u8[16] version:u32 footerCRC:u32 magic:u8[8]
 const (
 	formatVersion = 1
 
@@ -29,7 +29,8 @@ const (
 	// CRC-32C of all before it, xored with 0x9e3779b1 times the ordinal of the page.
 	trailerSize = 8
 
-	footerSize = 4*(8+8+4) + 2*4 + 8
+	hashSize   = 16
+	footerSize = 4*(8+8+4) + hashSize + 2*4 + 8
 
 	// maxStored bounds a page as it lies on the disk and unpacked.
 	maxStored = index.MaxLength

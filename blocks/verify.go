@@ -18,30 +18,18 @@ import (
 // by its fingerprint, the filter and the index, and that the properties are true. Damage is
 // ErrCorrupt, naming the first page that is bad.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.verify(ctx, spanReader{}, verifier{})
-}
-
-// VerifyKeys is Verify that passes every key to check, which must not keep it. An error of check is damage, too.
-func (r *Reader) VerifyKeys(ctx context.Context, check func(key []byte) error) error {
-	return r.verify(ctx, spanReader{}, verifier{check: check})
+	return r.verify(ctx, spanReader{})
 }
 
 // Scrub is Verify for a block that is being served: wait is called before every read with its
 // length in bytes, and may slow it down or end it; what was not in memory before is dropped from it
 // again. What is in memory is checked there, and not read from the disk again.
 func (r *Reader) Scrub(ctx context.Context, wait func(bytes int) error) error {
-	return r.verify(ctx, spanReader{pace: wait, scrub: true}, verifier{})
+	return r.verify(ctx, spanReader{pace: wait, scrub: true})
 }
 
-// ScrubContent is Scrub without the checks of each key: whether the filter, the index and the order of the keys fit the records. It finds
-// damage of the file in a fraction of the time.
-func (r *Reader) ScrubContent(ctx context.Context, wait func(bytes int) error) error {
-	return r.verify(ctx, spanReader{pace: wait, scrub: true}, verifier{contentOnly: true})
-}
-
-// verify verifies the block with a verifier of which only the checks to make are set.
-func (r *Reader) verify(ctx context.Context, spans spanReader, v verifier) error {
-	v.r, v.it = r, r.Iter(nil, nil)
+func (r *Reader) verify(ctx context.Context, spans spanReader) error {
+	v := verifier{r: r, it: r.Iter(nil, nil)}
 	v.it.spans = spans
 	v.hash.Reset()
 	for i := range r.props.Pages {
@@ -86,17 +74,14 @@ func (v *verifier) sections(spans spanReader) error {
 type verifier struct {
 	r         *Reader
 	it        *Iterator
-	check     func(key []byte) error // of VerifyKeys; may be nil
-	scratch   Scratch                // for the filter
-	builder   pageBuilder            // of pages that are decoded
+	scratch   Scratch     // for the filter
+	builder   pageBuilder // of pages that are decoded
 	hash      xxhash.Digest
 	last      []byte
 	records   int64
 	rawBytes  int64
 	maxValue  int64
 	diskError bool
-
-	contentOnly bool // see ScrubContent
 }
 
 func (v *verifier) page(i int) error {
@@ -106,9 +91,6 @@ func (v *verifier) page(i int) error {
 	p := v.it.page
 	if p.symbols == nil {
 		v.content(v.it.payload)
-		if v.contentOnly {
-			return nil
-		}
 	} else if err := v.decodes(p); err != nil {
 		return err
 	}
@@ -119,9 +101,6 @@ func (v *verifier) page(i int) error {
 		}
 		if p.symbols != nil {
 			v.builder.add(key, value, uint64(p.payload[2+n])<<24)
-		}
-		if v.contentOnly {
-			continue
 		}
 		hash := xxhash.Sum64(key)
 		if p.payload[2+n] != fingerprint(hash) {
@@ -152,10 +131,8 @@ func (v *verifier) decodes(p page) error {
 func (v *verifier) large(i int) error {
 	key := v.it.key
 	v.content(v.it.payload[:2+4+len(key)+8+8]) // what follows depends on the codec
-	if !v.contentOnly {
-		if err := v.key(i, key, xxhash.Sum64(key)); err != nil {
-			return err
-		}
+	if err := v.key(i, key, xxhash.Sum64(key)); err != nil {
+		return err
 	}
 	var whole xxhash.Digest
 	whole.Reset()
@@ -196,11 +173,6 @@ func (v *verifier) key(i int, key []byte, hash uint64) error {
 	if v.records == 0 && !bytes.Equal(key, v.r.props.FirstKey) {
 		return errors.New("not the first key that the properties name")
 	}
-	if v.check != nil {
-		if err := v.check(key); err != nil {
-			return err
-		}
-	}
 	v.last = append(v.last[:0], key...)
 	v.records++
 	v.rawBytes += int64(len(key))
@@ -216,12 +188,12 @@ func (v *verifier) value(size int64) {
 func (v *verifier) finish() error {
 	p := v.r.props
 	var wrong error
-	switch counted := !v.contentOnly; {
-	case counted && (v.records != p.Records || v.rawBytes != p.RawBytes):
+	switch {
+	case v.records != p.Records || v.rawBytes != p.RawBytes:
 		wrong = fmt.Errorf("properties: %d records of %d bytes, found %d of %d", p.Records, p.RawBytes, v.records, v.rawBytes)
-	case counted && p.MaxValue != 0 && v.maxValue != p.MaxValue:
+	case p.MaxValue != 0 && v.maxValue != p.MaxValue:
 		wrong = fmt.Errorf("properties: largest value of %d bytes, found %d", p.MaxValue, v.maxValue)
-	case counted && !bytes.Equal(v.last, p.LastKey):
+	case !bytes.Equal(v.last, p.LastKey):
 		wrong = errors.New("properties: wrong last key")
 	case hex.EncodeToString(v.hash.Sum(nil)) != p.ContentHash:
 		wrong = errors.New("properties: wrong content hash")

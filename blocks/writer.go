@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 
 	"sequins/blocks/internal/filter"
 	"sequins/blocks/internal/index"
@@ -41,6 +42,7 @@ type Writer struct {
 	filter filter.Builder
 	props  Properties
 	hash   xxhash.Digest // of the content
+	file   xxh3.Hasher   // of what is written
 	sum    [4]byte
 
 	keptKey   []byte // the last one before page
@@ -269,6 +271,7 @@ func (b *Writer) flush() error {
 		return nil
 	}
 	n := len(b.out) / b.piece * b.piece
+	_, _ = b.file.Write(b.out[:n]) // never fails
 	_, err := b.w.Write(b.out[:n])
 	b.out = b.out[:copy(b.out, b.out[n:])]
 	return err
@@ -326,6 +329,8 @@ func (b *Writer) finish() error {
 	}); err != nil {
 		return err
 	}
+	_, _ = b.file.Write(b.out) // never fails
+	f.hash = b.file.Sum128().Bytes()
 	b.out = f.appendTo(b.out)
 	_, err := b.w.Write(b.out)
 	return err

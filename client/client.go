@@ -34,10 +34,9 @@ type Client struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // the goroutines of this client
 
-	mu     sync.Mutex // guards the rest
-	closed bool
-	nodes  map[string]*node
-	dbs    map[string]*database
+	mu    sync.Mutex // guards the rest, and the end of ctx
+	nodes map[string]*node
+	dbs   map[string]*database
 }
 
 // Value is the value of a key.
@@ -87,7 +86,7 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fmt.Errorf("client: %w: Options.Token has characters that a header cannot have", ErrInvalid)
 	}
-	c := &Client{caller: newCaller(o.Token, o.AttemptTimeout), opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
+	c := &Client{caller: caller{o.Token, o.AttemptTimeout}, opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
 	if o.Transport == nil {
 		c.gets, c.others = newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode), newTransport(o.TLS, o.AttemptTimeout, o.MaxConnsPerNode)
 	}
@@ -106,9 +105,8 @@ func New(o Options) (*Client, error) {
 // fail.
 func (c *Client) Close() {
 	c.mu.Lock()
-	c.closed = true
+	c.cancel() // nothing starts after that: see spawn
 	c.mu.Unlock()
-	c.cancel()
 	c.running.Wait()
 	for _, t := range []http.RoundTripper{c.gets, c.others} {
 		if t, ok := t.(interface{ CloseIdleConnections() }); ok {
@@ -208,7 +206,7 @@ func (c *Client) database(name string) (*database, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
 	if d := c.dbs[name]; d != nil {
@@ -244,10 +242,11 @@ func (c *Client) node(addr string) *node {
 func (c *Client) spawn(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	open := c.ctx.Err() == nil
+	if open {
 		c.running.Go(f)
 	}
-	return !c.closed
+	return open
 }
 
 // now returns the time of the client's clock.

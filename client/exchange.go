@@ -18,16 +18,8 @@ import (
 // caller sends requests to nodes. It uses a RoundTripper instead of an http.Client and so follows no redirect: a node
 // redirects nobody, and what authorizes a request is for the node that was asked.
 type caller struct {
-	authorization string        // of all requests; "" for none
-	silence       time.Duration // how long a node may send nothing
-}
-
-func newCaller(token string, silence time.Duration) caller {
-	c := caller{silence: silence}
-	if token != "" {
-		c.authorization = "Bearer " + token
-	}
-	return c
+	token   string        // of all requests; "" for none
+	silence time.Duration // how long a node may send nothing
 }
 
 // Want is the version that an answer must be from; the zero value is any.
@@ -99,8 +91,9 @@ func (c *caller) newRequest(ctx context.Context, r *request) (*http.Request, err
 		set("Content-Type", wire.Bytes)
 		req.Header["Idempotency-Key"] = nil // not sent; makes the transport repeat it if an idle connection was closed
 	}
-	set("Authorization", c.authorization)
-	if user := req.URL.User; user != nil && c.authorization == "" {
+	if c.token != "" {
+		set("Authorization", "Bearer "+c.token)
+	} else if user := req.URL.User; user != nil {
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
 	}

@@ -58,7 +58,7 @@ func NewNode(o NodeOptions) *Node {
 		o.Silence = DefaultSilence
 	}
 	o.URL = strings.TrimRight(o.URL, "/")
-	return &Node{caller: newCaller(o.Token, o.Silence), url: o.URL, shown: withoutUser(o.URL), transport: newTransport(o.TLS, o.Silence, 0)}
+	return &Node{caller: caller{o.Token, o.Silence}, url: o.URL, shown: withoutUser(o.URL), transport: newTransport(o.TLS, o.Silence, 0)}
 }
 
 // URL returns the URL of the node without user, password and query.

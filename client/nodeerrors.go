@@ -31,12 +31,10 @@ var (
 
 // NodeError is why a node has not answered a request with what was asked for.
 type NodeError struct {
-	Kind error  // one of the errors above; nil for others
-	URL  string // of the node
-	// Version is that of the answer without the key.
-	Version string
-	text    string
-	cause   error
+	Kind  error  // one of the errors above; nil for others
+	URL   string // of the node
+	text  string
+	cause error
 }
 
 // Error implements error.
@@ -67,14 +65,14 @@ func (c *Node) refused(a *http.Response, db string) error {
 	if len(line) > maxLine {
 		line = ""
 	}
-	e := &NodeError{Kind: kinds[a.StatusCode], URL: c.shown, Version: a.Header.Get(wire.Version)}
+	e, version := &NodeError{Kind: kinds[a.StatusCode], URL: c.shown}, a.Header.Get(wire.Version)
 	e.text = strings.TrimRight(fmt.Sprintf("answers with %d %s", a.StatusCode, http.StatusText(a.StatusCode)), " ")
 	if line != "" {
 		e.text += ": " + term.Escape([]byte(line))
 	}
 	switch {
-	case a.StatusCode == http.StatusNotFound && db != "" && e.Version != "":
-		return c.noKey(db, e.Version)
+	case a.StatusCode == http.StatusNotFound && db != "" && version != "":
+		return c.noKey(db, version)
 	case a.StatusCode == http.StatusNotFound && strings.HasPrefix(line, "version "):
 		e.Kind = ErrNoVersion
 	case a.StatusCode == http.StatusNotFound && db != "":
@@ -91,7 +89,7 @@ func (c *Node) refused(a *http.Response, db string) error {
 
 // noKey returns the error for a key that a version does not have.
 func (c *Node) noKey(db, version string) error {
-	return &NodeError{Kind: ErrNotFound, URL: c.shown, Version: version, text: "has no such key in version " + term.Escape([]byte(version)) + " of " + db}
+	return &NodeError{Kind: ErrNotFound, URL: c.shown, text: "has no such key in version " + term.Escape([]byte(version)) + " of " + db}
 }
 
 // strange returns the error for an answer that is not one of a node.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"strings"
+	"strconv"
 
 	"sequins/internal/wire"
 )
@@ -23,28 +23,25 @@ type Range struct {
 
 // query returns the parameters of the request.
 func (g Range) query() string {
-	var all []string
-	for _, p := range []struct {
-		name  string
-		value []byte
-	}{{"prefix", g.Prefix}, {"start", g.Start}, {"end", g.End}} {
-		if p.value != nil {
-			all = append(all, p.name+"="+string(appendEscaped(nil, p.value)))
+	all := make(url.Values)
+	for name, value := range map[string][]byte{"prefix": g.Prefix, "start": g.Start, "end": g.End} {
+		if value != nil {
+			all.Set(name, string(value))
 		}
 	}
 	if g.After != "" {
-		all = append(all, "after="+url.QueryEscape(g.After))
+		all.Set("after", g.After)
 	}
 	if len(all) == 0 {
-		all = append(all, "start=")
+		all.Set("start", "")
 	}
 	if g.Limit > 0 {
-		all = append(all, fmt.Sprintf("limit=%d", g.Limit))
+		all.Set("limit", strconv.FormatInt(g.Limit, 10))
 	}
 	if g.KeysOnly {
-		all = append(all, "keys_only")
+		all.Set("keys_only", "")
 	}
-	return strings.Join(all, "&")
+	return all.Encode()
 }
 
 // Scan returns the records of a range in the order of their keys, all from one version.

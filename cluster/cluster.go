@@ -16,7 +16,7 @@ import (
 
 // Options configures a Cluster.
 type Options struct {
-	// Session is used to publish and watch znodes. The Cluster does not close it.
+	// Session is used to publish and watch znodes. Leave closes it.
 	Session *zk.Session
 	// ShardID and Addr (host:port) identify this node to the others. If ShardID
 	// is empty, which that of a router is not, the node chooses the smallest number
@@ -62,18 +62,17 @@ type Cluster struct {
 	members atomic.Pointer[membership]
 	// away: this node answers requests without having joined, see Join. recalled is what it remembered then; nil if it never was away.
 	away     atomic.Bool
-	recalled atomic.Pointer[recollection]
-	// dbs are the databases that any node holds partitions of. The map is
-	// read-only and replaced as a whole; nil until it is known.
-	dbs atomic.Pointer[map[string]bool]
+	recalled atomic.Pointer[remembered]
+	// dbs are the databases that any node holds partitions of; nil until they are known.
+	dbs atomic.Pointer[[]zk.Entry]
 
-	mu          sync.Mutex         // guards the following fields, and fields of watched and following, see there
-	ctx         context.Context    // ends with Leave; nothing is published after that
-	leave       context.CancelFunc // called with mu held
-	versions    map[key]*watched   // those of which an input is followed
-	listing     []zk.Entry         // of the nodes
-	rule        shard.Assignment   // of the cluster; "" until it is known
-	unknownRule string             // a problem, see updateRule
+	mu          sync.Mutex      // guards the following fields, and fields of watched and following, see there
+	ctx         context.Context // ends with Leave
+	leave       context.CancelFunc
+	versions    map[key]*watched // those of which an input is followed
+	listing     []zk.Entry       // of the nodes
+	rule        shard.Assignment // of the cluster; "" until it is known
+	unknownRule string           // a problem, see updateRule
 	running     sync.WaitGroup
 }
 
@@ -84,11 +83,11 @@ type key struct{ db, version string }
 // followed.
 type watched struct {
 	key
-	c                             *Cluster
-	ctx                           context.Context // ends when no input is followed, and with Leave
-	end                           context.CancelFunc
-	partitionsKnown, reportsKnown chan struct{} // closed when the directory has been listed
-	malformed                     bool          // a malformed znode was logged; used only by updatePartitions
+	c         *Cluster
+	dirs      [2]*zk.Children // of the partitions, and of the reports
+	known     context.Context // ends when both have been listed, and with Leave
+	setKnown  context.CancelFunc
+	malformed bool // a malformed znode was logged; used only by updatePartitions
 
 	// The fields below are guarded by c.mu.
 	inputs         map[content.Input]*following          // the followed ones
@@ -130,10 +129,17 @@ type assignment struct {
 // awayAfter is how long a node that starts waits for ZooKeeper before it answers without.
 const awayAfter = 30 * time.Second
 
-// A recollection is what a node without ZooKeeper has read in the file: addresses of other nodes, and what they held.
-type recollection struct {
-	members  []string
-	versions map[key][]advertisement
+// remembered is what a node keeps of the others in a file, and reads when it starts without ZooKeeper.
+type remembered struct {
+	Members []string `json:"members"` // addresses of other nodes, ascending
+	Held    []held   `json:"held"`
+}
+
+// held are the partitions of a content that other nodes hold, by their addresses.
+type held struct {
+	DB      string           `json:"db"`
+	Content content.Content  `json:"content"`
+	Nodes   map[string][]int `json:"nodes"`
 }
 
 // New returns a Cluster without members. Join connects it.
@@ -195,7 +201,7 @@ func (c *Cluster) MayBeUpstream(addr string) bool {
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool {
 	dbs := c.dbs.Load()
-	return dbs != nil && (*dbs)[db]
+	return dbs != nil && slices.ContainsFunc(*dbs, func(e zk.Entry) bool { return e.Name == db })
 }
 
 // Linger implements version.Cluster. Other nodes may switch later than this one.
@@ -231,12 +237,12 @@ func (c *Cluster) updateMembership() {
 // logChanges logs who has joined and left, and each problem once, and again when it is resolved.
 func (c *Cluster) logChanges(old, now *membership) {
 	for _, m := range now.all {
-		if _, known := old.shardOf[m.Addr]; !known {
+		if _, known := old.byAddr[m.Addr]; !known {
 			c.log.Info("node has joined", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
 	for _, m := range old.all {
-		if _, there := now.shardOf[m.Addr]; !there {
+		if _, there := now.byAddr[m.Addr]; !there {
 			c.log.Warn("node has left", "node", m.Addr, "shard_id", m.ShardID, "nodes", len(now.all))
 		}
 	}
@@ -260,7 +266,7 @@ func (c *Cluster) Members() []Member { return c.members.Load().all }
 func (c *Cluster) Assignment() shard.Assignment { return c.members.Load().rule }
 
 // ZoneOf returns the zone of a member by its address, "" if it has none or there is no such member. It is called for requests.
-func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().zoneOf[addr] }
+func (c *Cluster) ZoneOf(addr string) string { return c.members.Load().byAddr[addr].settings().Zone }
 
 // Problems returns the differences in settings that keep the nodes from forming
 // one cluster, as sentences.
@@ -268,9 +274,6 @@ func (c *Cluster) Problems() []string { return c.members.Load().problems }
 
 // Status returns the status of the session with ZooKeeper.
 func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
-
-// ended reports whether nothing may be published any more. c.mu is held.
-func (f *following) ended() bool { return f.stopped || f.c.ctx.Err() != nil }
 
 // updateView makes the view from what is advertised. c.mu is held.
 func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content, f.listed)) }

@@ -407,21 +407,11 @@ func testOldZnodes(t *testing.T, server string) {
 	a, lose := f.node("a")
 	f.join(a)
 	serve(a, input("0", "x"), 1)
-	if err := a.o.Session.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.flush(a)
 	lose()
 	b, _ := f.node("b")
 	f.join(b)
-	versions := b.o.Session.Watch(zk.PartitionsDir+"/db", false, nil)
-	defer versions.Stop()
-	names := func() string {
-		var names []string
-		for _, e := range versions.Entries() {
-			names = append(names, e.Name)
-		}
-		return strings.Join(names, " ")
-	}
+	names := f.names(zk.PartitionsDir + "/db")
 	first := serve(b, input("1", "x"), 0)
 	serve(b, input("2", "x"), 0)
 	f.eventually("what was left is gone", func() bool { return names() == "1 2" })

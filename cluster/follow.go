@@ -15,12 +15,9 @@ func (c *Cluster) Follow(ctx context.Context, db string, in content.Input) versi
 	if c.away.Load() {
 		return f
 	}
-	for _, known := range []chan struct{}{f.partitionsKnown, f.reportsKnown} {
-		select {
-		case <-known:
-		case <-f.ctx.Done():
-		case <-ctx.Done():
-		}
+	select {
+	case <-f.known.Done():
+	case <-ctx.Done():
 	}
 	return f
 }
@@ -80,7 +77,7 @@ func (c *Cluster) arrive() {
 	if !c.away.Swap(false) {
 		return
 	}
-	c.recalled.Store(&recollection{})
+	c.recalled.Store(&remembered{})
 	for _, w := range c.versions {
 		for _, f := range w.inputs {
 			f.divide()
@@ -94,7 +91,7 @@ func (c *Cluster) arrive() {
 func (f *following) Advertise(partition int) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	if f.ended() || f.content.Division == "" {
+	if f.stopped || f.content.Division == "" {
 		return
 	}
 	f.advertised[partition] = true
@@ -102,7 +99,7 @@ func (f *following) Advertise(partition int) {
 }
 
 // publish updates the znode of a partition with the contents of which this node advertises it, and removes the znode if
-// there are none, or the node has left. c.mu is held.
+// there are none. c.mu is held.
 func (f *following) publish(partition int) {
 	var contents []content.Content
 	for _, each := range f.inputs {
@@ -111,7 +108,7 @@ func (f *following) publish(partition int) {
 		}
 	}
 	path := zk.PartitionPath(f.db, f.version, partition, f.c.o.Addr)
-	if len(contents) == 0 || f.c.ctx.Err() != nil {
+	if len(contents) == 0 {
 		f.c.o.Session.Unpublish(path)
 		return
 	}
@@ -140,7 +137,7 @@ func (f *following) Report(data []byte) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	switch {
-	case f.ended() || f.content.Division == "":
+	case f.stopped || f.content.Division == "":
 	case data == nil:
 		f.unreport()
 	default:
@@ -158,14 +155,17 @@ func (f *following) Stop() {
 	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.ended() {
+	if f.stopped {
 		return
 	}
 	f.unpublish()
 	f.unreport()
 	f.stopped = true
 	if delete(f.inputs, f.content.Input); len(f.inputs) == 0 {
-		f.end()
+		f.setKnown()
+		for _, dir := range f.dirs {
+			dir.Stop()
+		}
 		delete(c.versions, f.key)
 	}
 	c.prune(f.db)

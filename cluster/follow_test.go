@@ -105,7 +105,7 @@ func TestTwoContents(t *testing.T) {
 		}
 		old.Stop()
 		next.updatePartitions(nil)
-		if len(next.advertised) != 2 || next.Replicas(0) != 0 || old.Replicas(1) != 1 || next.ctx.Err() != nil {
+		if len(next.advertised) != 2 || next.Replicas(0) != 0 || old.Replicas(1) != 1 || next.known.Err() != nil {
 			t.Errorf("after Stop of the old content: %v advertised, %d and %d replicas", next.advertised, next.Replicas(0), old.Replicas(1))
 		}
 	}
@@ -181,7 +181,7 @@ func TestStop(t *testing.T) {
 	}
 	again.Stop()
 	c.follow("db", y.Input).Stop()
-	if c.versions[key{"db", "1"}] != nil || again.ctx.Err() == nil {
+	if c.versions[key{"db", "1"}] != nil || again.known.Err() == nil {
 		t.Error("a version is watched without a followed input")
 	}
 }

@@ -18,14 +18,13 @@ func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 // ZooKeeper without a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until
 // Join returns.
 func (c *Cluster) Join(ctx context.Context, away func(members []string) error) error {
-	j := &joining{c: c, nodes: c.keep(c.ctx, zk.NodesDir, true, nil, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
+	j := &joining{c: c, nodes: c.keep(zk.NodesDir, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
 	defer j.c.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
-		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.keep(c.ctx, zk.PartitionsDir, false, nil, c.updateDatabases)
-	rules := c.keep(c.ctx, zk.AssignmentDir, false, nil, c.updateRule)
+	c.keep(zk.PartitionsDir, c.updateDatabases)
+	rules := c.keep(zk.AssignmentDir, c.updateRule)
 	c.running.Go(c.keepAssigned)
 	err := j.until(ctx, j.quiet, func() string {
 		switch ms := c.members.Load(); {
@@ -77,27 +76,13 @@ func (j *joining) publish(ctx context.Context) error {
 	if j.c.o.Router {
 		path = zk.RouterPath(j.c.ShardID(), j.c.o.Addr)
 	}
-	j.c.mu.Lock()
-	defer j.c.mu.Unlock()
-	if j.c.ctx.Err() == nil {
-		j.c.o.Session.Publish(path, settings)
-	}
+	j.c.o.Session.Publish(path, settings)
 	return nil
 }
 
 // Leave implements version.Cluster.
 func (c *Cluster) Leave() {
-	c.mu.Lock()
 	c.leave()
-	c.o.Session.UnpublishAll()
-	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := c.o.Session.Flush(ctx); err != nil {
-		c.log.Warn("could not announce the shutdown to other nodes; they will notice when the session expires", "error", err)
-	}
+	c.o.Session.Close() //nolint:errcheck // never fails
 	c.running.Wait()
 }
-
-// leaveTimeout bounds how long Leave waits for ZooKeeper.
-const leaveTimeout = 2 * time.Second

@@ -14,6 +14,7 @@ import (
 
 	"sequins/observe/status"
 	"sequins/test/harness"
+	"sequins/zk"
 )
 
 // five returns five nodes with a short Converge.
@@ -51,7 +52,7 @@ func testFiveAtOnce(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	cs := f.five()
 	for _, c := range cs {
-		f.eventually("there is a session", func() bool { return c.Status().Connected })
+		f.eventually("there is a session", func() bool { return c.Status().State == zk.Connected })
 	}
 	f.joinAtOnce(cs, func() {})
 }
@@ -64,7 +65,7 @@ func testFiveChoosing(t *testing.T, server string) {
 	for i, store := range stores {
 		c, _ := f.choosing(store, fmt.Sprint("n", i))
 		c.o.Converge = 100 * time.Millisecond
-		f.eventually("there is a session", func() bool { return c.Status().Connected })
+		f.eventually("there is a session", func() bool { return c.Status().State == zk.Connected })
 		time.AfterFunc(time.Duration(i)*c.o.Converge*3/4, func() {
 			err := c.Join(t.Context(), nil)
 			joined <- fmt.Sprintf("%d members, %v", len(c.Members()), err)

@@ -33,15 +33,14 @@ type Member struct {
 
 // membership is the set of members at a time. It is immutable.
 type membership struct {
-	all      []Member          // ordered by shard id and address; includes this node unless it is a router
-	rule     shard.Assignment  // by which this node assigns partitions; "" until it is known
-	shards   []shard.Member    // to which it assigns them, without duplicates
-	shardOf  map[string]string // by address
-	zoneOf   map[string]string // by address
-	listed   bool              // a listing has contained this node
-	since    time.Time         // time of the last change
-	problems []string          // see Cluster.Problems
-	logged   []string          // these, and the malformed entries
+	all      []Member         // ordered by shard id and address; includes this node unless it is a router
+	rule     shard.Assignment // by which this node assigns partitions; "" until it is known
+	shards   []shard.Member   // to which it assigns them, without duplicates
+	byAddr   map[string]Member
+	listed   bool      // a listing has contained this node
+	since    time.Time // time of the last change
+	problems []string  // see Cluster.Problems
+	logged   []string  // these, and the malformed entries
 }
 
 // parseMembers parses the znodes of nodes/. Malformed ones are left out and
@@ -93,15 +92,14 @@ func newMembership(members []Member, self *Member, own Settings, rule shard.Assi
 		return cmp.Or(cmp.Compare(a.ShardID, b.ShardID), cmp.Compare(a.Addr, b.Addr))
 	})
 	own.Assignment = cmp.Or(own.Assignment, rule)
-	ms := &membership{all: members, rule: own.Assignment, shardOf: make(map[string]string, len(members)), zoneOf: make(map[string]string), since: now}
+	ms := &membership{all: members, rule: own.Assignment, byAddr: make(map[string]Member, len(members)), since: now}
 	for _, m := range members {
-		ms.shardOf[m.Addr] = m.ShardID
+		ms.byAddr[m.Addr] = m
 		ms.problems = append(ms.problems, m.mismatches(own, rule)...)
 		if m.Settings == nil && ms.rule == shard.Balanced {
 			continue
 		}
 		s := m.settings()
-		ms.zoneOf[m.Addr] = s.Zone
 		ms.shards = append(ms.shards, shard.Member{ShardID: m.ShardID, Weight: s.Weight, Zone: s.Zone})
 	}
 	ms.shards = slices.Compact(ms.shards)

@@ -30,19 +30,6 @@ const (
 	maxRemembered = 16 << 20
 )
 
-// remembered is the content of the file.
-type remembered struct {
-	Members []string `json:"members"` // addresses of other nodes, ascending
-	Held    []held   `json:"held"`
-}
-
-// held are the partitions of a content that other nodes hold, by their addresses.
-type held struct {
-	DB      string           `json:"db"`
-	Content content.Content  `json:"content"`
-	Nodes   map[string][]int `json:"nodes"`
-}
-
 // keepRemembered writes what is known of the others while this node is a member, after each switch, and once more when it leaves.
 func (c *Cluster) keepRemembered() {
 	var written []byte
@@ -114,26 +101,27 @@ func (c *Cluster) recall() {
 			c.log.Warn("what this node knew of the others before its restart cannot be read; it answers from its own blocks", "error", err)
 		}
 	}
-	all := make(map[key][]advertisement)
-	for _, h := range r.Held {
-		if !c.o.AskRemembered || !h.Content.Valid() {
+	r.Members = slices.DeleteFunc(r.Members, func(addr string) bool { return !c.isOther(addr) })
+	c.recalled.Store(&r)
+	c.away.Store(true)
+}
+
+// rememberedOf returns what other nodes advertised of a version, as far as this node remembers it while it is away.
+func (c *Cluster) rememberedOf(k key) (all []advertisement) {
+	for _, h := range c.recalled.Load().Held {
+		if k != (key{h.DB, h.Content.Name}) || !h.Content.Valid() {
 			continue
 		}
-		k, contents := key{h.DB, h.Content.Name}, []content.Content{h.Content}
+		contents := []content.Content{h.Content}
 		for _, addr := range slices.Sorted(maps.Keys(h.Nodes)) {
-			if !c.isOther(addr) {
-				continue
-			}
 			for _, p := range h.Nodes[addr] {
-				if p >= 0 && p < shard.MaxPartitions {
-					all[k] = append(all[k], advertisement{holding: holding{p, addr}, contents: contents})
+				if c.isOther(addr) && p >= 0 && p < shard.MaxPartitions {
+					all = append(all, advertisement{holding: holding{p, addr}, contents: contents})
 				}
 			}
 		}
 	}
-	members := slices.DeleteFunc(r.Members, func(addr string) bool { return !c.isOther(addr) })
-	c.recalled.Store(&recollection{members, all})
-	c.away.Store(true)
+	return all
 }
 
 // isOther reports whether an address may be that of another node.

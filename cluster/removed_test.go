@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"context"
 	"testing"
 
 	"sequins/version"
@@ -22,11 +21,7 @@ func testRemoved(t *testing.T, server string) {
 		for p := range partitions {
 			v.Advertise(p)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), deadline)
-		defer cancel()
-		if err := a.o.Session.Flush(ctx); err != nil {
-			t.Fatal(err)
-		}
+		f.flush(a)
 		f.eventually(db+" is known", func() bool { return a.Knows(db) })
 		return v
 	}

@@ -69,9 +69,8 @@ func testReports(t *testing.T, server string) {
 	for _, v := range []version.Following{onB, other, late} {
 		v.Stop()
 	}
-	gates := b.o.Session.Watch(zk.GatesDir, false, nil)
-	defer gates.Stop()
-	f.eventually("the directory is gone", func() bool { return gates.Current() && len(gates.Entries()) == 0 })
+	gates := f.names(zk.GatesDir)
+	f.eventually("the directory is gone", func() bool { return gates() == "" })
 }
 
 // Reports that were returned stay as they are when others come. They are not known before the first.

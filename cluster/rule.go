@@ -58,7 +58,7 @@ func (c *Cluster) chooseRule() {
 // createRule creates the znode of the rule that this node follows, if it holds partitions by it and no other rule is listed.
 // c.mu is held.
 func (c *Cluster) createRule() {
-	if !c.o.Router && c.o.Settings.Assignment == "" && c.unknownRule == "" && c.ctx.Err() == nil {
+	if !c.o.Router && c.o.Settings.Assignment == "" && c.unknownRule == "" {
 		c.o.Session.Create(zk.AssignmentPath(string(c.rule)))
 	}
 }

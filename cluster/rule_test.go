@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 
@@ -35,19 +36,28 @@ func shardsOf(c *Cluster) string {
 	return strings.Join(ids, " ")
 }
 
-// listed returns the rules in ZooKeeper, as a node's session sees them.
-func (f *testCluster) listed(c *Cluster) func() string {
-	dir := c.o.Session.Watch(zk.AssignmentDir, false, nil)
-	f.t.Cleanup(dir.Stop)
-	return func() string {
-		if !dir.Current() {
-			return "unknown"
-		}
+// listed returns the rules in ZooKeeper, see names.
+func (f *testCluster) listed() func() string { return f.names(zk.AssignmentDir) }
+
+// names returns the names in a directory of ZooKeeper, as a session of its own sees them, or "unknown".
+func (f *testCluster) names(dir string) func() string {
+	var shown atomic.Value
+	session := zk.Connect(zk.Options{
+		Servers: []string{f.server}, ConnectTimeout: time.Second, SessionTimeout: long, Root: f.root(), Logger: slog.New(slog.DiscardHandler),
+	})
+	f.t.Cleanup(func() { session.Close() })
+	view := session.Watch(dir, func(entries []zk.Entry) {
 		var names []string
-		for _, e := range dir.Entries() {
+		for _, e := range entries {
 			names = append(names, e.Name)
 		}
-		return strings.Join(names, " ")
+		shown.Store(strings.Join(names, " "))
+	})
+	return func() string {
+		if !view.Current() {
+			return "unknown"
+		}
+		return shown.Load().(string)
 	}
 }
 
@@ -105,9 +115,7 @@ func (f *testCluster) upstream(id string) (stop func()) {
 
 func (f *testCluster) flush(c *Cluster) {
 	f.t.Helper()
-	if err := c.o.Session.Flush(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	f.eventually("ZooKeeper has what is published", func() bool { st := c.Status(); return st.State == zk.Connected && st.Pending == 0 })
 }
 
 // The first node creates the rule, which the others follow, also after all have restarted and whoever joins.
@@ -118,7 +126,7 @@ func testRule(t *testing.T, server string) {
 		t.Errorf("before it has joined, it divides by %s", got)
 	}
 	f.join(a)
-	listed := f.listed(a)
+	listed := f.listed()
 	f.eventually("the rule is created", func() bool { return listed() == "balanced" })
 	b, _ := f.node("b")
 	f.options = func(o *Options) { o.Settings.Assignment, o.Router = "", true }
@@ -150,7 +158,7 @@ func testRuleOfOthers(t *testing.T, server string) {
 		first, stop := f.node(name)
 		f.join(first)
 		f.flush(first)
-		listed := f.listed(first)
+		listed := f.listed()
 		f.eventually("nothing is created", func() bool { return listed() == "" })
 		f.operator().create("round_robin")
 		f.eventually("the rule is known", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return first.rule == shard.RoundRobin })
@@ -169,7 +177,7 @@ func testUpstreamFirst(t *testing.T, server string) {
 	stop := f.upstream("old")
 	a, _ := f.node("a")
 	f.join(a)
-	listed := f.listed(a)
+	listed := f.listed()
 	f.eventually("the rule is created", func() bool { return listed() == "round_robin" })
 	if got := shardsOf(a); ruleOf(a) != shard.RoundRobin || got != "a old" || len(a.Problems()) > 0 {
 		t.Errorf("it divides by %s among %s; problems %q", ruleOf(a), got, a.Problems())
@@ -231,7 +239,7 @@ func testRuleChanges(t *testing.T, server string) {
 		}
 	}), nil))
 	f.join(a)
-	listed, o := f.listed(a), f.operator()
+	listed, o := f.listed(), f.operator()
 	f.eventually("the rule is created", func() bool { return listed() == "balanced" })
 	o.create("nonsense")
 	f.eventually("it has listed them", func() bool { return len(a.Problems()) == 1 })
@@ -262,7 +270,7 @@ func testUnknownRule(t *testing.T, server string) {
 	a, _ := f.node("a")
 	f.join(a)
 	f.flush(a)
-	listed := f.listed(a)
+	listed := f.listed()
 	if got := ruleOf(a); got != shard.Balanced || len(a.Problems()) != 1 || len(a.Problems()[0]) > 400 {
 		t.Errorf("it divides by %s; problems %q", got, a.Problems())
 	}

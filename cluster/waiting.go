@@ -40,14 +40,14 @@ func (j *joining) goAway() error {
 	j.startAway = nil
 	j.c.recall()
 	if j.c.o.AskRemembered {
-		return start(j.c.recalled.Load().members)
+		return start(j.c.recalled.Load().Members)
 	}
 	return start(nil)
 }
 
 // expectsOthers reports whether the members are not those of the cluster yet: this node was away, remembers others, and none has reached ZooKeeper.
 func (j *joining) expectsOthers(ms *membership) bool {
-	return j.c.away.Load() && len(j.c.recalled.Load().members) > 0 && j.c.o.MinNodes == 0 &&
+	return j.c.away.Load() && len(j.c.recalled.Load().Members) > 0 && j.c.o.MinNodes == 0 &&
 		!slices.ContainsFunc(ms.all, func(m Member) bool { return m.Addr != j.c.o.Addr })
 }
 
@@ -64,7 +64,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 			return err
 		}
 		reason, ms, s := blocked(), j.c.members.Load(), j.c.o.Session.Status()
-		if !s.Connected || !j.nodes.Current() {
+		if s.State != zk.Connected || !j.nodes.Current() {
 			since = time.Now()
 		}
 		if reason == "" && min(time.Since(since), time.Since(ms.since), time.Since(s.Since)) < while {
@@ -73,7 +73,7 @@ func (j *joining) until(ctx context.Context, while time.Duration, blocked func()
 		if reason == "" {
 			return nil
 		}
-		if !s.Connected { // the members are not known to change without it
+		if s.State != zk.Connected { // the members are not known to change without it
 			reason = zooKeeper(s)
 		}
 		now := status.Wait{For: status.WaitForNodes, What: reason, Since: j.began.UTC().Truncate(time.Second)}

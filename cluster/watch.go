@@ -15,35 +15,23 @@ func (c *Cluster) watch(k key) *watched {
 	if w := c.versions[k]; w != nil {
 		return w
 	}
-	w := &watched{
-		key: k, c: c, inputs: make(map[content.Input]*following),
-		partitionsKnown: make(chan struct{}), reportsKnown: make(chan struct{}),
+	w := &watched{key: k, c: c, inputs: make(map[content.Input]*following)}
+	if c.away.Load() && c.o.AskRemembered {
+		w.advertisements = c.rememberedOf(k)
 	}
-	if c.away.Load() {
-		w.advertisements = c.recalled.Load().versions[k]
-	}
-	w.ctx, w.end = context.WithCancel(c.ctx)
+	w.known, w.setKnown = context.WithCancel(c.ctx)
+	w.dirs[0] = c.keep(zk.VersionDir(k.db, k.version), w.updatePartitions)
+	w.dirs[1] = c.keep(zk.GateDir(k.db, k.version), w.updateReports)
 	c.versions[k] = w
-	if w.ctx.Err() == nil {
-		c.keep(w.ctx, zk.VersionDir(k.db, k.version), true, w.partitionsKnown, w.updatePartitions)
-		c.keep(w.ctx, zk.GateDir(k.db, k.version), true, w.reportsKnown, w.updateReports)
-	}
 	return w
 }
 
-// keep watches a directory until ctx ends, and calls update with its znodes when they are known, for the first time before known is closed, and after each
-// change.
-func (c *Cluster) keep(ctx context.Context, path string, data bool, known chan struct{}, update func([]zk.Entry)) *zk.Children {
-	dir := c.o.Session.Watch(path, data, func(entries []zk.Entry) {
+// keep watches a directory, and calls update with its znodes when they are known, and after each change.
+func (c *Cluster) keep(path string, update func([]zk.Entry)) *zk.Children {
+	return c.o.Session.Watch(path, func(entries []zk.Entry) {
 		update(entries)
-		if known != nil {
-			close(known)
-			known = nil
-		}
 		c.changed()
 	})
-	context.AfterFunc(ctx, dir.Stop)
-	return dir
 }
 
 // updatePartitions updates the views of all followed inputs.
@@ -64,8 +52,11 @@ func (w *watched) updatePartitions(entries []zk.Entry) {
 	}
 }
 
-// updateElsewhere updates which nodes advertise or report contents. c.mu is held.
+// updateElsewhere updates which nodes advertise or report contents, and ends known when both are. c.mu is held.
 func (w *watched) updateElsewhere() {
+	if w.listed && w.reports != nil {
+		w.setKnown()
+	}
 	all := make(map[content.Content][]string)
 	for _, a := range w.advertisements {
 		for _, c := range a.contents {
@@ -126,14 +117,10 @@ func (c *Cluster) prune(db string) {
 // updateDatabases updates the names of the databases that nodes hold something of. Those that it finds first are
 // tidied once: when the last node of a database crashes, nobody removes its directory.
 func (c *Cluster) updateDatabases(entries []zk.Entry) {
-	names := make(map[string]bool)
-	for _, e := range entries {
-		names[e.Name] = true
-	}
-	if c.dbs.Swap(&names) != nil {
+	if c.dbs.Swap(&entries) != nil {
 		return
 	}
-	for db := range names {
-		c.prune(db)
+	for _, e := range entries {
+		c.prune(e.Name)
 	}
 }

@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -55,109 +53,75 @@ type copier struct {
 }
 
 func (c *copier) copy(ctx context.Context, out fsys.File) error {
-	sum, err := c.transfer(ctx, out)
-	if err != nil {
+	hash := blocks.NewHash(c.file.Size)
+	if err := c.transfer(ctx, io.MultiWriter(newWriteback(out), hash)); err != nil {
 		return err
 	}
-	if hex.EncodeToString(sum) != c.want.SHA256 {
-		return c.differs(ctx, out.Name(), sum)
-	}
-	if err := c.check(ctx, out.Name()); err != nil {
+	if err := c.check(ctx, out.Name(), hash); err != nil {
 		return err
 	}
 	return c.report(ctx, tally{files: 1, records: c.want.Records - c.records})
 }
 
-// transfer copies the bytes and returns their hash.
-func (c *copier) transfer(ctx context.Context, out fsys.File) (sum []byte, err error) {
+// transfer copies the bytes.
+func (c *copier) transfer(ctx context.Context, to io.Writer) (err error) {
 	body, err := c.Open(ctx, c.plan, c.file, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	in := &meter{r: body, size: c.file.Size, path: c.path}
-	to, hash := newWriteback(out), sha256.New()
 	buffer := make([]byte, copyBuffer)
 	for {
 		n, err := in.Read(buffer)
-		hash.Write(buffer[:n]) // never fails
 		if _, werr := to.Write(buffer[:n]); werr != nil {
-			return nil, fmt.Errorf("block %d: %w", c.partition, werr)
+			return fmt.Errorf("block %d: %w", c.partition, werr)
 		}
 		share := float64(in.n) / float64(max(1, c.file.Size)) // of the block's records
 		news := tally{bytes: int64(n), fetched: int64(n), records: min(int64(float64(c.want.Records)*share), c.want.Records) - c.records}
 		c.records += news.records
 		if rerr := c.report(ctx, news); rerr != nil {
-			return nil, rerr
+			return rerr
 		}
 		if err == io.EOF {
-			return hash.Sum(nil), nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// check opens the copied block, as the store will, and compares its properties with the manifest and its keys with the partitioner. The
-// manifest vouches for the bytes, but another release or program may have computed the partitions of the keys differently.
-func (c *copier) check(ctx context.Context, copied string) error {
+// check opens the copied block, as the store will, and compares it with the manifest. Damage is of class finished.ErrCorrupt.
+func (c *copier) check(ctx context.Context, copied string, hash *blocks.Hash) error {
 	r, err := blocks.Open(copied)
+	if err == nil {
+		err = errors.Join(c.compare(ctx, r, hash), r.Close())
+	}
 	if errors.Is(err, blocks.ErrCorrupt) {
-		return c.corrupt("it is not a block that this release reads", err)
+		err = fmt.Errorf("%w: in the copy: %w", finished.ErrCorrupt, err)
 	}
-	if err != nil {
-		return fmt.Errorf("block %d: %w", c.partition, err)
-	}
-	if err := c.checkProperties(r.Properties()); err != nil {
-		return errors.Join(err, r.Close())
-	}
-	err = errors.Join(r.VerifyKeys(ctx, func(key []byte) error {
-		if p := c.plan.Partitioner.Partition(key, c.plan.Partitions); p != c.partition {
-			return fmt.Errorf("by the partitioner %s, the key %.40q belongs to partition %d", c.plan.Partitioner, key, p)
-		}
-		return nil
-	}), r.Close())
 	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
+	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, blocks.ErrCorrupt):
-		return c.corrupt("it is not what the manifest says", err)
+	case errors.Is(err, finished.ErrCorrupt):
+		return fmt.Errorf("%s: %w; build it again, as a new version", c.path, err)
 	}
 	return fmt.Errorf("block %d: %w", c.partition, err)
 }
 
-func (c *copier) checkProperties(p blocks.Properties) error {
-	if p.Partition != c.partition || p.Partitions != c.plan.Partitions || p.Records != c.want.Records || p.ContentHash != c.want.ContentHash {
-		return c.corrupt(fmt.Sprintf("it is partition %d of %d with %d records and the content hash %s, and partition %d of %d with %d and %s in %s", p.Partition, p.Partitions,
-			p.Records, p.ContentHash, c.partition, c.plan.Partitions, c.want.Records, c.want.ContentHash, source.BlocksFile), nil)
+// compare compares the copied block with the manifest. The hash vouches for the bytes, but another release or program may have computed the partitions of
+// the keys differently.
+func (c *copier) compare(ctx context.Context, r *blocks.Reader, hash *blocks.Hash) error {
+	if err := r.CheckCopy(ctx, hash, c.partition, c.plan.Partitions, c.plan.Partitioner.Partition); err != nil {
+		return err
+	}
+	p := r.Properties()
+	if r.Hash() != c.want.Hash || p.Records != c.want.Records {
+		return fmt.Errorf("%w: it has the hash %s and %d records, and %s and %d in %s", finished.ErrCorrupt, r.Hash(), p.Records, c.want.Hash, c.want.Records, source.BlocksFile)
 	}
 	if p.MadeFrom != "" { // by which a later version would take the block for that of its own files
-		return c.corrupt("it says what it was made from, which finished blocks do not", nil)
+		return fmt.Errorf("%w: it says what it was made from, which finished blocks do not", finished.ErrCorrupt)
 	}
 	return nil
-}
-
-// differs returns the error for a block with another hash than the manifest's. It says where the damage is if the block's own
-// checksums tell.
-func (c *copier) differs(ctx context.Context, copied string, sum []byte) error {
-	reason := fmt.Sprintf("the SHA-256 of its bytes from offset 0 to %d is %x, and %s in %s", c.file.Size, sum, c.want.SHA256, source.BlocksFile)
-	r, err := blocks.Open(copied)
-	if err == nil {
-		err = errors.Join(r.Verify(ctx), r.Close())
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return c.corrupt(reason, err)
-}
-
-// corrupt returns an error of class finished.ErrCorrupt. cause, which may be nil, names the copy of the file.
-func (c *copier) corrupt(reason string, cause error) error {
-	if cause != nil {
-		return fmt.Errorf("%s: %w: %s; in the copy: %w; build it again, as a new version", c.path, finished.ErrCorrupt, reason, cause)
-	}
-	return fmt.Errorf("%s: %w: %s; build it again, as a new version", c.path, finished.ErrCorrupt, reason)
 }

@@ -37,7 +37,7 @@
 // every node, regardless of its cores and memory.
 //
 // A version of finished blocks (package finished) is not read record by record: the files of the wanted
-// partitions are copied, and their hashes compared with those of the manifest (finished.go).
+// partitions are copied, hashed meanwhile, and their hashes compared with those of the manifest (copy.go).
 //
 // A finished block is published only after the source has been listed again and still has the files of
 // the plan, with the same sizes, times and identities. The blocks are therefore of one version, not of

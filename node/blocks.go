@@ -16,11 +16,9 @@ import (
 
 // A keeper keeps what is here of a database: the versions in its set, and their blocks.
 type keeper struct {
-	db    *common
-	judge *judge
-	lost  string // the partitions that logLost has logged as lost
-	// followBy is the deadline of the current decision for the first lookups of replicas.
-	followBy  time.Time
+	db        *common
+	judge     *judge
+	lost      string    // the partitions that logLost has logged as lost
 	settled   time.Time // when other nodes have had time to advertise what they hold
 	seenWhole bool      // every partition of the current version has been on some node at least once
 }

@@ -568,7 +568,7 @@ func TestSwitchDoesNotWaitForOwnLoad(t *testing.T) {
 		}
 		h := set.Acquire()
 		defer h.Release()
-		if diff := cmp.Diff([]string{"peer:1"}, h.Peers(0)); diff != "" {
+		if diff := cmp.Diff([]string{"peer:1"}, h.Following.Peers(0)); diff != "" {
 			t.Errorf("peers of partition 0:\n%s", diff)
 		}
 	})

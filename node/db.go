@@ -168,7 +168,8 @@ func (d *db) next() bool {
 
 // decide gathers the facts and does what follows from them, until nothing follows any more.
 func (d *db) decide() {
-	d.keeper.followBy = time.Now().Add(followTimeout)
+	following, done := context.WithTimeout(d.bg.ctx, followTimeout)
+	defer done()
 	for {
 		d.bg.alarm = time.Now().Add(maxPause)
 		d.memory.saveAgain()
@@ -178,7 +179,7 @@ func (d *db) decide() {
 		again := d.note()
 		if unopened := d.facts.Unopened(); len(unopened) > 0 {
 			for _, in := range unopened {
-				d.keeper.open(in)
+				d.keeper.open(following, in)
 			}
 			continue
 		}

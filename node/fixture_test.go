@@ -481,5 +481,5 @@ func named(s *version.Set, name string) *version.Version {
 		return nil
 	}
 	defer h.Release()
-	return s.Version(h.Content().Input)
+	return s.Version(h.Content.Input)
 }

@@ -86,9 +86,9 @@ func TestActiveVersionHasChanged(t *testing.T) {
 		c.other("1")
 		time.Sleep(10 * time.Minute)
 		h := set.Acquire()
-		if s := n.Status(); c.label(set.Current().Input) != "1#3" || h.Version() != "1" || h.Partitions() != 2 ||
+		if s := n.Status(); c.label(set.Current().Input) != "1#3" || h.Name != "1" || h.Partitions != 2 ||
 			len(s.Problems) > 0 || len(s.DBs["fruit"].Versions) != 1 {
-			t.Errorf("current %q, version %q of %d, problems %q", set.Current().Name, h.Version(), h.Partitions(), s.Problems)
+			t.Errorf("current %q, version %q of %d, problems %q", set.Current().Name, h.Name, h.Partitions, s.Problems)
 		}
 		h.Release()
 		stop()

@@ -72,10 +72,9 @@ func (k *keeper) replicated(f version.Following, held []bool) bool {
 	return len(version.Missing(f, held, k.db.node.o.MinReplication)) == 0
 }
 
-// open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it.
-func (k *keeper) open(in content.Input) {
-	ctx, cancel := context.WithDeadline(k.db.bg.ctx, k.followBy)
-	defer cancel()
+// open adds a version to the set if it can be read without a load: because there are local blocks, or because other nodes hold it. ctx limits
+// the questions to other nodes.
+func (k *keeper) open(ctx context.Context, in content.Input) {
 	f := k.db.node.o.Cluster.Follow(ctx, k.db.name, in)
 	k.db.records[in].following = f
 	l, err := k.openLive(ctx, in, f)

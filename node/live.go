@@ -63,8 +63,8 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 }
 
 // content returns what the version's blocks are made from, and in its input.
-func (l *live) content() content.Content { return l.v.Info().Content }
-func (l *live) in() content.Input        { return l.v.Info().Input }
+func (l *live) content() content.Content { return l.v.Content }
+func (l *live) in() content.Input        { return l.v.Input }
 
 // records returns the records of the open blocks.
 func (l *live) records() (n int64) {

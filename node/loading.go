@@ -128,8 +128,8 @@ func (lo *loads) noteRoom(in content.Input, err error) {
 	if err == nil {
 		r.needs = 0
 	}
-	var room *loadproc.RoomError
-	if !errors.As(err, &room) {
+	room, is := errors.AsType[*loadproc.RoomError](err)
+	if !is {
 		return
 	}
 	r.needs = room.Needs

@@ -9,7 +9,6 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/internal/sleep"
-	"sequins/observe/status"
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
@@ -262,10 +261,11 @@ func (mem *memory) followPin(f pin.File) {
 func (mem *memory) allowed() pin.File { return mem.pin.At(time.Now()) }
 
 // pinStatus returns the pin for the status; nil if there is none.
-func (mem *memory) pinStatus() *status.Pin {
-	p, f := mem.allowed(), mem.pin
-	if p.Version == "" && len(p.Exclude) == 0 && len(p.Approve) == 0 {
+func (mem *memory) pinStatus() *pin.File {
+	p := mem.allowed()
+	if p.Same(pin.File{}) {
 		return nil
 	}
-	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, By: f.By, Until: f.Until, Reasons: f.Reasons}
+	p.By, p.Until, p.Reasons = mem.pin.By, mem.pin.Until, mem.pin.Reasons
+	return &p
 }

@@ -92,7 +92,7 @@ func (k *keeper) startClosing(in content.Input) {
 func (k *keeper) closeLater(v *version.Version, done func()) {
 	k.db.bg.closing.Go(func() {
 		if err := v.Close(k.db.node.patience); err != nil {
-			k.db.log.Warn("closing a version", "version", v.Info().Name, "error", err)
+			k.db.log.Warn("closing a version", "version", v.Name, "error", err)
 		}
 		done()
 	})

@@ -49,7 +49,7 @@ func (lo *loads) hasBegun(in content.Input, f version.Following) bool {
 	}
 	partitions := 1
 	if l := lo.db.live[lo.db.facts.Floor()]; l != nil {
-		partitions = l.v.Info().Partitions
+		partitions = l.v.Partitions
 	}
 	return isElsewhere(f, partitions)
 }

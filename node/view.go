@@ -14,6 +14,7 @@ import (
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
+	"sequins/version/pin"
 )
 
 // A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe for concurrent use.
@@ -27,7 +28,7 @@ type view struct {
 	serving    content.Content // what is served, or was before a restart
 	tried      bool            // its versions were listed, and all have failed through their own fault
 	whole      bool            // every partition of the current version has been on some node at least once
-	pin        *status.Pin
+	pin        *pin.File
 	unfinished string // the newest incomplete version, and the reason
 }
 
@@ -72,7 +73,7 @@ func (v *view) status() status.DB {
 			Nodes:             map[string]status.OnNode{n.o.Name: v.onNode(&v.versions[i])},
 		}
 		if vv.live != nil {
-			held, following := vv.live.Held(), vv.live.Info().Following
+			held, following := vv.live.Held(), vv.live.Following
 			vs.NumPartitions, vs.Replicas = len(held), make([]int, len(held))
 			for p, here := range held {
 				vs.Replicas[p] = following.Replicas(p)
@@ -114,7 +115,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 	}
 	s.Error = cmp.Or(v.divergence(of), of.Failure.Reason, unrecorded, of.wrong)
 	if of.live != nil {
-		info := of.live.Info()
+		info := of.live.Info
 		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
 		for p, size := range of.live.Sizes() {
@@ -178,7 +179,7 @@ func (v *view) detail(of *versionView) string {
 	case of.verdict.State == gate.Pending:
 		return "prepared, not judged yet: " + of.verdict.Reason
 	}
-	missing := version.Missing(of.live.Info().Following, of.live.Held(), v.node.o.MinReplication)
+	missing := version.Missing(of.live.Following, of.live.Held(), v.node.o.MinReplication)
 	if len(missing) == 0 {
 		return "prepared"
 	}

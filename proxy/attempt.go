@@ -57,7 +57,7 @@ func (a *attempt) judge() error {
 	if string(h.Version) != a.q.Version {
 		return fmt.Errorf("%w: it is from version %.80q", errUnusable, h.Version)
 	}
-	if asked := a.q.Content; len(asked) > 0 && string(h.Content) != string(asked) && (len(h.Content) > 0 || !a.c.isUpstream(a.peer.addr)) {
+	if asked := a.q.Content; len(asked) > 0 && string(h.Content) != string(asked) && (len(h.Content) > 0 || !a.c.opts.Upstream(a.peer.addr)) {
 		return fmt.Errorf("%w: it is from content %.80q", errUnusable, h.Content)
 	}
 	if a.conn.streams() && !a.peer.beginStream(a.conn) {
@@ -134,7 +134,7 @@ func (a *attempt) connect() (err error) {
 		return errLost
 	}
 	if !a.fresh {
-		a.conn = a.peer.take(time.Now())
+		a.conn = a.peer.take()
 	}
 	if a.conn == nil {
 		if a.conn, err = a.peer.dial(); err != nil {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,9 +50,10 @@ type conn struct {
 	net.Conn
 	peer *peer
 	socket
-	since  time.Time // time of the last answer
-	pooled bool      // it was idle before
-	asked  bool      // a request was sent before
+	keep   func() bool // ends that the end of the client closes the connection
+	since  time.Time   // time of the last answer
+	pooled bool        // it was idle before
+	asked  bool        // a request was sent before
 
 	out            []byte // the request
 	buf            []byte // buf[:w] is the answer; its body begins at start, which is 0 until the header is complete
@@ -75,6 +77,7 @@ var largeBodies = sync.Pool{New: func() any { b := make([]byte, prefixSize); ret
 func newConn(nc net.Conn, p *peer) *conn {
 	c := &conn{Conn: nc, peer: p, buf: make([]byte, readBuffer)}
 	c.socket.init(nc)
+	c.keep = context.AfterFunc(p.c.ctx, func() { nc.Close() }) //nolint:errcheck // its user notices
 	return c
 }
 

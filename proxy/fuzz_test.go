@@ -53,7 +53,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(raw), uint16(50000), strings.Contains(raw, "304"))
 	}
 	o, _ := quiet(Options{})
-	client := newClient(o, nil)
+	client := New(o)
 	f.Cleanup(client.Close)
 	f.Fuzz(func(t *testing.T, raw []byte, piece uint16, head bool) {
 		source := &scripted{rest: raw, piece: int(piece) + 1}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// peer is the state of one node: its connections and its recent performance.
+// peer is the state of one node: its connections and its recent performance. It is kept when the node has left the cluster: without
+// connections, it is small.
 type peer struct {
 	addr string
 	c    *Client
@@ -21,10 +22,7 @@ type peer struct {
 	slots, streams chan struct{}
 
 	mu   sync.Mutex
-	idle []*conn            // least recently used first
-	open map[*conn]struct{} // all connections, idle or in use; nil after close
-	gone bool               // removed: connections are no longer kept
-	used time.Time          // time of the last use
+	idle []*conn // least recently used first
 
 	// cost is a moving average of the duration of attempts, in nanoseconds; a failed attempt counts
 	// as one stage timeout, see observe. Above Client.tolerated the peer is failing, and is asked
@@ -36,8 +34,6 @@ type peer struct {
 const (
 	// idleTime is shorter than the two minutes after which a node closes idle connections.
 	idleTime = time.Minute
-	// forgetTime is how long an unused peer is remembered.
-	forgetTime = 10 * time.Minute
 	// retryTime is the interval at which a failing peer is asked before healthy ones.
 	retryTime = time.Second
 	// dialTime bounds opening a connection. It is independent of the request's timeout, so that a
@@ -54,18 +50,17 @@ func newPeer(c *Client, addr string) *peer {
 		addr:  addr,
 		c:     c,
 		slots: make(chan struct{}, c.maxConns), streams: make(chan struct{}, c.maxStreams),
-		open: make(map[*conn]struct{}),
 	}
 }
 
 // tryTake takes a slot and an idle connection, if both are available immediately.
-func (p *peer) tryTake(now time.Time) *conn {
+func (p *peer) tryTake() *conn {
 	select {
 	case p.slots <- struct{}{}:
 	default:
 		return nil
 	}
-	c := p.take(now)
+	c := p.take()
 	if c == nil {
 		p.leave()
 	}
@@ -75,10 +70,9 @@ func (p *peer) tryTake(now time.Time) *conn {
 func (p *peer) leave() { <-p.slots }
 
 // take returns an idle connection, nil if there is none. The caller holds a slot.
-func (p *peer) take(now time.Time) *conn {
+func (p *peer) take() *conn {
 	for {
 		p.mu.Lock()
-		p.used = now
 		n := len(p.idle)
 		if n == 0 {
 			p.mu.Unlock()
@@ -106,15 +100,8 @@ func (p *peer) dial() (*conn, error) {
 	}
 	c := newConn(nc, p)
 	c.since = time.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		nc.Close() //nolint:errcheck // nothing was sent on it
-		return nil, errClosed
-	}
 	p.c.metrics.Opened.Add(1)
 	p.c.metrics.Open.Add(1)
-	p.open[c] = struct{}{}
 	return c, nil
 }
 
@@ -140,7 +127,7 @@ func (p *peer) release(c *conn, keep bool) {
 	}
 	if keep {
 		p.mu.Lock()
-		if keep = !p.gone; keep {
+		if keep = p.c.ctx.Err() == nil; keep {
 			p.idle = append(p.idle, c)
 		}
 		p.mu.Unlock()
@@ -153,19 +140,13 @@ func (p *peer) release(c *conn, keep bool) {
 
 // discard closes a connection that only the caller uses.
 func (p *peer) discard(c *conn) {
-	p.mu.Lock()
-	_, open := p.open[c]
-	delete(p.open, c)
-	p.mu.Unlock()
-	if open {
-		p.c.metrics.Open.Add(-1)
-		c.Close() //nolint:errcheck // it is not used any more
-	}
+	c.keep()
+	c.Close() //nolint:errcheck // it is not used any more
+	p.c.metrics.Open.Add(-1)
 }
 
-// evict closes the connections that have been idle since before. It returns true if the peer
-// was not used since forget.
-func (p *peer) evict(before, forget time.Time) (gone bool) {
+// evict closes the connections that have been idle since before.
+func (p *peer) evict(before time.Time) {
 	p.mu.Lock()
 	n := 0
 	for n < len(p.idle) && p.idle[n].since.Before(before) {
@@ -173,25 +154,9 @@ func (p *peer) evict(before, forget time.Time) (gone bool) {
 	}
 	old := slices.Clone(p.idle[:n])
 	p.idle = slices.Delete(p.idle, 0, n)
-	p.gone = p.gone || len(p.open) == 0 && len(p.slots)+len(p.streams) == 0 && p.used.Before(forget)
-	gone = p.gone
 	p.mu.Unlock()
 	for _, c := range old {
 		p.discard(c)
-	}
-	return gone
-}
-
-// close closes every connection, including those in use.
-func (p *peer) close() {
-	p.mu.Lock()
-	p.gone = true
-	open := p.open
-	p.open, p.idle = nil, nil
-	p.mu.Unlock()
-	for c := range open {
-		p.c.metrics.Open.Add(-1)
-		c.Close() //nolint:errcheck // it is not used any more
 	}
 }
 
@@ -243,8 +208,8 @@ func (p *peer) set(old, now time.Duration, reason error) {
 	}
 	switch {
 	case old <= limit && now > limit:
-		p.c.logger.Warn("a peer is failing and is asked last from now on", "peer", p.addr, "error", reason)
+		p.c.opts.Logger.Warn("a peer is failing and is asked last from now on", "peer", p.addr, "error", reason)
 	case old > limit && now <= limit:
-		p.c.logger.Info("a peer that was failing is well again", "peer", p.addr)
+		p.c.opts.Logger.Info("a peer that was failing is well again", "peer", p.addr)
 	}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -197,6 +198,11 @@ func breaks(net.Conn, *http.Request) bool { return false }
 func quiet(o Options) (Options, *expect.Output) {
 	l := new(expect.Output)
 	o.Logger = l.Logger()
+	o.Timeout = cmp.Or(o.Timeout, 100*time.Millisecond)
+	o.StageTimeout = cmp.Or(o.StageTimeout, o.Timeout/2)
+	if o.Upstream == nil {
+		o.Upstream = func(string) bool { return true }
+	}
 	if o.Metrics == nil {
 		m := metrics.New()
 		o.Metrics = m.Proxy

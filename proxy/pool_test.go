@@ -195,7 +195,7 @@ func TestMaxConnsPerPeer(t *testing.T) {
 	})
 }
 
-// Idle connections are closed after a while, and a peer without requests is forgotten.
+// Idle connections are closed after a while.
 func TestIdle(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.warm()
@@ -211,22 +211,6 @@ func TestIdle(t *testing.T) {
 		if n := number(w.metrics, "sequins_proxy_connections"); n != 0 {
 			t.Errorf("%v connections are open", n)
 		}
-		old := w.peer("a")
-		time.Sleep(forgetTime * 3 / 4)
-		if len(*w.Client.peers.Load()) != 2 {
-			t.Error("a peer was forgotten early")
-		}
-		time.Sleep(forgetTime / 2)
-		if n := len(*w.Client.peers.Load()); n != 0 {
-			t.Errorf("%d peers are remembered", n)
-		}
-		// Somebody may still hold one.
-		old.slots <- struct{}{}
-		c, err := old.dial()
-		if err != nil {
-			t.Fatal(err)
-		}
-		old.release(c, true)
 		w.wantFrom(slices.IndexFunc(w.peers, func(p *fakePeer) bool { return p.addr == w.mustAsk() }), 0)
 	})
 }

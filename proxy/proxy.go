@@ -23,47 +23,30 @@ var ErrAbsent = errors.New("it does not have the version or the partition")
 
 var errClosed = errors.New("the proxy is closed")
 
-// Options are the settings of a Client. The zero value works.
+// Options are the settings of a Client. TLS and Zones may be zero.
 type Options struct {
 	// Timeout bounds a Fetch: until a small answer is complete, or until the first 68 KiB of a
-	// large one have arrived. 0 means 100ms.
+	// large one have arrived.
 	Timeout time.Duration
-	// StageTimeout is the time after which Fetch also asks another peer. 0 means half of Timeout.
+	// StageTimeout is the time after which Fetch also asks another peer.
 	StageTimeout time.Duration
 	// TLS enables TLS to peers. Without a ServerName, a certificate must be valid for the host of
 	// the peer's address.
 	TLS *tls.Config
 	// Zones are the zones of peers: those in the zone of this node are asked first.
 	Zones Zones
-	// Upstream reports whether a node may be of upstream's kind, whose answers do not name a content. nil means that all may be.
+	// Upstream reports whether a node may be of upstream's kind, whose answers do not name a content.
 	Upstream func(addr string) bool
-	// Metrics counts attempts and connections; it may be nil.
+	// Metrics counts attempts and connections.
 	Metrics *metrics.Proxy
-	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
+	// Logger logs when a peer starts failing and when it recovers.
 	Logger *slog.Logger
-}
-
-func (o Options) withDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = 100 * time.Millisecond
-	}
-	if o.StageTimeout <= 0 {
-		o.StageTimeout = o.Timeout / 2
-	}
-	if o.Metrics == nil {
-		o.Metrics = metrics.New().Proxy
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o
 }
 
 // Client fetches keys from peers. It is safe for concurrent use.
 type Client struct {
 	opts      Options
 	metrics   *metrics.Proxy
-	logger    *slog.Logger
 	dial      func(ctx context.Context, addr string) (net.Conn, error)
 	stage     time.Duration // min(StageTimeout, Timeout)
 	tolerated time.Duration // a peer whose cost is higher is failing
@@ -75,21 +58,16 @@ type Client struct {
 	cancel context.CancelFunc
 
 	peers   atomic.Pointer[map[string]*peer]
-	mu      sync.Mutex // guards changes to peers, and closed
-	closed  bool
+	mu      sync.Mutex     // guards changes to peers, and the end of ctx
 	running sync.WaitGroup // the goroutines of this client
 }
 
 // New returns a client, which the caller must close.
-func New(o Options) *Client { return newClient(o, nil) }
+func New(o Options) *Client { return newClient(o, dialer(o.TLS)) }
 
-// newClient is New with a custom dial function; nil dials TCP or TLS.
+// newClient is New with a custom dial function.
 func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn, error)) *Client {
-	o = o.withDefaults()
-	c := &Client{opts: o, metrics: o.Metrics, logger: o.Logger, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
-	if c.dial == nil {
-		c.dial = dialer(o.TLS)
-	}
+	c := &Client{opts: o, metrics: o.Metrics, dial: dial, began: time.Now(), maxConns: peerConns, maxStreams: peerStreams}
 	c.stage = min(o.StageTimeout, o.Timeout)
 	c.tolerated = c.stage / 2
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -98,19 +76,16 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 	return c
 }
 
-func (c *Client) isUpstream(addr string) bool { return c.opts.Upstream == nil || c.opts.Upstream(addr) }
-
-// Close closes all connections, including those of answers being read, and waits for all
+// Close closes all connections, those of answers being read in the background, and waits for all
 // goroutines. Every later Fetch fails.
 func (c *Client) Close() {
 	c.mu.Lock()
-	c.closed = true
+	c.cancel()
 	peers := *c.peers.Load()
 	c.peers.Store(&map[string]*peer{})
 	c.mu.Unlock()
-	c.cancel()
 	for _, p := range peers {
-		p.close()
+		p.evict(time.Now().Add(idleTime)) // all
 	}
 	c.running.Wait()
 }
@@ -119,10 +94,11 @@ func (c *Client) Close() {
 func (c *Client) start(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	open := c.ctx.Err() == nil
+	if open {
 		c.running.Go(f)
 	}
-	return !c.closed
+	return open
 }
 
 // peer returns the peer with an address, creating it if necessary, or nil if the client is closed.
@@ -133,7 +109,7 @@ func (c *Client) peer(addr string) *peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := *c.peers.Load()
-	if p := old[addr]; p != nil || c.closed {
+	if p := old[addr]; p != nil || c.ctx.Err() != nil {
 		return p
 	}
 	table := maps.Clone(old)
@@ -143,8 +119,7 @@ func (c *Client) peer(addr string) *peer {
 	return p
 }
 
-// evictLoop periodically closes connections that have been idle for too long and removes unused
-// peers, which have usually left the cluster.
+// evictLoop periodically closes connections that have been idle for too long.
 func (c *Client) evictLoop() {
 	tick := time.NewTicker(idleTime / 4)
 	defer tick.Stop()
@@ -153,20 +128,9 @@ func (c *Client) evictLoop() {
 		case <-c.ctx.Done():
 			return
 		case now := <-tick.C:
-			c.evict(now)
-		}
-	}
-}
-
-// evict closes connections that are idle for too long, and removes unused peers.
-func (c *Client) evict(now time.Time) {
-	for addr, p := range *c.peers.Load() {
-		if p.evict(now.Add(-idleTime), now.Add(-forgetTime)) {
-			c.mu.Lock()
-			table := maps.Clone(*c.peers.Load())
-			delete(table, addr)
-			c.peers.Store(&table)
-			c.mu.Unlock()
+			for _, p := range *c.peers.Load() {
+				p.evict(now.Add(-idleTime))
+			}
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 		return nil, r.noPeers()
 	}
 	if len(r.q.Body) <= maxEager {
-		a.conn = a.peer.tryTake(r.began)
+		a.conn = a.peer.tryTake()
 	}
 	if a.conn == nil {
 		r.launch(a)

@@ -30,9 +30,6 @@ func (z *Zones) where(addr string) metrics.Zone {
 
 // nearLast moves the nodes that are in the zone of this one to the end of addrs, and returns their number.
 func (z *Zones) nearLast(addrs []string) (near int) {
-	if z.Own == "" {
-		return 0
-	}
 	for i := len(addrs) - 1; i >= 0; i-- {
 		if z.Near(addrs[i]) {
 			near++

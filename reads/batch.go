@@ -51,7 +51,7 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
 	clear(r.Values)
-	if r.handle.Partitions() == 0 || len(keys) == 0 {
+	if r.handle.Partitions == 0 || len(keys) == 0 {
 		return Found
 	}
 	if r.batch == nil {
@@ -105,7 +105,7 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 // group puts the keys in the order of their partitions. It counts them, as sorting takes a tenth of a batch.
 func (b *batch) group(h *version.Handle) {
 	b.places, b.order = b.places[:0], slices.Grow(b.order[:0], len(b.keys))[:len(b.keys)]
-	b.ends = slices.Grow(b.ends[:0], h.Partitions())[:h.Partitions()]
+	b.ends = slices.Grow(b.ends[:0], h.Partitions)[:h.Partitions]
 	clear(b.ends)
 	for _, key := range b.keys {
 		partition := h.Partition(key)

@@ -178,7 +178,7 @@ func (b *Body) fail(err error) {
 	switch {
 	case errors.Is(err, errTooSlow):
 		b.Outcome = TooSlow
-		b.r.reader.log.Error("a client was cut off", "target", b.r.target(), "version", b.r.handle.Version(), "error", err)
+		b.r.reader.log.Error("a client was cut off", "target", b.r.target(), "version", b.r.handle.Name, "error", err)
 	case errors.Is(err, proxy.ErrSlow):
 		b.Outcome = TooSlow
 	case b.ctx.Err() != nil:

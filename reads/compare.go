@@ -55,8 +55,9 @@ func (rd *Reader) readVersion(set *version.Set, name string) *Read {
 
 // holders returns the nodes that report or advertise each partition.
 func holders(h *version.Handle) [][]string {
-	all := make([][]string, h.Partitions())
-	for addr, report := range gate.ParseReports(h.Reports()) {
+	all := make([][]string, h.Partitions)
+	reports, _ := h.Following.Reports()
+	for addr, report := range gate.ParseReports(reports) {
 		for p := range report.Blocks {
 			if p < len(all) {
 				all[p] = append(all[p], addr)
@@ -64,7 +65,7 @@ func holders(h *version.Handle) [][]string {
 		}
 	}
 	for p := range all {
-		all[p] = append(all[p], h.Peers(p)...)
+		all[p] = append(all[p], h.Following.Peers(p)...)
 		slices.Sort(all[p])
 		all[p] = slices.Compact(all[p])
 	}
@@ -100,11 +101,11 @@ func (c *Comparison) Close() {
 // Aligned reports whether both versions put each key into the same partition.
 func (c *Comparison) Aligned() bool {
 	a, b := c.versions[0].handle, c.versions[1].handle
-	return a.Partitions() == b.Partitions() && a.Partitioner() == b.Partitioner()
+	return a.Partitions == b.Partitions && a.Partitioner == b.Partitioner
 }
 
 // Partitions returns the number of partitions of versions that are aligned.
-func (c *Comparison) Partitions() int { return c.versions[0].handle.Partitions() }
+func (c *Comparison) Partitions() int { return c.versions[0].handle.Partitions }
 
 // Equal reports whether a partition of both versions has the same records, by hashes, and how many. It is false if that is
 // not known.

@@ -71,12 +71,13 @@ func (s *Scan) count() (int64, Outcome) {
 
 func (s *Scan) countAll() (total int64, o Outcome) {
 	reported := make(map[int]int64)
-	for _, report := range gate.ParseReports(s.r.handle.Reports()) {
+	reports, _ := s.r.handle.Following.Reports()
+	for _, report := range gate.ParseReports(reports) {
 		for p, figures := range report.Blocks {
 			reported[p] = figures.Records
 		}
 	}
-	for p := range s.r.handle.Partitions() {
+	for p := range s.r.handle.Partitions {
 		n, known := reported[p]
 		if !known || s.r.handle.Has(p) {
 			sum, o := s.summary(p)

@@ -65,8 +65,8 @@ func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 		return known
 	}
 	fresh := &labels{
-		version:     []byte(h.Version()),
-		content:     []byte(h.Content().Code()),
+		version:     []byte(h.Name),
+		content:     []byte(h.Code()),
 		id:          h.ID(),
 		configured:  configured,
 		contentType: []byte((*configured)(d.name)),
@@ -74,7 +74,7 @@ func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 	if len(fresh.contentType) == 0 || http1.HasControl(fresh.contentType) {
 		fresh.contentType = []byte(wire.Bytes)
 	}
-	if listed := h.LastModified(); !listed.IsZero() {
+	if listed := h.LastModified; !listed.IsZero() {
 		fresh.lastModified = []byte(listed.UTC().Format(http.TimeFormat))
 	}
 	d.labels.Store(fresh)

@@ -55,7 +55,7 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 		return nil
 	}
 	h, key := r.handle, r.query.Key
-	e := &Explanation{DB: r.db.name, Version: h.Version(), Partitioner: h.Partitioner().String(), Partitions: h.Partitions(), Replicas: []string{}}
+	e := &Explanation{DB: r.db.name, Version: h.Name, Partitioner: h.Partitioner.String(), Partitions: h.Partitions, Replicas: []string{}}
 	if utf8.Valid(key) {
 		e.Key = string(key)
 	} else {
@@ -64,7 +64,7 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	if e.Partitions == 0 {
 		return e
 	}
-	e.Hash, e.Partition = h.Partitioner().Hash(key), r.partition
+	e.Hash, e.Partition = h.Partitioner.Hash(key), r.partition
 	e.Microseconds = Steps{micros(r.Lookup), micros(r.Asking), micros(time.Since(r.start))}
 	if outcome == Found || outcome == Absent {
 		e.AnsweredBy = cmp.Or(r.Peer, "local")
@@ -75,6 +75,6 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	if r.local {
 		e.Replicas = append(e.Replicas, r.reader.opts.Name)
 	}
-	e.Replicas = append(e.Replicas, slices.Sorted(slices.Values(h.Peers(e.Partition)))...)
+	e.Replicas = append(e.Replicas, slices.Sorted(slices.Values(h.Following.Peers(e.Partition)))...)
 	return e
 }

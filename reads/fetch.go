@@ -81,7 +81,7 @@ func (r *Read) peers(partition int) []string {
 	if r.holders != nil {
 		return r.holders[partition]
 	}
-	return r.handle.Peers(partition)
+	return r.handle.Following.Peers(partition)
 }
 
 // common returns the elements that are in both of two sorted lists.
@@ -138,7 +138,7 @@ func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answe
 		if err = take(a); err == nil {
 			return nil
 		}
-		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", peer, "error", err)
+		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Name, "peer", peer, "error", err)
 		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == peer })
 		last = fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
 	}
@@ -148,7 +148,7 @@ func (r *Read) fetch(ctx context.Context, q *proxy.Query, take func(*proxy.Answe
 // fetchFrom requests the keys of a group from its nodes. The error is the reason of Late and Unreachable.
 func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outcome, error) {
 	body, n := b.request(g)
-	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Content: r.labels.content, Body: body,
+	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Name, Content: r.labels.content, Body: body,
 		Scale: 1 + n/keysPerScale, Prompt: true, Fields: fields, Trace: r.trace}
 	var o Outcome
 	err := r.fetch(r.reader.ending, &q, func(a *proxy.Answer) (err error) {

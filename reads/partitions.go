@@ -14,7 +14,7 @@ func (r *Read) Partitions(q *Query) (*wire.Partitions, Outcome) {
 		return nil, o
 	}
 	h := r.handle
-	m := &wire.Partitions{DB: r.db.name, Version: h.Version(), Partitioner: h.Partitioner().String(), Partitions: h.Partitions(), Replicas: [][]int{}}
+	m := &wire.Partitions{DB: r.db.name, Version: h.Name, Partitioner: h.Partitioner.String(), Partitions: h.Partitions, Replicas: [][]int{}}
 	own := wire.Self
 	if strings.Contains(r.reader.opts.Name, ":") { // a single node has a name without a port
 		own = r.reader.opts.Name
@@ -26,7 +26,7 @@ func (r *Read) Partitions(q *Query) (*wire.Partitions, Outcome) {
 		if here {
 			replicas = append(replicas, 0)
 		}
-		for _, peer := range h.Peers(p) {
+		for _, peer := range h.Following.Peers(p) {
 			i, known := index[peer]
 			if !known {
 				i = len(m.Nodes)

@@ -160,7 +160,7 @@ func (r *Read) Do(q *Query) Outcome {
 	if o := r.open(q); o != Found {
 		return o
 	}
-	if r.handle.Partitions() == 0 {
+	if r.handle.Partitions == 0 {
 		return Absent
 	}
 	r.partition = r.handle.Partition(q.Key)
@@ -256,7 +256,7 @@ func (r *Read) elsewhere(unreadable bool) Outcome {
 	outcome := Unreachable
 	if r.query.fromPeer() {
 		outcome = NotLocal
-	} else if peers := r.handle.Peers(r.partition); r.reader.opts.Proxy != nil && len(peers) > 0 {
+	} else if peers := r.handle.Following.Peers(r.partition); r.reader.opts.Proxy != nil && len(peers) > 0 {
 		outcome = r.ask(peers)
 		if outcome <= Conditional {
 			return outcome
@@ -281,7 +281,7 @@ func (r *Read) goneIfReplaced(o Outcome) Outcome {
 func (r *Read) ask(peers []string) Outcome {
 	q := r.query
 	r.path = AppendEscaped(append(AppendEscaped(append(r.path[:0], '/'), q.DB), '/'), q.Key)
-	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Version(), Content: r.labels.content, Fields: r.fields(q.Fields), Trace: r.trace}
+	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: r.path, Version: r.handle.Name, Content: r.labels.content, Fields: r.fields(q.Fields), Trace: r.trace}
 	a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &r.asked)
 	if r.Timed {
 		r.Asking = time.Since(r.start) - r.Lookup
@@ -400,7 +400,7 @@ func (r *Read) report(partition int, b version.Block, err error) {
 }
 
 func (r *Read) logUnreadable(partition int, err error) {
-	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Version(), "partition", partition, "error", err)
+	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Name, "partition", partition, "error", err)
 }
 
 func (r *Read) target() string { return string(AppendTarget(nil, r.query.DB, r.query.Key)) }

@@ -216,6 +216,34 @@ func requests(t *testing.T, m *metrics.Metrics) (n float64) {
 	return n
 }
 
+// The requests of a database are forgotten when it has gone, and counted again when it is back.
+func TestDatabaseIsBack(t *testing.T) {
+	info := version.Info{Content: contents.Of("v1"), Partitions: 1}
+	c := catalog{"a": setOf(t, info, [2]string{"k", "v"}), "b": setOf(t, info, [2]string{"k", "v"})}
+	m := metrics.New()
+	rd := reads.New(c, reads.Options{Metrics: m.Server, Logger: slog.New(slog.DiscardHandler)})
+	defer rd.Stop()
+	read := func(db string, counted float64) {
+		t.Helper()
+		r := rd.NewRead()
+		defer r.Release()
+		r.Begin(time.Now())
+		if got := r.Do(&reads.Query{DB: []byte(db), Key: []byte("k")}); got != reads.Found {
+			t.Errorf("%s: %d", db, got)
+		}
+		r.Done(tracing.Answer{Status: 200})
+		if n := requests(t, m); n != counted {
+			t.Errorf("%s: %v requests are counted, not %v", db, n, counted)
+		}
+	}
+	a := c["a"]
+	read("a", 1)
+	delete(c, "a")
+	read("b", 1)
+	c["a"] = a
+	read("a", 2)
+}
+
 // A status that only a condition can cause is not an answer to an unconditional request.
 func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
 	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}})

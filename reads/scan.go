@@ -95,7 +95,7 @@ func (r *Read) Scan(ctx context.Context, q *Query, g *Range) (*Scan, Outcome) {
 }
 
 func allPartitions(h *version.Handle) []int {
-	all := make([]int, h.Partitions())
+	all := make([]int, h.Partitions)
 	for p := range all {
 		all[p] = p
 	}
@@ -274,7 +274,7 @@ func (s *Scan) replace(src source, start []byte) Outcome {
 			return o
 		}
 	}
-	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions() {
+	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions {
 		return o
 	}
 	for _, partitions := range again {
@@ -334,7 +334,7 @@ func (s *Scan) advance() bool {
 		return false
 	}
 	if s.records > 0 && bytes.Compare(s.current.Key, s.last) <= 0 {
-		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Version(), "partitions", s.current.Source.partitions())
+		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Name, "partitions", s.current.Source.partitions())
 		s.outcome = Unreadable
 		return false
 	}
@@ -372,7 +372,7 @@ func (s *Scan) Cursor() []byte {
 
 // CursorBehind returns the cursor behind a key.
 func (s *Scan) CursorBehind(key []byte) []byte {
-	c := cursor{content: s.r.handle.Content(), last: key, end: s.in.end}
+	c := cursor{content: s.r.handle.Content, last: key, end: s.in.end}
 	return c.encode(s.r.db.name)
 }
 
@@ -400,7 +400,7 @@ func (s *Scan) Hurry(sent int64, waited time.Duration) bool {
 		return true
 	}
 	s.Fail(TooSlow)
-	s.r.reader.log.Error("a client was cut off", "target", s.r.target(), "version", s.r.handle.Version(), "error", errTooSlow)
+	s.r.reader.log.Error("a client was cut off", "target", s.r.target(), "version", s.r.handle.Name, "error", errTooSlow)
 	return false
 }
 

@@ -93,5 +93,5 @@ func (r *Read) notYet(c content.Content) bool {
 		return false
 	}
 	v := set.Version(c.Input)
-	return c.Name > set.Current().Name || v != nil && v.Info().Content == c
+	return c.Name > set.Current().Name || v != nil && v.Content == c
 }

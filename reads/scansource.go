@@ -160,7 +160,7 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte) (a page) {
 }
 
 func (r *Read) pageQuery(q *PageRequest, peers []string, scale int, fields []proxy.Field) *proxy.Query {
-	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Content: r.labels.content,
+	return &proxy.Query{Peers: peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Name, Content: r.labels.content,
 		Params: append([]byte("page="), q.encode()...), Scale: scale, Prompt: q.kind != pageValue, Fields: fields, Trace: r.trace}
 }
 

@@ -252,7 +252,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	front := func(peer string) *running {
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Following: peersOnly{peers: []string{peer}}}))
-		p := proxy.New(proxy.Options{Timeout: patience, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
+		p := newProxy(proxy.Options{Timeout: patience})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{
 			Proxy: p, Tokens: tokens, PeerSecret: secret, Peers: func() []status.Peer { return []status.Peer{{Addr: peer}} },

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"net/http"
 	"testing"
 
@@ -61,7 +60,7 @@ func TestContentIsAskedFor(t *testing.T) {
 		holder := start(t, holding(t, theirs), testOptions{})
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Content: mine, Partitions: 1, Following: peersOnly{peers: []string{holder.addr}}}))
-		p := proxy.New(proxy.Options{Timeout: patience, Logger: slog.New(slog.DiscardHandler)})
+		p := newProxy(proxy.Options{Timeout: patience})
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})
 		t.Cleanup(p.Close)
 		for _, general := range []string{"X: y", "If-Match: *", "X-Sequins-Content: " + theirs.Code()} {

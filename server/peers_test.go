@@ -46,6 +46,16 @@ func startCounting(t testing.TB, c testCatalog, o testOptions) (*running, *talli
 	return startOn(t, counted, c, o), counted
 }
 
+// newProxy returns a client of peers that may be of upstream's kind.
+func newProxy(o proxy.Options) *proxy.Client {
+	if o.StageTimeout == 0 {
+		o.StageTimeout = o.Timeout / 2
+	}
+	o.Upstream = func(string) bool { return true }
+	o.Metrics, o.Logger = new(metrics.Proxy), slog.New(slog.DiscardHandler)
+	return proxy.New(o)
+}
+
 // startAsker serves db in v1 from what peers have.
 func startAsker(t testing.TB, o proxy.Options, peers ...string) *running {
 	t.Helper()
@@ -56,9 +66,7 @@ func startAskerWith(t testing.TB, server testOptions, o proxy.Options, peers ...
 	t.Helper()
 	set := version.NewSet("db")
 	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
-	o.Metrics = new(metrics.Proxy)
-	o.Logger = slog.New(slog.DiscardHandler)
-	p := proxy.New(o)
+	p := newProxy(o)
 	server.Proxy = p
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, server)
 	t.Cleanup(p.Close) // before the server, which waits for what it asks

@@ -31,7 +31,7 @@ func TestProxiedRequests(t *testing.T) {
 	next := versionOf(t, "db", "v3", 1, map[string]string{"k": "next"})
 	for _, v := range []*version.Version{old, next} {
 		set.Prepare(v)
-		t.Cleanup(func() { closeVersion(t, set.Remove(v.Info().Input)) })
+		t.Cleanup(func() { closeVersion(t, set.Remove(v.Input)) })
 	}
 	away := version.NewSet("away")
 	activate(t, away, version.New(version.Info{DB: "away", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
@@ -205,7 +205,7 @@ func TestLargeDamageWithPeers(t *testing.T) {
 	requests := new(expect.Output)
 	other := start(t, &catalog{sets: map[string]*version.Set{"db": damagedOf(t, info, map[string]string{"k": large})}}, testOptions{RequestLog: requests})
 	info.Following = peersOnly{peers: []string{other.addr}}
-	p := proxy.New(proxy.Options{Timeout: 10 * time.Second})
+	p := newProxy(proxy.Options{Timeout: 10 * time.Second})
 	t.Cleanup(p.Close)
 	set := damagedOf(t, info, map[string]string{"k": large}, large[:100], large[1<<20-200:1<<20-100])
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})

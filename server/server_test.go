@@ -199,11 +199,11 @@ func writeBlock(t testing.TB, info version.Info, p int, records map[string]strin
 func activate(t testing.TB, s *version.Set, v *version.Version) {
 	t.Helper()
 	s.Prepare(v)
-	if err := s.Activate(v.Info().Input); err != nil {
+	if err := s.Activate(v.Input); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if gone := s.Remove(v.Info().Input); gone != nil {
+		if gone := s.Remove(v.Input); gone != nil {
 			closeVersion(t, gone)
 		}
 	})

@@ -60,7 +60,6 @@ func (s *Store) create(m Manifest) (*Dir, error) {
 	if err != nil { // what is left of it would be made durable by nobody
 		return nil, errors.Join(err, s.fs.RemoveAll(path), s.removeIfEmpty(filepath.Dir(path)))
 	}
-	s.forget(path)
 	s.dirs[path] = &Dir{store: s, path: path, manifest: m.normal()}
 	return s.dirs[path], nil
 }

@@ -18,8 +18,10 @@ type Dir struct {
 	store    *Store
 	path     string
 	manifest Manifest
-	gone     bool // removed, or replaced by one of another division; under store.mu
 }
+
+// isGone reports whether the content was removed, or replaced by one of another division. store.mu is held.
+func (d *Dir) isGone() bool { return d.store.dirs[d.path] != d }
 
 // Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
@@ -58,7 +60,7 @@ func (d *Dir) check(p int) error {
 	if !d.has(p) {
 		return fmt.Errorf("%s: partition %d of %d", d.path, p, d.manifest.Partitions)
 	}
-	if d.gone {
+	if d.isGone() {
 		return &fs.PathError{Op: "use", Path: d.path, Err: fs.ErrNotExist}
 	}
 	return nil

@@ -148,7 +148,7 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 func (d *Dir) Clear(s Staging) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
-	if d.gone {
+	if d.isGone() {
 		return nil
 	}
 	entries, err := d.store.fs.ReadDir(d.path)

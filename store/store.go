@@ -48,7 +48,7 @@ type Store struct {
 	changing sync.Map // the paths of contents that are being created or removed, which can take long: see alone
 	// mu is held for writing while a content comes or goes.
 	mu   sync.RWMutex
-	dirs map[string]*Dir // those given out, by path
+	dirs map[string]*Dir // those given out, by path; in any other Dir no block can be written
 	left error           // see Leftovers
 	// unsynced are the directories of dbs whose State may not be durable: its last writing has failed.
 	unsynced map[string]bool
@@ -219,7 +219,7 @@ func (s *Store) given(path string) (*Dir, error) {
 	}
 	_, err := s.fs.Stat(filepath.Join(path, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		s.forget(path) // somebody has deleted it behind our back
+		delete(s.dirs, path) // somebody has deleted it behind our back
 		return nil, nil
 	}
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *Store) remove(path string) error {
 	s.mu.Lock()
 	err := s.fs.Remove(filepath.Join(path, manifestName))
 	if err == nil {
-		s.forget(path)
+		delete(s.dirs, path)
 	}
 	s.mu.Unlock()
 	switch {
@@ -278,14 +278,6 @@ func (s *Store) remove(path string) error {
 		return err
 	}
 	return s.fs.RemoveAll(path)
-}
-
-// forget makes the Dir of this path, if one was given out, one that no block can be written in.
-func (s *Store) forget(path string) {
-	if d := s.dirs[path]; d != nil {
-		d.gone = true
-		delete(s.dirs, path)
-	}
 }
 
 // removeIfEmpty removes the directory of a db or version in which nothing is left.

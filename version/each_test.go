@@ -33,10 +33,10 @@ func TestEachBlock(t *testing.T) {
 	s.Version(in("2")).SetDamaged(2)
 	seen := map[string]int{}
 	err := s.EachBlock(func(h *Handle, p int, b Block) error {
-		if b.(*namedBlock).name != h.Version() || h.Leaving() {
-			t.Errorf("partition %d of %s: %+v", p, h.Version(), b)
+		if b.(*namedBlock).name != h.Name || h.Leaving() {
+			t.Errorf("partition %d of %s: %+v", p, h.Name, b)
 		}
-		seen[h.Version()] += 1 << p
+		seen[h.Name] += 1 << p
 		return nil
 	})
 	if err != nil || seen["1"] != 0b101 || seen["2"] != 0b001 {

@@ -2,38 +2,23 @@ package version
 
 import (
 	"errors"
-	"time"
 
 	"sequins/blocks"
-	"sequins/internal/content"
-	"sequins/shard"
 )
 
 // ErrNotLocal means that a partition is not on this node.
 var ErrNotLocal = errors.New("the partition is not on this node")
 
 // Handle is a counted reference to a readable version. The version is not closed while a handle is held. It is the Version itself under another type,
-// so that acquiring one allocates nothing; concurrent requests share the same *Handle, and each must release it once.
+// so that acquiring one allocates nothing, and its Info says what the version is; concurrent requests share the same *Handle, and each must release it once.
 type Handle Version
-
-// Version returns the name of the version in the source.
-func (h *Handle) Version() string { return h.info.Name }
-
-// Content returns what the version's blocks are made from.
-func (h *Handle) Content() content.Content { return h.info.Content }
 
 // ID identifies the version among all that this process has opened: for caches of what was read from it.
 func (h *Handle) ID() uint64 { return h.id }
 
-// Partitioner returns the function that maps the version's keys to partitions.
-func (h *Handle) Partitioner() shard.Partitioner { return h.info.Partitioner }
-
-// Partitions returns the number of partitions; 0 for an empty version.
-func (h *Handle) Partitions() int { return len(h.blocks) }
-
 // Partition returns the partition that a key belongs to.
 func (h *Handle) Partition(key []byte) int {
-	return h.info.Partitioner.Partition(key, len(h.blocks))
+	return h.Partitioner.Partition(key, len(h.blocks))
 }
 
 // Get looks up a key in a partition. The value is valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is
@@ -90,22 +75,8 @@ func (h *Handle) Report(partition int, b Block, err error) bool {
 	return s == nil || s.Block != b || (*Version)(h).report(s, partition, err)
 }
 
-// Peers returns the addresses of other nodes that hold a partition. The result is read-only.
-func (h *Handle) Peers(partition int) []string {
-	return h.info.Following.Peers(partition)
-}
-
-// Reports returns what the other nodes report of the content, by their address (see Following.Reports). The result is read-only.
-func (h *Handle) Reports() map[string][]byte {
-	reports, _ := h.info.Following.Reports()
-	return reports
-}
-
 // Held reports for each partition whether its block is on this node and not damaged.
 func (h *Handle) Held() []bool { return (*Version)(h).Held() }
-
-// LastModified returns the newest modification time of the version's files in the source.
-func (h *Handle) LastModified() time.Time { return h.info.LastModified }
 
 // Withheld reports whether clients cannot read the version by its name: see Version.Withhold. If the cluster has no secret, it is not read for other
 // nodes either, as clients can ask like them. Nodes ask for what others advertise, which is not withheld; only a comparison reads more.

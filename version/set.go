@@ -50,7 +50,7 @@ func (s *Set) Acquire() *Handle {
 func (s *Set) AcquireVersion(name, code string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for _, each := range *s.named.Load() {
-		if each.info.Name == name && (code == "" || code == each.code) && (v == nil || each.rank(current) > v.rank(current)) {
+		if each.Name == name && (code == "" || code == each.code) && (v == nil || each.rank(current) > v.rank(current)) {
 			v = each
 		}
 	}
@@ -83,15 +83,15 @@ func (v *Version) rank(current *Version) int {
 // can ask for one, and neither a version that is withheld nor a content that is to take the place of the current one can be acquired.
 func (s *Set) AcquireServed(name, code string) *Handle {
 	current := s.current.Load()
-	if current == nil || name > current.info.Name {
+	if current == nil || name > current.Name {
 		return nil
 	}
 	v := current
-	if v.info.Name != name || code != "" && v.code != code {
+	if v.Name != name || code != "" && v.code != code {
 		v = nil
 		for _, each := range *s.named.Load() {
-			may := each.wasCurrent.Load() || name != current.info.Name && !each.withheld.Load()
-			if each.info.Name == name && (code == "" || each.code == code) && may && (v == nil || each.id > v.id) { // the one that was opened last
+			may := each.wasCurrent.Load() || name != current.Name && !each.withheld.Load()
+			if each.Name == name && (code == "" || each.code == code) && may && (v == nil || each.id > v.id) { // the one that was opened last
 				v = each
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Set) Version(in content.Input) *Version { return (*s.named.Load())[in] 
 // Current returns the content of the current version; zero if there is none.
 func (s *Set) Current() content.Content {
 	if v := s.current.Load(); v != nil {
-		return v.info.Content
+		return v.Content
 	}
 	return content.Content{}
 }
@@ -126,9 +126,9 @@ func (s *Set) Concerns(c Corruption) bool {
 // and it is returned to be closed.
 func (s *Set) Prepare(v *Version) (replaced *Version) {
 	named := maps.Clone(*s.named.Load())
-	replaced = named[v.info.Input]
+	replaced = named[v.Input]
 	v.reports = s.reports
-	named[v.info.Input] = v
+	named[v.Input] = v
 	s.named.Store(&named)
 	if replaced != nil {
 		if s.current.Load() == replaced {

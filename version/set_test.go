@@ -112,8 +112,8 @@ func TestHandleReads(t *testing.T) {
 			t.Errorf("Get of partition %d: %v", p, err)
 		}
 	}
-	if h.Version() != "1" || h.Partitions() != 2 || h.Peers(0) != nil {
-		t.Errorf("version %q, %d partitions, peers %v", h.Version(), h.Partitions(), h.Peers(0))
+	if h.Name != "1" || h.Partitions != 2 || h.Following.Peers(0) != nil {
+		t.Errorf("version %q, %d partitions, peers %v", h.Name, h.Partitions, h.Following.Peers(0))
 	}
 	want := make([]bool, 2)
 	want[p] = true
@@ -155,7 +155,7 @@ func TestPrepareReplaces(t *testing.T) {
 	if got := s.Prepare(fresh); got != old {
 		t.Errorf("Prepare returned %p, want %p", got, old)
 	}
-	if s.Version(in("1")) != fresh || s.Acquire().Partitions() != 2 {
+	if s.Version(in("1")) != fresh || s.Acquire().Partitions != 2 {
 		t.Error("the old one is still there")
 	}
 	if _, _, err := h.Get(0, nil, nil); err != nil || all[0].closed.Load() {
@@ -424,7 +424,7 @@ func TestInputsOfOneName(t *testing.T) {
 		x, y := pair[0], pair[1]
 		s, _ := ready(t, x, 1)
 		s.Prepare(newVersion(y, 1))
-		code := func(spelled string) string { return s.Version(in(spelled)).info.Code() }
+		code := func(spelled string) string { return s.Version(in(spelled)).Code() }
 		check := func(code, want string) {
 			t.Helper()
 			h := s.AcquireVersion("1", code)
@@ -432,8 +432,8 @@ func TestInputsOfOneName(t *testing.T) {
 				t.Fatalf("%v: code %q: no version", pair, code)
 			}
 			defer h.Release()
-			if h.Content().Input != in(want) || h.Version() != "1" {
-				t.Errorf("%v: code %q: %v, want %s", pair, code, h.Content(), want)
+			if h.Content.Input != in(want) || h.Name != "1" {
+				t.Errorf("%v: code %q: %v, want %s", pair, code, h.Content, want)
 			}
 		}
 		for i, current := range []string{x, y, x} {
@@ -450,8 +450,8 @@ func TestInputsOfOneName(t *testing.T) {
 			check(code(x), x)
 			check(code(y), y)
 			h := s.AcquireServed("1", "")
-			if h.Content().Input != in(current) {
-				t.Errorf("%v: %v is served, want %s", pair, h.Content(), current)
+			if h.Content.Input != in(current) {
+				t.Errorf("%v: %v is served, want %s", pair, h.Content, current)
 			}
 			h.Release()
 		}
@@ -478,8 +478,8 @@ func TestAcquireOfARetiredInput(t *testing.T) {
 		s.Version(in("1")).Retire()
 		for range 20 { // the order of a map differs
 			h := s.AcquireVersion("1", "")
-			if h.Content().Input != in(stays) {
-				t.Fatalf("%v answers, want %s", h.Content(), stays)
+			if h.Content.Input != in(stays) {
+				t.Fatalf("%v answers, want %s", h.Content, stays)
 			}
 			h.Release()
 		}
@@ -494,12 +494,12 @@ func TestAcquireVersionThatWasCurrent(t *testing.T) {
 		for _, v := range []*Version{was, never, next} {
 			s.Prepare(v)
 		}
-		expect.NoError(t, s.Activate(was.info.Input))
-		expect.NoError(t, s.Activate(next.info.Input))
+		expect.NoError(t, s.Activate(was.Input))
+		expect.NoError(t, s.Activate(next.Input))
 		was.Retire()
 		h := s.AcquireVersion("1", "")
 		if h.ID() != was.id {
-			t.Fatalf("the content %v is read", h.Content())
+			t.Fatalf("the content %v is read", h.Content)
 		}
 		h.Release()
 	}

@@ -64,19 +64,19 @@ func readOn(ctx context.Context, t *testing.T, s *Set) {
 			t.Error("no version")
 			return
 		}
-		if strings.Compare(h.Version(), last) < 0 {
-			t.Errorf("%s after %s", h.Version(), last)
+		if strings.Compare(h.Name, last) < 0 {
+			t.Errorf("%s after %s", h.Name, last)
 		}
-		last = h.Version()
+		last = h.Name
 		get(t, h)
 		h.Release()
 	}
 }
 
 func get(t *testing.T, h *Handle) {
-	for p := range h.Partitions() {
+	for p := range h.Partitions {
 		if _, found, err := h.Get(p, nil, nil); !found || err != nil {
-			t.Errorf("%s/%d: %v, %v", h.Version(), p, found, err)
+			t.Errorf("%s/%d: %v, %v", h.Name, p, found, err)
 		}
 	}
 }

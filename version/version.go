@@ -23,7 +23,7 @@ type Block interface {
 	Close() error
 }
 
-// Info describes a version.
+// Info describes a version. It is that of a Version, and of its Handles.
 type Info struct {
 	DB string
 	content.Content
@@ -38,8 +38,8 @@ type Info struct {
 // Version is one readable version, with the partitions that are on this node. Put, Drop, CloseReplaced, SetDamaged, Retire and Revive belong
 // to the goroutine that owns the database, and must not be called after Close has been; readers use Handles.
 type Version struct {
+	Info    // not to be changed
 	id      uint64
-	info    Info
 	code    string // of the content
 	blocks  []atomic.Pointer[slot]
 	reports chan<- Corruption
@@ -87,8 +87,8 @@ var lastID atomic.Uint64
 // New returns a version without blocks.
 func New(info Info) *Version {
 	return &Version{
+		Info:    info,
 		id:      lastID.Add(1),
-		info:    info,
 		code:    info.Code(),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
 		drained: make(chan struct{}),
@@ -96,14 +96,11 @@ func New(info Info) *Version {
 	}
 }
 
-// Info returns the argument of New.
-func (v *Version) Info() Info { return v.info }
-
 // Put makes a partition readable, or replaces its block. The version takes ownership of b, unless Put returns an error.
 // A replaced block may still be read from: see CloseReplaced.
 func (v *Version) Put(partition int, b Block) error {
 	if partition < 0 || partition >= len(v.blocks) {
-		return fmt.Errorf("version %s of %s has no partition %d", v.info.Name, v.info.DB, partition)
+		return fmt.Errorf("version %s of %s has no partition %d", v.Name, v.DB, partition)
 	}
 	if old := v.blocks[partition].Swap(&slot{Block: b}); old != nil {
 		v.replaced = append(v.replaced, old.Block)
@@ -232,7 +229,7 @@ func (v *Version) Close(ctx context.Context) error {
 	select {
 	case <-v.drained:
 	case <-ctx.Done():
-		return fmt.Errorf("version %s of %s is still being read: %w", v.info.Name, v.info.DB, ctx.Err())
+		return fmt.Errorf("version %s of %s is still being read: %w", v.Name, v.DB, ctx.Err())
 	}
 	for p := range v.blocks {
 		v.Drop(p)
@@ -247,7 +244,7 @@ func (v *Version) report(s *slot, partition int, err error) bool {
 		return true
 	}
 	select {
-	case v.reports <- Corruption{Input: v.info.Input, Partition: partition, Err: err, version: v, slot: s}:
+	case v.reports <- Corruption{Input: v.Input, Partition: partition, Err: err, version: v, slot: s}:
 		return true
 	default:
 		s.reported.Store(false)

@@ -31,7 +31,7 @@ type participant struct {
 	isCut   bool
 	s       *Session
 	want    map[string]string // what it has published, by path
-	views   []*Children
+	views   []*view
 }
 
 // world is a cluster and its ensemble.
@@ -73,11 +73,11 @@ func (w *world) start(p *participant) {
 		p.proxies = append(p.proxies, proxy)
 		o.Servers = append(o.Servers, proxy.Addr)
 	}
-	p.s = session(w.t, o, tuning{audit: 5 * time.Second})
+	p.s = session(w.t, o, func(s *Session) { s.audit = 5 * time.Second })
 	p.want = map[string]string{}
-	p.views = []*Children{p.s.Watch(NodesDir, true, nil)}
+	p.views = []*view{watch(p.s, NodesDir)}
 	for v := range versions {
-		p.views = append(p.views, p.s.Watch(VersionDir("db", fmt.Sprint(v)), false, nil))
+		p.views = append(p.views, watch(p.s, VersionDir("db", fmt.Sprint(v))))
 	}
 }
 
@@ -198,15 +198,15 @@ func trimRoot(tree map[string]string) map[string]string {
 }
 
 // agrees reports whether a view shows exactly the wanted names of its directory.
-func agrees(view *Children, want map[string]string) bool {
+func agrees(v *view, want map[string]string) bool {
 	var entries []Entry
 	for path, data := range want {
-		if name, found := strings.CutPrefix("/sequins/v1/"+path, view.dir+"/"); found {
+		if name, found := strings.CutPrefix("/sequins/v1/"+path, v.dir+"/"); found {
 			entries = append(entries, Entry{Name: name, Data: []byte(data)})
 		}
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return slices.EqualFunc(view.Entries(), entries, func(a, b Entry) bool {
-		return a.Name == b.Name && (!view.data || bytes.Equal(a.Data, b.Data))
+	return slices.EqualFunc(v.Entries(), entries, func(a, b Entry) bool {
+		return a.Name == b.Name && bytes.Equal(a.Data, b.Data)
 	})
 }

@@ -22,7 +22,7 @@ const endPatience = time.Second
 // run maintains a connection until the Session is closed. It connects to the servers in turn, to each of them once a second
 // in the long run, whatever they answer.
 func (s *Session) run() {
-	servers := s.o.Servers
+	servers := s.o.servers()
 	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 	dials := rate.NewLimiter(rate.Limit(len(servers)), len(servers)+1)
 	session := wire.Session{Timeout: s.o.SessionTimeout}
@@ -33,7 +33,10 @@ func (s *Session) run() {
 			s.recordError("connection", fmt.Errorf("failed to connect to %s: %w", server, err))
 			continue
 		}
-		err = s.serve(conn, server, &session)
+		if err = s.serve(conn, server, &session); err == nil {
+			session = wire.Session{}
+			break
+		}
 		s.recordError("connection", fmt.Errorf("%s: %w", server, err))
 		if s.rejected() {
 			s.logLimited("refused", slog.LevelWarn, "zookeeper: servers reject the session; starting a new one; the ensemble may have lost data")
@@ -43,6 +46,9 @@ func (s *Session) run() {
 			session = wire.Session{Timeout: s.o.SessionTimeout}
 			s.setState(Connecting)
 		}
+	}
+	if session.ID != 0 {
+		s.o.Logger.Warn("zookeeper: cannot end the session; other nodes see what it has published until it expires")
 	}
 	s.setState(Closed)
 }
@@ -62,7 +68,8 @@ func (s *Session) dial(server string) (net.Conn, error) {
 	return conn, err
 }
 
-// serve begins or resumes the session on a connection, and uses it until it ends. The error is why it has ended.
+// serve begins or resumes the session on a connection, and uses it until it ends. The error is why the connection has ended; nil if
+// Close has ended the session.
 func (s *Session) serve(nc net.Conn, server string, session *wire.Session) error {
 	stop := context.AfterFunc(s.closing, func() { _ = nc.Close() }) // the error is that of the handshake
 	wait := max(s.o.ConnectTimeout, s.o.SessionTimeout/3)
@@ -91,7 +98,7 @@ func (s *Session) serve(nc net.Conn, server string, session *wire.Session) error
 		session.Zxid = conn.Zxid()
 		s.setState(Suspended)
 	case <-s.closing.Done():
-		conn.EndSession(endPatience)
+		return conn.EndSession(endPatience)
 	}
 	return conn.Err()
 }
@@ -102,5 +109,5 @@ func (s *Session) serve(nc net.Conn, server string, session *wire.Session) error
 func (s *Session) rejected() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state == Suspended && time.Since(s.since) > s.tuning.abandon
+	return s.state == Suspended && time.Since(s.since) > s.abandon
 }

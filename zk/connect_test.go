@@ -36,7 +36,7 @@ func TestForeignServers(t *testing.T) {
 			var log expect.Output
 			s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r", Logger: log.Logger()})
 			s.Publish("a", nil)
-			s.Watch("a", true, nil)
+			s.Watch("a", func([]Entry) {})
 			expect.Eventually(t, test.want, func() bool {
 				last := s.Status().LastError
 				return strings.Contains(last, test.want) && (test.reply == nil || len(test.reply) == 2 || strings.Contains(last, addr))

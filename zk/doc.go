@@ -8,5 +8,5 @@
 //
 // A third goroutine (run) maintains the connection (package wire): it connects again when one has ended, begins a new
 // session when the last one has expired, and notifies the other goroutines. A new connection has no watches: all
-// directories are listed again. No method blocks on ZooKeeper, except Claim, Flush and, for a few seconds, Close.
+// directories are listed again. No method blocks on ZooKeeper, except Claim and, for a few seconds, Close.
 package zk

@@ -55,8 +55,8 @@ func TestHostileServers(t *testing.T) {
 			for p := range paths {
 				s.Publish(PartitionPath("db", "1", p, "host:1"), nil)
 			}
-			s.Watch(NodesDir, true, nil)
-			s.Watch(VersionDir("db", "1"), false, nil)
+			s.Watch(NodesDir, func([]Entry) {})
+			s.Watch(VersionDir("db", "1"), func([]Entry) {})
 			s.Prune(PartitionsDir + "/db")
 			<-time.After(window) // the rate is measured over that time
 			seconds := time.Since(start).Seconds()

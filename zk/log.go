@@ -19,7 +19,7 @@ const (
 func (s *Session) logLimited(kind string, level slog.Level, msg string, args ...any) (logged bool) {
 	limit, _ := s.limits.LoadOrStore(kind, &rate.Sometimes{First: logFirst, Interval: logEvery})
 	limit.(*rate.Sometimes).Do(func() {
-		s.log.Log(context.Background(), level, msg, args...)
+		s.o.Logger.Log(context.Background(), level, msg, args...)
 		logged = true
 	})
 	return logged

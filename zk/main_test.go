@@ -3,7 +3,7 @@
 package zk
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -117,20 +117,21 @@ func (e *ensemble) options(t *testing.T) Options {
 }
 
 // session returns a session that is closed with the test.
-func session(t *testing.T, o Options, tune ...tuning) *Session {
+func session(t *testing.T, o Options, tune ...func(s *Session)) *Session {
 	t.Helper()
-	s := connect(o, append(tune, tuning{})[0])
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	s := newSession(o)
+	for _, f := range tune {
+		f(s)
+	}
+	s.start()
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func flush(t *testing.T, s *Session) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := s.Flush(ctx); err != nil {
-		t.Fatalf("%v; %+v", err, s.Status())
-	}
+	expect.Eventually(t, "ZooKeeper has what is desired", func() bool { st := s.Status(); return st.State == Connected && st.Pending == 0 })
 }
 
 // sessionID returns the id of ZooKeeper's session.
@@ -140,9 +141,35 @@ func sessionID(s *Session) int64 {
 	return s.id
 }
 
-func awaitSeen(t *testing.T, c *Children) {
+func awaitSeen(t *testing.T, c *view) {
 	t.Helper()
 	expect.Eventually(t, c.dir+" is listed", c.Current)
+}
+
+// view is a view whose entries tests can see.
+type view struct {
+	*Children
+	entries atomic.Pointer[[]Entry]
+}
+
+// watch is Session.Watch. also is called after the entries can be seen.
+func watch(s *Session, dir string, also ...func([]Entry)) *view {
+	v := &view{}
+	v.Children = s.Watch(dir, func(entries []Entry) {
+		v.entries.Store(&entries)
+		for _, update := range also {
+			update(entries)
+		}
+	})
+	return v
+}
+
+// Entries returns the last known children; none before they are known.
+func (v *view) Entries() []Entry {
+	if entries := v.entries.Load(); entries != nil {
+		return *entries
+	}
+	return nil
 }
 
 // changes counts how often a view has changed.
@@ -151,13 +178,13 @@ type changes struct{ atomic.Int64 }
 func (c *changes) count([]Entry) { c.Add(1) }
 
 // awaitNames waits until a view has the given names.
-func awaitNames(t *testing.T, c *Children, want ...string) {
+func awaitNames(t *testing.T, c *view, want ...string) {
 	t.Helper()
 	slices.Sort(want)
 	expect.Eventually(t, fmt.Sprintf("%s has %q", c.dir, want), func() bool { return slices.Equal(names(c), want) })
 }
 
-func names(c *Children) (names []string) {
+func names(c *view) (names []string) {
 	for _, e := range c.Entries() {
 		names = append(names, e.Name)
 	}

@@ -124,8 +124,8 @@ func FuzzParsePartition(f *testing.F) {
 
 func TestOptions(t *testing.T) {
 	given := []string{"zk", "zk:1", "10.0.0.1", "[::1]:7", "::1"}
-	o := Options{Servers: given}.withDefaults()
-	if got := strings.Join(o.Servers, " "); got != "zk:2181 zk:1 10.0.0.1:2181 [::1]:7 [::1]:2181" || given[0] != "zk" {
+	got := Options{Servers: given}.servers()
+	if got := strings.Join(got, " "); got != "zk:2181 zk:1 10.0.0.1:2181 [::1]:7 [::1]:2181" || given[0] != "zk" {
 		t.Errorf("servers %s of %q", got, given)
 	}
 }

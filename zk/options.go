@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -30,20 +29,19 @@ type Options struct {
 	// TLS enables TLS if it is not nil. Without a ServerName, certificates are verified against the host names in
 	// Servers.
 	TLS *tls.Config
-	// Logger receives rate-limited log lines. The default is slog.Default.
+	// Logger receives rate-limited log lines.
 	Logger *slog.Logger
 }
 
-// withDefaults fills in defaults.
-func (o Options) withDefaults() Options {
-	o.Servers = slices.Clone(o.Servers)
-	for i, s := range o.Servers {
+// servers returns the addresses of the servers.
+func (o Options) servers() []string {
+	all := slices.Clone(o.Servers)
+	for i, s := range all {
 		if strings.Count(s, ":") != 1 && !strings.HasPrefix(s, "[") { // a name, or a bare IPv6 address
-			o.Servers[i] = net.JoinHostPort(s, defaultPort)
+			all[i] = net.JoinHostPort(s, defaultPort)
 		}
 	}
-	o.Logger = cmp.Or(o.Logger, slog.Default())
-	return o
+	return all
 }
 
 // acl returns the access control list of the znodes that this package creates.

@@ -31,12 +31,13 @@ const (
 	maxRetry = 30 * time.Second
 )
 
-// znode is the desired state of one path. It is guarded by Session.mu.
+// znode is the desired state of one path. A change of it is another znode: what was written is still desired if the znode is.
 type znode struct {
-	path     string // absolute
-	data     []byte
-	wanted   bool // otherwise it is deleted, then forgotten
-	kind     kind
+	path string // absolute
+	data []byte
+	kind kind
+
+	// The fields below are guarded by Session.mu.
 	state    znodeState
 	failures int
 	taken    bool      // it is a claim, and the last attempt found another node's znode
@@ -51,6 +52,7 @@ const (
 	published  kind = iota // it is replaced: see Publish
 	claimed                // another node's znode is left alone: see Claim
 	persistent             // it is left alone, and forgotten: see Create
+	unwanted               // it is deleted if it is of this session, and forgotten: see Unpublish
 )
 
 // znodeState is whether a path is in its desired state in ZooKeeper.
@@ -61,42 +63,35 @@ const (
 	due znodeState = iota
 	// settled: it was in its desired state when it was written or read last. Next: due, unchecked.
 	settled
-	// unchecked: it was settled, and is read again, see audit. Next: due, settled.
+	// unchecked: it was settled, and is read again, see checkPublished. Next: due, settled.
 	unchecked
 )
 
 // Publish keeps a znode with this data in ZooKeeper until Unpublish or Close. The path is relative to the root; its
 // parents are created. Data is truncated to MaxData. Publish returns at once. Publishing the same again changes
 // nothing; other data replaces the znode's.
-func (s *Session) Publish(path string, data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setWanted(path, data, published)
-}
+func (s *Session) Publish(path string, data []byte) { s.set(path, data, published) }
 
 // Create creates a persistent znode without data, unless it exists. It returns at once, and tries until it has
 // succeeded. A znode that somebody deletes later is not created again.
-func (s *Session) Create(path string) {
+func (s *Session) Create(path string) { s.set(path, nil, persistent) }
+
+// Unpublish deletes a published path. It returns at once.
+func (s *Session) Unpublish(path string) { s.set(path, nil, unwanted) }
+
+// set records the desired state of a path, unless it is that already, or the session is closed.
+func (s *Session) set(path string, data []byte, k kind) *znode {
+	z := &znode{path: s.absolute(path), data: bytes.Clone(data[:min(len(data), MaxData)]), kind: k}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	z := &znode{path: s.absolute(path), wanted: true, kind: persistent} // a new one, as a write of it may be under way: it may be deleted again by now
-	s.desired[z.path] = z
-	s.markDue(z)
-}
-
-// setWanted records that a znode must exist. s.mu is held.
-func (s *Session) setWanted(path string, data []byte, k kind) *znode {
-	data = bytes.Clone(data[:min(len(data), MaxData)])
-	z := s.desired[s.absolute(path)]
-	switch {
-	case z == nil:
-		z = &znode{path: s.absolute(path)}
-		s.desired[z.path] = z
-	case z.wanted && z.kind == k && bytes.Equal(z.data, data):
+	switch old := s.desired[z.path]; {
+	case s.closing.Err() != nil, old == nil && k == unwanted:
 		return z
+	case old != nil && old.kind == k && k != persistent && bytes.Equal(old.data, z.data): // a persistent one may have been deleted while it is written
+		return old
 	}
-	z.data, z.wanted, z.kind, z.failures = data, true, k, 0
-	s.markDue(z)
+	s.desired[z.path] = z
+	s.broadcast()
 	return z
 }
 
@@ -110,9 +105,7 @@ var ErrTaken = errors.New("zk: another node has this znode")
 // A claim is renewed with each new session. If another node holds the znode by then, it keeps it; the claim is renewed
 // when the znode is free.
 func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
-	s.mu.Lock()
-	z := s.setWanted(path, data, claimed)
-	s.mu.Unlock()
+	z := s.set(path, data, claimed)
 	taken := false
 	err := s.until(ctx, func() bool {
 		taken = z.taken
@@ -127,32 +120,6 @@ func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	return err
 }
 
-// Unpublish deletes a published path. It returns at once.
-func (s *Session) Unpublish(path string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if z := s.desired[s.absolute(path)]; z != nil {
-		s.unpublish(z)
-	}
-}
-
-// UnpublishAll deletes all published paths, also those that are claimed. It returns at once.
-func (s *Session) UnpublishAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, z := range s.desired {
-		s.unpublish(z)
-	}
-}
-
-// unpublish records that a znode must not exist. s.mu is held.
-func (s *Session) unpublish(z *znode) {
-	if z.wanted {
-		z.data, z.wanted, z.failures = nil, false, 0
-		s.markDue(z)
-	}
-}
-
 // Prune removes the empty directories in dir, and dir itself if it is empty then, in the background and after everything that is unpublished has been
 // withdrawn. No error is reported. A path that is published in a directory meanwhile creates it again. Nodes that share a directory prune it when each
 // of them has withdrawn what it had there, so the last one removes it.
@@ -163,29 +130,11 @@ func (s *Session) Prune(dir string) {
 	s.broadcast()
 }
 
-// Flush waits until ZooKeeper has the desired state, or ctx ends.
-func (s *Session) Flush(ctx context.Context) error {
-	return s.until(ctx, func() bool {
-		for _, z := range s.desired {
-			if z.state == due {
-				return false
-			}
-		}
-		return s.state == Connected
-	})
-}
-
 func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }
-
-// markDue records that a znode may differ from its desired state. s.mu is held.
-func (s *Session) markDue(z *znode) {
-	z.state, z.retry = due, time.Time{}
-	s.broadcast()
-}
 
 // reconcile applies the desired state until the Session is closed.
 func (s *Session) reconcile() {
-	audit := time.NewTicker(s.tuning.audit/2 + rand.N(s.tuning.audit) + 1) // random, so that nodes do not read in step
+	audit := time.NewTicker(s.audit/2 + rand.N(s.audit) + 1) // random, so that nodes do not read in step
 	defer audit.Stop()
 	for {
 		conn := s.await(s.closing)
@@ -212,7 +161,7 @@ func (s *Session) reconcile() {
 		case <-changed:
 		case <-retry.C:
 		case <-audit.C:
-			s.audit()
+			s.checkPublished()
 		case <-s.closing.Done():
 		}
 		retry.Stop()
@@ -230,7 +179,7 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		case d > 0:
 			wait = min(wait, d)
 			continue
-		case z.state == due && z.wanted && budget < len(z.path)+4:
+		case z.state == due && z.kind != unwanted && budget < len(z.path)+4:
 			s.scheduleRetry(z, errTooMany, now)
 			continue
 		case len(batch) == maxWrites:
@@ -239,7 +188,7 @@ func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) 
 		if z.state == due {
 			budget -= len(z.path) + 4
 		}
-		batch = append(batch, &write{znode: *z, of: z})
+		batch = append(batch, &write{znode: z, again: z.state == unchecked})
 	}
 	return batch, wait
 }
@@ -251,7 +200,7 @@ var errTooMany = fmt.Errorf("this node publishes more than %d KiB of paths, the 
 func (s *Session) pathBudget() int {
 	budget := maxPaths
 	for _, z := range s.desired {
-		if z.wanted && z.state != due {
+		if z.kind != unwanted && z.state != due {
 			budget -= len(z.path) + 4
 		}
 	}
@@ -268,23 +217,18 @@ func (s *Session) record(batch []*write, id int64) (failed bool) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	for _, w := range batch {
-		z := s.desired[w.path]
-		if w.err != nil {
+		switch z := w.znode; {
+		case s.desired[z.path] != z: // changed meanwhile
+		case isRace(w.err) && z.failures == 0:
+			z.failures++ // the next attempt is due at once
+		case w.err != nil:
 			s.scheduleRetry(z, w.err, now)
 			failed = true
-			continue
-		}
-		if s.id != id || z != w.of { // beginSession or Create has marked it due
-			continue
-		}
-		z.failures, z.err = 0, ""
-		z.taken = w.taken
-		switch {
-		case z.wanted != w.wanted || z.kind != w.kind || !bytes.Equal(z.data, w.data): // changed meanwhile
-		case z.wanted && z.kind != persistent:
-			z.state = settled
-		default:
+		case s.id != id: // setConnected has marked it due
+		case z.kind == persistent || z.kind == unwanted:
 			delete(s.desired, z.path)
+		default:
+			z.state, z.taken, z.failures, z.err = settled, w.taken, 0, ""
 		}
 	}
 	s.broadcast()

@@ -21,7 +21,7 @@ func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	nodes := b.Watch(NodesDir, true, seen.count)
+	nodes := watch(b, NodesDir, seen.count)
 	awaitSeen(t, nodes) // although the directory does not exist
 	if len(nodes.Entries()) != 0 {
 		t.Errorf("entries %v", nodes.Entries())
@@ -35,7 +35,7 @@ func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	if got := string(nodes.Entries()[0].Data); got != "one" {
 		t.Errorf("data %q", got)
 	}
-	if st := a.Status(); st.State != Connected || !st.Connected || st.Sessions != 1 || st.Published != 1 || st.Pending != 0 {
+	if st := a.Status(); st.State != Connected || st.Sessions != 1 || st.Published != 1 || st.Pending != 0 {
 		t.Errorf("status %+v", st)
 	}
 	b.Unpublish(NodePath("b", "host-b:1"))
@@ -56,7 +56,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 	const n = 10_000
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	dir := b.Watch(VersionDir("db", "1"), false, nil)
+	dir := watch(b, VersionDir("db", "1"))
 	phase := func(what string, want int) {
 		t.Helper()
 		start := time.Now()
@@ -80,7 +80,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 func testReplacedData(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	nodes := b.Watch(NodesDir, true, nil)
+	nodes := watch(b, NodesDir)
 	path := NodePath("a", "host-a:1")
 	for i := range byte(100) {
 		a.Publish(path, []byte{i})
@@ -210,7 +210,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 // A znode that another client deletes or replaces is restored by the next audit.
 func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{audit: 50 * time.Millisecond})
+	a := session(t, e.options(t), func(s *Session) { s.audit = 50 * time.Millisecond })
 	o := observe(t, e.servers)
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
@@ -274,7 +274,7 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 
 	restarted := session(t, e.options(t))
 	watcher := session(t, e.options(t))
-	nodes, partitions := watcher.Watch(NodesDir, true, nil), watcher.Watch(VersionDir("db", "1"), false, nil)
+	nodes, partitions := watch(watcher, NodesDir), watch(watcher, VersionDir("db", "1"))
 	awaitSeen(t, nodes)
 	awaitSeen(t, partitions)
 	want := map[string]string{}
@@ -301,11 +301,15 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	}
 }
 
-func TestFlushOfAClosedSession(t *testing.T) {
+func TestClaimOfAClosedSession(t *testing.T) {
 	s := session(t, Options{Servers: []string{"127.0.0.1:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"})
 	s.Publish("a", nil)
 	s.Close()
-	if err := s.Flush(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("flush: %v", err)
+	if err := s.Claim(t.Context(), "a", nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("claim: %v", err)
+	}
+	s.Publish("b", nil)
+	if st := s.Status(); st.Published+st.Pending > 0 {
+		t.Errorf("%+v", st)
 	}
 }

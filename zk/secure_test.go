@@ -31,7 +31,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	opts := e.options(t)
 	opts.Auth = "sequins:secret:word"
 	a, b := session(t, opts), session(t, opts)
-	nodes := b.Watch(NodesDir, true, nil)
+	nodes := watch(b, NodesDir)
 	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
 	flush(t, a)
 	expect.Eventually(t, "b reads it", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "x" })
@@ -51,7 +51,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	opts.Auth = "sequins:wrong"
 	opts.Logger = log.Logger()
 	c := session(t, opts)
-	theirs := c.Watch(NodesDir, true, nil)
+	theirs := watch(c, NodesDir)
 	c.Publish(NodePath("c", "host-c:1"), nil)
 	expect.Eventually(t, "the denied requests of c are logged", func() bool { return count(&log, "cannot write znode") == 1 && count(&log, "cannot list directory") > 0 })
 	if len(theirs.Entries()) != 0 || c.Status().Published != 0 || !strings.Contains(c.Status().LastError, "not authenticated") {

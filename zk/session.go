@@ -34,7 +34,6 @@ const (
 // Status is a snapshot of a Session.
 type Status struct {
 	State     State
-	Connected bool      // State is Connected
 	Since     time.Time // when State began
 	Sessions  int       // number of sessions so far, including this one
 	Published int       // paths that are in their desired state
@@ -55,10 +54,12 @@ const (
 // Session maintains a connection to an ensemble across any number of ZooKeeper sessions. Its methods may be called
 // concurrently.
 type Session struct {
-	o      Options
-	log    *slog.Logger
-	acl    wire.ACL
-	tuning tuning
+	o   Options
+	acl wire.ACL
+
+	abandon time.Duration // see rejected
+	audit   time.Duration // interval between checks of published znodes
+	settle  time.Duration // how long after a new session vanished children are still shown
 
 	closing context.Context
 	close   context.CancelFunc
@@ -79,53 +80,40 @@ type Session struct {
 	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
 	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
-	prunes     map[string]bool        // see Prune
-	watched    map[string][]*Children // by absolute path
-}
-
-// tuning holds durations that tests shorten.
-type tuning struct {
-	abandon time.Duration // see rejected
-	audit   time.Duration // interval between checks of published znodes
-	settle  time.Duration // how long after a new session vanished children are still shown
+	prunes     map[string]bool      // see Prune
+	watched    map[string]*Children // by absolute path
 }
 
 // Connect returns a Session that connects in the background and reconnects until it is closed. It does not wait for a
 // server.
-func Connect(o Options) *Session { return connect(o, tuning{}) }
-
-func connect(o Options, t tuning) *Session {
-	o = o.withDefaults()
-	s := &Session{
-		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
-		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
-		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
-		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string][]*Children),
-	}
-	s.closing, s.close = context.WithCancel(context.Background())
-	s.work.Go(s.run)
-	s.work.Go(s.reconcile)
+func Connect(o Options) *Session {
+	s := newSession(o)
+	s.start()
 	return s
 }
 
-func (t tuning) withDefaults(o Options) tuning {
-	if t.abandon == 0 {
-		t.abandon = max(10*time.Second, 2*o.SessionTimeout)
+func newSession(o Options) *Session {
+	s := &Session{
+		o: o, acl: o.acl(), abandon: max(10*time.Second, 2*o.SessionTimeout), audit: time.Minute, settle: o.SessionTimeout,
+		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
+		changed: make(chan struct{}), since: time.Now(), lossLogged: true,
+		desired: make(map[string]*znode), prunes: make(map[string]bool), watched: make(map[string]*Children),
 	}
-	if t.audit == 0 {
-		t.audit = time.Minute
-	}
-	if t.settle == 0 {
-		t.settle = o.SessionTimeout
-	}
-	return t
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *Session) start() {
+	s.work.Go(s.run)
+	s.work.Go(s.reconcile)
 }
 
 // Close ends the session, which deletes everything published. It takes a few seconds at most: if no server can be
-// reached, the ensemble expires the session after its timeout. Views keep their last entries.
+// reached, the ensemble expires the session after its timeout. Views keep their last entries. Nothing is published after it.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.close() // nothing starts after that: see Watch
+	clear(s.desired)
 	s.mu.Unlock()
 	s.work.Wait()
 	return nil
@@ -140,8 +128,7 @@ func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := Status{
-		State: s.state, Connected: s.state == Connected, Since: s.since, Sessions: s.sessions,
-		LastError: s.lastError,
+		State: s.state, Since: s.since, Sessions: s.sessions, LastError: s.lastError,
 	}
 	for _, z := range s.desired {
 		if z.state == due {
@@ -165,30 +152,24 @@ func (s *Session) setState(to State) {
 	s.logState("")
 }
 
-// setConnected records a connection. It has no watches, so all views list their directories again.
+// setConnected records a connection. It has no watches, so all views list their directories again. If it has begun a ZooKeeper session, the
+// znodes of the previous one will be deleted, and all are written again.
 func (s *Session) setConnected(conn *wire.Conn, server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.since, s.conn = Connected, time.Now(), conn
 	if conn.SessionID() != s.id {
-		s.beginSession(conn.SessionID())
-	}
-	for _, views := range s.watched {
-		for _, c := range views {
-			c.invalidate()
+		s.id, s.began = conn.SessionID(), s.since
+		s.sessions++
+		for _, z := range s.desired {
+			z.state, z.retry = due, time.Time{}
 		}
+	}
+	for _, c := range s.watched {
+		c.invalidate()
 	}
 	s.broadcast()
 	s.logState(server)
-}
-
-// beginSession records a new ZooKeeper session. The znodes of the previous one will be deleted.
-func (s *Session) beginSession(id int64) {
-	s.id, s.began = id, time.Now()
-	s.sessions++
-	for _, z := range s.desired {
-		s.markDue(z)
-	}
 }
 
 // logState logs a lost connection or session at a limited rate, and a new connection if the loss was logged.
@@ -200,7 +181,7 @@ func (s *Session) logState(server string) {
 			if !s.lost.IsZero() {
 				args = append(args, "after", time.Since(s.lost).Round(time.Millisecond))
 			}
-			s.log.Info("zookeeper: connected", args...)
+			s.o.Logger.Info("zookeeper: connected", args...)
 		}
 		s.lossLogged, s.lost = false, time.Time{}
 	case Suspended:

@@ -25,7 +25,7 @@ func expire(t *testing.T, e *ensemble, s *Session) {
 		_, err := e.h.Try(fmt.Sprintf("zk expire session=%#x", sessionID(s)))
 		return err == nil
 	})
-	expect.Eventually(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().Connected })
+	expect.Eventually(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().State == Connected })
 }
 
 // throughProxy puts a proxy in front of the ensemble's first server.
@@ -52,7 +52,7 @@ func testConnectionLost(t *testing.T, h *harness.Harness) {
 	a, b := session(t, o), session(t, e.options(t))
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := a.Watch(NodesDir, true, nil)
+	nodes := watch(a, NodesDir)
 	flush(t, a)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 5 {
@@ -89,7 +89,7 @@ func testSilence(t *testing.T, h *harness.Harness) {
 	expect.Eventually(t, "the silence is noticed", func() bool { return a.Status().State == Suspended })
 	expect.Eventually(t, "another connection is tried, and given up", func() bool { return strings.Contains(a.Status().LastError, "handshake") })
 	proxy.Heal(t)
-	expect.Eventually(t, "it is connected again", func() bool { return a.Status().Connected })
+	expect.Eventually(t, "it is connected again", func() bool { return a.Status().State == Connected })
 	flush(t, a)
 	observe(t, e.servers).expect(t, a, map[string]string{NodePath("a", "host-a:1"): ""})
 }
@@ -104,7 +104,7 @@ func testExpired(t *testing.T, h *harness.Harness) {
 		a.Publish(path, []byte("x"))
 		want[path] = "x"
 	}
-	nodes := a.Watch(NodesDir, true, nil)
+	nodes := watch(a, NodesDir)
 	awaitSeen(t, nodes)
 	flush(t, a)
 	for i := range 5 {
@@ -127,11 +127,11 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
 	b := session(t, e.options(t))
-	theirs := b.Watch(NodesDir, false, nil)
+	theirs := watch(b, NodesDir)
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
 	b.Publish(NodePath("b", "host-b:1"), nil)
-	nodes := a.Watch(NodesDir, false, nil)
+	nodes := watch(a, NodesDir)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
 	awaitNames(t, theirs, "a@host-a:1", "b@host-b:1")
 	kill()
@@ -151,7 +151,7 @@ func testRollingRestart(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "n=3")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	nodes := b.Watch(NodesDir, true, seen.count)
+	nodes := watch(b, NodesDir, seen.count)
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
@@ -183,7 +183,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 		a.Publish(path, nil)
 		want[path] = ""
 	}
-	dir := b.Watch(VersionDir("db", "1"), false, nil)
+	dir := watch(b, VersionDir("db", "1"))
 	flush(t, a)
 	expect.Eventually(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
 	for i := range 3 {
@@ -218,10 +218,10 @@ func testOutage(t *testing.T, h *harness.Harness) {
 // begins a new session.
 func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{abandon: time.Second})
+	a := session(t, e.options(t), func(s *Session) { s.abandon = time.Second })
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
-	nodes := a.Watch(NodesDir, true, nil)
+	nodes := watch(a, NodesDir)
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 100 { // so that the ensemble does not reach the old zxid
 		a.Publish(path, []byte("y"))
@@ -240,13 +240,13 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 // Sessions of other nodes that end together with ours return: views show no change meanwhile.
 func testSettling(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a := session(t, e.options(t), tuning{settle: 2 * time.Second})
+	a := session(t, e.options(t), func(s *Session) { s.settle = 2 * time.Second })
 	b, c := session(t, e.options(t)), session(t, e.options(t))
 	a.Publish(NodePath("a", "host-a:1"), nil)
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	c.Publish(NodePath("c", "host-c:1"), nil)
 	var seen changes
-	nodes := a.Watch(NodesDir, false, seen.count)
+	nodes := watch(a, NodesDir, seen.count)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
 	awaitSeen(t, nodes)
 	before, began := seen.Load(), time.Now()
@@ -271,11 +271,11 @@ func testClosed(t *testing.T, h *harness.Harness) {
 	if data, _ := o.tree(t, "/sequins/v1"); len(data) != 0 {
 		t.Errorf("left: %v", slices.Collect(maps.Keys(data)))
 	}
-	if st := a.Status(); st.State != Closed || st.Connected {
+	if st := a.Status(); st.State != Closed || st.Published+st.Pending > 0 {
 		t.Errorf("%+v", st)
 	}
 	a.Publish("x", nil) // no effect
-	if c := a.Watch("x", true, nil); len(c.Entries()) != 0 {
+	if c := watch(a, "x"); len(c.Entries()) != 0 {
 		t.Error("entries")
 	}
 	closeInTime(t, a)
@@ -302,7 +302,7 @@ func TestNoServer(t *testing.T) {
 	o := Options{Servers: []string{"127.0.0.1:1", "no-such-host.invalid:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"}
 	s := session(t, o)
 	s.Publish("a/b", nil)
-	c := s.Watch("a", true, nil)
+	c := watch(s, "a")
 	expect.Eventually(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
 	if st := s.Status(); st.State != Connecting || st.Pending != 1 || st.Sessions != 0 {
 		t.Errorf("%+v", st)
@@ -326,7 +326,7 @@ func TestCloseWhileAuthenticating(t *testing.T) {
 // A connection that is lost and restored repeatedly logs few lines, and the last of them is correct.
 func TestFlapping(t *testing.T) {
 	var log expect.Output
-	s := &Session{log: log.Logger(), changed: make(chan struct{}), lossLogged: true}
+	s := &Session{o: Options{Logger: log.Logger()}, changed: make(chan struct{}), lossLogged: true}
 	for range 1000 {
 		s.setConnected(new(wire.Conn), "host:2181")
 		s.setState(Suspended)

@@ -31,8 +31,8 @@ const (
 // Entry is one child of a directory.
 type Entry struct {
 	Name string
-	Data []byte // nil if not requested or not readable; read-only
-	// Unreadable reports that the data was requested but cannot be read, or is larger than MaxData. The log says why.
+	Data []byte // nil if not readable; read-only
+	// Unreadable reports that the data cannot be read, or is larger than MaxData. The log says why.
 	Unreadable bool
 }
 
@@ -43,92 +43,75 @@ func (e Entry) equal(o Entry) bool {
 // Children is a view of a directory that is kept up to date. Changes in quick succession are read with one listing, and
 // large directories are listed less often than small ones. Without a session the view keeps its entries.
 type Children struct {
-	s       *Session
-	dir     string // absolute
-	data    bool
-	ctx     context.Context
-	stop    context.CancelFunc
-	update  func([]Entry)
-	entries atomic.Pointer[[]Entry] // nil before the first listing
+	s      *Session
+	dir    string // absolute
+	ctx    context.Context
+	stop   context.CancelFunc
+	update func([]Entry)
 
-	mu      sync.Mutex
-	relist  bool          // no watch is set on the directory
-	kick    chan struct{} // capacity 1: relist was set
-	current bool          // see Current
+	kick      chan struct{} // capacity 1: announced was increased
+	announced atomic.Int64  // changes of the directory, which may have happened
+	current   atomic.Int64  // those that update was called for; -1 before the first listing
 
 	// The fields below belong to the goroutine in follow.
+	listed  int64            // announced, before the last listing; -1 if there is none
+	shown   []Entry          // the last entries; nil before the first listing
 	members map[string]Entry // children in the last listing
 	unread  map[string]bool  // children whose data must be read
 	size    int              // of the last listing, in bytes
 	stat    wire.Stat        // of the directory in the last listing; zero if it does not exist
 }
 
-// Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
-// that does not exist is shown as empty. update, which may be nil, is called with Entries after the first listing and after each change, one call after
-// the other; until it returns, the view does not change.
+// Watch returns a view of a directory and of the data of its children. It returns at once. A directory that does not exist is shown as empty, and
+// one that is viewed already must not be viewed again before Stop. update is called with the children, ordered by name, after the first listing and after each change, one
+// call after the other; it must not modify them.
 //
-// A view costs the servers one watch, with or without data. The data of each child is read once, and again for all
+// A view costs the servers one watch. The data of each child is read once, and again for all
 // children when a known child was created anew, which is how Publish replaces data. Data changed in place is not
 // noticed.
-func (s *Session) Watch(dir string, data bool, update func([]Entry)) *Children {
+func (s *Session) Watch(dir string, update func([]Entry)) *Children {
 	c := &Children{
-		s: s, dir: s.absolute(dir), data: data, update: update,
-		relist: true, kick: make(chan struct{}, 1),
+		s: s, dir: s.absolute(dir), update: update,
+		kick: make(chan struct{}, 1), listed: -1,
 		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
+	c.current.Store(-1)
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Err() != nil {
 		return c
 	}
-	s.watched[c.dir] = append(s.watched[c.dir], c)
+	s.watched[c.dir] = c
 	s.work.Go(c.follow)
 	return c
 }
 
-// Entries returns the last known children, ordered by name. The result is read-only.
-func (c *Children) Entries() []Entry {
-	if entries := c.entries.Load(); entries != nil {
-		return *entries
-	}
-	return nil
-}
+// Current reports whether the directory has been listed, and update has been called for every change announced so far.
+func (c *Children) Current() bool { return c.current.Load() == c.announced.Load() }
 
-// Current reports whether the directory has been listed and Entries reflects every change announced so far.
-func (c *Children) Current() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.current
-}
-
-// Stop ends the view. Entries keeps its last value.
+// Stop ends the view.
 func (c *Children) Stop() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.stop()
-	rest := slices.DeleteFunc(c.s.watched[c.dir], func(o *Children) bool { return o == c })
-	if len(rest) == 0 {
+	if c.s.watched[c.dir] == c {
 		delete(c.s.watched, c.dir)
-		return
 	}
-	c.s.watched[c.dir] = rest
 }
 
-// notify invalidates the views of a path whose watch has fired or was lost with the session.
+// notify invalidates the view of a path whose watch has fired.
 func (s *Session) notify(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.watched[p] {
+	if c := s.watched[p]; c != nil {
 		c.invalidate()
 	}
 }
 
 // invalidate schedules a listing of the directory.
 func (c *Children) invalidate() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.relist, c.current = true, false
+	c.announced.Add(1)
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -145,7 +128,10 @@ func (c *Children) follow() {
 		}
 		if err := c.refresh(conn); err != nil {
 			failures++
-			c.logListError(err)
+			c.s.recordError("listing "+c.dir, err)
+			if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
+				c.s.logLimited("listing", slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
+			}
 			if sleep.For(c.ctx, sleep.Backoff(failures, minRetry, maxRetry)) != nil {
 				return
 			}
@@ -176,17 +162,11 @@ func damping(size int) time.Duration {
 
 // refresh reads what may have changed.
 func (c *Children) refresh(conn *wire.Conn) error {
-	c.mu.Lock()
-	relist := c.relist
-	c.relist = false
-	c.mu.Unlock()
-	if relist {
+	if announced := c.announced.Load(); c.listed != announced {
 		if err := c.list(conn); err != nil {
-			c.mu.Lock()
-			c.relist = true
-			c.mu.Unlock()
 			return err
 		}
+		c.listed = announced
 	}
 	return c.read(conn)
 }
@@ -241,13 +221,9 @@ func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.St
 	return conn.Children(c.dir, true) // it was created just now
 }
 
-// read reads the data of children, if requested. The error is a connection error; data that cannot be read for other
+// read reads the data of children. The error is a connection error; data that cannot be read for other
 // reasons is nil.
 func (c *Children) read(conn *wire.Conn) error {
-	if !c.data {
-		clear(c.unread)
-		return nil
-	}
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	var mu sync.Mutex // guards members and unread
@@ -289,19 +265,18 @@ func (c *Children) setData(name string, data []byte, err error) {
 	c.members[name] = Entry{name, data, err != nil}
 }
 
-// updateEntries replaces the view's entries if they differ.
+// updateEntries calls update if the entries differ from those that are shown.
 //
 // For some time after a session was lost, vanished children are kept: the sessions of other nodes probably ended for
 // the same reason, and they publish again, too. Then updateEntries returns a channel that receives when it has to be
 // called again.
 func (c *Children) updateEntries() (again <-chan time.Time) {
-	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for _, e := range c.members {
 		next = append(next, e)
 	}
 	if left := c.s.settleTime(); left > 0 {
-		for _, e := range last {
+		for _, e := range c.shown {
 			if _, member := c.members[e.Name]; !member {
 				next = append(next, e)
 				again = time.After(left)
@@ -309,15 +284,11 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	if c.entries.Load() == nil || !slices.EqualFunc(last, next, Entry.equal) {
-		c.entries.Store(&next)
-		if c.update != nil && c.ctx.Err() == nil {
-			c.update(next)
-		}
+	if c.ctx.Err() == nil && (c.shown == nil || !slices.EqualFunc(c.shown, next, Entry.equal)) {
+		c.shown = next
+		c.update(next)
 	}
-	c.mu.Lock()
-	c.current = !c.relist
-	c.mu.Unlock()
+	c.current.Store(c.listed)
 	return again
 }
 
@@ -328,7 +299,7 @@ func (s *Session) settleTime() time.Duration {
 	if s.sessions < 2 {
 		return 0
 	}
-	return time.Until(s.began.Add(s.tuning.settle))
+	return time.Until(s.began.Add(s.settle))
 }
 
 func (c *Children) warnLarge(size, n int) {
@@ -336,12 +307,5 @@ func (c *Children) warnLarge(size, n int) {
 		c.s.logLimited("large", slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
 			"unless their jute.maxbuffer is raised, and every node reads it again after a change; use fewer partitions per version or a lower replication",
 			"dir", c.dir, "bytes", size, "children", n)
-	}
-}
-
-func (c *Children) logListError(err error) {
-	c.s.recordError("listing "+c.dir, err)
-	if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
-		c.s.logLimited("listing", slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }

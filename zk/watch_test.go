@@ -34,7 +34,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	opts := e.options(t)
 	opts.Logger = log.Logger()
 	s := session(t, opts)
-	nodes := s.Watch(NodesDir, true, nil)
+	nodes := watch(s, NodesDir)
 	s.Publish(NodePath("a", "host-a:1"), nil)
 	s.Publish(NodePath("b", "host-b:1"), []byte("x"))
 	s.Publish(NodePath("c", "host-c:1"), nil)
@@ -72,8 +72,8 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	for _, data := range []bool{false, true} {
-		dir := a.Watch(VersionDir("db", "1"), data, nil)
+	for range 2 {
+		dir := watch(a, VersionDir("db", "1"))
 		awaitSeen(t, dir)
 		for i := range 5 {
 			path := PartitionPath("db", "1", i, "host-b:1")
@@ -93,7 +93,7 @@ func testDamped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	var seen changes
-	dir := b.Watch(VersionDir("db", "1"), false, seen.count)
+	dir := watch(b, VersionDir("db", "1"), seen.count)
 	awaitSeen(t, dir)
 	start, before := time.Now(), seen.Load()
 	for p := range 1000 {
@@ -121,7 +121,7 @@ func TestDamping(t *testing.T) {
 
 func TestLargeListingWarning(t *testing.T) {
 	var log expect.Output
-	s := &Session{log: log.Logger()}
+	s := &Session{o: Options{Logger: log.Logger()}}
 	c := &Children{s: s, dir: "/d"}
 	c.warnLarge(warnListing-1, 1)
 	if count(&log, "large") != 0 {
@@ -159,7 +159,7 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 		publish(p, "one")
 	}
 	flush(t, a)
-	dir := b.Watch(VersionDir("db", "1"), true, nil)
+	dir := watch(b, VersionDir("db", "1"))
 	with := func(data string) func() bool {
 		return func() (all bool) {
 			n := 0
@@ -203,7 +203,7 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 func testCurrent(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
-	nodes := s.Watch(NodesDir, true, nil)
+	nodes := watch(s, NodesDir)
 	for i := range 20 {
 		s.Publish(NodePath(fmt.Sprint(i), "host-a:1"), nil)
 		flush(t, s) // the event arrives before the answer
@@ -214,15 +214,15 @@ func testCurrent(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// A stopped view keeps its entries and leaves no watch; other views of the directory continue.
+// A stopped view leaves nothing, and changes no more, although the directory is viewed again.
 func testStopped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
-	one, two := s.Watch(NodesDir, true, nil), s.Watch(NodesDir, false, nil)
+	one := watch(s, NodesDir)
 	s.Publish(NodePath("a", "host-a:1"), nil)
 	awaitNames(t, one, "a@host-a:1")
-	awaitNames(t, two, "a@host-a:1")
 	one.Stop()
+	two := watch(s, NodesDir)
 	one.Stop()
 	s.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, two, "a@host-a:1", "b@host-b:1")

@@ -15,38 +15,16 @@ import (
 // inFlight is the maximum number of concurrent requests.
 const inFlight = 32
 
-// write is one change of a znode: a copy, unaffected by later changes of the desired state.
+// write is one write of a znode.
 type write struct {
-	znode
-	of  *znode // which it is a copy of
-	err error  // result
+	*znode
+	again bool  // it was in its desired state before
+	taken bool  // result: see znode
+	err   error // result
 }
 
-// write brings znodes to their desired states, and sets the result of each. What another node has changed meanwhile is written once more, as is what
-// lacks its directory.
+// write brings znodes to their desired states, and sets the result of each. Directories that are missing are made, for the next attempt.
 func (s *Session) write(conn *wire.Conn, batch []*write) {
-	s.writeOnce(conn, batch)
-	var again []*write
-	dirs := make(map[string]error) // those that were missing: whether they have been made
-	for _, w := range batch {
-		if !isRace(w.err) {
-			continue
-		}
-		if dir := path.Dir(w.path); w.wanted && errors.Is(w.err, wire.NoNode) {
-			if _, done := dirs[dir]; !done {
-				dirs[dir] = s.makeDir(conn, dir)
-			}
-			if dirs[dir] != nil {
-				w.err = dirs[dir]
-				continue
-			}
-		}
-		again = append(again, w)
-	}
-	s.writeOnce(conn, again)
-}
-
-func (s *Session) writeOnce(conn *wire.Conn, batch []*write) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
@@ -56,6 +34,19 @@ func (s *Session) writeOnce(conn *wire.Conn, batch []*write) {
 		})
 	}
 	_ = group.Wait() // the errors are in the writes
+	made := make(map[string]error)
+	for _, w := range batch {
+		if w.kind == unwanted || !errors.Is(w.err, wire.NoNode) {
+			continue
+		}
+		dir := path.Dir(w.path)
+		if _, done := made[dir]; !done {
+			made[dir] = s.makeDir(conn, dir)
+		}
+		if made[dir] != nil {
+			w.err = made[dir]
+		}
+	}
 }
 
 // isRace reports whether a request failed because of a concurrent change.
@@ -77,27 +68,28 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 		return err
 	}
 	ours, same := exists && stat.EphemeralOwner == conn.SessionID(), exists && bytes.Equal(data, w.data)
-	w.taken = w.kind == claimed && w.wanted && exists && !ours && !same
+	w.taken = w.kind == claimed && exists && !ours && !same
 	var ops []wire.Op
 	switch {
-	case w.taken, w.wanted && ours && same:
-	case !w.wanted && !ours: // another node has published it
+	case w.taken:
+	case w.kind == unwanted && !ours: // another node has published it
+	case w.kind != unwanted && ours && same:
 	case w.kind == persistent && exists:
 	default:
 		if exists {
-			ops = append(ops, wire.Delete{Path: w.path, Version: stat.Version})
+			ops = append(ops, wire.Delete(w.path, stat.Version))
 		}
-		if w.wanted {
-			ops = append(ops, wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: w.kind != persistent})
+		if w.kind != unwanted {
+			ops = append(ops, wire.Create(w.path, w.data, s.acl, w.kind != persistent))
 		}
 	}
 	if len(ops) == 0 {
 		return nil
 	}
-	if err := conn.Multi(ops...); err != nil || !w.wanted {
+	if err := conn.Multi(ops...); err != nil || w.kind == unwanted {
 		return err
 	}
-	if w.state == unchecked {
+	if w.again {
 		s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; it is published again", "path", w.path)
 	}
 	if exists && !ours {
@@ -109,15 +101,12 @@ func (s *Session) writeZnode(conn *wire.Conn, w *write) error {
 
 // makeDir creates a persistent znode and its parents. A concurrent Prune may remove one of them: that is a race.
 func (s *Session) makeDir(conn *wire.Conn, dir string) error {
-	if dir == "/" {
-		return nil
-	}
-	err := conn.Multi(wire.Create{Path: dir, ACL: s.acl})
-	if errors.Is(err, wire.NoNode) {
-		if err := s.makeDir(conn, path.Dir(dir)); err != nil {
-			return err
+	create := wire.Create(dir, nil, s.acl, false)
+	err := conn.Multi(create)
+	if errors.Is(err, wire.NoNode) && dir != "/" {
+		if err = s.makeDir(conn, path.Dir(dir)); err == nil {
+			err = conn.Multi(create)
 		}
-		err = conn.Multi(wire.Create{Path: dir, ACL: s.acl})
 	}
 	if err != nil && !errors.Is(err, wire.NodeExists) {
 		return fmt.Errorf("creating %s: %w", dir, err)
@@ -159,15 +148,15 @@ func (s *Session) prune(conn *wire.Conn) bool {
 
 // removeEmpty removes a znode unless it has children.
 func removeEmpty(conn *wire.Conn, path string) error {
-	err := conn.Multi(wire.Delete{Path: path, Version: -1})
+	err := conn.Multi(wire.Delete(path, -1))
 	if errors.Is(err, wire.NotEmpty) || errors.Is(err, wire.NoNode) {
 		return nil
 	}
 	return err
 }
 
-// audit has published znodes read again. They are not watched, and another client may have deleted one.
-func (s *Session) audit() {
+// checkPublished has published znodes read again. They are not watched, and another client may have deleted one.
+func (s *Session) checkPublished() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, z := range s.desired {

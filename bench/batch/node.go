@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -49,7 +50,8 @@ func node(kind, addr string) error {
 	held := strings.Split(*block, ",")
 	if kind == "asker" {
 		held = held[:1]
-		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second})
+		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second, StageTimeout: 5 * time.Second,
+			Upstream: func(string) bool { return true }, Logger: slog.Default()})
 	}
 	for p, path := range held {
 		b, err := blocks.Open(path)

@@ -23,6 +23,7 @@ import (
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
 	"sequins/blocks"
+	"sequins/input/finished"
 	"sequins/load"
 	"sequins/load/build"
 	"sequins/source/local"
@@ -79,7 +80,7 @@ func (r *run) measure() (err error) {
 	if r.input, err = (data.Input{Spec: r.spec, Files: *files, Format: "plain", Sorted: true}).Build(r.env.Cache); err != nil {
 		return err
 	}
-	r.from, err = r.env.Cache.Get(fmt.Sprintf("finished-%v-%d", r.spec, *files), 2*r.spec.Size(), r.build)
+	r.from, err = r.env.Cache.Get(fmt.Sprintf("finished%d-%v-%d", finished.Format, r.spec, *files), 2*r.spec.Size(), r.build)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -53,7 +54,8 @@ func node(kind, addr string) error {
 			return err
 		}
 	} else {
-		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second})
+		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second, StageTimeout: 5 * time.Second,
+			Upstream: func(string) bool { return true }, Logger: slog.Default()})
 		go http.ListenAndServe(*debug, server.DebugHandler(server.DebugOptions{Metrics: m, Pprof: true})) //nolint:errcheck // whoever asks will see
 	}
 	set := version.NewSet(data.DB)

@@ -6,8 +6,8 @@
 // also of a content that is not advertised, such as one that a gate holds. GET /?proxy=serving asks for the contents that a node
 // serves, of all dbs. Nodes of upstream's kind answer with another media type, which is the same as having nothing.
 //
-// A received block is written under a temporary name, synced, verified as a whole, including that each key belongs to the partition, and published
-// by a rename. The giver reads at a limited rate, gives a limited number of blocks at a time, and leaves the page cache as it is. Both ends break
+// A received block is written under a temporary name and hashed meanwhile. If the hash is the one in its footer, and it is a block of the partition, it is
+// synced, and published by a rename. Nothing is read again but its index and a few pages (blocks.Reader.CheckCopy). The giver reads at a limited rate, gives a limited number of blocks at a time, and leaves the page cache as it is. Both ends break
 // off a copy when the other one is too slow.
 //
 // Which node has a partition is in the reports that the nodes publish (package gate): before a content is advertised, and while it is loaded. Of

@@ -63,13 +63,13 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 	defer t.o.Metrics.Streams.Add(-1, "given")
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
-	w.Header().Set(wire.Content, h.Content().Code())
+	w.Header().Set(wire.Content, h.Content.Code())
 	out := &sender{t: t, db: db, w: w, pulse: t.newPulse(t.give)}
 	if err := b.CopyTo(out, func(n int) error { return t.give.WaitN(t.ending, n) }); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
 		}
-		t.o.Logger.Warn("a block was not sent completely to another node", "db", db, "version", h.Version(), "partition", p, "peer", req.RemoteAddr,
+		t.o.Logger.Warn("a block was not sent completely to another node", "db", db, "version", h.Name, "partition", p, "peer", req.RemoteAddr,
 			"error", err)
 		return 0, err.Error()
 	}

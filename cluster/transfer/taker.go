@@ -12,7 +12,6 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
-	"sequins/internal/fsys"
 	"sequins/internal/wire"
 	"sequins/shard"
 	"sequins/store"
@@ -72,15 +71,16 @@ func (t *Transfer) fetch(ctx context.Context, addr string, dir *store.Dir, parti
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
-	if err := t.receive(taking, cancel, m.DB, resp, out); err != nil {
+	hash := blocks.NewHash(resp.ContentLength)
+	err = t.receive(taking, cancel, m.DB, resp, io.MultiWriter(out, hash))
+	if err == nil {
+		err = verify(ctx, out.Name(), hash, m, partition, by)
+	}
+	if err != nil {
 		return errors.Join(err, to.DiscardBlock(out))
 	}
-	name := out.Name()
 	if err := to.FinishBlock(out); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
-	}
-	if err := verify(ctx, name, m, partition, by); err != nil {
-		return errors.Join(err, to.RemoveBlock(partition))
 	}
 	if err := dir.Publish(to, partition); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, errors.Join(err, to.RemoveBlock(partition)))
@@ -111,21 +111,11 @@ func accepts(resp *http.Response, code string) error {
 	return nil
 }
 
-// verify checks a received block as a whole.
-func verify(ctx context.Context, path string, m store.Manifest, partition int, by shard.Partitioner) error {
+// verify checks a received block, whose bytes hash has hashed.
+func verify(ctx context.Context, path string, hash *blocks.Hash, m store.Manifest, partition int, by shard.Partitioner) error {
 	r, err := blocks.Open(path)
 	if err == nil {
-		if p := r.Properties(); p.Partition != partition || p.Partitions != m.Partitions {
-			err = fmt.Errorf("%w: it is partition %d of %d, and not %d of %d", blocks.ErrCorrupt, p.Partition, p.Partitions, partition, m.Partitions)
-		} else {
-			err = r.VerifyKeys(ctx, func(key []byte) error {
-				if p := by.Partition(key, m.Partitions); p != partition {
-					return fmt.Errorf("a key belongs to partition %d", p)
-				}
-				return nil
-			})
-		}
-		err = errors.Join(err, r.Close())
+		err = errors.Join(r.CheckCopy(ctx, hash, partition, m.Partitions, by.Partition), r.Close())
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -136,9 +126,9 @@ func verify(ctx context.Context, path string, m store.Manifest, partition int, b
 	return fmt.Errorf("%w: %w", errDisk, err)
 }
 
-// receive copies the body of an answer to a file, and cancels the request when the node is too slow: the time until each read returns counts
+// receive copies the body of an answer, and cancels the request when the node is too slow: the time until each read returns counts
 // against it.
-func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, db string, resp *http.Response, out fsys.File) error {
+func (t *Transfer) receive(ctx context.Context, cancel context.CancelCauseFunc, db string, resp *http.Response, out io.Writer) error {
 	node := t.newPulse(t.take)
 	late := time.AfterFunc(node.left, func() { cancel(errSlow) })
 	defer late.Stop()

@@ -24,6 +24,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/blocktest"
 	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
@@ -242,7 +243,7 @@ func TestFaults(t *testing.T) {
 		"flipped bit":         {answer{code: 200, header: header, body: flipped}, transfer.ErrRefused, "checksum"},
 		"another partition":   {answer{code: 200, header: header, body: block(t, 2, partitions, 2, 3000)}, transfer.ErrRefused, "it is partition 2 of 3"},
 		"another number":      {answer{code: 200, header: header, body: block(t, 1, 4, 1, 3000)}, transfer.ErrRefused, "it is partition 1 of 4"},
-		"keys of another one": {answer{code: 200, header: header, body: block(t, 1, partitions, 2, 3000)}, transfer.ErrRefused, "a key belongs to partition 2"},
+		"keys of another one": {answer{code: 200, header: header, body: block(t, 1, partitions, 2, 3000)}, transfer.ErrRefused, "belongs to partition 2"},
 		"another content":     {answer{code: 200, header: other, body: good}, transfer.ErrRefused, `content "0123"`},
 		"no content":          {answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block"}, body: good}, transfer.ErrRefused, `content ""`},
 		"too little":          {answer{code: 200, header: header, body: good[:100], length: len(good)}, nil, "broke off after 100 of"},
@@ -256,6 +257,15 @@ func TestFaults(t *testing.T) {
 		"busy":                {answer{code: 429}, transfer.ErrBusy, ""},
 		"stopping":            {answer{code: 503, body: []byte("oh\n")}, nil, "oh"},
 		"error":               {answer{code: 500, body: []byte("oh\n")}, nil, "500"},
+	}
+	for part, at := range blocktest.Sections(good) {
+		body := bytes.Clone(good)
+		body[at] ^= 0x10
+		tests["flipped bit in the "+part] = struct {
+			answer
+			want error
+			text string
+		}{answer{code: 200, header: header, body: body}, transfer.ErrRefused, "offset"}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

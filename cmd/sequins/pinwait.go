@@ -13,7 +13,6 @@ import (
 	"sequins/client"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
-	"sequins/observe/status"
 )
 
 // waitPeriod is the interval between two requests for the status.
@@ -82,7 +81,8 @@ func (p *pinning) follow(ctx context.Context, node *client.Node) (lines []string
 		return nil, 0, ofNode(ctx, node, "", err)
 	}
 	nodes := slices.Sorted(maps.Keys(st.Peers))
-	want := status.Pin{Version: p.file.Pinned(time.Now()), Exclude: p.file.Exclude, Approve: p.file.Approve, Until: p.file.Until}
+	want := p.file
+	want.Version = want.Pinned(time.Now())
 	for _, addr := range append(nodes, st.Node) {
 		version, follows := st.DBs[p.db].Current(addr), false
 		line := "serves " + version

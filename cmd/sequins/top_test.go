@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/observe/status"
+	"sequins/version/pin"
 )
 
 var topNow = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -30,7 +31,7 @@ func single() *status.Status {
 		DBs: map[string]status.DB{
 			"birds": {Versions: map[string]status.Version{"7": serving, "8": on(loading)}, Traffic: status.Traffic{Requests: 4.2, P50: 9e-6, P99: 20e-6}},
 			"users": {Versions: map[string]status.Version{"2026-01-31": serving, "2026-02-01": on(status.OnNode{State: status.Held, Detail: "held: max_shrink: 400 records instead of 1,000\x1b[2J"})}},
-			"words": {Versions: map[string]status.Version{"1": serving}, Traffic: status.Traffic{Requests: 1330, Misses: 120, P50: 12e-6, P99: 1.3e-3}, Pin: &status.Pin{Version: "1", By: "ana"}},
+			"words": {Versions: map[string]status.Version{"1": serving}, Traffic: status.Traffic{Requests: 1330, Misses: 120, P50: 12e-6, P99: 1.3e-3}, Pin: &pin.File{Version: "1", By: "ana"}},
 		},
 		Events: []status.Event{
 			{Time: topNow.Add(-time.Minute), DB: "users", Version: "2026-02-01", Kind: status.EventHeld, Reason: "max_shrink"},

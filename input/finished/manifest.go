@@ -24,20 +24,20 @@ import (
 
 // A manifest is one line of JSON,
 //
-//	{"format":2,"crc32c":"0123abcd","manifest":{…}}
+//	{"format":3,"crc32c":"0123abcd","manifest":{…}}
 //
 // where crc32c is the CRC-32C of the bytes of the object behind "manifest", in 8 hexadecimal digits.
-const Format = 2
+const Format = 3
 
 // Limits of a manifest.
 const (
-	MaxSize = 32 << 20 // bytes; 65,536 blocks take 11 MiB
+	MaxSize = 32 << 20 // bytes; 65,536 blocks take 7 MiB
 
 	maxText    = 256
 	maxBlock   = 2 << 40 // bytes of a block; its pages begin below 1 TiB
 	maxRecords = 1 << 46 // of a block
-	hashBytes  = 32      // of SHA-256
-	maxCommas  = 5*shard.MaxPartitions + maxText
+	hashBytes  = 16      // of XXH3
+	maxCommas  = 4*shard.MaxPartitions + maxText
 )
 
 // ErrCorrupt is the class of errors of a manifest that is damaged, or does not describe the files beside it.
@@ -63,11 +63,10 @@ type Manifest struct {
 
 // Block describes the file of a block.
 type Block struct {
-	Name        string `json:"name"`         // BlockName of its partition
-	Size        int64  `json:"size"`         // bytes
-	SHA256      string `json:"sha256"`       // of the file, in lower case hexadecimal digits
-	ContentHash string `json:"content_hash"` // of its records, see blocks.Properties
-	Records     int64  `json:"records"`
+	Name    string `json:"name"` // BlockName of its partition
+	Size    int64  `json:"size"` // bytes
+	Hash    string `json:"hash"` // in its footer, see blocks.Reader.Hash, in lower case
+	Records int64  `json:"records"`
 }
 
 // BlockName is the name of the file with the block of partition p.
@@ -209,10 +208,8 @@ func (b *Block) validate(p int) error {
 		return fmt.Errorf("%d bytes", b.Size)
 	case b.Records < 0 || b.Records > maxRecords:
 		return fmt.Errorf("%d records", b.Records)
-	case !isHex(b.SHA256, 2*hashBytes):
-		return fmt.Errorf("%.100q is not a SHA-256", b.SHA256)
-	case !isText(b.ContentHash) || b.ContentHash == "":
-		return fmt.Errorf("%.100q is not a content hash", b.ContentHash)
+	case !isHex(b.Hash, 2*hashBytes):
+		return fmt.Errorf("%.100q is not a hash", b.Hash)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func manifest(n int) *finished.Manifest {
 	}
 	for p := range n {
 		m.Blocks = append(m.Blocks, finished.Block{
-			Name: finished.BlockName(p), Size: int64(1000 + p), SHA256: fmt.Sprintf("%064x", p), ContentHash: fmt.Sprintf("%016x", p), Records: int64(p),
+			Name: finished.BlockName(p), Size: int64(1000 + p), Hash: fmt.Sprintf("%032x", p), Records: int64(p),
 		})
 	}
 	return m
@@ -80,7 +80,7 @@ func TestDamage(t *testing.T) {
 // seal wraps the object of a manifest as Encode does, with the right checksum.
 func seal(body string) []byte {
 	crc := crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli))
-	return fmt.Appendf(nil, `{"format":2,"crc32c":"%08x","manifest":%s}`+"\n", crc, body)
+	return fmt.Appendf(nil, `{"format":3,"crc32c":"%08x","manifest":%s}`+"\n", crc, body)
 }
 
 // A hostile manifest has the right checksum.
@@ -107,9 +107,9 @@ func TestHostile(t *testing.T) {
 		"records":            {`"records":1`, `"records":-1`},
 		"many records":       {`"records":1`, `"records":9000000000000000000`},
 		"partitioner":        {`"hadoop"`, `"unheard-of"`},
-		"hash":               {`"sha256":"00`, `"sha256":"0`},
-		"capital hash":       {`"sha256":"00`, `"sha256":"AA`},
-		"no hash":            {`"content_hash":"0000000000000001"`, `"content_hash":""`},
+		"hash":               {`"hash":"00`, `"hash":"0`},
+		"capital hash":       {`"hash":"00`, `"hash":"AA`},
+		"no hash":            {`"hash":"` + strings.Repeat("0", 31) + `1"`, `"hash":""`},
 		"unknown member":     {`"last_modified"`, `"unknown":1,"last_modified"`},
 		"member twice":       {`"last_modified"`, `"partitions":2,"last_modified"`},
 		"member in capitals": {`"last_modified"`, `"Last_modified"`},
@@ -152,8 +152,8 @@ func TestManyElements(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for _, format := range []string{"0", "1", "99999", "-1"} {
-		data := bytes.Replace(encode(t, manifest(1)), []byte(`"format":2`), []byte(`"format":`+format), 1)
+	for _, format := range []string{"0", "2", "99999", "-1"} {
+		data := bytes.Replace(encode(t, manifest(1)), []byte(`"format":3`), []byte(`"format":`+format), 1)
 		if _, err := finished.Parse(data, ""); !errors.Is(err, finished.ErrFormat) || errors.Is(err, finished.ErrCorrupt) {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -193,7 +193,7 @@ func TestMatch(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(encode(f, manifest(2)))
 	f.Add(seal(`{"blocks":[{}]}`))
-	f.Add([]byte(`{"format":2}`))
+	f.Add([]byte(`{"format":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, body, ok := bytes.Cut(data, []byte(`"manifest":`)); ok { // get past the checksum
 			if sealed := seal(string(bytes.TrimSuffix(body, []byte("}\n")))); len(sealed) < 1<<16 {

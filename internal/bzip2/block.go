@@ -28,6 +28,7 @@ type block struct {
 	count  [256]uint32
 
 	trees     [bzip2MaxTrees]huffman
+	coded     int            // how many trees the block has
 	selectors [1 << 15]uint8 // tree of each group of symbols
 	groups    int
 }
@@ -80,23 +81,20 @@ func (b *block) readSymbols(in *bitReader) bool {
 // readSelectors reads the number of trees, and which of them is for which group: its place in a list where the last
 // used is in front, in unary.
 func (b *block) readSelectors(in *bitReader) bool {
-	trees := int(in.take(3))
+	b.coded = int(in.take(3))
 	b.groups = int(in.take(15))
-	if trees < bzip2MinTrees || trees > bzip2MaxTrees || b.groups == 0 {
+	if b.coded < bzip2MinTrees || b.coded > bzip2MaxTrees || b.groups == 0 {
 		return false
 	}
 	front := mtf{0, 1, 2, 3, 4, 5}
 	for i := range b.groups {
 		place := 0
 		for in.take(1) != 0 {
-			if place++; place >= trees {
+			if place++; place >= b.coded {
 				return false
 			}
 		}
 		b.selectors[i] = front.take(place)
-	}
-	for i := range b.trees {
-		b.trees[i].absent = i >= trees
 	}
 	return !in.short()
 }
@@ -104,10 +102,7 @@ func (b *block) readSelectors(in *bitReader) bool {
 // readTrees reads the lengths of codes: that of the first symbol, then differences in unary.
 func (b *block) readTrees(in *bitReader) bool {
 	var lengths [258]uint8
-	for i := range b.trees {
-		if b.trees[i].absent {
-			break
-		}
+	for i := range b.coded {
 		n := in.take(5)
 		for j := range lengths[:b.used+2] {
 			for {
@@ -237,7 +232,6 @@ const huffmanMax = 20
 
 // huffman decodes the symbols of one tree.
 type huffman struct {
-	absent bool
 	// Codes of a length are below limit; a code less the base is a place in symbols.
 	limit   [huffmanMax + 1]uint32
 	base    [huffmanMax + 1]uint32

@@ -60,14 +60,4 @@ func Parse(name, code string) (Content, error) {
 	return c, nil
 }
 
-func isHash(s string) bool {
-	if len(s) != Digits {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isHash(s string) bool { return len(s) == Digits && strings.Trim(s, "0123456789abcdef") == "" }

@@ -69,9 +69,7 @@ func Trim(b []byte) []byte {
 
 // HasToken reports whether a comma-separated list has a token, in any letter case.
 func HasToken(list []byte, token string) bool {
-	for len(list) > 0 {
-		var item []byte
-		item, list, _ = bytes.Cut(list, []byte{','})
+	for item := range bytes.SplitSeq(list, []byte{','}) {
 		if bytes.EqualFold(Trim(item), []byte(token)) {
 			return true
 		}

@@ -16,14 +16,8 @@ type Parameter struct {
 // byte, and + a space. The error of a parameter wraps ErrEscape; its name is as received if that cannot be decoded.
 func Parameters(query []byte) iter.Seq2[Parameter, error] {
 	return func(yield func(Parameter, error) bool) {
-		for len(query) > 0 {
-			var pair []byte
-			pair, query, _ = bytes.Cut(query, []byte{'&'})
-			if len(pair) == 0 {
-				continue
-			}
-			p, err := parseParameter(pair)
-			if !yield(p, err) {
+		for pair := range bytes.SplitSeq(query, []byte{'&'}) {
+			if len(pair) > 0 && !yield(parseParameter(pair)) {
 				return
 			}
 		}

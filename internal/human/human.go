@@ -122,9 +122,12 @@ func Rate(perSecond float64) string {
 const maxNames = 5
 
 // Some lists the first of several names: "a, b, c, d, e and 3 more".
-func Some(names []string) string {
-	if more := len(names) - maxNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+func Some(names []string) string { return SomeUpTo(names, maxNames) }
+
+// SomeUpTo lists names like Some, and at most most of them.
+func SomeUpTo(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

@@ -5,7 +5,6 @@ package limitlog
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -13,7 +12,7 @@ import (
 // messages do not hide each other. It is safe for concurrent use.
 type Logger struct {
 	logger *slog.Logger
-	last   sync.Map // message → *atomic.Int64, the second of its last error
+	last   sync.Map // message → int64, the second of its last error
 }
 
 // New returns a Logger that writes to l.
@@ -21,12 +20,8 @@ func New(l *slog.Logger) *Logger { return &Logger{logger: l} }
 
 // Error logs at level error. msg is a constant of the program: each is kept.
 func (l *Logger) Error(msg string, args ...any) {
-	last, known := l.last.Load(msg)
-	if !known {
-		last, _ = l.last.LoadOrStore(msg, new(atomic.Int64))
-	}
-	at, now := last.(*atomic.Int64), time.Now().Unix()
-	if before := at.Load(); before != now && at.CompareAndSwap(before, now) {
+	now := time.Now().Unix()
+	if before, _ := l.last.Swap(msg, now); before != now {
 		l.logger.Error(msg, args...)
 	}
 }

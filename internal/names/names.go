@@ -27,20 +27,11 @@ func ValidDatabase(s string) bool {
 // a letter or digit.
 func ValidToken(s string) bool { return valid(s, "._-") }
 
+const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 // valid reports whether s consists of letters, digits and, after the first character, bytes of others.
 func valid(s, others string) bool {
-	if s == "" || len(s) > Max {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && strings.IndexByte(others, c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= Max && strings.IndexByte(others, s[0]) < 0 && strings.Trim(s, lettersAndDigits+others) == ""
 }
 
 // FromQuery returns the names in a value of a query that was decoded as a form, such as by net/url: a '+' that was sent

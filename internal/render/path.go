@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"sequins/internal/human"
 )
 
 // ErrNullKey is wrapped by errors for records whose key is null.
@@ -12,6 +14,9 @@ var ErrNullKey = errors.New("the key is null")
 // ErrField is wrapped by errors for a configured field that does not exist or cannot be a key, and for a key field that
 // is not configured.
 var ErrField = errors.New("the fields that are set do not fit the records")
+
+// FieldNames describes the fields that records have, for an error about one that they lack. Of many, it names the first.
+func FieldNames(names []string) string { return "the fields are " + human.SomeUpTo(names, 20) }
 
 // Paths selects the fields of a record that are served.
 type Paths struct {

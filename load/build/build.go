@@ -8,10 +8,8 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -236,7 +234,7 @@ func empty(dir string) error {
 }
 
 const (
-	workers = 4 // that hash blocks
+	workers = 4 // that sync blocks
 	// fileMode and dirMode are the permissions of the target, less the umask for directories: nodes run as another user.
 	fileMode, dirMode = 0o644, 0o755
 )
@@ -247,31 +245,19 @@ func (b *builder) takeBlock(path string, partition int) error {
 	if err != nil {
 		return err
 	}
-	props := r.Properties()
-	block := finished.Block{Name: finished.BlockName(partition), Size: r.Size(), ContentHash: props.ContentHash, Records: props.Records}
-	if err := r.Close(); err != nil {
-		return err
-	}
-	if block.SHA256, err = hashFile(path); err != nil {
+	block := finished.Block{Name: finished.BlockName(partition), Size: r.Size(), Hash: r.Hash(), Records: r.Properties().Records}
+	if err := errors.Join(r.Close(), share(path)); err != nil {
 		return err
 	}
 	b.blocks[partition] = block
 	return os.Rename(path, filepath.Join(b.work(), block.Name))
 }
 
-// hashFile returns the SHA-256 of a block, whose permissions it sets durably.
-func hashFile(path string) (sum string, err error) {
+// share sets the permissions of a block durably.
+func share(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := errors.Join(f.Chmod(fileMode), f.Sync()); err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return fmt.Sprintf("%x", hash.Sum(nil)), nil
+	return errors.Join(f.Chmod(fileMode), f.Sync(), f.Close())
 }

@@ -15,6 +15,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/blocktest"
 	"sequins/test/speed"
 )
 
@@ -61,6 +62,56 @@ func TestFlippedBytes(t *testing.T) {
 	must(into(t, to, load.Options{}))(t)
 }
 
+// flip inverts a bit of a file of a version.
+func flip(t testing.TB, to build.Place, name string, at int) {
+	t.Helper()
+	path := filepath.Join(to.String(), name)
+	data := must(os.ReadFile(path))(t)
+	data[at] ^= 0x10
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A flipped bit in each part of a block is found, and so is another content's block, of the same size, under the right name.
+func TestAnotherBlock(t *testing.T) {
+	root, another := t.TempDir(), t.TempDir()
+	records := some(500)
+	write(t, root, shard.Hadoop, 2, records)
+	for key, value := range records {
+		records[key] = strings.Replace(value, "value", "VALUE", 1)
+	}
+	write(t, another, shard.Hadoop, 2, records)
+	o := load.Options{Compression: blocks.FSST}
+	to, m := run(t, place(t, root), o)
+	name := m.Blocks[1].Name
+	refused := func(what, why string) {
+		t.Helper()
+		got, err := into(t, to, load.Options{}, 1)
+		if !errors.Is(err, finished.ErrCorrupt) || !load.Faulty(err) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if published := must(got.dir.Complete())(t); len(published) != 0 {
+			t.Errorf("%s: published %v", what, published)
+		}
+	}
+	for part, at := range blocktest.Sections(must(os.ReadFile(filepath.Join(to.String(), name)))(t)) {
+		flip(t, to, name, at)
+		refused(part, "offset")
+		flip(t, to, name, at)
+	}
+	must(into(t, to, load.Options{}))(t)
+
+	from, was := run(t, place(t, another), o)
+	if was.Blocks[1].Size != m.Blocks[1].Size {
+		t.Fatalf("blocks of %d and %d bytes", was.Blocks[1].Size, m.Blocks[1].Size)
+	}
+	if err := os.Rename(filepath.Join(from.String(), name), filepath.Join(to.String(), name)); err != nil {
+		t.Fatal(err)
+	}
+	refused("another content's block", "it has the hash "+was.Blocks[1].Hash)
+}
+
 // A manifest that lies is not believed, though its checksum is right.
 func TestHostileManifest(t *testing.T) {
 	root := t.TempDir()
@@ -68,15 +119,13 @@ func TestHostileManifest(t *testing.T) {
 	to, m := run(t, place(t, root), load.Options{})
 	good := must(m.Encode())(t)
 	for name, change := range map[string]func(*testing.T, *finished.Manifest){
-		"size":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Size-- },
-		"hash":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].SHA256 = strings.Repeat("0", 64) },
-		"records":      func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Records++ },
-		"content hash": func(t *testing.T, m *finished.Manifest) { m.Blocks[1].ContentHash = "0" },
-		"partitioner":  func(t *testing.T, m *finished.Manifest) { m.Partitioner = "string" },
+		"size":        func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Size-- },
+		"hash":        func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Hash = strings.Repeat("0", 32) },
+		"records":     func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Records++ },
+		"partitioner": func(t *testing.T, m *finished.Manifest) { m.Partitioner = "string" },
 		"swapped": func(t *testing.T, m *finished.Manifest) {
 			a, b := &m.Blocks[0], &m.Blocks[1]
-			a.SHA256, b.SHA256, a.Size, b.Size, a.Records, b.Records = b.SHA256, a.SHA256, b.Size, a.Size, b.Records, a.Records
-			a.ContentHash, b.ContentHash = b.ContentHash, a.ContentHash
+			a.Hash, b.Hash, a.Size, b.Size, a.Records, b.Records = b.Hash, a.Hash, b.Size, a.Size, b.Records, a.Records
 			from, to := to.String()+"/"+a.Name, to.String()+"/"+b.Name
 			x, y := must(os.ReadFile(from))(t), must(os.ReadFile(to))(t)
 			t.Cleanup(func() { _ = errors.Join(os.WriteFile(from, x, 0o644), os.WriteFile(to, y, 0o644)) })

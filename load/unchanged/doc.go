@@ -4,7 +4,7 @@
 // Everything that determines a block goes into one SHA-256: the settings of the plan, the number of the partition and of all partitions,
 // and the size and a checksum of each of its files. If the files are not aligned with the partitions, those are all files of the version.
 // That hash is in the block's own properties (blocks.Properties.MadeFrom), so it goes where the block goes. Neither names nor times of files prove anything. A finished block is found
-// by the SHA-256 in its manifest.
+// by its hash in the manifest.
 //
 // A load process calls, between the plan and the load,
 //
@@ -18,7 +18,7 @@
 // 128 bits of all bytes. In the last case, Link reads only files whose sizes and first bytes are those of a former version; all others are
 // hashed while they are loaded.
 //
-// A linked block is read as a whole and its checksums are compared before it is published, so that damage does not spread: a partition that is loaded again
+// A linked block is read as a whole and its hash is compared before it is published, so that damage does not spread: a partition that is loaded again
 // because its block is damaged does not get the same file from another version. Files of blocks are never written to once they have
 // their names, so that versions cannot change each other's. Whatever goes wrong with a link, the partition is loaded.
 package unchanged

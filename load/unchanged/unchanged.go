@@ -2,12 +2,8 @@ package unchanged
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"sequins/blocks"
@@ -101,44 +97,19 @@ func (r *Reuse) check(ctx context.Context, name string, p int) (size int64) {
 		return 0
 	}
 	defer b.Close() //nolint:errcheck // it is only read
-	props := b.Properties()
-	if props.Partition != p || props.Partitions != r.plan.Partitions {
+	made := b.Properties().MadeFrom
+	if want, ok := r.plan.Finished(p); ok {
+		if b.Hash() != want.Hash || b.Properties().Records != want.Records {
+			return 0
+		}
+	} else if len(made) <= outlineDigits || made[:outlineDigits] != r.outline(p) || made[outlineDigits:] != r.input(p, r.group(p).sums()) {
 		return 0
 	}
-	if want, ok := r.plan.Finished(p); ok {
-		if b.Size() != want.Size || props.Records != want.Records || props.ContentHash != want.ContentHash || !hasHash(name, want.SHA256) {
-			return 0
-		}
-		err = b.VerifyKeys(ctx, func(key []byte) error { // the manifest may name another partitioner than that of the former block
-			if r.plan.Partitioner.Partition(key, r.plan.Partitions) != p {
-				return errElsewhere
-			}
-			return nil
-		})
-	} else {
-		made := props.MadeFrom
-		if len(made) <= outlineDigits || made[:outlineDigits] != r.outline(p) || made[outlineDigits:] != r.input(p, r.group(p).sums()) {
-			return 0
-		}
-		err = b.ScrubContent(ctx, nil)
-	}
-	if err != nil {
+	hash := blocks.NewHash(b.Size())
+	if b.CopyTo(hash, func(int) error { return ctx.Err() }) != nil || b.CheckCopy(ctx, hash, p, r.plan.Partitions, r.plan.Partitioner.Partition) != nil {
 		return 0
 	}
 	return b.Size()
-}
-
-var errElsewhere = errors.New("the key belongs to another partition")
-
-func hasHash(name, want string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // it is only read
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
 }
 
 // ReadAhead reads the files of some partitions for MadeFrom, until ctx ends. It runs beside the load and is only for files that a load reads in pieces and of

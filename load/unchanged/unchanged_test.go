@@ -13,6 +13,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/load/build"
 	"sequins/load/unchanged"
 	"sequins/shard"
 	"sequins/source"
@@ -201,6 +202,38 @@ func TestDamage(t *testing.T) {
 		t.Errorf("linked %v", linked)
 	}
 	w.check("1", m)
+}
+
+// A finished block is linked if its file is that of the manifest, to the last byte; otherwise it is copied.
+func TestFinished(t *testing.T) {
+	w := newWorld(t)
+	m := numbers(1000, "1")
+	w.put("1", 2, m, false)
+	at := func(version string) build.Place { return build.Place{Source: w.src, DB: "db", Version: version} }
+	_, err := build.Run(t.Context(), build.Job{From: at("1"), To: at("2").String(), Release: "test"}, nil)
+	expect.NoError(t, err)
+	if linked := w.load("2"); len(linked) != 0 {
+		t.Errorf("linked %v", linked)
+	}
+	for _, version := range []string{"3", "4"} {
+		expect.NoError(t, os.CopyFS(at(version).String(), os.DirFS(at("2").String())))
+	}
+	if linked := w.load("3"); len(linked) != 2 || !w.same(0, "2", "3") || !w.same(1, "2", "3") {
+		t.Errorf("linked %v", linked)
+	}
+	w.check("3", m)
+
+	data, err := os.ReadFile(w.block("3", 1))
+	expect.NoError(t, err)
+	f, err := os.OpenFile(w.block("3", 1), os.O_WRONLY, 0)
+	expect.NoError(t, err)
+	_, err = f.WriteAt([]byte{data[10] ^ 1}, 10)
+	expect.NoError(t, err)
+	expect.NoError(t, f.Close())
+	if linked := w.load("4"); !slices.Equal(linked, []int{0}) {
+		t.Errorf("linked %v", linked)
+	}
+	w.check("4", m)
 }
 
 // A file in the place of a block is not linked if it is not a block, or another block.

@@ -102,12 +102,13 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 	if s.Role != "router" {
 		st.Weight = s.Weight
 	}
+	connected := z.State == zk.Connected || z.State == zk.Closed // a node that leaves closes its session
 	st.ZooKeeper = &status.ZooKeeper{
-		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
+		Connected: connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
 		Sessions: z.Sessions, Nodes: len(members.Members()), Problems: len(st.Problems),
 	}
-	if z.Connected {
+	if connected {
 		return
 	}
 	st.ZooKeeper.Error = z.LastError

@@ -171,8 +171,7 @@ func (w *webhook) post(t Target, e status.Event) error {
 
 // withoutURL returns an error without the URL of the request, which may contain a password.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, is := errors.AsType[*url.Error](err); is {
 		return wrapped.Err
 	}
 	return err

@@ -109,7 +109,7 @@ func (u Upkeep) Scrub(ctx context.Context) {
 		count++
 		if err != nil && !errors.Is(err, errLeaving) {
 			damaged++
-			u.Log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
+			u.Log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Name, "partition", p, "error", err)
 			for !h.Report(p, b, err) && !h.Leaving() {
 				if err := sleep.For(ctx, reportPause); err != nil {
 					return err

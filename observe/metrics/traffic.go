@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/observe/status"
 )
 
@@ -38,14 +39,9 @@ func (k *Keys) endPeriod(now time.Time) *period {
 // FollowTraffic reads the counters of all dbs periodically until ctx ends, and sends their increase to the agent. Without it there is no
 // Traffic, and none in Vars.
 func (s *Server) FollowTraffic(ctx context.Context) {
-	tick := time.NewTicker(trafficPeriod)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	s.endPeriods()
+	for sleep.For(ctx, trafficPeriod) == nil {
 		s.endPeriods()
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
 	}
 	s.endPeriods()
 }

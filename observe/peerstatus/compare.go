@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/observe/status"
 )
 
@@ -37,12 +38,7 @@ func (c *Comparer) Differences() []status.Difference { return *c.differences.Loa
 
 // Run compares until ctx ends.
 func (c *Comparer) Run(ctx context.Context) {
-	for wait := firstSettings; ; wait = settingsPeriod {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return
-		}
+	for wait := firstSettings; sleep.For(ctx, wait) == nil; wait = settingsPeriod {
 		all := c.client.Settings(ctx) // of nodes that do not answer, they are unknown, and no difference
 		if ctx.Err() != nil {
 			return

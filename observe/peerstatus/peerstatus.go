@@ -91,9 +91,8 @@ func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 func (c *Client) askOne(ctx context.Context, p status.Peer, part string, most limits) status.Answer {
 	a := status.Answer{Peer: p}
 	if err := c.get(ctx, p.Addr, part, most, &a.Status); err != nil {
-		var op *net.OpError // adds the address, which is known
-		if errors.As(err, &op) && op.Op == "dial" {
-			err = op.Err
+		if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+			err = op.Err // op adds the address, which is known
 		}
 		a.Error = strings.Join(strings.Fields(err.Error()), " ")
 		a.Status = status.Status{}

@@ -8,6 +8,7 @@ import (
 
 	"sequins/internal/names"
 	"sequins/shard"
+	"sequins/version/pin"
 )
 
 // A Peer is another node of the cluster.
@@ -89,7 +90,7 @@ func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
 	d.ClusterTraffic.Add(theirs.Traffic)
 	if theirs.Pin != nil {
 		if d.Pins == nil {
-			d.Pins = make(map[string]Pin)
+			d.Pins = make(map[string]pin.File)
 		}
 		d.Pins[addr] = *theirs.Pin
 	}

@@ -5,11 +5,11 @@
 package status
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"sequins/shard"
+	"sequins/version/pin"
 )
 
 // State is the state of a version on one node in the status JSON. The values are those of the original
@@ -158,10 +158,10 @@ type DB struct {
 	// Hints are how the served version is divided badly among the nodes, see Version.Hints. Complete sets them.
 	Hints []string `json:"hints,omitempty"`
 
-	// Pin is what people have decided about the versions; nil if nothing. It is what this node has read last, and Pins are what the
-	// other nodes have, by their addresses.
-	Pin  *Pin           `json:"pin,omitempty"`
-	Pins map[string]Pin `json:"pins,omitempty"`
+	// Pin is what people have decided about the versions, without a Version whose time is over; nil if nothing. It is what this node has read
+	// last, and Pins are what the other nodes have, by their addresses.
+	Pin  *pin.File           `json:"pin,omitempty"`
+	Pins map[string]pin.File `json:"pins,omitempty"`
 
 	// Traffic is what clients have asked of the db on this node in the last seconds, and ClusterTraffic on all nodes.
 	Traffic        Traffic `json:"traffic,omitzero"`
@@ -171,61 +171,12 @@ type DB struct {
 	Events []Event `json:"events,omitempty"`
 }
 
-// Pin is the content of a db's file _PIN in the source, see package pin. A Version whose time is over is left out.
-type Pin struct {
-	Version string            `json:"version,omitempty"`
-	Exclude []string          `json:"exclude,omitempty"`
-	Approve []string          `json:"approve,omitempty"`
-	By      string            `json:"by,omitempty"`
-	Until   time.Time         `json:"until,omitzero"`
-	Reasons map[string]string `json:"reasons,omitempty"` // by version
-}
-
 // PinOn returns what a node has read last of the pin of the db. self is the node that has answered.
-func (d DB) PinOn(node, self string) Pin {
+func (d DB) PinOn(node, self string) pin.File {
 	if node == self && d.Pin != nil {
 		return *d.Pin
 	}
 	return d.Pins[node]
-}
-
-// Allows reports whether a version may be served.
-func (p Pin) Allows(version string) bool {
-	return (p.Version == "" || p.Version == version) && !slices.Contains(p.Exclude, version)
-}
-
-// Same reports whether p and q decide the same, for whatever reasons.
-func (p Pin) Same(q Pin) bool {
-	return p.Version == q.Version && (p.Version == "" || p.Until.Equal(q.Until)) && slices.Equal(p.Exclude, q.Exclude) && slices.Equal(p.Approve, q.Approve)
-}
-
-// String returns p as a line for people: pinned to 2026-01-30, 2026-01-31 excluded: half of the input was missing (by ana).
-func (p *Pin) String() string {
-	var parts []string
-	add := func(what, version string) {
-		if reason := p.Reasons[version]; reason != "" {
-			what += ": " + reason
-		}
-		parts = append(parts, what)
-	}
-	if p.Version != "" {
-		s := "pinned to " + p.Version
-		if !p.Until.IsZero() {
-			s += " until " + p.Until.UTC().Format(time.RFC3339)
-		}
-		add(s, p.Version)
-	}
-	for _, version := range p.Exclude {
-		add(version+" excluded", version)
-	}
-	for _, version := range p.Approve {
-		add(version+" approved", version)
-	}
-	s := strings.Join(parts, ", ")
-	if p.By != "" {
-		s += " (by " + p.By + ")"
-	}
-	return s
 }
 
 // Version is the status of one version on all nodes known to have it. The node sets Path, NumPartitions,

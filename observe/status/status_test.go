@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/version/pin"
 )
 
 func TestCount(t *testing.T) {
@@ -49,7 +51,7 @@ func TestHealth(t *testing.T) {
 	missing["a"].Versions["1"] = Version{MissingPartitions: 1, Nodes: missing["a"].Versions["1"].Nodes}
 	thin["b"].Versions["1"] = Version{UnderreplicatedPartitions: 1, Nodes: thin["b"].Versions["1"].Nodes}
 	delete(thin["a"].Versions, "2")
-	unwanted := map[string]DB{"a": {Pin: &Pin{Exclude: []string{"1"}}, Versions: dbs(Removing)["a"].Versions}}
+	unwanted := map[string]DB{"a": {Pin: &pin.File{Exclude: []string{"1"}}, Versions: dbs(Removing)["a"].Versions}}
 	hidden := map[string]DB{"a": {Error: "its versions cannot be listed", Versions: dbs(Removing)["a"].Versions}}
 	tests := []struct {
 		st          Status
@@ -81,15 +83,15 @@ func TestHealth(t *testing.T) {
 // What other nodes have read of a pin is in the status of the cluster, and a version that is served against a pin is an error on
 // that node.
 func TestPins(t *testing.T) {
-	db := func(node string, p *Pin) map[string]DB {
+	db := func(node string, p *pin.File) map[string]DB {
 		return map[string]DB{"a": {Pin: p, Versions: map[string]Version{"1": {Nodes: map[string]OnNode{node: {State: Active, Current: true}}}}}}
 	}
 	st := Status{Node: "here:1", DBs: db("here:1", nil)}
-	pin := Pin{Version: "2", Reasons: map[string]string{"2": "wrong prices"}}
-	st.Merge([]Answer{{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: db("there:1", &pin)}}})
+	decided := pin.File{Version: "2", Reasons: map[string]string{"2": "wrong prices"}}
+	st.Merge([]Answer{{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: db("there:1", &decided)}}})
 	st.Complete(true, "")
 	a := st.DBs["a"]
-	if !a.PinOn("there:1", st.Node).Same(Pin{Version: "2"}) || !a.PinOn("here:1", st.Node).Same(Pin{}) || a.PinOn("there:1", st.Node).Same(Pin{Version: "1"}) {
+	if !a.PinOn("there:1", st.Node).Same(pin.File{Version: "2"}) || !a.PinOn("here:1", st.Node).Same(pin.File{}) || a.PinOn("there:1", st.Node).Same(pin.File{Version: "1"}) {
 		t.Errorf("pins %+v", a.Pins)
 	}
 	if n := a.Versions["1"].Nodes; n["here:1"].Error != "" || n["there:1"].Error == "" {

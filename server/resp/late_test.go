@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server/resp"
@@ -43,7 +44,8 @@ func TestLateKeyInPipeline(t *testing.T) {
 	if err := set.Activate(contents.In("v1")); err != nil {
 		t.Fatal(err)
 	}
-	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, Logger: quiet})
+	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, StageTimeout: 100 * time.Millisecond, Upstream: func(string) bool { return true },
+		Metrics: new(metrics.Proxy), Logger: quiet})
 	defer peers.Close()
 	c := start(t, catalog{"db": set}, resp.Options{}, reads.Options{Proxy: peers, Logger: quiet}).dial(t)
 	var commands strings.Builder

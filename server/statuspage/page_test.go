@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/observe/status"
+	"sequins/version/pin"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata")
@@ -86,7 +87,7 @@ func TestStatusPageEscapes(t *testing.T) {
 		Peers:  map[string]status.Peer{evil + "2": {Error: evil, Zone: evil, Build: evil}, "ok": {Health: evil, Level: evil, Waiting: []status.Wait{{What: evil}}}},
 		Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
 		DBs: map[string]status.DB{
-			evil: {Error: evil, Pin: &status.Pin{Version: evil, By: evil, Exclude: []string{evil}, Reasons: map[string]string{evil: evil}},
+			evil: {Error: evil, Pin: &pin.File{Version: evil, By: evil, Exclude: []string{evil}, Reasons: map[string]string{evil: evil}},
 				Events: []status.Event{{ID: evil, DB: evil, Version: evil, Kind: evil, Reason: evil}},
 				Versions: map[string]status.Version{evil: {Path: evil, NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{
 					evil: {State: evil, Error: evil, Detail: evil, Partitioner: evil, Current: true, Partitions: []int{0}, Progress: &status.Progress{}},

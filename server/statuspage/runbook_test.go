@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/version/pin"
 )
 
 // anchors returns the anchors of the runbook as nodes show it.
@@ -77,7 +78,7 @@ func TestFindingsHaveSections(t *testing.T) {
 				"held":     {Versions: map[string]status.Version{"1": served, "2": on(status.OnNode{State: status.Held})}},
 				"uneven":   {Hints: []string{"x"}, Versions: map[string]status.Version{"1": served}},
 				"unlisted": {Error: "x", Versions: map[string]status.Version{"1": served}},
-				"unwanted": {Pin: &status.Pin{Exclude: []string{"1"}}, Versions: map[string]status.Version{"1": served}},
+				"unwanted": {Pin: &pin.File{Exclude: []string{"1"}}, Versions: map[string]status.Version{"1": served}},
 			}},
 	}
 	found := map[string]bool{status.RunbookNotReady: true}

@@ -52,3 +52,20 @@ func Descriptors(t testing.TB, dir string) (n int) {
 	}
 	return n
 }
+
+// Sections returns the offset of a byte in each part of the file of a block, by the name of the part (docs/FORMAT.md). Parts without bytes are left out.
+func Sections(file []byte) map[string]int {
+	const footerSize = 112
+	footer := file[len(file)-footerSize:]
+	parts := map[string]int{"first page": 0, "footer": len(file) - footerSize/2, "magic": len(file) - 1}
+	for i, name := range []string{"index", "filter", "symbols", "properties"} {
+		offset, length := binary.LittleEndian.Uint64(footer[16*i:]), binary.LittleEndian.Uint64(footer[16*i+8:])
+		if length > 0 {
+			parts[name] = int(offset + length/2)
+		}
+		if i == 0 {
+			parts["last page"] = int(offset) - 1
+		}
+	}
+	return parts
+}

@@ -12,6 +12,7 @@ import (
 
 	"sequins/observe/status"
 	"sequins/server/statuspage"
+	"sequins/version/pin"
 )
 
 // The sizes of the cluster of scale.
@@ -108,7 +109,7 @@ func scaleDB(name string, i int, addr string, node int, now time.Time) status.DB
 		next.State, next.Detail, next.Partitions = status.Held, "held: max_shrink: 400,000 records instead of 1,000,000, 60 % fewer, at most 20 %", on.Partitions
 		db.Versions["2026-02-01"] = version("2026-02-01", next)
 	case i == 5:
-		db.Pin = &status.Pin{Version: "2026-01-31", By: "ana", Reasons: map[string]string{"2026-01-31": "half of the input was missing " + evil}}
+		db.Pin = &pin.File{Version: "2026-01-31", By: "ana", Reasons: map[string]string{"2026-01-31": "half of the input was missing " + evil}}
 	}
 	return db
 }

@@ -98,7 +98,7 @@ func (m *measurement) note(p int, err error) {
 
 // get looks a key up. ok is false if its partition p is not here, or cannot be read.
 func (m *measurement) get(key []byte) (p int, value blocks.Value, found, ok bool) {
-	if m.h.Partitions() > 0 {
+	if m.h.Partitions > 0 {
 		p = m.h.Partition(key)
 	}
 	value, found, err := m.h.Get(p, key, &m.scratch)
@@ -128,7 +128,7 @@ func (m *measurement) require(r Required) {
 // takeSample looks up keys of each partition of the served content that is on this node. One that cannot be read is left out: damage of that content
 // must not keep another one from being served.
 func (m *measurement) takeSample(ctx context.Context, served *version.Handle) {
-	m.Against = served.Content()
+	m.Against = served.Content
 	held := 0
 	for _, here := range served.Held() {
 		if here {
@@ -137,7 +137,7 @@ func (m *measurement) takeSample(ctx context.Context, served *version.Handle) {
 	}
 	held = max(1, held)
 	n := max(1, min(max(minSampled, sampled/held), maxSampled/held))
-	for p := 0; p < served.Partitions() && ctx.Err() == nil; p++ {
+	for p := 0; p < served.Partitions && ctx.Err() == nil; p++ {
 		for _, key := range sampleKeys(served, p, n) {
 			if _, _, found, ok := m.get(key); ok {
 				m.Sample.Keys++
@@ -159,7 +159,7 @@ func sampleKeys(served *version.Handle, p, n int) (keys [][]byte) {
 		return nil // it is not here
 	}
 	seed := fnv.New64a()
-	fmt.Fprintf(seed, "%s/%d", served.Version(), p)
+	fmt.Fprintf(seed, "%s/%d", served.Name, p)
 	rng := rand.New(rand.NewPCG(seed.Sum64(), 0))
 	err := r.SampleKeys(max(1, n/keysOfPage), n, rng, func(key []byte) { keys = append(keys, bytes.Clone(key)) })
 	if err != nil {

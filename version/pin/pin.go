@@ -35,14 +35,14 @@ const FileName = "_PIN"
 // MaxSize is the maximum size of the file, in bytes.
 const MaxSize = 64 << 10
 
-// File is the content of the file. The zero File decides nothing.
+// File is the content of the file, and a part of the status of a database. The zero File decides nothing.
 type File struct {
-	Version string            `toml:"version,omitempty"` // the only version to be served, "" for any
-	Exclude []string          `toml:"exclude,omitempty"` // versions that must not be served
-	Approve []string          `toml:"approve,omitempty"` // versions that may be served although a gate holds them
-	By      string            `toml:"by,omitempty"`      // who wrote the file
-	Until   time.Time         `toml:"until,omitempty"`   // when Version ends to have effect; zero: never
-	Reasons map[string]string `toml:"reasons,omitempty"` // why the versions above are pinned, excluded or approved
+	Version string            `toml:"version,omitempty" json:"version,omitempty"` // the only version to be served, "" for any
+	Exclude []string          `toml:"exclude,omitempty" json:"exclude,omitempty"` // versions that must not be served
+	Approve []string          `toml:"approve,omitempty" json:"approve,omitempty"` // versions that may be served although a gate holds them
+	By      string            `toml:"by,omitempty" json:"by,omitempty"`           // who wrote the file
+	Until   time.Time         `toml:"until,omitempty" json:"until,omitzero"`      // when Version ends to have effect; zero: never
+	Reasons map[string]string `toml:"reasons,omitempty" json:"reasons,omitempty"` // why the versions above are pinned, excluded or approved
 }
 
 // Parse parses the content of a file. Unknown keys, invalid names of versions and more than MaxSize bytes in the encoded form are errors.
@@ -70,8 +70,7 @@ func Parse(data []byte) (File, error) {
 
 // describe names the place of an error of TOML, and replaces the errors that name types of Go.
 func describe(err error) error {
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
+	if unknown, is := errors.AsType[*toml.StrictMissingError](err); is && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
 		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, by, until and reasons", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
@@ -81,8 +80,7 @@ func describe(err error) error {
 			text = "the value is of the wrong type: version and by are strings, exclude and approve are arrays of strings, until is a time such as 2026-02-02T12:00:00Z, and reasons is a table of strings"
 		}
 	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
+	if decode, is := errors.AsType[*toml.DecodeError](err); is {
 		row, column := decode.Position()
 		return fmt.Errorf("line %d, column %d: %s", row, column, text)
 	}
@@ -156,6 +154,39 @@ func (f *File) Explain(version, reason string) {
 
 // Equal reports whether two files are the same.
 func (f File) Equal(g File) bool {
-	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve) &&
-		f.By == g.By && f.Until.Equal(g.Until) && maps.Equal(f.Reasons, g.Reasons)
+	return f.Same(g) && f.By == g.By && f.Until.Equal(g.Until) && maps.Equal(f.Reasons, g.Reasons)
+}
+
+// Same reports whether two files decide the same, for whatever reasons.
+func (f File) Same(g File) bool {
+	return f.Version == g.Version && (f.Version == "" || f.Until.Equal(g.Until)) && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve)
+}
+
+// String returns f as a line for people: pinned to 2026-01-30, 2026-01-31 excluded: half of the input was missing (by ana).
+func (f *File) String() string {
+	var parts []string
+	add := func(what, version string) {
+		if reason := f.Reasons[version]; reason != "" {
+			what += ": " + reason
+		}
+		parts = append(parts, what)
+	}
+	if f.Version != "" {
+		s := "pinned to " + f.Version
+		if !f.Until.IsZero() {
+			s += " until " + f.Until.UTC().Format(time.RFC3339)
+		}
+		add(s, f.Version)
+	}
+	for _, version := range f.Exclude {
+		add(version+" excluded", version)
+	}
+	for _, version := range f.Approve {
+		add(version+" approved", version)
+	}
+	s := strings.Join(parts, ", ")
+	if f.By != "" {
+		s += " (by " + f.By + ")"
+	}
+	return s
 }

@@ -152,12 +152,14 @@ func (c *Conn) Close() {
 	c.work.Wait()
 }
 
-// EndSession ends the session and the connection. It waits for the server's answer, but no longer than wait.
-func (c *Conn) EndSession(wait time.Duration) {
+// EndSession ends the session and the connection. It waits for the server's answer, but no longer than wait. Without an answer,
+// which is an error, the servers end the session after its timeout.
+func (c *Conn) EndSession(wait time.Duration) error {
 	abort := time.AfterFunc(wait, func() { c.fail(errClosed) })
 	defer abort.Stop()
-	_, _ = c.request(opCloseSession, newEncoder()) // without an answer, the servers end the session after its timeout
+	_, err := c.request(opCloseSession, newEncoder())
 	c.Close()
+	return err
 }
 
 // fail ends the connection. The first error is the reason.

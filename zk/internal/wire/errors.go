@@ -12,42 +12,37 @@ var ErrLost = errors.New("zookeeper: connection lost")
 // An Error is a code by which a server refuses a request.
 type Error int32
 
-// The codes that callers distinguish.
+// The codes that are distinguished.
 const (
-	BadArguments   Error = -8
 	NoNode         Error = -101
-	NotAuthorized  Error = -102
 	BadVersion     Error = -103
-	NoChildren     Error = -108
 	NodeExists     Error = -110
 	NotEmpty       Error = -111
 	SessionExpired Error = -112
-	InvalidACL     Error = -114
-	AuthFailed     Error = -115
 
-	connectionLoss Error = -4
 	rolledBack     Error = -2 // of an operation of a transaction that failed because of another one
+	connectionLoss Error = -4
+	authFailed     Error = -115
 	closing        Error = -116
 	sessionMoved   Error = -118
-	throttled      Error = -127
 )
 
 var texts = map[Error]string{
-	BadArguments:   "invalid path or arguments",
+	-8:             "invalid path or arguments",
 	NoNode:         "znode does not exist",
-	NotAuthorized:  "not authenticated",
+	-102:           "not authenticated",
 	BadVersion:     "znode has another version",
-	NoChildren:     "ephemeral znodes cannot have children",
+	-108:           "ephemeral znodes cannot have children",
 	NodeExists:     "znode exists already",
 	NotEmpty:       "znode has children",
 	SessionExpired: "the session has expired",
-	InvalidACL:     "invalid access control list",
-	AuthFailed:     "authentication failed",
+	-114:           "invalid access control list",
+	authFailed:     "authentication failed",
 	connectionLoss: "the server has lost its connection",
 	rolledBack:     "another operation of the transaction failed",
 	closing:        "the server is shutting down",
 	sessionMoved:   "the session has moved to another server",
-	throttled:      "the server is overloaded",
+	-127:           "the server is overloaded",
 }
 
 // Error describes the code.
@@ -61,7 +56,7 @@ func (e Error) Error() string {
 // endsConnection reports whether nothing more can be asked on a connection after this error.
 func (e Error) endsConnection() bool {
 	switch e {
-	case connectionLoss, SessionExpired, AuthFailed, closing, sessionMoved:
+	case connectionLoss, SessionExpired, authFailed, closing, sessionMoved:
 		return true
 	}
 	return false

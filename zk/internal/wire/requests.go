@@ -54,56 +54,44 @@ func Digest(credentials string) ACL {
 	return ACL{"digest", user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// An Op is an operation of a transaction: a Create or a Delete.
-type Op interface {
-	code() int32
-	encode(e *encoder)
+// An Op is an operation of a transaction: that of Create or Delete.
+type Op struct {
+	code int32
+	body []byte
 }
 
-// Create creates a znode.
-type Create struct {
-	Path      string
-	Data      []byte
-	ACL       ACL
-	Ephemeral bool
-}
-
-func (Create) code() int32 { return opCreate }
-
-func (c Create) encode(e *encoder) {
-	const allRights, ephemeral = 0x1f, 1
-	e.string(c.Path)
-	e.string(string(c.Data))
+// Create returns the operation that creates a znode.
+func Create(path string, data []byte, acl ACL, ephemeral bool) Op {
+	const allRights = 0x1f
+	e := new(encoder)
+	e.string(path)
+	e.string(string(data))
 	e.int32(1) // number of entries
 	e.int32(allRights)
-	e.string(c.ACL.Scheme)
-	e.string(c.ACL.ID)
-	if c.Ephemeral {
-		e.int32(ephemeral)
-	} else {
-		e.int32(0)
+	e.string(acl.Scheme)
+	e.string(acl.ID)
+	flags := int32(0)
+	if ephemeral {
+		flags = 1
 	}
+	e.int32(flags)
+	return Op{opCreate, e.b}
 }
 
-// Delete deletes a znode of this version, or of any version if it is -1.
-type Delete struct {
-	Path    string
-	Version int32
-}
-
-func (Delete) code() int32 { return opDelete }
-
-func (r Delete) encode(e *encoder) {
-	e.string(r.Path)
-	e.int32(r.Version)
+// Delete returns the operation that deletes a znode of this version, or of any version if it is -1.
+func Delete(path string, version int32) Op {
+	e := new(encoder)
+	e.string(path)
+	e.int32(version)
+	return Op{opDelete, e.b}
 }
 
 // Multi applies all operations or none. The error is that of the first operation that failed.
 func (c *Conn) Multi(ops ...Op) error {
 	e := newEncoder()
 	for _, op := range ops {
-		e.multiHeader(op.code(), false)
-		op.encode(e)
+		e.multiHeader(op.code, false)
+		e.b = append(e.b, op.body...)
 	}
 	e.multiHeader(-1, true)
 	d, err := c.ask(opMulti, e)
@@ -111,7 +99,7 @@ func (c *Conn) Multi(ops ...Op) error {
 		return err
 	}
 	for _, op := range ops {
-		result := d.multiResult(op.code())
+		result := d.multiResult(op.code)
 		if err == nil && result != 0 && result != rolledBack {
 			err = result
 		}

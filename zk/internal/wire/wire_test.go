@@ -43,11 +43,11 @@ var requests = map[string]func(*wire.Conn) error{
 	"children":     func(c *wire.Conn) error { _, _, err := c.Children("/a", true); return err },
 	"get":          func(c *wire.Conn) error { _, _, err := c.Get("/a"); return err },
 	"exists":       func(c *wire.Conn) error { _, _, err := c.Exists("/a", true); return err },
-	"create":       func(c *wire.Conn) error { return c.Multi(wire.Create{Path: "/a", Data: []byte("x"), ACL: wire.World}) },
-	"delete":       func(c *wire.Conn) error { return c.Multi(wire.Delete{Path: "/a"}) },
+	"create":       func(c *wire.Conn) error { return c.Multi(wire.Create("/a", []byte("x"), wire.World, false)) },
+	"delete":       func(c *wire.Conn) error { return c.Multi(wire.Delete("/a", 0)) },
 	"authenticate": func(c *wire.Conn) error { return c.Authenticate("a:b") },
 	"multi": func(c *wire.Conn) error {
-		return c.Multi(wire.Create{Path: "/a", ACL: wire.World, Ephemeral: true}, wire.Delete{Path: "/b", Version: -1})
+		return c.Multi(wire.Create("/a", nil, wire.World, true), wire.Delete("/b", -1))
 	},
 }
 
@@ -85,7 +85,7 @@ func TestFailedTransaction(t *testing.T) {
 	end := append(binary.BigEndian.AppendUint32(nil, uint32(0xffffffff)), 1, 0xff, 0xff, 0xff, 0xff)
 	body := bytes.Join([][]byte{result(0), result(-110), result(-2), end}, nil)
 	c := connect(t, func(int32, []byte) zktest.Answer { return zktest.Answer{Body: body} }, nil)
-	if err := c.Multi(wire.Delete{}, wire.Delete{}, wire.Delete{}); !errors.Is(err, wire.NodeExists) {
+	if err := c.Multi(wire.Delete("", 0), wire.Delete("", 0), wire.Delete("", 0)); !errors.Is(err, wire.NodeExists) {
 		t.Error(err)
 	}
 }
