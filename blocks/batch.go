@@ -52,7 +52,7 @@ type batchKey struct {
 	index  int // of the key in the batch
 	hash   uint64
 	rest   []byte // of the key, behind the block's prefix
-	page   int    // that is guessed, and then that is found
+	page   int    // the group that is guessed, and then the page that is found
 	stored []byte // the page in the map
 	mask   uint64 // which of its records can be the key's, see candidates
 
@@ -118,13 +118,14 @@ func (r *Reader) prefetch(keys [][]byte, s *BatchScratch) {
 	}
 	for _, i := range s.cold {
 		rest, _ := r.index.CutPrefix(keys[i])
-		if passes, err := r.passes(xxhash.Sum64(keys[i]), &s.single, true); err != nil || !passes {
+		hash := xxhash.Sum64(keys[i])
+		_, l := r.index.Page(r.index.Find(rest), hash)
+		if passes, err := r.passes(hash, &s.single, true); err != nil || !passes {
 			continue
 		}
 		if !r.beginRead(nil) {
 			return
 		}
-		l := r.index.Location(r.index.Find(rest))
 		r.file.Prefetch(l.Offset(), int64(l.Length()))
 		<-reading
 		<-r.reads
@@ -169,14 +170,16 @@ func (r *Reader) guessPages(keys [][]byte, s *BatchScratch) []batchKey {
 }
 
 // mapBatch finds the pages in the map. It looks keys up whose page is packed as a whole, or tiny, and adds keys whose page is not known to be
-// in memory to s.cold; the others are left.
+// in memory to s.cold; the others are left, but for those that the index knows to be absent.
 func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
 	n := 0
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		b.page = r.index.FindNear(b.rest, b.page)
-		l := r.index.Location(b.page)
+		var l index.Location
+		if b.page, l = r.index.Page(r.index.FindNear(b.rest, b.page), b.hash); b.page < 0 {
+			continue
+		}
 		if b.stored = r.inMemory(b.page, l, true); b.stored == nil {
 			s.cold = append(s.cold, b.index)
 			continue

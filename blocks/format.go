@@ -13,8 +13,9 @@ import "sequins/blocks/internal/index"
 //	                                                        n = 0: one record with a large value
 //	chunk   = data                                          64 KiB of a large value, before its page
 //
-//	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
-//	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
+//	index   = groups:u32 prefixLength:u32 runsLength:u32 prefix fence:u64[groups]
+//	          location:u64[groups] run* tails:u32 { tailEnd:u32[groups] tail bytes }
+//	                                                        tails is 0 or groups; see package index
 //	filter  = zero:u8[64] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
 //	          base:u64[superblocks] blocks:u32              see package filter
 //	symbols = { firstPage:u32 count:u8 length:u8[count] symbol* }      tables, each for the pages from its first on

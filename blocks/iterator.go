@@ -3,6 +3,7 @@ package blocks
 import (
 	"bytes"
 	"io"
+	"sort"
 
 	"sequins/blocks/internal/index"
 )
@@ -41,7 +42,7 @@ func (r *Reader) Iter(start, end []byte) *Iterator {
 // IterWithin is Iter with spans of up to size bytes, or of one page if that is larger. An iterator takes about twice
 // as much memory.
 func (r *Reader) IterWithin(start, end []byte, size int) *Iterator {
-	it := &Iterator{r: r, end: end, want: min(minSpan, size), most: size}
+	it := &Iterator{r: r, end: end, most: size}
 	if r.props.Pages > 0 {
 		it.seek(start)
 	}
@@ -64,14 +65,15 @@ func PrefixEnd(prefix []byte) []byte {
 func (it *Iterator) seek(start []byte) {
 	prefix := it.r.index.Prefix()
 	switch {
-	case bytes.HasPrefix(start, prefix):
-		it.next = it.r.index.Find(start[len(prefix):])
-	case bytes.Compare(start, prefix) < 0:
+	case bytes.Compare(start, prefix) <= 0:
 		it.next = 0
+	case bytes.HasPrefix(start, prefix):
+		it.next = it.lastUpTo(start, it.r.index.Find(start[len(prefix):]))
 	default:
 		it.next = it.r.props.Pages
 		return
 	}
+	it.want = min(minSpan, it.most)
 	if !it.load() {
 		return
 	}
@@ -87,6 +89,23 @@ func (it *Iterator) seek(start []byte) {
 		return
 	}
 	it.record = n
+}
+
+// lastUpTo returns the last page of a group that begins with start or a lesser key, and the first page if none does. In a group
+// of several pages it reads up to five of them, one at a time: the index knows their keys by hashes alone.
+func (it *Iterator) lastUpTo(start []byte, group int) int {
+	first, end := it.r.index.Bounds(group)
+	n := sort.Search(end-first-1, func(i int) bool {
+		if it.next = first + 1 + i; !it.load() {
+			return true
+		}
+		key, _, err := it.page.record(0) // a large value's page is the first of its group, as chunks lie before it
+		if err != nil {
+			it.fail(err)
+		}
+		return bytes.Compare(key, start) > 0
+	})
+	return first + n
 }
 
 // Next moves to the next record; false at the end or at an error, which Err tells.

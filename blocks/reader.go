@@ -156,8 +156,11 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 		}
 	}
 	s.missed = false
-	i := r.index.Find(rest)
-	l := r.index.Location(i)
+	i, l := r.index.Page(r.index.Find(rest), hash)
+	if i < 0 {
+		s.missed = true
+		return Value{}, false, nil
+	}
 	if stored := r.inMemory(i, l, mapped); stored != nil && r.isSearched(l) {
 		var start int
 		var found bool
@@ -338,7 +341,7 @@ func (r *Reader) Size() int64 { return r.size }
 // Name is the path or name that the reader was opened with.
 func (r *Reader) Name() string { return r.name }
 
-// IndexMemory is what the index, the symbols and the tables of the filter take in bytes of memory, on the heap or, from a megabyte
+// IndexMemory is what the index, the symbols and the tables of the filter take in bytes of memory, on the heap or, from half a megabyte
 // on, in a map of their own; the rest of the filter is in the map of the file and not counted.
 func (r *Reader) IndexMemory() int64 {
 	return r.index.Memory() + r.filter.Memory() + int64(len(r.tables))*int64(unsafe.Sizeof(fsst.Table{}))

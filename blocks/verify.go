@@ -166,8 +166,8 @@ func (v *verifier) key(i int, key []byte, hash uint64) error {
 	} else if !known {
 		return errors.New("the filter does not know the key")
 	}
-	prefix := v.r.index.Prefix()
-	if !bytes.HasPrefix(key, prefix) || v.r.index.Find(key[len(prefix):]) != i {
+	rest, ok := v.r.index.CutPrefix(key)
+	if page, _ := v.r.index.Page(v.r.index.Find(rest), hash); !ok || page != i {
 		return errors.New("the index leads to another page")
 	}
 	if v.records == 0 && !bytes.Equal(key, v.r.props.FirstKey) {

@@ -27,7 +27,7 @@ type WriterOptions struct {
 
 // Writer writes one block. It is for one goroutine.
 //
-// Memory: 8 bytes for each page, at most 4 MiB of what separators differ in (more of it waits in TempDir), three
+// Memory: 8 bytes for each page, or 3 if it has few records, at most 4 MiB of what separators differ in (more of it waits in TempDir), three
 // keys, 2 MiB waiting to be written, 1 MiB of waiting hashes, and a few hundred KiB more while the filter is built.
 type Writer struct {
 	w    io.Writer
@@ -134,6 +134,7 @@ func (b *Writer) addRecord(key, value []byte) error {
 			b.pageStart = append(b.pageStart, index.Separator(b.keptKey, key)...)
 		}
 	}
+	b.index.AddRecord(hash)
 	b.props.Records++
 	b.props.RawBytes += int64(len(key) + len(value))
 	if len(value) > LargeValue {
@@ -175,7 +176,7 @@ func (b *Writer) flushPage() error {
 // storePage puts a payload, whose CRC-32C is crc, behind what is written. Packed, it would be known only afterwards where it
 // lies; this way it is copied once.
 func (b *Writer) storePage(payload []byte, crc uint32) error {
-	b.pad(padding(b.offset, len(payload)+trailerSize))
+	b.pad(b.padding(len(payload) + trailerSize))
 	start := len(b.out)
 	b.out = append(b.out, payload...)
 	b.out = appendTrailer(b.out, crc, len(payload), None, uint32(b.props.Pages))
@@ -195,7 +196,7 @@ func (b *Writer) packPage(payload []byte) error {
 	} else {
 		b.out = b.pack.appendPacked(b.out, payload, uint32(b.props.Pages))
 	}
-	if pad := padding(b.offset, len(b.out)-start); pad > 0 {
+	if pad := b.padding(len(b.out) - start); pad > 0 {
 		b.pad(pad)
 		copy(b.out[start+pad:], b.out[start:])
 		clear(b.out[start : start+pad])
@@ -226,11 +227,11 @@ const (
 	maxPadding = 512
 )
 
-// padding keeps a page that fits into one page of memory from lying across two, where that costs
+// padding keeps a page of n bytes that fits into one page of memory from lying across two, where that costs
 // little: a lookup in it then touches one entry of the page tables and not two.
-func padding(offset int64, n int) int {
-	room := int(memoryPage - offset%memoryPage)
-	if n > memoryPage || n <= room || room > maxPadding {
+func (b *Writer) padding(n int) int {
+	room := int(memoryPage - b.offset%memoryPage)
+	if n > memoryPage || n <= room || room > maxPadding || b.index.Few() {
 		return 0
 	}
 	return room

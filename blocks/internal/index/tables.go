@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"unsafe"
 
 	"sequins/internal/offheap"
@@ -8,31 +9,25 @@ import (
 
 // tables is the memory of what every lookup reads at random places of an index. From hugeTables on it is on huge pages
 // where the kernel has some: on those of 4 KiB most reads would also wait for the processor to walk through the page tables.
-type tables struct{ region []byte }
+type tables struct{ regions [][]byte }
 
-const hugeTables = 1 << 20 // bytes
+const hugeTables = 512 << 10 // bytes
 
-// make returns zeroed tables, which free returns.
-func (t *tables) make(pages, buckets int) ([]pageEntry, []uint32) {
-	size := pages * int(unsafe.Sizeof(pageEntry{}))
-	n := size + 4*buckets
-	if n < hugeTables {
-		return make([]pageEntry, pages), make([]uint32, buckets)
+// table returns n zero values, which free returns.
+func table[T any](t *tables, n int) []T {
+	if size := n * int(unsafe.Sizeof(*new(T))); size >= hugeTables {
+		if region, err := offheap.Map(size); err == nil {
+			t.regions = append(t.regions, region)
+			return unsafe.Slice((*T)(unsafe.Pointer(&region[0])), n)
+		}
 	}
-	region, err := offheap.Map(n)
-	if err != nil { // there may be memory for it on the heap
-		return make([]pageEntry, pages), make([]uint32, buckets)
-	}
-	t.region = region
-	p := unsafe.Pointer(&t.region[0])
-	return unsafe.Slice((*pageEntry)(p), pages), unsafe.Slice((*uint32)(unsafe.Add(p, size)), buckets)
+	return make([]T, n) // also if there is no memory beside the heap
 }
 
-func (t *tables) free() error {
-	b := t.region
-	t.region = nil
-	if b == nil {
-		return nil
+func (t *tables) free() (err error) {
+	for _, region := range t.regions {
+		err = errors.Join(err, offheap.Unmap(region))
 	}
-	return offheap.Unmap(b)
+	t.regions = nil
+	return err
 }
