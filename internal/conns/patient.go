@@ -25,8 +25,11 @@ const acceptPause = 50 * time.Millisecond
 func (l *patient) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
-		if err == nil || !isTemporary(err) {
-			return nc, err
+		if err == nil {
+			return newSocket(nc), nil
+		}
+		if !isTemporary(err) {
+			return nil, err
 		}
 		l.log.Error("accepting a connection", "address", l.Addr().String(), "error", err)
 		time.Sleep(acceptPause)
