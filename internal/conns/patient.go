@@ -11,7 +11,7 @@ import (
 )
 
 // Patient returns a listener like ln whose Accept fails only for good. For want of a file descriptor or of memory it logs and waits, while
-// the kernel keeps the connections in a queue.
+// the kernel keeps the connections in a queue. Its TCP connections are sockets.
 func Patient(ln net.Listener, log *slog.Logger) net.Listener { return &patient{ln, limitlog.New(log)} }
 
 type patient struct {

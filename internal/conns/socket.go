@@ -1,6 +1,9 @@
+//go:build !race
+
 package conns
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -12,13 +15,13 @@ import (
 // socket is a TCP connection that one goroutine reads from, and one writes to, at a time.
 //
 // Its system calls never wait, so most are hidden from Go's scheduler. A call that the scheduler knows of wakes its monitor thread if
-// that sleeps, which it does when no goroutine runs: with few connections, at every request, at a third of the request's processor time.
+// that sleeps, which it does when no goroutine runs: with few connections, at every request, at a fifth of the request's processor time.
 // But only the monitor interrupts a goroutine that never waits, so after maxHidden calls without waiting the others are known.
 type socket struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	in, out transfer
-	hidden  atomic.Int32 // calls since one had to wait, up to maxHidden
+	calls   atomic.Uint64 // since one had to wait
 }
 
 // maxHidden is more than a request has: a read for what has arrived, a write, and a read that waits.
@@ -30,11 +33,8 @@ func newSocket(nc net.Conn) net.Conn {
 	if !ok {
 		return nc
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil { // never for what was accepted
-		return nc
-	}
-	s := &socket{TCPConn: tcp, raw: raw}
+	s := &socket{TCPConn: tcp}
+	s.raw, _ = tcp.SyscallConn() // never fails for what was accepted
 	s.in = transfer{socket: s, name: "read", number: syscall.SYS_READ, try: s.in.attempt}
 	s.out = transfer{socket: s, name: "write", number: syscall.SYS_WRITE, try: s.out.attempt}
 	return s
@@ -74,34 +74,32 @@ type transfer struct {
 
 // attempt makes the system call, and reports whether it did anything: otherwise it must wait.
 func (t *transfer) attempt(fd uintptr) bool {
-	hidden := &t.socket.hidden
-	for {
-		var n uintptr
-		if hidden.Load() < maxHidden {
-			hidden.Add(1)
-			n, _, t.errno = syscall.RawSyscall(t.number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
-		} else {
-			n, _, t.errno = syscall.Syscall(t.number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
-		}
-		switch t.errno {
-		case 0:
-			t.n = int(n)
-			return true
-		case syscall.EAGAIN:
-			hidden.Store(0)
-			return false
-		case syscall.EINTR:
-		default:
-			return true
-		}
+	call := syscall.RawSyscall
+	if t.socket.calls.Add(1) > maxHidden {
+		call = syscall.Syscall
 	}
+	n := uintptr(0)
+	for t.errno = syscall.EINTR; t.errno == syscall.EINTR; {
+		n, _, t.errno = call(t.number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
+	}
+	if t.errno == syscall.EAGAIN {
+		t.socket.calls.Store(0)
+		return false
+	}
+	t.n = max(int(n), 0) // -1 after an error
+	return true
 }
 
 // end returns the result. err is that of the waiting, which has a deadline.
 func (t *transfer) end(err error) (n int, _ error) {
-	if s := t.socket; err == nil && t.errno != 0 {
-		err = &net.OpError{Op: t.name, Net: "tcp", Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: os.NewSyscallError(t.name, t.errno)}
-	}
 	n, t.p, t.n = t.n, nil, 0
-	return n, err
+	if err == nil && t.errno == 0 {
+		return n, nil
+	}
+	var failed *net.OpError
+	if !errors.As(err, &failed) {
+		failed = &net.OpError{Net: "tcp", Source: t.socket.LocalAddr(), Addr: t.socket.RemoteAddr(), Err: os.NewSyscallError(t.name, t.errno)}
+	}
+	failed.Op = t.name // net/http looks at it
+	return n, failed
 }

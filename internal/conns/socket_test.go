@@ -63,7 +63,8 @@ func TestDeadlines(t *testing.T) {
 	near, far := accepted(t)
 	b := make([]byte, 1<<20)
 	near.SetDeadline(time.Now().Add(time.Millisecond))
-	if n, err := near.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+	var op *net.OpError
+	if n, err := near.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "read" {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
 	written := 0
