@@ -3,10 +3,7 @@
 package conns
 
 import (
-	"errors"
-	"io"
 	"net"
-	"os"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -35,71 +32,54 @@ func newSocket(nc net.Conn) net.Conn {
 	}
 	s := &socket{TCPConn: tcp}
 	s.raw, _ = tcp.SyscallConn() // never fails for what was accepted
-	s.in = transfer{socket: s, name: "read", number: syscall.SYS_READ, try: s.in.attempt}
-	s.out = transfer{socket: s, name: "write", number: syscall.SYS_WRITE, try: s.out.attempt}
+	s.in = transfer{calls: &s.calls, number: syscall.SYS_READ, try: s.in.attempt}
+	s.out = transfer{calls: &s.calls, number: syscall.SYS_WRITE, try: s.out.attempt}
 	return s
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. The end and errors are those of net, which finds them again; only a reset is an end.
 func (s *socket) Read(p []byte) (int, error) {
-	s.in.p = p
-	n, err := s.in.end(s.raw.Read(s.in.try))
-	if n == 0 && err == nil && len(p) > 0 {
-		err = io.EOF
+	s.in.p, s.in.n = p, 0
+	s.raw.Read(s.in.try) //nolint:errcheck // s.TCPConn has the same one
+	if s.in.p = nil; s.in.n > 0 {
+		return s.in.n, nil
 	}
-	return n, err
+	return s.TCPConn.Read(p)
 }
 
-// Write implements net.Conn.
-func (s *socket) Write(p []byte) (written int, err error) {
-	for {
-		s.out.p = p[written:]
-		n, err := s.out.end(s.raw.Write(s.out.try))
-		if written += n; err != nil || written == len(p) {
-			return written, err
-		}
+// Write implements net.Conn. net writes what does not fit into the buffer of the kernel, and finds errors again.
+func (s *socket) Write(p []byte) (int, error) {
+	s.out.p, s.out.n = p, 0
+	s.raw.Write(s.out.try) //nolint:errcheck // s.TCPConn has the same one
+	if s.out.p = nil; s.out.n == len(p) {
+		return len(p), nil
 	}
+	n, err := s.TCPConn.Write(p[s.out.n:])
+	return s.out.n + n, err
 }
 
-// transfer is a system call of a socket, and its result.
+// transfer is a system call of a socket, with the number of bytes that it has transferred.
 type transfer struct {
-	socket *socket
-	name   string
+	calls  *atomic.Uint64
 	number uintptr
 	try    func(fd uintptr) bool // attempt, to avoid an allocation
 	p      []byte
 	n      int
-	errno  syscall.Errno
 }
 
-// attempt makes the system call, and reports whether it did anything: otherwise it must wait.
+// attempt makes the system call, and reports whether it did or failed: otherwise it must wait.
 func (t *transfer) attempt(fd uintptr) bool {
 	call := syscall.RawSyscall
-	if t.socket.calls.Add(1) > maxHidden {
+	if t.calls.Add(1) > maxHidden {
 		call = syscall.Syscall
 	}
-	n := uintptr(0)
-	for t.errno = syscall.EINTR; t.errno == syscall.EINTR; {
-		n, _, t.errno = call(t.number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
-	}
-	if t.errno == syscall.EAGAIN {
-		t.socket.calls.Store(0)
+	n, _, errno := call(t.number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
+	switch errno {
+	case 0:
+		t.n = int(n)
+	case syscall.EAGAIN:
+		t.calls.Store(0)
 		return false
 	}
-	t.n = max(int(n), 0) // -1 after an error
 	return true
-}
-
-// end returns the result. err is that of the waiting, which has a deadline.
-func (t *transfer) end(err error) (n int, _ error) {
-	n, t.p, t.n = t.n, nil, 0
-	if err == nil && t.errno == 0 {
-		return n, nil
-	}
-	var failed *net.OpError
-	if !errors.As(err, &failed) {
-		failed = &net.OpError{Net: "tcp", Source: t.socket.LocalAddr(), Addr: t.socket.RemoteAddr(), Err: os.NewSyscallError(t.name, t.errno)}
-	}
-	failed.Op = t.name // net/http looks at it
-	return n, failed
 }
