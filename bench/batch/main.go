@@ -140,7 +140,7 @@ func (r *run) build(path string, p int) error {
 		return err
 	}
 	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: 2, BlockSize: 4096, TempDir: r.env.Cache.Dir()})
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: 2, BlockSize: 4096, Compression: blocks.FSST, TempDir: r.env.Cache.Dir()})
 	if err != nil {
 		return err
 	}
