@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sequins/blocks"
@@ -71,5 +72,19 @@ func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
 	}
 	if other.Compression != blocks.Zstd || other.BlockSize != 512 || other.RequireSuccess || other.AllowEmpty || other.Partitioner != "auto" {
 		t.Errorf("options of any other database: %+v", other)
+	}
+}
+
+// Connections leave half of the file descriptors to others unless their limit is configured.
+func TestMaxConnections(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if got := maxConnections(0); got <= 0 || got > int(limit.Cur/2) {
+		t.Errorf("%d connections of %d descriptors", got, limit.Cur)
+	}
+	if got := maxConnections(7); got != 7 {
+		t.Errorf("%d connections, 7 are configured", got)
 	}
 }
