@@ -69,7 +69,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 	slack := min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
 	c := &conn{Base: s.open.New(nc, slack), server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
 	c.inHeader.Store(true)
-	if tcp, ok := nc.(syscall.Conn); ok {
+	if tcp, ok := nc.(*net.TCPConn); ok {
 		c.socket, _ = tcp.SyscallConn() // fails if the connection has been closed
 	}
 	return c

@@ -11,7 +11,7 @@ import (
 )
 
 // Patient returns a listener like ln whose Accept fails only for good. For want of a file descriptor or of memory it logs and waits, while
-// the kernel keeps the connections in a queue. Its TCP connections are sockets.
+// the kernel keeps the connections in a queue.
 func Patient(ln net.Listener, log *slog.Logger) net.Listener { return &patient{ln, limitlog.New(log)} }
 
 type patient struct {
@@ -25,11 +25,8 @@ const acceptPause = 50 * time.Millisecond
 func (l *patient) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
-		if err == nil {
-			return newSocket(nc), nil
-		}
-		if !isTemporary(err) {
-			return nil, err
+		if err == nil || !isTemporary(err) {
+			return nc, err
 		}
 		l.log.Error("accepting a connection", "address", l.Addr().String(), "error", err)
 		time.Sleep(acceptPause)

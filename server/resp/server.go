@@ -2,7 +2,6 @@ package resp
 
 import (
 	"cmp"
-	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
@@ -60,7 +59,7 @@ func (s *Server) admit(nc net.Conn) {
 		s.open.Go(&c.Base, c.serve)
 		return
 	}
-	if _, isTLS := nc.(*tls.Conn); !isTLS { // a handshake would take time
+	if _, isTCP := nc.(*net.TCPConn); isTCP { // a handshake would take time
 		nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) //nolint:errcheck // the text is a courtesy
 		io.WriteString(nc, "-"+errMaxClients+"\r\n")          //nolint:errcheck // likewise
 	}
