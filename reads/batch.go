@@ -7,15 +7,12 @@ import (
 	"sync/atomic"
 
 	"sequins/blocks"
-	"sequins/version"
 )
 
 // batch is the state of DoBatch. Its slices keep their capacity.
 type batch struct {
 	keys    [][]byte
-	order   []int           // indexes of keys, by partition
-	places  []int           // by key: its partition
-	ends    []int           // by partition: where its part of order ends
+	order   []uint64        // partition<<32 | index in keys, ascending
 	here    []partitionKeys // of partitions on this node
 	scratch blocks.BatchScratch
 	some    [][]byte        // keys of one partition
@@ -27,7 +24,7 @@ type batch struct {
 
 type partitionKeys struct {
 	partition int
-	order     []int // part of batch.order
+	order     []uint64 // part of batch.order
 }
 
 // batchBudget is how many batches of the maximum size may be in memory at a time.
@@ -86,7 +83,13 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	b.keys, b.lost = keys, b.lost[:0]
 	b.scratch.Reset()
 	b.size.Store(0)
-	b.group(r.handle)
+	b.order = b.order[:0]
+	for i, key := range keys {
+		b.order = append(b.order, uint64(r.handle.Partition(key))<<32|uint64(i))
+	}
+	if r.handle.Partitions > 1 {
+		slices.Sort(b.order)
+	}
 	var remote fetches
 	outcome := b.local(r, &remote)
 	if outcome == Found && len(b.lost) > 0 {
@@ -102,40 +105,22 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	return r.goneIfReplaced(outcome)
 }
 
-// group puts the keys in the order of their partitions. It counts them, as sorting takes a tenth of a batch.
-func (b *batch) group(h *version.Handle) {
-	b.places, b.order = b.places[:0], slices.Grow(b.order[:0], len(b.keys))[:len(b.keys)]
-	b.ends = slices.Grow(b.ends[:0], h.Partitions)[:h.Partitions]
-	clear(b.ends)
-	for _, key := range b.keys {
-		partition := h.Partition(key)
-		b.places = append(b.places, partition)
-		b.ends[partition]++
-	}
-	end := 0
-	for partition, n := range b.ends {
-		b.ends[partition] = end
-		end += n
-	}
-	for i, partition := range b.places {
-		b.order[b.ends[partition]] = i
-		b.ends[partition]++
-	}
-}
-
 // local looks up the keys of partitions on this node, while other nodes are asked for the rest.
 func (b *batch) local(r *Read, remote *fetches) Outcome {
 	var elsewhere []partitionKeys
 	b.here = b.here[:0]
-	for start := 0; start < len(b.order); {
-		partition := b.places[b.order[start]]
-		p := partitionKeys{partition, b.order[start:b.ends[partition]]}
+	for rest := b.order; len(rest) > 0; {
+		partition, n := int(rest[0]>>32), 1
+		for n < len(rest) && int(rest[n]>>32) == partition {
+			n++
+		}
+		p := partitionKeys{partition, rest[:n]}
 		if r.handle.Has(partition) {
 			b.here = append(b.here, p)
 		} else {
 			elsewhere = append(elsewhere, p)
 		}
-		start = b.ends[partition]
+		rest = rest[n:]
 	}
 	if len(elsewhere) > 0 {
 		if o := b.away(r, remote, elsewhere, false); o != Found {
@@ -171,7 +156,7 @@ func (b *batch) lookUp(r *Read, p partitionKeys) Outcome {
 func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) {
 	b.some = b.some[:0]
 	for _, o := range p.order {
-		b.some = append(b.some, b.keys[o])
+		b.some = append(b.some, b.keys[uint32(o)])
 	}
 	b.results = slices.Grow(b.results[:0], len(b.some))[:len(b.some)]
 	err := r.handle.GetBatch(p.partition, b.some, b.results, &b.scratch)
@@ -190,7 +175,7 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 	for i, o := range p.order {
 		res := &b.results[i]
 		if res.Err == nil && res.Found {
-			b.keep(r, o, res)
+			b.keep(r, int(uint32(o)), res)
 		}
 		if res.Err != nil {
 			r.report(p.partition, res.Value.Reader(), res.Err)

@@ -170,7 +170,7 @@ func (b *batch) request(g *replicaGroup) (body []byte, n int) {
 	for _, p := range g.parts {
 		n += len(p.order)
 		for _, o := range p.order {
-			body = wire.AppendFrame(body, b.keys[o])
+			body = wire.AppendFrame(body, b.keys[uint32(o)])
 		}
 	}
 	return body, n
@@ -193,7 +193,7 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 				return Found, size, err
 			}
 			if n == wire.Absent {
-				r.Values[i] = nil
+				r.Values[uint32(i)] = nil
 				continue
 			}
 			if o := b.count(r, n); o != Found {
@@ -204,7 +204,7 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 			if _, err := io.ReadFull(a.Body, value); err != nil {
 				return Found, size, err
 			}
-			r.Values[i] = value
+			r.Values[uint32(i)] = value
 		}
 	}
 	if left != 0 {

@@ -50,9 +50,9 @@ var changes = []change{
 	}
 	r.Peer, r.Status, r.Length`},
 	{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", `if sabotage != "behind" && string(r.Version) < string(q.AtLeast) {`},
-	{"reads/fetch.go", "r.Values[i] = value", `r.Values[i] = value
+	{"reads/fetch.go", "r.Values[uint32(i)] = value", `r.Values[uint32(i)] = value
 	if sabotage == "batch" {
-		r.Values[i] = nil
+		r.Values[uint32(i)] = nil
 	}`},
 	{"reads/scanrange.go", "q.Exact, q.after = []byte(name), c.content", `if sabotage != "cursor" {
 		q.Exact, q.after = []byte(name), c.content
