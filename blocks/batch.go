@@ -39,11 +39,10 @@ func (s *BatchScratch) Reads() uint64 { return s.single.reads }
 // Reset gives the memory of all values back that GetBatch has returned with s.
 func (s *BatchScratch) Reset() { s.copies = s.copies[:0] }
 
-// makeRoom makes room for any record of a page of n bytes in the file: a byte stands for eight at most, and decoding
-// wants a few more than it fills.
+// makeRoom makes room for a value of n bytes, if there is none. What is left of an arena then is lost.
 func (s *BatchScratch) makeRoom(n int) {
-	if cap(s.copies)-len(s.copies) < min(8*n, maxRecord+100) {
-		s.copies = make([]byte, 0, arenaSize)
+	if cap(s.copies)-len(s.copies) < n {
+		s.copies = make([]byte, 0, max(n, arenaSize))
 	}
 }
 
@@ -98,7 +97,11 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 		key := keys[b.index]
 		var start int
 		var found, absent bool
-		s.makeRoom(len(b.stored))
+		room := len(b.stored)
+		if b.symbols != nil {
+			room *= 3 // nearly always
+		}
+		s.makeRoom(room)
 		if s.copies, start, found, absent = appendValue(s.copies, b.stored, key, b.mask, b.symbols); found {
 			results[b.index] = Result{Value: Value{small: s.copies[start:len(s.copies):len(s.copies)]}, Found: true}
 		} else if !absent {

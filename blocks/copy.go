@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -48,14 +49,19 @@ func (h *Hash) Write(p []byte) (int, error) {
 // CheckCopy compares it with these bytes.
 func (r *Reader) Hash() string { return hex.EncodeToString(r.footer.hash[:]) }
 
+// checkHash compares the hash of the file's bytes with the one in its footer.
+func (r *Reader) checkHash(h *Hash) error {
+	if sum := h.sum.Sum128().Bytes(); sum != r.footer.hash {
+		return r.corrupt(-1, 0, fmt.Errorf("the hash of its bytes is %x, and %x in its footer", sum, r.footer.hash))
+	}
+	return nil
+}
+
 // CheckCopy checks that the file, whose bytes h has hashed, is as a Writer wrote it, and the block of a partition: by its properties and, for a sample of its
 // keys, by the function of, which returns the partition of a key. Otherwise the error is ErrCorrupt, naming the first page that is bad if there is one.
 func (r *Reader) CheckCopy(ctx context.Context, h *Hash, partition, partitions int, of func(key []byte, partitions int) int) error {
-	if sum := h.sum.Sum128().Bytes(); sum != r.footer.hash {
-		if err := r.Verify(ctx); err != nil {
-			return err
-		}
-		return r.corrupt(-1, 0, fmt.Errorf("the hash of its bytes is %x, and %x in its footer", sum, r.footer.hash))
+	if err := r.checkHash(h); err != nil {
+		return cmp.Or(r.Verify(ctx), err)
 	}
 	if p := r.props; p.Partition != partition || p.Partitions != partitions {
 		return r.corrupt(-1, r.footer.properties.offset, fmt.Errorf("it is partition %d of %d, and not %d of %d", p.Partition, p.Partitions, partition, partitions))

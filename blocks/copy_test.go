@@ -72,6 +72,9 @@ func TestCopyPadding(t *testing.T) {
 	if err := checkCopy(t, b, ""); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "hash of its bytes") {
 		t.Errorf("a byte between pages: %v", err)
 	}
+	if err := openFile(t, b).Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "hash of its bytes") {
+		t.Errorf("Verify of it: %v", err)
+	}
 }
 
 // What is no whole block of the partition is refused.

@@ -15,13 +15,20 @@ import (
 
 // Verify reads the whole block from the file, not through the map, and checks everything that can
 // be checked: the checksum of each page and chunk, the order of the keys, that every key is found
-// by its fingerprint, the filter and the index, and that the properties are true. Damage is
+// by its fingerprint, the filter and the index, that the properties are true, and at last the hash of the file. Damage is
 // ErrCorrupt, naming the first page that is bad.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.verify(ctx, spanReader{})
+	if err := r.verify(ctx, spanReader{}); err != nil {
+		return err
+	}
+	h := NewHash(r.size)
+	if err := r.CopyTo(h, func(int) error { return ctx.Err() }); err != nil {
+		return err
+	}
+	return r.checkHash(h)
 }
 
-// Scrub is Verify for a block that is being served: wait is called before every read with its
+// Scrub is Verify without the hash of the file, for a block that is being served: wait is called before every read with its
 // length in bytes, and may slow it down or end it; what was not in memory before is dropped from it
 // again. What is in memory is checked there, and not read from the disk again.
 func (r *Reader) Scrub(ctx context.Context, wait func(bytes int) error) error {

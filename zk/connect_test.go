@@ -7,10 +7,12 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"sequins/test/expect"
+	"sequins/test/gateway"
 	"sequins/test/zktest"
 )
 
@@ -109,5 +111,26 @@ func TestSilentServer(t *testing.T) {
 			t.Errorf("TLS %v: %s", secure != nil, got)
 		}
 		closeInTime(t, s)
+	}
+}
+
+// The connection is made again to end the session: otherwise the others go on asking this node until the session expires.
+func TestCloseWithoutConnection(t *testing.T) {
+	var ended atomic.Int64
+	server := zktest.Serve(t, "127.0.0.1:0", func(op int32, body []byte) zktest.Answer {
+		if op == zktest.End {
+			ended.Add(1)
+		}
+		return zktest.Agree(op, body)
+	})
+	p := gateway.NewProxy(t, server.Addr)
+	s := session(t, Options{Servers: []string{p.Addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"})
+	expect.Eventually(t, "there is a session", func() bool { return s.Status().State == Connected })
+	p.Cut()
+	expect.Eventually(t, "the connection is lost", func() bool { return s.Status().State == Suspended })
+	p.Mend(t)
+	s.Close()
+	if ended.Load() != 1 {
+		t.Errorf("the session was ended %d times", ended.Load())
 	}
 }
