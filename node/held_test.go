@@ -67,6 +67,19 @@ func TestGoodVersionBehindHeld(t *testing.T) {
 	}
 }
 
+// A database whose only version is held does not make a node unready, also not after a restart.
+func TestReadyBesideHeld(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, numbered("k", 10)...)
+	for range 2 {
+		r := f.run(ruled(gate.Rules{MinRecords: 50}))
+		r.held("1")
+		r.eventually("it is ready", func() bool { ok, _ := r.Ready(""); return ok })
+		r.stop()
+	}
+}
+
 // The blocks of the version that was served are lost while the node is down: a newer one is not judged by what is not there.
 func TestJudgedAfterLoss(t *testing.T) {
 	t.Parallel()

@@ -268,7 +268,7 @@ func (ls *lister) existing(ctx context.Context, q discovery.Question) (discovery
 	return found, err
 }
 
-// tried reports whether all versions of a db have failed here or, for long, on the nodes that they need, none exists, or they cannot be listed and
+// tried reports whether all versions of a db are held or have failed, here or, for long, on the nodes that they need, none exists, or they cannot be listed and
 // never could, for a reason of the db's own. A first failure of the source or of this node does not
 // count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (ls *lister) tried() bool {
@@ -283,7 +283,7 @@ func (ls *lister) tried() bool {
 		v, _ := ls.db.facts.Entry(in)
 		passing := v.Failure.Kind == version.Passing || v.Failure.Kind == version.NoRoom
 		untried := v.Failure.Reason == "" || passing && ls.memory.failure(in).Attempts < passingAttempts
-		if untried && !v.Stalled { // a stalled one lacks what other nodes have to load
+		if untried && !v.Stalled && !slices.Contains(ls.db.facts.Rejected, in) { // a stalled one lacks what other nodes have to load
 			return false
 		}
 	}
