@@ -110,7 +110,7 @@ func TestLargeCommands(t *testing.T) {
 	for in, want := range map[string]string{
 		command("MGET", key, key, key, key):               "-ERR the arguments are too large: the limit is batch.max_bytes, and 8 KiB before AUTH\r\n",
 		command("SET", "a", strings.Repeat("v", 900<<10)): "-ERR an argument is too long: the limit is that of a key, and 8 KiB before AUTH\r\n",
-		command(make([]string, 1000)...):                  "-ERR too many arguments in one command: 10 before AUTH\r\n",
+		command(make([]string, 1000)...):                  "-ERR too many arguments in one command: the limit is that of keys, and 10 before AUTH\r\n",
 	} {
 		c := s.dial(t)
 		c.send(command("GET", "names/key-1") + in)

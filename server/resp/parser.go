@@ -35,7 +35,7 @@ const (
 	errBulkEnd    = protocolError("ERR Protocol error: expected CRLF after an argument")
 	errInlineSize = protocolError("ERR Protocol error: too big inline request")
 	errQuotes     = protocolError("ERR Protocol error: quotes in an inline request")
-	errArgs       = protocolError("ERR too many arguments in one command: 10 before AUTH")
+	errArgs       = protocolError("ERR too many arguments in one command: the limit is that of keys, and 10 before AUTH")
 	errArg        = protocolError("ERR an argument is too long: the limit is that of a key, and 8 KiB before AUTH")
 	errTotal      = protocolError("ERR the arguments are too large: the limit is batch.max_bytes, and 8 KiB before AUTH")
 	errNoMemory   = protocolError("TRYAGAIN the requests of all clients need too much memory at the moment")

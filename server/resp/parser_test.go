@@ -80,7 +80,7 @@ func TestParser(t *testing.T) {
 		{"*1\r\n$" + strings.Repeat("1", 100), "error: Protocol error: invalid bulk length"},
 		{"*1\r\n$1\r\nabc", "error: Protocol error: expected CRLF after an argument"},
 		{bulks("GET", long[1:]) + bulks("GET", long), `["GET" "` + long[1:] + `"]|error: an argument is too long: the limit is that of a key, and 8 KiB before AUTH`},
-		{bulks(slices.Repeat([]string{"a"}, 9)...), "error: too many arguments in one command: 10 before AUTH"},
+		{bulks(slices.Repeat([]string{"a"}, 9)...), "error: too many arguments in one command: the limit is that of keys, and 10 before AUTH"},
 		{bulks("MGET", long[1:], long[1:], long[1:]), "error: the arguments are too large: the limit is batch.max_bytes, and 8 KiB before AUTH"},
 	} {
 		rnd := rand.New(rand.NewPCG(1, 2))
