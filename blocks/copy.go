@@ -46,10 +46,18 @@ func (h *Hash) Write(p []byte) (int, error) {
 }
 
 // Hash returns what the footer says of the bytes before it: their XXH3 of 128 bits, in hexadecimal digits. It names the file, but only
-// CheckCopy compares it with these bytes.
+// CheckCopy and CheckHash compare it with these bytes.
 func (r *Reader) Hash() string { return hex.EncodeToString(r.footer.hash[:]) }
 
-// checkHash compares the hash of the file's bytes with the one in its footer.
+// CheckHash reads the file and compares its hash with the one in its footer. Another one is ErrCorrupt.
+func (r *Reader) CheckHash(ctx context.Context) error {
+	h := NewHash(r.size)
+	if err := r.CopyTo(h, func(int) error { return ctx.Err() }); err != nil {
+		return err
+	}
+	return r.checkHash(h)
+}
+
 func (r *Reader) checkHash(h *Hash) error {
 	if sum := h.sum.Sum128().Bytes(); sum != r.footer.hash {
 		return r.corrupt(-1, 0, fmt.Errorf("the hash of its bytes is %x, and %x in its footer", sum, r.footer.hash))

@@ -21,11 +21,7 @@ func (r *Reader) Verify(ctx context.Context) error {
 	if err := r.verify(ctx, spanReader{}); err != nil {
 		return err
 	}
-	h := NewHash(r.size)
-	if err := r.CopyTo(h, func(int) error { return ctx.Err() }); err != nil {
-		return err
-	}
-	return r.checkHash(h)
+	return r.CheckHash(ctx)
 }
 
 // Scrub is Verify without the hash of the file, for a block that is being served: wait is called before every read with its

@@ -117,8 +117,8 @@ func (c *copier) compare(ctx context.Context, r *blocks.Reader, hash *blocks.Has
 		return err
 	}
 	p := r.Properties()
-	if r.Hash() != c.want.Hash || p.Records != c.want.Records {
-		return fmt.Errorf("%w: it has the hash %s and %d records, and %s and %d in %s", finished.ErrCorrupt, r.Hash(), p.Records, c.want.Hash, c.want.Records, source.BlocksFile)
+	if err := c.want.Check(r.Hash(), p.Records); err != nil {
+		return err
 	}
 	if p.MadeFrom != "" { // by which a later version would take the block for that of its own files
 		return fmt.Errorf("%w: it says what it was made from, which finished blocks do not", finished.ErrCorrupt)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/input/finished"
 	"sequins/load/build"
 	"sequins/source/local"
 	"sequins/test/expect"
@@ -32,7 +33,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("a block is missing: %+v", r)
 	}
 	spoil(t, damaged+"/part-00001.block", 40)
-	sequins(t, "verify", damaged).wants(t, exitUnreadable, "bad: "+damaged+"/part-00001.block", "sequins: 1 of 3 files are bad")
+	sequins(t, "verify", damaged).wants(t, exitUnreadable, "bad: "+damaged+"/part-00001.block", "bad: "+damaged+": part-00000.block: ", "sequins: 2 of 4 files are bad")
 	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is occupied: it exists, and versions must not change")
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \"/nowhere\"\n[storage]\ncompression = \"zstd\"\n[db.words]\npartitioner = \"string\"\n")
@@ -46,6 +47,47 @@ func TestBuild(t *testing.T) {
 	b := openFile(t, filepath.Join(dir, "built", "words", "2", "part-00000.block")).(*block)
 	if p := b.r.Properties(); p.Compression != "zstd" || p.BlockSize != 8192 {
 		t.Errorf("another compression or block size: %+v", p)
+	}
+}
+
+// Whatever of finished blocks a node compares with their manifest is compared by verify; what the listing tells, by versions, too.
+func TestVerifyFinished(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "built", "db", "1")
+	sequins(t, "build", versionOf(t, demoSource(t, dir)), good).wants(t, exitOK)
+	edit := func(f func(m *finished.Manifest)) func(dir string) {
+		return func(dir string) {
+			data, err := os.ReadFile(dir + "/_BLOCKS.json")
+			expect.NoError(t, err)
+			m, err := finished.Parse(data, "")
+			expect.NoError(t, err)
+			f(m)
+			data, err = m.Encode()
+			expect.NoError(t, err)
+			writeFile(t, dir+"/_BLOCKS.json", string(data))
+		}
+	}
+	for what, test := range map[string]struct {
+		change       func(dir string)
+		want, listed string
+	}{
+		"another hash":       {edit(func(m *finished.Manifest) { m.Blocks[1].Hash = strings.Repeat("0", 32) }), "part-00001.block: the finished version is damaged: it has the hash", "yes"},
+		"other records":      {edit(func(m *finished.Manifest) { m.Blocks[1].Records++ }), "part-00001.block: the finished version is damaged: it has the hash", "yes"},
+		"another size":       {edit(func(m *finished.Manifest) { m.Blocks[1].Size-- }), "part-00001.block: the finished version is damaged: it has", "part-00001.block"},
+		"an extra block":     {func(dir string) { writeFile(t, dir+"/part-00077.block", "") }, "part-00077.block", "part-00077.block"},
+		"a missing block":    {func(dir string) { expect.NoError(t, os.Remove(dir+"/part-00001.block")) }, "part-00001.block: the finished version is incomplete", "part-00001.block"},
+		"a damaged manifest": {func(dir string) { spoil(t, dir+"/_BLOCKS.json", 60) }, "_BLOCKS.json", "_BLOCKS.json"},
+	} {
+		source := t.TempDir()
+		of := filepath.Join(source, "db", "1")
+		expect.NoError(t, os.CopyFS(of, os.DirFS(good)))
+		test.change(of)
+		if r := sequins(t, "verify", of); r.code != exitUnreadable || !strings.Contains(r.stderr, test.want) {
+			t.Errorf("%s: verify: %+v, want %s", what, r, test.want)
+		}
+		if r := sequins(t, "versions", "--source", source); !strings.Contains(r.stdout+r.stderr, test.listed) {
+			t.Errorf("%s: versions: %+v, want %s", what, r, test.listed)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"sequins/blocks"
+	"sequins/input/finished"
 	"sequins/load"
 )
 
@@ -41,7 +42,7 @@ func (d dataFile) records(format, key, value string) (openData, error) {
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
-		return &block{r.Iter(nil, nil), r, file}, nil
+		return &block{r.Iter(nil, nil), r, file, d.want}, nil
 	}
 	f := load.File{Format: format, Path: d.path, Size: d.size, Open: d.open}
 	records, err := f.Records(load.Fields{Key: key, Value: value, NoKey: key == ""})
@@ -82,6 +83,7 @@ type block struct {
 	*blocks.Iterator
 	r    *blocks.Reader
 	file io.Closer
+	want *finished.Block // see dataFile
 }
 
 func (b *block) Deleted() bool           { return false }
@@ -101,10 +103,20 @@ func (b *block) WriteValue(w io.Writer) error {
 }
 
 func (b *block) Verify(ctx context.Context, read func(bytes int64)) (int64, error) {
-	return b.r.Properties().Records, b.r.Scrub(ctx, func(bytes int) error {
+	records := b.r.Properties().Records
+	err := b.r.Scrub(ctx, func(bytes int) error {
 		read(int64(bytes))
 		return nil
 	})
+	if err == nil {
+		err = b.r.CheckHash(ctx)
+	}
+	if err == nil && b.want != nil {
+		if err = b.want.Check(b.r.Hash(), records); err != nil {
+			err = fmt.Errorf("%s: %w", b.r.Name(), err)
+		}
+	}
+	return records, err
 }
 
 // scanned is a file of one of the input formats.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/input/finished"
 	"sequins/internal/fsys"
 	"sequins/internal/names"
 	"sequins/internal/term"
@@ -64,8 +65,9 @@ type dataFile struct {
 	open func(offset int64) (io.ReadCloser, error)
 	err  error // why it cannot be opened, with its exit code
 
-	db    string // of its version
-	found bool   // below a directory of this machine, and not named
+	want  *finished.Block // what the manifest beside it says of it; nil if there is none
+	db    string          // of its version
+	found bool            // below a directory of this machine, and not named
 }
 
 // failed gives an error of the file its exit code.
@@ -111,6 +113,7 @@ func openLocal(path string, offset int64) (*os.File, error) {
 
 // walk returns the files below a local directory.
 func walk(dir string) (all []dataFile) {
+	var manifests []dataFile
 	root := strings.TrimRight(dir, "/") + "/"                                          // which is followed if it is a link
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
 		switch {
@@ -118,6 +121,8 @@ func walk(dir string) (all []dataFile) {
 			all = append(all, dataFile{path: file, err: ofFile(err, false), found: true})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
+		case entry.Type().IsRegular() && entry.Name() == source.BlocksFile:
+			manifests = append(manifests, localFile(file))
 		case entry.Type().IsRegular() && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
 			d := localFile(file)
 			d.found = true
@@ -125,6 +130,9 @@ func walk(dir string) (all []dataFile) {
 		}
 		return nil
 	})
+	for _, m := range manifests {
+		all = matchManifest(m, all)
+	}
 	return all
 }
 
@@ -155,6 +163,9 @@ func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) (
 				return src.Open(ctx, l.db, l.version, file, source.ReadOptions{Offset: offset})
 			},
 		})
+	}
+	if slices.ContainsFunc(listed.Hidden, func(m source.Marker) bool { return m.Name == source.BlocksFile }) {
+		all = matchManifest(manifestIn(ctx, src, l.db, l.version), all)
 	}
 	return all, nil
 }

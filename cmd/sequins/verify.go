@@ -28,8 +28,7 @@ the tables of --config for its source, such as [s3], hold, and without it,
 credentials are those of the environment. Files that a load does not read are
 skipped in a DIR: names that begin with _ or ., Sparkey indexes (.spi), and other
 files of a local store. Any other file is bad, and so are all of these if they are
-named as FILE. The manifest of finished blocks is not compared with them: a node does
-that, and versions shows whether all are there.` + fieldHelp + `
+named as FILE. In a DIR with finished blocks they are compared with their manifest.` + fieldHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
 file does not exist or there is nothing to verify, and 5 if the source does not

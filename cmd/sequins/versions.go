@@ -200,6 +200,9 @@ func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool)
 		}
 	}
 	v.Reason = list.Incomplete
+	if err == nil && v.Reason == "" {
+		err = matchListing(ctx, l.src, db, name, list)
+	}
 	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
 		v.Reason = "it is empty, and allow_empty is not set"
 	}

@@ -221,6 +221,14 @@ func isHex(s string, digits int) bool {
 	return err == nil && len(s) == digits && s == strings.ToLower(s)
 }
 
+// Check compares a block, by the hash in its footer and its number of records, with what the manifest says of it. The error is ErrCorrupt.
+func (b *Block) Check(hash string, records int64) error {
+	if hash != b.Hash || records != b.Records {
+		return fmt.Errorf("%w: it has the hash %s and %d records, and %s and %d in %s", ErrCorrupt, hash, records, b.Hash, b.Records, source.BlocksFile)
+	}
+	return nil
+}
+
 // Match compares the files of a version, in the order of their names, with the manifest. Errors name the file: a block that is
 // missing is ErrIncomplete, a file that is not in the manifest or has another size ErrCorrupt.
 func (m *Manifest) Match(files []source.File) error {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+
+	"sequins/input/finished"
+	"sequins/source"
+)
+
+// readManifest reads the manifest of finished blocks.
+func readManifest(d dataFile) (*finished.Manifest, error) {
+	in, err := d.open(0)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(in, finished.MaxSize+1)) // Parse refuses a longer one
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.path, err)
+	}
+	return finished.Parse(data, d.path)
+}
+
+// matchManifest adds to the files beside a manifest what it says of them. A manifest of other files is a file with an error.
+func matchManifest(manifest dataFile, all []dataFile) []dataFile {
+	dir := path.Dir(manifest.path)
+	isBeside := func(d dataFile) bool { return path.Dir(d.path) == dir }
+	var files []source.File
+	for _, d := range all {
+		if isBeside(d) {
+			files = append(files, source.File{Name: path.Base(d.path), Size: d.size})
+		}
+	}
+	m, err := readManifest(manifest)
+	if err == nil {
+		err = m.Match(files)
+	}
+	if err != nil {
+		manifest.err = withCode(exitUnreadable, fmt.Errorf("%s: %w", dir, err))
+		return append(all, manifest)
+	}
+	for i, first := 0, slices.IndexFunc(all, isBeside); i < len(m.Blocks); i++ {
+		all[first+i].want = &m.Blocks[i]
+	}
+	return all
+}
+
+// matchListing compares a listed version with the manifest of its blocks, if it has one.
+func matchListing(ctx context.Context, src source.Source, db, version string, list source.Listing) error {
+	if list.Blocks == "" {
+		return nil
+	}
+	m, err := readManifest(manifestIn(ctx, src, db, version))
+	if err != nil {
+		return err
+	}
+	return m.Match(list.Files)
+}
+
+func manifestIn(ctx context.Context, src source.Source, db, version string) dataFile {
+	return dataFile{path: src.Path(db, version) + "/" + source.BlocksFile, db: db, open: func(offset int64) (io.ReadCloser, error) {
+		return src.Open(ctx, db, version, source.File{Name: source.BlocksFile}, source.ReadOptions{Offset: offset})
+	}}
+}
