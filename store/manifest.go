@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -141,8 +140,8 @@ func decodeManifest(data []byte, path string) (m Manifest, err error) {
 	dec.DisallowUnknownFields()
 	if bytes.Count(body, []byte(",")) > maxCommas {
 		err = fmt.Errorf("more than %d files", maxManifestFiles)
-	} else if err = dec.Decode(&read); err == nil && dec.InputOffset() != int64(len(body)) {
-		err = errors.New("there is more behind it")
+	} else {
+		err = dec.Decode(&read) // what follows it is covered by the checksum
 	}
 	m = Manifest(read.manifestHead)
 	for _, f := range read.Files {

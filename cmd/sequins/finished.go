@@ -49,18 +49,7 @@ func matchManifest(manifest dataFile, all []dataFile) []dataFile {
 	return all
 }
 
-// matchListing compares a listed version with the manifest of its blocks, if it has one.
-func matchListing(ctx context.Context, src source.Source, db, version string, list source.Listing) error {
-	if list.Blocks == "" {
-		return nil
-	}
-	m, err := readManifest(manifestIn(ctx, src, db, version))
-	if err != nil {
-		return err
-	}
-	return m.Match(list.Files)
-}
-
+// manifestIn returns the manifest of a version in a source.
 func manifestIn(ctx context.Context, src source.Source, db, version string) dataFile {
 	return dataFile{path: src.Path(db, version) + "/" + source.BlocksFile, db: db, open: func(offset int64) (io.ReadCloser, error) {
 		return src.Open(ctx, db, version, source.File{Name: source.BlocksFile}, source.ReadOptions{Offset: offset})

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/input/finished"
 	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
@@ -200,8 +201,11 @@ func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool)
 		}
 	}
 	v.Reason = list.Incomplete
-	if err == nil && v.Reason == "" {
-		err = matchListing(ctx, l.src, db, name, list)
+	if err == nil && v.Reason == "" && list.Blocks != "" {
+		var m *finished.Manifest
+		if m, err = readManifest(manifestIn(ctx, l.src, db, name)); err == nil {
+			err = m.Match(list.Files)
+		}
 	}
 	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
 		v.Reason = "it is empty, and allow_empty is not set"
