@@ -368,7 +368,7 @@ func (d *db) publish() {
 			vv.postponed = vv.loading.postponed
 		}
 		if l := d.live[e.Input]; l != nil {
-			vv.live, vv.verdict = l.v, l.judged.verdict
+			vv.live, vv.sizes, vv.verdict = l.v, l.v.Sizes(), l.judged.verdict
 			vv.records = l.records()
 		}
 		v.versions = append(v.versions, vv)

@@ -40,6 +40,7 @@ type versionView struct {
 	differs   string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong     string           // what else is wrong with it
 	live      *version.Version // nil if not in the set
+	sizes     []int64          // of its blocks, see version.Version.Sizes: a replaced version loses them before there is another view
 	verdict   gate.Verdict
 	records   int64
 	loading   *loading // nil if not being loaded
@@ -73,14 +74,14 @@ func (v *view) status() status.DB {
 			Nodes:             map[string]status.OnNode{n.o.Name: v.onNode(&v.versions[i])},
 		}
 		if vv.live != nil {
-			held, following := vv.live.Held(), vv.live.Following
-			vs.NumPartitions, vs.Replicas = len(held), make([]int, len(held))
-			for p, here := range held {
+			following := vv.live.Following
+			vs.NumPartitions, vs.Replicas = len(vv.sizes), make([]int, len(vv.sizes))
+			for p, size := range vv.sizes {
 				vs.Replicas[p] = following.Replicas(p)
 				if !v.node.joined.Load() { // then nodes that are remembered are all that is known
 					vs.Replicas[p] = len(following.Peers(p))
 				}
-				if here {
+				if size > 0 {
 					vs.Replicas[p]++
 				}
 			}
@@ -118,7 +119,7 @@ func (v *view) onNode(of *versionView) status.OnNode {
 		info := of.live.Info
 		s.Content = info.Code()
 		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
-		for p, size := range of.live.Sizes() {
+		for p, size := range of.sizes {
 			if size > 0 {
 				s.Partitions, s.PartitionBytes = append(s.Partitions, p), append(s.PartitionBytes, size)
 				s.Bytes += size

@@ -16,8 +16,8 @@ import (
 	"sequins/zk/internal/wire"
 )
 
-// endPatience is how long Close waits for the servers to end the session.
-const endPatience = time.Second
+// endPatience is how long Close waits for a connection, and then for the servers to end the session.
+const endPatience = 2 * time.Second
 
 // run maintains a connection until the Session is closed. It connects to the servers in turn, to each of them once a second
 // in the long run, whatever they answer.

@@ -111,7 +111,7 @@ func (s *Session) start() {
 // Close ends the session, which deletes everything published. It takes a few seconds at most: if no server can be
 // reached, the ensemble expires the session after its timeout. Views keep their last entries. Nothing is published after it.
 func (s *Session) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*endPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
 	_ = s.until(ctx, func() bool { return s.state == Connected || s.sessions == 0 }) // who has lost the connection cannot end the session
 	s.mu.Lock()

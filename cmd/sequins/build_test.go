@@ -50,7 +50,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Whatever of finished blocks a node compares with their manifest is compared by verify; what the listing tells, by versions, too.
+// Finished blocks are compared with their manifest: by verify, and what the listing tells by versions, too.
 func TestVerifyFinished(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "built", "db", "1")
@@ -77,6 +77,10 @@ func TestVerifyFinished(t *testing.T) {
 		"an extra block":     {func(dir string) { writeFile(t, dir+"/part-00077.block", "") }, "part-00077.block", "part-00077.block"},
 		"a missing block":    {func(dir string) { expect.NoError(t, os.Remove(dir+"/part-00001.block")) }, "part-00001.block: the finished version is incomplete", "part-00001.block"},
 		"a damaged manifest": {func(dir string) { spoil(t, dir+"/_BLOCKS.json", 60) }, "_BLOCKS.json", "_BLOCKS.json"},
+		"a directory among them": {func(dir string) {
+			expect.NoError(t, os.CopyFS(dir+"/part-00000.block.bak", os.DirFS(good)))
+			edit(func(m *finished.Manifest) { m.Blocks[1].Hash = strings.Repeat("0", 32) })(dir)
+		}, "/db/1/part-00001.block: the finished version is damaged: it has the hash", "part-00000.block.bak"},
 	} {
 		source := t.TempDir()
 		of := filepath.Join(source, "db", "1")

@@ -116,14 +116,16 @@ func walk(dir string) (all []dataFile) {
 	var manifests []dataFile
 	root := strings.TrimRight(dir, "/") + "/"                                          // which is followed if it is a link
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
+		info, serr := os.Stat(file)
+		regular := serr == nil && info.Mode().IsRegular() // or a link to such a file
 		switch {
 		case err != nil:
 			all = append(all, dataFile{path: file, err: ofFile(err, false), found: true})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
-		case entry.Type().IsRegular() && entry.Name() == source.BlocksFile:
+		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
-		case entry.Type().IsRegular() && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
+		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
 			d := localFile(file)
 			d.found = true
 			all = append(all, d)

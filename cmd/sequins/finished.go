@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 
 	"sequins/input/finished"
 	"sequins/source"
@@ -28,11 +27,11 @@ func readManifest(d dataFile) (*finished.Manifest, error) {
 // matchManifest adds to the files beside a manifest what it says of them. A manifest of other files is a file with an error.
 func matchManifest(manifest dataFile, all []dataFile) []dataFile {
 	dir := path.Dir(manifest.path)
-	isBeside := func(d dataFile) bool { return path.Dir(d.path) == dir }
+	var beside []int // in all, where files of directories can be among them
 	var files []source.File
-	for _, d := range all {
-		if isBeside(d) {
-			files = append(files, source.File{Name: path.Base(d.path), Size: d.size})
+	for i, d := range all {
+		if path.Dir(d.path) == dir {
+			beside, files = append(beside, i), append(files, source.File{Name: path.Base(d.path), Size: d.size})
 		}
 	}
 	m, err := readManifest(manifest)
@@ -43,8 +42,8 @@ func matchManifest(manifest dataFile, all []dataFile) []dataFile {
 		manifest.err = withCode(exitUnreadable, fmt.Errorf("%s: %w", dir, err))
 		return append(all, manifest)
 	}
-	for i, first := 0, slices.IndexFunc(all, isBeside); i < len(m.Blocks); i++ {
-		all[first+i].want = &m.Blocks[i]
+	for i, at := range beside {
+		all[at].want = &m.Blocks[i]
 	}
 	return all
 }

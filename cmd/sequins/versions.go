@@ -189,6 +189,12 @@ func requiresSuccess(ctx context.Context, src source.Source, db string, names []
 func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool) (versionListing, error) {
 	v := versionListing{Version: name}
 	list, err := source.List(ctx, l.src, db, name, requireSuccess)
+	if err == nil && list.Incomplete == "" && list.Blocks != "" {
+		var m *finished.Manifest
+		if m, err = readManifest(manifestIn(ctx, l.src, db, name)); err == nil {
+			err = m.Match(list.Files)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		v.Reason = "it has just been removed"
 		return v, nil
@@ -201,12 +207,6 @@ func (l *lister) look(ctx context.Context, db, name string, requireSuccess bool)
 		}
 	}
 	v.Reason = list.Incomplete
-	if err == nil && v.Reason == "" && list.Blocks != "" {
-		var m *finished.Manifest
-		if m, err = readManifest(manifestIn(ctx, l.src, db, name)); err == nil {
-			err = m.Match(list.Files)
-		}
-	}
 	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
 		v.Reason = "it is empty, and allow_empty is not set"
 	}

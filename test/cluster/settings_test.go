@@ -56,7 +56,9 @@ func TestSettingsDiffer(t *testing.T) {
 		m.waitLive(t)
 	}
 	c.waitServed(t, "v1")
-	most, other := c.members[0].addr()+","+c.members[1].addr(), odd.addr()
+	both := []string{c.members[0].addr(), c.members[1].addr()}
+	slices.Sort(both) // 10.77.1.100 is before 10.77.1.99
+	most, other := strings.Join(both, ","), odd.addr()
 	want := []string{"keep_versions 1@" + most + " 2@" + other, "sharding.heal_after '0s'@" + most + " '1h0m0s'@" + other}
 	for _, m := range c.members {
 		m.node.WaitFor(t, m.name+" sees both differences", func() bool { return slices.Equal(m.differences(t), want) })
