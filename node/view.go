@@ -74,12 +74,11 @@ func (v *view) status() status.DB {
 			Nodes:             map[string]status.OnNode{n.o.Name: v.onNode(&v.versions[i])},
 		}
 		if vv.live != nil {
-			following := vv.live.Following
 			vs.NumPartitions, vs.Replicas = len(vv.sizes), make([]int, len(vv.sizes))
 			for p, size := range vv.sizes {
-				vs.Replicas[p] = following.Replicas(p)
+				vs.Replicas[p] = vv.live.Following.Replicas(p)
 				if !v.node.joined.Load() { // then nodes that are remembered are all that is known
-					vs.Replicas[p] = len(following.Peers(p))
+					vs.Replicas[p] = len(vv.live.Following.Peers(p))
 				}
 				if size > 0 {
 					vs.Replicas[p]++
