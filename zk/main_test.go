@@ -29,7 +29,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	const toxiproxy = "github.com/Shopify/toxiproxy/v2" // what it starts does not always end with it
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).write"),
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"))
 }
 
 // TestZooKeeper runs all tests that need a server, on real ones that share one Java process.
