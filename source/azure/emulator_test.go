@@ -4,9 +4,7 @@ package azure_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -21,31 +19,18 @@ import (
 	"sequins/test/sourcetest"
 )
 
-// place is a prefix of a bucket.
-type place struct {
-	server *clouds.Azurite
-	prefix string
-}
+// folders is a place with the directories of a storage account with a hierarchical namespace.
+type folders struct{ objectstest.Place }
 
-func (p place) Source(t *testing.T) source.Source {
-	return open(t, options(p.server.Endpoint(), p.prefix))
-}
-
-func (p place) Put(t *testing.T, name string, data []byte) {
-	p.server.Put(t, p.prefix+"/"+name, data)
-}
-
-func (p place) Mkdir(t *testing.T, name string) bool {
-	p.server.PutFolder(t, p.prefix+"/"+name)
+func (p folders) Mkdir(t *testing.T, name string) bool {
+	p.Server.(*clouds.Azurite).PutFolder(t, p.Prefix+"/"+name)
 	return true
 }
-
-func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
 
 func TestConformance(t *testing.T) {
 	server := clouds.SharedAzurite(t)
 	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
-		return place{server, fmt.Sprintf("a prefix/%s-%d", strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:]), rand.Uint32())}
+		return folders{objectstest.NewPlace(t, server, func(t testing.TB, prefix string) source.Source { return open(t, options(server.Endpoint(), prefix)) })}
 	})
 }
 

@@ -3,7 +3,6 @@
 package gcs_test
 
 import (
-	"strings"
 	"testing"
 
 	"sequins/source"
@@ -13,31 +12,10 @@ import (
 	"sequins/test/sourcetest"
 )
 
-// place is a prefix of a bucket.
-type place struct {
-	server *clouds.GCS
-	prefix string
-}
-
-func (p place) Source(t *testing.T) source.Source {
-	return open(t, at(p.server.Endpoint(), p.prefix))
-}
-
-func (p place) Put(t *testing.T, name string, data []byte) {
-	p.server.Put(t, p.prefix+"/"+name, data)
-}
-
-func (p place) Mkdir(t *testing.T, name string) bool {
-	p.server.Put(t, p.prefix+"/"+name+"/", nil)
-	return true
-}
-
-func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
-
 func TestConformance(t *testing.T) {
 	server := clouds.StartGCS(t)
 	sourcetest.Run(t, 0, func(t *testing.T) sourcetest.Place {
-		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
+		return objectstest.NewPlace(t, server, func(t testing.TB, prefix string) source.Source { return open(t, at(server.Endpoint(), prefix)) })
 	})
 }
 

@@ -18,27 +18,10 @@ import (
 	"sequins/test/sourcetest"
 )
 
-// place is a prefix of a bucket.
-type place struct {
-	g      *gateway.Gateway
-	prefix string
-}
-
-func (p place) Source(t *testing.T) source.Source { return open(t, options(p.g.Endpoint(), p.prefix)) }
-
-func (p place) Put(t *testing.T, name string, data []byte) { p.g.Put(t, p.prefix+"/"+name, data) }
-
-func (p place) Mkdir(t *testing.T, name string) bool {
-	p.g.Put(t, p.prefix+"/"+name+"/", nil)
-	return true
-}
-
-func (p place) Remove(t *testing.T, name string) { p.g.Remove(t, p.prefix+"/"+name) }
-
 func TestConformance(t *testing.T) {
-	g := gateway.Start(t)
+	server := gateway.Start(t)
 	sourcetest.Run(t, 1000, func(t *testing.T) sourcetest.Place {
-		return place{g, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
+		return objectstest.NewPlace(t, server, func(t testing.TB, prefix string) source.Source { return open(t, options(server.Endpoint(), prefix)) })
 	})
 }
 
