@@ -36,6 +36,9 @@ var (
 	pageSizes = []int{4096, 2048, 1024}
 )
 
+// peersInC are those whose libraries are in C, where these are installed: see the build tags.
+var peersInC []contender
+
 // contenders returns the contenders whose names match; the reference is always the first.
 func contenders(pattern string) ([]contender, error) {
 	match, err := regexp.Compile(pattern)
@@ -48,8 +51,8 @@ func contenders(pattern string) ([]contender, error) {
 			all = append(all, &block{codec: c, pageSize: size})
 		}
 	}
-	all = append(all, &bboltDB{}, &pebbleTable{}, &pebbleTable{snappy: true}, &badgerDB{})
-	all = append(all, sparkeys()...)
+	all = append(all, &bboltDB{}, &pebbleTable{}, &pebbleTable{snappy: true})
+	all = append(all, peersInC...)
 	var chosen []contender
 	for _, c := range all {
 		if c.String() == reference || match.MatchString(c.String()) {

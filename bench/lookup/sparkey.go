@@ -43,12 +43,11 @@ type sparkeyLog struct {
 // Sparkey's own default.
 const sparkeyBlock = 4096
 
-func sparkeys() []contender {
-	return []contender{
+func init() {
+	peersInC = append(peersInC,
 		&sparkeyLog{name: "sparkey", compression: C.SPARKEY_COMPRESSION_NONE},
 		&sparkeyLog{name: "sparkey snappy", compression: C.SPARKEY_COMPRESSION_SNAPPY},
-		&sparkeyLog{name: "sparkey zstd", compression: C.SPARKEY_COMPRESSION_ZSTD},
-	}
+		&sparkeyLog{name: "sparkey zstd", compression: C.SPARKEY_COMPRESSION_ZSTD})
 }
 
 func (s *sparkeyLog) String() string { return s.name }
