@@ -38,10 +38,10 @@ type recording struct {
 // waits after one that nobody took. Without them the clients would leave nothing of two cores to the cluster, whose loads
 // have the lowest priority. maxPace is the longest wait: on a slow machine, whose answers take long, clients ask less.
 const (
-	pace     = 10 * time.Millisecond
-	slowPace = 30 * time.Millisecond
+	pace     = 25 * time.Millisecond
+	slowPace = 60 * time.Millisecond
 	redialIn = 20 * time.Millisecond
-	maxPace  = 40 * time.Millisecond
+	maxPace  = 80 * time.Millisecond
 )
 
 // record begins a history of a cluster whose members already serve versions.
