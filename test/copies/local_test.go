@@ -61,6 +61,15 @@ func (d *disk) inOrder(options string, names ...string) {
 	run(d, tool(d, "sh", append([]string{"-c", `from=$1 to=$2; shift 2; mkdir -p "$to"; for f; do cp ` + options + ` "$from/$f" "$to/"; sleep 1; done`, "sh", d.from, d.to}, names...)...))
 }
 
+// inOrderWithPause is inOrder with a pause of longer than settle after the third file.
+func (d *disk) inOrderWithPause() {
+	d.Helper()
+	names := d.names()
+	d.inOrder("", names[:3]...)
+	d.stay(3 * settle)
+	d.inOrder("", names[3:]...)
+}
+
 // sameTick copies two files so fast that both have the same time: it tries again until they do, elsewhere, and renames the directory
 // then.
 func (d *disk) sameTick(first, second string) {
@@ -146,13 +155,11 @@ func TestDisk(t *testing.T) {
 		data version
 		copy func(d *disk)
 	}{
-		{"cp -r with the marker first", marked(small), func(d *disk) { d.recursive(d.names()) }},
 		{"cp -r with the marker in the middle", marked(small), func(d *disk) {
 			names := d.names()
 			d.recursive(slices.Concat(names[1:4], names[:1], names[4:]))
 		}},
-		{"cp -r without a marker", small, func(d *disk) { d.recursive(d.names()) }},
-		{"in order of names, of finished blocks", version{generation: 1, parts: 8, size: 4 << 10, built: true}, func(d *disk) { d.inOrder("", d.names()...) }},
+		{"in order of names, of finished blocks, and a pause", version{generation: 1, parts: 6, size: 4 << 10, built: true}, (*disk).inOrderWithPause},
 		{"in order of names", marked(small), func(d *disk) { d.inOrder("", d.names()...) }},
 		{"in order of names with old times", marked(small), func(d *disk) { d.inOrder("-p", d.names()...) }},
 		{"in order of names with old times and without a marker", small, func(d *disk) { d.inOrder("-p", d.names()...) }},
@@ -161,14 +168,7 @@ func TestDisk(t *testing.T) {
 			d.stay(settle / 2)
 			d.inOrder("", d.names()[2:]...)
 		}},
-		{"in order of names with a marker that lists the files, and a pause", version{generation: 1, parts: 6, size: 4 << 10, lists: true}, func(d *disk) {
-			names := d.names()
-			d.inOrder("", names[:3]...)
-			d.stay(3 * settle)
-			d.inOrder("", names[3:]...)
-		}},
-		{"rsync", marked(even), func(d *disk) { run(d, d.rsync()) }},
-		{"rsync without a marker", even, func(d *disk) { run(d, d.rsync()) }},
+		{"in order of names with a marker that lists the files, and a pause", version{generation: 1, parts: 6, size: 4 << 10, lists: true}, (*disk).inOrderWithPause},
 		{"rsync with a slow file", marked(slow), func(d *disk) { run(d, d.rsync()) }},
 		{"rsync in place, with a slow file and without a marker", slow, func(d *disk) { run(d, d.rsync("--inplace")) }},
 		{"rsync stopped in a file", marked(even), func(d *disk) { d.stall(d.rsync(), ".part-00003.??????") }},
@@ -238,7 +238,6 @@ func TestPauses(t *testing.T) {
 		marker        bool
 		restart       bool
 	}{
-		{"without a marker", "", false, false},
 		{"without a marker and with old times", "-p", false, false},
 		{"with an old marker", "-p", true, false},
 		{"while the node is restarted", "", false, true},
@@ -275,8 +274,7 @@ func TestInPlace(t *testing.T) {
 		marker        bool
 	}{
 		{"with a marker", "", true},
-		{"without a marker", "", false},
-		{"with the times of before", "-p", false},
+		{"without a marker and with the times of before", "-p", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 )
 
 // roundPause is the pause between two rounds of a reader.
-const roundPause = 100 * time.Millisecond
+const roundPause = 250 * time.Millisecond
 
 // statusRounds is how many rounds there are for each look at the status.
 const statusRounds = 2

@@ -23,7 +23,8 @@ type bucket struct {
 	from string // version 2, on the local disk
 }
 
-const objects = "s3://" + gateway.Bucket + "/jobs/" + db
+// prefix is what the keys of all versions begin with.
+const prefix = "jobs/" + db + "/"
 
 // inBucket starts a server, and a node that serves version 1 of a bucket. change may change its configuration.
 func inBucket(t testing.TB, v version) *bucket {
@@ -31,7 +32,7 @@ func inBucket(t testing.TB, v version) *bucket {
 	b := startServer(t)
 	root := t.TempDir()
 	b.from = v.write(t, filepath.Join(root, "1"))
-	b.aws(t, "max_concurrent_requests = 10", b.from, objects+"/1")
+	b.PutTree(t, prefix+"1", b.from)
 	b.scene = open(t, b.configure(t), v)
 	b.from = v.next().write(t, filepath.Join(root, "2"))
 	return b
@@ -53,8 +54,8 @@ func (b *bucket) configure(t testing.TB) process.Config {
 		gateway.Region, b.Endpoint(), gateway.AccessKey, gateway.SecretKey))
 }
 
-// aws runs aws s3 cp --recursive with lines of the section s3 of its configuration.
-func (b *bucket) aws(t testing.TB, lines, from, to string) {
+// aws uploads a directory as version 2 by aws s3 cp --recursive, with lines of the section s3 of its configuration.
+func (b *bucket) aws(t testing.TB, lines, from string) {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "aws")
 	text := "[default]\nregion = " + gateway.Region + "\ns3 =\n  addressing_style = path\n"
@@ -65,7 +66,7 @@ func (b *bucket) aws(t testing.TB, lines, from, to string) {
 		t.Fatal(err)
 	}
 	python := venv.Python(t, "requirements.txt")
-	cmd := tool(t, filepath.Join(filepath.Dir(python), "aws"), "--endpoint-url", b.Endpoint(), "s3", "cp", "--recursive", "--only-show-errors", from, to)
+	cmd := tool(t, filepath.Join(filepath.Dir(python), "aws"), "--endpoint-url", b.Endpoint(), "s3", "cp", "--recursive", "--only-show-errors", from, "s3://"+gateway.Bucket+"/"+prefix+"2")
 	cmd.Env = append(os.Environ(), "AWS_CONFIG_FILE="+conf, "AWS_SHARED_CREDENTIALS_FILE="+conf, "AWS_EC2_METADATA_DISABLED=true",
 		"AWS_ACCESS_KEY_ID="+gateway.AccessKey, "AWS_SECRET_ACCESS_KEY="+gateway.SecretKey)
 	run(t, cmd)
@@ -81,7 +82,7 @@ const (
 // TestBucket uploads versions by aws s3 cp --recursive.
 func TestBucket(t *testing.T) {
 	small := version{generation: 1, parts: 8, size: 400 << 10, marker: true}
-	large := version{generation: 1, parts: 6, size: 6 << 20} // a new object every 2 s
+	large := version{generation: 1, parts: 6, size: 5<<20 + 256<<10} // a new object every 2 s
 	for _, c := range []struct {
 		name, options string
 		data          version
@@ -93,7 +94,7 @@ func TestBucket(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := inBucket(process.Recap(t), c.data)
-			b.copied("the upload", func() { b.aws(b, c.options, b.from, objects+"/2") })
+			b.copied("the upload", func() { b.aws(b, c.options, b.from) })
 			b.waitWhole(2)
 			b.judge(false)
 			b.quiet()
@@ -107,9 +108,9 @@ func TestSlowObject(t *testing.T) {
 	for _, marker := range []bool{false, true} {
 		t.Run(fmt.Sprintf("marker=%v", marker), func(t *testing.T) {
 			t.Parallel()
-			b := inBucket(process.Recap(t), version{generation: 1, parts: 5, size: 400 << 10, slow: 40 << 20, marker: marker})
+			b := inBucket(process.Recap(t), version{generation: 1, parts: 5, size: 400 << 10, slow: 15 << 20, marker: marker})
 			b.copied("the upload", func() {
-				b.aws(b, "max_concurrent_requests = 2:multipart_threshold = 5MB:multipart_chunksize = 5MB:max_bandwidth = 3MB/s", b.from, objects+"/2")
+				b.aws(b, "max_concurrent_requests = 2:multipart_threshold = 5MB:multipart_chunksize = 5MB:max_bandwidth = 1MB/s", b.from)
 			})
 			b.waitWhole(2)
 			b.judge(true)
@@ -124,10 +125,10 @@ func TestSlowObject(t *testing.T) {
 func TestObjectsInPlace(t *testing.T) {
 	t.Parallel()
 	b := inBucket(process.Recap(t), version{generation: 1, parts: 8, size: 400 << 10})
-	b.aws(b, "max_concurrent_requests = 10", b.from, objects+"/2")
+	b.PutTree(t, prefix+"2", b.from)
 	b.waitWhole(2)
 	third := b.old.next().next().write(t, filepath.Join(t.TempDir(), "3"))
-	b.copied("the upload", func() { b.aws(b, oneByOne, third, objects+"/2") })
+	b.copied("the upload", func() { b.aws(b, oneByOne, third) })
 	b.waitWhole(3)
 	b.judge(false)
 	b.differs()
@@ -144,7 +145,7 @@ func TestOldObjects(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, left), []byte("SEQ"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b.aws(t, "max_concurrent_requests = 10", dir, objects+"/1")
+	b.PutTree(t, prefix+"1", dir)
 	years := time.Date(2019, 3, 4, 5, 6, 7, 0, time.UTC)
 	err := filepath.WalkDir(filepath.Join(b.disk, gateway.Bucket), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

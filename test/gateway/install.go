@@ -16,10 +16,10 @@ import (
 const installTime = 15 * time.Minute
 
 // Install returns the path of a program of Go at a version. It builds it outside of this module, once for all test packages and
-// runs.
+// runs: with -trimpath, so that it shares the compiled standard library with the program, and without debugging information.
 func Install(name, version, pkg string) (string, error) {
 	return Cached(name+"-"+version, func(dir string) (string, error) {
-		err := Command(dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", pkg+"@"+version)
+		err := Command(dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", "-trimpath", "-ldflags=-w", pkg+"@"+version)
 		return filepath.Join(dir, name), err
 	})
 }
