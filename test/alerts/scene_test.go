@@ -111,7 +111,7 @@ func (s *scene) fires(name string, labels map[string]string) {
 
 func (s *scene) wait(what string, condition func() bool) {
 	s.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(patience)
 	for !condition() {
