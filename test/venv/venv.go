@@ -40,7 +40,7 @@ func Python(t testing.TB, requirements string) string {
 		t.Fatal(err)
 	}
 	Run(t, "python3", "-m", "venv", dir)
-	Run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile", "--only-binary=:all:", "--no-deps", "-r", requirements)
+	Run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
 	if err := os.WriteFile(stamp, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
