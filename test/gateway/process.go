@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // startTime bounds the time until the first answer, on a busy machine.
@@ -104,8 +106,14 @@ func (p *Process) CPU(t testing.TB) time.Duration {
 }
 
 // Freeze stops the process: connections stay open, new ones are accepted by
-// the kernel, and nothing answers.
-func (p *Process) Freeze(t testing.TB) { p.signal(t, syscall.SIGSTOP) }
+// the kernel, and nothing answers. All threads have stopped when it returns.
+func (p *Process) Freeze(t testing.TB) {
+	t.Helper()
+	p.signal(t, syscall.SIGSTOP)
+	if err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
+		t.Error(err)
+	}
+}
 
 // Thaw continues the process.
 func (p *Process) Thaw(t testing.TB) { p.signal(t, syscall.SIGCONT) }

@@ -104,9 +104,9 @@ func testSilence(t *testing.T, s Store) {
 		wg.Go(func() { _, listErr = source.Databases(t.Context(), src) })
 		wg.Wait()
 	})
-	for err, want := range map[error]string{readErr: s.url(s.Bucket, "db/1/file"), listErr: s.url(s.Bucket, "")} {
-		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want that a deadline was exceeded", err)
+	for url, err := range map[string]error{s.url(s.Bucket, "db/1/file"): readErr, s.url(s.Bucket, ""): listErr} {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), url) {
+			t.Errorf("%s: %v, want that a deadline was exceeded", url, err)
 		}
 	}
 }
