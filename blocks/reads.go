@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"io"
+	"runtime"
 	"time"
 )
 
@@ -10,28 +11,31 @@ import (
 const (
 	maxReads      = 1000 // at a time, of all blocks
 	maxBlockReads = 100  // of one block, so that a part of the disk that hangs leaves the others the rest
-	maxCached     = 1000 // that are to be answered from memory when there are as many as that
 
 	// readPatience is how long a read waits for its turn. A disk that works gives it in less.
 	readPatience = time.Second
 )
 
-var (
-	reading = make(chan struct{}, maxReads)
-	caching = make(chan struct{}, maxCached)
-)
+var reading = make(chan struct{}, maxReads)
 
 // read reads n bytes at off into buf, grown as needed. The file's own length has been compared
 // with both, so that n is never more than the file holds.
+//
+// A goroutine that waits for the disk in a pread keeps its processor: the Go scheduler gives it to others only when it has
+// seen the same system call in two of its rounds, which are up to 10 ms apart. With as many reads at a time as there are
+// processors, the network waits for the disk. So the kernel is asked to begin reading, the others that can run do, and
+// the pread waits for what is left.
 func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	buf = grow(buf[:0], n)[:n]
-	if !r.beginRead(nil) {
-		if r.readCached(buf, off) {
-			return buf, nil
-		}
-		if !r.beginRead(time.After(readPatience)) {
-			return nil, ErrBusy
-		}
+	if r.file != nil && r.file.ReadCached(buf, off) {
+		return buf, nil
+	}
+	if !r.beginRead(nil) && !r.beginRead(time.After(readPatience)) {
+		return nil, ErrBusy
+	}
+	if r.file != nil {
+		r.file.Prefetch(off, int64(n))
+		runtime.Gosched()
 	}
 	m, err := r.at.ReadAt(buf, off)
 	<-reading
@@ -73,16 +77,4 @@ func take(places chan struct{}, patience <-chan time.Time) bool {
 	case <-patience:
 		return false
 	}
-}
-
-// readCached reads what the kernel has in memory, as it may have while the disk does not answer.
-func (r *Reader) readCached(buf []byte, off int64) bool {
-	if r.file == nil {
-		return false
-	}
-	if !take(caching, nil) {
-		return false
-	}
-	defer func() { <-caching }()
-	return r.file.ReadCached(buf, off)
 }

@@ -10,8 +10,8 @@ import (
 
 // trustedPages remembers, one bit a page, which pages may be read through the map: those that
 // were read and found whole since they were last known to be out of memory. A page fault in a map
-// stops a whole thread of the Go scheduler, a pread does not, so a page that may be on the disk
-// alone is read with pread, which also brings it into memory and sets its bit; [Reader.Sweep]
+// stops a processor of the Go scheduler, so a page that may be on the disk alone is read by
+// [Reader.read], which also brings it into memory and sets its bit; [Reader.Sweep]
 // clears the bits of pages that the kernel has since dropped.
 type trustedPages []uint64
 

@@ -29,8 +29,9 @@ func (r *run) cold(n int) error {
 	t.Note("Before each turn of %d lookups the store is closed, its files dropped from memory (posix_fadvise, checked with mincore) and opened again.", n)
 	t.Note("Disk reads: completed read requests of the whole disk. Calls and bytes: /proc/self/io. Major faults: getrusage.")
 	r.env.Checks.AtMost("disk reads per cold hit, "+reference, t.Median(reference, coldDevice), 1.005)
-	// The process reads its own eventfd now and then: one call among a thousand lookups is not theirs.
-	r.env.Checks.AtMost("read calls per cold hit, "+reference, t.Median(reference, coldCalls), 1.001)
+	// One call sees that the page is not in memory, and one reads it. The process reads its own eventfd now and then: one call
+	// among a thousand lookups is not theirs.
+	r.env.Checks.AtMost("read calls per cold hit, "+reference, t.Median(reference, coldCalls), 2.001)
 	r.env.Checks.Zero("major faults per cold hit, "+reference, t.Max(reference, coldFaults))
 	r.env.Print(t)
 	return nil
