@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,10 +12,6 @@ import (
 const (
 	// lowestPriority is the nice value of load processes.
 	lowestPriority = 19
-	// slice is how long a thread of a load keeps the CPU when another thread wakes up. It is the shortest
-	// that Linux accepts; the default is some milliseconds, regardless of priority. Kernels before 6.12
-	// ignore it.
-	slice = 100 * time.Microsecond
 	// idleIO is the idle class of ioprio_set: only I/O time that no other process uses.
 	idleIO = 3 << 13
 	// oomScore makes the OOM killer choose load processes first.
@@ -39,42 +34,21 @@ func program() string {
 // ignored: the load works without.
 func isolate() {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+	_ = unix.Setpgid(0, 0)
+	lowerPriorities()
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
-	lowered := make(map[int]bool)
-	for lowerThreads(lowered) {
-	}
+	lowerPriorities() // of threads that were being created
 }
 
-// lowerThreads sets the lowest priorities of the threads of this process that are not in lowered, adds them
-// to it, and reports whether there were any. On Linux priorities belong to threads, and Go starts several
-// before main runs. A new thread inherits the priorities of its creator, so no thread with other priorities
-// is left after a pass that finds none.
-func lowerThreads(lowered map[int]bool) bool {
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil { // without /proc: this thread, and those that it starts
-		lower(0)
-		return false
-	}
-	found := false
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(task.Name())
-		if err != nil || lowered[tid] {
-			continue
-		}
-		lower(tid)
-		lowered[tid], found = true, true
-	}
-	return found
-}
-
-// lower sets the lowest priorities of a thread; tid 0 is the calling thread.
-func lower(tid int) {
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_POLICY, Nice: lowestPriority, Runtime: uint64(slice)}
-	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil { // older kernels and some sandboxes lack the call or the flags
-		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, lowestPriority)
-	}
-	const thread = 1 // IOPRIO_WHO_PROCESS, which means a thread
-	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, thread, uintptr(tid), idleIO)
+// lowerPriorities sets the lowest priorities of the threads of this process, and of those that they start. On Linux priorities belong
+// to threads, and Go starts several before main runs; the calls for a process group set them for all threads of its processes. Nobody looks
+// at /proc/self/task: the kernel clears such entries away when a thread ends, at the thread's priority, while the node, in wait4, keeps a
+// processor busy until that is done; with a single processor that takes seconds.
+func lowerPriorities() {
+	const group = 2 // IOPRIO_WHO_PGRP
+	own := os.Getpid()
+	_ = unix.Setpriority(unix.PRIO_PGRP, own, lowestPriority)
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, group, uintptr(own), idleIO)
 }
 
 // limitMemory limits the private memory of this process, and Go's heap to a part of what sorting leaves. The

@@ -140,13 +140,15 @@ func livingChildren(pid int) (sum time.Duration, err error) {
 		return 0, err
 	}
 	for _, child := range children {
-		if d, err := CPUOf(child); err == nil { // else it has just ended
-			sum += d
+		if own, dead, err := timesOf(child); err == nil { // else it has just ended
+			sum += own + dead
 		}
 	}
 	return sum, nil
 }
 
+// childrenOf looks at the threads of a process. It must not do so with a load: while threads that were looked at end at a
+// lower priority than their parent's, the kernel keeps the parent busy in wait4, up to seconds on one processor.
 func childrenOf(pid int) ([]int, error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -186,7 +188,7 @@ func AnonymousMemory(pid int) (int64, error) {
 		return 0, err
 	}
 	for _, child := range children {
-		if n, err := AnonymousMemory(child); err == nil { // else it has just ended
+		if n, err := memoryOf(child, "RssAnon:"); err == nil { // else it has just ended
 			sum += n
 		}
 	}
