@@ -21,8 +21,11 @@ type Result struct {
 // for many cache lines at once, few enough for their state to stay in the first cache.
 const BatchSize = 64
 
-// arenaSize is how many bytes of values have memory together.
-const arenaSize = 256 << 10
+// Values have memory together, in arenas that are each half as large again as the one before.
+const (
+	arenaSize = 256 << 10
+	maxArena  = 1 << 20
+)
 
 // BatchScratch is the memory that one caller at a time lends to [Reader.GetBatch]. The zero value is ready.
 type BatchScratch struct {
@@ -42,7 +45,7 @@ func (s *BatchScratch) Reset() { s.copies = s.copies[:0] }
 // makeRoom makes room for a value of n bytes, if there is none. What is left of an arena then is lost.
 func (s *BatchScratch) makeRoom(n int) {
 	if cap(s.copies)-len(s.copies) < n {
-		s.copies = make([]byte, 0, max(n, arenaSize))
+		s.copies = make([]byte, 0, max(n, arenaSize, min(cap(s.copies)/2*3, maxArena)))
 	}
 }
 
