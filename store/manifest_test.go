@@ -217,7 +217,7 @@ func TestManifestTooLong(t *testing.T) {
 	many.Files = make([]ManifestFile, maxManifestFiles+1)
 	expect.Error(t, "files", many.validate(), ErrTooLarge)
 	escaped := testManifest()
-	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest*3/4)}}
+	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest/len(`\u003c`)+1)}}
 	_, err = encodeManifest(escaped)
 	expect.Error(t, "escapes", err, ErrTooLarge)
 }
