@@ -21,7 +21,7 @@ type Result struct {
 // for many cache lines at once, few enough for their state to stay in the first cache.
 const BatchSize = 64
 
-// Values have memory together, in arenas that are each half as large again as the one before.
+// Values have memory together, in arenas that are each half as large again as the one before, up to maxArena.
 const (
 	arenaSize = 256 << 10
 	maxArena  = 1 << 20

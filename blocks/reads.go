@@ -11,33 +11,30 @@ import (
 const (
 	maxReads      = 1000 // at a time, of all blocks
 	maxBlockReads = 100  // of one block, so that a part of the disk that hangs leaves the others the rest
+	maxCached     = 1000 // that are to be answered from memory when there are as many as that
 
 	// readPatience is how long a read waits for its turn. A disk that works gives it in less.
 	readPatience = time.Second
 )
 
-var reading = make(chan struct{}, maxReads)
+var (
+	reading = make(chan struct{}, maxReads)
+	caching = make(chan struct{}, maxCached)
+)
 
 // read reads n bytes at off into buf, grown as needed. The file's own length has been compared
 // with both, so that n is never more than the file holds.
-//
-// A goroutine that waits for the disk in a pread keeps its processor: the Go scheduler gives it to others only when it has
-// seen the same system call in two of its rounds, which are up to 10 ms apart. With as many reads at a time as there are
-// processors, the network waits for the disk. So the kernel is asked to begin reading, the others that can run do, and
-// the pread waits for what is left.
 func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	buf = grow(buf[:0], n)[:n]
-	if r.file != nil && r.file.ReadCached(buf, off) {
-		return buf, nil
+	if !r.beginRead(nil) {
+		if r.readCached(buf, off) {
+			return buf, nil
+		}
+		if !r.beginRead(time.After(readPatience)) {
+			return nil, ErrBusy
+		}
 	}
-	if !r.beginRead(nil) && !r.beginRead(time.After(readPatience)) {
-		return nil, ErrBusy
-	}
-	if r.file != nil {
-		r.file.Prefetch(off, int64(n))
-		runtime.Gosched()
-	}
-	m, err := r.at.ReadAt(buf, off)
+	m, err := r.readInTurn(buf, off)
 	<-reading
 	<-r.reads
 	if m == n {
@@ -47,6 +44,23 @@ func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return nil, err
+}
+
+// readInTurn reads from the file.
+//
+// A goroutine that waits for the disk in a pread keeps its processor: the Go scheduler gives it to others only when it has
+// seen the same system call in two of its rounds, which are up to 10 ms apart. With as many reads at a time as there are
+// processors, the network waits for the disk. So what is not in memory the kernel begins to read, the others that can run do, and
+// the pread waits for what is left. A file that does not stay open is read at once.
+func (r *Reader) readInTurn(buf []byte, off int64) (int, error) {
+	if r.file != nil {
+		if r.file.ReadCached(buf, off) {
+			return len(buf), nil
+		}
+		r.file.Prefetch(off, int64(len(buf)))
+		runtime.Gosched()
+	}
+	return r.at.ReadAt(buf, off)
 }
 
 // beginRead takes a place among the reads; see take.
@@ -77,4 +91,17 @@ func take(places chan struct{}, patience <-chan time.Time) bool {
 	case <-patience:
 		return false
 	}
+}
+
+// readCached reads what the kernel has in memory, as it may have while the disk does not answer. For what it does not have, it begins to
+// read, and then waits if the queue of the disk is full.
+func (r *Reader) readCached(buf []byte, off int64) bool {
+	if r.file == nil {
+		return false
+	}
+	if !take(caching, nil) {
+		return false
+	}
+	defer func() { <-caching }()
+	return r.file.ReadCached(buf, off)
 }

@@ -47,7 +47,9 @@ func isolate() {
 func lowerPriorities() {
 	const group = 2 // IOPRIO_WHO_PGRP
 	own := os.Getpid()
-	_ = unix.Setpriority(unix.PRIO_PGRP, own, lowestPriority)
+	if unix.Setpriority(unix.PRIO_PGRP, own, lowestPriority) != nil { // a sandbox may forbid groups
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, lowestPriority)
+	}
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, group, uintptr(own), idleIO)
 }
 

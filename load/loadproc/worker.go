@@ -33,7 +33,7 @@ const burst = 1 << 20
 // Main is the main function of a load process. It communicates with the node over standard input and output,
 // and returns the exit code.
 func Main(open Open) int {
-	// The node decides when a load ends. Service managers and ^C signal the children, too.
+	// The node decides when a load ends. Service managers signal the children, too.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	isolate()
 	stdout := os.Stdout
