@@ -93,8 +93,7 @@ func take(places chan struct{}, patience <-chan time.Time) bool {
 	}
 }
 
-// readCached reads what the kernel has in memory, as it may have while the disk does not answer. For what it does not have, it begins to
-// read, and then waits if the queue of the disk is full.
+// readCached reads what the kernel has in memory, as it may have while the disk does not answer.
 func (r *Reader) readCached(buf []byte, off int64) bool {
 	if r.file == nil {
 		return false

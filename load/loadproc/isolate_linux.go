@@ -41,9 +41,9 @@ func isolate() {
 }
 
 // lowerPriorities sets the lowest priorities of the threads of this process, and of those that they start. On Linux priorities belong
-// to threads, and Go starts several before main runs; the calls for a process group set them for all threads of its processes. Nobody looks
-// at /proc/self/task: the kernel clears such entries away when a thread ends, at the thread's priority, while the node, in wait4, keeps a
-// processor busy until that is done; with a single processor that takes seconds.
+// to threads, and Go starts several before main runs; the calls for a process group set them for all threads of its processes. They are not
+// looked for in /proc/self/task: when a thread that was looked at there ends, the kernel clears its entry away at the thread's priority, and
+// meanwhile the node, in wait4, keeps a processor busy; with a single processor that takes seconds.
 func lowerPriorities() {
 	const group = 2 // IOPRIO_WHO_PGRP
 	own := os.Getpid()

@@ -42,7 +42,8 @@ func mapFile(fd int, size int64) []byte {
 	return b
 }
 
-// ReadCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
+// ReadCached reads p as far as the kernel has it in memory, and reports whether that was all of it. Linux 5.9 and later begin to read the
+// rest, and wait only if the queue of the disk is full.
 func (f *File) ReadCached(p []byte, off int64) bool {
 	fd := f.kept()
 	if fd < 0 {
