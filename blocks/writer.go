@@ -28,7 +28,7 @@ type WriterOptions struct {
 // Writer writes one block. It is for one goroutine.
 //
 // Memory: 8 bytes for each page, or 3 if it has few records, at most 4 MiB of what separators differ in (more of it waits in TempDir), three
-// keys, 2 MiB waiting to be written, 1 MiB of waiting hashes, and a few hundred KiB more while the filter is built.
+// keys, up to 3 MiB waiting to be written and 1 MiB of waiting hashes, and a few hundred KiB more while the filter is built.
 type Writer struct {
 	w    io.Writer
 	opts WriterOptions
@@ -86,7 +86,6 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	if opts.Compression == FSST {
 		b.coder = &coder{epoch: firstEpoch}
 	}
-	b.out = make([]byte, 0, b.piece+maxPadding+maxStored)
 	b.index = index.NewBuilder(opts.TempDir)
 	b.filter = filter.NewBuilder(opts.TempDir)
 	b.hash.Reset()

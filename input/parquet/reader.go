@@ -69,7 +69,7 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 
 // open creates the columns below a field.
 func (r *Reader) open(n *node) error {
-	buffer := min(max(buffers/r.valueNode.columns, minBuffer), maxBuffer)
+	buffer := int(min(int64(max(buffers/r.valueNode.columns, minBuffer)), maxBuffer, r.shared.in.size))
 	if most := (r.shared.most - r.shared.held) / pagerCost(buffer); int64(n.columns) > most {
 		return unsupported("%d columns would have to be read, and up to %d can be: name fewer as the value", n.columns, most)
 	}

@@ -131,7 +131,7 @@ func bomb(t *testing.T, codec string, n int) []byte {
 // TestBombs reads blocks whose values expand as far as a codec lets them: memory is a small multiple of what comes out.
 func TestBombs(t *testing.T) {
 	eachCodec(t, func(t *testing.T, codec string) {
-		const records, size = 1 << 12, 1 << 14 // 64 MiB
+		const records, size = 1 << 10, 1 << 14 // 16 MiB
 		lengths := bytes.Repeat(sequencefiles.AppendLength(nil, size), records)
 		file := writeFile(t, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)
 		sync := file[len(file)-syncSize:]

@@ -84,11 +84,13 @@ func readMark(path string) (mark string, info fs.FileInfo, err error) {
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	h, size := sha256.New(), info.Size()
-	for _, from := range []int64{0, max(endSize, size-endSize)} {
-		if _, err := io.Copy(h, io.NewSectionReader(f, from, min(endSize, max(0, size-from)))); err != nil {
+	h, end := sha256.New(), make([]byte, endSize)
+	for _, from := range []int64{0, max(endSize, info.Size()-endSize)} {
+		n, err := f.ReadAt(end, from)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return "", nil, err
 		}
+		h.Write(end[:n])
 	}
 	info, err = f.Stat()
 	return hex.EncodeToString(h.Sum(nil)[:16]), info, err

@@ -14,35 +14,27 @@ const (
 	spillHashes = 1280 // hashes of a bin that are written at once; were it a power of two, the ends of all bins would compete for a few lines of the processor's cache
 )
 
-// hashBins are hashes by their upper eight bits, of each the 32 bits behind those.
-type hashBins struct {
-	n      [bins]int
-	hashes [bins][spillHashes]uint32
-}
-
 // Builder gathers the hashes of a block's keys and encodes the filter. The hashes of a bin that is full go into a file,
 // which Close deletes.
 type Builder struct {
 	count   int
-	bins    *hashBins
-	spilled [bins][]int64 // offsets of the runs of spillHashes hashes
+	bins    [bins][]uint32 // hashes by their upper eight bits, of each the 32 bits behind those
+	spilled [bins][]int64  // offsets of the runs of spillHashes hashes
 	spill   spill.File
 	buf     []byte
 }
 
 // NewBuilder returns a builder of an empty filter with its temporary file in dir; "" is that of the system.
 func NewBuilder(dir string) Builder {
-	return Builder{bins: new(hashBins), spill: spill.File{Dir: dir}}
+	return Builder{spill: spill.File{Dir: dir}}
 }
 
 // Add adds the XXH64 of a key.
 func (b *Builder) Add(hash uint64) error {
 	i := hash >> 56
-	n := b.bins.n[i]
-	b.bins.hashes[i][n] = uint32(hash >> 24)
-	b.bins.n[i] = n + 1
+	b.bins[i] = append(b.bins[i], uint32(hash>>24))
 	b.count++
-	if n+1 < spillHashes {
+	if len(b.bins[i]) < spillHashes {
 		return nil
 	}
 	return b.spillBin(int(i))
@@ -50,7 +42,7 @@ func (b *Builder) Add(hash uint64) error {
 
 func (b *Builder) spillBin(i int) error {
 	b.buf = b.buf[:0]
-	for _, h := range b.bins.hashes[i] {
+	for _, h := range b.bins[i] {
 		b.buf = binary.LittleEndian.AppendUint32(b.buf, h)
 	}
 	offset, err := b.spill.Append(b.buf)
@@ -58,7 +50,7 @@ func (b *Builder) spillBin(i int) error {
 		return err
 	}
 	b.spilled[i] = append(b.spilled[i], offset)
-	b.bins.n[i] = 0
+	b.bins[i] = b.bins[i][:0]
 	return nil
 }
 
@@ -73,13 +65,13 @@ func (b *Builder) bin(dst []uint32, i int) ([]uint32, error) {
 			dst = append(dst, binary.LittleEndian.Uint32(h))
 		}
 	}
-	return append(dst, b.bins.hashes[i][:b.bins.n[i]]...), nil
+	return append(dst, b.bins[i]...), nil
 }
 
 // Close releases the builder's memory and file.
 func (b *Builder) Close() {
 	b.spill.Close()
-	b.bins = nil
+	b.bins = [bins][]uint32{}
 }
 
 // WriteTo gives the encoded filter to write, in pieces from its beginning to its end, and closes the builder.
