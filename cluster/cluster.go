@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,7 @@ type Cluster struct {
 	// away: this node answers requests without having joined, see Join. recalled is what it remembered then; nil if it never was away.
 	away     atomic.Bool
 	recalled atomic.Pointer[remembered]
-	// dbs are the databases that any node holds partitions of; nil until they are known.
+	// dbs are the databases that any node holds partitions of, by name; nil until they are known.
 	dbs atomic.Pointer[[]zk.Entry]
 
 	mu          sync.Mutex      // guards the following fields, and fields of watched and following, see there
@@ -201,7 +202,11 @@ func (c *Cluster) MayBeUpstream(addr string) bool {
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool {
 	dbs := c.dbs.Load()
-	return dbs != nil && slices.ContainsFunc(*dbs, func(e zk.Entry) bool { return e.Name == db })
+	if dbs == nil {
+		return false
+	}
+	_, known := slices.BinarySearchFunc(*dbs, db, func(e zk.Entry, name string) int { return strings.Compare(e.Name, name) })
+	return known
 }
 
 // Linger implements version.Cluster. Other nodes may switch later than this one.
