@@ -67,7 +67,7 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 	return rd, nil
 }
 
-// open creates the columns below a field.
+// open creates the columns below a field, with buffers that are no larger than the file.
 func (r *Reader) open(n *node) error {
 	buffer := int(min(int64(max(buffers/r.valueNode.columns, minBuffer)), maxBuffer, r.shared.in.size))
 	if most := (r.shared.most - r.shared.held) / pagerCost(buffer); int64(n.columns) > most {
