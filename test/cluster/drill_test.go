@@ -88,23 +88,10 @@ func newTrio(t *testing.T, extra string, sharding ...string) *cluster {
 	return c
 }
 
-// TestRollingRestart restarts one node after the other, as a deployment does that waits for /readyz: no request fails.
-func TestRollingRestart(t *testing.T) {
-	c := newTrio(t, "shutdown_delay = \"1s\"\n")
-	load := c.balanced()
-	c.calm(t, load)
-	for _, m := range c.members {
-		m.terminate(t)
-		m.start(t)
-		m.waitReady(t)
-	}
-	c.calm(t, load)
-	c.expectAnswers(t, load.Stop(), never)
-}
-
 // TestKilledUnderLoad kills one of three nodes by SIGKILL. What fails was sent to it before the client saw that it is
 // gone; nothing fails when it returns.
 func TestKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := newTrio(t, "")
 	load := c.balanced()
 	c.calm(t, load)
@@ -123,6 +110,7 @@ func TestKilledUnderLoad(t *testing.T) {
 
 // TestUpgradeUnderLoad publishes versions while nodes are being asked: no request fails.
 func TestUpgradeUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := newTrio(t, "")
 	load := c.balanced()
 	c.calm(t, load)
@@ -173,6 +161,7 @@ func TestColdStartWithoutSource(t *testing.T) {
 // request fails, and each release serves what the other has loaded, without loading it again. The older release is the program that
 // -args -former names, otherwise this one.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: "shutdown_delay = \"1s\"\n"})
 	c.publish(t, versionName(1))

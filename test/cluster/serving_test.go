@@ -15,6 +15,7 @@ import (
 // TestServing has five nodes share a version of 64 partitions, and asks each for
 // everything.
 func TestServing(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: *allKeys, partitions: 64}, members: 5, replication: 2,

@@ -97,6 +97,7 @@ func (c *cluster) leaveSource(t *testing.T) {
 // TestFillWithoutSource adds a node with an empty store while the source is gone: it gets its share from the others, and keeps it when the
 // source comes back.
 func TestFillWithoutSource(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 5000, partitions: 8}, members: 3, replication: 2})
 	v := versionName(1)
@@ -165,6 +166,7 @@ func TestGiverFails(t *testing.T) {
 // TestUnchangedInCluster publishes a version in which one of 20 partitions has changed. All nodes link the others, also those that they
 // have copied from other nodes before.
 func TestUnchangedInCluster(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	data := dataset{keys: 4000, partitions: 20}
 	c := newCluster(t, z, settings{data: data, members: 3, replication: 3})
