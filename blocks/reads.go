@@ -95,10 +95,7 @@ func take(places chan struct{}, patience <-chan time.Time) bool {
 
 // readCached reads what the kernel has in memory, as it may have while the disk does not answer.
 func (r *Reader) readCached(buf []byte, off int64) bool {
-	if r.file == nil {
-		return false
-	}
-	if !take(caching, nil) {
+	if r.file == nil || !take(caching, nil) {
 		return false
 	}
 	defer func() { <-caching }()
