@@ -1,5 +1,5 @@
 // Package clouds runs emulators of the object stores of other clouds than Amazon's for tests, as real processes:
-// fake-gcs-server for Google Cloud Storage and Azurite for Azure Blob Storage. Both are installed once, outside of this module;
+// fake-gcs-server for Google Cloud Storage and Azurite for Azure Blob Storage. Both are installed once;
 // Azurite needs Node.js.
 //
 // Neither is the real service. fake-gcs-server checks no credentials, does not divide listings into pages, ignores conditions
@@ -24,16 +24,13 @@ import (
 // Bucket is the bucket or container of every server.
 const Bucket = "bucket"
 
-// fakeGCS is the release of fake-gcs-server that the tests use.
-const fakeGCS = "v1.56.1"
-
 // GCS is a running fake-gcs-server.
 type GCS struct{ *gateway.Process }
 
 // StartGCS runs a server until the test ends.
 func StartGCS(t testing.TB) *GCS {
 	t.Helper()
-	binary, err := gateway.Install("fake-gcs-server", fakeGCS, "github.com/fsouza/fake-gcs-server")
+	binary, err := gateway.Build("github.com/fsouza/fake-gcs-server")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package gateway runs a real S3 server for tests: versitygw, which stores objects as files and checks signatures.
-// Build builds the program, once for all test packages and runs, outside of this module; Start runs a server that is
-// stopped with the test; Proxy puts toxiproxy in front of it.
+// Build builds it, and the servers of other packages; Start runs a server that is stopped with the test; Proxy puts toxiproxy in
+// front of it.
 package gateway
 
 import (
@@ -45,7 +45,7 @@ func Start(t testing.TB) *Gateway {
 
 // Run runs a server with an empty bucket, which keeps its objects in a directory, until Kill.
 func Run(ctx context.Context, dir string) (*Gateway, error) {
-	binary, err := Build()
+	binary, err := Build("./versitygw")
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,7 @@ func Run(ctx context.Context, dir string) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := RunProcess(addr, binary, "--port", addr, "--access", AccessKey, "--secret", SecretKey,
-		"--region", Region, "--quiet", "posix", dir)
+	p, err := RunProcess(addr, binary, addr, AccessKey, SecretKey, Region, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +138,4 @@ func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 		}
 		g.Put(t, prefix+"/"+e.Name(), b)
 	}
-}
-
-// Version is the release of versitygw that the tests use.
-const Version = "v1.8.0"
-
-// Build returns the path of the program. It builds it if necessary, which takes a minute or two.
-func Build() (string, error) {
-	return Install("versitygw", Version, "github.com/versity/versitygw/cmd/versitygw")
 }

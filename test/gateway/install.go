@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,17 +17,27 @@ import (
 // installTime bounds an installation.
 const installTime = 15 * time.Minute
 
-// Install returns the path of a program of Go at a version. It builds it outside of this module, once for all test packages and
-// runs. By -trimpath it shares the compiled standard library with sequins. What it imports beside that is not optimized: that takes two
+// Build returns the path of a server of the module servers, by its package there. It is built once for all test packages and runs.
+// By -trimpath it shares with sequins what is compiled for both. Most of what it imports beside that is not optimized: that takes two
 // thirds of the time, and the servers are as fast by BenchmarkLoad of test/s3.
-func Install(name, version, pkg string) (string, error) {
-	return Cached(name+"-"+version, func(dir string) (string, error) {
-		args := []string{"install", "-trimpath", "-ldflags=-w"}
-		for _, host := range []string{"github.com", "cloud.google.com", "google.golang.org"} {
-			args = append(args, "-gcflags="+host+"/...=-N -l -dwarf=false")
+func Build(pkg string) (string, error) {
+	module := filepath.Join(process.Root(), "test", "gateway", "servers")
+	versions, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(versions)
+	return Cached(filepath.Base(pkg)+"-"+hex.EncodeToString(sum[:6]), func(dir string) (string, error) {
+		made := filepath.Join(dir, "server")
+		// The tag leaves out the client of Google's storage by gRPC, which imports Envoy.
+		args := []string{"build", "-o", made, "-trimpath", "-ldflags=-w", "-tags", "disable_grpc_modules"}
+		for _, path := range []string{
+			"cloud.google.com", "google.golang.org", "github.com/fsouza", "github.com/google", "github.com/googleapis", // of fake-gcs-server
+			"github.com/gofiber", "github.com/hashicorp", "github.com/nats-io", "github.com/segmentio", "github.com/valyala", "github.com/versity", // of versitygw
+		} {
+			args = append(args, "-gcflags="+path+"/...=-N -l -dwarf=false")
 		}
-		err := Command(dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", append(args, pkg+"@"+version)...)
-		return filepath.Join(dir, name), err
+		return made, Command(module, []string{"CGO_ENABLED=0", "GOFLAGS="}, "go", append(args, pkg)...)
 	})
 }
 
