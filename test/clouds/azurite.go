@@ -3,6 +3,7 @@ package clouds
 import (
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -13,10 +14,8 @@ import (
 
 	"sequins/test/gateway"
 	"sequins/test/ports"
+	"sequins/test/process"
 )
-
-// azurite is the release of Azurite that the tests use.
-const azurite = "3.37.0"
 
 // The account of every Azurite, and its key, which its documentation names.
 const (
@@ -56,9 +55,13 @@ func SharedAzurite(t testing.TB) *Azurite {
 
 // runAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
 func runAzurite(ctx context.Context) (*Azurite, error) {
-	installed, err := gateway.Cached("azurite-"+azurite, func(dir string) (string, error) {
+	module := filepath.Join(process.Root(), "test", "clouds", "azurite")
+	installed, err := gateway.Cached("azurite", filepath.Join(module, "package.json"), func(dir string) (string, error) {
 		made := filepath.Join(dir, "azurite")
-		return made, gateway.Command(dir, nil, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", made, "azurite@"+azurite)
+		if err := os.CopyFS(made, os.DirFS(module)); err != nil {
+			return "", err
+		}
+		return made, gateway.Command(made, "npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
 	})
 	if err != nil {
 		return nil, err

@@ -17,17 +17,12 @@ import (
 // installTime bounds an installation.
 const installTime = 15 * time.Minute
 
-// Build returns the path of a server of the module servers, by its package there. It is built once for all test packages and runs.
-// By -trimpath it shares with sequins what is compiled for both. Most of what it imports beside that is not optimized: that takes two
-// thirds of the time, and the servers are as fast by BenchmarkLoad of test/s3.
+// Build returns the path of a server of the module servers, by its package there. By -trimpath it shares with sequins what is
+// compiled for both. Most of what it imports beside that is not optimized: that takes two thirds of the time, and the servers are as
+// fast by BenchmarkLoad of test/s3.
 func Build(pkg string) (string, error) {
 	module := filepath.Join(process.Root(), "test", "gateway", "servers")
-	versions, err := os.ReadFile(filepath.Join(module, "go.mod"))
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(versions)
-	return Cached(filepath.Base(pkg)+"-"+hex.EncodeToString(sum[:6]), func(dir string) (string, error) {
+	return Cached(filepath.Base(pkg), filepath.Join(module, "go.mod"), func(dir string) (string, error) {
 		made := filepath.Join(dir, "server")
 		// The tag leaves out the client of Google's storage by gRPC, which imports Envoy.
 		args := []string{"build", "-o", made, "-trimpath", "-ldflags=-w", "-tags", "disable_grpc_modules"}
@@ -37,26 +32,31 @@ func Build(pkg string) (string, error) {
 		} {
 			args = append(args, "-gcflags="+path+"/...=-N -l -dwarf=false")
 		}
-		return made, Command(module, []string{"CGO_ENABLED=0", "GOFLAGS="}, "go", append(args, pkg)...)
+		return made, Command(module, "go", append(args, pkg)...)
 	})
 }
 
 // Command runs a command that installs something in a directory.
-func Command(dir string, env []string, name string, args ...string) error {
+func Command(dir, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), installTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir // not in our module
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
 	}
 	return nil
 }
 
-// Cached returns the path of a file or directory in the cache of this working tree. If it is not there, it is made in a
-// temporary directory, whose part that make returns gets the name. One process makes it at a time.
-func Cached(name string, make func(dir string) (made string, err error)) (string, error) {
+// Cached returns the path of a file or directory in the cache of this working tree, for a file that names versions. If it is not
+// there, it is made in a temporary directory, of which the part that make returns is kept. One process makes it at a time.
+func Cached(name, versions string, make func(dir string) (made string, err error)) (string, error) {
+	text, err := os.ReadFile(versions)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	name += "-" + hex.EncodeToString(sum[:6])
 	cache := filepath.Join(process.Root(), ".cache")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err

@@ -100,7 +100,7 @@ func TestDemo(t *testing.T) {
 	var out expect.Output
 	cmd := exec.Command("bash", "-c", command+" --pause 10ms")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = clone(t), &out, &out
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // what the program is built with elsewhere is in Go's cache
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath") // what the program is built with elsewhere is in Go's cache
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

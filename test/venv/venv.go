@@ -32,19 +32,32 @@ func Python(t testing.TB, requirements string) string {
 		t.Fatal(err)
 	}
 	defer unlock()
-	interpreter, stamp := filepath.Join(dir, "bin", "python"), filepath.Join(dir, "complete")
+	interpreter := filepath.Join(dir, "bin", "python")
+	once(t, dir, func() {
+		pip := filepath.Join(cache, "pip") // one for all: to install it takes longer than the rest of a venv
+		once(t, pip, func() { Run(t, "python3", "-m", "venv", pip) })
+		Run(t, "python3", "-m", "venv", "--without-pip", dir)
+		// A module is compiled when it is imported. Most are not.
+		Run(t, filepath.Join(pip, "bin", "python"), "-m", "pip", "--python", interpreter, "install", "-q", "--disable-pip-version-check",
+			"--no-compile", "--only-binary=:all:", "--no-deps", "-r", requirements)
+	})
+	return interpreter
+}
+
+// once makes a directory, unless it is complete.
+func once(t testing.TB, dir string, make func()) {
+	t.Helper()
+	stamp := filepath.Join(dir, "complete")
 	if _, err := os.Stat(stamp); err == nil {
-		return interpreter
+		return
 	}
 	if err := os.RemoveAll(dir); err != nil { // what an attempt before has left
 		t.Fatal(err)
 	}
-	Run(t, "python3", "-m", "venv", dir)
-	Run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
+	make()
 	if err := os.WriteFile(stamp, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return interpreter
 }
 
 // Run runs a command, and fails the test with its output if it fails.
