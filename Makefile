@@ -25,7 +25,7 @@ FUZZTIME ?= 3s
 SEQUENTIAL := . ./blocks/internal/filter ./blocks/internal/fsst ./blocks/internal/index ./input/avro ./input/finished ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/content ./internal/human ./internal/names ./internal/nearest ./internal/render ./internal/unpack ./node/turns ./observe/status ./reads/internal/merge ./server/internal/batchkeys ./server/internal/negotiate ./server/statuspage ./shard ./version/gate ./version/pin
 # What these packages test are programs that they start, which have no race detector. The first ones take longest: at the end,
 # they would run alone.
-PROGRAMS := ./test/writers ./cmd/sequins ./test/copies ./test/single ./test/browser ./test/hdfs ./test/spark ./test/...
+PROGRAMS := ./test/writers ./cmd/sequins ./test/copies ./test/single ./test/browser ./test/hdfs ./test/...
 # Those that wait longest of all others.
 LONGEST := ./node ./load
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.

@@ -73,7 +73,7 @@ var layers = []layer{
 	{"test/collector", nil},
 	{"test/checker", nil},
 	{"test/objectstest", []string{"source", "source/objects", "test/gateway"}},
-	{"test/clouds", []string{"test/gateway", "test/ports"}},
+	{"test/clouds", []string{"test/gateway", "test/ports", "test/process"}},
 	{"test/gateway", []string{"test/filelock", "test/ports", "test/process"}},
 	{"test/packaging", nil},
 	{"test/release", nil},

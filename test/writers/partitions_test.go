@@ -1,6 +1,6 @@
 //go:build integration
 
-package spark_test
+package writers
 
 import (
 	"fmt"
@@ -12,30 +12,15 @@ import (
 
 	"sequins/test/harness"
 	"sequins/test/process"
-	"sequins/test/spark"
 )
 
+// rows is the number of rows of each DataFrame of partitions.scala.
 const rows = 3000
-
-// job writes DataFrames that are partitioned by their key. Of the first,
-// partition 5 is empty, so that Spark writes no file for it; each of its values is 10 KB that do not compress.
-const job = `
-import org.apache.spark.sql.functions._
-val noise = new scala.util.Random(1)
-val filling = udf((n: Long) => n.toString + " " + Iterator.continually("%016x".format(noise.nextLong())).take(640).mkString)
-val all = spark.range(ROWS).select($"id", concat(lit("ключ-"), $"id") as "text", concat($"id", lit(" ")) as "value")
-all.filter(pmod(hash($"text"), lit(8)) =!= 5).select($"text" as "key", filling($"id") as "value").repartition(8, $"key").write.parquet("DIR/strings/1")
-all.select(($"id" * 1000003 - 2000000000L).cast("int") as "key", $"value").repartition(6, $"key").write.parquet("DIR/ints/1")
-all.select($"id" * 1000000000003L - 3000000000000000L as "key", $"value").repartition(6, $"key").write.parquet("DIR/longs/1")
-all.select($"text" as "key", $"value").repartition(3).write.bucketBy(5, "key").option("path", "DIR/buckets/1").format("parquet").saveAsTable("buckets")
-`
 
 // TestPartitions: three nodes without replicas each read a third of what Spark has partitioned by key, and serve all of it.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	source := filepath.Join(dir, "source")
-	spark.Run(t, dir, strings.NewReplacer("ROWS", strconv.Itoa(rows), "DIR", "file://"+source).Replace(job))
+	dir, source := t.TempDir(), sparkDir(t, "partitions")
 	if files := list(t, filepath.Join(source, "strings", "1")); len(files) != 7 {
 		t.Fatalf("Spark has written %q: this shows nothing", files)
 	}
