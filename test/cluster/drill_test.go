@@ -125,6 +125,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 // TestColdStartWithoutSource ends all nodes and takes the source away. Two of the three serve all that they had, the
 // third when it joins them, and all the next version when the source is back.
 func TestColdStartWithoutSource(t *testing.T) {
+	t.Parallel()
 	for _, period := range []string{"300ms", "0s"} {
 		t.Run("refresh_period "+period, func(t *testing.T) {
 			t.Parallel()

@@ -113,6 +113,7 @@ func TestMinRecordsWithSlowNode(tt *testing.T) {
 
 // TestGateReadsTheSourceOnce publishes a version for three nodes that all have all partitions and judge them: the source is read once.
 func TestGateReadsTheSourceOnce(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 20_000, partitions: 12, pad: 200}, members: 3, replication: 3,
 		sections: "[gate]\nmax_shrink = 0.5\nmax_missing = 0.5\nmin_records = 1000\n"})

@@ -113,6 +113,7 @@ func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]in
 // TestConnectionsAreKept requests values of several packets, most of them from other nodes: connections between nodes
 // stay open although header and body arrive in pieces.
 func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12, pad: 6 << 10}, members: 3, replication: 1})
 	version := versionName(1)

@@ -59,6 +59,7 @@ func (m *member) loadedOf(t testing.TB, version string) (files, bytes int) {
 // TestReadOnce publishes versions for ten nodes with three replicas of each partition: each partition is read from the source once, and
 // copied from another node twice.
 func TestReadOnce(t *testing.T) {
+	t.Parallel()
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{data: dataset{keys: 6000, partitions: 30, pad: 200}, members: 10, replication: 3})
 	c.startAll(t)
@@ -121,6 +122,7 @@ func TestFillWithoutSource(t *testing.T) {
 
 // TestGiverFails kills or stops a node while a new one copies from it, with the source away: the new one gets everything from the other.
 func TestGiverFails(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(t *testing.T, m *member){
 		"killed":  func(_ *testing.T, m *member) { m.kill() },
 		"stopped": func(t *testing.T, m *member) { m.pause(t) },
