@@ -34,12 +34,12 @@ type Config struct {
 	// another scheme of Hadoop's file systems for S3 and Azure. It is required.
 	Source string `toml:"source" required:"yes" form:"source" alike:"yes"`
 	// Bind is the address (host:port) to listen on.
-	Bind string `toml:"bind" default:"0.0.0.0:9599" required:"yes" form:"address"`
+	Bind string `toml:"bind" default:"0.0.0.0:9599" form:"address"`
 	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
 	// process's limit of open files, but at most 262144.
 	MaxConnections int `toml:"max_connections" min:"0"`
 	// LocalStore is the absolute path of the directory for blocks.
-	LocalStore string `toml:"local_store" default:"/var/sequins/" required:"yes" form:"path"`
+	LocalStore string `toml:"local_store" default:"/var/sequins/" form:"path"`
 	// MaxParallelLoads limits how many databases load at the same time; 0 means ten.
 	MaxParallelLoads int `toml:"max_parallel_loads" min:"0"`
 	// ThrottleLoads is the pause per loaded record; 0 disables it.
@@ -232,7 +232,7 @@ type Sharding struct {
 	// ProxyStageTimeout is the time after which another node is asked, too; 0 means ProxyTimeout
 	// divided by Replication.
 	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout" min:"0s"`
-	ClusterName       string        `toml:"cluster_name" default:"sequins" required:"yes" form:"cluster"`
+	ClusterName       string        `toml:"cluster_name" default:"sequins" form:"cluster"`
 	// AdvertisedHostname is the host name by which other nodes reach this one; empty means its own host
 	// name.
 	AdvertisedHostname string `toml:"advertised_hostname" form:"host"`

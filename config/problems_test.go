@@ -105,6 +105,8 @@ func TestProblems(t *testing.T) {
 		"nodes' CA alone":          {"source = \"/d\"\n[tls]\nca = \"/k\"", "sequins.conf:3: tls.ca: is set, and certificate is not"},
 		"keytab of nobody":         {"source = \"/d\"\n[hdfs]\nkeytab = \"/k\"", "sequins.conf:3: hdfs.keytab: is set, and principal is not"},
 		"principal without keys":   {"source = \"/d\"\n[hdfs]\nprincipal = \"p\"", "sequins.conf:3: hdfs.principal: is set, and keytab is not"},
+		"empty compression":        {"source = \"/d\"\n[storage]\ncompression = \"\"", `sequins.conf:3: storage.compression: "" is none of fsst, none, zstd, snappy`},
+		"empty level":              {"source = \"/d\"\n[log]\nlevel = \"\"", `sequins.conf:3: log.level: "" is none of debug, info, warn, error`},
 		"unknown compression":      {"source = \"/d\"\n[storage]\ncompression = \"gzip\"", `sequins.conf:3: storage.compression: "gzip" is none of fsst, none, zstd, snappy`},
 		"unknown partitioner":      {"source = \"/d\"\npartitioner = \"range\"", `sequins.conf:2: partitioner: "range" is none of auto, string, hadoop, spark, cascading`},
 		"columns without key":      {"source = \"/d\"\n[db.x]\npartition_columns = true", "sequins.conf:3: db.x.partition_columns: is set, and key is not"},

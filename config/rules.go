@@ -45,10 +45,10 @@ func (d *decoder) size(f field, elements int) {
 	}
 }
 
-// text checks a text. An empty one is the same as none in most keys.
+// text checks a text. An empty one is the same as none, if there is no default.
 func (d *decoder) text(f field, key, v string) {
 	_, inList := f.value.Interface().([]string)
-	if v == "" && !inList && !f.is("required") {
+	if v == "" && !inList && !f.is("required") && f.tag.Get("default") == "" {
 		return
 	}
 	if err := f.checkText(v); err != nil {
