@@ -56,7 +56,7 @@ func SharedAzurite(t testing.TB) *Azurite {
 // runAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
 func runAzurite(ctx context.Context) (*Azurite, error) {
 	module := filepath.Join(process.Root(), "test", "clouds", "azurite")
-	installed, err := gateway.Cached("azurite", filepath.Join(module, "package.json"), func(dir string) (string, error) {
+	installed, err := gateway.Cached("azurite", module, func(dir string) (string, error) {
 		made := filepath.Join(dir, "azurite")
 		if err := os.CopyFS(made, os.DirFS(module)); err != nil {
 			return "", err

@@ -1,6 +1,6 @@
 // Package clouds runs emulators of the object stores of other clouds than Amazon's for tests, as real processes:
-// fake-gcs-server for Google Cloud Storage and Azurite for Azure Blob Storage. Both are installed once;
-// Azurite needs Node.js.
+// fake-gcs-server for Google Cloud Storage and Azurite for Azure Blob Storage. Both are installed once; Azurite
+// needs Node.js.
 //
 // Neither is the real service. fake-gcs-server checks no credentials, does not divide listings into pages, ignores conditions
 // of downloads, and takes a question for the state of an upload for its end. Azurite checks signatures, conditions and MD5s; it has no

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,7 @@ const installTime = 15 * time.Minute
 // fast by BenchmarkLoad of test/s3.
 func Build(pkg string) (string, error) {
 	module := filepath.Join(process.Root(), "test", "gateway", "servers")
-	return Cached(filepath.Base(pkg), filepath.Join(module, "go.mod"), func(dir string) (string, error) {
+	return Cached(filepath.Base(pkg), module, func(dir string) (string, error) {
 		made := filepath.Join(dir, "server")
 		// The tag leaves out the client of Google's storage by gRPC, which imports Envoy.
 		args := []string{"build", "-o", made, "-trimpath", "-ldflags=-w", "-tags", "disable_grpc_modules"}
@@ -48,15 +49,21 @@ func Command(dir, name string, args ...string) error {
 	return nil
 }
 
-// Cached returns the path of a file or directory in the cache of this working tree, for a file that names versions. If it is not
-// there, it is made in a temporary directory, of which the part that make returns is kept. One process makes it at a time.
-func Cached(name, versions string, make func(dir string) (made string, err error)) (string, error) {
-	text, err := os.ReadFile(versions)
-	if err != nil {
+// Cached returns the path of a file or directory in the cache of this working tree that is made of the files of a directory, of. If
+// it is not there, it is made in a temporary directory, of which the part that make returns is kept. One process makes it at a time.
+func Cached(name, of string, make func(dir string) (made string, err error)) (string, error) {
+	sum := sha256.New()
+	if err := fs.WalkDir(os.DirFS(of), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(of, path))
+		sum.Write(text)
+		return err
+	}); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	name += "-" + hex.EncodeToString(sum[:6])
+	name += "-" + hex.EncodeToString(sum.Sum(nil)[:6])
 	cache := filepath.Join(process.Root(), ".cache")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
