@@ -27,7 +27,7 @@ SEQUENTIAL := . ./blocks/internal/filter ./blocks/internal/fsst ./blocks/interna
 # they would run alone.
 PROGRAMS := ./test/writers ./cmd/sequins ./test/copies ./test/single ./test/browser ./test/hdfs ./test/...
 # Those that wait longest of all others.
-LONGEST := ./node ./load
+LONGEST := ./node ./load ./zk ./source/s3
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
 # What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.
