@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +45,29 @@ func TestReplacedSettlesOnce(t *testing.T) {
 			time.Sleep(settle)
 		}
 	})
+}
+
+// The files of the served version are replaced. Also without a refresh_period they are looked at again, when a job still writes them, and
+// when they cannot be read.
+func TestReplacedIsLookedAtAgain(t *testing.T) {
+	dir := t.TempDir()
+	expect.NoError(t, os.MkdirAll(filepath.Join(dir, "db", "3", "_temporary"), 0o755))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "db", "3", "part-00000"), []byte("x"), 0o600))
+	src, err := local.New(dir)
+	expect.NoError(t, err)
+	served := content.Input{Name: "3", Hash: content.Sum("served")}
+	for name, src := range map[string]source.Source{"written": src, "unreadable": broken{src, syscall.EIO}} {
+		f := Finder{Source: src, DB: "db", Log: slog.New(slog.DiscardHandler),
+			Input: func(string, source.Listing) content.Input { return content.Input{Name: "3", Hash: content.Sum("now")} },
+			Begun: func(content.Input) bool { return false }}
+		q := Question{Served: served, Active: true, Compare: map[content.Input]store.Manifest{served: {}}}
+		for range 3 {
+			found, err := f.Find(t.Context(), q)
+			expect.NoError(t, err)
+			if until := time.Until(found.Next); found.Next.IsZero() || until > maxPause || found.Looks["3"].failures <= q.Last.Looks["3"].failures {
+				t.Errorf("%s: again after %v, %+v, listed %v", name, until, found.Looks, found.Inputs)
+			}
+			q.Last = found
+		}
+	}
 }
