@@ -52,13 +52,13 @@ func Command(dir, name string, args ...string) error {
 // Cached returns the path of a file or directory in the cache of this working tree that is made of the files of a directory, of. If
 // it is not there, it is made in a temporary directory, of which the part that make returns is kept. One process makes it at a time.
 func Cached(name, of string, make func(dir string) (made string, err error)) (string, error) {
-	sum := sha256.New()
-	if err := fs.WalkDir(os.DirFS(of), ".", func(path string, d fs.DirEntry, err error) error {
+	sum, files := sha256.New(), os.DirFS(of)
+	if err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join(of, path))
-		sum.Write(text)
+		text, err := fs.ReadFile(files, path)
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
 		return err
 	}); err != nil {
 		return "", err

@@ -27,7 +27,8 @@ func sparkDir(t *testing.T, job string) string {
 			t.Fatal(err)
 		}
 		var lines strings.Builder
-		for _, job := range []string{"partitions", "spark", "partitioned", "tables"} { // partitions sends a function to its tasks: nothing may be before it that cannot be sent
+		// partitions sends a function to its tasks, and with it what is defined before: nothing that cannot be sent.
+		for _, job := range []string{"partitions", "spark", "partitioned", "tables"} {
 			text, err := os.ReadFile(job + ".scala")
 			if err != nil {
 				t.Fatal(err)
