@@ -125,6 +125,7 @@ zone = "zone-%c"
 replication = 2
 min_nodes = 3
 time_to_converge = "500ms"
+proxy_timeout = "20s"
 [zk]
 servers = [%q]
 session_timeout = "15s"

@@ -19,16 +19,19 @@ var opened = []string{
 	"java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar",
 }
 
+// timeout bounds a run. Beside other tests, the four jobs of test/writers have taken six minutes.
+const timeout = 15 * time.Minute
+
 // Run runs lines of Scala in Spark's shell, with dir as the working directory, and fails the test if one of them fails.
 // It writes job.scala into dir. The start alone takes ten seconds of a processor: a package should need one run.
 func Run(t *testing.T, dir, lines string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
 	jars, err := harness.ClassPath("spark")
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), timeout) // what Maven fetches does not count
+	defer cancel()
 	job := filepath.Join(dir, "job.scala")
 	if err := os.WriteFile(job, []byte(lines+"\nsys.exit(0)\n"), 0o644); err != nil {
 		t.Fatal(err)
