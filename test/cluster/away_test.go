@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -95,13 +96,23 @@ func newAway(t *testing.T, z *zookeeper, version string) *cluster {
 	return c
 }
 
-// waitRemembers waits until a member has written what the others hold of a version.
+// waitRemembers waits until a member has written all that the others hold of a version.
 func (m *member) waitRemembers(t testing.TB, version string) {
 	t.Helper()
 	m.node.WaitFor(t, m.name+" has written what the others hold", func() bool {
+		var file struct {
+			Held []struct {
+				Content struct{ Name string }
+				Nodes   map[string][]int
+			}
+		}
 		data, _ := os.ReadFile(filepath.Join(m.config.Store, "CLUSTER.json")) //nolint:errcheck // it may not be there yet
-		text := string(data)
-		return strings.Contains(text, version) && !slices.ContainsFunc(m.c.members, func(o *member) bool { return o != m && strings.Count(text, o.addr()) < 2 })
+		if json.Unmarshal(data, &file) != nil || len(file.Held) != 1 || file.Held[0].Content.Name != version {
+			return false
+		}
+		return !slices.ContainsFunc(m.c.members, func(o *member) bool {
+			return o != m && !slices.Equal(slices.Sorted(slices.Values(file.Held[0].Nodes[o.addr()])), o.holds(t, version))
+		})
 	})
 }
 
