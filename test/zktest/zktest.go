@@ -36,6 +36,7 @@ type Server struct {
 	Addr        string
 	Connections atomic.Int64
 	Requests    atomic.Int64 // heartbeats are not counted
+	Xid         atomic.Int32 // of the last request
 	answer      func(op int32, body []byte) Answer
 
 	mu    sync.Mutex
@@ -100,6 +101,7 @@ func (s *Server) serve(conn net.Conn) {
 		a := Answer{}
 		if op != Ping {
 			s.Requests.Add(1)
+			s.Xid.Store(xid)
 			a = s.answer(op, request[8:])
 		}
 		if a.None {

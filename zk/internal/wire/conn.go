@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,7 @@ type Session struct {
 	Password []byte
 	Timeout  time.Duration
 	Zxid     int64 // the last change that the client has seen; servers that have not seen it refuse the client
+	Xid      int32 // of its last request; by session and xid, an ensemble tells transactions apart, also when the session has moved to another server
 }
 
 // Conn is a connection with a session. Its methods may be called concurrently.
@@ -51,7 +53,7 @@ type Conn struct {
 	writing sync.Mutex // requests are sent in the order of calls
 
 	mu    sync.Mutex
-	xid   int32
+	xid   *int32 // of the session
 	calls []call // requests without a reply, oldest first
 	err   error  // why the connection has ended
 	ended chan struct{}
@@ -77,7 +79,7 @@ func Connect(conn net.Conn, session *Session, wait time.Duration, event func(pat
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	c := &Conn{conn: conn, event: event, timeout: timeout, id: session.ID, ended: make(chan struct{})}
+	c := &Conn{conn: conn, event: event, timeout: timeout, id: session.ID, xid: &session.Xid, ended: make(chan struct{})}
 	c.zxid.Store(session.Zxid)
 	c.work.Go(c.receive)
 	c.work.Go(c.ping)
@@ -198,8 +200,8 @@ func (c *Conn) send(op int32, body *encoder, answer chan reply) error {
 		c.mu.Unlock()
 		return c.err
 	}
-	c.xid = c.xid&(1<<31-2) + 1 // after 2³¹-1 comes 1
-	xid := c.xid
+	*c.xid = *c.xid%math.MaxInt32 + 1
+	xid := *c.xid
 	c.calls = append(c.calls, call{xid: xid, sent: time.Now(), reply: answer})
 	c.mu.Unlock()
 	return c.write(xid, op, body)

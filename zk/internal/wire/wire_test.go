@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,6 +173,51 @@ func TestLostReply(t *testing.T) {
 	defer c.Close()
 	if _, _, err := c.Get("/a"); !errors.Is(err, wire.ErrLost) || !strings.Contains(c.Err().Error(), "no reply to a request within 300ms") {
 		t.Errorf("%v; %v", err, c.Err())
+	}
+}
+
+// A request of which the reply is lost is not answered with the next one's.
+func TestReplyToAnother(t *testing.T) {
+	var asked atomic.Int64
+	c := connect(t, func(op int32, body []byte) zktest.Answer {
+		if asked.Add(1) == 1 {
+			return zktest.Answer{None: true}
+		}
+		return zktest.Agree(op, body)
+	}, nil)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if _, _, err := c.Get("/a"); !errors.Is(err, wire.ErrLost) {
+				t.Errorf("%v; %v", err, c.Err())
+			}
+		})
+	}
+	both.Wait()
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "reply to request 2, expected the one to request 1") {
+		t.Error(err)
+	}
+}
+
+// The numbers of a session's requests ascend over its connections, up to the greatest.
+func TestXids(t *testing.T) {
+	s := zktest.Serve(t, "127.0.0.1:0", zktest.Agree)
+	session := &wire.Session{Timeout: patience, Xid: math.MaxInt32 - 3}
+	for _, want := range [][]int32{{math.MaxInt32 - 2, math.MaxInt32 - 1}, {math.MaxInt32, 1, 2}, {3}} {
+		nc, err := net.Dial("tcp", s.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := wire.Connect(nc, session, patience, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, xid := range want {
+			if _, _, err := c.Get("/a"); err != nil || s.Xid.Load() != xid {
+				t.Errorf("%v; request %d, want %d", err, s.Xid.Load(), xid)
+			}
+		}
+		c.Close()
 	}
 }
 
