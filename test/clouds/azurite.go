@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"sequins/test/gateway"
+	"sequins/test/once"
 	"sequins/test/ports"
 	"sequins/test/process"
 )
@@ -56,13 +57,12 @@ func SharedAzurite(t testing.TB) *Azurite {
 // runAzurite runs a server, which keeps its blobs in memory, until Kill or the end of this process.
 func runAzurite(ctx context.Context) (*Azurite, error) {
 	module := filepath.Join(process.Root(), "test", "clouds", "azurite")
-	installed, err := gateway.Cached("azurite", module, func(dir string) (string, error) {
-		made := filepath.Join(dir, "azurite")
-		if err := os.CopyFS(made, os.DirFS(module)); err != nil {
-			return "", err
+	installed, err := once.Dir(filepath.Join(process.Root(), ".cache", "azurite"), func(dir string) error {
+		if err := os.CopyFS(dir, os.DirFS(module)); err != nil {
+			return err
 		}
-		return made, gateway.Command(made, "npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
-	})
+		return gateway.Command(dir, "npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
+	}, module)
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,13 @@ package harness
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"sequins/test/filelock"
+	"sequins/test/once"
 )
 
 // Build builds the program, like Start, for tests that later run where Maven has no network.
@@ -53,15 +49,12 @@ func ClassPath(program string) (string, error) {
 // test packages run in parallel.
 func build(dir string) error {
 	target := filepath.Join(dir, "target")
-	if err := os.MkdirAll(target, 0o755); err != nil {
-		return err
-	}
-	unlock, err := filelock.Lock(filepath.Join(target, "build.lock"))
+	unlock, err := once.Lock(filepath.Join(target, "build.lock"))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	want, err := sourceHash(dir)
+	want, err := once.Sum(filepath.Join(dir, "src"), filepath.Join(dir, "pom.xml")) // a program that is made of jars has no src
 	if err != nil {
 		return err
 	}
@@ -85,27 +78,6 @@ func maven(dir string) error {
 		return fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, lastLines(out, 30))
 	}
 	return nil
-}
-
-// sourceHash returns a hash of the names and contents of all sources, of which a program that is made of jars has none.
-func sourceHash(dir string) (string, error) {
-	h := sha256.New()
-	add := func(path string) error {
-		b, err := os.ReadFile(path)
-		h.Write(fmt.Appendf(nil, "%s %d\n%s", path, len(b), b))
-		return err
-	}
-	err := filepath.WalkDir(filepath.Join(dir, "src"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		return add(path)
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	err = errors.Join(err, add(filepath.Join(dir, "pom.xml")))
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // classPathIsWhole reports whether the jars still exist: Maven's repository may have been cleaned.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,48 +99,5 @@ func TestStopWaits(t *testing.T) {
 	})
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("process %d after its test: %v", pid, err)
-	}
-}
-
-// A changed source is compiled, an unchanged one is not.
-func TestSourceHash(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "src", "A.java")
-	write := func(path, s string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seen := map[string]bool{}
-	hash := func() bool {
-		t.Helper()
-		h, err := sourceHash(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fresh := !seen[h]
-		seen[h] = true
-		return fresh
-	}
-	write(file, "class A {}")
-	write(filepath.Join(dir, "pom.xml"), "<project/>")
-	if !hash() || hash() {
-		t.Error("the hash of the same sources changes")
-	}
-	write(file, "class A { }")
-	if !hash() {
-		t.Error("a changed class is not seen")
-	}
-	write(filepath.Join(dir, "pom.xml"), "<project />")
-	if !hash() {
-		t.Error("a changed pom.xml is not seen")
-	}
-	write(filepath.Join(dir, "src", "B.java"), "")
-	if !hash() {
-		t.Error("a new class is not seen")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"sequins/test/expect"
-	"sequins/test/filelock"
+	"sequins/test/once"
 	"sequins/test/ports"
 )
 
@@ -79,12 +79,8 @@ func readSources() {
 // buildShared builds cmd/sequins into a file that all test packages share, so that only the first one links it, and makes
 // path another name of that file.
 func buildShared(path string) error {
-	cache := filepath.Join(Root(), ".cache")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return err
-	}
-	shared := filepath.Join(cache, "tested-sequins")
-	unlock, err := filelock.Lock(shared + ".lock")
+	shared := filepath.Join(Root(), ".cache", "tested-sequins")
+	unlock, err := once.Lock(shared + ".lock")
 	if err != nil {
 		return err
 	}

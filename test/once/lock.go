@@ -1,15 +1,18 @@
-// Package filelock locks files, for what test packages that run at the same time make once.
-package filelock
+package once
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
-// Lock waits until nobody else holds a file, and locks it. It creates the file if there is none.
+// Lock waits until nobody else holds a file, and locks it. It creates the file, and its directory, if there is none.
 func Lock(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
