@@ -166,9 +166,6 @@ func (mem *memory) saveAgain() {
 // faulty is the kind of failures that are of the version itself.
 const faulty = "faulty"
 
-// maxRemembered limits the failures and the verdicts in the memory: the newest are kept.
-const maxRemembered = 100
-
 // failure returns the last failure of an input, or the zero Failure. A failure is kept after the input has been loaded: if the input fails again
 // soon, the pauses go on growing.
 func (mem *memory) failure(in content.Input) store.Failure {
@@ -186,7 +183,7 @@ func (mem *memory) keepFailure(f store.Failure) {
 	if f.Attempts > 0 {
 		all = append(all, f)
 	}
-	mem.state.Failures = all[max(0, len(all)-maxRemembered):]
+	mem.state.Failures = all[max(0, len(all)-store.MaxFailures):]
 }
 
 // keepVerdict replaces what the memory has of the verdict on a content, and records an event if it is another one.
@@ -203,7 +200,7 @@ func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
 	}
 	all := slices.DeleteFunc(slices.Clone(mem.state.Verdicts), func(v store.Verdict) bool { return v.Input == c.Input || mem.isForgotten(v.Input) })
 	all = append(all, store.Verdict{Content: c, Finding: now})
-	mem.state.Verdicts = all[max(0, len(all)-maxRemembered):]
+	mem.state.Verdicts = all[max(0, len(all)-store.MaxVerdicts):]
 	mem.saveSoon()
 }
 

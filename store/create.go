@@ -52,14 +52,15 @@ func (s *Store) create(m Manifest) (*Dir, error) {
 	if err := s.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	owner := s.of(path)
+	owner.mu.Lock()
+	defer owner.mu.Unlock()
 	if err = s.fs.MkdirAll(filepath.Join(path, tempDir)); err == nil {
 		err = s.write(filepath.Join(path, manifestName), data)
 	}
 	if err != nil { // what is left of it would be made durable by nobody
 		return nil, errors.Join(err, s.fs.RemoveAll(path), s.removeIfEmpty(filepath.Dir(path)))
 	}
-	s.dirs[path] = &Dir{store: s, path: path, manifest: m.normal()}
-	return s.dirs[path], nil
+	owner.dirs[path] = &Dir{store: s, db: owner, path: path, manifest: m.normal()}
+	return owner.dirs[path], nil
 }

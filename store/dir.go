@@ -16,12 +16,13 @@ const blockSuffix = ".block"
 // Dir is the directory of one content in a [Store].
 type Dir struct {
 	store    *Store
+	db       *dbDir
 	path     string
 	manifest Manifest
 }
 
-// isGone reports whether the content was removed, or replaced by one of another division. store.mu is held.
-func (d *Dir) isGone() bool { return d.store.dirs[d.path] != d }
+// isGone reports whether the content was removed, or replaced by one of another division. db.mu is held.
+func (d *Dir) isGone() bool { return d.db.dirs[d.path] != d }
 
 // Manifest returns the plan of the content.
 func (d *Dir) Manifest() Manifest { return d.manifest }
@@ -79,8 +80,8 @@ func (d *Dir) RemoveBlock(p int) error { return d.take(p, d.store.fs.Remove) }
 
 // take takes the name from the block of partition p, durably.
 func (d *Dir) take(p int, away func(path string) error) error {
-	d.store.mu.RLock()
-	defer d.store.mu.RUnlock()
+	d.db.mu.RLock()
+	defer d.db.mu.RUnlock()
 	if err := d.check(p); err != nil {
 		return err
 	}

@@ -92,13 +92,13 @@ func (s Staging) LinkBlock(former string, p int) (name string, err error) {
 // [fs.ErrNotExist] if one of them is not there, or the content has been removed.
 func (d *Dir) Publish(s Staging, partitions ...int) error {
 	var err error
-	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
+	d.db.mu.RLock() // a directory that is not gone stays so meanwhile
 	for i := 0; i < len(partitions) && err == nil; i++ {
 		if err = d.check(partitions[i]); err == nil {
 			err = d.store.fs.Rename(d.BlockPath(partitions[i])+s.suffix(), d.BlockPath(partitions[i]))
 		}
 	}
-	d.store.mu.RUnlock() // a slow disk keeps only this caller waiting
+	d.db.mu.RUnlock() // a slow disk keeps only this caller waiting
 	if err != nil {
 		return fmt.Errorf("publishing blocks: %w", err)
 	}
@@ -146,8 +146,8 @@ func (d *Dir) Size(partitions []int) (bytes int64) {
 // Clear removes what a load has left that ended before its time: temporary files of its blocks, and
 // Temp. No other load of this content may run.
 func (d *Dir) Clear(s Staging) error {
-	d.store.mu.RLock()
-	defer d.store.mu.RUnlock()
+	d.db.mu.RLock()
+	defer d.db.mu.RUnlock()
 	if d.isGone() {
 		return nil
 	}

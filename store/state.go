@@ -18,13 +18,13 @@ import (
 // stateName is the file in a db's directory that holds its State. No version can have this name.
 const stateName = "STATE.json"
 
-const maxState = 1 << 20 // bytes
+const maxState = 4 << 20 // bytes
 
 var stateFile = fileKind{name: "state", version: 1, limit: maxState}
 
 const (
 	// MaxFormer, MaxVerdicts and MaxFailures are the numbers of these that a State can have.
-	MaxFormer, MaxVerdicts, MaxFailures = 100, 1000, 1000
+	MaxFormer, MaxVerdicts, MaxFailures = 100, 100, 100
 	// MaxReason is the number of bytes of a reason that a State, or a report to other nodes, keeps.
 	MaxReason = 1000
 )
@@ -114,52 +114,51 @@ func (s *Store) SetState(db string, state State) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.writeState(path, state); err != nil {
+	dir := s.at(path)
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	if err := s.writeState(dir, state); err != nil {
 		return fmt.Errorf("writing the state of db %s: %w", db, err)
 	}
 	return nil
 }
 
-// writeState writes the file of a State in a db's directory, unless it has this content durably. s.mu is held.
-func (s *Store) writeState(path string, state State) error {
+// writeState writes the file of a State in a db's directory, unless it has this content durably. dir.mu is held.
+func (s *Store) writeState(dir *dbDir, state State) error {
 	data, err := encodeState(state)
 	if err != nil {
 		return err
 	}
-	final := filepath.Join(path, stateName)
+	final := filepath.Join(dir.path, stateName)
 	now, err := stateFile.read(s.fs, final)
-	if err == nil && bytes.Equal(now, data) && !s.unsynced[path] {
+	if err == nil && bytes.Equal(now, data) && !dir.unsynced {
 		return nil
 	}
 	if err != nil { // then the directory may be new, or not be durable yet
-		if err := s.fs.MkdirAll(path); err != nil {
+		if err := s.fs.MkdirAll(dir.path); err != nil {
 			return err
 		}
 		if err := s.fs.SyncDir(s.data); err != nil {
 			return err
 		}
 	}
-	s.unsynced[path] = true
-	if err := s.write(final, data); err != nil {
-		return err
-	}
-	delete(s.unsynced, path)
-	return nil
+	err = s.write(final, data)
+	dir.unsynced = err != nil
+	return err
 }
 
 // beginState writes the State of a db before its first content, so that a file that is missing later is known to be lost.
 func (s *Store) beginState(db, path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	dir := s.at(path)
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
 	if _, err := s.fs.Stat(filepath.Join(path, stateName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if all, err := s.Contents(db); err != nil || len(all) > 0 { // it is lost, which State says
 		return err
 	}
-	return s.writeState(path, State{})
+	return s.writeState(dir, State{})
 }
 
 // Forget removes the State of a db that is gone, and its directory unless there are contents in it.
@@ -168,8 +167,9 @@ func (s *Store) Forget(db string) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	dir := s.at(path)
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
 	err = s.fs.Remove(filepath.Join(path, stateName))
 	if err == nil {
 		err = s.fs.SyncDir(path)

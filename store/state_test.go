@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unicode/utf8"
@@ -206,6 +207,56 @@ func TestStateInvalid(t *testing.T) {
 	if r := state.Failures[0].Reason; len(r) > MaxReason || len(r) < MaxReason-4 || !utf8.ValidString(r) {
 		t.Errorf("a long reason is %d bytes: %q", len(r), r[len(r)-5:])
 	}
+}
+
+// What a node keeps within the limits can be written, whatever JSON makes of the texts.
+func TestStateWithinLimits(t *testing.T) {
+	for _, text := range []string{"x", "é", `"`, "<", "\x00"} {
+		state := State{Pin: strings.Repeat(text, 64<<10/len(text))}
+		for i := range MaxFailures {
+			in := input(fmt.Sprint("v", i))
+			state.Former = append(state.Former, content.Content{Input: in, Division: testHash})
+			state.Failures = append(state.Failures, Failure{Input: in, Kind: "format", Reason: strings.Repeat(text, MaxReason/len(text)), Attempts: 1})
+			state.Verdicts = append(state.Verdicts, Verdict{Content: content.Content{Input: in, Division: testHash}, Finding: Finding{State: Held, Reason: strings.Repeat(text, MaxReason/len(text))}})
+		}
+		if err := memStore(t, faultfs.New()).SetState("db", state); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A hangingDisk does not return from an fsync of the directory of db "a" while it hangs.
+type hangingDisk struct {
+	fsys.FS
+	hangs, end chan struct{}
+}
+
+func (d *hangingDisk) SyncDir(path string) error {
+	if strings.HasSuffix(path, "/a") {
+		close(d.hangs)
+		<-d.end
+	}
+	return d.FS.SyncDir(path)
+}
+
+// While the disk hangs on one db, others are read and written.
+func TestDiskHangsOnAnother(t *testing.T) {
+	disk := &hangingDisk{faultfs.New(), make(chan struct{}), make(chan struct{})}
+	s, err := OpenFS(disk, "/s")
+	expect.NoError(t, err)
+	var hanging sync.WaitGroup
+	hanging.Go(func() { expect.NoError(t, s.SetState("a", State{Pin: "p"})) })
+	<-disk.hangs
+	d, err := s.Create("b", planOf("v", "A"))
+	expect.NoError(t, err)
+	expect.NoError(t, s.SetState("b", State{Pin: "p"}))
+	again, err := s.Dir("b", d.Manifest().Content().Input)
+	if err != nil || again != d {
+		t.Errorf("%v, %v", again, err)
+	}
+	expect.NoError(t, s.Remove("b", d.Manifest().Content().Input))
+	close(disk.end)
+	hanging.Wait()
 }
 
 // A countedDisk counts what is fsynced, and can make the fsync of a db's directory fail.

@@ -46,13 +46,30 @@ type Store struct {
 	names atomic.Uint64 // makes temporary names differ, also from those of a load process of the last owner that has not ended yet
 
 	changing sync.Map // the paths of contents that are being created or removed, which can take long: see alone
-	// mu is held for writing while a content comes or goes.
-	mu   sync.RWMutex
-	dirs map[string]*Dir // those given out, by path; in any other Dir no block can be written
-	left error           // see Leftovers
-	// unsynced are the directories of dbs whose State may not be durable: its last writing has failed.
-	unsynced map[string]bool
+	dbs      sync.Map // the *dbDirs, by path: see at
+	left     error    // see Leftovers
 }
+
+// dbDir is the directory of a db. While the disk hangs on it, only who uses this db waits.
+type dbDir struct {
+	path string
+	// mu is held for writing while a content comes or goes.
+	mu       sync.RWMutex
+	dirs     map[string]*Dir // those given out, by path; in any other Dir no block can be written
+	unsynced bool            // the State may not be durable: its last writing has failed
+}
+
+// at returns the dbDir with a path.
+func (s *Store) at(path string) *dbDir {
+	if d, ok := s.dbs.Load(path); ok {
+		return d.(*dbDir)
+	}
+	d, _ := s.dbs.LoadOrStore(path, &dbDir{path: path, dirs: make(map[string]*Dir)})
+	return d.(*dbDir)
+}
+
+// of returns the dbDir that the content with a path is in.
+func (s *Store) of(path string) *dbDir { return s.at(filepath.Dir(filepath.Dir(path))) }
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
 // which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
@@ -76,7 +93,7 @@ func Open(dir string) (*Store, error) {
 // OpenFS is Open on any file system, and without a lock: for tests of what a failing
 // disk does.
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) {
-	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, dirs: map[string]*Dir{}, unsynced: map[string]bool{}}
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys}
 	s.names.Store(uint64(rand.Uint32()) << 20)
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -201,25 +218,27 @@ func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dirs[path] == nil {
-		s.dirs[path] = &Dir{store: s, path: path, manifest: m}
+	owner := s.of(path)
+	owner.mu.Lock()
+	defer owner.mu.Unlock()
+	if owner.dirs[path] == nil {
+		owner.dirs[path] = &Dir{store: s, db: owner, path: path, manifest: m}
 	}
-	return s.dirs[path], nil
+	return owner.dirs[path], nil
 }
 
 // given returns the Dir of this path that was given out and is still there; nil if there is none.
 func (s *Store) given(path string) (*Dir, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.dirs[path]
+	owner := s.of(path)
+	owner.mu.Lock()
+	defer owner.mu.Unlock()
+	d := owner.dirs[path]
 	if d == nil {
 		return nil, nil
 	}
 	_, err := s.fs.Stat(filepath.Join(path, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		delete(s.dirs, path) // somebody has deleted it behind our back
+		delete(owner.dirs, path) // somebody has deleted it behind our back
 		return nil, nil
 	}
 	if err != nil {
@@ -239,8 +258,9 @@ func (s *Store) Remove(db string, in content.Input) error {
 	if err := s.remove(path); err != nil {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	owner := s.of(path)
+	owner.mu.Lock()
+	defer owner.mu.Unlock()
 	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
 }
 
@@ -262,12 +282,13 @@ func (s *Store) alone(path string) (end func()) {
 // remove removes a content's directory, its manifest first: without it, and durably so, what is left is removed by the next
 // start. Nobody else changes it meanwhile, see alone.
 func (s *Store) remove(path string) error {
-	s.mu.Lock()
+	owner := s.of(path)
+	owner.mu.Lock()
 	err := s.fs.Remove(filepath.Join(path, manifestName))
 	if err == nil {
-		delete(s.dirs, path)
+		delete(owner.dirs, path)
 	}
-	s.mu.Unlock()
+	owner.mu.Unlock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s.sweepContent(path)
