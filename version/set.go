@@ -30,31 +30,35 @@ func NewSet(db string) *Set {
 // DB returns the name of the database.
 func (s *Set) DB() string { return s.db }
 
+// acquire acquires the version that choose returns, nil if it returns nil.
+func (s *Set) acquire(choose func(current *Version) *Version) *Version {
+	for {
+		v := choose(s.current.Load())
+		if v == nil || v.acquire() {
+			return v
+		}
+		// It was replaced and closed after it had been chosen; choose finds another one now, or none.
+	}
+}
+
 // Acquire returns a handle on the current version, or nil.
 func (s *Set) Acquire() *Handle {
-	for {
-		v := s.current.Load()
-		if v == nil {
-			return nil
-		}
-		if v.acquire() {
-			return (*Handle)(v)
-		}
-		// It was replaced and closed after the Load; there is another one now.
-	}
+	return (*Handle)(s.acquire(func(current *Version) *Version { return current }))
 }
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current or retired, or nil. code is that of its content (see
 // content.Content); "" is that of any: the current one, or else one that was current, or else one that is not retired: a content that has never been
 // current need not be whole. It restarts the idle time of a retired version.
 func (s *Set) AcquireVersion(name, code string) *Handle {
-	v, current := (*Version)(nil), s.current.Load()
-	for _, each := range *s.named.Load() {
-		if each.Name == name && (code == "" || code == each.code) && (v == nil || each.rank(current) > v.rank(current)) {
-			v = each
+	v := s.acquire(func(current *Version) (best *Version) {
+		for _, each := range *s.named.Load() {
+			if each.Name == name && (code == "" || code == each.code) && (best == nil || each.rank(current) > best.rank(current)) {
+				best = each
+			}
 		}
-	}
-	if v == nil || !v.acquire() {
+		return best
+	})
+	if v == nil {
 		return nil
 	}
 	if retired := v.retired.Load(); retired != 0 {
@@ -82,24 +86,21 @@ func (v *Version) rank(current *Version) int {
 // by name, or nil. code is that of its content; "" is that of any. Unlike AcquireVersion it does not delay the removal of a replaced version, as any client
 // can ask for one, and neither a version that is withheld nor a content that is to take the place of the current one can be acquired.
 func (s *Set) AcquireServed(name, code string) *Handle {
-	current := s.current.Load()
-	if current == nil || name > current.Name {
-		return nil
-	}
-	v := current
-	if v.Name != name || code != "" && v.code != code {
-		v = nil
+	return (*Handle)(s.acquire(func(current *Version) (best *Version) {
+		switch {
+		case current == nil || name > current.Name:
+			return nil
+		case current.Name == name && (code == "" || current.code == code):
+			return current
+		}
 		for _, each := range *s.named.Load() {
 			may := each.wasCurrent.Load() || name != current.Name && !each.withheld.Load()
-			if each.Name == name && (code == "" || each.code == code) && may && (v == nil || each.id > v.id) { // the one that was opened last
-				v = each
+			if each.Name == name && (code == "" || each.code == code) && may && (best == nil || each.id > best.id) { // the one that was opened last
+				best = each
 			}
 		}
-	}
-	if v == nil || !v.acquire() {
-		return nil
-	}
-	return (*Handle)(v)
+		return best
+	}))
 }
 
 // Version returns the version of an input, or nil.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -507,4 +508,36 @@ func TestAcquireVersionThatWasCurrent(t *testing.T) {
 
 func contentOf(name, hash string) content.Content {
 	return content.Content{Input: content.Input{Name: name, Hash: hash}}
+}
+
+// A content that takes the place of another one of its input, as after a damaged manifest, is found by name at any time.
+func TestAcquireWhileReplaced(t *testing.T) {
+	s, _ := ready(t, "1", 1)
+	code := s.Version(in("1")).code
+	var readers sync.WaitGroup
+	var ended atomic.Bool
+	for what, acquire := range map[string]func() *Handle{
+		"Acquire":        s.Acquire,
+		"AcquireVersion": func() *Handle { return s.AcquireVersion("1", "") },
+		"AcquireServed":  func() *Handle { return s.AcquireServed("1", code) },
+	} {
+		readers.Go(func() {
+			for !ended.Load() {
+				h := acquire()
+				if h == nil {
+					t.Errorf("%s finds nothing", what)
+					return
+				}
+				h.Release()
+			}
+		})
+	}
+	for range 2000 {
+		v := newVersion("1", 1)
+		expect.NoError(t, v.Put(0, &fakeBlock{}))
+		expect.NoError(t, s.Prepare(v).Close(t.Context()))
+	}
+	ended.Store(true)
+	readers.Wait()
+	expect.NoError(t, s.Remove(in("1")).Close(t.Context()))
 }
