@@ -27,11 +27,14 @@ type Properties struct {
 	MadeFrom    string `json:"made_from,omitempty"` // see Writer.SetMadeFrom
 }
 
+// maxCount limits the records and the bytes of a block, so that sums over all partitions cannot overflow.
+const maxCount = 1 << 42
+
 func parseProperties(b []byte) (p Properties, err error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return p, fmt.Errorf("properties: %w", err)
 	}
-	if min(p.Records, p.RawBytes, p.MaxValue, int64(p.Pages)) < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
+	if min(p.Records, p.RawBytes, p.MaxValue, int64(p.Pages)) < 0 || max(p.Records, p.RawBytes, p.MaxValue) > maxCount || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
 		return p, errors.New("properties: impossible counts")
 	}
 	return p, nil

@@ -21,8 +21,8 @@ const (
 	AssignmentDir = "assignment" // a persistent znode whose name is the rule by which nodes divide partitions
 )
 
-// maxPartition is the greatest partition number that is accepted. It limits the size of tables by partition.
-const maxPartition = 1<<20 - 1
+// maxPartition is the greatest partition number that is accepted, as a version has no more (shard.MaxPartitions). It limits the size of tables by partition.
+const maxPartition = 1<<16 - 1
 
 // NodePath returns the path of a node: nodes/<shard id>@<host>:<port>.
 func NodePath(shardID, addr string) string { return NodesDir + "/" + shardID + "@" + addr }

@@ -54,9 +54,8 @@ func TestParsePartition(t *testing.T) {
 	}{
 		"00000@host:9599":      {0, "host:9599", ""},
 		"00042@[::1]:1":        {42, "[::1]:1", ""},
-		"123456@host:1":        {123456, "host:1", ""},
-		"1048575@host:1":       {1048575, "host:1", ""},
-		"1048576@host:1":       {err: "is not a partition"},
+		"65535@host:1":         {65535, "host:1", ""},
+		"65536@host:1":         {err: "is not a partition"},
 		"0@host:9599":          {err: "is not a partition in at least five digits"},
 		"000001@host:9599":     {err: "is not a partition"},
 		"-0001@host:9599":      {err: "is not a partition"},
