@@ -19,8 +19,8 @@ import (
 // The fields are the time when the request had been read, the status, the method, the target (db and key,
 // escaped as in a URL), the bytes of the body and the total seconds; then, if applicable, the version, the
 // seconds until the block had answered (lookup=), the seconds from there until a peer had answered (peers=),
-// and the name of the token (token=). The rest of the total is the time to send the answer. Lines are not
-// buffered, so that the log can be followed.
+// and the name of the token (token=). The rest of the total is the time to send the answer. The log can be
+// followed: no line waits for others.
 type requestLog struct {
 	logger *slog.Logger
 	sample atomic.Uint32 // 1-in-N requests have a line

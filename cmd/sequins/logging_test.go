@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -53,4 +56,58 @@ func TestReloadOfLogs(t *testing.T) {
 	if said := s.said(); strings.Contains(said[len(said)-1], "shut down") {
 		t.Errorf("at level error it says %s", said[len(said)-1])
 	}
+}
+
+// startWithLog starts a server whose log is a pipe, and returns the ends of the pipe when it serves.
+func startWithLog(t *testing.T, dir string) (s *served, reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	expect.NoError(t, err)
+	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
+	cmd := command(t, "--bind", "127.0.0.1:0", "-r", "source", "-l", "store")
+	cmd.Dir, cmd.Stderr = dir, writer
+	s = &served{process: start(t, cmd, cmd.StdoutPipe)}
+	for lines := bufio.NewScanner(reader); s.base == "" && lines.Scan(); {
+		if _, address, serves := strings.Cut(lines.Text(), "msg=serving address="); serves {
+			s.base = "http://" + address
+		}
+	}
+	return s, reader, writer
+}
+
+// switchAndEnd expects a node to switch to a new version, and to end by a signal.
+func (s *served) switchAndEnd(source string) {
+	s.t.Helper()
+	s.awaitVersion(demoPath, demoFirst)
+	_, err := writeDemo(source, demoSecond)
+	expect.NoError(s.t, err)
+	s.signal(syscall.SIGHUP)
+	s.awaitVersion(demoPath, demoSecond)
+	s.signal(syscall.SIGTERM)
+	if code := s.wait(); code != exitOK {
+		s.t.Errorf("exit code %d", code)
+	}
+}
+
+// A log that nobody reads keeps nobody waiting.
+func TestLogThatNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	s, _, writer := startWithLog(t, dir)
+	fd, err := syscall.Open(fmt.Sprintf("/proc/self/fd/%d", writer.Fd()), os.O_WRONLY|syscall.O_NONBLOCK, 0) // for this process alone
+	expect.NoError(t, err)
+	defer syscall.Close(fd)
+	for err == nil {
+		_, err = syscall.Write(fd, []byte("\n"))
+	}
+	s.switchAndEnd(source)
+}
+
+// The end of what reads the log is not the end of the node.
+func TestReaderOfTheLogEnds(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	s, reader, writer := startWithLog(t, dir)
+	expect.NoError(t, errors.Join(writer.Close(), reader.Close()))
+	s.switchAndEnd(source)
 }

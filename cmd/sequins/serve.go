@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +92,7 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // a reader of the log that ends is no reason to end
 	d, err := daemon.Start(ctx, given, buildName(), stderr)
 	if err != nil {
 		return err

@@ -75,16 +75,19 @@ func Start(ctx context.Context, given Given, build string, stderr io.Writer) (*D
 	if err := c.ReadSecrets(); err != nil {
 		return nil, err
 	}
-	log, level := newLogger(stderr, c.Log)
+	lines := newLines(func(lines []byte) error { _, err := stderr.Write(lines); return err })
+	log, level := newLogger(lines, c.Log)
 	for _, w := range warnings {
 		log.Warn("configuration: " + w.Error())
 	}
 	log.Info("sequins starts", "version", build, "source", c.Source, "bind", c.Bind, "store", c.LocalStore)
 	d, err := Open(ctx, c, build, log)
 	if err != nil {
+		lines.Close()
 		return nil, err
 	}
 	d.given, d.level = given, level
+	d.opened = append(d.opened, func() error { lines.Close(); return nil })
 	return d, nil
 }
 

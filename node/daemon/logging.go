@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"sequins/config"
@@ -36,49 +36,55 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// requestLog is the file of the request log. Writes are not buffered.
+// requestLog is the file of the request log.
 type requestLog struct {
-	path string // "stdout", or a file to append to
-
-	mu sync.Mutex
-	f  *os.File
+	path  string // "stdout", or a file to append to
+	f     atomic.Pointer[os.File]
+	lines *lines
 }
 
 func openRequestLog(path string) (*requestLog, error) {
 	l := &requestLog{path: path}
-	return l, l.open(0)
+	if err := l.reopen(); err != nil {
+		return nil, err
+	}
+	l.lines = newLines(l.write)
+	return l, nil
 }
 
-// reopen opens the file again if it was moved away. If that fails, the old file stays in use. It does not wait for the reader of a
-// pipe.
-func (l *requestLog) reopen() error { return l.open(syscall.O_NONBLOCK) }
-
-func (l *requestLog) open(flags int) error {
+// reopen opens the file, again if it was moved away. If that fails, the old file stays in use. It does not wait for the reader of a pipe.
+func (l *requestLog) reopen() error {
 	f := os.Stdout
 	if l.path != "stdout" {
 		var err error
-		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flags, 0o640); err != nil {
+		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o640); err != nil {
 			return fmt.Errorf("debug.request_log_file: %w", err)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	old := l.f
-	l.f = f
-	return closeFile(old)
+	return closeFile(l.f.Swap(f))
 }
 
-func (l *requestLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.f.Write(p)
+// Write adds a line, and does not wait until it is written.
+func (l *requestLog) Write(line []byte) (int, error) {
+	_, err := l.lines.add(line)
+	return len(line), err
 }
 
-// Close closes the file. Later writes fail.
+func (l *requestLog) write(lines []byte) error {
+	for {
+		f := l.f.Load()
+		n, err := f.Write(lines)
+		if !errors.Is(err, os.ErrClosed) || f == l.f.Load() {
+			return err
+		}
+		lines = lines[n:] // reopen has closed it
+	}
+}
+
+// Close writes what is left, and closes the file. Later lines are left out.
 func (l *requestLog) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return closeFile(l.f)
+	l.lines.Close()
+	return closeFile(l.f.Load())
 }
 
 // closeFile closes a file, unless it is nil or standard output.

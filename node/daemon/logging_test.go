@@ -3,10 +3,13 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,5 +87,59 @@ func TestRequestLogStaysOpen(t *testing.T) {
 	}
 	if _, err := os.Stdout.Stat(); err != nil {
 		t.Errorf("stdout was closed: %v", err)
+	}
+}
+
+// A log whose lines nobody takes keeps nobody waiting: the lines beyond a limit are left out, the rest is written when it can be.
+func TestLogIsStuck(t *testing.T) {
+	reader, stderr, err := os.Pipe()
+	expect.NoError(t, err)
+	l := newLines(func(lines []byte) error { _, err := stderr.Write(lines); return err })
+	line := []byte(strings.Repeat("x", 127) + "\n")
+	began, n, left := time.Now(), 0, 0
+	for ; left < 100; n++ {
+		if _, err := l.Write(line); errors.Is(err, errLogStuck) {
+			left++
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("%d lines took %v", n, took)
+	}
+	all := make(chan int)
+	go func() {
+		b, _ := io.ReadAll(reader)
+		all <- len(b)
+	}()
+	expect.Eventually(t, "lines to be taken again", func() bool { _, err := l.Write(line); n++; left++; return err == nil })
+	l.Close()
+	expect.NoError(t, stderr.Close())
+	if got, want := <-all, (n-left+1)*len(line); got != want {
+		t.Errorf("%d bytes were written, want %d", got, want)
+	}
+}
+
+// A pipe of the request log that nobody reads can be replaced: the lines go to the new file.
+func TestRequestLogIsStuck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "requests.log")
+	expect.NoError(t, syscall.Mkfifo(path, 0o600))
+	if _, err := openRequestLog(path); !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("without a reader: %v", err)
+	}
+	reader, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	expect.NoError(t, err)
+	defer reader.Close()
+	l, err := openRequestLog(path)
+	expect.NoError(t, err)
+	line := []byte(strings.Repeat("x", 127) + "\n")
+	for range 1024 { // twice what the pipe has room for
+		if _, err := l.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect.NoError(t, os.Remove(path))
+	expect.NoError(t, l.reopen())
+	expect.NoError(t, l.Close())
+	if b, err := os.ReadFile(path); err != nil || len(b) < 512*len(line) || !bytes.HasSuffix(b, line) {
+		t.Errorf("%d bytes in the new file, %v", len(b), err)
 	}
 }

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// logPatience is how long a line of the log, and the end of the process, wait for what does not take it.
+	logPatience = time.Second
+	// maxUnwritten limits the lines that wait to be written, in bytes.
+	maxUnwritten = 1 << 20
+)
+
+var errLogStuck = errors.New("lines are left out: the reader of the pipe, or the disk, does not take them")
+
+// lines writes lines in the background, in the order of the calls: nobody waits for a pipe that nobody reads, or for a disk that hangs.
+// Lines beyond maxUnwritten are left out.
+type lines struct {
+	write func(lines []byte) error
+	wake  chan struct{} // capacity 1
+	end   chan struct{}
+
+	mu    sync.Mutex
+	next  *batch
+	err   error // of the last write
+	stuck bool  // the write that is under way has taken longer than logPatience
+}
+
+// batch is what is written at once.
+type batch struct {
+	lines   []byte
+	written chan struct{} // closed afterwards
+}
+
+func newBatch() *batch { return &batch{written: make(chan struct{})} }
+
+func newLines(write func(lines []byte) error) *lines {
+	l := &lines{write: write, wake: make(chan struct{}, 1), end: make(chan struct{}), next: newBatch()}
+	go l.run()
+	return l
+}
+
+func (l *lines) run() {
+	for {
+		select {
+		case <-l.wake:
+		case <-l.end:
+			return
+		}
+		l.mu.Lock()
+		b := l.next
+		l.next = newBatch()
+		l.mu.Unlock()
+		err := l.write(b.lines)
+		l.mu.Lock()
+		l.err, l.stuck = err, false
+		l.mu.Unlock()
+		close(b.written)
+	}
+}
+
+// add adds a line, and returns a channel that is closed when it is written. The error is that of earlier lines, or errLogStuck.
+func (l *lines) add(line []byte) (written <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.next.lines)+len(line) > maxUnwritten {
+		return nil, errLogStuck
+	}
+	l.next.lines = append(l.next.lines, line...)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return l.next.written, l.err
+}
+
+// Write adds a line and waits until it is written, but for logPatience at most, and not while the lines before it are stuck.
+func (l *lines) Write(line []byte) (int, error) {
+	written, err := l.add(line)
+	l.mu.Lock()
+	stuck := l.stuck
+	l.mu.Unlock()
+	if written == nil || stuck {
+		return len(line), err
+	}
+	select {
+	case <-written:
+	case <-time.After(logPatience):
+		l.mu.Lock()
+		l.stuck = true
+		l.mu.Unlock()
+	}
+	return len(line), err
+}
+
+// Close waits as Write does until all lines are written. An error is no reason for the process to fail.
+func (l *lines) Close() {
+	_, _ = l.Write(nil)
+	close(l.end)
+}
