@@ -8,6 +8,7 @@ package wire
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -48,15 +49,15 @@ type Conn struct {
 	timeout time.Duration // of the session
 	id      int64
 	zxid    atomic.Int64
-	work    sync.WaitGroup // receive and ping
+	work    sync.WaitGroup  // receive and ping
+	open    context.Context // ends with the connection; its cause is why
+	end     context.CancelCauseFunc
 
 	writing sync.Mutex // requests are sent in the order of calls
 
 	mu    sync.Mutex
 	xid   *int32 // of the session
-	calls []call // requests without a reply, oldest first
-	err   error  // why the connection has ended
-	ended chan struct{}
+	calls []call // requests without a reply, oldest first; none are added when open has ended
 }
 
 // call is a request without a reply.
@@ -79,7 +80,8 @@ func Connect(conn net.Conn, session *Session, wait time.Duration, event func(pat
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	c := &Conn{conn: conn, event: event, timeout: timeout, id: session.ID, xid: &session.Xid, ended: make(chan struct{})}
+	c := &Conn{conn: conn, event: event, timeout: timeout, id: session.ID, xid: &session.Xid}
+	c.open, c.end = context.WithCancelCause(context.Background())
 	c.zxid.Store(session.Zxid)
 	c.work.Go(c.receive)
 	c.work.Go(c.ping)
@@ -136,14 +138,10 @@ func (c *Conn) SessionID() int64 { return c.id }
 func (c *Conn) Zxid() int64 { return c.zxid.Load() }
 
 // Ended is closed when the connection has ended.
-func (c *Conn) Ended() <-chan struct{} { return c.ended }
+func (c *Conn) Ended() <-chan struct{} { return c.open.Done() }
 
 // Err returns why the connection has ended, or nil.
-func (c *Conn) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
+func (c *Conn) Err() error { return context.Cause(c.open) }
 
 // errClosed is the reason for the end of a connection that the client has closed.
 var errClosed = errors.New("zookeeper: closed")
@@ -168,11 +166,7 @@ func (c *Conn) EndSession(wait time.Duration) error {
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
-		return
-	}
-	c.err = err
-	close(c.ended)
+	c.end(err)
 	_ = c.conn.Close() // whatever it returns, the connection is not used any more
 	for _, call := range c.calls {
 		call.reply <- reply{err: ErrLost}
@@ -196,9 +190,9 @@ func (c *Conn) send(op int32, body *encoder, answer chan reply) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
-	if c.err != nil {
+	if err := c.Err(); err != nil {
 		c.mu.Unlock()
-		return c.err
+		return err
 	}
 	*c.xid = *c.xid%math.MaxInt32 + 1
 	xid := *c.xid
@@ -227,7 +221,7 @@ func (c *Conn) ping() {
 	for {
 		select {
 		case <-ticker.C:
-		case <-c.ended:
+		case <-c.open.Done():
 			return
 		}
 		c.mu.Lock()
