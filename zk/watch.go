@@ -51,10 +51,9 @@ type Children struct {
 
 	kick      chan struct{} // capacity 1: announced was increased
 	announced atomic.Int64  // changes of the directory, which may have happened
-	current   atomic.Int64  // those that update was called for; -1 before the first listing
+	current   atomic.Int64  // those that were listed, and update called for; -1 before the first listing
 
 	// The fields below belong to the goroutine in follow.
-	listed  int64            // announced, before the last listing; -1 if there is none
 	shown   []Entry          // the last entries; nil before the first listing
 	members map[string]Entry // children in the last listing
 	unread  map[string]bool  // children whose data must be read
@@ -71,8 +70,7 @@ type Children struct {
 // noticed.
 func (s *Session) Watch(dir string, update func([]Entry)) *Children {
 	c := &Children{
-		s: s, dir: s.absolute(dir), update: update,
-		kick: make(chan struct{}, 1), listed: -1,
+		s: s, dir: s.absolute(dir), update: update, kick: make(chan struct{}, 1),
 		members: make(map[string]Entry), unread: make(map[string]bool),
 	}
 	c.current.Store(-1)
@@ -126,7 +124,8 @@ func (c *Children) follow() {
 		if conn == nil {
 			return
 		}
-		if err := c.refresh(conn); err != nil {
+		announced := c.announced.Load()
+		if err := c.refresh(conn, announced); err != nil {
 			failures++
 			c.s.recordError("listing "+c.dir, err)
 			if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
@@ -139,6 +138,7 @@ func (c *Children) follow() {
 		}
 		failures = 0
 		again := c.updateEntries()
+		c.current.Store(announced)
 		select {
 		case <-c.kick:
 			if sleep.For(c.ctx, damping(c.size)) != nil {
@@ -161,12 +161,11 @@ func damping(size int) time.Duration {
 }
 
 // refresh reads what may have changed.
-func (c *Children) refresh(conn *wire.Conn) error {
-	if announced := c.announced.Load(); c.listed != announced {
+func (c *Children) refresh(conn *wire.Conn, announced int64) error {
+	if c.current.Load() != announced {
 		if err := c.list(conn); err != nil {
 			return err
 		}
-		c.listed = announced
 	}
 	return c.read(conn)
 }
@@ -288,7 +287,6 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		c.shown = next
 		c.update(next)
 	}
-	c.current.Store(c.listed)
 	return again
 }
 
