@@ -214,7 +214,7 @@ func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.St
 	if !errors.Is(err, wire.NoNode) {
 		return names, stat, err
 	}
-	if exists, _, err := conn.Exists(c.dir, true); err != nil || !exists {
+	if exists, err := conn.Exists(c.dir); err != nil || !exists {
 		return nil, wire.Stat{}, err
 	}
 	return conn.Children(c.dir, true) // it was created just now

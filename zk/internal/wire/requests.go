@@ -26,7 +26,6 @@ type Stat struct {
 	Cversion       int32 // number of changes of its children
 	EphemeralOwner int64 // session of an ephemeral znode; 0 if it is persistent
 	NumChildren    int32
-	Pzxid          int64 // the last change of its children
 }
 
 func (d *decoder) stat() Stat {
@@ -37,7 +36,8 @@ func (d *decoder) stat() Stat {
 	d.int32() // number of changes of the access control list
 	s.EphemeralOwner = d.int64()
 	d.int32() // size of the data
-	s.NumChildren, s.Pzxid = d.int32(), d.int64()
+	s.NumChildren = d.int32()
+	d.int64() // the last change of its children
 	return s
 }
 
@@ -152,18 +152,17 @@ func (c *Conn) Get(path string) (data []byte, stat Stat, err error) {
 	return data, stat, c.checked(d)
 }
 
-// Exists reports whether a znode exists. With watch, the next event of the path tells that it was created, changed or
-// deleted.
-func (c *Conn) Exists(path string, watch bool) (exists bool, stat Stat, err error) {
-	d, err := c.askPath(opExists, path, watch)
+// Exists reports whether a znode exists. The next event of the path tells that it was created, changed or deleted.
+func (c *Conn) Exists(path string) (bool, error) {
+	d, err := c.askPath(opExists, path, true)
 	if err == NoNode {
-		return false, Stat{}, nil
+		return false, nil
 	}
 	if err != nil {
-		return false, Stat{}, err
+		return false, err
 	}
-	stat = d.stat()
-	return true, stat, c.checked(d)
+	d.stat()
+	return true, c.checked(d)
 }
 
 // Children returns the names of a znode's children. With watch, the next event of the path tells that one was created or

@@ -45,7 +45,7 @@ func connect(t testing.TB, answer func(op int32, body []byte) zktest.Answer, eve
 var requests = map[string]func(*wire.Conn) error{
 	"children":     func(c *wire.Conn) error { _, _, err := c.Children("/a", true); return err },
 	"get":          func(c *wire.Conn) error { _, _, err := c.Get("/a"); return err },
-	"exists":       func(c *wire.Conn) error { _, _, err := c.Exists("/a", true); return err },
+	"exists":       func(c *wire.Conn) error { _, err := c.Exists("/a"); return err },
 	"create":       func(c *wire.Conn) error { return c.Multi(wire.Create("/a", []byte("x"), wire.World, false)) },
 	"delete":       func(c *wire.Conn) error { return c.Multi(wire.Delete("/a", 0)) },
 	"authenticate": func(c *wire.Conn) error { return c.Authenticate("a:b") },
