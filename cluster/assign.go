@@ -168,7 +168,7 @@ func (f *following) Surplus(held []bool) []int {
 	var surplus []int
 	for p, here := range held {
 		lacks := func(owner string) bool {
-			return !slices.ContainsFunc(f.view.Load().replicasOf(p), func(addr string) bool { return ms.byAddr[addr].ShardID == owner })
+			return !slices.ContainsFunc(f.view.Load().of(p).advertising(), func(addr string) bool { return ms.byAddr[addr].ShardID == owner })
 		}
 		if owners := a.owners[p]; here && len(owners) > 0 && !slices.Contains(owners, c.ShardID()) && !slices.ContainsFunc(owners, lacks) {
 			surplus = append(surplus, p)

@@ -284,7 +284,7 @@ func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
 func (f *following) updateView() { f.view.Store(newView(f.advertisements, f.content, f.listed)) }
 
 // Peers implements version.Following.
-func (f *following) Peers(partition int) []string { return f.view.Load().peersOf(partition) }
+func (f *following) Peers(partition int) []string { return f.view.Load().of(partition).peers }
 
 // Replicas implements version.Following.
-func (f *following) Replicas(partition int) int { return len(f.view.Load().replicasOf(partition)) }
+func (f *following) Replicas(partition int) int { return f.view.Load().of(partition).replicas }

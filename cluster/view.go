@@ -60,10 +60,13 @@ func (a advertisement) serves(c content.Content) bool {
 	})
 }
 
-// view lists the nodes that hold partitions of a content. It is immutable. Both tables are by partition.
-type view struct {
-	peers    [][]string // those that advertise it, and then those that have vanished
-	replicas []int      // how many of them advertise it
+// view lists the nodes that hold partitions of a content, by partition. It is immutable.
+type view []holders
+
+// holders are the nodes that may be asked for a partition.
+type holders struct {
+	peers    []string // those that advertise it, and then those that have vanished
+	replicas int      // how many of them advertise it
 }
 
 const (
@@ -95,38 +98,32 @@ func withVanished(all, before []advertisement, now time.Time) []advertisement {
 // newView returns the view of a content by the result of withVanished, or, if ZooKeeper has not listed the version, by what was remembered: these are no
 // replicas that count.
 func newView(all []advertisement, c content.Content, listed bool) *view {
-	v := new(view)
+	var v view
 	for _, a := range all {
 		if !a.serves(c) {
 			continue
 		}
-		if missing := a.partition + 1 - len(v.peers); missing > 0 {
-			v.peers = append(v.peers, make([][]string, missing)...)
-			v.replicas = append(v.replicas, make([]int, missing)...)
+		if missing := a.partition + 1 - len(v); missing > 0 {
+			v = append(v, make(view, missing)...)
 		}
-		p := a.partition
+		h := &v[a.partition]
 		if listed && a.vanished.IsZero() {
-			v.replicas[p]++
-		} else if len(v.peers[p]) >= v.replicas[p]+maxMissed {
+			h.replicas++
+		} else if len(h.peers) >= h.replicas+maxMissed {
 			continue
 		}
-		v.peers[p] = append(v.peers[p], a.addr)
+		h.peers = append(h.peers, a.addr)
 	}
-	return v
+	return &v
 }
 
-// peersOf returns the nodes that may be asked for a partition.
-func (v *view) peersOf(partition int) []string {
-	if uint(partition) >= uint(len(v.peers)) {
-		return nil
+// of returns the holders of a partition.
+func (v view) of(partition int) (h holders) {
+	if uint(partition) < uint(len(v)) {
+		h = v[partition]
 	}
-	return v.peers[partition]
+	return h
 }
 
-// replicasOf returns the nodes that advertise a partition.
-func (v *view) replicasOf(partition int) []string {
-	if uint(partition) >= uint(len(v.peers)) {
-		return nil
-	}
-	return slices.Clip(v.peers[partition][:v.replicas[partition]])
-}
+// advertising returns those that advertise the partition.
+func (h holders) advertising() []string { return h.peers[:h.replicas] }

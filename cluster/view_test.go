@@ -63,11 +63,15 @@ func TestHolders(t *testing.T) {
 		anyOf(input("1", "z")): {{"old:1"}},
 	} {
 		v := newView(all, c, true)
-		if diff := cmp.Diff(want, v.peers); diff != "" {
+		var peers [][]string
+		for _, h := range *v {
+			peers = append(peers, h.peers)
+		}
+		if diff := cmp.Diff(want, peers); diff != "" {
 			t.Errorf("%v: %s", c, diff)
 		}
 		for p, of := range want {
-			if diff := cmp.Diff(of, v.replicasOf(p)); diff != "" {
+			if diff := cmp.Diff(of, v.of(p).advertising()); diff != "" {
 				t.Errorf("%v: replicas of partition %d: %s", c, p, diff)
 			}
 		}
@@ -95,14 +99,14 @@ func TestVanished(t *testing.T) {
 		all = withVanished(now, all, began.Add(after))
 		v := newView(all, x, true)
 		for p := range 3 {
-			for of, both := range map[string][2][]string{"replicas": {v.replicasOf(p), replicas[p]}, "peers": {v.peersOf(p), peers[p]}} {
+			for of, both := range map[string][2][]string{"replicas": {v.of(p).advertising(), replicas[p]}, "peers": {v.of(p).peers, peers[p]}} {
 				if got := slices.Sorted(slices.Values(both[0])); !slices.Equal(got, both[1]) {
 					t.Errorf("%s: %s of partition %d are %q, want %q", what, of, p, got, both[1])
 				}
 			}
 		}
-		if len(v.replicasOf(0)) > 0 && !slices.Equal(v.replicasOf(0), v.peersOf(0)[:len(v.replicasOf(0))]) {
-			t.Errorf("%s: of %q, those that have vanished are not the last", what, v.peersOf(0))
+		if len(v.of(0).advertising()) > 0 && !slices.Equal(v.of(0).advertising(), v.of(0).peers[:len(v.of(0).advertising())]) {
+			t.Errorf("%s: of %q, those that have vanished are not the last", what, v.of(0).peers)
 		}
 	}
 	a, b, c := znode(0, "a:1", x), znode(0, "b:1", x), znode(0, "c:1", x)
@@ -123,7 +127,7 @@ func TestVanishedAreFew(t *testing.T) {
 		now, _ := parseAdvertisements([]zk.Entry{znode(0, fmt.Sprintf("n%d:1", i), x)}, "1", "me:1")
 		all = withVanished(now, all, time.Now())
 	}
-	if n := len(newView(all, x, true).peersOf(0)); n > maxMissed+1 {
+	if n := len(newView(all, x, true).of(0).peers); n > maxMissed+1 {
 		t.Errorf("%d can be asked", n)
 	}
 }
