@@ -54,7 +54,11 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 		}
 		m := Member{ShardID: id, Addr: addr}
 		if len(e.Data) > 0 || e.Unreadable { // a node of upstream's kind has none
-			if m.Settings, err = parseSettings(e.Data); err != nil {
+			m.Settings = new(Settings)
+			if err = json.Unmarshal(e.Data, m.Settings); err == nil && !(m.Settings.Weight > 0 && m.Settings.Weight <= maxWeight) {
+				err = fmt.Errorf("invalid weight %v", m.Settings.Weight)
+			}
+			if err != nil {
 				malformed = append(malformed, fmt.Sprintf("settings of node %s: %v", e.Name, err))
 				continue
 			}
@@ -62,18 +66,6 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 		members = append(members, m)
 	}
 	return members, malformed
-}
-
-// parseSettings parses the data of a node's znode: Settings as JSON. Other fields are ignored.
-func parseSettings(data []byte) (*Settings, error) {
-	var s Settings
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
-	}
-	if !(s.Weight > 0 && s.Weight <= maxWeight) {
-		return nil, fmt.Errorf("invalid weight %v", s.Weight)
-	}
-	return &s, nil
 }
 
 // maxWeight is above the maximum of the configuration.
