@@ -266,11 +266,16 @@ func (f *filling) wait(addr string, busy bool) {
 	}
 }
 
-// look finds what of the partitions other nodes have, or will deliver.
+// look finds what of the partitions other nodes have, or will deliver. It goes by the owners as they are now: nodes that went by those of different
+// times would wait for each other.
 func (f *filling) look() {
 	if f.t != nil {
 		f.followReports()
-		f.followOwners()
+		owners, self := f.following.Owners()
+		if !slices.EqualFunc(owners, f.owners, slices.Equal) {
+			f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
+		}
+		f.self = self
 	}
 	if !f.loads && f.job.Load != nil {
 		for _, p := range f.todo {
@@ -279,7 +284,9 @@ func (f *filling) look() {
 			}
 		}
 	}
-	f.left = slices.DeleteFunc(slices.Clone(f.todo), f.isExpected)
+	f.left = slices.DeleteFunc(slices.Clone(f.todo), func(p int) bool { // another node gives it, or is to be waited for until it does
+		return len(f.givers(p)) > 0 || f.job.Load != nil && f.reader(p) != f.self
+	})
 }
 
 // followReports reads which nodes have which partitions. Without reports of a partition, those that advertise it have it: a node that has lost
@@ -307,15 +314,6 @@ func (f *filling) followReports() {
 	}
 }
 
-// followOwners follows the owners of the partitions: nodes that went by the owners of different times would wait for each other.
-func (f *filling) followOwners() {
-	owners, self := f.following.Owners()
-	if !slices.EqualFunc(owners, f.owners, slices.Equal) {
-		f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
-	}
-	f.self = self
-}
-
 // givers returns the nodes that have a partition and may be asked for it.
 func (f *filling) givers(partition int) (addrs []string) {
 	for _, addr := range f.heldBy[partition] {
@@ -324,11 +322,6 @@ func (f *filling) givers(partition int) (addrs []string) {
 		}
 	}
 	return addrs
-}
-
-// isExpected reports whether another node gives a partition, or is to be waited for until it does.
-func (f *filling) isExpected(partition int) bool {
-	return len(f.givers(partition)) > 0 || f.job.Load != nil && f.reader(partition) != f.self
 }
 
 // reader returns the node that is to read a partition from the source: the first of its order that has not been passed over, or this one.
