@@ -173,17 +173,12 @@ func newTransport(secure *tls.Config, patience time.Duration, conns int) *http.T
 	}
 }
 
-// appendEscaped appends bytes with all but unreserved characters escaped.
-func appendEscaped(to, data []byte) []byte {
+// pathOf returns the path of a key of a db whose name is escaped. In the key, all but unreserved characters are escaped.
+func pathOf(db string, key []byte) string {
 	keep := "-_~."
-	if len(data) <= 2 { // "." and ".." alone are segments that proxies remove
+	if len(key) <= 2 { // "." and ".." alone are segments that proxies remove
 		keep = "-_~"
 	}
-	return http1.AppendEscaped(to, data, keep)
-}
-
-// pathOf returns the path of a key of a db whose name is escaped.
-func pathOf(db string, key []byte) string {
 	b := make([]byte, 0, len("//")+len(db)+len(key)+16)
-	return string(appendEscaped(append(append(append(b, '/'), db...), '/'), key))
+	return string(http1.AppendEscaped(append(append(append(b, '/'), db...), '/'), key, keep))
 }
