@@ -20,7 +20,7 @@ type Finding struct {
 	// other nodes, each of which says it itself: the health counts them.
 	Text  string
 	Since time.Time // zero if unknown
-	// Runbook is the anchor of its section in docs/RUNBOOK.md.
+	// Runbook is the anchor of its section in docs/RUNBOOK.md. The section of an alert has its name, in lower case.
 	Runbook string
 
 	health string // what the health says of it, if it is the first; "" for the beginning of Text
@@ -33,19 +33,6 @@ func (f Finding) Line(now time.Time) string {
 	}
 	return f.Text + " (for " + human.Duration(now.Sub(f.Since)) + ")"
 }
-
-// Sections of the runbook that do not belong to an alert. The section of an alert has its name, in lower case.
-const (
-	RunbookNotReady = "not-ready"
-	RunbookEmpty    = "no-databases"
-	RunbookPin      = "a-version-against-the-pin"
-	RunbookBadPin   = "a-pin-that-cannot-be-read"
-	RunbookRestart  = "keys-that-need-a-restart"
-	RunbookLeftOut  = "entries-that-are-left-out"
-	RunbookUneven   = "partitions-that-are-divided-unevenly"
-
-	runbookIdle = "sequinsnotserving"
-)
 
 // Findings returns what is wrong and what somebody should look at, in the order of importance: the first that is not a
 // note is the health of a node that is ready. It does not say that a node is not ready: see Health and Waiting.
@@ -84,7 +71,7 @@ var (
 	faults = []fault{
 		{LevelBad, "sequinspartitionsmissing", "with partitions that no node holds",
 			func(db DB, node string) bool { return db.Versions[db.Current(node)].MissingPartitions > 0 }},
-		{LevelBad, RunbookPin, "from a version that is excluded, or not the one that is pinned, as no other is ready",
+		{LevelBad, "a-version-against-the-pin", "from a version that is excluded, or not the one that is pinned, as no other is ready",
 			func(db DB, node string) bool { return !db.PinOn(node, node).Allows(db.Current(node)) }},
 		{LevelWarn, "sequinsversionheld", "with a newer version that the gate holds", DB.holds},
 		{LevelWarn, "sequinsversionfailed", "with a version that could not be loaded", DB.Failed},
@@ -113,7 +100,7 @@ func (st *Status) ofDBs() []Finding {
 		if len(Blocking(st.Waiting)) > 0 {
 			return nil // it is not known yet
 		}
-		return []Finding{{Level: LevelWarn, Text: "There is no database in the source.", Runbook: RunbookEmpty, health: "Ready, but there is no database in the source."}}
+		return []Finding{{Level: LevelWarn, Text: "There is no database in the source.", Runbook: "no-databases", health: "Ready, but there is no database in the source."}}
 	}
 	all, served := st.ofServed(faults[0]), 0
 	for _, db := range st.DBs {
@@ -122,7 +109,7 @@ func (st *Status) ofDBs() []Finding {
 		}
 	}
 	if served < len(st.DBs) {
-		all = append(all, Finding{Level: LevelWarn, Runbook: runbookIdle, health: fmt.Sprintf("Serving %d of %s.", served, human.Plural(len(st.DBs), "database"))})
+		all = append(all, Finding{Level: LevelWarn, Runbook: "sequinsnotserving", health: fmt.Sprintf("Serving %d of %s.", served, human.Plural(len(st.DBs), "database"))})
 	}
 	for _, f := range faults[1:] {
 		all = append(all, st.ofServed(f)...)
@@ -169,7 +156,7 @@ func (st *Status) ofSource() (all []Finding) {
 	}
 	for _, text := range st.Warnings {
 		if strings.HasPrefix(text, badPin) {
-			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin})
+			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: "a-pin-that-cannot-be-read"})
 		}
 	}
 	if st.ReloadError != "" {
@@ -211,11 +198,11 @@ func (st *Status) notes() (all []Finding) {
 		all = append(all, Finding{Level: LevelNote, Text: fmt.Sprintf("The disk of this node has %s of %s free.", human.Size(st.Disk.Free), human.Size(st.Disk.Bytes)), Runbook: "sequinsdiskfull"})
 	}
 	if len(st.RestartKeys) > 0 {
-		all = append(all, Finding{Level: LevelNote, Text: "Keys of the configuration have changed and need a restart: " + strings.Join(st.RestartKeys, ", ") + ".", Runbook: RunbookRestart})
+		all = append(all, Finding{Level: LevelNote, Text: "Keys of the configuration have changed and need a restart: " + strings.Join(st.RestartKeys, ", ") + ".", Runbook: "keys-that-need-a-restart"})
 	}
 	for _, text := range st.Warnings {
 		if !strings.HasPrefix(text, badPin) {
-			all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookLeftOut})
+			all = append(all, Finding{Level: LevelNote, Text: text, Runbook: "entries-that-are-left-out"})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
@@ -227,7 +214,7 @@ func (st *Status) notes() (all []Finding) {
 // Notes returns what does not affect the health of a db.
 func (d DB) Notes() (all []Finding) {
 	for _, text := range d.Hints {
-		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookUneven})
+		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: "partitions-that-are-divided-unevenly"})
 	}
 	return all
 }

@@ -48,7 +48,7 @@ func (d DB) holds(node string) bool {
 func (d DB) Health(node string) (level, line, runbook string) {
 	current := d.Current(node)
 	if current == "" {
-		return LevelBad, "nothing to serve yet", runbookIdle
+		return LevelBad, "nothing to serve yet", "sequinsnotserving"
 	}
 	for _, f := range append(slices.Clone(faults), unlistable) {
 		if f.found(d, node) {
@@ -67,10 +67,10 @@ func (st *Status) health(ready bool, reason string) {
 	st.Level, st.Health, st.Runbook = LevelGood, st.serving()+".", ""
 	switch {
 	case st.Draining:
-		st.Level, st.Health, st.Runbook = LevelBad, "This node is shutting down.", RunbookNotReady
+		st.Level, st.Health, st.Runbook = LevelBad, "This node is shutting down.", "not-ready"
 		return
 	case !ready:
-		st.Level, st.Health, st.Runbook = LevelBad, "Not ready: "+reason+".", RunbookNotReady
+		st.Level, st.Health, st.Runbook = LevelBad, "Not ready: "+reason+".", "not-ready"
 		return
 	}
 	for _, f := range st.Findings() {

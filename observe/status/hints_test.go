@@ -59,7 +59,7 @@ func TestHintsAreNotes(t *testing.T) {
 	if hints := st.DBs["words"].Hints; len(hints) != 1 || !strings.Contains(hints[0], "2 of 3 nodes") {
 		t.Errorf("hints %q", hints)
 	}
-	notes := slices.DeleteFunc(st.Findings(), func(f Finding) bool { return f.Runbook != RunbookUneven })
+	notes := slices.DeleteFunc(st.Findings(), func(f Finding) bool { return f.Runbook != "partitions-that-are-divided-unevenly" })
 	if len(notes) != 1 || notes[0].Level != LevelNote {
 		t.Errorf("findings %v", st.Findings())
 	}

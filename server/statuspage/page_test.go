@@ -133,7 +133,7 @@ func TestHintsOnPages(t *testing.T) {
 	st := status.Status{Node: "n", DBs: map[string]status.DB{"words": {Hints: []string{"1 of 3 nodes hold nothing"}}}}
 	for _, only := range []string{"", "words"} {
 		page, err := Render(st, only, pageTime)
-		if err != nil || !strings.Contains(string(page), `1 of 3 nodes hold nothing <a href="/-/runbook#`+status.RunbookUneven+`"`) {
+		if err != nil || !strings.Contains(string(page), `1 of 3 nodes hold nothing <a href="/-/runbook#partitions-that-are-divided-unevenly"`) {
 			t.Errorf("the page of %q: %v\n%s", only, err, page)
 		}
 	}
