@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/shard"
 	"sequins/version"
 )
@@ -63,15 +64,8 @@ func (f *following) assign(ms *membership, partitions int) *assignment {
 // keepAssigned periodically checks whether partitions have to be assigned again,
 // until Leave.
 func (c *Cluster) keepAssigned() {
-	ticker := time.NewTicker(min(max(c.o.Converge/10, 10*time.Millisecond), time.Second))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			c.assignAgain(time.Now())
-		case <-c.ctx.Done():
-			return
-		}
+	for sleep.For(c.ctx, min(max(c.o.Converge/10, 10*time.Millisecond), time.Second)) == nil {
+		c.assignAgain(time.Now())
 	}
 }
 
