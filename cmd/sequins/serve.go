@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -52,22 +53,15 @@ func (f *serveFlags) given() (given daemon.Given, err error) {
 	if given.Path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
 		return given, errNoConfig()
 	}
-	for _, flag := range []config.Flag{
-		{Name: "--source", Key: "source", Value: f.source},
+	src, err := absolute(f.source)
+	store, serr := absolute(f.localStore)
+	given.Flags = slices.DeleteFunc([]config.Flag{
+		{Name: "--source", Key: "source", Value: src},
 		{Name: "--bind", Key: "bind", Value: f.bind},
-		{Name: "--local-store", Key: "local_store", Value: f.localStore},
+		{Name: "--local-store", Key: "local_store", Value: store},
 		{Name: "--debug-bind", Key: "debug.bind", Value: f.debugBind},
-	} {
-		if flag.Key == "source" || flag.Key == "local_store" {
-			if flag.Value, err = absolute(flag.Value); err != nil {
-				return given, err
-			}
-		}
-		if flag.Value != "" {
-			given.Flags = append(given.Flags, flag)
-		}
-	}
-	return given, nil
+	}, func(flag config.Flag) bool { return flag.Value == "" })
+	return given, cmp.Or(err, serr)
 }
 
 func (f *serveFlags) withSource(ctx context.Context, run func(c *config.Config, src source.Source) error) error {
