@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,24 +34,15 @@ type multiGet struct {
 
 func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	err := m.all(ctx, in, args)
-	if ferr := m.printer.out.Flush(); err == nil {
-		err = ferr
-	}
-	if err != nil {
-		return err
-	}
-	if m.printer.json {
-		end := struct {
+	if err == nil && m.printer.json {
+		err = printJSON(m.printer.out, struct {
 			Version string `json:"version"`
 			Keys    int64  `json:"keys"`
 			Absent  int64  `json:"absent"`
-		}{m.want.Version, m.keys, m.absences}
-		if err := errors.Join(printJSON(m.printer.out, end), m.printer.out.Flush()); err != nil {
-			return err
-		}
+		}{m.want.Version, m.keys, m.absences})
 	}
-	if m.absences == 0 {
-		return nil
+	if err = cmp.Or(err, m.printer.out.Flush()); err != nil || m.absences == 0 {
+		return err
 	}
 	return withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
 }
