@@ -113,19 +113,12 @@ func (c *Client) get(ctx context.Context, addr, part string, most limits, st *st
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most.bytes)+1))
-	if err != nil {
-		return fmt.Errorf("its status cannot be read: %w", err)
-	}
-	return c.decode(ctx, body, most, st)
-}
-
-// decode decodes the status of a node, unless it is too large.
-func (c *Client) decode(ctx context.Context, body []byte, most limits, st *status.Status) error {
-	elements := bytes.Count(body, []byte{','}) // also counts commas in strings
 	switch {
+	case err != nil:
+		return fmt.Errorf("its status cannot be read: %w", err)
 	case len(body) > most.bytes:
 		return fmt.Errorf("its status is longer than %d KiB", most.bytes>>10)
-	case elements > most.elements:
+	case bytes.Count(body, []byte{','}) > most.elements: // also counts commas in strings
 		return fmt.Errorf("its status has more than %d elements", most.elements)
 	}
 	c.decoding.Lock()
