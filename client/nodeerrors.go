@@ -103,13 +103,12 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 		return cause // the command has ended
 	}
 	secure := strings.HasPrefix(c.url, "https:")
-	var timeout net.Error
-	silent := errors.Is(err, errSilent) || errors.As(err, &timeout) && timeout.Timeout()
+	timeout, is := errors.AsType[net.Error](err)
+	silent := errors.Is(err, errSilent) || is && timeout.Timeout()
 	fail := func(format string, args ...any) error {
 		return &NodeError{Kind: ErrUnreachable, URL: c.shown, text: fmt.Sprintf(format, args...), cause: err}
 	}
 	var name *net.DNSError
-	var plain tls.RecordHeaderError
 	switch text := err.Error(); {
 	case silent && secure:
 		return fail("has not answered within %v: it hangs, or its port does not speak TLS", c.silence)
@@ -119,7 +118,7 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 		return fail("refuses the connection: sequins does not run there, or listens at another address")
 	case errors.As(err, &name) && name.IsNotFound:
 		return fail("cannot be found: there is no host named %q", name.Name)
-	case errors.As(err, &plain):
+	case errors.As(err, new(tls.RecordHeaderError)):
 		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.shown, "https://"))
 	case alertOf(err) != "":
 		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
@@ -143,8 +142,7 @@ func (c *Node) speaksTLS(err error) error {
 
 // alertOf returns the alert of TLS that the node has sent, "" if an error is another one.
 func alertOf(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "remote error" {
 		return op.Err.Error()
 	}
 	return ""
@@ -152,18 +150,16 @@ func alertOf(err error) string {
 
 // certificateProblem describes what is wrong with the certificate of a node and what to do about it, "" if it is something else.
 func certificateProblem(err error) string {
-	var failed *tls.CertificateVerificationError
-	if !errors.As(err, &failed) {
+	failed, is := errors.AsType[*tls.CertificateVerificationError](err)
+	if !is {
 		return ""
 	}
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	remedy := ""
 	switch {
-	case errors.As(failed.Err, &unknown):
+	case errors.As(failed.Err, new(x509.UnknownAuthorityError)):
 		remedy = ": name the file with the certificate of its issuer with --ca"
-	case errors.As(failed.Err, &host):
+	case errors.As(failed.Err, new(x509.HostnameError)):
 		remedy = ": use a name that it is for, or issue a certificate for this one"
 	case errors.As(failed.Err, &invalid) && invalid.Reason == x509.Expired:
 		remedy = ": replace it ([tls] certificate), or set the clock of this machine"

@@ -148,8 +148,8 @@ var nodeCodes = map[error]int{
 
 // ofNode gives an error of a request to a node its exit code, and if the node does not have the db, adds which one may be meant.
 func ofNode(ctx context.Context, c *client.Node, db string, err error) error {
-	var refused *client.NodeError
-	if !errors.As(err, &refused) {
+	refused, is := errors.AsType[*client.NodeError](err)
+	if !is {
 		return err
 	}
 	if refused.Kind == client.ErrNoDB {

@@ -53,8 +53,8 @@ func (p *pinning) await(node *client.Node, report io.Writer) error {
 		if ctx.Err() == nil || err == nil { // otherwise the time limit has cut the request off
 			nodes, err = lines, ferr
 		}
-		var refused *client.NodeError
-		lasts := errors.As(err, &refused) && refused.Kind != client.ErrUnreachable && refused.Kind != client.ErrUnavailable
+		refused, is := errors.AsType[*client.NodeError](err)
+		lasts := is && refused.Kind != client.ErrUnreachable && refused.Kind != client.ErrUnavailable
 		if err == nil || lasts || sleep.For(ctx, waitPeriod) != nil {
 			break
 		}
