@@ -89,7 +89,7 @@ def partition(partitioner: str, key: bytes, partitions: int) -> int:
         h = _of_spark(key, _number(partitioner, key))
         h -= (h & 0x80000000) << 1
     elif partitioner in ("hive", "hive-int", "hive-long"):
-        h = _of_hive(partitioner, key, _number(partitioner, key)) & 0x7FFFFFFF
+        h = _of_hive(key, _number(partitioner, key)) & 0x7FFFFFFF
     elif partitioner in ("hive-murmur3", "hive-murmur3-int", "hive-murmur3-long"):
         h = _of_hive3(key, _number(partitioner, key)) & 0x7FFFFFFF
     else:
@@ -121,7 +121,7 @@ def _of_spark(key: bytes, number: Optional[bytes]) -> int:
     return _finish3(h, len(key))
 
 
-def _of_hive(partitioner: str, key: bytes, number: Optional[bytes]) -> int:
+def _of_hive(key: bytes, number: Optional[bytes]) -> int:
     if number is None:
         return _polynomial(0, struct.unpack("%db" % len(key), key))
     h = 0
@@ -458,7 +458,8 @@ class Client:
                     f.error.args = ("%s: %s" % (node, f.error),)
                     failures.append((node, f))
                     if f.failing:
-                        self._fail(db, node)
+                        self._mark(node)
+                        self._suspect(db)
                     if f.final or (node in self._seeds and isinstance(f.error, NoDatabase)):
                         raise f.error from None
                 if time.monotonic() >= deadline:
@@ -497,10 +498,6 @@ class Client:
             if len(self._failing) > 10000:
                 self._failing.clear()
             self._failing[node] = time.monotonic() + 2
-
-    def _fail(self, db: str, node: str) -> None:
-        self._mark(node)
-        self._suspect(db)
 
     def _suspect(self, db: str) -> None:
         """Makes the map be requested again, at most once a second."""
@@ -545,16 +542,12 @@ class Client:
                 connection.until = until
                 connection.request("GET" if body is None else "POST", path, body=body, headers=header)
                 response = connection.getresponse()
-            except (ConnectionError, http.client.BadStatusLine):
+                break
+            except BaseException as e:
                 connection.close()
-                if not idle:
+                if not idle or not isinstance(e, (ConnectionError, http.client.BadStatusLine)):
                     raise
                 connection, idle = self._connect(node), False
-                continue
-            except BaseException:
-                connection.close()
-                raise
-            break
         try:
             answer = self._read(connection, response, limit, deadline)
         except BaseException:
