@@ -40,7 +40,7 @@ func (c *Base) Handshake(deadline time.Time) error {
 	c.haveRead, c.haveWrite = deadline, deadline
 	err := c.SetDeadline(deadline)
 	if err == nil {
-		err = c.hurryIfClosing()
+		err = c.hurry()
 	}
 	if err == nil {
 		err = secure.Handshake()
@@ -59,7 +59,7 @@ func (c *Base) Await(deadline time.Time, idle bool) error {
 	if c.busy.Load() == idle {
 		c.busy.Store(!idle)
 	}
-	return c.hurryIfClosing()
+	return c.hurry()
 }
 
 // Arrived tells that a part of a request has arrived.
@@ -68,20 +68,12 @@ func (c *Base) Arrived() { c.busy.Store(true) }
 // waitingGrace is how long a connection without a request stays open at shutdown.
 const waitingGrace = 50 * time.Millisecond
 
-// hurry shortens the deadline of a connection that waits for a request.
+// hurry shortens the deadline of a connection that waits for a request during the shutdown.
 func (c *Base) hurry() error {
-	if c.busy.Load() {
+	if !c.set.hurrying.Load() || c.busy.Load() {
 		return nil
 	}
 	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
-}
-
-// hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
-func (c *Base) hurryIfClosing() error {
-	if !c.set.hurrying.Load() {
-		return nil
-	}
-	return c.hurry()
 }
 
 // ExtendWrite moves the deadline of writes to a later time.
