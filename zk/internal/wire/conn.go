@@ -97,7 +97,7 @@ func handshake(conn net.Conn, s *Session, wait time.Duration) (timeout time.Dura
 	if s.ID == 0 {
 		password = make([]byte, 16)
 	}
-	e := newEncoder()
+	e := new(encoder)
 	e.int32(0) // version of the protocol
 	e.int64(s.Zxid)
 	e.int32(int32(min(s.Timeout.Milliseconds(), 1<<31-1)))
@@ -157,7 +157,7 @@ func (c *Conn) Close() {
 func (c *Conn) EndSession(wait time.Duration) error {
 	abort := time.AfterFunc(wait, func() { c.fail(errClosed) })
 	defer abort.Stop()
-	_, err := c.request(opCloseSession, newEncoder())
+	_, err := c.request(opCloseSession, new(encoder))
 	c.Close()
 	return err
 }
@@ -203,10 +203,10 @@ func (c *Conn) send(op int32, body *encoder, answer chan reply) error {
 
 // write writes a packet. c.writing is held.
 func (c *Conn) write(xid, op int32, body *encoder) error {
-	e := newEncoder()
+	e := new(encoder)
 	e.int32(xid)
 	e.int32(op)
-	e.b = append(e.b, body.b[4:]...)
+	e.b = append(e.b, body.b...)
 	if err := c.conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (c *Conn) ping() {
 			return
 		}
 		c.writing.Lock()
-		err := c.write(pingXid, opPing, newEncoder())
+		err := c.write(pingXid, opPing, new(encoder))
 		c.writing.Unlock()
 		if err != nil {
 			c.fail(err)

@@ -7,10 +7,8 @@ import (
 	"io"
 )
 
-// encoder builds a packet. Its first four bytes are the length of the rest.
+// encoder builds a record.
 type encoder struct{ b []byte }
-
-func newEncoder() *encoder { return &encoder{b: make([]byte, 4, 128)} }
 
 func (e *encoder) int32(n int32) { e.b = binary.BigEndian.AppendUint32(e.b, uint32(n)) }
 func (e *encoder) int64(n int64) { e.b = binary.BigEndian.AppendUint64(e.b, uint64(n)) }
@@ -28,9 +26,9 @@ func (e *encoder) string(s string) {
 	e.b = append(e.b, s...)
 }
 
+// packet returns the record behind its length.
 func (e *encoder) packet() []byte {
-	binary.BigEndian.PutUint32(e.b, uint32(len(e.b)-4))
-	return e.b
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(e.b))), e.b...)
 }
 
 // errMalformed is the error of a record that does not fit its bytes.

@@ -88,7 +88,7 @@ func Delete(path string, version int32) Op {
 
 // Multi applies all operations or none. The error is that of the first operation that failed.
 func (c *Conn) Multi(ops ...Op) error {
-	e := newEncoder()
+	e := new(encoder)
 	for _, op := range ops {
 		e.multiHeader(op.code, false)
 		e.b = append(e.b, op.body...)
@@ -183,7 +183,7 @@ func (c *Conn) Children(path string, watch bool) (names []string, stat Stat, err
 
 // Authenticate gives the connection the rights of user:password.
 func (c *Conn) Authenticate(credentials string) error {
-	e := newEncoder()
+	e := new(encoder)
 	e.int32(0) // unused
 	e.string("digest")
 	e.string(credentials)
@@ -195,7 +195,7 @@ func (c *Conn) Authenticate(credentials string) error {
 }
 
 func (c *Conn) askPath(op int32, path string, watch bool) (*decoder, error) {
-	e := newEncoder()
+	e := new(encoder)
 	e.string(path)
 	e.bool(watch)
 	return c.ask(op, e)
