@@ -288,7 +288,8 @@ func (c *Conn) handle(d decoder) error {
 	if zxid > c.zxid.Load() {
 		c.zxid.Store(zxid)
 	}
-	if code.endsConnection() {
+	switch code {
+	case connectionLoss, SessionExpired, authFailed, closing, sessionMoved: // nothing more can be asked on the connection
 		return code
 	}
 	c.calls = c.calls[1:]

@@ -52,12 +52,3 @@ func (e Error) Error() string {
 	}
 	return fmt.Sprintf("zookeeper: error %d", int32(e))
 }
-
-// endsConnection reports whether nothing more can be asked on a connection after this error.
-func (e Error) endsConnection() bool {
-	switch e {
-	case connectionLoss, SessionExpired, authFailed, closing, sessionMoved:
-		return true
-	}
-	return false
-}
