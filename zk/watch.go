@@ -270,10 +270,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 // the same reason, and they publish again, too. Then updateEntries returns a channel that receives when it has to be
 // called again.
 func (c *Children) updateEntries() (again <-chan time.Time) {
-	next := make([]Entry, 0, len(c.members))
-	for _, e := range c.members {
-		next = append(next, e)
-	}
+	next := slices.AppendSeq(make([]Entry, 0, len(c.members)), maps.Values(c.members))
 	if left := c.s.settleTime(); left > 0 {
 		for _, e := range c.shown {
 			if _, member := c.members[e.Name]; !member {
