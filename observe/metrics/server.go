@@ -123,10 +123,9 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 			}
 			reads += t.reads
 		}
-		if db == "" {
-			continue
+		if db != "" {
+			counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 		}
-		counter(ch, "sequins_block_reads_total", "Pages read from block files to answer requests.", float64(reads), label{"db", db})
 	}
 	gauge(ch, "sequins_requests_in_flight", "Requests in progress.", float64(s.Invalid.totals().running))
 	if f := s.state.Load(); f != nil {
