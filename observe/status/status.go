@@ -344,10 +344,7 @@ func (v *Version) count() {
 			v.OverreplicatedPartitions++
 		}
 	}
-	v.AverageReplication = 0
-	if v.NumPartitions > 0 {
-		v.AverageReplication = float64(total) / float64(v.NumPartitions)
-	}
+	v.AverageReplication = float64(total) / float64(max(1, v.NumPartitions)) // without partitions, total is 0
 }
 
 // Complete computes the fields that follow from others, of a status that may be merged from several nodes.
