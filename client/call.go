@@ -45,9 +45,7 @@ func (cl *call) run(ctx context.Context) (*attempt, error) {
 			return a, nil
 		case c.ctx.Err() != nil:
 			return nil, ErrClosed
-		case ctx.Err() != nil:
-			return nil, errorOf(cl.d.name, failures, ctx.Err())
-		case !cl.wait(ctx, pauseBefore(round+1, failures)):
+		case ctx.Err() != nil, !cl.wait(ctx, pauseBefore(round+1, failures)):
 			return nil, errorOf(cl.d.name, failures, ctx.Err())
 		}
 	}
