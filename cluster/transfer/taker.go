@@ -90,17 +90,14 @@ func (t *Transfer) fetch(ctx context.Context, addr string, dir *store.Dir, parti
 
 // accepts checks the header of the answer to the request for a block of a content.
 func accepts(resp *http.Response, code string) error {
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusTooManyRequests:
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests:
 		return errBusy
-	case http.StatusNotFound:
+	case resp.StatusCode == http.StatusNotFound:
 		return errElsewhere
-	default:
+	case resp.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText))
 		return fmt.Errorf("it answers with %s: %q", resp.Status, text)
-	}
-	switch {
 	case resp.Header.Get("Content-Type") != blockType:
 		return errElsewhere // a node of upstream's kind
 	case resp.Header.Get(wire.Content) != code:
