@@ -190,13 +190,12 @@ func (l location) valid() bool {
 // guessVersion finds the version of a file by the names of directories: that of the version is the first one above the file that is neither
 // that of a MapFile nor named column=value.
 func guessVersion(file string) location {
-	parent := func(dir string) string { return dir[:max(0, strings.LastIndexByte(dir, '/'))] }
-	dir := parent(file)
+	dir := path.Dir(file)
 	if path.Base(file) == "data" {
-		dir = parent(dir)
+		dir = path.Dir(dir)
 	}
 	for depth := 0; depth < source.MaxPartitionDepth && source.IsPartition(path.Base(dir)); depth++ {
-		dir = parent(dir)
+		dir = path.Dir(dir)
 	}
 	return versionAt(dir)
 }
