@@ -87,18 +87,16 @@ func TestJSONIsDocumented(t *testing.T) {
 // The table of exit codes is the same in the code, in --help and in the manual.
 func TestExitCodesAreDocumented(t *testing.T) {
 	page, help := cliPage(t), sequins(t, "--help").stdout
-	codes := map[int]bool{}
-	for _, c := range exitCodes {
-		if row := fmt.Sprintf("\n| %d | %s | %s |\n", c.code, c.name, c.meaning); !strings.Contains(page, row) {
+	for code, c := range exitCodes {
+		if row := fmt.Sprintf("\n| %d | %s | %s |\n", code, c.name, c.meaning); !strings.Contains(page, row) {
 			t.Errorf("CLI.md has no row %s", row)
 		}
-		if line := fmt.Sprintf("\n    %d  %-12s %s\n", c.code, c.name, c.meaning); !strings.Contains(help, line) {
+		if line := fmt.Sprintf("\n    %d  %-12s %s\n", code, c.name, c.meaning); !strings.Contains(help, line) {
 			t.Errorf("--help has no line %s", line)
 		}
-		if codes[c.code] || exitName(c.code) != c.name {
-			t.Errorf("%d is twice", c.code)
+		if c.name == "" || exitName(code) != c.name {
+			t.Errorf("%d has no name", code)
 		}
-		codes[c.code] = true
 	}
 	if n := len(regexp.MustCompile(`(?m)^\| \d \|`).FindAllString(page, -1)); n != len(exitCodes) {
 		t.Errorf("CLI.md has %d exit codes", n)

@@ -25,24 +25,21 @@ const (
 	exitUnreadable  = 6
 )
 
-// exitCodes is the table of the exit codes, by code, of which --help and docs/CLI.md are made.
-var exitCodes = []struct {
-	code          int
-	name, meaning string
-}{
-	{exitOK, "ok", "success; of a node, after a signal"},
-	{exitFailure, "failure", "any other failure"},
-	{exitUsage, "usage", "the command line is invalid"},
-	{exitAbsent, "absent", "the key, version, database or file does not exist"},
-	{exitUnhealthy, "unhealthy", "the node answers, and is not healthy"},
-	{exitUnreachable, "unreachable", "the node or the source does not answer"},
-	{exitUnreadable, "unreadable", "it is damaged, of an unknown format, or not permitted"},
+// exitCodes are the names and the meanings of the exit codes, of which --help and docs/CLI.md are made.
+var exitCodes = [...]struct{ name, meaning string }{
+	exitOK:          {"ok", "success; of a node, after a signal"},
+	exitFailure:     {"failure", "any other failure"},
+	exitUsage:       {"usage", "the command line is invalid"},
+	exitAbsent:      {"absent", "the key, version, database or file does not exist"},
+	exitUnhealthy:   {"unhealthy", "the node answers, and is not healthy"},
+	exitUnreachable: {"unreachable", "the node or the source does not answer"},
+	exitUnreadable:  {"unreadable", "it is damaged, of an unknown format, or not permitted"},
 }
 
 func exitHelp() string {
 	var b strings.Builder
-	for _, c := range exitCodes {
-		fmt.Fprintf(&b, "\n    %d  %-12s %s", c.code, c.name, c.meaning)
+	for code, c := range exitCodes {
+		fmt.Fprintf(&b, "\n    %d  %-12s %s", code, c.name, c.meaning)
 	}
 	return b.String()
 }
