@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -184,7 +183,7 @@ func (c *Client) multiGet(ctx context.Context, db string, keys [][]byte, atLeast
 	limit := c.opts.MaxBatch + 4*int64(len(keys))
 	cl := &call{c: c, d: d, path: "/" + db + "/", keys: len(keys), limit: limit, late: c.lateBatch}
 	cl.request = request{body: body, accept: wire.Bytes, want: Want{AtLeast: atLeast}}
-	cl.preferred = func(m *partitions) []int { return m.ofAll(keys, rand.Shuffle) }
+	cl.preferred = func(m *partitions) []int { return m.ofAll(keys) }
 	a, err := cl.run(ctx)
 	if err != nil {
 		return Batch{}, err

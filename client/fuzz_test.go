@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -57,7 +56,7 @@ func FuzzParseMap(f *testing.F) {
 			}
 		}
 		for _, key := range [][]byte{{}, []byte("key"), {0xff, 0x80}} {
-			for _, n := range append(m.shuffled(m.of(key)), m.ofAll([][]byte{key}, rand.Shuffle)...) {
+			for _, n := range append(m.shuffled(m.of(key)), m.ofAll([][]byte{key})...) {
 				_ = m.nodes[n]
 			}
 		}
@@ -139,7 +138,7 @@ func TestNodesByZone(t *testing.T) {
 	}
 	for zones, want := range map[string][]int{"-----": {0, 1, 2}, "yyxyy": {2, 0, 1}, "yxyyx": {1, 4, 0}, "xyxxx": {0, 2, 1}, "xxxxx": {0, 1}} {
 		m := &partitions{replicas: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3}, {0, 1, 2}, {0, 1}, {0}}, nodes: nodesIn(zones)}
-		if got := m.ofAll(keys, rand.Shuffle); !slices.Equal(got, want) {
+		if got := m.ofAll(keys); !slices.Equal(got, want) {
 			t.Errorf("zones %s: nodes %v, want %v", zones, got, want)
 		}
 	}
@@ -159,12 +158,12 @@ func TestNodesOfABatch(t *testing.T) {
 	for i := range 100 {
 		keys = append(keys, []byte{byte(i)})
 	}
-	got := m.ofAll(keys, rand.Shuffle)
+	got := m.ofAll(keys)
 	if len(got) != 3 || got[0] != 1 {
 		t.Errorf("nodes %v", got)
 	}
 	var none *partitions
-	if none.ofAll(keys, rand.Shuffle) != nil || none.of(keys[0]) != nil {
+	if none.ofAll(keys) != nil || none.of(keys[0]) != nil {
 		t.Error("no map has nodes")
 	}
 }

@@ -54,9 +54,7 @@ type Node struct {
 
 // NewNode returns a client of one node, which the caller must close. It does not connect.
 func NewNode(o NodeOptions) *Node {
-	if o.Silence <= 0 {
-		o.Silence = DefaultSilence
-	}
+	setDefault(&o.Silence, DefaultSilence)
 	o.URL = strings.TrimRight(o.URL, "/")
 	return &Node{caller: caller{o.Token, o.Silence}, url: o.URL, shown: withoutUser(o.URL), transport: newTransport(o.TLS, o.Silence, 0)}
 }

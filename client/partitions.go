@@ -101,7 +101,7 @@ func (m *partitions) near(n int) int {
 
 // ofAll returns the nodes that hold the partitions of most keys, at most three, the best first: up to two in the zone of the
 // client, then others, as that zone may be lost. Nodes that hold equally many are in random order.
-func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int))) []int {
+func (m *partitions) ofAll(keys [][]byte) []int {
 	if m == nil || len(m.replicas) == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int
 			near += m.near(n)
 		}
 	}
-	shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(m.near(b)-m.near(a), held[b]-held[a]) })
 	if near > 2 {
 		order = slices.Delete(order, 2, near)
