@@ -17,7 +17,16 @@ func AppendEscaped(out, b []byte) []byte {
 			return out
 		}
 		r, size := utf8.DecodeRune(b)
-		out = appendCharacter(out, r, b[:size])
+		switch i := strings.IndexRune("\\\t\n\r", r); {
+		case i >= 0:
+			out = append(out, '\\', `\tnr`[i])
+		case r == utf8.RuneError && size == 1 || !strconv.IsPrint(r):
+			for _, c := range b[:size] {
+				out = fmt.Appendf(out, `\x%02x`, c)
+			}
+		default:
+			out = append(out, b[:size]...)
+		}
 		b = b[size:]
 	}
 }
@@ -31,19 +40,6 @@ func plainLength(b []byte) int {
 		}
 	}
 	return len(b)
-}
-
-func appendCharacter(out []byte, r rune, raw []byte) []byte {
-	if i := strings.IndexRune("\\\t\n\r", r); i >= 0 {
-		return append(out, '\\', `\tnr`[i])
-	}
-	if r == utf8.RuneError && len(raw) == 1 || !strconv.IsPrint(r) {
-		for _, b := range raw {
-			out = fmt.Appendf(out, `\x%02x`, b)
-		}
-		return out
-	}
-	return append(out, raw...)
 }
 
 // Escape returns the escaped form of b.
