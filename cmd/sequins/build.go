@@ -136,8 +136,8 @@ func waitSettled(ctx context.Context, report io.Writer, settle time.Duration, fr
 	if _, err := fmt.Fprintf(report, "waiting %v (settle) to see that the files of %s do not change\n", settle, from); err != nil {
 		return err
 	}
-	if err := sleep.For(ctx, settle); err != nil {
-		return err
+	if sleep.For(ctx, settle) != nil {
+		return errors.New("interrupted")
 	}
 	if now, err := list(); err != nil || now.Fingerprint != first.Fingerprint {
 		return errors.Join(fmt.Errorf("%s: its files have changed within %v, so that they are still being written: build it when that is done", from, settle), err)

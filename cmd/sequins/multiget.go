@@ -75,10 +75,10 @@ func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading the keys: %w", err)
 	}
-	if len(batch) == 0 {
+	if len(batch) == 0 && m.keys > 0 {
 		return nil
 	}
-	return m.request(ctx, batch)
+	return m.request(ctx, batch) // also without any key: the database may not be there
 }
 
 // request prints the values of keys. If these are too large for one answer, it divides them.

@@ -166,6 +166,10 @@ func TestGetOfSeveralKeys(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
+	// No key is asked for, too: the node may not be there, nor the database.
+	sequins(t, "get", "no-such-db", "-", "--server", s.base).wants(t, exitAbsent, "sequins: "+s.base+` has no database "no-such-db"`)
+	sequins(t, "get", "numbers", "-", "--server", s.base).wants(t, exitOK)
+
 	// More keys than one request has, from standard input.
 	cmd := command(t, "get", "numbers", "-", "--server", s.base)
 	var keys []string
