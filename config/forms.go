@@ -33,7 +33,10 @@ var forms = map[string]func(string) error{
 	"address":       checkAddress,
 	"origin":        checkOrigin,
 	"Cache-Control": checkCacheControl,
-	"header":        checkHeader,
+	"header": func(v string) error {
+		odd := strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' })
+		return unless(!odd, "%q has characters that do not belong into a header", v)
+	},
 	"endpoint": func(v string) error { // of an object store
 		return checkURL(v, "https://host:port", "credentials are set by keys of their own")
 	},
@@ -104,11 +107,6 @@ func unless(good bool, format string, args ...any) error {
 		return nil
 	}
 	return fmt.Errorf(format, args...)
-}
-
-func checkHeader(v string) error {
-	odd := strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' })
-	return unless(!odd, "%q has characters that do not belong into a header", v)
 }
 
 // Schemes of object stores: those of their own tools, and those of the file systems of Hadoop.

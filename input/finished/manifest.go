@@ -187,7 +187,7 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("%d partitions, of 1 to %d", m.Partitions, shard.MaxPartitions)
 	case len(m.Blocks) != m.Partitions:
 		return fmt.Errorf("%d blocks of %d partitions", len(m.Blocks), m.Partitions)
-	case !isText(m.Release):
+	case len(m.Release) > maxText || !utf8.ValidString(m.Release):
 		return errors.New("the release is not a short text")
 	case m.LastModified.Location() != time.UTC || m.LastModified.Year() < 0 || m.LastModified.Year() > 9999:
 		return fmt.Errorf("last_modified is %v, which is not a time in UTC", m.LastModified)
@@ -213,8 +213,6 @@ func (b *Block) validate(p int) error {
 	}
 	return nil
 }
-
-func isText(s string) bool { return len(s) <= maxText && utf8.ValidString(s) }
 
 func isHex(s string, digits int) bool {
 	_, err := hex.DecodeString(s)

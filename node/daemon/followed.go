@@ -46,10 +46,7 @@ func (f *followed) stat() []os.FileInfo {
 
 // isSame reports whether a file has not been replaced or changed between two looks at it.
 func isSame(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime())
+	return a == b || a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime())
 }
 
 // look reads the files again if they have changed or it is asked to, and returns why they are not in use. It logs an error that nobody

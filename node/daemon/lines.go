@@ -34,10 +34,8 @@ type batch struct {
 	written chan struct{} // closed afterwards
 }
 
-func newBatch() *batch { return &batch{written: make(chan struct{})} }
-
 func newLines(write func(lines []byte) error) *lines {
-	l := &lines{write: write, wake: make(chan struct{}, 1), end: make(chan struct{}), next: newBatch()}
+	l := &lines{write: write, wake: make(chan struct{}, 1), end: make(chan struct{}), next: &batch{written: make(chan struct{})}}
 	go l.run()
 	return l
 }
@@ -51,7 +49,7 @@ func (l *lines) run() {
 		}
 		l.mu.Lock()
 		b := l.next
-		l.next = newBatch()
+		l.next = &batch{written: make(chan struct{})}
 		l.mu.Unlock()
 		err := l.write(b.lines)
 		l.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"sequins/blocks"
 	"sequins/config"
 	"sequins/load"
+	"sequins/load/loadproc"
 	"sequins/node"
 	"sequins/node/events"
 	"sequins/node/turns"
@@ -21,8 +22,9 @@ import (
 // options returns the options of the node that need no resources.
 func (d *Daemon) options() node.Options {
 	c := d.config.Load()
+	forLoads := config.Config{Source: c.Source, S3: c.S3, Azure: c.Azure, HDFS: c.HDFS} // what OpenSource needs
 	o := node.Options{
-		SourceName: c.Source, Loads: loadLauncher(c), MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
+		SourceName: c.Source, Loads: &loadproc.Launcher{Source: forLoads}, MaxParallelLoads: c.MaxParallelLoads, ShutdownDelay: c.ShutdownDelay, ScrubPeriod: c.ScrubPeriod,
 		Build: d.build, Metrics: metrics.New(), Logger: d.Log, Reloadable: reloadable(*c), Describe: []func(*status.Status){d.describeFiles},
 	}
 	o.Server.MaxConns, o.Server.Settings = maxConnections(c.MaxConnections), d.settings

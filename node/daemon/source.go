@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sequins/config"
-	"sequins/load/loadproc"
 	"sequins/source"
 	"sequins/source/azure"
 	"sequins/source/gcs"
@@ -39,10 +38,4 @@ func OpenSource(ctx context.Context, c *config.Config) (src source.Source, err e
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return src, nil
-}
-
-// loadLauncher returns a launcher of load processes that read from the configured source. They get the part of the configuration that
-// OpenSource needs.
-func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: config.Config{Source: c.Source, S3: c.S3, Azure: c.Azure, HDFS: c.HDFS}}
 }
