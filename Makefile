@@ -56,10 +56,7 @@ build:
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure. Lint vets their code.
-# Most tests wait for others more than they compute: four packages run at a time, also on two cores. -trimpath shares compiled
-# packages with the program. The tables for debuggers are a sixth of the compilation, and that of large modules which only tests use
-# takes half the time without optimization.
-test: export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false $(foreach from,getkin grafana redis,'-gcflags=github.com/$(from)/...=-N -l -dwarf=false')
+# Most tests wait for others more than they compute: four packages run at a time, also on two cores.
 test: tools rules
 	mkdir -p .cache
 	status=0; { \
@@ -76,7 +73,9 @@ check-release: tools lint fuzz $(NFPM) $(HELM) $(SBOM)
 	$(MAKE) -C bench test
 	$(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $(RELEASE) 2>&1 | tee .cache/check-release.log | awk -f .ci/testlog.awk
 
-# Without cgo, as the program is built, so that what these have in common with it is compiled once.
+# All with the same flags, those of a release, and without cgo, so that what they have in common is compiled once. The tables for debuggers,
+# which a release has not, are a sixth of the compilation, and that of large modules which only tests use takes half the time without optimization.
+test lint fuzz check-release $(GOLANGCI) $(NFPM) $(HELM) $(SBOM): export GOFLAGS := $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false $(foreach from,getkin grafana redis,'-gcflags=github.com/$(from)/...=-N -l -dwarf=false')
 lint fuzz check-release $(GOLANGCI) $(NFPM) $(HELM) $(SBOM): export CGO_ENABLED := 0
 lint: $(GOLANGCI)
 	@unformatted=$$(gofmt -l .); \

@@ -34,6 +34,7 @@ const (
 // The costs are processor seconds. Those of this machine are scaled by what the standard library costs here and in the table.
 func TestFirstBuild(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "0")
+	t.Setenv("GOFLAGS", "")
 	dir := t.TempDir()
 	costs := build(t, dir)
 	if st, err := os.Stat(filepath.Join(dir, "sequins")); err != nil || st.Size() > maxSize*1e6 {
