@@ -81,9 +81,12 @@ func recordOf(mask uint64) int {
 	return bit&7<<3 + bit>>3
 }
 
-// marks marks the bytes that are those of pattern.
+const lowBits, highBits = 0x0101010101010101, 0x8080808080808080
+
+// marks marks the bytes that are those of pattern by their high bits. A byte above one may be marked too, if it differs by 1.
 func marks(p unsafe.Pointer, at int, pattern uint64) uint64 {
-	return zeroBytes(load64(p, at) ^ pattern)
+	zero := load64(p, at) ^ pattern
+	return (zero - lowBits) &^ zero & highBits
 }
 
 // sameKey compares last+8 bytes: the first and the last eight, which is all of most keys, and what is between.

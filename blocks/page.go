@@ -192,11 +192,6 @@ func (p page) find(key []byte, hash uint64) (value []byte, found bool, err error
 	}
 }
 
-const lowBits, highBits = 0x0101010101010101, 0x8080808080808080
-
-// zeroBytes marks the bytes of x that are zero by their high bits. A byte of 1 above one may be marked too.
-func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
-
 // search returns the first record whose key is at least key.
 func (p page) search(key []byte) (int, error) {
 	lo, hi := 0, p.len()

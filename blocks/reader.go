@@ -87,7 +87,7 @@ func (r *Reader) open(f *file.File) error {
 		return nil
 	}
 	r.data = r.file.Data()
-	r.trusted = newTrustedPages(r.valueBit(r.footer.index.offset) + 1)
+	r.trusted = make(trustedPages, r.valueBit(r.footer.index.offset)/64+1)
 	if !r.filter.OnHeap() {
 		section := r.footer.filter
 		r.filter.SetMap(r.data[section.offset : section.offset+section.length])

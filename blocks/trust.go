@@ -15,8 +15,6 @@ import (
 // clears the bits of pages that the kernel has since dropped.
 type trustedPages []uint64
 
-func newTrustedPages(pages int) trustedPages { return make(trustedPages, (pages+63)/64) }
-
 func (t trustedPages) has(page int) bool {
 	return page>>6 < len(t) && atomic.LoadUint64(&t[page>>6])&(1<<(page&63)) != 0
 }

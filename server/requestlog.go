@@ -38,7 +38,6 @@ func (l *requestLog) sampled() bool {
 
 func (l *requestLog) write(r *request, took time.Duration) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	b := r.Start().UTC().AppendFormat(l.line[:0], "2006-01-02T15:04:05.000000Z")
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(r.code), 10)
@@ -64,10 +63,12 @@ func (l *requestLog) write(r *request, took time.Duration) {
 	}
 	l.line = append(b, '\n')
 	_, err := l.w.Write(l.line)
-	if err != nil && !l.failed {
+	fails := err != nil && !l.failed
+	l.failed = err != nil
+	l.mu.Unlock()
+	if fails {
 		l.logger.Error("writing the request log", "error", err)
 	}
-	l.failed = err != nil
 }
 
 func appendSeconds(b []byte, d time.Duration) []byte {

@@ -38,9 +38,6 @@ const (
 
 var decoders = map[Compression]unpack.Decoder{Snappy: unpack.Snappy, Zstd: unpack.Zstd}
 
-// maxCompressed returns the maximum compressed size of n bytes: snappy's bound, with a constant for zstd's headers.
-func maxCompressed(n int) int { return 64 + n + n/6 }
-
 func (c Compression) String() string {
 	switch c {
 	case None:

@@ -270,7 +270,7 @@ func (r *Reader) nextBlock() error {
 		return r.corrupt("it ends in the length of a block")
 	}
 	r.in.Skip(n)
-	if v > r.left() || v > uint64(maxCompressed(int(r.h.BlockSize))) {
+	if n := uint64(r.h.BlockSize); v > r.left() || v > 64+n+n/6 { // snappy's bound, with a constant for zstd's headers
 		return r.corrupt("a block of %d compressed bytes, %d are left", v, r.left())
 	}
 	size := int(v)

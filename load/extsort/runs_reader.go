@@ -57,9 +57,6 @@ func (r *reader) corrupt(off int64, reason string) error {
 	return fmt.Errorf("%s: offset %d: %s: %w", r.run.name, off, reason, ErrCorrupt)
 }
 
-// offset is the position in the file of what is used next.
-func (r *reader) offset() int64 { return r.pos - int64(r.end-r.start) }
-
 // next goes to the next record, or to the first one. After the last, done is true.
 func (r *reader) next() error {
 	if r.arena != nil {
@@ -68,7 +65,7 @@ func (r *reader) next() error {
 	if err := r.copyValue(func([]byte) error { return nil }); err != nil {
 		return err
 	}
-	at := r.offset()
+	at := r.pos - int64(r.end-r.start) // of what is used next
 	rest := r.run.size - at
 	if rest == 0 {
 		r.done = true

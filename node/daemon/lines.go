@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,11 +22,11 @@ type lines struct {
 	write func(lines []byte) error
 	wake  chan struct{} // capacity 1
 	end   chan struct{}
+	stuck atomic.Bool // the write that is under way takes longer than logPatience
 
-	mu    sync.Mutex
-	next  *batch
-	err   error // of the last write
-	stuck bool  // the write that is under way has taken longer than logPatience
+	mu   sync.Mutex
+	next *batch
+	err  error // of the last write
 }
 
 // batch is what is written at once.
@@ -51,10 +52,13 @@ func (l *lines) run() {
 		b := l.next
 		l.next = &batch{written: make(chan struct{})}
 		l.mu.Unlock()
-		err := l.write(b.lines)
-		l.mu.Lock()
-		l.err, l.stuck = err, false
-		l.mu.Unlock()
+		if len(b.lines) > 0 { // a line can wake twice: while its batch is taken, too
+			err := l.write(b.lines)
+			l.stuck.Store(false)
+			l.mu.Lock()
+			l.err = err
+			l.mu.Unlock()
+		}
 		close(b.written)
 	}
 }
@@ -77,24 +81,25 @@ func (l *lines) add(line []byte) (written <-chan struct{}, err error) {
 // Write adds a line and waits until it is written, but for logPatience at most, and not while the lines before it are stuck.
 func (l *lines) Write(line []byte) (int, error) {
 	written, err := l.add(line)
-	l.mu.Lock()
-	stuck := l.stuck
-	l.mu.Unlock()
-	if written == nil || stuck {
-		return len(line), err
-	}
-	select {
-	case <-written:
-	case <-time.After(logPatience):
-		l.mu.Lock()
-		l.stuck = true
-		l.mu.Unlock()
+	if written != nil && !l.stuck.Load() && !arrives(written) {
+		l.stuck.Store(true)
 	}
 	return len(line), err
 }
 
-// Close waits as Write does until all lines are written. An error is no reason for the process to fail.
+// Close waits until all lines are written, but for logPatience at most. An error is no reason for the process to fail.
 func (l *lines) Close() {
-	_, _ = l.Write(nil)
+	written, _ := l.add(nil)
+	arrives(written)
 	close(l.end)
+}
+
+// arrives reports whether a channel is closed within logPatience.
+func arrives(written <-chan struct{}) bool {
+	select {
+	case <-written:
+		return true
+	case <-time.After(logPatience):
+		return false
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestRequestLogStaysOpen(t *testing.T) {
 		t.Error(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(old, "requests.log")); err != nil || string(b) != "a line\n" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("%.100q, %v", b, err)
 	}
 	stdout, err := openRequestLog("stdout")
 	if err != nil || stdout.reopen() != nil || stdout.Close() != nil {
@@ -141,5 +142,45 @@ func TestRequestLogIsStuck(t *testing.T) {
 	expect.NoError(t, l.Close())
 	if b, err := os.ReadFile(path); err != nil || len(b) < 512*len(line) || !bytes.HasSuffix(b, line) {
 		t.Errorf("%d bytes in the new file, %v", len(b), err)
+	}
+}
+
+// A disk that stays full is reported by every line, so that the request log says it once, not each time that it wrote nothing.
+func TestLogStaysFull(t *testing.T) {
+	l := newLines(func(lines []byte) error {
+		if len(lines) == 0 {
+			return nil // as the kernel
+		}
+		return syscall.ENOSPC
+	})
+	_, err := l.Write([]byte("x"))
+	expect.NoError(t, err)
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for range 10000 {
+				if _, err := l.add([]byte("x")); !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, errLogStuck) {
+					t.Errorf("a line found a good disk: %v", err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	l.Close()
+}
+
+// The end waits for a reader that has paused, too.
+func TestLogEndsAfterAPause(t *testing.T) {
+	reader, stderr, err := os.Pipe()
+	expect.NoError(t, err)
+	l := newLines(func(lines []byte) error { _, err := stderr.Write(lines); return err })
+	_, _ = l.Write(make([]byte, 65<<10)) // more than the pipe has room for
+	time.AfterFunc(logPatience/4, func() { _, _ = io.CopyN(io.Discard, reader, 65<<10) })
+	_, _ = l.Write([]byte("shut down\n"))
+	l.Close()
+	expect.NoError(t, stderr.Close())
+	if b, err := io.ReadAll(reader); err != nil || string(b) != "shut down\n" {
+		t.Errorf("%.100q, %v", b, err)
 	}
 }

@@ -109,10 +109,8 @@ func (p *parser) inline() (args [][]byte, ok bool, err error) {
 		return nil, false, errQuotes
 	}
 	p.r += len(line) + 1
-	return bytes.FieldsFunc(line, isBlank), true, nil
+	return bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }), true, nil
 }
-
-func isBlank(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }
 
 // multibulk parses the number of arguments.
 func (p *parser) multibulk() (ok bool, err error) {

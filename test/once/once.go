@@ -40,6 +40,9 @@ func Dir(path string, make func(dir string) error, files ...string) (dir string,
 func Sum(paths ...string) (string, error) {
 	h := sha256.New()
 	for _, path := range paths {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
@@ -48,7 +51,7 @@ func Sum(paths ...string) (string, error) {
 			fmt.Fprintf(h, "%s %d\n%s", path, len(b), b) // never fails
 			return err
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return "", err
 		}
 	}
