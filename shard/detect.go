@@ -54,7 +54,8 @@ func (d *Detector) Add(file int, key []byte) {
 				continue
 			}
 		}
-		d.divisors[p] = gcd(d.divisors[p], distance(p.Hash(key), file))
+		difference := int64(p.Hash(key)) - int64(file)
+		d.divisors[p] = gcd(d.divisors[p], uint64(max(difference, -difference)))
 	}
 }
 
@@ -79,11 +80,6 @@ func (p Partitioner) writes(naming Naming) bool {
 		return naming == HiveNames || naming == AnyNames
 	}
 	return true
-}
-
-// distance is the absolute difference.
-func distance(hash int32, file int) uint64 {
-	return uint64(max(int64(hash)-int64(file), int64(file)-int64(hash)))
 }
 
 func gcd(a, b uint64) uint64 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // A Bounded is a source whose calls return when their context ends. A system call on a hanging
@@ -22,6 +23,9 @@ type Bounded struct {
 func NewBounded(s Source) *Bounded {
 	return &Bounded{Source: s, hanging: make(map[string]bool)}
 }
+
+// endTime is how long a call may take to return when its context has ended.
+const endTime = 100 * time.Millisecond
 
 // bounded runs a call of a source. what identifies the call.
 func bounded[T any](ctx context.Context, b *Bounded, what string, call func() (T, error)) (result T, err error) {
@@ -49,6 +53,11 @@ func bounded[T any](ctx context.Context, b *Bounded, what string, call func() (T
 	case o := <-done:
 		return o.value, o.err
 	case <-ctx.Done():
+		select {
+		case o := <-done: // it has seen the end, too, and may know more: that a connection was refused
+			return o.value, o.err
+		case <-time.After(endTime):
+		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if !returned {

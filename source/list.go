@@ -93,8 +93,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		partition, entry := partitionPath(c.Table)
 		return l, tableError(strings.TrimSuffix(src.Path(db, version)+"/"+partition, "/"), entry)
 	}
-	if name := c.temporary(); name != "" {
-		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
+	if i := slices.IndexFunc(c.Hidden, func(m Marker) bool { return path.Base(m.Name) == temporaryDir }); i >= 0 {
+		l.Incomplete = "there is a " + c.Hidden[i].Name + ": a job is writing the version, or has failed"
 		return l, nil
 	}
 	name, leftOver := c.beingWritten()
@@ -142,15 +142,6 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 // temporaryDir is where Hadoop's committers keep the files of unfinished tasks.
 // They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
-
-func (c *Contents) temporary() string {
-	for _, m := range c.Hidden {
-		if path.Base(m.Name) == temporaryDir {
-			return m.Name
-		}
-	}
-	return ""
-}
 
 func (c *Contents) has(name string) bool { return c.index(name) >= 0 }
 

@@ -22,7 +22,8 @@ type followed struct {
 
 	turn  sync.Mutex             // one reading at a time, which may hang
 	inUse []os.FileInfo          // the files as they were before they were read
-	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are; it is logged only once
+	bad   []os.FileInfo          // the same, of those that were last found not to be good
+	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are; it is logged once
 }
 
 // followPeriod is the interval between looks at the files.
@@ -66,7 +67,8 @@ func (f *followed) look(asked bool) error {
 		return nil
 	}
 	text := err.Error()
-	if former := f.fault.Swap(&text); asked || former == nil || *former != text {
+	if former := f.fault.Swap(&text); asked || former == nil || !slices.EqualFunc(now, f.bad, isSame) {
+		f.bad = now
 		f.log.Error("files have changed and are not good; the old ones stay", "files", f.what, "error", err)
 	}
 	return err

@@ -37,7 +37,7 @@ func (s *Source) locate(raw string, conf hadoopconf.HadoopConf) error {
 		}
 	}
 	s.root = path.Clean("/" + u.Path)
-	if isNameservice(conf, host) {
+	if conf["dfs.ha.namenodes."+host] != "" || conf[rpcAddress+host] != "" || slices.Contains(list(conf["dfs.nameservices"]), host) {
 		s.name = "hdfs://" + host
 		s.namenodes, err = nameservice(conf, host)
 		return err
@@ -72,10 +72,6 @@ func hostPort(host string) (string, error) {
 }
 
 const rpcAddress = "dfs.namenode.rpc-address."
-
-func isNameservice(conf hadoopconf.HadoopConf, name string) bool {
-	return conf["dfs.ha.namenodes."+name] != "" || conf[rpcAddress+name] != "" || slices.Contains(list(conf["dfs.nameservices"]), name)
-}
 
 // nameservice returns the addresses of a nameservice's namenodes: several with
 // high availability, otherwise one.

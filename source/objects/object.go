@@ -23,7 +23,7 @@ type object struct {
 	limit  *rate.Limiter // limits the bytes requested; may be nil
 
 	// From the listing, then from the first response.
-	id       string // empty if the server sends none
+	id       string
 	size     int64
 	modified time.Time
 }
@@ -125,6 +125,9 @@ func (o *object) request(ctx context.Context, offset, n int64) (*Body, error) {
 // check compares the object of a response with the listed or opened one: a server may
 // ignore the condition.
 func (o *object) check(body *Body, offset int64) error {
+	if body.ID == "" {
+		return errors.New("the answer is not an object's: it has no ETag or generation")
+	}
 	if strong(body.ID) != strong(o.id) || body.Size != o.size || !body.Modified.Equal(o.modified) {
 		return fmt.Errorf("%w: it was %s, %d bytes of %v, and is now %s, %d bytes of %v",
 			source.ErrChanged, o.id, o.size, o.modified, body.ID, body.Size, body.Modified)

@@ -55,6 +55,6 @@ type Body struct {
 	io.ReadCloser
 	Offset   int64     // of the first byte
 	Size     int64     // of the object
-	ID       string    // of the object; empty if the server sends none
+	ID       string    // of the object; empty if what answers is no object store
 	Modified time.Time // zero if the id alone identifies the content
 }

@@ -41,6 +41,9 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	if err != nil {
 		return p, s.explain(ctx, err)
 	}
+	if out.Name == nil && out.KeyCount == nil && out.MaxKeys == nil {
+		return p, errors.New("the server sent no listing")
+	}
 	p.More, p.Next = aws.ToBool(out.IsTruncated), aws.ToString(out.NextContinuationToken)
 	p.Now, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 	for _, dir := range out.CommonPrefixes {
