@@ -126,7 +126,7 @@ func (o *object) request(ctx context.Context, offset, n int64) (*Body, error) {
 // ignore the condition.
 func (o *object) check(body *Body, offset int64) error {
 	if body.ID == "" {
-		return errors.New("the answer is not an object's: it has no ETag or generation")
+		return fmt.Errorf("%w: the answer is not an object's, as it has no ETag or generation", source.ErrChanged)
 	}
 	if strong(body.ID) != strong(o.id) || body.Size != o.size || !body.Modified.Equal(o.modified) {
 		return fmt.Errorf("%w: it was %s, %d bytes of %v, and is now %s, %d bytes of %v",

@@ -111,6 +111,37 @@ func testLastingAnswers(t *testing.T, s Store) {
 	}
 }
 
+// testAlienAnswers: what answers everything with success is no store: nothing is listed as empty, or read, by its answers.
+func testAlienAnswers(t *testing.T, s Store) {
+	t.Parallel()
+	server := s.shared()
+	server.Put(t, "db/_PIN", []byte("x"))
+	for name, body := range map[string]string{"empty": "", "HTML": "<html>a proxy says hello</html>"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := s.options(meddle(t, server, func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Content-Type", "text/html")
+				w.Header().Set("Last-Modified", "Mon, 05 Jan 2026 10:00:00 GMT")
+				_, _ = io.WriteString(w, body)
+				return true
+			}, nil), "")
+			o.MaxRetries = -1
+			src := s.open(t, o)
+			if dbs, err := source.Databases(t.Context(), src); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url(s.Bucket, "")) {
+				t.Errorf("databases: %v, %v", dbs, err)
+			}
+			f, err := src.Open(t.Context(), "db", "", source.File{Name: "_PIN"}, source.ReadOptions{})
+			if err == nil {
+				_, err = io.ReadAll(f)
+				f.Close()
+			}
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a file: %v", err)
+			}
+		})
+	}
+}
+
 // testCutPages: a listing ends in the middle, with a complete body by its length, and is no listing.
 func testCutPages(t *testing.T, s Store) {
 	server := s.shared()

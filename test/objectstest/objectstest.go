@@ -76,6 +76,7 @@ func Run(t *testing.T, s Store) {
 		{"CancelInSilence", testCancelInSilence},
 		{"TemporaryAnswers", testTemporaryAnswers},
 		{"LastingAnswers", testLastingAnswers},
+		{"AlienAnswers", testAlienAnswers},
 		{"CutPages", testCutPages},
 		{"Redirects", testRedirects},
 	} {
