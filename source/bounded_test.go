@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"sequins/source"
 	"sequins/test/expect"
@@ -39,4 +40,28 @@ func TestBoundedSource(t *testing.T) {
 		names, err := source.Databases(t.Context(), b)
 		return err == nil && len(names) == 1
 	})
+}
+
+// A call that sees its context end says why it has failed until then, and does not hang.
+func TestBoundedCallEnds(t *testing.T) {
+	refused := errors.New("connection refused")
+	b := source.NewBounded(patientSource{err: refused})
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if _, err := source.Databases(ctx, b); !errors.Is(err, refused) {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
+
+// A patientSource tries until the context ends.
+type patientSource struct {
+	deadSource
+	err error
+}
+
+func (s patientSource) ReadDir(ctx context.Context, _ string) (source.Entries, error) {
+	<-ctx.Done()
+	return source.Entries{}, s.err
 }

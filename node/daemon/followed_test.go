@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,26 @@ func TestFollowed(t *testing.T) {
 		}
 		if reads != 3 {
 			t.Errorf("%s: read %d times", step.what, reads)
+		}
+	}
+}
+
+// An error is logged once for the files as they are, also if its text has the time.
+func TestFollowedIsLoggedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	expect.NoError(t, os.WriteFile(file, []byte("1"), 0o600))
+	var log expect.Output
+	reads := 0
+	f := followed{log: slog.New(slog.NewTextHandler(&log, nil)), files: []string{file}, read: func() error { reads++; return fmt.Errorf("not good at %d o'clock", reads) }}
+	for _, want := range []int{1, 2} {
+		expect.NoError(t, os.WriteFile(file, make([]byte, 10*want), 0o600))
+		for range 3 {
+			if err := f.look(false); err == nil || f.problem() != err.Error() {
+				t.Errorf("%v, %q", err, f.problem())
+			}
+		}
+		if got := strings.Count(log.String(), "level=ERROR"); got != want {
+			t.Errorf("logged %d times, want %d:\n%s", got, want, &log)
 		}
 	}
 }
