@@ -8,7 +8,7 @@
 // reload, by SIGHUP or by a request to the debug listener, reads the configuration again: what can be changed in a running node is
 // passed to it, and it lists its source. When the context ends, no reload begins any more. The node drains and stops what it was
 // given, and closes its listeners and its store. Then what was opened beside it is closed, in the order of its opening, so that the
-// exporter of spans, which the others may use to the end, is the last.
+// exporter of spans and the log, which the others may use to the end, are the last.
 //
 // No wait is for a file system: a reload that hangs is reported, and ends with the process.
 package daemon
