@@ -41,7 +41,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	if err != nil {
 		return p, s.explain(ctx, err)
 	}
-	if out.Name == nil && out.KeyCount == nil && out.MaxKeys == nil {
+	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 { // an empty listing says what it is of
 		return p, errors.New("the server sent no listing")
 	}
 	p.More, p.Next = aws.ToBool(out.IsTruncated), aws.ToString(out.NextContinuationToken)
