@@ -23,7 +23,7 @@ type followed struct {
 	turn  sync.Mutex             // one reading at a time, which may hang
 	inUse []os.FileInfo          // the files as they were before they were read
 	bad   []os.FileInfo          // the same, of those that were last found not to be good
-	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are; it is logged once
+	fault atomic.Pointer[string] // why the files as they are now are not in use, nil if they are
 }
 
 // followPeriod is the interval between looks at the files.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Lock waits until nobody else holds a file, and locks it. It creates the file, and its directory, if there is none.
+// Lock waits until nobody else holds a file, and locks it. It creates the file and its directory if they do not exist.
 func Lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err

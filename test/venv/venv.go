@@ -10,8 +10,7 @@ import (
 	"sequins/test/process"
 )
 
-// Python returns the interpreter of a venv with the packages of a requirements file, which is made once and kept in
-// .cache.
+// Python returns the interpreter of a venv with the packages of a requirements file, which is made once and kept in .cache.
 func Python(t testing.TB, requirements string) string {
 	t.Helper()
 	cache := filepath.Join(process.Root(), ".cache")
