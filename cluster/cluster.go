@@ -12,6 +12,7 @@ import (
 	"sequins/internal/content"
 	"sequins/observe/status"
 	"sequins/shard"
+	"sequins/version/report"
 	"sequins/zk"
 )
 
@@ -91,11 +92,18 @@ type watched struct {
 	malformed bool // a malformed znode was logged; used only by updatePartitions
 
 	// The fields below are guarded by c.mu.
-	inputs         map[content.Input]*following          // the followed ones
-	listed         bool                                  // advertisements are not those that were remembered
-	advertisements []advertisement                       // see withVanished
-	reports        map[content.Content]map[string][]byte // by address; nil until they are known
-	elsewhere      map[content.Content][]string          // of both; see Elsewhere
+	inputs         map[content.Input]*following                 // the followed ones
+	listed         bool                                         // advertisements are not those that were remembered
+	advertisements []advertisement                              // see withVanished
+	reports        map[content.Content]map[string]report.Report // by address; nil until they are known
+	elsewhere      map[content.Content][]string                 // of both; see Elsewhere
+	parsed         map[string]parsedReport                      // what the reports were parsed from, by the name of the znode
+}
+
+// A parsedReport is a report, and the data of its znode.
+type parsedReport struct {
+	data []byte
+	report.Report
 }
 
 // following is the state of one followed input. It implements version.Following.

@@ -44,7 +44,7 @@ func TestOtherContentIsNotVanished(t *testing.T) {
 // Elsewhere has the contents of all inputs that others advertise or report, with their addresses.
 func TestElsewhere(t *testing.T) {
 	report := func(c content.Content, addr string) zk.Entry {
-		return zk.Entry{Name: c.Code() + "@" + addr, Data: []byte("{}")}
+		return zk.Entry{Name: c.Code() + "@" + addr, Data: encoded(t, "r")}
 	}
 	for name, tt := range map[string]struct {
 		partitions, reports []zk.Entry
@@ -59,7 +59,7 @@ func TestElsewhere(t *testing.T) {
 		"of this node":     {[]zk.Entry{znode(0, "me:1", x)}, []zk.Entry{report(x, "me:1")}, map[content.Content][]string{}},
 		"of upstream's":    {[]zk.Entry{znode(0, "a:1")}, nil, map[content.Content][]string{}},
 		"malformed reports": {nil, []zk.Entry{
-			{Name: "stray"}, {Name: "x.y@a:1"}, {Name: x.Code() + "@a"}, {Name: x.Code() + "@b:1", Unreadable: true},
+			{Name: "stray"}, {Name: "x.y@a:1"}, {Name: x.Code() + "@a"}, {Name: x.Code() + "@b:1", Unreadable: true}, {Name: x.Code() + "@b:1", Data: []byte("{}")},
 		}, map[content.Content][]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,20 @@ import (
 	"testing"
 
 	"sequins/internal/content"
+	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version"
+	"sequins/version/report"
 	"sequins/zk"
 )
+
+// encoded is a report by rules, which are told from other ones by their name.
+func encoded(t testing.TB, rules string) []byte {
+	t.Helper()
+	data, err := report.Report{Rules: rules, Finding: store.Finding{State: store.Passed}}.Encode()
+	expect.NoError(t, err)
+	return data
+}
 
 // What a node reports of a content reaches the others that follow it, until it reports something else, stops, leaves or
 // is lost. The directories go with the last one.
@@ -26,25 +37,25 @@ func testReports(t *testing.T, server string) {
 	seen := func(v version.Following, from, want string) func() bool {
 		return func() bool {
 			all, known := v.Reports()
-			data, found := all[from]
-			return known && found == (want != "") && string(data) == want
+			r, found := all[from]
+			return known && found == (want != "") && r.Rules == want
 		}
 	}
 	if !seen(onB, "a:1", "")() {
 		t.Error("the reports are not known when a version is followed, or there is one")
 	}
-	onA.Report([]byte("one"))
+	onA.Report(encoded(t, "one"))
 	f.eventually("a report arrives", seen(onB, "a:1", "one"))
-	if all, known := onA.Reports(); !known && len(all) > 0 || all["a:1"] != nil {
-		t.Errorf("a node sees its own report: %q", all)
+	if all, known := onA.Reports(); !known && len(all) > 0 || all["a:1"].Rules != "" {
+		t.Errorf("a node sees its own report: %+v", all)
 	}
 	before, _ := onB.Reports()
-	onB.Report([]byte("of b"))
+	onB.Report(encoded(t, "of b"))
 	f.eventually("the report of the other node", seen(onA, "b:1", "of b"))
-	onA.Report([]byte("two"))
+	onA.Report(encoded(t, "two"))
 	f.eventually("another report", seen(onB, "a:1", "two"))
-	if string(before["a:1"]) != "one" {
-		t.Errorf("a report that was returned has become %q", before["a:1"])
+	if before["a:1"].Rules != "one" {
+		t.Errorf("a report that was returned has become %+v", before["a:1"])
 	}
 
 	other, late := follow(b, y), follow(b, content.Content{Input: input("2", "x"), Division: x.Division})
@@ -57,12 +68,12 @@ func testReports(t *testing.T, server string) {
 	}
 	onA.SetDivision(redivided.Division, 2)
 	f.eventually("a report is withdrawn with its division", func() bool { return len(onB.Elsewhere()) == 0 })
-	onA.Report([]byte("of another division"))
+	onA.Report(encoded(t, "of another division"))
 	f.eventually("it has a new one", seen(onB, "a:1", "of another division"))
 
 	onA.Report(nil)
 	f.eventually("a report is withdrawn", seen(onB, "a:1", ""))
-	onA.Report([]byte("three"))
+	onA.Report(encoded(t, "three"))
 	f.eventually("it is there again", seen(onB, "a:1", "three"))
 	lose()
 	f.eventually("the report of a lost node is gone", seen(onB, "a:1", ""))
@@ -77,15 +88,19 @@ func testReports(t *testing.T, server string) {
 func TestReportsReplaced(t *testing.T) {
 	f := alone(t).follow("db", x.Input)
 	f.SetDivision(x.Division, 1)
-	of := func(addr, data string) zk.Entry { return zk.Entry{Name: x.Code() + "@" + addr, Data: []byte(data)} }
+	of := func(addr, data string) zk.Entry { return zk.Entry{Name: x.Code() + "@" + addr, Data: encoded(t, data)} }
 	if all, known := f.Reports(); known {
-		t.Errorf("before there are any, reports %q are known", all)
+		t.Errorf("before there are any, reports %+v are known", all)
 	}
 	f.updateReports([]zk.Entry{of("a:1", "one"), of("b:1", "two")})
 	before, _ := f.Reports()
 	f.updateReports([]zk.Entry{of("a:1", "one"), of("b:1", "three"), of("c:1", "four")})
 	after, _ := f.Reports()
-	if string(before["b:1"]) != "two" || string(after["b:1"]) != "three" || len(before) != 2 || len(after) != 3 {
-		t.Errorf("reports %q and %q", before, after)
+	if before["b:1"].Rules != "two" || after["a:1"].Rules != "one" || after["b:1"].Rules != "three" || len(before) != 2 || len(after) != 3 {
+		t.Errorf("reports %+v and %+v", before, after)
+	}
+	f.updateReports([]zk.Entry{of("a:1", "five"), {Name: x.Code() + "@b:1", Data: []byte("no report")}})
+	if after, _ = f.Reports(); after["a:1"].Rules != "five" || len(after) != 1 {
+		t.Errorf("reports %+v beside one that cannot be parsed", after)
 	}
 }

@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
 	"time"
 
 	"sequins/internal/content"
+	"sequins/version/report"
 	"sequins/zk"
 )
 
@@ -75,26 +77,35 @@ func (w *watched) updateElsewhere() {
 	w.elsewhere = all
 }
 
-// updateReports replaces the reports of other nodes.
+// updateReports replaces the reports of other nodes. One that cannot be parsed is left out, as if the node had not reported yet.
 func (w *watched) updateReports(entries []zk.Entry) {
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
-	w.reports = make(map[content.Content]map[string][]byte)
+	before := w.parsed
+	w.parsed, w.reports = make(map[string]parsedReport), make(map[content.Content]map[string]report.Report)
 	for _, e := range entries {
 		c, addr, err := zk.ParseReport(w.version, e.Name)
 		if err != nil || addr == w.c.o.Addr || e.Unreadable {
 			continue
 		}
-		if w.reports[c] == nil {
-			w.reports[c] = make(map[string][]byte)
+		r, found := before[e.Name]
+		if !found || !bytes.Equal(r.data, e.Data) {
+			r.data = e.Data
+			if r.Report, err = report.Parse(e.Data); err != nil {
+				continue
+			}
 		}
-		w.reports[c][addr] = e.Data
+		w.parsed[e.Name] = r
+		if w.reports[c] == nil {
+			w.reports[c] = make(map[string]report.Report)
+		}
+		w.reports[c][addr] = r.Report
 	}
 	w.updateElsewhere()
 }
 
 // Reports implements version.Following.
-func (f *following) Reports() (map[string][]byte, bool) {
+func (f *following) Reports() (map[string]report.Report, bool) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
 	return f.reports[f.content], f.reports != nil

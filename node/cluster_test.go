@@ -23,6 +23,7 @@ import (
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/version"
+	"sequins/version/report"
 )
 
 // A testCluster is what a node is told of its peers. Contents have labels: that of the first input of a version that the node follows is the
@@ -36,7 +37,6 @@ type testCluster struct {
 	advertised map[string][]int
 	divisions  map[string]string
 	reports    map[string]string // of this node
-	told       map[string][]byte // of the peer
 	followed   map[string]bool
 	others     map[string][]content.Content // what another node has, by the names of versions
 	addr       string                       // of that node
@@ -55,7 +55,7 @@ type follows struct {
 
 func newCluster() *testCluster {
 	return &testCluster{labels: map[follows]string{}, peers: map[string][]int{}, advertised: map[string][]int{}, divisions: map[string]string{},
-		reports: map[string]string{}, told: map[string][]byte{}, followed: map[string]bool{}, others: map[string][]content.Content{},
+		reports: map[string]string{}, followed: map[string]bool{}, others: map[string][]content.Content{},
 		addr: "127.0.0.1:1", changes: make(chan struct{}, 1)}
 }
 
@@ -234,18 +234,15 @@ func (f testFollowing) Report(data []byte) {
 	}
 }
 
-func (f testFollowing) Reports() (map[string][]byte, bool) {
+func (f testFollowing) Reports() (map[string]report.Report, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if data := f.told[f.v]; data != nil {
-		return map[string][]byte{f.addr: data}, true
-	}
 	if f.peer != nil {
 		f.peer.mu.Lock()
 		defer f.peer.mu.Unlock()
 		label := f.peer.labels[follows{f.db, f.in}]
-		if data := f.peer.reports[label]; data != "" && f.peer.divisions[label] == f.divisions[f.v] {
-			return map[string][]byte{f.addr: []byte(data)}, true
+		if r, err := report.Parse([]byte(f.peer.reports[label])); err == nil && f.peer.divisions[label] == f.divisions[f.v] {
+			return map[string]report.Report{f.addr: r}, true
 		}
 	}
 	return nil, true

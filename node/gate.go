@@ -9,6 +9,7 @@ import (
 	"sequins/internal/sleep"
 	"sequins/store"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // A judge finds whether versions of a database may be served.
@@ -87,12 +88,13 @@ func (j *judge) factsOf(l *live, held []bool, served content.Content, totals *st
 	if j.db.live[served.Input] != nil && !f.Older {
 		f.Sampled = served
 	}
-	f.Reports, f.Known = j.reports(l)
-	j.recall(c, f.Reports)
+	f.Reports, f.Known = l.Reports()
+	f.Reports = j.recall(c, f.Reports)
 	if current := j.db.live[known.Current]; current != nil && f.Older {
-		have, _ := j.reports(current)
+		have, _ := current.Reports()
+		rules := j.rules.Fingerprint()
 		for addr, r := range have {
-			if r.Rules == j.rules.Fingerprint() {
+			if r.Rules == rules {
 				f.Fellows = append(f.Fellows, addr)
 			}
 		}
@@ -139,12 +141,6 @@ func (j *judge) servedContent() content.Content {
 	return j.db.set.Current()
 }
 
-// reports returns what the other nodes report of a version, and whether that is known.
-func (j *judge) reports(l *live) (map[string]gate.Report, bool) {
-	data, known := l.Reports()
-	return gate.ParseReports(data), known
-}
-
 // rejected returns the inputs that the source lists and that this node, or another one, has held by the same rules. A node drops a held version when a
 // newer one is held, too, and the others may then lack the figures to judge it.
 func (j *judge) rejected() []content.Input {
@@ -152,20 +148,23 @@ func (j *judge) rejected() []content.Input {
 		return nil
 	}
 	for _, l := range j.db.live {
-		reports, _ := j.reports(l)
+		reports, _ := l.Reports()
 		for node, r := range reports {
 			j.elsewhere[node] = r.Rejected
 		}
 	}
 	all := slices.Concat(j.memory.rejected(), slices.Concat(slices.Collect(maps.Values(j.elsewhere))...))
-	return slices.DeleteFunc(slices.Clone(j.db.facts.Listed), func(in content.Input) bool {
-		by := func(v store.Verdict) bool { return v.Input == in && v.Rules == j.rules.Fingerprint() }
-		return j.db.facts.Pin.Excuses(in.Name) || !slices.ContainsFunc(all, by)
-	})
+	held, rules := make(map[content.Input]bool), j.rules.Fingerprint()
+	for _, v := range all {
+		held[v.Input] = held[v.Input] || v.Rules == rules
+	}
+	return slices.DeleteFunc(slices.Clone(j.db.facts.Listed), func(in content.Input) bool { return !held[in] || j.db.facts.Pin.Excuses(in.Name) })
 }
 
-// recall adds the findings of nodes that have held a content to their reports, where these do not tell them yet, or not any more.
-func (j *judge) recall(c content.Content, reports map[string]gate.Report) {
+// recall returns reports with the findings of nodes that have held a content, where the reports do not tell them yet, or not any more.
+func (j *judge) recall(c content.Content, published map[string]report.Report) map[string]report.Report {
+	reports := make(map[string]report.Report, len(published))
+	maps.Copy(reports, published)
 	for node, rejected := range j.elsewhere {
 		for _, v := range rejected {
 			if r := reports[node]; v.Content == c && (r.Finding.State == "" || r.Finding.State == gate.Pending) {
@@ -174,12 +173,13 @@ func (j *judge) recall(c content.Content, reports map[string]gate.Report) {
 			}
 		}
 	}
+	return reports
 }
 
 // totals returns the totals of a version; nil if not all of its figures are known.
 func (j *judge) totals(l *live) *store.Totals {
-	reports, _ := j.reports(l)
-	t, unknown := gate.Sum(len(l.open), l.figures, reports)
+	reports, _ := l.Reports()
+	t, unknown := report.Sum(len(l.open), l.figures, reports)
 	if len(unknown) > 0 {
 		return nil
 	}

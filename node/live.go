@@ -10,15 +10,16 @@ import (
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // live is a version in the set and its state in the node.
 type live struct {
 	v *version.Version
 	version.Following
-	manifest store.Manifest       // of its content
-	open     []bool               // by partition: its local block is open
-	figures  map[int]gate.Figures // of the open blocks, by partition
+	manifest store.Manifest         // of its content
+	open     []bool                 // by partition: its local block is open
+	figures  map[int]report.Figures // of the open blocks, by partition
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded. One that is withdrawn has the time from which on it is
 	// advertised again if no other node holds it; zero: it is advertised.
@@ -54,7 +55,7 @@ func newLive(db string, m store.Manifest, f version.Following) (*live, error) {
 		Following: f,
 		manifest:  m,
 		open:      make([]bool, m.Partitions),
-		figures:   make(map[int]gate.Figures),
+		figures:   make(map[int]report.Figures),
 		damaged:   make(map[int]time.Time),
 		released:  make(map[int]time.Time),
 	}
@@ -97,7 +98,7 @@ func (l *live) put(p int, r *blocks.Reader) error {
 	}
 	props := r.Properties()
 	l.open[p] = true
-	l.figures[p] = gate.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
+	l.figures[p] = report.Figures{Records: props.Records, Bytes: props.RawBytes, Largest: props.MaxValue}
 	delete(l.damaged, p)
 	return nil
 }

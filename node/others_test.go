@@ -12,6 +12,7 @@ import (
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // Files of a version that is served have been deleted from the source: it is served on, and problems say so. A node that has nothing of it takes the
@@ -174,15 +175,15 @@ func TestReportsWithoutRules(t *testing.T) {
 	a := f.run(func(o *Options) { o.Cluster, o.MinReplication = c, 2 })
 	defer a.stop()
 	a.eventually("it reports", func() bool {
-		report, err := gate.ParseReport([]byte(c.report("1")))
-		if err != nil || len(report.Blocks) != 3 {
+		r, err := report.Parse([]byte(c.report("1")))
+		if err != nil || len(r.Blocks) != 3 {
 			return false
 		}
 		records := int64(0)
-		for _, b := range report.Blocks {
+		for _, b := range r.Blocks {
 			records += b.Records
 		}
-		return report.Rules == "" && records == int64(len(fruit))
+		return r.Rules == "" && records == int64(len(fruit))
 	})
 	if a.Set([]byte("fruit")).Current().Name != "" {
 		t.Error("it is served")

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sequins/load"
-	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // A node reports a version that it loads before it has a block of it, with every block that it has, and when it does not load any more. Other
@@ -17,18 +17,18 @@ func TestReportsWhatItLoads(t *testing.T) {
 	r := f.run(in(c), func(o *Options) {
 		o.each(func(d *DB) { d.Load = load.Options{Partitioner: "string"} }) // planned with three files opened
 	})
-	report := func() gate.Report {
-		report, err := gate.ParseReport([]byte(c.report("1")))
+	reported := func() report.Report {
+		r, err := report.Parse([]byte(c.report("1")))
 		if err != nil {
-			return gate.Report{}
+			return report.Report{}
 		}
-		return report
+		return r
 	}
-	r.eventually("it reports the load", func() bool { return report().Loading })
-	if blocks := report().Blocks; len(blocks) > 0 {
+	r.eventually("it reports the load", func() bool { return reported().Loading })
+	if blocks := reported().Blocks; len(blocks) > 0 {
 		t.Errorf("it reports %v before it has read a file", blocks)
 	}
 	f.source.planned.Store(false)
-	r.eventually("it reports the blocks, and that the load has ended", func() bool { return len(report().Blocks) == 2 && !report().Loading })
+	r.eventually("it reports the blocks, and that the load has ended", func() bool { return len(reported().Blocks) == 2 && !reported().Loading })
 	r.stop()
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sequins/version"
-	"sequins/version/gate"
 )
 
 // Comparison reads two versions of a db in order, partition by partition, whether or not they are served. It follows reports
@@ -57,7 +56,7 @@ func (rd *Reader) readVersion(set *version.Set, name string) *Read {
 func holders(h *version.Handle) [][]string {
 	all := make([][]string, h.Partitions)
 	reports, _ := h.Following.Reports()
-	for addr, report := range gate.ParseReports(reports) {
+	for addr, report := range reports {
 		for p := range report.Blocks {
 			if p < len(all) {
 				all[p] = append(all[p], addr)

@@ -3,8 +3,6 @@ package reads
 import (
 	"context"
 	"slices"
-
-	"sequins/version/gate"
 )
 
 // recordsPerTurn is the number of records that a count reads from each source before it reads from the next one.
@@ -72,7 +70,7 @@ func (s *Scan) count() (int64, Outcome) {
 func (s *Scan) countAll() (total int64, o Outcome) {
 	reported := make(map[int]int64)
 	reports, _ := s.r.handle.Following.Reports()
-	for _, report := range gate.ParseReports(reports) {
+	for _, report := range reports {
 		for p, figures := range report.Blocks {
 			reported[p] = figures.Records
 		}

@@ -21,7 +21,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/version"
-	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // scanMesh is the other nodes of a cluster, in this process, for ordered reads.
@@ -370,10 +370,8 @@ func TestScanOfOtherNodes(t *testing.T) {
 // reporting is a following whose other node reports two partitions, and whose nodes do not answer.
 type reporting struct{ replicas }
 
-func (reporting) Reports() (map[string][]byte, bool) {
-	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Blocks: map[int]gate.Figures{1: {Records: 30}, 2: {Records: 4}}}
-	data, _ := r.Encode() // it is small
-	return map[string][]byte{"a:1": data, "b:1": []byte("x")}, true
+func (reporting) Reports() (map[string]report.Report, bool) {
+	return map[string]report.Report{"a:1": {Blocks: map[int]report.Figures{1: {Records: 30}, 2: {Records: 4}}}}, true
 }
 
 // What is counted as a whole on other nodes is what they have reported.

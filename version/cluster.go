@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sequins/internal/content"
+	"sequins/version/report"
 )
 
 // Cluster is what a node knows of the other nodes, and publishes to them. All methods may be called concurrently. Only Join and Follow block.
@@ -73,11 +74,11 @@ type Following interface {
 	// assigned again whenever the members change; after that, only to replace what is missing for long.
 	Switched()
 
-	// Report publishes what this node reports of the content (see package gate). nil withdraws it. data must not be modified later.
+	// Report publishes what this node reports of the content (see report.Report.Encode). nil withdraws it. data must not be modified later.
 	Report(data []byte)
 	// Reports returns what the other nodes report of the content, by their address, and whether that is known: not before ZooKeeper has been read.
 	// The result is read-only.
-	Reports() (reports map[string][]byte, known bool)
+	Reports() (reports map[string]report.Report, known bool)
 
 	// Stop withdraws everything published of the input. The view is not updated after it, and nothing is published.
 	Stop()
@@ -146,7 +147,7 @@ func (nobody) Withdraw(...int)                                         {}
 func (nobody) Surplus([]bool) []int                                    { return nil }
 func (nobody) Switched()                                               {}
 func (nobody) Report([]byte)                                           {}
-func (nobody) Reports() (reports map[string][]byte, known bool)        { return nil, true }
+func (nobody) Reports() (reports map[string]report.Report, known bool) { return nil, true }
 func (nobody) Stop()                                                   {}
 
 // Owned returns all partitions.

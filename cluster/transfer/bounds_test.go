@@ -9,13 +9,12 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/shard"
-	"sequins/test/expect"
 	"sequins/version"
-	"sequins/version/gate"
+	"sequins/version/report"
 )
 
-// A report is what a node reports from a time on: it loads, and has blocks that nobody wants; or nothing, or that it has left the cluster.
-type report struct {
+// A stage is what a node reports from a time on: it loads, and has blocks that nobody wants; or nothing, or that it has left the cluster.
+type stage struct {
 	from   time.Duration
 	loads  bool
 	blocks int
@@ -28,12 +27,12 @@ type others struct {
 	version.Solo
 	t     *testing.T
 	began time.Time
-	nodes map[string][]report
+	nodes map[string][]stage
 }
 
 // now returns the report of a node, nil if there is none, and whether it is a member.
-func (o others) now(addr string) (data []byte, member bool) {
-	now := report{none: true}
+func (o others) now(addr string) (r *report.Report, member bool) {
+	now := stage{none: true}
 	for _, r := range o.nodes[addr] {
 		if time.Since(o.began) >= r.from {
 			now = r
@@ -42,13 +41,11 @@ func (o others) now(addr string) (data []byte, member bool) {
 	if now.none || now.left {
 		return nil, !now.left
 	}
-	r := gate.Report{Finding: gate.Finding{State: gate.Passed}, Loading: now.loads, Blocks: make(map[int]gate.Figures)}
+	r = &report.Report{Loading: now.loads, Blocks: make(map[int]report.Figures)}
 	for i := range now.blocks {
-		r.Blocks[2+i] = gate.Figures{}
+		r.Blocks[2+i] = report.Figures{}
 	}
-	data, err := r.Encode()
-	expect.NoError(o.t, err)
-	return data, true
+	return r, true
 }
 
 // Owners implements version.Following.
@@ -63,11 +60,11 @@ func (o others) Owners() ([][]string, string) {
 }
 
 // Reports implements version.Following.
-func (o others) Reports() (map[string][]byte, bool) {
-	reports := make(map[string][]byte)
+func (o others) Reports() (map[string]report.Report, bool) {
+	reports := make(map[string]report.Report)
 	for addr := range o.nodes {
-		if data, _ := o.now(addr); data != nil {
-			reports[addr] = data
+		if r, _ := o.now(addr); r != nil {
+			reports[addr] = *r
 		}
 	}
 	return reports, true
@@ -76,33 +73,33 @@ func (o others) Reports() (map[string][]byte, bool) {
 // Every wait for a reader has an end. Times are from the beginning of the Fill.
 func TestBounds(t *testing.T) {
 	const s, m, h = time.Second, time.Minute, time.Hour
-	loads := []report{{loads: true}}
+	loads := []stage{{loads: true}}
 	tests := map[string]struct {
 		load time.Duration // that this node's own takes; 0: it has none
-		a, b []report
+		a, b []stage
 		ends time.Duration
 	}{
-		"never reports":                           {0, []report{{none: true}}, nil, 30 * s},
-		"never reports, after a short load":       {s, []report{{none: true}}, nil, 31 * s},
-		"never reports, after a long load":        {5 * m, []report{{none: true}}, nil, 5*m + 30*s},
-		"reports, and does not load":              {0, []report{{blocks: 2}}, nil, 30 * s},
+		"never reports":                           {0, []stage{{none: true}}, nil, 30 * s},
+		"never reports, after a short load":       {s, []stage{{none: true}}, nil, 31 * s},
+		"never reports, after a long load":        {5 * m, []stage{{none: true}}, nil, 5*m + 30*s},
+		"reports, and does not load":              {0, []stage{{blocks: 2}}, nil, 30 * s},
 		"loads forever":                           {0, loads, nil, 10 * m},
 		"loads forever, after a short load":       {s, loads, nil, 10*m + s},
 		"loads forever, after a long load":        {h, loads, nil, 2 * h},
-		"begins late":                             {m, []report{{none: true}, {from: m + 20*s, loads: true}}, nil, 11 * m},
-		"grows":                                   {s, []report{{loads: true}, {from: 10 * s, loads: true, blocks: 1}, {from: 20 * s, loads: true, blocks: 2}}, nil, 10*m + 20*s},
-		"shrinks, and grows again":                {s, []report{{loads: true, blocks: 2}, {from: 5 * s, loads: true}, {from: 10 * s, loads: true, blocks: 2}}, nil, 10*m + s},
-		"its load fails":                          {m, []report{{loads: true}, {from: 2 * m}}, nil, 2 * m},
-		"leaves":                                  {0, []report{{loads: true}, {from: 5 * s, left: true}}, nil, 5 * s},
+		"begins late":                             {m, []stage{{none: true}, {from: m + 20*s, loads: true}}, nil, 11 * m},
+		"grows":                                   {s, []stage{{loads: true}, {from: 10 * s, loads: true, blocks: 1}, {from: 20 * s, loads: true, blocks: 2}}, nil, 10*m + 20*s},
+		"shrinks, and grows again":                {s, []stage{{loads: true, blocks: 2}, {from: 5 * s, loads: true}, {from: 10 * s, loads: true, blocks: 2}}, nil, 10*m + s},
+		"its load fails":                          {m, []stage{{loads: true}, {from: 2 * m}}, nil, 2 * m},
+		"leaves":                                  {0, []stage{{loads: true}, {from: 5 * s, left: true}}, nil, 5 * s},
 		"two, one after the other":                {s, loads, loads, 20*m + s},
-		"two, the second of which grows first":    {s, []report{{loads: true}, {from: 12 * s, loads: true, blocks: 1}, {from: 14 * s, loads: true, blocks: 2}}, loads, 20*m + s},
-		"two, which leave":                        {s, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, []report{{from: 0, loads: true}, {from: 7 * s, left: true}}, 7 * s},
-		"two, the first of which reports nothing": {m, []report{{none: true}}, []report{{none: true}}, 2 * m},
+		"two, the second of which grows first":    {s, []stage{{loads: true}, {from: 12 * s, loads: true, blocks: 1}, {from: 14 * s, loads: true, blocks: 2}}, loads, 20*m + s},
+		"two, which leave":                        {s, []stage{{from: 0, loads: true}, {from: 7 * s, left: true}}, []stage{{from: 0, loads: true}, {from: 7 * s, left: true}}, 7 * s},
+		"two, the first of which reports nothing": {m, []stage{{none: true}}, []stage{{none: true}}, 2 * m},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := others{t: t, began: time.Now(), nodes: map[string][]report{"a:1": test.a}}
+				o := others{t: t, began: time.Now(), nodes: map[string][]stage{"a:1": test.a}}
 				if test.b != nil {
 					o.nodes["b:1"] = test.b
 				}

@@ -10,7 +10,7 @@
 // synced, and published by a rename. Nothing is read again but its index and a few pages (blocks.Reader.CheckCopy). The giver reads at a limited rate, gives a limited number of blocks at a time, and leaves the page cache as it is. Both ends break
 // off a copy when the other one is too slow.
 //
-// Which node has a partition is in the reports that the nodes publish (package gate): before a content is advertised, and while it is loaded. Of
+// Which node has a partition is in the reports that the nodes publish (package report): before a content is advertised, and while it is loaded. Of
 // the nodes that have to hold a partition, one reads it from the source: the first member of an order that all nodes compute alike (readers). This
 // node loads those of which it is the reader, and copies the others as soon as another node reports them. When its own load has ended, it waits for
 // the other readers. Partitions of readers that have left, do not load, report nothing new for too long (times), or give no block pass to the next

@@ -14,7 +14,6 @@ import (
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
-	"sequins/version/gate"
 )
 
 // times bound how long a Run waits for another node from which nothing new comes. ZooKeeper only tells that the node has left.
@@ -297,7 +296,7 @@ func (f *filling) followReports() {
 	for _, p := range f.peers {
 		p.loading, p.resting = false, false
 	}
-	for addr, r := range gate.ParseReports(reports) {
+	for addr, r := range reports {
 		p := f.peer(addr)
 		p.loading = r.Loading
 		if len(r.Blocks) > p.blocks {

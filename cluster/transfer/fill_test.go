@@ -24,7 +24,7 @@ import (
 	"sequins/test/contents"
 	"sequins/test/expect"
 	"sequins/version"
-	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // eight is how many partitions the content of these tests has.
@@ -88,21 +88,19 @@ func (p *peer) hold(all ...int) {
 }
 
 // report returns the report of the peer; nil if there is none.
-func (p *peer) report() []byte {
+func (p *peer) report() *report.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reports || p.left {
 		return nil
 	}
-	r := gate.Report{Finding: gate.Finding{State: gate.Pending}, Loading: p.loading, Blocks: make(map[int]gate.Figures)}
+	r := &report.Report{Loading: p.loading, Blocks: make(map[int]report.Figures)}
 	for partition := range eight {
 		if p.held[partition] {
-			r.Blocks[partition] = gate.Figures{}
+			r.Blocks[partition] = report.Figures{}
 		}
 	}
-	data, err := r.Encode()
-	expect.NoError(p.t, err)
-	return data
+	return r
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -186,11 +184,11 @@ func (c *cluster) Owners() (all [][]string, _ string) {
 }
 
 // Reports implements version.Following.
-func (c *cluster) Reports() (map[string][]byte, bool) {
-	reports := make(map[string][]byte)
+func (c *cluster) Reports() (map[string]report.Report, bool) {
+	reports := make(map[string]report.Report)
 	for _, p := range c.peers {
-		if data := p.report(); data != nil {
-			reports[p.addr] = data
+		if r := p.report(); r != nil {
+			reports[p.addr] = *r
 		}
 	}
 	return reports, true

@@ -25,7 +25,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/version"
-	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // addVersion adds a version with the records of a map to a set, of which a node holds some partitions.
@@ -179,28 +179,20 @@ func (f following) Peers(p int) []string {
 	return f.advertised(p)
 }
 
-func (f following) Reports() (map[string][]byte, bool) {
-	all := map[string]gate.Report{}
+func (f following) Reports() (map[string]report.Report, bool) {
+	all := map[string]report.Report{}
 	for p := range f.partitions {
 		if f.reported == nil {
 			break
 		}
 		for _, addr := range f.reported(p) {
 			if all[addr].Blocks == nil {
-				all[addr] = gate.Report{Finding: gate.Finding{State: gate.Held}, Blocks: make(map[int]gate.Figures)}
+				all[addr] = report.Report{Blocks: make(map[int]report.Figures)}
 			}
-			all[addr].Blocks[p] = gate.Figures{}
+			all[addr].Blocks[p] = report.Figures{}
 		}
 	}
-	encoded := map[string][]byte{"127.0.0.1:9": []byte("no report")}
-	for addr, r := range all {
-		data, err := r.Encode()
-		if err != nil {
-			panic(err)
-		}
-		encoded[addr] = data
-	}
-	return encoded, true
+	return all, true
 }
 
 // ask requests lines.

@@ -7,6 +7,7 @@ import (
 	"sequins/internal/human"
 	"sequins/observe/status"
 	"sequins/store"
+	"sequins/version/report"
 )
 
 // ofBlocks applies the rules of blocks: to the largest value that is known, and to the required keys if own is current.
@@ -28,7 +29,7 @@ func (r Rules) ofBlocks(largest int64, own *Measures, current bool) (checks []st
 
 // ofContent applies the other rules to the totals of a content; served are those of the content to compare with, nil for none, of which s is the sum
 // of the samples of all nodes.
-func (r Rules) ofContent(t Figures, served *store.Totals, s Sample) (checks []status.GateCheck) {
+func (r Rules) ofContent(t report.Figures, served *store.Totals, s report.Sample) (checks []status.GateCheck) {
 	if r.MinRecords > 0 {
 		checks = append(checks, status.GateCheck{Rule: "min_records", Value: float64(t.Records), Limit: float64(r.MinRecords), Broken: t.Records < r.MinRecords,
 			Text: fmt.Sprintf("%s records, at least %s", human.Count(t.Records), human.Count(r.MinRecords))})
@@ -75,7 +76,7 @@ func (r Rules) change(unit string, now, before int64) (checks []status.GateCheck
 }
 
 // missing judges the sample. Without a key in it, nothing is known, and the rule is broken.
-func (r Rules) missing(s Sample) status.GateCheck {
+func (r Rules) missing(s report.Sample) status.GateCheck {
 	c := status.GateCheck{Rule: "max_missing", Limit: r.MaxMissing}
 	if s.Keys == 0 {
 		c.Broken, c.Value, c.Text = true, 1, "no node has partitions of both versions to compare keys"

@@ -11,12 +11,13 @@ package gate
 import (
 	"sequins/observe/status"
 	"sequins/store"
+	"sequins/version/report"
 )
 
 // What a node makes of a content.
 const (
 	// Pending: it cannot be judged yet. Followed by Passed or Held.
-	Pending = "pending"
+	Pending = report.Pending
 	// Passed: it may be advertised and served.
 	Passed = store.Passed
 	// Held: it breaks a rule, here or on another node. Followed by Passed if the facts change.

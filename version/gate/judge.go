@@ -9,6 +9,7 @@ import (
 	"sequins/internal/content"
 	"sequins/internal/human"
 	"sequins/store"
+	"sequins/version/report"
 )
 
 // MaxWait is how long a verdict may have Waits before Facts.Waited is set.
@@ -20,11 +21,11 @@ type Facts struct {
 	// Held reports for each partition whether it is on this node.
 	Held []bool
 	// Figures are those of the blocks on this node, by partition.
-	Figures map[int]Figures
+	Figures map[int]report.Figures
 	// Own are the measures of the held partitions, maybe not the current ones; nil if there are none yet.
 	Own *Measures
 	// Reports are those of the other nodes, by address; Known, whether they are known.
-	Reports map[string]Report
+	Reports map[string]report.Report
 	Known   bool
 	// Mixed: nodes of the original sequins, which do not report, may hold partitions.
 	Mixed bool
@@ -128,8 +129,8 @@ func (j judge) before() *Finding {
 // find returns what this node finds by itself: Own, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
 	measured := maps.Clone(j.Reports)
-	maps.DeleteFunc(measured, func(_ string, r Report) bool { return r.Finding.State == Pending && !r.Measured })
-	totals, unknown := Sum(len(j.Held), j.Figures, measured)
+	maps.DeleteFunc(measured, func(_ string, r report.Report) bool { return r.Finding.State == Pending && !r.Measured })
+	totals, unknown := report.Sum(len(j.Held), j.Figures, measured)
 	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
 	v := Verdict{Measured: current, Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
 	f := &v.Own
@@ -196,9 +197,9 @@ func (j judge) lost() (rules, why string) {
 }
 
 // served returns the totals of the content to compare with, nil if there are none, and the sum of the samples of its keys.
-func (j judge) served() (*store.Totals, Sample) {
+func (j judge) served() (*store.Totals, report.Sample) {
 	if j.against.Name == "" {
-		return nil, Sample{}
+		return nil, report.Sample{}
 	}
 	s := j.Own.Sample
 	for _, r := range j.Reports {
@@ -234,7 +235,7 @@ func (j judge) follow(v Verdict) Verdict {
 
 // hasCompared reports whether another node has judged the content by the same rules, in comparison with one that is not older than what this node
 // compares with.
-func (j judge) hasCompared(r Report) bool {
+func (j judge) hasCompared(r report.Report) bool {
 	f := r.Finding
 	return f.Rules == j.fingerprint && f.State != Pending && f.Against.Name != "" && f.Against.Name >= j.against.Name
 }

@@ -2,12 +2,15 @@ package gate_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
 	"sequins/internal/content"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 var (
@@ -17,9 +20,9 @@ var (
 
 // seen is a report of a node with rules that serves a version, or "", with what it finds next to against, or "", by these rules. It has the
 // figures of partition 1 with 1,000 records.
-func seen(rules gate.Rules, serves string, state string, against string) gate.Report {
-	r := gate.Report{Rules: rules.Fingerprint(), Measured: true, Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
-		Blocks: map[int]gate.Figures{1: {Records: 1000, Bytes: 1000}}}
+func seen(rules gate.Rules, serves string, state string, against string) report.Report {
+	r := report.Report{Rules: rules.Fingerprint(), Measured: true, Finding: gate.Finding{State: state, Rules: rules.Fingerprint()},
+		Blocks: map[int]report.Figures{1: {Records: 1000, Bytes: 1000}}}
 	if state == gate.Held {
 		r.Finding.Reason = "too few"
 	}
@@ -32,16 +35,16 @@ func seen(rules gate.Rules, serves string, state string, against string) gate.Re
 	return r
 }
 
-func vetoed(r gate.Report) gate.Report  { r.Finding.Vetoed = true; return r }
-func serving(r gate.Report) gate.Report { r.Served = of("3"); return r }
+func vetoed(r report.Report) report.Report  { r.Finding.Vetoed = true; return r }
+func serving(r report.Report) report.Report { r.Served = of("3"); return r }
 
 // judging are facts of version 3 with two partitions, of which this node has the first one with so many records, and serves version 2 with
 // 2,000.
-func judging(records int64, reports ...gate.Report) gate.Facts {
-	f := measured(shrink, gate.Figures{Records: records, Bytes: records})
+func judging(records int64, reports ...report.Report) gate.Facts {
+	f := measured(shrink, report.Figures{Records: records, Bytes: records})
 	f.Held, f.Own.Held = []bool{true, false}, []bool{true, false}
 	f.Served, f.Sampled, f.Own.Against, f.Totals = of("2"), of("2"), of("2"), &store.Totals{Records: 2000, Bytes: 2000}
-	f.Reports = make(map[string]gate.Report)
+	f.Reports = make(map[string]report.Report)
 	for i, r := range reports {
 		f.Reports[string(rune('a'+i))] = r
 	}
@@ -85,7 +88,7 @@ func TestJudge(t *testing.T) {
 		want   string
 		reason string
 	}{
-		"no rules":         {gate.Facts{Reports: map[string]gate.Report{"a": vetoed(held)}}, gate.Passed, ""},
+		"no rules":         {gate.Facts{Reports: map[string]report.Report{"a": vetoed(held)}}, gate.Passed, ""},
 		"keeps the rules":  {judging(good, figures), gate.Passed, ""},
 		"breaks a rule":    {judging(bad, figures), gate.Held, "max_shrink: 1,300 records instead of 2,000"},
 		"excused":          {with(judging(bad, vetoed(held)), excused), gate.Passed, "it is pinned"},
@@ -201,7 +204,7 @@ func TestVeto(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Passed || v.Own.Vetoed {
 		t.Errorf("%+v", v)
 	}
-	f.Figures[0] = gate.Figures{Records: good, Bytes: good, Largest: 101}
+	f.Figures[0] = report.Figures{Records: good, Bytes: good, Largest: 101}
 	if v := gate.Judge(f); v.State != gate.Held || !v.Own.Vetoed || !v.Vetoed {
 		t.Errorf("%+v", v)
 	}
@@ -223,22 +226,22 @@ func TestVeto(t *testing.T) {
 // Samples of the same content are added up.
 func TestSamples(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.1}
-	sampled := func(served string, missing int64) gate.Report {
+	sampled := func(served string, missing int64) report.Report {
 		r := seen(rules, served, gate.Pending, "")
-		r.Sample = gate.Sample{Keys: 100, Missing: missing}
+		r.Sample = report.Sample{Keys: 100, Missing: missing}
 		return r
 	}
 	for name, test := range map[string]struct {
-		reports []gate.Report
+		reports []report.Report
 		want    string
 	}{
-		"own":            {[]gate.Report{sampled("2", 0)}, gate.Passed},
-		"both":           {[]gate.Report{sampled("2", 21)}, gate.Held},
-		"of an old one":  {[]gate.Report{sampled("1", 100)}, gate.Passed},
-		"of three nodes": {[]gate.Report{sampled("2", 21), sampled("2", 8)}, gate.Passed},
+		"own":            {[]report.Report{sampled("2", 0)}, gate.Passed},
+		"both":           {[]report.Report{sampled("2", 21)}, gate.Held},
+		"of an old one":  {[]report.Report{sampled("1", 100)}, gate.Passed},
+		"of three nodes": {[]report.Report{sampled("2", 21), sampled("2", 8)}, gate.Passed},
 	} {
 		f := judging(good, test.reports...)
-		f.Rules, f.Own.Rules, f.Own.Sample = rules, rules.Fingerprint(), gate.Sample{Keys: 100}
+		f.Rules, f.Own.Rules, f.Own.Sample = rules, rules.Fingerprint(), report.Sample{Keys: 100}
 		if v := gate.Judge(f); v.State != test.want {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -299,8 +302,8 @@ func TestTotalsOfServedAreLost(t *testing.T) {
 // A node without rules serves a version as soon as it is there. That is no sign for those with rules, but its figures count.
 func TestNodeWithoutRulesIsNoWitness(t *testing.T) {
 	without := gate.Judge(gate.Facts{Served: of("2")})
-	own := map[int]gate.Figures{1: {Records: 1000, Bytes: 1000}}
-	for name, r := range map[string]gate.Report{
+	own := map[int]report.Figures{1: {Records: 1000, Bytes: 1000}}
+	for name, r := range map[string]report.Report{
 		"before the switch":  gate.NewReport(of("2"), gate.Rules{}, own, nil, without.Own),
 		"after the switch":   gate.NewReport(of("3"), gate.Rules{}, own, nil, without.Finding),
 		"with rules by then": gate.NewReport(of("3"), shrink, own, nil, without.Finding),
@@ -328,7 +331,7 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for records, want := range map[int64]string{0: gate.Held, 1: gate.Passed} {
-		slow := map[int]gate.Figures{1: {Records: records}}
+		slow := map[int]report.Figures{1: {Records: records}}
 		r := gate.NewReport(of("2"), f.Rules, slow, nil, gate.Finding{State: gate.Pending, Rules: f.Rules.Fingerprint()})
 		f.Reports["slow"] = r
 		if v := gate.Judge(f); v.State != gate.Pending {
@@ -340,4 +343,44 @@ func TestMinRecordsWithSlowNode(t *testing.T) {
 			t.Errorf("%d: %+v", records, v)
 		}
 	}
+}
+
+func encoded(t testing.TB, r report.Report) []byte {
+	t.Helper()
+	data, err := r.Encode()
+	expect.NoError(t, err)
+	return data
+}
+
+// FuzzReport: a report that is accepted has figures that can be added without overflow, can be judged, and is
+// the same after encoding.
+func FuzzReport(f *testing.F) {
+	f.Add(encoded(f, report.Report{Rules: shrink.Fingerprint(), Finding: gate.Finding{State: gate.Pending}, Served: of("20"), Sample: report.Sample{Keys: 9, Missing: 1}, Blocks: map[int]report.Figures{0: {Records: 1}, 3: {Bytes: 1 << 35}}}))
+	f.Add(encoded(f, report.Report{Finding: gate.Finding{State: gate.Held, Rules: shrink.Fingerprint(), Against: of("2"), Vetoed: true}}))
+	f.Add([]byte(`{"finding":{"state":"held","reason":"\u0000\ud800"}}` + "\n\x01\x02\x03"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := report.Parse(data)
+		if err != nil {
+			return
+		}
+		const most = 1 << 42
+		for p, b := range r.Blocks {
+			if p < 0 || min(b.Records, b.Bytes) < 0 || max(b.Records, b.Bytes) > most {
+				t.Fatalf("%d: %+v", p, b)
+			}
+		}
+		if v := gate.Judge(judging(good, r)); r.Finding.Vetoed && r.Finding.Rules == shrink.Fingerprint() && v.State != gate.Held {
+			t.Fatalf("%+v", v)
+		}
+		again, err := r.Encode()
+		if err != nil {
+			if len(data) < report.MaxSize/8 {
+				t.Fatal(err)
+			}
+			return // what JSON escapes can be longer than it was
+		}
+		if got, err := report.Parse(again); err != nil || !reflect.DeepEqual(got, r) {
+			t.Fatalf("%+v, %v, want %+v", got, err, r)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/content"
 	"sequins/version"
+	"sequins/version/report"
 )
 
 const (
@@ -26,19 +27,6 @@ const (
 	maxMatched = 1 << 20
 )
 
-// Figures are those of one block, or of all blocks of a content.
-type Figures struct {
-	Records int64
-	Bytes   int64 // of keys and values
-	Largest int64 // the size of the largest value on this node, in bytes; 0 in reports: each node judges its own blocks
-}
-
-// Sample is the result of looking keys of the content that is served up in another one.
-type Sample struct {
-	Keys    int64 `json:"keys"`
-	Missing int64 `json:"missing"` // those that the other one lacks
-}
-
 // Measures are what a node has looked up in the blocks of a content that it holds. They are not modified.
 type Measures struct {
 	// Held reports for each partition whether its block was on this node.
@@ -46,7 +34,7 @@ type Measures struct {
 	// Rules is the fingerprint of the rules that the other fields are by.
 	Rules string
 	// Sample is of keys of Against, which is zero if none was taken.
-	Sample  Sample
+	Sample  report.Sample
 	Against content.Content
 	// Failed are those of Rules.Required that the partitions of this node lack, with the reasons.
 	Failed []string
@@ -166,4 +154,18 @@ func sampleKeys(served *version.Handle, p, n int) (keys [][]byte) {
 		served.Report(p, b, err)
 	}
 	return keys
+}
+
+// NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions
+// that it holds, and are not modified before the report is encoded. m may be nil; f is Verdict.Own, or Verdict.Finding from when the content was judged,
+// if the node serves it or has served it: that is not Pending.
+func NewReport(served content.Content, rules Rules, blocks map[int]report.Figures, m *Measures, f Finding) report.Report {
+	r := report.Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Blocks: blocks}
+	if f.State == "" { // it was never judged
+		r.Finding.State = Passed
+	}
+	if m != nil && m.Err == nil && m.Against == served && m.Rules == r.Rules {
+		r.Sample = m.Sample
+	}
+	return r
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"sequins/store"
 	"sequins/version"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // of returns a content of a name.
@@ -233,5 +235,24 @@ func TestIsCurrent(t *testing.T) {
 		if got := test.m.IsCurrent(test.held, test.rules, test.served); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A report has the figures that the node has, and the sample only of what it serves.
+func TestNewReport(t *testing.T) {
+	rules := gate.Rules{MaxMissing: 0.1}
+	m := &gate.Measures{Held: []bool{false, true, false, true}, Rules: rules.Fingerprint(), Sample: report.Sample{Keys: 9}, Against: of("1")}
+	finding := gate.Finding{State: gate.Held, Reason: "r"}
+	blocks := map[int]report.Figures{1: {Records: 1}, 3: {Records: 2}}
+	r := gate.NewReport(of("1"), rules, blocks, m, finding)
+	if !maps.Equal(r.Blocks, blocks) || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
+		t.Errorf("%+v", r)
+	}
+	r = gate.NewReport(of("2"), gate.Rules{}, blocks, m, gate.Finding{})
+	if r.Sample != (report.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
+		t.Errorf("%+v", r)
+	}
+	if r := gate.NewReport(content.Content{}, rules, nil, nil, finding); r.Blocks != nil {
+		t.Errorf("%+v", r)
 	}
 }

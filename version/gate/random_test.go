@@ -8,6 +8,7 @@ import (
 
 	"sequins/store"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 func pick[T any](rnd *rand.Rand, all ...T) T { return all[rnd.IntN(len(all))] }
@@ -51,7 +52,7 @@ func randomFacts(rnd *rand.Rand) gate.Facts {
 
 // without returns facts without what nodes with other rules have found. Their figures stay.
 func without(f gate.Facts) gate.Facts {
-	reports := make(map[string]gate.Report)
+	reports := make(map[string]report.Report)
 	for node, r := range f.Reports {
 		if r.Rules != f.Rules.Fingerprint() {
 			r.Rules = ""
@@ -92,7 +93,7 @@ func TestRandomFacts(t *testing.T) {
 			t.Fatalf("seed %d: other rules have an influence: %+v: %+v without, %+v with", seed, f, alone, v)
 		}
 		renamed := f
-		renamed.Reports = make(map[string]gate.Report)
+		renamed.Reports = make(map[string]report.Report)
 		for node, r := range f.Reports {
 			renamed.Reports[fmt.Sprint(rnd.IntN(1000), node)] = r
 		}
@@ -116,7 +117,7 @@ type node struct {
 	own    *gate.Measures // as soon as it has measured
 	away   bool           // it has not started yet
 	serves bool           // it has switched to version 3
-	views  map[string][]byte
+	views  map[string]report.Report
 	v      gate.Verdict
 }
 
@@ -139,7 +140,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rnd: rnd, board: make(map[string][]byte), records: pick[int64](rnd, 50, 100),
 		lacks: rnd.IntN(3) == 0, totals: map[string]int64{"1": pick[int64](rnd, 60, 200), "2": 100}}
 	for i := range 2 + rnd.IntN(4) {
-		n := &node{name: fmt.Sprint("node", i), views: make(map[string][]byte)}
+		n := &node{name: fmt.Sprint("node", i), views: make(map[string]report.Report)}
 		f := &n.facts
 		f.Rules, f.Held = pick(rnd, strict, strict, strict, other, gate.Rules{}), make([]bool, partitions)
 		name := pick(rnd, "", "1", "1", "2")
@@ -168,10 +169,10 @@ func (w *world) isBad() bool { return w.lacks || w.records < 70 }
 
 // load gives a node its blocks, whose figures are known at once.
 func (w *world) load(n *node) {
-	n.facts.Figures = make(map[int]gate.Figures)
+	n.facts.Figures = make(map[int]report.Figures)
 	for p, held := range n.facts.Held {
 		if held {
-			n.facts.Figures[p] = gate.Figures{Records: w.records, Bytes: w.records}
+			n.facts.Figures[p] = report.Figures{Records: w.records, Bytes: w.records}
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (w *world) measure(n *node) {
 // look lets a node judge by what it has seen, switch, and report.
 func (w *world) look(n *node) {
 	f := n.facts
-	f.Own, f.Reports, f.Known = n.own, gate.ParseReports(n.views), true
+	f.Own, f.Reports, f.Known = n.own, n.views, true
 	var finding gate.Finding
 	if n.serves {
 		finding = *f.Before
@@ -216,7 +217,11 @@ func (w *world) look(n *node) {
 // see lets a node see what another one has reported last.
 func (w *world) see(n, of *node) {
 	if data, there := w.board[of.name]; there && n != of {
-		n.views[of.name] = data
+		r, err := report.Parse(data)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		n.views[of.name] = r
 	} else {
 		delete(n.views, of.name)
 	}
@@ -236,7 +241,7 @@ func (w *world) step() {
 			w.measure(n)
 		}
 	case 1: // a restart
-		n.own, n.views, n.v = nil, make(map[string][]byte), gate.Verdict{}
+		n.own, n.views, n.v = nil, make(map[string]report.Report), gate.Verdict{}
 		delete(w.board, n.name)
 	case 2, 3, 4:
 		w.see(n, pick(w.rnd, w.nodes...))

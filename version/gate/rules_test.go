@@ -8,25 +8,26 @@ import (
 	"sequins/internal/content"
 	"sequins/store"
 	"sequins/version/gate"
+	"sequins/version/report"
 )
 
 // measured are facts of a content with one partition, which is here, next to version 1 with 1,000 records of 10 bytes.
-func measured(rules gate.Rules, f gate.Figures) gate.Facts {
+func measured(rules gate.Rules, f report.Figures) gate.Facts {
 	return gate.Facts{Rules: rules, Held: []bool{true}, Known: true, Served: of("1"), Sampled: of("1"), Totals: &store.Totals{Records: 1000, Bytes: 10_000},
-		Figures: map[int]gate.Figures{0: f}, Own: &gate.Measures{Held: []bool{true}, Rules: rules.Fingerprint(), Against: of("1"), Sample: gate.Sample{Keys: 1000}}}
+		Figures: map[int]report.Figures{0: f}, Own: &gate.Measures{Held: []bool{true}, Rules: rules.Fingerprint(), Against: of("1"), Sample: report.Sample{Keys: 1000}}}
 }
 
 // Each rule at its limit and just beyond it.
 func TestRules(t *testing.T) {
 	type change func(f *gate.Facts)
 	figures := func(records, bytes int64) change {
-		return func(f *gate.Facts) { f.Figures[0] = gate.Figures{Records: records, Bytes: bytes} }
+		return func(f *gate.Facts) { f.Figures[0] = report.Figures{Records: records, Bytes: bytes} }
 	}
 	missing := func(n, keys int64) change {
-		return func(f *gate.Facts) { f.Own.Sample = gate.Sample{Keys: keys, Missing: n} }
+		return func(f *gate.Facts) { f.Own.Sample = report.Sample{Keys: keys, Missing: n} }
 	}
 	largest := func(n int64) change {
-		return func(f *gate.Facts) { f.Figures[0] = gate.Figures{Records: 1000, Bytes: 10_000, Largest: n} }
+		return func(f *gate.Facts) { f.Figures[0] = report.Figures{Records: 1000, Bytes: 10_000, Largest: n} }
 	}
 	failed := func(texts ...string) change { return func(f *gate.Facts) { f.Own.Failed = texts } }
 	nothing := func(f *gate.Facts) {
@@ -53,7 +54,7 @@ func TestRules(t *testing.T) {
 		"after nothing":   {gate.Rules{MaxShrink: 0.1, MaxGrowth: 0.1, MaxMissing: 0.1}, empty, figures(1, 1), "max_shrink"},
 	} {
 		for _, bad := range []bool{false, true} {
-			f, want, reason := measured(test.rules, gate.Figures{Records: 1000, Bytes: 10_000}), gate.Passed, ""
+			f, want, reason := measured(test.rules, report.Figures{Records: 1000, Bytes: 10_000}), gate.Passed, ""
 			if bad {
 				test.bad(&f)
 				want, reason = gate.Held, test.reason
@@ -90,8 +91,8 @@ func TestFingerprint(t *testing.T) {
 
 // Where no key of what is served can be read, max_missing waits for other nodes, and is left out then; the other rules are applied.
 func TestNoKeysToLookUp(t *testing.T) {
-	f := measured(gate.Rules{MaxShrink: 0.5, MaxMissing: 0.5}, gate.Figures{Records: 1000, Bytes: 10_000})
-	f.Sampled, f.Own.Against, f.Own.Sample = content.Content{}, content.Content{}, gate.Sample{}
+	f := measured(gate.Rules{MaxShrink: 0.5, MaxMissing: 0.5}, report.Figures{Records: 1000, Bytes: 10_000})
+	f.Sampled, f.Own.Against, f.Own.Sample = content.Content{}, content.Content{}, report.Sample{}
 	if v := gate.Judge(f); v.State != gate.Pending || !v.Waits {
 		t.Errorf("at first it is %s (waits %v): %s", v.State, v.Waits, v.Reason)
 	}
@@ -99,7 +100,7 @@ func TestNoKeysToLookUp(t *testing.T) {
 	if v := gate.Judge(f); v.State != gate.Passed || !strings.HasPrefix(v.Skipped, "max_missing is not applied: no node has keys of version 1") {
 		t.Errorf("then it is %s: %s; skipped: %s", v.State, v.Reason, v.Skipped)
 	}
-	f.Figures[0] = gate.Figures{Records: 499, Bytes: 10_000}
+	f.Figures[0] = report.Figures{Records: 499, Bytes: 10_000}
 	if v := gate.Judge(f); v.State != gate.Held {
 		t.Errorf("half of it is %s: %s", v.State, v.Reason)
 	}

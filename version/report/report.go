@@ -1,4 +1,8 @@
-package gate
+// Package report has what a node tells the others of a content that it holds: the figures of its blocks, by partition, and what it finds of it.
+//
+// A node encodes a Report and publishes it in ZooKeeper; package cluster parses the reports of others when they arrive. Copies of blocks, counts and
+// verdicts (package gate) follow them.
+package report
 
 import (
 	"bytes"
@@ -13,17 +17,21 @@ import (
 	"sequins/store"
 )
 
+// Pending is the state of a finding on a content that cannot be judged yet. The other states are those that are stored.
+const Pending = "pending"
+
 // Report is what a node tells the others of a content.
 type Report struct {
 	// Rules is the fingerprint of the rules of the node; "" if it has none.
 	Rules string `json:"rules,omitempty"`
 	// Finding is what the node finds by itself, or, of a content that it serves or has served, how it was passed.
-	Finding Finding `json:"finding"`
+	Finding store.Finding `json:"finding"`
 	// Served is the content that the node serves, zero if there is none.
 	Served content.Content `json:"served,omitzero"`
 	// Loading reports that the node loads or copies what it has to hold of the content and does not yet.
 	Loading bool `json:"loading,omitempty"`
-	// Measured is that of Verdict. The figures of a node that has not looked into its blocks yet do not count: it may still find that they break a rule.
+	// Measured reports that the node has looked into all blocks that it holds, by its rules. Before, its figures do not count: it may still find that
+	// they break a rule.
 	Measured bool   `json:"measured,omitempty"`
 	Sample   Sample `json:"sample,omitzero"` // of keys of Served
 	// Rejected are the verdicts of contents of the database that the node has held. It need not have anything of them any more.
@@ -32,9 +40,22 @@ type Report struct {
 	Blocks map[int]Figures `json:"-"`
 }
 
+// Figures are those of one block, or of all blocks of a content.
+type Figures struct {
+	Records int64
+	Bytes   int64 // of keys and values
+	Largest int64 // the size of the largest value on this node, in bytes; 0 in reports: each node judges its own blocks
+}
+
+// Sample is the result of looking keys of the content that is served up in another one.
+type Sample struct {
+	Keys    int64 `json:"keys"`
+	Missing int64 `json:"missing"` // those that the other one lacks
+}
+
 const (
-	// MaxReport limits an encoded report, in bytes: a znode has no more. There is room for at least 4,000 partitions on one node.
-	MaxReport = 64 << 10
+	// MaxSize limits an encoded report, in bytes: a znode has no more. There is room for at least 4,000 partitions on one node.
+	MaxSize = 64 << 10
 	// maxPartitions limits the number of a partition.
 	maxPartitions = 1 << 31
 	// maxFigure limits each figure, so that sums cannot overflow.
@@ -42,20 +63,6 @@ const (
 )
 
 var errTooLarge = errors.New("the figures of so many partitions do not fit into one znode; without them, no node can judge the version")
-
-// NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions
-// that it holds, and are not modified before the report is encoded. m may be nil; f is Verdict.Own, or Verdict.Finding from when the content was judged,
-// if the node serves it or has served it: that is not Pending.
-func NewReport(served content.Content, rules Rules, blocks map[int]Figures, m *Measures, f Finding) Report {
-	r := Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Blocks: blocks}
-	if f.State == "" { // it was never judged
-		r.Finding.State = Passed
-	}
-	if m != nil && m.Err == nil && m.Against == served && m.Rules == r.Rules {
-		r.Sample = m.Sample
-	}
-	return r
-}
 
 // Encode returns the report as a line of JSON, followed by three unsigned varints (see encoding/binary) for each partition: its number, less that of
 // the one before and 1, its records, and its bytes.
@@ -73,7 +80,7 @@ func (r Report) Encode() ([]byte, error) {
 		}
 		next = p + 1
 	}
-	if len(data) > MaxReport {
+	if len(data) > MaxSize {
 		if r.Rejected != nil { // they only save time
 			r.Rejected = nil
 			return r.Encode()
@@ -83,21 +90,21 @@ func (r Report) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// ParseReport parses an encoded report of another node.
-func ParseReport(data []byte) (Report, error) {
+// Parse parses an encoded report of another node.
+func Parse(data []byte) (Report, error) {
 	var r Report
-	if len(data) > MaxReport {
-		return r, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxReport)
+	if len(data) > MaxSize {
+		return r, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
 	}
 	head, figures, _ := bytes.Cut(data, []byte("\n"))
 	if err := json.Unmarshal(head, &r); err != nil {
 		return r, err
 	}
-	if err := checkFinding(&r.Finding, Pending, Passed, Held); err != nil {
+	if err := checkFinding(&r.Finding, Pending, store.Passed, store.Held); err != nil {
 		return r, err
 	}
 	for i := range r.Rejected {
-		if err := checkFinding(&r.Rejected[i].Finding, Held); err != nil {
+		if err := checkFinding(&r.Rejected[i].Finding, store.Held); err != nil {
 			return r, err
 		}
 	}
@@ -113,12 +120,12 @@ func ParseReport(data []byte) (Report, error) {
 }
 
 // checkFinding checks a finding of another node, and shortens its reason.
-func checkFinding(f *Finding, states ...string) error {
+func checkFinding(f *store.Finding, states ...string) error {
 	f.Reason = store.Short(f.Reason)
 	switch {
 	case !slices.Contains(states, f.State):
 		return fmt.Errorf("unknown state %q", f.State)
-	case f.Vetoed && f.State != Held:
+	case f.Vetoed && f.State != store.Held:
 		return fmt.Errorf("a veto with state %q", f.State)
 	case !isContentOrNone(f.Against):
 		return errors.New("a content that is none")
@@ -147,17 +154,6 @@ func parseBlocks(rest []byte) (map[int]Figures, error) {
 		next = p + 1
 	}
 	return all, nil
-}
-
-// ParseReports parses the reports of other nodes, by address. One that cannot be parsed is left out, as if the node had not reported yet.
-func ParseReports(reports map[string][]byte) map[string]Report {
-	good := make(map[string]Report, len(reports))
-	for node, data := range reports {
-		if r, err := ParseReport(data); err == nil {
-			good[node] = r
-		}
-	}
-	return good
 }
 
 // Sum returns the totals of a content, as far as they are known, and the partitions whose figures no node has reported. own are the figures of the blocks
