@@ -214,7 +214,8 @@ func TestReportOfAPredecessor(t *testing.T) {
 		expect.NoError(t, err)
 		old := d.live[in]
 		fresh, err := newLive("fruit", old.manifest, old.Following)
-		if err != nil || !d.keeper.openBlocks(fresh) {
+		expect.NoError(t, err)
+		if opened, err := d.keeper.openBlocks(fresh); !opened {
 			t.Errorf("opening it again: %v", err)
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,4 +132,20 @@ func TestDamagedAtStart(t *testing.T) {
 			t.Errorf("%d keys failed; %v damaged blocks", n, r.damaged("fruit"))
 		}
 	})
+}
+
+// TestBlockThatCannotBeOpened: a block that is there and cannot be opened, without being damaged, is the reason that is told; and it is read as soon as it
+// can be opened.
+func TestBlockThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.known()
+	block, elsewhere := f.stored("00001.block"), filepath.Join(t.TempDir(), "block")
+	expect.NoError(t, os.Rename(block, elsewhere))
+	expect.NoError(t, os.Symlink("00001.block", block)) // to itself
+	r := f.run()
+	r.eventually("it says why", func() bool { return strings.Contains(r.node("fruit", "1").Error, "too many levels of symbolic links") })
+	expect.NoError(t, os.Rename(elsewhere, block))
+	r.Refresh()
+	r.eventually("it is read", func() bool { return r.ask() == 0 && r.node("fruit", "1").Error == "" })
 }
