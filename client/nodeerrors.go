@@ -121,7 +121,7 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.shown, "https://"))
 	case alertOf(err) != "":
-		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
+		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name one that is valid with --certificate and --certificate-key", alertOf(err))
 	case strings.Contains(text, `malformed HTTP response "\x15`): // an alert of TLS
 		return c.speaksTLS(err)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, "server closed idle connection"):

@@ -72,7 +72,7 @@ func TestCertificateProblems(t *testing.T) {
 		"not for servers": {func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, true, nil,
 			"has a certificate that cannot be used: x509: certificate specifies an incompatible key usage"},
 		"wants one of the client": {func(*x509.Certificate) {}, true, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert },
-			"refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name yours with --certificate"},
+			"refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name one that is valid with --certificate"},
 		"good": {func(*x509.Certificate) {}, true, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

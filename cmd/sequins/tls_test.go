@@ -130,7 +130,7 @@ func TestMutualTLS(t *testing.T) {
 		if r := sequins(t, append(args, shown...)...); r.code != exitOK || !strings.Contains(r.stdout, "{") {
 			t.Errorf("%v: %+v", args, r)
 		}
-		sequins(t, append(args, "--ca", a.File("ca.pem"))...).wants(t, exitUnreachable, "sequins: "+base+" refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name yours with --certificate")
+		sequins(t, append(args, "--ca", a.File("ca.pem"))...).wants(t, exitUnreachable, "sequins: "+base+" refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name one that is valid with --certificate")
 	}
 	cmd := command(t, "status") // by the configuration of this machine
 	cmd.Dir = t.TempDir()
