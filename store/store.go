@@ -61,9 +61,6 @@ type dbDir struct {
 
 // at returns the dbDir with a path.
 func (s *Store) at(path string) *dbDir {
-	if d, ok := s.dbs.Load(path); ok {
-		return d.(*dbDir)
-	}
 	d, _ := s.dbs.LoadOrStore(path, &dbDir{path: path, dirs: make(map[string]*Dir)})
 	return d.(*dbDir)
 }
@@ -227,9 +224,14 @@ func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	return owner.dirs[path], nil
 }
 
-// given returns the Dir of this path that was given out and is still there; nil if there is none.
+// given returns the Dir of this path that was given out and is still there; nil if there is none. Other nodes ask for any db: nothing is kept of one that
+// is not here.
 func (s *Store) given(path string) (*Dir, error) {
-	owner := s.of(path)
+	known, ok := s.dbs.Load(filepath.Dir(filepath.Dir(path)))
+	if !ok {
+		return nil, nil
+	}
+	owner := known.(*dbDir)
 	owner.mu.Lock()
 	defer owner.mu.Unlock()
 	d := owner.dirs[path]

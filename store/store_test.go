@@ -108,6 +108,9 @@ func TestStore(t *testing.T) {
 	wantStore(t, s)
 	_, err = s.Dir("db", input("v1"))
 	expect.Error(t, "Dir of nothing", err, fs.ErrNotExist)
+	for db := range s.dbs.Range {
+		t.Errorf("%v is kept, of which there is nothing", db)
+	}
 	expect.Error(t, "Remove of nothing", s.Remove("db", input("v1")), fs.ErrNotExist)
 
 	d, err := s.Create("db", planOf("v1", "A"))
