@@ -83,7 +83,7 @@ func describe(resp *http.Response) (said string, fromStore bool) {
 
 // List returns a page of a listing. The time of an object is that of its creation: other times change when its metadata do.
 func (s *store) List(ctx context.Context, prefix string, deep bool, token string) (p objects.Page, err error) {
-	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,prefixes,items(name,size,timeCreated,generation,md5Hash)"}}
+	query := url.Values{"prefix": {prefix}, "fields": {"kind,nextPageToken,prefixes,items(name,size,timeCreated,generation,md5Hash)"}}
 	if !deep {
 		query.Set("delimiter", "/")
 	}
@@ -91,6 +91,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		query.Set("pageToken", token)
 	}
 	var page struct {
+		Kind     string     `json:"kind"`
 		Next     string     `json:"nextPageToken"`
 		Prefixes []string   `json:"prefixes"`
 		Items    []struct { // numbers of 64 bits are strings
@@ -117,6 +118,9 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	}
 	if err := json.Unmarshal(text, &page); err != nil {
 		return p, fmt.Errorf("an answer that is no JSON: %w", err)
+	}
+	if page.Kind+page.Next == "" && len(page.Items)+len(page.Prefixes) == 0 { // an empty listing says what it is
+		return p, errors.New("the server sent no listing")
 	}
 	p.Dirs, p.More, p.Next = page.Prefixes, page.Next != "", page.Next
 	for _, item := range page.Items {

@@ -116,7 +116,7 @@ func testAlienAnswers(t *testing.T, s Store) {
 	t.Parallel()
 	server := s.shared()
 	server.Put(t, "db/_PIN", []byte("x"))
-	for name, body := range map[string]string{"empty": "", "HTML": "<html>a proxy says hello</html>"} {
+	for name, body := range map[string]string{"empty": "", "HTML": "<html>a proxy says hello</html>", "JSON": `{"status":"ok"}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := s.options(meddle(t, server, func(w http.ResponseWriter, _ *http.Request) bool {
