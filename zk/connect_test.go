@@ -4,12 +4,16 @@ package zk
 
 import (
 	"crypto/tls"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"sequins/test/expect"
 	"sequins/test/gateway"
@@ -132,5 +136,38 @@ func TestCloseWithoutConnection(t *testing.T) {
 	s.Close()
 	if ended.Load() != 1 {
 		t.Errorf("the session was ended %d times", ended.Load())
+	}
+}
+
+// A connection that is lost while the data of a large directory is read leaves the budget of what was not asked for to the next one.
+func TestLossWhileReading(t *testing.T) {
+	const names, burst = 600, 800
+	children := binary.BigEndian.AppendUint32(nil, names)
+	for i := range names {
+		children = append(binary.BigEndian.AppendUint32(children, 3), fmt.Sprintf("%03d", i)...)
+	}
+	children = append(children, make([]byte, 68)...)
+	var lost atomic.Bool
+	server := zktest.Serve(t, "127.0.0.1:0", func(op int32, body []byte) zktest.Answer {
+		switch {
+		case op == zktest.Children:
+			return zktest.Answer{Body: children}
+		case op == zktest.GetData && !lost.Swap(true):
+			return zktest.Answer{Raw: zktest.Reply(-7, 1, 0, nil)}
+		}
+		return zktest.Agree(op, body)
+	})
+	s := session(t, Options{Servers: []string{server.Addr}, ConnectTimeout: time.Second, SessionTimeout: 4 * time.Second, Root: "/r"}, func(s *Session) {
+		s.reads = rate.NewLimiter(1, burst)
+	})
+	listed := make(chan int, 10)
+	s.Watch(NodesDir, func(all []Entry) { listed <- len(all) })
+	select {
+	case n := <-listed:
+		if n != names || !lost.Load() {
+			t.Errorf("%d znodes, lost %t", n, lost.Load())
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the directory is not listed again soon after the connection was lost")
 	}
 }

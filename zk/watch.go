@@ -223,11 +223,11 @@ func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.St
 // read reads the data of children. The error is a connection error; data that cannot be read for other
 // reasons is nil.
 func (c *Children) read(conn *wire.Conn) error {
-	var group errgroup.Group
+	group, reading := errgroup.WithContext(c.ctx) // ends with the connection
 	group.SetLimit(inFlight)
 	var mu sync.Mutex // guards members and unread
 	for _, name := range slices.Collect(maps.Keys(c.unread)) {
-		if err := c.s.reads.Wait(c.ctx); err != nil {
+		if err := c.s.reads.Wait(reading); err != nil {
 			return errors.Join(err, group.Wait())
 		}
 		group.Go(func() error {
