@@ -105,7 +105,7 @@ func TestRollbackOverRestart(t *testing.T) {
 	r.serves("fruit", "1")
 }
 
-// TestUnreadablePin: a pin that cannot be understood changes nothing, and is reported.
+// TestUnreadablePin: a pin that cannot be understood changes nothing, and each fault of it is reported once.
 func TestUnreadablePin(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
@@ -114,12 +114,18 @@ func TestUnreadablePin(t *testing.T) {
 	r := f.run()
 	defer r.stop()
 	r.serves("fruit", "1")
-	f.pin("fruit", `version = "1`)
-	r.Refresh()
-	r.eventually("it is reported", func() bool {
-		return strings.Contains(strings.Join(r.Status().Warnings, "\n"), "_PIN of fruit cannot be read")
-	})
+	for text, fault := range map[string]string{`version = "1`: "unterminated", `versions = "1"`: "unknown key versions"} {
+		f.pin("fruit", text)
+		r.Refresh()
+		r.eventually("it is reported", func() bool {
+			all := strings.Join(r.Status().Warnings, "\n")
+			return strings.Contains(all, "_PIN of fruit cannot be read") && strings.Contains(all, fault)
+		})
+	}
 	r.serves("fruit", "1")
+	if n := f.log.count("cannot be read"); n != 2 {
+		t.Errorf("two faults are in the log %d times", n)
+	}
 }
 
 // TestPinOfEmptyDirectory: a directory without versions, as of a mount that is missing, takes no decision back.

@@ -16,7 +16,6 @@ import (
 func (o *observer) readPin(ctx context.Context) {
 	f, err := o.pin(ctx)
 	if err != nil {
-		o.Log.Warn("the pin cannot be read; the last one stays in force", "error", err)
 		o.found.LeftOut[pin.FileName] = fmt.Sprintf("%s of %s cannot be read, and what it said before stays in force: %v", pin.FileName, o.DB, err)
 		f = o.Pin
 	}
