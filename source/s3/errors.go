@@ -61,5 +61,5 @@ func (s *store) shorten(ctx context.Context, err error) error {
 	case region != "" && region != asked:
 		return fmt.Errorf("the bucket is in region %s, but the request was sent to %s (%s)", region, asked, said)
 	}
-	return err
+	return fmt.Errorf("status %d: %s", status, said) // without the ids of the request, by which an error that lasts would always be a new one
 }

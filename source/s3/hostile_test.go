@@ -34,6 +34,11 @@ func TestBadAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusMovedPermanently)
 			fmt.Fprint(w, `<Error><Code>PermanentRedirect</Code></Error>`)
 		}, "the bucket is in region eu-west-3, but the request was sent to us-east-1"},
+		"ids": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Request-Id", "4711")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `<Error><Code>SlowDown</Code><Message>Later.</Message></Error>`)
+		}, "s3://bucket/p/: status 503: SlowDown: Later."},
 		"a proxy's 404": {http.NotFound, "s3://bucket/p/"},
 	} {
 		server := httptest.NewServer(test.answer)
