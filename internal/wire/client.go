@@ -23,7 +23,7 @@ type Client struct {
 // NewClient returns a client that sends the secret of the cluster unless it is "". secure enables TLS.
 func NewClient(secure *tls.Config, secret string) *Client {
 	c := &Client{scheme: "http", secret: secret, via: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: secure,
-		ResponseHeaderTimeout: headerTimeout, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: MaxHeader, DisableCompression: true}}
+		TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: headerTimeout, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: MaxHeader, DisableCompression: true}}
 	if secure != nil {
 		c.scheme = "https"
 	}
