@@ -275,9 +275,9 @@ func (c *Children) updateEntries() (again <-chan time.Time) {
 		for _, e := range c.shown {
 			if _, member := c.members[e.Name]; !member {
 				next = append(next, e)
-				again = time.After(left)
 			}
 		}
+		again = time.After(left)
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	if c.ctx.Err() == nil && (c.shown == nil || !slices.EqualFunc(c.shown, next, Entry.equal)) {
