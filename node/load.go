@@ -159,8 +159,7 @@ func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 			listed[i] = in
 		}
 	}
-	d.last.Inputs = listed
-	d.facts.List(listed, d.facts.Unknown)
+	d.last.Inputs, d.facts.Listed = listed, listed // the source may not have been listed yet, and is not by this
 }
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.

@@ -1,16 +1,20 @@
 package node
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"sequins/observe/status"
+	"sequins/source"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/version"
 	"sequins/version/gate"
 	"sequins/version/report"
 )
@@ -95,6 +99,42 @@ func TestSubsetIsNotGiven(t *testing.T) {
 	r.serves("fruit", "1")
 	if m := f.manifest("fruit", "1"); r.Set([]byte("fruit")).Current() == whole.Content() || len(m.Files) != 2 {
 		t.Errorf("loaded from %d files", len(m.Files))
+	}
+}
+
+// unlisted is a source whose directories cannot be listed; load processes have another one.
+type unlisted struct{ source.Source }
+
+func (unlisted) ReadDir(context.Context, string) (source.Entries, error) {
+	return source.Entries{}, syscall.ECONNREFUSED
+}
+
+// That the source has a part of what other nodes serve is found by a load while the source cannot be listed: it has not been read by that.
+func TestSubsetWhileSourceIsDown(t *testing.T) {
+	f, whole, _ := divisions(t)
+	f.remove("fruit", "1", "part-r-00001")
+	other := *f
+	other.store = filepath.Join(t.TempDir(), "other")
+	a := other.run(in(newCluster()))
+	a.serves("fruit", "1")
+	serving, giving, c := f.giver(), f.giver(), newCluster()
+	serving.serve["fruit"] = a.Set([]byte("fruit")).Current()
+	a.stop()
+	giving.gives("fruit", whole)
+	giving.serve["fruit"] = whole.Content()
+	c.addr = giving.addr
+	c.holdsOther("1", whole.Content())
+	r := f.run(in(c), func(o *Options) {
+		o.FromPeers, o.Source = true, unlisted{o.Source}
+		o.Server.Peers = func() []status.Peer { return []status.Peer{{Addr: serving.addr}} }
+	})
+	defer r.stop()
+	r.eventually("it is found", func() bool { return f.log.count("the source has a part of the files") > 0 })
+	r.eventually("and shown", func() bool {
+		return (*r.follower.catalog.Load())["fruit"].view.Load().facts.Taken == whole.Content().Input
+	})
+	if s := (*r.follower.catalog.Load())["fruit"].view.Load().facts.Source; s != version.Away {
+		t.Errorf("the source is %d, and could not be listed", s)
 	}
 }
 
