@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -100,21 +99,18 @@ func (c *Client) HTTP() *http.Client { return &c.http }
 // a range of an object, has at most maxAnswer bytes.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(r)
-	var told *url.Error
-	if errors.As(err, &told) {
-		return nil, told.Err
+	if err != nil {
+		return nil, errors.Unwrap(err) // of a url.Error, as all errors of Do are
 	}
-	isRange := r.Header.Get("Range")+r.Header.Get("X-Ms-Range") != "" && err == nil && resp.StatusCode == http.StatusPartialContent
-	if err == nil && !isRange {
+	isRange := r.Header.Get("Range")+r.Header.Get("X-Ms-Range") != "" && resp.StatusCode == http.StatusPartialContent
+	if !isRange {
 		resp.Body = LimitAnswer(resp.Body)
 	}
-	const most = int(MaxPause / time.Second)
-	if err == nil { // the SDK does not repeat a request for which it would have to wait longer
-		if s, _ := strconv.Atoi(resp.Header.Get("Retry-After")); s > most {
-			resp.Header.Set("Retry-After", strconv.Itoa(most))
-		}
+	const most = int(MaxPause / time.Second) // the SDK does not repeat a request for which it would have to wait longer
+	if s, _ := strconv.Atoi(resp.Header.Get("Retry-After")); s > most {
+		resp.Header.Set("Retry-After", strconv.Itoa(most))
 	}
-	return resp, err
+	return resp, nil
 }
 
 // conn fails when the other side has been silent for too long. Each read and each

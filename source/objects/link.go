@@ -55,14 +55,3 @@ func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	}
 	return path.Join(path.Dir(dir), name), nil
 }
-
-// resolve returns the directory to read in place of dir.
-func (s *Source) resolve(ctx context.Context, dir string) (string, error) {
-	s.mu.Lock()
-	target, known := s.links[dir]
-	s.mu.Unlock()
-	if known {
-		return target, nil
-	}
-	return s.readLink(ctx, dir)
-}

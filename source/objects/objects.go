@@ -52,8 +52,14 @@ func (s *Source) key(ctx context.Context, db, version string, file source.File, 
 	if version == "" {
 		return key, nil
 	}
-	dir, err := s.resolve(ctx, path.Join(s.root, db, version))
-	return dir + "/" + file.Name, err
+	dir := path.Join(s.root, db, version)
+	s.mu.Lock()
+	target, known := s.links[dir]
+	s.mu.Unlock()
+	if !known {
+		target, err = s.readLink(ctx, dir)
+	}
+	return target + "/" + file.Name, err
 }
 
 // Replace writes a hidden object of a database.

@@ -88,9 +88,8 @@ func (s *Source) openKey(ctx context.Context, key string, listed source.File, o 
 		body, err = r.object.open(r.ctx, listed, r.start, n)
 	}
 	if err != nil {
-		err = s.fail(ctx, "open", key, err)
 		r.cancel()
-		return nil, err
+		return nil, s.fail(ctx, "open", key, err)
 	}
 	s.readers.Add(1)
 	if body != nil {
