@@ -72,8 +72,7 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	doc = bytes.TrimPrefix(doc, []byte("\ufeff")) // as some editors write it
 	if err := toml.Unmarshal(doc, &tree); err != nil {
 		p := &Problem{File: path, Reason: strings.TrimPrefix(err.Error(), "toml: ")}
-		var syntax *toml.DecodeError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			p.Line, _ = syntax.Position()
 		}
 		return c, d, p

@@ -32,9 +32,8 @@ func NewFailure(err error) *Failure {
 	if err == nil {
 		return nil
 	}
-	f := &Failure{Text: err.Error(), Outcome: Outcome(err)}
-	errors.As(err, &f.Partition)
-	return f
+	partition, _ := errors.AsType[*PartitionError](err)
+	return &Failure{Text: err.Error(), Outcome: Outcome(err), Partition: partition}
 }
 
 func (f *Failure) Error() string { return f.Text }
@@ -68,8 +67,7 @@ func Outcome(err error) string {
 			return class.name
 		}
 	}
-	var partition *PartitionError
-	if errors.As(err, &partition) {
+	if _, ok := errors.AsType[*PartitionError](err); ok {
 		return "partitioner"
 	}
 	return "other"

@@ -197,8 +197,7 @@ func (e *PartitionError) Is(target error) bool { return target == ErrRefuted && 
 // partitioner, because a plan never uses a refuted one, and the last plan, String with every file read,
 // cannot be refuted.
 func Refutes(err error) (shard.Partitioner, bool) {
-	var e *PartitionError
-	if errors.As(err, &e) && e.Auto {
+	if e, ok := errors.AsType[*PartitionError](err); ok && e.Auto {
 		return e.Partitioner, true
 	}
 	return 0, false

@@ -104,8 +104,8 @@ func (c *conn) serve() {
 
 // refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.
 func (c *conn) refusePlainHTTP() {
-	var first tls.RecordHeaderError
-	if !errors.As(c.err, &first) || first.Conn == nil || !slices.Contains(httpBegins, string(first.RecordHeader[:])) {
+	first, ok := errors.AsType[tls.RecordHeaderError](c.err)
+	if !ok || first.Conn == nil || !slices.Contains(httpBegins, string(first.RecordHeader[:])) {
 		return
 	}
 	c.err = errPlainHTTP

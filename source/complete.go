@@ -132,8 +132,8 @@ func parseManifest(b []byte) (m manifest, reason string) {
 }
 
 func truncated(err error, b []byte) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax) && syntax.Offset >= int64(len(b))
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	return ok && syntax.Offset >= int64(len(b))
 }
 
 // committed returns the largest number of files in a job's statistics. The names

@@ -20,6 +20,6 @@ func (f fault) Unwrap() error { return f.error }
 // its layout is not supported, a marker cannot be understood, or a file is not a
 // regular file. All other errors may pass.
 func Lasting(err error) bool {
-	var f fault
-	return errors.As(err, &f) || errors.Is(err, ErrLayout) || errors.Is(err, syscall.ELOOP)
+	_, isFault := errors.AsType[fault](err)
+	return isFault || errors.Is(err, ErrLayout) || errors.Is(err, syscall.ELOOP)
 }

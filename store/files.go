@@ -77,7 +77,7 @@ func (s *Store) write(path string, data []byte) error {
 // damaged makes the error for a damaged file, with the offset where that is known.
 func damaged(path string, err error) error {
 	e := &blocks.CorruptError{Path: path, Page: -1, Reason: err.Error()}
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		e.Offset = syntax.Offset
 	}
 	return e

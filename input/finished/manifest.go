@@ -168,10 +168,10 @@ func decode(data, body []byte) (*Manifest, error) {
 
 // describe adds the offset to an error of encoding/json.
 func describe(err error) error {
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("offset %d: %w", syntax.Offset, err)
 	}
-	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("offset %d: %.200s is a %.40s", kind.Offset, kind.Field, kind.Value)
 	}
 	return err

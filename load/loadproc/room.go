@@ -105,8 +105,7 @@ func (e *RoomError) Unwrap() error { return syscall.ENOSPC }
 // FreeingHelps reports whether a load failed because the disk is full, and may succeed when versions are removed that are kept
 // only as long as there is room.
 func FreeingHelps(err error) bool {
-	var room *RoomError
-	if errors.As(err, &room) {
+	if room, ok := errors.AsType[*RoomError](err); ok {
 		return room.Needs <= room.left()+room.Freed
 	}
 	return load.Outcome(err) == load.DiskFull

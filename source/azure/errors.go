@@ -32,12 +32,11 @@ var codes = map[string]error{
 func (s *store) explain(err error) error { return s.redact(s.shorten(err)) }
 
 func (s *store) shorten(err error) error {
-	var noToken *azidentity.AuthenticationFailedError
-	if errors.As(err, &noToken) {
+	if _, noToken := errors.AsType[*azidentity.AuthenticationFailedError](err); noToken {
 		return objects.Explain(fs.ErrPermission, "no token: "+objects.OneLine(err.Error()), s.asks)
 	}
-	var answer *azcore.ResponseError
-	if !errors.As(err, &answer) {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	if !ok {
 		return err
 	}
 	meaning, known := codes[answer.ErrorCode]

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -85,9 +84,9 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 
 // isFolder reports whether metadata are those of a directory. Their keys are in lower case or not.
 func isFolder(metadata map[string]*string) bool {
-	for key := range maps.Keys(metadata) {
+	for key, value := range metadata {
 		if strings.EqualFold(key, folderMark) {
-			return deref(metadata[key]) == "true"
+			return deref(value) == "true"
 		}
 	}
 	return false

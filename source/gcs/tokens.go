@@ -82,8 +82,7 @@ func (t *tokens) known() (oauth2.TokenSource, string) {
 // explainToken returns the error of a request for a token. A refused one is permanent. URLs of credentials can have secrets.
 func explainToken(from string, err error) error {
 	err = fmt.Errorf("no token for %s: %w", from, objects.Redact(err))
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests {
 		return objects.Permanent(err)
 	}
 	return err

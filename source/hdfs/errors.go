@@ -31,10 +31,10 @@ var exceptions = map[string]error{
 // explain converts an error of the library. r is the namenode's last response if
 // that was an error: the library keeps at most its class.
 func explain(err error, r refusal) error {
-	if f := (final{}); errors.As(err, &f) {
+	if _, ok := errors.AsType[final](err); ok {
 		return err
 	}
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err // its path lacks the host, which ours contains
 	}
 	class := r.class

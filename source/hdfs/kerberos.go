@@ -220,7 +220,7 @@ func (k *kerberos) client(conf *config.Config) (name, realm string, err error) {
 // refused describes a failed login. A network error may be temporary; all others
 // are caused by the configuration.
 func (k *kerberos) refused(err error) error {
-	if e := (krberror.Krberror{}); errors.As(err, &e) && e.RootCause == krberror.NetworkingError {
+	if e, ok := errors.AsType[krberror.Krberror](err); ok && e.RootCause == krberror.NetworkingError {
 		return fmt.Errorf("Kerberos, %s: %w", k.who(), err)
 	}
 	return final{fmt.Errorf("Kerberos refuses %s: %w: %s", k.who(), fs.ErrPermission, err.Error())}

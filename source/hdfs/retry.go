@@ -36,7 +36,7 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return a.ended(ctx.Err())
 	}
-	if f := (final{}); errors.As(err, &f) {
+	if _, ok := errors.AsType[final](err); ok {
 		return err
 	}
 	if a.failed == 0 {

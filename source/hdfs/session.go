@@ -74,10 +74,11 @@ func (x *session) do(f func() error) error {
 // ask is do for calls to a namenode. It notes whether the namenode has answered, unless this side has ended the call.
 func (x *session) ask(f func() error) error {
 	err := x.do(f)
-	if f := (final{}); err == nil || errors.As(err, &f) || x.ctx.Err() == nil {
+	_, refused := errors.AsType[final](err)
+	if ok := err == nil || refused; ok || x.ctx.Err() == nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.source.answered(x.address, err == nil || errors.As(err, &f))
+		x.source.answered(x.address, ok)
 	}
 	return err
 }

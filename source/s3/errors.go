@@ -35,11 +35,11 @@ func (s *store) explain(ctx context.Context, err error) error {
 
 func (s *store) shorten(ctx context.Context, err error) error {
 	status, region := 0, ""
-	if r := (*awshttp.ResponseError)(nil); errors.As(err, &r) && r.HTTPResponse() != nil {
+	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok && r.HTTPResponse() != nil {
 		status, region = r.HTTPStatusCode(), r.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
 	}
-	var api smithy.APIError
-	switch found := errors.As(err, &api); {
+	api, found := errors.AsType[smithy.APIError](err)
+	switch {
 	case status == http.StatusRequestedRangeNotSatisfiable: // maybe without a body
 		return objects.ErrRange
 	case !found:
