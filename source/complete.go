@@ -260,15 +260,11 @@ func (m *markers) missing(ctx context.Context, list []string) (string, error) {
 		}
 	}
 	for _, p := range paths {
-		var ok bool
-		var err error
+		ok, err := true, error(nil)
 		if rel, inside := m.inside(p); inside {
 			ok, err = m.exists(ctx, rel)
-		} else {
-			ok = true
-			if moved {
-				ok, err = m.endExists(ctx, p)
-			}
+		} else if moved {
+			ok, err = m.endExists(ctx, p)
 		}
 		if err != nil {
 			return "", err
@@ -335,30 +331,22 @@ func endsOf(p string) (ends []string) {
 	return ends
 }
 
-// exists reports whether a file exists: a data file, or another such as a
-// MapFile's index.
+// exists reports whether a listed file exists, and records it: a data file, or
+// another such as a MapFile's index.
 func (m *markers) exists(ctx context.Context, name string) (bool, error) {
-	if m.have[name] {
-		m.note(name)
-		return true, nil
+	if !m.have[name] {
+		if !ValidFile(name) {
+			return false, nil
+		}
+		if ok, err := Exists(ctx, m.src, m.db, m.version, name); !ok || err != nil {
+			return ok, err
+		}
 	}
-	if !ValidFile(name) {
-		return false, nil
-	}
-	ok, err := Exists(ctx, m.src, m.db, m.version, name)
-	if ok {
-		m.have[name] = true
-		m.note(name)
-	}
-	return ok, err
-}
-
-// note records a listed file that exists.
-func (m *markers) note(name string) {
-	m.listed[name] = true
+	m.have[name], m.listed[name] = true, true
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if m.under[dir] == "" {
 			m.under[dir] = name
 		}
 	}
+	return true, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"sequins/internal/human"
 	"sequins/internal/names"
@@ -87,12 +88,7 @@ func (n Names) Remarks(db string) (all []string) {
 	if len(n.Files) > 0 {
 		all = append(all, fmt.Sprintf("files of %s are not read (%s): the place of files is <source>/<database>/<version>/", in, human.Some(n.Files)))
 	}
-	var partitions []string
-	for _, name := range n.Names {
-		if IsPartition(name) {
-			partitions = append(partitions, name)
-		}
-	}
+	partitions := slices.DeleteFunc(slices.Clone(n.Names), func(name string) bool { return !IsPartition(name) })
 	if db != "" && len(partitions) > 0 {
 		all = append(all, fmt.Sprintf("versions of %s are named as the directories of a partitioned table are (%s), and each is served as the whole database; "+
 			"if together they are one table, put them into the directory of a version, as %s/<version>/%s", db, human.Some(partitions), db, partitions[0]))

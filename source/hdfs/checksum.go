@@ -87,10 +87,8 @@ func (b *blockSums) add(answer []byte) error {
 	status, _ := protoField(answer, fieldOpStatus)
 	_, sums := protoField(answer, fieldChecksum)
 	if _, sum := protoField(sums, fieldBlockChecksum); status != 0 || len(sum) != md5Size {
-		return errNoChecksum
+		return errors.New("the datanode has no checksum of the block")
 	}
 	b.n++
 	return nil
 }
-
-var errNoChecksum = errors.New("the datanode has no checksum of the block")

@@ -179,10 +179,7 @@ func (t *tree) file(name string, info fs.FileInfo) source.File {
 	return f
 }
 
-var (
-	errNotRegular = source.Fault(errors.New("not a regular file"))
-	errDangling   = source.Fault(errors.New("dangling symbolic link"))
-)
+var errNotRegular = source.Fault(errors.New("not a regular file"))
 
 // stat is os.Stat, but a dangling link is an error of another class
 // than a file that has been removed.
@@ -190,7 +187,7 @@ func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, lerr := os.Lstat(path); lerr == nil {
-			err = &fs.PathError{Op: "list", Path: path, Err: errDangling}
+			err = &fs.PathError{Op: "list", Path: path, Err: source.Fault(errors.New("dangling symbolic link"))}
 		}
 	}
 	return info, err
