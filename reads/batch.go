@@ -186,8 +186,6 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 	return true, Found
 }
 
-var noBytes = []byte{}
-
 // keep keeps a local value. It reads a large one; an error of that is in res.Err.
 func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 	value := res.Value.Bytes()
@@ -198,7 +196,7 @@ func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 		_, res.Err = io.ReadFull(s, value)
 		s.Close() //nolint:errcheck // it was only read from
 	case value == nil:
-		value = noBytes
+		value = []byte{}
 	}
 	r.Values[index] = value
 }

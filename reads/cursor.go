@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -75,10 +76,8 @@ func parseCursor(text []byte, db string) (c cursor, err error) {
 
 // decodeText decodes base64url without padding. It refuses other forms of the same bytes.
 func decodeText(text []byte) ([]byte, error) {
-	for _, c := range text {
-		if c == '\r' || c == '\n' { // which encoding/base64 ignores
-			return nil, errCursor
-		}
+	if bytes.ContainsAny(text, "\r\n") { // which encoding/base64 ignores
+		return nil, errCursor
 	}
 	return base64.RawURLEncoding.Strict().AppendDecode(nil, text)
 }
