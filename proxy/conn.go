@@ -228,9 +228,7 @@ func (c *conn) stream(p []byte) (int, error) {
 	if left <= 0 {
 		return 0, io.EOF
 	}
-	if int64(len(p)) > left {
-		p = p[:left]
-	}
+	p = p[:min(int64(len(p)), left)]
 	n, err := 0, error(nil)
 	if c.streamed < int64(len(c.body)) {
 		n = copy(p, c.body[c.streamed:])

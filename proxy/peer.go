@@ -163,11 +163,11 @@ func (p *peer) evict(before time.Time) {
 // dialer returns a dial function, with TLS if config is not nil.
 func dialer(config *tls.Config) func(ctx context.Context, addr string) (net.Conn, error) {
 	plain := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	if config == nil {
-		return func(ctx context.Context, addr string) (net.Conn, error) { return plain.DialContext(ctx, "tcp", addr) }
+	dial := plain.DialContext
+	if config != nil {
+		dial = (&tls.Dialer{NetDialer: plain, Config: config}).DialContext
 	}
-	secure := &tls.Dialer{NetDialer: plain, Config: config}
-	return func(ctx context.Context, addr string) (net.Conn, error) { return secure.DialContext(ctx, "tcp", addr) }
+	return func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, "tcp", addr) }
 }
 
 // failing reports whether the peer is to be asked last. For a failing peer it returns false once

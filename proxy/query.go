@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 
 	"sequins/internal/http1"
@@ -71,19 +72,9 @@ var errQuery = errors.New("a path or header field with bytes that cannot be sent
 
 // check rejects queries that would be sent as a different request, or as two.
 func (q *Query) check() error {
-	if len(q.Path) == 0 || q.Path[0] != '/' {
+	if len(q.Path) == 0 || q.Path[0] != '/' || bytes.IndexByte(q.Path, '?') >= 0 || !isTarget(q.Path) || !isTarget(q.Params) ||
+		http1.HasControl(q.Content) || slices.ContainsFunc(q.Fields, func(f Field) bool { return http1.HasControl(f.Value) }) {
 		return errQuery
-	}
-	if bytes.IndexByte(q.Path, '?') >= 0 || !isTarget(q.Path) || !isTarget(q.Params) {
-		return errQuery
-	}
-	if http1.HasControl(q.Content) {
-		return errQuery
-	}
-	for _, f := range q.Fields {
-		if http1.HasControl(f.Value) {
-			return errQuery
-		}
 	}
 	return nil
 }
