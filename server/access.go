@@ -46,14 +46,10 @@ func (r *request) allowed() bool {
 		return true
 	case r.grant == nil:
 		r.unauthorised(presented)
-	case t.route.isProbe() && !r.grant.Pages && !r.grant.Reads(db):
+	case t.route.isProbe() && !r.grant.Pages && !r.grant.Reads(db), r.isRead() && !r.grant.Reads(t.db):
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
-	case t.route.isProbe():
+	case t.route.isProbe(), t.route == routeAPI:
 		return true
-	case t.route == routeAPI:
-		return true
-	case r.isRead() && !r.grant.Reads(t.db):
-		r.forbidden("the token " + r.grant.Name + " may not read this database")
 	case (!r.isRead() || r.op == opExplain) && !r.grant.Pages:
 		r.forbidden("the token " + r.grant.Name + " may not see status pages and explanations")
 	default:

@@ -101,8 +101,6 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, ok bool
 	return nil, false
 }
 
-var errNoKey = errors.New("the parameter key has no value: ?key=K, or ?key= for the empty key")
-
 // keyParameters returns the values of all parameters named key.
 func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 	for p, err := range http1.Parameters(query) {
@@ -112,7 +110,7 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 		case err != nil:
 			return nil, err
 		case !p.Valued:
-			return nil, errNoKey
+			return nil, errors.New("the parameter key has no value: ?key=K, or ?key= for the empty key")
 		}
 		if keys, err = batchkeys.Append(keys, p.Value, limit); err != nil {
 			return nil, err

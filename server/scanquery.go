@@ -25,13 +25,6 @@ var scanParameters = []string{"prefix", "start", "end", "limit", "after", "keys_
 // maxBound is the longest bound of a range in bytes, that of the least key behind the longest one.
 const maxBound = blocks.MaxKey + 1
 
-var (
-	errCountAlone  = errors.New("count is combined with prefix, start and end only")
-	errPeerScan    = errors.New("proxy and page are for the nodes of this cluster: they come together, and without others")
-	errScanLimit   = errors.New("limit must be a number from 1 to 9223372036854775807")
-	errEmptyCursor = errors.New("after is empty: leave it out to begin at the start of the range")
-)
-
 // parseScan parses the query of an ordered read. Unlike other requests it has no unknown parameters: a mistyped limit
 // would send the whole database.
 func parseScan(t *target) (q scanQuery, err error) {
@@ -53,9 +46,9 @@ func parseScan(t *target) (q scanQuery, err error) {
 	}
 	switch {
 	case seen["proxy"] != seen["page"], seen["page"] && (len(seen) > 2 || len(t.proxy) == 0):
-		return q, errPeerScan
+		return q, errors.New("proxy and page are for the nodes of this cluster: they come together, and without others")
 	case q.count && (seen["limit"] || seen["after"] || seen["keys_only"]):
-		return q, errCountAlone
+		return q, errors.New("count is combined with prefix, start and end only")
 	}
 	return q, nil
 }
@@ -66,12 +59,12 @@ func (q *scanQuery) set(name string, p http1.Parameter) (err error) {
 	case "limit":
 		n, malformed := strconv.ParseUint(string(p.Value), 10, 63) // has no sign
 		if malformed != nil || n < 1 {
-			return errScanLimit
+			return errors.New("limit must be a number from 1 to 9223372036854775807")
 		}
 		q.Limit = int64(n)
 	case "after":
 		if q.After = p.Value; len(q.After) == 0 {
-			err = errEmptyCursor
+			err = errors.New("after is empty: leave it out to begin at the start of the range")
 		}
 	case "keys_only":
 		q.KeysOnly, err = parseFlag(p)

@@ -43,10 +43,7 @@ func (g *Grant) Reads(db []byte) bool {
 // Open reads a tokens file.
 func Open(file string) (*Tokens, error) {
 	t := &Tokens{file: file}
-	if err := t.Reload(); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, t.Reload()
 }
 
 // Reload reads the file again. On an error the previous tokens are kept. The

@@ -102,14 +102,12 @@ func (w *replies) reply(text string) {
 }
 
 func (c *conn) auth(args [][]byte) {
-	switch len(args) {
-	case 2:
-		if c.tokens == nil {
-			c.w.fail(errNoPassword)
-			return
-		}
+	switch n := len(args); {
+	case n == 2 && c.tokens == nil:
+		c.w.fail(errNoPassword)
+	case n == 2:
 		c.w.reply(c.authenticate(nil, args[1]))
-	case 3:
+	case n == 3:
 		c.w.reply(c.authenticate(args[1], args[2]))
 	default:
 		c.w.fail(errSyntax)
