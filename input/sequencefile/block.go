@@ -2,6 +2,7 @@ package sequencefile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -55,7 +56,7 @@ func (r *Reader) failColumn(i int, err error) bool {
 func (r *Reader) nextBlock() bool {
 	for i := range r.columns {
 		if len(r.columns[i].rest) > 0 {
-			return r.failColumn(i, errColumnLong)
+			return r.failColumn(i, errors.New("bytes after its last record"))
 		}
 	}
 	in := &r.in

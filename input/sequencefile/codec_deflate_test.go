@@ -3,6 +3,7 @@ package sequencefile
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"testing"
 
 	"sequins/internal/unpack"
@@ -21,7 +22,7 @@ func TestGzipHeaders(t *testing.T) {
 		t.Fatalf("%q, error %v", got, err)
 	}
 	for n := 1; n < len(src); n++ {
-		if got, err := decodeAll(d, src[:n]); err != errTruncated {
+		if got, err := decodeAll(d, src[:n]); err != io.ErrUnexpectedEOF {
 			t.Errorf("cut at %d of %d: %q, error %v", n, len(src), got, err)
 		}
 	}

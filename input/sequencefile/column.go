@@ -18,11 +18,7 @@ type column struct {
 	rest []byte // of buf, not used yet
 }
 
-var (
-	errColumnShort  = errors.New("fewer bytes than its records need")
-	errColumnLong   = errors.New("bytes after its last record")
-	errColumnLength = errors.New("invalid length")
-)
+var errColumnShort = errors.New("fewer bytes than its records need")
 
 // reset decompresses src, to not more than limit bytes. They are valid until the next reset.
 func (c *column) reset(decode unpack.Decoder, src []byte, limit int) (err error) {
@@ -47,7 +43,7 @@ func (c *column) length() (int, error) {
 	n, size := decodeLength(c.rest)
 	switch {
 	case size < 0:
-		return 0, errColumnLength
+		return 0, errors.New("invalid length")
 	case size == 0:
 		return 0, errColumnShort
 	}

@@ -17,9 +17,6 @@ const maxRecord = 1<<31 - 1 - 8
 // io.Reader never match it.
 var ErrCorrupt = errors.New("corrupt SequenceFile")
 
-// errTruncated is the reason if expected bytes are missing.
-var errTruncated = io.ErrUnexpectedEOF
-
 var errClosed = errors.New("sequencefile: reader is closed")
 
 // Reader reads a SequenceFile from its start to its end. It is not safe for concurrent use.
