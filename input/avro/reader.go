@@ -109,7 +109,7 @@ func (r *Reader) next() error {
 		r.noBytes = 0
 	}
 	if r.noBytes > maxEmpty {
-		data.fail(errNoBytes)
+		data.fail(fmt.Errorf("more than %d records that take no bytes", maxEmpty))
 	}
 	if data.err != nil {
 		return r.failed(data.err)

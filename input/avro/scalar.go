@@ -34,9 +34,11 @@ func scalar(kind string, node map[string]any) (t *typ, err error) {
 	case "int", "long":
 		t.read = numberReader(kind, logical)
 	case "bytes":
-		show, err := showBytes(logical, node)
+		show := plainBytes
+		if logical == "decimal" {
+			show, err = showDecimal(node, math.MaxInt32)
+		}
 		t.read = func(s *stream) any { return show(s, s.take(s.length())) }
-		return t, err
 	case "enum":
 		t.read, err = enumReader(node)
 	case "fixed":
@@ -126,13 +128,6 @@ func timeOfDay(unit time.Duration) func(int64) any {
 const maxDecimal = 4 << 10
 
 func plainBytes(_ *stream, b []byte) any { return b }
-
-func showBytes(logical string, node map[string]any) (func(*stream, []byte) any, error) {
-	if logical != "decimal" {
-		return plainBytes, nil
-	}
-	return showDecimal(node, math.MaxInt32)
-}
 
 func showDecimal(node map[string]any, most float64) (func(*stream, []byte) any, error) {
 	precision, ok := integer(node["precision"])

@@ -210,5 +210,3 @@ func (r *row) jsonRecord(t *typ, dst []byte, key place, depth int) []byte {
 	}
 	return append(dst, '}')
 }
-
-var errNoBytes = fmt.Errorf("more than %d records that take no bytes", maxEmpty)
