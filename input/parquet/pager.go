@@ -28,10 +28,7 @@ const (
 	missingHeader = 100
 )
 
-var (
-	errLarge    = fmt.Errorf("decompressed size exceeds %d bytes", maxPage)
-	errChecksum = errors.New("wrong checksum")
-)
+var errLarge = fmt.Errorf("decompressed size exceeds %d bytes", maxPage)
 
 // shared is the state shared by the columns of a file.
 type shared struct {
@@ -87,13 +84,6 @@ func pagerCost(buffer int) int64 { return int64(buffer) + valuesAtOnce*(valueSiz
 
 // valueSize is how many bytes of memory a value has.
 const valueSize = int64(unsafe.Sizeof(value{}))
-
-func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
-	if err := s.hold(pagerCost(buffer)); err != nil {
-		return nil, err
-	}
-	return &pager{shared: s, leaf: leaf, in: bufio.NewReaderSize(nil, buffer)}, nil
-}
 
 func (p *pager) start(c chunk) error {
 	size := p.shared.in.size
@@ -278,7 +268,7 @@ func (p *pager) unpack(h pageHeader, dst []byte) error {
 // checksum compares a page as it is in the file with what its header says.
 func (h *pageHeader) checksum(page []byte) error {
 	if h.hasCRC && crc32.ChecksumIEEE(page) != h.crc {
-		return errChecksum
+		return errors.New("wrong checksum")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -77,10 +78,10 @@ func (r *Reader) open(n *node) error {
 		if r.columns[i] != nil {
 			continue
 		}
-		p, err := newPager(&r.shared, r.leaves[i], buffer)
-		if err != nil {
+		if err := r.shared.hold(pagerCost(buffer)); err != nil {
 			return err
 		}
+		p := &pager{shared: &r.shared, leaf: r.leaves[i], in: bufio.NewReaderSize(nil, buffer)}
 		r.columns[i] = &column{leaf: r.leaves[i], pager: p}
 	}
 	return nil
@@ -204,15 +205,7 @@ func (r *Reader) nextGroup() error {
 		return err
 	}
 	r.left, r.offset = g.rows, g.offset
-	for i, c := range r.columns {
-		if c == nil {
-			continue
-		}
-		if err := c.start(g.chunks[i]); err != nil {
-			return fmt.Errorf("column %s: %w", c.leaf.path(), err)
-		}
-	}
-	return nil
+	return r.each(func(c *column) error { return c.start(g.chunks[c.leaf.first]) })
 }
 
 // Key returns the key of the current row, until the next Scan.

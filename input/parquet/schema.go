@@ -77,10 +77,7 @@ type tree struct {
 	calendar *calendar // of dates and timestamps
 }
 
-var (
-	errSchema    = errors.New("the schema is not a tree")
-	errNoColumns = errors.New("the file has no columns")
-)
+var errSchema = errors.New("the schema is not a tree")
 
 func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, err error) {
 	t := &tree{fields: fields, calendar: c}
@@ -91,7 +88,7 @@ func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, e
 		return nil, nil, errSchema
 	}
 	if root.kind == leaf || root.columns == 0 {
-		return nil, nil, errNoColumns
+		return nil, nil, errors.New("the file has no columns")
 	}
 	root.kind = record
 	return root, t.leaves, nil
