@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 )
 
 // merger reads from several readers at once and shows their records in ascending order, of equal keys the
@@ -190,9 +191,8 @@ func (s *Sorter) reduce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		old := append([]run(nil), s.runs[from:from+n]...)
-		s.runs[from] = merged
-		s.runs = append(s.runs[:from+1], s.runs[from+n:]...)
+		old := slices.Clone(s.runs[from : from+n])
+		s.runs = slices.Replace(s.runs, from, from+n, merged)
 		if err := s.remove(old); err != nil {
 			return err
 		}

@@ -25,6 +25,9 @@ const frameSize = 64 << 10
 // runSuffix makes the sweep at start-up know the runs of a process that was killed.
 const runSuffix = ".tmp"
 
+// ErrCorrupt is wrapped by the error for a run whose bytes are not those that were written.
+var ErrCorrupt = errors.New("corrupt")
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // runNames counts the runs of this process, as sorters may share a directory.

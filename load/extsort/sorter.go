@@ -1,6 +1,7 @@
 package extsort
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,10 +75,7 @@ type Sorter struct {
 
 // New returns a sorter, which must be closed. It takes memory when the first record is added.
 func New(o Options) *Sorter {
-	s := &Sorter{fs: o.FS, dir: o.Dir, frameSize: frameSize, minBuffer: minRunBuffer, maxRuns: maxRuns}
-	if s.fs == nil {
-		s.fs = fsys.OS
-	}
+	s := &Sorter{fs: cmp.Or(o.FS, fsys.OS), dir: o.Dir, frameSize: frameSize, minBuffer: minRunBuffer, maxRuns: maxRuns}
 	s.memory = int(max(o.Memory, MinMemory)) - frameSize // for the writer
 	return s
 }
