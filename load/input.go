@@ -7,10 +7,6 @@ import (
 	"io"
 	"math"
 
-	"sequins/input/avro"
-	"sequins/input/parquet"
-	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
 	"sequins/source"
 )
 
@@ -28,13 +24,6 @@ type records interface {
 	Offset() int64
 	Close() error
 }
-
-var (
-	_ records = (*sequencefile.Reader)(nil)
-	_ records = (*sparkey.Reader)(nil)
-	_ records = (*avro.Reader)(nil)
-	_ records = (*parquet.Reader)(nil)
-)
 
 // Records are the records of an open data file. Key and Value return those of the current record, until the next Scan.
 type Records struct {

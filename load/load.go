@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -89,12 +90,7 @@ func (o Options) PlannedBy(m store.Manifest) Options {
 	return o
 }
 
-func (o Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
+func (o Options) workers() int { return cmp.Or(o.Workers, runtime.GOMAXPROCS(0)) }
 
 // A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
@@ -111,10 +107,7 @@ func New(src source.Source, p *Progress, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
-	if p == nil {
-		p = new(Progress)
-	}
-	return &Loader{src: &marked{Source: src}, progress: p, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
+	return &Loader{src: &marked{Source: src}, progress: cmp.Or(p, new(Progress)), opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }
 
 // A Target is the destination of a load.

@@ -34,15 +34,11 @@ func (p *publisher) finish(file fsys.File, partition int) {
 		if err := p.target.Staging.FinishBlock(file); err != nil {
 			return fmt.Errorf("block %d: %w", partition, err)
 		}
-		p.add(partition)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.finished = append(p.finished, partition)
 		return nil
 	})
-}
-
-func (p *publisher) add(partition int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.finished = append(p.finished, partition)
 }
 
 func (p *publisher) take() []int {

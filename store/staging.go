@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,12 +28,7 @@ func (d *Dir) Staging() Staging {
 	return Staging{Path: d.path, Serial: d.store.names.Add(1), fs: d.store.fs}
 }
 
-func (s Staging) fileSystem() fsys.FS {
-	if s.fs == nil {
-		return fsys.OS
-	}
-	return s.fs
-}
+func (s Staging) fileSystem() fsys.FS { return cmp.Or(s.fs, fsys.OS) }
 
 // suffix is what the temporary names end with.
 func (s Staging) suffix() string { return "." + strconv.FormatUint(s.Serial, 10) + tempSuffix }

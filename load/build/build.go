@@ -7,6 +7,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,18 +140,11 @@ func (j *Job) publish(m *finished.Manifest) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name string
-		data []byte
-	}{{source.BlocksFile, data}, {source.SuccessFile, nil}} {
-		if err := writeFile(filepath.Join(j.work(), file.name), file.data); err != nil {
-			return err
-		}
-	}
-	if err := fsys.OS.SyncDir(j.work()); err != nil {
+	dir := j.work()
+	if err := cmp.Or(writeFile(filepath.Join(dir, source.BlocksFile), data), writeFile(filepath.Join(dir, source.SuccessFile), nil), fsys.OS.SyncDir(dir)); err != nil {
 		return err
 	}
-	if err := os.Rename(j.work(), j.To); err != nil {
+	if err := os.Rename(dir, j.To); err != nil {
 		return errors.Join(err, j.checkAbsent())
 	}
 	db := filepath.Dir(j.To)
@@ -163,10 +157,7 @@ func writeFile(path string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // A builder is one build, in its working directory.

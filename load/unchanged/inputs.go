@@ -53,7 +53,7 @@ func (r *Reuse) hashFiles(ctx context.Context, files []source.File, ask func(con
 	if parallel.Run(ctx, min(atOnce, len(files)), len(files), func(ctx context.Context, i int) (err error) {
 		facts[i], err = ask(ctx, files[i]) // what is wrong with a file is an error of its load
 		if err == nil && facts[i] == "" {
-			err = errUnknown
+			err = errors.New("the checksum is not known")
 		}
 		return err
 	}) != nil {
@@ -69,8 +69,6 @@ func (r *Reuse) hashFiles(ctx context.Context, files []source.File, ask func(con
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
-
-var errUnknown = errors.New("the checksum is not known")
 
 // head returns a hash of the beginning of a file that has to be read for its checksum.
 func (r *Reuse) head(ctx context.Context, file source.File) (string, error) {
