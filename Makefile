@@ -22,7 +22,7 @@ GO       ?= go
 TAGS     := -tags integration
 FUZZTIME ?= 3s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
-SEQUENTIAL := . ./blocks/internal/filter ./blocks/internal/fsst ./blocks/internal/index ./input/avro ./input/finished ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/content ./internal/human ./internal/names ./internal/nearest ./internal/render ./internal/unpack ./node/turns ./observe/status ./reads/internal/merge ./server/internal/batchkeys ./server/internal/negotiate ./server/statuspage ./shard ./version/gate ./version/pin ./version/report
+SEQUENTIAL := . ./blocks/internal/filter ./blocks/internal/fsst ./blocks/internal/index ./input/avro ./input/finished ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/content ./internal/human ./internal/merge ./internal/names ./internal/nearest ./internal/render ./internal/unpack ./node/turns ./observe/status ./server/internal/batchkeys ./server/internal/negotiate ./server/statuspage ./shard ./version/gate ./version/pin ./version/report
 # What these packages test are programs that they start, which have no race detector. The first ones take longest: at the end,
 # they would run alone.
 PROGRAMS := ./test/writers ./cmd/sequins ./test/copies ./test/single ./test/browser ./test/hdfs ./test/...

@@ -20,7 +20,7 @@
 // A value of up to 64 KiB is in Read.Bytes. A larger one is read with Body, which verifies each chunk before
 // it returns a byte of it. If a chunk is damaged or a node breaks off, Body goes on with other nodes.
 //
-// Scan reads the records of a range in order, of one version. It merges sources (merge.go): an iterator for each local
+// Scan reads the records of a range in order, of one version. It merges sources (package merge): an iterator for each local
 // block, and a pager (scansource.go) for partitions that the same other nodes hold, which they answer with Page (page.go).
 // The sources of a block or a node that fails are opened again elsewhere, behind the last key. Count counts a range.
 //

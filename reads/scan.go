@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/merge"
 	"sequins/internal/sleep"
 	"sequins/proxy"
-	"sequins/reads/internal/merge"
 	"sequins/version"
 )
 

@@ -5,30 +5,45 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"sequins/internal/merge"
 )
 
-// merger reads from several readers at once and shows their records in ascending order, of equal keys the
-// one of the newest reader only. It finds the next in a tree of losers: each inner node holds the reader
-// that lost there, and the winner of all is above the root.
-type merger struct {
-	readers []*reader // the older first
-	tree    []int     // tree[0] is the winner; node n has the children 2n and 2n+1, leaf i is node len(readers)+i
-	key     []byte    // a copy of the current record's
-}
-
-// merge calls do for the newest record of each key, and closes the readers. In it, m.key is the key.
-func merge(readers []*reader, do func(m *merger, r *reader) error) (err error) {
-	m := &merger{readers: readers, tree: make([]int, len(readers))}
-	for _, r := range readers {
-		if err == nil {
-			err = r.next()
+// eachNewest calls do for the newest record of each key, in ascending order of the keys, and closes the readers, of which the older come
+// first. key is a copy.
+func eachNewest(readers []*reader, do func(key []byte, r *reader) error) (err error) {
+	defer func() { err = errors.Join(err, closeAll(readers)) }()
+	t := merge.Tree[*reader]{Leaves: make([]merge.Leaf[*reader], len(readers))}
+	for i, r := range readers {
+		t.Leaves[i].Source = r
+		if err := step(&t.Leaves[i]); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		m.tree[0] = m.build(1)
-		err = m.each(do)
+	t.Build()
+	var key []byte
+	begun := false
+	for l := t.Winner(); l != nil; l = t.Winner() {
+		if !begun || !bytes.Equal(l.Key, key) {
+			begun, key = true, append(key[:0], l.Key...)
+			if err := do(key, l.Source); err != nil {
+				return err
+			}
+		}
+		if err := step(l); err != nil {
+			return err
+		}
+		t.Replay(t.First())
 	}
-	return errors.Join(err, closeAll(readers))
+	return nil
+}
+
+// step moves a leaf to the next record of its reader.
+func step(l *merge.Leaf[*reader]) error {
+	err := l.Source.next()
+	l.Done = l.Source.done
+	l.Set(l.Source.key)
+	return err
 }
 
 func closeAll(readers []*reader) error {
@@ -37,69 +52,6 @@ func closeAll(readers []*reader) error {
 		errs = append(errs, r.close())
 	}
 	return errors.Join(errs...)
-}
-
-// build plays the matches below a node and returns the winner.
-func (m *merger) build(node int) int {
-	if node >= len(m.readers) {
-		return node - len(m.readers)
-	}
-	a, b := m.build(2*node), m.build(2*node+1)
-	if m.less(b, a) {
-		a, b = b, a
-	}
-	m.tree[node] = b
-	return a
-}
-
-// less reports whether the record of reader a comes before the record of reader b. Of equal keys, the record of the newer reader is first.
-func (m *merger) less(a, b int) bool {
-	x, y := m.readers[a], m.readers[b]
-	switch {
-	case x.done || y.done:
-		return !x.done
-	case x.prefix != y.prefix:
-		return x.prefix < y.prefix
-	}
-	if c := bytes.Compare(x.key, y.key); c != 0 {
-		return c < 0
-	}
-	return a > b
-}
-
-func (m *merger) current() *reader { return m.readers[m.tree[0]] }
-
-// advance moves on the reader that has the current record.
-func (m *merger) advance() error {
-	winner := m.tree[0]
-	if err := m.readers[winner].next(); err != nil {
-		return err
-	}
-	for node := (winner + len(m.readers)) / 2; node > 0; node /= 2 {
-		if m.less(m.tree[node], winner) {
-			winner, m.tree[node] = m.tree[node], winner
-		}
-	}
-	m.tree[0] = winner
-	return nil
-}
-
-func (m *merger) each(do func(m *merger, r *reader) error) error {
-	for r := m.current(); !r.done; r = m.current() {
-		m.key = append(m.key[:0], r.key...)
-		if err := do(m, r); err != nil {
-			return err
-		}
-		if err := m.advance(); err != nil {
-			return err
-		}
-		for r = m.current(); !r.done && bytes.Equal(r.key, m.key); r = m.current() {
-			if err := m.advance(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Merge yields the records of sorters that are finished in ascending order of their keys, each key once: of several records, that
@@ -115,12 +67,12 @@ func Merge(ctx context.Context, sorters []*Sorter, yield func(key, value []byte)
 		readers = append(readers, more...)
 	}
 	var buffer []byte
-	return merge(readers, func(m *merger, r *reader) error {
+	return eachNewest(readers, func(key []byte, r *reader) error {
 		if r.head.deleted {
 			return nil
 		}
 		if r.left == 0 {
-			return yield(m.key, r.rec[r.head.value():])
+			return yield(key, r.rec[r.head.value():])
 		}
 		value, err := r.value(buffer)
 		if err != nil {
@@ -129,7 +81,7 @@ func Merge(ctx context.Context, sorters []*Sorter, yield func(key, value []byte)
 		if cap(value) <= maxKeptValue {
 			buffer = value[:0]
 		}
-		return yield(m.key, value)
+		return yield(key, value)
 	})
 }
 
@@ -169,7 +121,7 @@ func (s *Sorter) writeMerged(ctx context.Context, runs []run) (run, error) {
 		if err != nil {
 			return err
 		}
-		return merge(readers, func(_ *merger, r *reader) error {
+		return eachNewest(readers, func(_ []byte, r *reader) error {
 			if err := w.write(r.rec); err != nil {
 				return err
 			}

@@ -29,12 +29,11 @@ type reader struct {
 	cache pagecache.Window
 
 	// Of both:
-	done   bool
-	key    []byte
-	prefix uint64 // of key
-	rec    []byte // the record, or as much of it as comes before a large value
-	head   recordHead
-	left   int // bytes of a large value that have not been read
+	done bool
+	key  []byte
+	rec  []byte // the record, or as much of it as comes before a large value
+	head recordHead
+	left int // bytes of a large value that have not been read
 }
 
 func openRun(ctx context.Context, fs fsys.FS, r run, frame int, buf []byte) (*reader, error) {
@@ -112,7 +111,6 @@ func (r *reader) nextEntry() error {
 
 func (r *reader) set(head recordHead, rec []byte) {
 	r.head, r.rec, r.key = head, rec, rec[head.head:head.value()]
-	r.prefix = prefix(r.key)
 }
 
 // fill reads on, if need be, until n bytes are in the buffer. There must be as many in the file, and one frame must fit behind them.

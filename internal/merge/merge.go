@@ -1,4 +1,4 @@
-// Package merge owns the order of an ordered read that has several sources: a tournament tree of their current records.
+// Package merge owns the order of records that come from several sources: a tournament tree of their current records.
 //
 // A record passes through in three steps: its source is moved to it and Leaf.Set tells its key, Tree.Build or Tree.Replay
 // plays its matches, and Tree.Winner returns it when its key is the least.
@@ -36,7 +36,7 @@ func (l *Leaf[S]) Set(key []byte) {
 	l.head = binary.BigEndian.Uint64(b[:])
 }
 
-// less reports whether the record of leaf i comes before that of leaf j.
+// less reports whether the record of leaf i comes before that of leaf j. Of equal keys, that of the last leaf comes first.
 func (t *Tree[S]) less(i, j int32) bool {
 	a, b := &t.Leaves[i], &t.Leaves[j]
 	switch {
@@ -45,7 +45,10 @@ func (t *Tree[S]) less(i, j int32) bool {
 	case a.head != b.head:
 		return a.head < b.head
 	}
-	return bytes.Compare(a.Key, b.Key) < 0
+	if c := bytes.Compare(a.Key, b.Key); c != 0 {
+		return c < 0
+	}
+	return i > j
 }
 
 // Build plays all matches.
@@ -82,7 +85,7 @@ func (t *Tree[S]) Replay(i int) {
 // First returns the index of the winner of the last matches. There must be leaves.
 func (t *Tree[S]) First() int { return int(t.losers[0]) }
 
-// Winner returns the leaf with the least key, or nil if all are done.
+// Winner returns the leaf with the least key, the last one of several, or nil if all are done.
 func (t *Tree[S]) Winner() *Leaf[S] {
 	if len(t.Leaves) == 0 {
 		return nil

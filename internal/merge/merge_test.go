@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/reads/internal/merge"
+	"sequins/internal/merge"
 )
 
 // Random sorted sources, some empty and some that begin late, are merged as sorting merges them.
@@ -38,6 +38,25 @@ func TestMerge(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %q, want %q", seed, got, want)
+		}
+	}
+}
+
+// Of equal keys, that of the last leaf comes first.
+func TestEqualKeys(t *testing.T) {
+	for n := range 10 {
+		var tree merge.Tree[*[]string]
+		for range n {
+			tree.Leaves = append(tree.Leaves, merge.Leaf[*[]string]{Source: &[]string{"", "a", "the same first eight bytes", "z"}})
+			step(&tree.Leaves[len(tree.Leaves)-1])
+		}
+		tree.Build()
+		for round := range 4 * n {
+			if got, want := tree.First(), n-1-round%n; got != want {
+				t.Fatalf("%d leaves, round %d: leaf %d is first, want %d", n, round, got, want)
+			}
+			step(tree.Winner())
+			tree.Replay(tree.First())
 		}
 	}
 }
