@@ -42,7 +42,6 @@ var (
 	errLate = errors.New("no answer in time")
 	// errUnanswered means that the connection ended before the first byte of an answer.
 	errUnanswered = errors.New("the connection ended without an answer")
-	errTooLarge   = fmt.Errorf("a header of more than %d bytes", readBuffer)
 )
 
 // conn is a connection to a peer. It is used by one attempt at a time.
@@ -148,7 +147,7 @@ func (c *conn) await() error {
 			break
 		}
 		if c.w == len(c.buf) {
-			return errTooLarge
+			return fmt.Errorf("a header of more than %d bytes", readBuffer)
 		}
 		c.searched = c.w
 		n, err := c.receive(c.buf[c.w:])

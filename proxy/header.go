@@ -32,10 +32,8 @@ type header struct {
 
 var (
 	errStatusLine = errors.New("malformed status line")
-	errInterim    = errors.New("an interim answer that was not asked for")
 	errField      = errors.New("malformed header field")
 	errLength     = errors.New("malformed or repeated Content-Length")
-	errEncoding   = errors.New("a Transfer-Encoding that is not chunked, or repeated")
 )
 
 // parseHeader parses a complete header, including the empty line at its end. It is stricter than
@@ -100,7 +98,7 @@ func (h *header) statusLine(line []byte) error {
 	case minor != '0' && minor != '1', len(rest) > 0 && rest[0] != ' ', h.status < 100:
 		return fmt.Errorf("%w: %.40q", errStatusLine, line)
 	case h.status < 200:
-		return errInterim
+		return errors.New("an interim answer that was not asked for")
 	}
 	h.closing = minor == '0'
 	return nil
@@ -117,7 +115,7 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		h.closing = h.closing || http1.HasToken(value, "close")
 	case is("Transfer-Encoding"):
 		if *chunked || !bytes.EqualFold(value, []byte("chunked")) {
-			return errEncoding
+			return errors.New("a Transfer-Encoding that is not chunked, or repeated")
 		}
 		*chunked = true
 	case is(wire.Version):

@@ -107,7 +107,7 @@ const maxEager = 32 << 10
 func (r *race) begin(ctx context.Context) (*Answer, error) {
 	a, ok := r.draw()
 	if !ok {
-		return nil, r.noPeers()
+		return nil, r.failure(ErrNoPeers)
 	}
 	if len(r.q.Body) <= maxEager {
 		a.conn = a.peer.tryTake()
@@ -153,7 +153,7 @@ func (r *race) run(ctx context.Context) (*Answer, error) {
 	defer end.Stop()
 	for {
 		if r.pending == 0 && !r.another() {
-			return nil, r.noPeers()
+			return nil, r.failure(ErrNoPeers)
 		}
 		select {
 		case res := <-r.results:
@@ -230,8 +230,6 @@ func (r *race) win(c *conn) *Answer {
 	}
 	return &r.answer
 }
-
-func (r *race) noPeers() error { return r.failure(ErrNoPeers) }
 
 // failure wraps err with the errors of all attempts, in one line.
 func (r *race) failure(err error) error {

@@ -108,7 +108,7 @@ func (c *conn) refusePlainHTTP() {
 	if !ok || first.Conn == nil || !slices.Contains(httpBegins, string(first.RecordHeader[:])) {
 		return
 	}
-	c.err = errPlainHTTP
+	c.err = errors.New("the client has sent an HTTP request without TLS")
 	refuse(first.Conn, "this port speaks TLS: use https://")
 }
 
@@ -122,8 +122,6 @@ func refuse(nc net.Conn, line string) {
 
 // httpBegins are the first bytes of HTTP requests.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "OPTIO", "PRI *"}
-
-var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
 
 // fetch waits for a header and returns it. If the header stays incomplete, because of an error or its length,
 // fetch returns the part that has arrived. The idle timeout applies until the first byte, the read timeout
@@ -153,7 +151,7 @@ func (c *conn) fetch() (header []byte) {
 		searched = c.w - c.r
 		c.receive(deadline)
 		if c.r < c.w && c.buf[c.r] == tlsHandshake && !c.IsTLS() {
-			c.err, c.r, c.w = errTLS, 0, 0
+			c.err, c.r, c.w = errors.New("the client speaks TLS, and this port does not"), 0, 0
 			c.server.open.FailedHandshake(c, c.err)
 			refuse(c.Conn, "this port does not speak TLS: use http://") // clients take it for an invalid record, and do not wait
 			return nil
@@ -163,8 +161,6 @@ func (c *conn) fetch() (header []byte) {
 
 // tlsHandshake is the first byte of a connection with TLS, which no request begins with (RFC 8446, section 5.1).
 const tlsHandshake = 22
-
-var errTLS = errors.New("the client speaks TLS, and this port does not")
 
 // skipEmptyLines drops line ends before a request line (RFC 9112, section 2.2).
 func (c *conn) skipEmptyLines() {

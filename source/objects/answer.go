@@ -25,14 +25,12 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errLong
+		return 0, Permanent(fmt.Errorf("an answer of more than %d bytes", maxAnswer))
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
 }
-
-var errLong = Permanent(fmt.Errorf("an answer of more than %d bytes", maxAnswer))
 
 // Permanent returns an error that another attempt would meet again.
 func Permanent(err error) error { return permanent{err} }
