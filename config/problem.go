@@ -21,16 +21,11 @@ type Problem struct {
 
 // Error returns the problem as one line, such as "sequins.conf:3: bind: no port in "localhost"".
 func (p *Problem) Error() string {
-	var parts []string
-	switch {
-	case p.File != "" && p.Line > 0:
-		parts = append(parts, p.File+":"+strconv.Itoa(p.Line))
-	case p.File != "":
-		parts = append(parts, p.File)
+	place := p.File
+	if place != "" && p.Line > 0 {
+		place += ":" + strconv.Itoa(p.Line)
 	}
-	if p.Key != "" {
-		parts = append(parts, p.Key)
-	}
+	parts := slices.DeleteFunc([]string{place, p.Key}, func(part string) bool { return part == "" })
 	line := term.Clean(strings.Join(append(parts, p.Reason), ": "))
 	if len(line) > maxLine {
 		return strings.ToValidUTF8(line[:maxLine], "") + "…"

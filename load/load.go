@@ -169,9 +169,7 @@ func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target) (err error
 
 // wanted returns the partitions sorted and without duplicates.
 func (p *Plan) wanted(want []int) ([]int, error) {
-	want = slices.Clone(want)
-	slices.Sort(want)
-	want = slices.Compact(want)
+	want = slices.Compact(slices.Sorted(slices.Values(want)))
 	if len(want) > 0 && (want[0] < 0 || want[len(want)-1] >= p.Partitions) {
 		return nil, fmt.Errorf("partitions %v are wanted of %d", want, p.Partitions)
 	}

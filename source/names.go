@@ -65,11 +65,7 @@ func ListNames(ctx context.Context, src Source, db string) (n Names, err error) 
 			n.Invalid = append(n.Invalid, name)
 		}
 	}
-	for _, name := range e.Files {
-		if !Hidden(name) {
-			n.Files = append(n.Files, name)
-		}
-	}
+	n.Files = slices.DeleteFunc(slices.Clone(e.Files), Hidden)
 	return n, nil
 }
 
