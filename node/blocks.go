@@ -23,22 +23,23 @@ type keeper struct {
 	seenWhole bool      // every partition of the current version has been on some node at least once
 }
 
-// openBlocks opens newly published blocks and reports whether there were any, and the last error that is not of a damaged block. It ignores blocks of
+// openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
 // another division, which the load by the new division removes.
-func (k *keeper) openBlocks(l *live) (opened bool, failed error) {
+func (k *keeper) openBlocks(l *live) (opened bool) {
+	l.unopened = nil
 	name := l.in().Name
 	dir, err := k.db.node.o.Store.Dir(k.db.name, l.in())
 	if err != nil || dir.Manifest().Content() != l.content() {
-		return false, nil
+		return false
 	}
 	partitions, err := dir.Complete()
 	if err != nil {
 		k.db.log.Error("the blocks of a version cannot be listed", "version", name, "error", err)
-		return false, err
+		return false
 	}
 	partitions = slices.DeleteFunc(partitions, func(p int) bool { return l.open[p] })
 	if len(partitions) == 0 {
-		return false, nil
+		return false
 	}
 	for i, r := range dir.OpenAll(partitions) {
 		p := partitions[i]
@@ -49,7 +50,7 @@ func (k *keeper) openBlocks(l *live) (opened bool, failed error) {
 			log := k.db.log.With("version", name, "partition", p)
 			log.Error("a block cannot be opened", "error", r.Err)
 			if !blocks.IsDamage(r.Err) {
-				failed = r.Err
+				l.unopened = r.Err
 				continue
 			}
 			k.db.node.o.Metrics.Server.ChecksumFailure(k.db.name)
@@ -63,7 +64,7 @@ func (k *keeper) openBlocks(l *live) (opened bool, failed error) {
 			l.Advertise(p)
 		}
 	}
-	return opened, failed
+	return opened
 }
 
 // keepManifest stores the manifest of a content that only other nodes hold, so that it can be served after a restart, even without the source.

@@ -214,8 +214,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 		expect.NoError(t, err)
 		old := d.live[in]
 		fresh, err := newLive("fruit", old.manifest, old.Following)
-		expect.NoError(t, err)
-		if opened, err := d.keeper.openBlocks(fresh); !opened {
+		if err != nil || !d.keeper.openBlocks(fresh) {
 			t.Errorf("opening it again: %v", err)
 			return
 		}

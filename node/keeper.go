@@ -119,11 +119,8 @@ func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Follo
 		return nil, nil
 	}
 	l, err := newLive(k.db.name, m, f)
-	if err != nil {
+	if err != nil || stored && k.openBlocks(l) {
 		return l, err
-	}
-	if opened, _ := k.openBlocks(l); opened {
-		return l, nil
 	}
 	l.SetDivision(l.content().Division, len(l.open))
 	held := l.v.Held()

@@ -20,6 +20,7 @@ type live struct {
 	manifest store.Manifest         // of its content
 	open     []bool                 // by partition: its local block is open
 	figures  map[int]report.Figures // of the open blocks, by partition
+	unopened error                  // why a block that is here and not damaged could not be opened at the last attempt
 
 	// damaged are the partitions whose block is damaged, and read until another one is loaded. One that is withdrawn has the time from which on it is
 	// advertised again if no other node holds it; zero: it is advertised.

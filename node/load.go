@@ -293,14 +293,14 @@ func (lo *loads) ended(in content.Input, err error) {
 	lo.noteRoom(in, err)
 	outdated := l.refuted
 	if live := d.live[in]; live != nil {
-		_, unopened := lo.keeper.openBlocks(live)
+		lo.keeper.openBlocks(live)
 		lo.keeper.see(live)
 		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
 		for p := range live.damaged { // while the load ran
 			outdated = outdated || !live.open[p] && !slices.Contains(l.damaged, p)
 		}
-		if unopened != nil && failure.Reason == "" && !outdated {
-			failure.Reason = "a block that is here cannot be opened: " + unopened.Error()
+		if live.unopened != nil && failure.Reason == "" && !outdated {
+			failure.Reason = "a block that is here cannot be opened: " + live.unopened.Error()
 		}
 	}
 	delete(lo.running, in)
