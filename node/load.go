@@ -56,10 +56,8 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		r := lo.db.records[in]
 		r.following, r.divisions = l.following, nil
 	})
-	select {
-	case <-l.turn.Granted():
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := l.granted(ctx); err != nil {
+		return err
 	}
 	if err := lo.db.bg.ask(ctx, func() {
 		l.stage.Store(planning)
@@ -94,9 +92,14 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 	var refuted []shard.Partitioner
 	for {
 		m, err := lo.loadOnce(ctx, in, l, refuted)
-		if errors.Is(err, transfer.ErrLeft) {
+		if errors.Is(err, transfer.ErrLeft) { // less each time
+			l.stage.Store(waitingForTurn)
+			lo.db.bg.send(func() {}) // so that the turn enters the queue again
+			if err := l.granted(ctx); err != nil {
+				return err
+			}
 			l.stage.Store(planning)
-			continue // less is left each time
+			continue
 		}
 		p, wrong := load.Refutes(err)
 		if !wrong || slices.Contains(refuted, p) {
@@ -219,13 +222,18 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}
+	job.Published = func() {
+		process.Copied()
+		published()
+	}
 	left, err := dir.Missing(l.want)
 	if err != nil {
 		return err
 	}
 	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(left, p) })
 	job.Load = func(mine []int) error {
-		defer process.Close()
+		// What is copied after it, other nodes may load behind other databases, whose loads may wait for this node.
+		defer l.turn.Yield()
 		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
 		if len(all) < len(l.want) {
 			defer l.stage.Store(fetching)

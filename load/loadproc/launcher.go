@@ -39,6 +39,7 @@ type Launcher struct {
 
 	mu        sync.Mutex
 	running   map[*Process]bool
+	claims    map[*Process]bool // of the disk: of those that run, and whose load waits for other nodes
 	bandwidth float64
 	reserve   int64 // see SetReserve
 }

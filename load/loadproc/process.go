@@ -17,7 +17,7 @@ import (
 )
 
 // A Process plans a version and then loads it. Plan, Link, Claim, Load and Close must be called one after another, by
-// one goroutine.
+// one goroutine. The process ends with Load, and what it has claimed of the disk with Close.
 type Process struct {
 	launcher *Launcher
 	db       string
@@ -27,7 +27,10 @@ type Process struct {
 	memory   int64                     // for sorting, in bytes
 	share    float64                   // of the bandwidth; guarded by launcher.mu
 	demand   demand                    // on the disk; set by Claim
+	missing  int                       // partitions that demand is of
+	own      float64                   // the part of demand that is of partitions that the process loads: 1 until Load
 	left     float64                   // what it will still write to the disk, in bytes; guarded by launcher.mu
+	others   float64                   // what will still be copied from other nodes, in bytes; guarded by launcher.mu
 	freed    int64                     // Room.Freed; set by Claim
 	staging  store.Staging             // set by Link or Load
 	staged   int64                     // the most bytes that were seen in it
@@ -136,15 +139,19 @@ func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
 	return p.carryOut(dir, want, true, news)
 }
 
-// Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
+// Load makes the process load the missing ones of some ascending partitions by its plan, into dir, and ends it. It calls
 // news after each publication and, several times a second, with the progress. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
+	defer p.exit()
 	return p.carryOut(dir, want, false, news)
 }
 
 func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News)) error {
 	missing, err := dir.Missing(want)
+	if !link {
+		p.divide(len(missing))
+	}
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -235,8 +242,16 @@ func (p *Process) reap() {
 	})
 }
 
-// Close tells the process to exit, kills it after grace, and waits until it has exited. It may be called again.
-func (p *Process) Close() {
+// exit tells the process to exit, kills it after grace, and waits until it has exited.
+func (p *Process) exit() {
 	p.cancel()
 	p.reap()
+}
+
+// Close ends the process, if it runs, and its claim. It may be called again.
+func (p *Process) Close() {
+	p.exit()
+	p.launcher.mu.Lock()
+	defer p.launcher.mu.Unlock()
+	delete(p.launcher.claims, p)
 }

@@ -119,7 +119,7 @@ func (l *Launcher) SetReserve(bytes int64) {
 }
 
 // Claim checks, before Load, that the disk has room for a load by the plan m, beside what other running loads will need. Otherwise
-// it returns a *RoomError.
+// it returns a *RoomError. The claim is for all partitions that are missing, also those that other nodes load.
 func (p *Process) Claim(m store.Manifest, room Room) error {
 	l := p.launcher
 	p.freed = room.Freed
@@ -131,26 +131,45 @@ func (p *Process) Claim(m store.Manifest, room Room) error {
 	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.left() {
 		return e
 	}
-	p.demand, p.left = d, d.left(load.Snapshot{})
+	if l.claims == nil {
+		l.claims = make(map[*Process]bool)
+	}
+	l.claims[p] = true
+	p.demand, p.missing, p.own, p.left, p.others = d, room.Missing(), 1, d.left(load.Snapshot{}), 0
 	return nil
 }
 
 // claimed returns how many bytes the running loads other than p will still write. l.mu is held.
 func (l *Launcher) claimed(p *Process) int64 {
 	var bytes float64
-	for other := range l.running {
+	for other := range l.claims {
 		if other != p {
-			bytes += other.left
+			bytes += other.left + other.others
 		}
 	}
 	return int64(bytes)
 }
 
-// advance reduces the claim of a load by what it has written.
+// divide records how many of the missing partitions the process loads. Other nodes load the others.
+func (p *Process) divide(own int) {
+	p.launcher.mu.Lock()
+	defer p.launcher.mu.Unlock()
+	p.own = min(1, float64(own)/float64(max(1, p.missing)))
+	p.left, p.others = p.left*p.own, p.demand.blocks*(1-p.own)
+}
+
+// Copied takes a partition that was copied from another node off the claim.
+func (p *Process) Copied() {
+	p.launcher.mu.Lock()
+	defer p.launcher.mu.Unlock()
+	p.others = max(0, p.others-p.demand.blocks/float64(max(1, p.missing)))
+}
+
+// advance takes what the process has written off the claim.
 func (p *Process) advance(n load.Snapshot) {
 	p.launcher.mu.Lock()
 	defer p.launcher.mu.Unlock()
-	p.left = min(p.left, p.demand.left(n))
+	p.left = min(p.left, p.demand.left(n)*p.own)
 }
 
 // Fits returns a *RoomError if the disk has no room for some more bytes. What running loads have claimed is not counted, because the bytes

@@ -8,6 +8,7 @@ import (
 
 	"sequins/load"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // planOf returns a plan of 4 partitions whose files have 4,000 bytes.
@@ -112,6 +113,32 @@ func TestClaim(t *testing.T) {
 	if err := third.Claim(planOf(true), room); err != nil {
 		t.Errorf("the disk is not known: %v", err)
 	}
+}
+
+// A claim is also for what is copied from other nodes, and stays until that is here.
+func TestClaimOfCopies(t *testing.T) {
+	l := &Launcher{}
+	p := &Process{launcher: l}
+	expect.NoError(t, p.Claim(planOf(true), Room{Want: []int{0, 1, 2, 3}, Held: make([]bool, 4)}))
+	claimed := func(when string, want int64) {
+		t.Helper()
+		if got := l.claimed(nil); got != want {
+			t.Errorf("%s: %d bytes are claimed, want %d", when, got, want)
+		}
+	}
+	claimed("at first", 4000)
+	p.divide(1)
+	claimed("before the load", 4000)
+	p.advance(load.Snapshot{Bytes: 4, BytesDone: 2})
+	claimed("half of one partition is loaded", 3500)
+	p.Copied()
+	claimed("one is copied", 2500)
+	p.advance(load.Snapshot{Bytes: 4, BytesDone: 4})
+	claimed("one is loaded", 2000)
+	for range 3 { // one that the process was to load, too
+		p.Copied()
+	}
+	claimed("all is here", 0)
 }
 
 func TestFreeingHelps(t *testing.T) {

@@ -2,7 +2,7 @@
 //
 // A [Queue] has a number of places. A [Turn] waits in it until a place is free and its [Windows] are open; of several, first
 // attempts come before retries, then the one with the greatest priority, and equal ones in the order in which they entered. A turn that has a place keeps it
-// until it leaves, whatever its windows do meanwhile.
+// until it yields or leaves, whatever its windows do meanwhile.
 //
 // The queue has no goroutine and no timer. It decides whenever a turn enters, changes or leaves, by the windows that are open then: who waits for one
 // calls Set again when it opens. [Windows] are pure: times of the day, in a time zone, from a text such as "22:00-06:00 Europe/Paris".
@@ -39,16 +39,16 @@ type Turn struct {
 	terms   Terms
 	number  uint64 // in the order of entering; 0: not yet
 	state   state
-	granted chan struct{}
+	granted chan struct{} // another one after each Yield
 }
 
 // state is the state of a turn.
 type state uint8
 
 const (
-	outside state = iota // it has not entered; next: waiting, left
+	outside state = iota // it has not entered, or has yielded; next: waiting, left
 	waiting              // next: placed, left
-	placed               // it has a place; next: left
+	placed               // it has a place; next: outside, left
 	left
 )
 
@@ -85,7 +85,24 @@ func inOrder(a, b *Turn) int {
 }
 
 // Granted is closed when the turn has a place.
-func (t *Turn) Granted() <-chan struct{} { return t.granted }
+func (t *Turn) Granted() <-chan struct{} {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.granted
+}
+
+// Yield frees the place of a turn, which enters the queue again, behind those that wait, with the next call of Set.
+func (t *Turn) Yield() {
+	q := t.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t.state != placed {
+		return
+	}
+	q.free++
+	t.state, t.granted = outside, make(chan struct{})
+	q.decide()
+}
 
 // Leave frees the place of a turn, or ends its wait. It may be called again.
 func (t *Turn) Leave() {

@@ -174,7 +174,7 @@ func before(a, b turns.Terms) bool {
 	return b.Retry && !a.Retry || a.Retry == b.Retry && a.Priority > b.Priority
 }
 
-// Random walks: turns enter, change their terms and leave, and time passes, after which they are set again.
+// Random walks: turns enter, change their terms, yield and leave, and time passes, after which they are set again.
 // After each step the same turns have places as in the model.
 func TestWalks(t *testing.T) {
 	texts := []string{"", "01:00-02:00 UTC", "02:00-12:00 UTC", "22:00-06:00 UTC", "00:00-00:01,05:00-05:30 UTC"}
@@ -214,7 +214,7 @@ func walk(t *testing.T, r *rand.Rand, windows []turns.Windows) {
 func walkStep(m *modelQueue, q *turns.Queue, r *rand.Rand, step int, windows []turns.Windows) string {
 	terms := turns.Terms{Retry: r.IntN(3) == 0, Priority: r.IntN(3), Windows: windows[r.IntN(len(windows))]}
 	i := r.IntN(len(m.turns) + 1)
-	switch kind := r.IntN(4); {
+	switch kind := r.IntN(5); {
 	case kind == 0 && len(m.turns) < 20:
 		t := q.Turn()
 		t.Set(terms)
@@ -231,6 +231,15 @@ func walkStep(m *modelQueue, q *turns.Queue, r *rand.Rand, step int, windows []t
 		m.turns[i].turn.Leave()
 		m.turns = slices.Delete(m.turns, i, i+1)
 		return "leave"
+	case kind == 3 && i < len(m.turns) && m.turns[i].placed:
+		t := m.turns[i]
+		t.turn.Yield()
+		m.turns = slices.Delete(m.turns, i, i+1)
+		m.decide(time.Now())
+		t.terms, t.placed = terms, false
+		t.turn.Set(terms)
+		m.turns = append(m.turns, t)
+		return "yield"
 	default: // the model decides only at the end of the time, so that no window opens or closes within it but at its end
 		for range r.IntN(12) {
 			time.Sleep(30 * time.Minute)

@@ -4,6 +4,8 @@ package cluster
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -207,6 +209,31 @@ func testRouter(t *testing.T, c *cluster, version string) {
 	for _, name := range c.zk.look(t).names(t, "/"+c.name+"/v1/nodes") {
 		if strings.Contains(name, router.addr()) {
 			t.Errorf("the router is among the nodes that hold data: %s", name)
+		}
+	}
+}
+
+// TestManyDatabases loads one database at a time of many, which each node takes in another order: a node that waits for what others load lets the loads of
+// other databases go on, for which they may wait.
+func TestManyDatabases(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, sharedZookeeper(t), settings{data: dataset{keys: 100, partitions: 4}, members: 3, replication: 2, extra: "max_parallel_loads = 1\n"})
+	version := versionName(1)
+	c.publish(t, version)
+	names := []string{db}
+	for i := range 7 {
+		names = append(names, fmt.Sprint(db, i))
+		if err := os.CopyFS(filepath.Join(c.source, names[i+1]), os.DirFS(filepath.Join(c.source, db))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.startAll(t)
+	for _, m := range c.members {
+		for _, name := range names {
+			m.node.WaitCurrent(t, name, version)
+		}
+		if strings.Contains(m.node.Log(), "is not waited for any longer") {
+			t.Errorf("%s has read partitions of other nodes from the source", m.name)
 		}
 	}
 }
