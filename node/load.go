@@ -56,7 +56,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		r := lo.db.records[in]
 		r.following, r.divisions = l.following, nil
 	})
-	if err := l.granted(ctx); err != nil {
+	if err := l.turn.Wait(ctx); err != nil {
 		return err
 	}
 	if err := lo.db.bg.ask(ctx, func() {
@@ -95,7 +95,7 @@ func (lo *loads) loadProving(ctx context.Context, in content.Input, l *loading) 
 		if errors.Is(err, transfer.ErrLeft) { // less each time
 			l.stage.Store(waitingForTurn)
 			lo.db.bg.send(func() {}) // so that the turn enters the queue again
-			if err := l.granted(ctx); err != nil {
+			if err := l.turn.Wait(ctx); err != nil {
 				return err
 			}
 			l.stage.Store(planning)

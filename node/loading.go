@@ -60,16 +60,6 @@ type loading struct {
 // snapshot returns the progress of the load.
 func (l *loading) snapshot() load.Snapshot { return *l.progress.Load() }
 
-// granted waits until the load has its turn.
-func (l *loading) granted(ctx context.Context) error {
-	select {
-	case <-l.turn.Granted():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // waits reports whether a load of an input waits for its turn.
 func (lo *loads) waits(in content.Input) bool {
 	l := lo.running[in]

@@ -74,7 +74,7 @@ func TestLoadThatOutgrowsTheDisk(t *testing.T) {
 	least := w.smallDisk(size)
 	w.launcher.SetReserve(reserve)
 	other := &Process{left: claimed}
-	w.launcher.running = map[*Process]bool{other: true}
+	w.launcher.claims = map[*Process]bool{other: true}
 	job := testJob
 	job.Options.Compression = blocks.None
 	job.Options.Partitioner, job.Options.Throttle = "hadoop", 3*time.Millisecond // what it reads, it writes: 2 MiB in 0.1 s
@@ -144,7 +144,7 @@ func TestLacked(t *testing.T) {
 
 // There is room beside what is claimed and what stays free.
 func TestHasRoom(t *testing.T) {
-	l := &Launcher{Free: func() (int64, bool) { return 1000, true }, running: map[*Process]bool{{left: 300}: true}}
+	l := &Launcher{Free: func() (int64, bool) { return 1000, true }, claims: map[*Process]bool{{left: 200, others: 100}: true}}
 	l.SetReserve(100)
 	if !l.HasRoom(600) || l.HasRoom(601) {
 		t.Error("600 bytes are free")

@@ -10,6 +10,7 @@ package turns
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -89,6 +90,16 @@ func (t *Turn) Granted() <-chan struct{} {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
 	return t.granted
+}
+
+// Wait waits for a place until ctx ends, whose error it returns then.
+func (t *Turn) Wait(ctx context.Context) error {
+	select {
+	case <-t.Granted():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Yield frees the place of a turn, which enters the queue again, behind those that wait, with the next call of Set.
