@@ -22,10 +22,11 @@ type stage struct {
 	left   bool
 }
 
-// others are the nodes that have to hold partition 1. Partition 0 is this node's.
+// others are the nodes that have to hold partition 1.
 type others struct {
 	version.Solo
 	t     *testing.T
+	own   bool // partition 0 is this node's; otherwise nobody's
 	began time.Time
 	nodes map[string][]stage
 }
@@ -56,7 +57,10 @@ func (o others) Owners() ([][]string, string) {
 			of = append(of, addr)
 		}
 	}
-	return [][]string{{self}, of}, self
+	if o.own {
+		return [][]string{{self}, of}, self
+	}
+	return [][]string{nil, of}, self
 }
 
 // Reports implements version.Following.
@@ -99,7 +103,7 @@ func TestBounds(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := others{t: t, began: time.Now(), nodes: map[string][]stage{"a:1": test.a}}
+				o := others{t: t, began: time.Now(), own: test.load > 0, nodes: map[string][]stage{"a:1": test.a}}
 				if test.b != nil {
 					o.nodes["b:1"] = test.b
 				}
@@ -134,4 +138,17 @@ func TestBounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that owns more than what is wanted, as it was assigned other partitions meanwhile, does not wait for others, which may wait for it.
+func TestOwnsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		o := others{t: t, began: began, own: true, nodes: map[string][]stage{"a:1": {{loads: true}}}}
+		run := transfer.NewRun(newTransfer(t), "db", o, slog.New(slog.DiscardHandler))
+		err := run.Fill(t.Context(), transfer.Job{Dir: newDir(t), Partitioner: shard.String, Want: []int{1}, Load: func([]int) error { return nil }})
+		if took := time.Since(began); !errors.Is(err, transfer.ErrLeft) || took > time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
 }

@@ -101,6 +101,7 @@ type filling struct {
 	owners [][]string // of each partition
 	order  [][]string // of the owners, see readers
 	left   []int      // partitions that no other node is expected to deliver
+	more   bool       // this node owns partitions that are not wanted: it was assigned others after Want
 
 	loads bool          // Load is running, or about to
 	took  time.Duration // that it took
@@ -171,7 +172,8 @@ func (f *filling) load() {
 	})
 }
 
-// isFinished reports whether nothing is to be waited for: everything is here, or something has to be loaded and nothing is being copied.
+// isFinished reports whether nothing is to be waited for: everything is here, or nothing is being copied and something has to be loaded, or other
+// partitions are to be wanted, for which other nodes may wait.
 func (f *filling) isFinished() bool {
 	switch {
 	case f.loads:
@@ -181,7 +183,7 @@ func (f *filling) isFinished() bool {
 	case len(f.copying) > 0:
 		return false
 	}
-	return len(f.left) == len(f.todo) || f.isLoadDue()
+	return len(f.left) == len(f.todo) || f.isLoadDue() || f.more
 }
 
 // isLoadDue reports whether this node has to load more than it has.
@@ -275,6 +277,7 @@ func (f *filling) look() {
 			f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
 		}
 		f.self = self
+		f.more = f.job.Load != nil && slices.ContainsFunc(owned(owners, self), func(p int) bool { return !slices.Contains(f.job.Want, p) })
 	}
 	if !f.loads && f.job.Load != nil {
 		for _, p := range f.todo {
@@ -286,6 +289,16 @@ func (f *filling) look() {
 	f.left = slices.DeleteFunc(slices.Clone(f.todo), func(p int) bool { // another node gives it, or is to be waited for until it does
 		return len(f.givers(p)) > 0 || f.job.Load != nil && f.reader(p) != f.self
 	})
+}
+
+// owned returns the partitions of an owner.
+func owned(owners [][]string, addr string) (all []int) {
+	for p, of := range owners {
+		if slices.Contains(of, addr) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // followReports reads which nodes have which partitions. Without reports of a partition, those that advertise it have it: a node that has lost
