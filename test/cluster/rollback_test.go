@@ -119,16 +119,21 @@ func (c *cluster) watchContents(t testing.TB, of func(version string) []dataset)
 		w.wg.Go(func() { w.ask(c, m, false) })
 	}
 	t.Cleanup(func() { w.stop.Store(true); w.wg.Wait() })
+	for _, m := range c.live() {
+		process.Eventually(t, m.name+" answers its client", func() bool { return w.last(m) != "" })
+	}
 	return w
 }
 
 // watchStart lets a client ask a member that is being started. Until the first answer it may refuse, and answer 503.
 func (w *watchers) watchStart(c *cluster, m *member) { w.wg.Go(func() { w.ask(c, m, true) }) }
 
+// ask asks a member until the end, and then once more, so that it sees what the member served before.
 func (w *watchers) ask(c *cluster, m *member, starting bool) {
 	client := process.NewClient(m.addr())
 	defer client.Close()
-	for n := 0; !w.stop.Load(); n = (n + 37) % c.data.keys {
+	for n, last := 0, false; !last; n = (n + 37) % c.data.keys {
+		last = w.stop.Load()
 		key := c.data.key(n)
 		a, err := client.Get("/" + db + "/" + key)
 		w.mu.Lock()
