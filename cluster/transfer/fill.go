@@ -275,9 +275,9 @@ func (f *filling) look() {
 		owners, self := f.following.Owners()
 		if !slices.EqualFunc(owners, f.owners, slices.Equal) {
 			f.owners, f.order = owners, readers(f.db, f.content.Name, owners)
+			f.more = f.job.Load != nil && ownsOthers(owners, self, f.job.Want)
 		}
 		f.self = self
-		f.more = f.job.Load != nil && slices.ContainsFunc(owned(owners, self), func(p int) bool { return !slices.Contains(f.job.Want, p) })
 	}
 	if !f.loads && f.job.Load != nil {
 		for _, p := range f.todo {
@@ -291,14 +291,14 @@ func (f *filling) look() {
 	})
 }
 
-// owned returns the partitions of an owner.
-func owned(owners [][]string, addr string) (all []int) {
+// ownsOthers reports whether a node owns partitions that are not among some ascending ones.
+func ownsOthers(owners [][]string, addr string, partitions []int) bool {
 	for p, of := range owners {
-		if slices.Contains(of, addr) {
-			all = append(all, p)
+		if _, found := slices.BinarySearch(partitions, p); !found && slices.Contains(of, addr) {
+			return true
 		}
 	}
-	return all
+	return false
 }
 
 // followReports reads which nodes have which partitions. Without reports of a partition, those that advertise it have it: a node that has lost
