@@ -7,7 +7,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +140,13 @@ func (j *Job) publish(m *finished.Manifest) error {
 		return err
 	}
 	dir := j.work()
-	if err := cmp.Or(writeFile(filepath.Join(dir, source.BlocksFile), data), writeFile(filepath.Join(dir, source.SuccessFile), nil), fsys.OS.SyncDir(dir)); err != nil {
+	if err := writeFile(filepath.Join(dir, source.BlocksFile), data); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, source.SuccessFile), nil); err != nil {
+		return err
+	}
+	if err := fsys.OS.SyncDir(dir); err != nil {
 		return err
 	}
 	if err := os.Rename(dir, j.To); err != nil {
