@@ -224,8 +224,8 @@ func (s *Store) Dir(db string, in content.Input) (*Dir, error) {
 	return owner.dirs[path], nil
 }
 
-// given returns the Dir of this path that was given out and is still there; nil if there is none. Other nodes ask for any db: nothing is kept of one that
-// is not here.
+// given returns the Dir of this path that was given out and is still there; nil if there is none. It makes no dbDir: other nodes ask for any db, also for
+// one that this store does not have.
 func (s *Store) given(path string) (*Dir, error) {
 	known, ok := s.dbs.Load(filepath.Dir(filepath.Dir(path)))
 	if !ok {

@@ -150,7 +150,7 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News)) error {
 	missing, err := dir.Missing(want)
 	if !link {
-		p.divide(len(missing))
+		p.leaveToOthers(len(missing))
 	}
 	if err != nil || len(missing) == 0 {
 		return err

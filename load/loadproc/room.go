@@ -150,8 +150,8 @@ func (l *Launcher) claimed(p *Process) int64 {
 	return int64(bytes)
 }
 
-// divide records how many of the missing partitions the process loads. Other nodes load the others.
-func (p *Process) divide(own int) {
+// leaveToOthers divides the claim: the process loads own of the missing partitions, and other nodes load the others.
+func (p *Process) leaveToOthers(own int) {
 	p.launcher.mu.Lock()
 	defer p.launcher.mu.Unlock()
 	p.own = min(1, float64(own)/float64(max(1, p.missing)))

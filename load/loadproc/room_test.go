@@ -127,7 +127,7 @@ func TestClaimOfCopies(t *testing.T) {
 		}
 	}
 	claimed("at first", 4000)
-	p.divide(1)
+	p.leaveToOthers(1)
 	claimed("before the load", 4000)
 	p.advance(load.Snapshot{Bytes: 4, BytesDone: 2})
 	claimed("half of one partition is loaded", 3500)

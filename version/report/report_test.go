@@ -11,7 +11,7 @@ import (
 	"sequins/version/report"
 )
 
-// blocksOf returns so many partitions with gaps, with figures of usual sizes.
+// blocksOf returns usual figures of n partitions, with gaps between their numbers.
 func blocksOf(n int) map[int]report.Figures {
 	all := make(map[int]report.Figures)
 	for p := range n {
