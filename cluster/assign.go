@@ -93,7 +93,7 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	f.assess() // includes what this node has advertised
 	if !f.history.stable && now.Sub(f.assignment.made) >= f.c.o.Converge {
 		f.history.stable = true
-		f.c.changed() // Surplus may have changed
+		f.c.changed(f.db) // Surplus may have changed
 	}
 	if !f.outdated(ms, now) {
 		return
@@ -104,7 +104,7 @@ func (f *following) assignAgain(ms *membership, now time.Time) {
 	if !slices.Equal(old.owned, f.assignment.owned) {
 		f.c.log.Info("partitions assigned again", "db", f.db, "version", f.version, "nodes", len(ms.all),
 			"partitions", len(f.assignment.owned), "before", len(old.owned))
-		f.c.changed()
+		f.c.changed(f.db)
 	}
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ type Cluster struct {
 	o       Options
 	log     *slog.Logger
 	self    atomic.Pointer[Member] // nil for a router, and until a shard id is chosen
-	changes chan struct{}
+	changes chan map[string]bool   // see Changes; it has a buffer of one
 	// switched wakes keepRemembered.
 	switched chan struct{}
 	// patience is how long Join waits for its previous shard id while another
@@ -154,7 +155,7 @@ type held struct {
 // New returns a Cluster without members. Join connects it.
 func New(o Options) *Cluster {
 	c := &Cluster{
-		o: o, log: o.Logger, changes: make(chan struct{}, 1), switched: make(chan struct{}, 1), patience: o.Session.Timeout(), awayAfter: awayAfter,
+		o: o, log: o.Logger, changes: make(chan map[string]bool, 1), switched: make(chan struct{}, 1), patience: o.Session.Timeout(), awayAfter: awayAfter,
 		versions: make(map[key]*watched),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
@@ -180,9 +181,20 @@ func (c *Cluster) ShardID() string {
 }
 
 // Changes implements version.Cluster.
-func (c *Cluster) Changes() <-chan struct{} { return c.changes }
+func (c *Cluster) Changes() <-chan map[string]bool { return c.changes }
 
-func (c *Cluster) changed() { wake(c.changes) }
+// changed adds a database to those that Changes receives, all of them if db is empty.
+func (c *Cluster) changed(db string) {
+	dbs := map[string]bool{db: true}
+	for {
+		select {
+		case c.changes <- dbs:
+			return
+		case before := <-c.changes: // not received yet
+			maps.Copy(dbs, before)
+		}
+	}
+}
 
 // wake sends to a channel with a buffer of one, if it is empty.
 func wake(ch chan struct{}) {

@@ -185,6 +185,7 @@ func TestCluster(t *testing.T) {
 			"router":                   testRouter,
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
+			"changes":                  testChanges,
 			"divisions":                testDivisions,
 			"two contents":             testTwoContents,
 			"leave":                    testLeave,

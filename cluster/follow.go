@@ -55,7 +55,7 @@ func (f *following) SetDivision(division string, partitions int) {
 	f.partitions = partitions
 	f.divide()
 	if other {
-		c.changed()
+		c.changed(f.db)
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *Cluster) arrive() {
 			f.divide()
 		}
 	}
-	c.changed()
+	c.changed("")
 }
 
 // Advertise implements version.Following. There is nothing to advertise before SetDivision: a znode without a content would

@@ -3,8 +3,10 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -309,4 +311,31 @@ func testLeave(t *testing.T, server string) {
 	if s := a.Status(); s.Published+s.Pending > 0 {
 		t.Errorf("of an input that is followed after Leave: %+v", s)
 	}
+}
+
+// A change of one database's znodes does not name the others: what wakes them costs a node with many databases much.
+func testChanges(t *testing.T, server string) {
+	cluster := newTestCluster(t, server, nil)
+	a, _ := cluster.node("a")
+	b, _ := cluster.node("b")
+	cluster.join(a, b)
+	b.Follow(t.Context(), "other", x.Input).SetDivision(x.Division, 1)
+	a.Follow(t.Context(), "other", x.Input)
+	onA, onB := hold(a, 10_000), hold(b, 10_000)
+	timeout := time.After(deadline)
+	p := -1
+	cluster.eventually("what has changed is one database", func() bool {
+		p++
+		onB.Advertise(p)
+		changed := make(map[string]bool)
+		for onA.Replicas(p) == 0 || !changed["db"] {
+			select {
+			case names := <-a.Changes():
+				maps.Copy(changed, names)
+			case <-timeout:
+				t.Fatalf("partition %d was advertised, and %v received", p, changed)
+			}
+		}
+		return cmp.Equal(changed, map[string]bool{"db": true})
+	})
 }

@@ -18,13 +18,13 @@ func (c *Cluster) Joining() *status.Wait { return c.joining.Load() }
 // ZooKeeper without a time limit. After awayAfter without ZooKeeper, what was remembered of the others before a restart stands in for it until
 // Join returns.
 func (c *Cluster) Join(ctx context.Context, away func(members []string) error) error {
-	j := &joining{c: c, nodes: c.keep(zk.NodesDir, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
+	j := &joining{c: c, nodes: c.keep("", zk.NodesDir, c.updateMembers), began: time.Now(), quiet: c.o.Converge, startAway: away}
 	defer j.c.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.keep(zk.PartitionsDir, c.updateDatabases)
-	rules := c.keep(zk.AssignmentDir, c.updateRule)
+	c.keep("", zk.PartitionsDir, c.updateDatabases)
+	rules := c.keep("", zk.AssignmentDir, c.updateRule)
 	c.running.Go(c.keepAssigned)
 	err := j.until(ctx, j.quiet, func() string {
 		switch ms := c.members.Load(); {

@@ -22,17 +22,17 @@ func (c *Cluster) watch(k key) *watched {
 		w.advertisements = c.rememberedOf(k)
 	}
 	w.known, w.setKnown = context.WithCancel(c.ctx)
-	w.dirs[0] = c.keep(zk.VersionDir(k.db, k.version), w.updatePartitions)
-	w.dirs[1] = c.keep(zk.GateDir(k.db, k.version), w.updateReports)
+	w.dirs[0] = c.keep(k.db, zk.VersionDir(k.db, k.version), w.updatePartitions)
+	w.dirs[1] = c.keep(k.db, zk.GateDir(k.db, k.version), w.updateReports)
 	c.versions[k] = w
 	return w
 }
 
-// keep watches a directory, and calls update with its znodes when they are known, and after each change.
-func (c *Cluster) keep(path string, update func([]zk.Entry)) *zk.Children {
+// keep watches a directory of a database, of all if db is empty, and calls update with its znodes when they are known, and after each change.
+func (c *Cluster) keep(db, path string, update func([]zk.Entry)) *zk.Children {
 	return c.o.Session.Watch(path, func(entries []zk.Entry) {
 		update(entries)
-		c.changed()
+		c.changed(db)
 	})
 }
 

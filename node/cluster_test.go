@@ -42,7 +42,7 @@ type testCluster struct {
 	addr       string                       // of that node
 	mixed      bool
 	left       bool // nothing is published any more
-	changes    chan struct{}
+	changes    chan map[string]bool
 	peer       *testCluster // of another node, whose contents and reports this one sees
 	watchers   []*testCluster
 }
@@ -56,7 +56,7 @@ type follows struct {
 func newCluster() *testCluster {
 	return &testCluster{labels: map[follows]string{}, peers: map[string][]int{}, advertised: map[string][]int{}, divisions: map[string]string{},
 		reports: map[string]string{}, followed: map[string]bool{}, others: map[string][]content.Content{},
-		addr: "127.0.0.1:1", changes: make(chan struct{}, 1)}
+		addr: "127.0.0.1:1", changes: make(chan map[string]bool, 1)}
 }
 
 func (c *testCluster) Join(context.Context, func([]string) error) error {
@@ -71,7 +71,7 @@ func (c *testCluster) Leave() {
 	defer c.mu.Unlock()
 	c.left, c.advertised, c.reports = true, map[string][]int{}, map[string]string{}
 	for _, other := range c.watchers {
-		wake(other.changes)
+		other.changed()
 	}
 }
 
@@ -104,7 +104,15 @@ func (c *testCluster) Knows(string) bool { return false }
 
 func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
 
-func (c *testCluster) Changes() <-chan struct{} { return c.changes }
+func (c *testCluster) Changes() <-chan map[string]bool { return c.changes }
+
+// changed says that something may have changed for any database.
+func (c *testCluster) changed() {
+	select {
+	case c.changes <- map[string]bool{"": true}:
+	default:
+	}
+}
 
 // A testFollowing is what a node is told of one input.
 type testFollowing struct {
@@ -203,7 +211,7 @@ func (f testFollowing) Advertise(partition int) {
 	}
 	f.advertised[f.v] = append(f.advertised[f.v], partition)
 	for _, other := range f.watchers {
-		wake(other.changes)
+		other.changed()
 	}
 	if f.divisions[f.v] == "" {
 		panic("advertised without a division")
@@ -230,7 +238,7 @@ func (f testFollowing) Report(data []byte) {
 	}
 	f.reports[f.v] = string(data)
 	for _, other := range f.watchers {
-		wake(other.changes)
+		other.changed()
 	}
 }
 
@@ -260,7 +268,7 @@ func (c *testCluster) hold(v string, partitions ...int) {
 	c.mu.Lock()
 	c.peers[v] = partitions
 	c.mu.Unlock()
-	wake(c.changes)
+	c.changed()
 }
 
 // other says that another node has other inputs of a version, none if they have no names.
@@ -277,7 +285,7 @@ func (c *testCluster) holdsOther(v string, others ...content.Content) {
 	c.mu.Lock()
 	c.others[v] = others
 	c.mu.Unlock()
-	wake(c.changes)
+	c.changed()
 }
 
 // report returns what this node reports of a content.
@@ -312,7 +320,7 @@ func (c *testCluster) take(partitions ...int) {
 	c.surplus = partitions
 	c.owned = slices.DeleteFunc([]int{0, 1, 2}, func(p int) bool { return slices.Contains(partitions, p) })
 	c.mu.Unlock()
-	wake(c.changes)
+	c.changed()
 }
 
 func (c *testCluster) follows() []string {

@@ -251,7 +251,7 @@ func TestManifestOfWaiting(t *testing.T) {
 	c.holdsOther("2", m.Content())
 	r.eventually("the manifest is asked for", func() bool { return asked() > before })
 	for range 100 {
-		wake(c.changes)
+		c.changed()
 	}
 	peer.gives("fruit", m)
 	r.serves("fruit", "2")

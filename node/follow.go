@@ -137,13 +137,15 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// followCluster wakes the databases whenever the cluster changes, until ctx ends.
+// followCluster wakes the databases for which something in the cluster changes, until ctx ends.
 func (f *follower) followCluster(ctx context.Context) {
 	for {
 		select {
-		case <-f.node.o.Cluster.Changes():
-			for _, d := range *f.catalog.Load() {
-				wake(d.followed.lookAgain)
+		case changed := <-f.node.o.Cluster.Changes():
+			for name, d := range *f.catalog.Load() {
+				if changed[name] || changed[""] {
+					wake(d.followed.lookAgain)
+				}
 			}
 		case <-ctx.Done():
 			return

@@ -160,7 +160,7 @@ func TestMixedClusterDoesNotReload(t *testing.T) {
 		c.mu.Lock()
 		c.mixed = false
 		c.mu.Unlock()
-		wake(c.changes)
+		c.changed()
 		n.Refresh()
 		time.Sleep(10 * time.Minute)
 		if problems := n.Status().Problems; n.Set([]byte("fruit")).Current() == before || len(problems) > 0 {

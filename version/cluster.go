@@ -30,8 +30,9 @@ type Cluster interface {
 	// that switch later.
 	Linger(configured time.Duration) time.Duration
 
-	// Changes receives a value when a result of these methods or of those of a Following may have changed; nil if they never change.
-	Changes() <-chan struct{}
+	// Changes receives the names of the databases for which a result of these methods or of those of a Following may have changed; "" stands for
+	// all of them. It is nil if nothing ever changes.
+	Changes() <-chan map[string]bool
 }
 
 // Following is what a node knows of the replicas of one input on other nodes, and publishes of its own. All methods may be called concurrently. None
@@ -136,7 +137,7 @@ func (nobody) Follow(context.Context, string, content.Input) Following { return 
 func (nobody) Mixed() bool                                             { return false }
 func (nobody) Knows(string) bool                                       { return false }
 func (nobody) Linger(time.Duration) time.Duration                      { return 0 }
-func (nobody) Changes() <-chan struct{}                                { return nil }
+func (nobody) Changes() <-chan map[string]bool                         { return nil }
 func (nobody) SetDivision(string, int)                                 {}
 func (nobody) Elsewhere() map[content.Content][]string                 { return nil }
 func (nobody) Owners() (byPartition [][]string, self string)           { return nil, "" }
