@@ -38,7 +38,7 @@ type record struct {
 	found     time.Time // first seen by this process
 	activeAt  time.Time
 	retry     time.Time         // the end of the pause after its last failure
-	needs     int64             // bytes of the disk that another attempt needs, as far as failed ones have shown
+	needs     float64           // bytes of the disk that a partition needs, as far as failed attempts have shown
 	reloaded  []int             // partitions set aside as damaged since the last retry
 	err       error             // of its last load
 	unchanged int               // number of partitions that were linked, see package unchanged

@@ -167,21 +167,19 @@ func (lo *loads) takeSuperset(l *loading, m store.Manifest) {
 
 // loadPlanned loads or copies the missing partitions of this node by a manifest. Without a process it only copies.
 func (lo *loads) loadPlanned(ctx context.Context, in content.Input, l *loading, m store.Manifest, process *loadproc.Process) error {
-	var room loadproc.Room
 	var err error
-	if asked := lo.db.bg.ask(ctx, func() { room, err = lo.goAhead(in, m) }); asked != nil {
+	if asked := lo.db.bg.ask(ctx, func() { l.room, err = lo.goAhead(in, m) }); asked != nil {
 		return asked
 	}
 	if err != nil {
 		return err
 	}
-	l.want = room.Want
-	return lo.loadBlocks(ctx, process, m, l, room)
+	return lo.loadBlocks(ctx, process, m, l)
 }
 
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
 // for them. Without a process it only copies.
-func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, l *loading, room loadproc.Room) error {
+func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, l *loading) error {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return err
@@ -190,7 +188,7 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	if err != nil {
 		return err
 	}
-	in, missing := m.Content().Input, room.Missing()
+	in, missing := m.Content().Input, l.room.Missing()
 	published := func() {
 		lo.db.bg.send(func() {
 			if live := lo.db.live[in]; live != nil {
@@ -208,17 +206,17 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	}
 	l.stage.Store(copying)
 	if process != nil {
-		if err := process.Link(dir, l.want, progress); err != nil {
+		if err := process.Link(dir, l.room.Want, progress); err != nil {
 			return err
 		}
-		if err := lo.claim(process, m, dir, room); err != nil {
+		if err := lo.claim(process, m, dir, l.room); err != nil {
 			return err
 		}
 	}
 	lo.db.log.Info("load started", "version", in.Name, "partitions", m.Partitions, "files", len(m.Files), "partitioner", m.Partitioner, "aligned", m.Aligned,
 		"to_load", missing, "waited", time.Since(l.ordered).Round(time.Millisecond))
 	published() // what has been linked, not before the load has started: it may be all
-	job := transfer.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: published}
+	job := transfer.Job{Dir: dir, Partitioner: partitioner, Want: l.room.Want, Published: published}
 	if process == nil {
 		return l.fill.Fill(ctx, job)
 	}
@@ -226,16 +224,16 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 		process.Copied()
 		published()
 	}
-	left, err := dir.Missing(l.want)
+	left, err := dir.Missing(l.room.Want)
 	if err != nil {
 		return err
 	}
-	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(left, p) })
+	linked := slices.DeleteFunc(slices.Clone(l.room.Want), func(p int) bool { return slices.Contains(left, p) })
 	job.Load = func(mine []int) error {
 		// What is copied after it, other nodes may load behind other databases, whose loads may wait for this node.
 		defer l.turn.Yield()
 		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
-		if len(all) < len(l.want) {
+		if len(all) < len(l.room.Want) {
 			defer l.stage.Store(fetching)
 		}
 		return process.Load(dir, all, func(n loadproc.News) {
@@ -303,7 +301,7 @@ func (lo *loads) ended(in content.Input, err error) {
 	if live := d.live[in]; live != nil {
 		lo.keeper.openBlocks(live)
 		lo.keeper.see(live)
-		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.manifest.Partitions))
+		outdated = outdated || lo.db.isRefuted(live) || !slices.Equal(l.room.Want, live.Owned(live.manifest.Partitions))
 		for p := range live.damaged { // while the load ran
 			outdated = outdated || !live.open[p] && !slices.Contains(l.damaged, p)
 		}

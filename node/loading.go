@@ -40,7 +40,7 @@ type loading struct {
 	stage    atomic.Int32
 	ordered  time.Time
 	turn     *turns.Turn
-	want     []int           // partitions to load; written before the load's last message
+	room     loadproc.Room   // and the partitions to load; written before the load's last message
 	damaged  []int           // partitions whose block was damaged before it had a plan
 	workers  int             // files that are read at a time; 0: as many as there are processors
 	known    *store.Manifest // by which it is loaded; nil: it has to be planned
@@ -129,12 +129,12 @@ func (lo *loads) noteRoom(in content.Input, err error) {
 		r.needs = 0
 	}
 	room, is := errors.AsType[*loadproc.RoomError](err)
-	if !is {
+	if !is || room.Written == 0 { // without a load, there is only an estimate
 		return
 	}
-	r.needs = room.Needs
+	r.needs = float64(room.Needs) / float64(max(1, lo.running[in].room.Missing()))
 	l := lo.db.live[in]
-	if room.Written == 0 || l == nil || lo.db.facts.WasServed(in) {
+	if l == nil || lo.db.facts.WasServed(in) {
 		return
 	}
 	lo.keeper.openBlocks(l)

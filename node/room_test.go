@@ -79,6 +79,41 @@ func TestRoomOfFormerVersions(t *testing.T) {
 	}
 }
 
+// What a version needed when this node had to hold all of it does not keep the node from loading its share when others take theirs.
+func TestRoomForFewerPartitions(t *testing.T) {
+	t.Parallel()
+	for _, ended := range []bool{false, true} {
+		f, c := newFixture(t), newCluster()
+		c.own(0, 1, 2, 3)
+		f.put("fruit", "1", 4, numbered("k", 4000)...) // about 130 KiB
+		var free atomic.Int64
+		r := f.run(func(o *Options) {
+			o.Cluster, o.MinFreeDisk = c, 1<<20
+			o.Loads.Free = func() (int64, bool) { return free.Load(), true }
+			o.each(func(d *DB) { d.Load = load.Options{Throttle: time.Millisecond, Workers: 1} })
+			if free.Store(1<<20 + 1<<16); ended {
+				free.Store(1 << 30)
+			}
+		})
+		if ended {
+			r.eventually("a partition is complete", func() bool { return len(r.node("fruit", "1").Partitions) > 0 })
+			free.Store(1 << 19)
+		}
+		r.eventually("it is an error", func() bool { return r.node("fruit", "1").State == status.Error })
+		if v := r.node("fruit", "1").Error; strings.Contains(v, "the load has been ended") != ended {
+			t.Fatal(v)
+		}
+		free.Store(1<<20 + 1<<16)
+		r.Apply(*r.reloadable.Load())
+		r.eventually("it is refused", func() bool { return strings.Contains(r.node("fruit", "1").Error, "the load has not begun") })
+		c.own(0)
+		c.hold("1", 1, 2, 3)
+		r.Apply(*r.reloadable.Load())
+		r.serves("fruit", "1")
+		r.stop()
+	}
+}
+
 // A load that is ended because the disk becomes full leaves nothing, also of partitions that were complete. It begins again when there
 // is room, and not before, whoever asks for it.
 func TestLoadEndedForRoom(t *testing.T) {

@@ -101,7 +101,7 @@ func TestLoadThatOutgrowsTheDisk(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	again := everything
-	again.Least = room.Needs
+	again.Least = float64(room.Needs)
 	if w.launcher.HasRoom(room.Needs) {
 		t.Error("there is room again")
 	}

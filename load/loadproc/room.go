@@ -23,8 +23,8 @@ type Room struct {
 	// they are removed.
 	Removable []content.Input
 	Freed     int64
-	// Least is how many bytes the load needs at least, as earlier attempts have shown; 0 if that is not known.
-	Least int64
+	// Least is how many bytes a partition needs at least, as earlier attempts have shown; 0 if that is not known.
+	Least float64
 }
 
 // Missing returns how many partitions are to be loaded.
@@ -46,7 +46,7 @@ type demand struct{ blocks, runs float64 }
 
 // demand estimates what a load by the plan m needs, if it may use memory bytes for sorting: for blocks its share of the files of the
 // source, times what the blocks of the version that is served take per byte of their files; and for files that are not
-// aligned, which are sorted, its share of the files again if it is larger than the memory. It is at least r.Least.
+// aligned, which are sorted, its share of the files again if it is larger than the memory. It is at least r.Least for each partition.
 func (r Room) demand(m store.Manifest, memory int64) demand {
 	share := float64(m.SourceOf(r.Missing()))
 	d := demand{blocks: share}
@@ -56,7 +56,7 @@ func (r Room) demand(m store.Manifest, memory int64) demand {
 	if !m.Aligned && share > float64(memory) {
 		d.runs = share
 	}
-	d.blocks += max(0, float64(r.Least)-d.left(load.Snapshot{}))
+	d.blocks += max(0, r.Least*float64(r.Missing())-d.left(load.Snapshot{}))
 	return d
 }
 

@@ -30,7 +30,7 @@ func TestDemand(t *testing.T) {
 		"all are here":          {Room{Want: want, Held: []bool{true, true, true, true}}, false, 0, 0, 0},
 		"sorted in memory":      {Room{Want: want, Held: none}, false, 3000, 3000, 0},
 		"sorted on disk":        {Room{Want: want, Held: none, Blocks: 50, Source: 100}, false, 2999, 1500, 3000},
-		"more is known":         {Room{Want: want, Held: none, Least: 9000}, false, 2999, 6000, 3000},
+		"more is known":         {Room{Want: want, Held: none, Least: 3000}, false, 2999, 6000, 3000},
 		"less is known":         {Room{Want: want, Held: none, Least: 10}, true, 0, 3000, 0},
 		"an empty one is there": {Room{Want: want, Held: none, Blocks: 10, Source: 0}, true, 0, 3000, 0},
 	} {
