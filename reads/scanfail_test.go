@@ -342,6 +342,17 @@ func TestCursors(t *testing.T) {
 	rd = reads.New(catalog{"db": behind}, reads.Options{Logger: quiet})
 	r = rd.NewRead()
 	check("on a node that is behind", "db", reads.Query{}, reads.Behind)
+	behind.Prepare(v("v1"))
+	for _, name := range []string{"v1", "v0"} {
+		if err := behind.GoBack(contents.In(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("of a version that was rolled back", "db", reads.Query{}, reads.Expired)
+	if err := behind.Remove(contents.In("v1")).Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	check("of a version that was rolled back and removed", "db", reads.Query{}, reads.Expired)
 }
 
 // Within a name, a cursor goes on in the content that it was given out for, on every node that can read that content, and never in another one.

@@ -85,13 +85,13 @@ func (r *Read) openRange(q *Query, g *Range, in *interval) Outcome {
 	return Found
 }
 
-// notYet reports whether another node has switched to a content before this one: its name is later than the current one, or this node has it
-// and has not judged it yet.
+// notYet reports whether another node has switched to a content before this one: its name is later than any that was current here, or this node has it
+// and has not switched to it yet. After a rollback, this node had.
 func (r *Read) notYet(c content.Content) bool {
 	set := r.reader.catalog.Set(r.query.DB)
 	if set == nil {
 		return false
 	}
 	v := set.Version(c.Input)
-	return c.Name > set.Current().Name || v != nil && v.Content == c
+	return c.Name > set.Reached() || v != nil && v.Content == c && !v.WasCurrent()
 }

@@ -8,12 +8,13 @@ import (
 	"sequins/internal/content"
 )
 
-// Set holds the readable versions of one database. DB, Acquire, AcquireVersion, AcquireServed, Readable, EachBlock, Current and Corruptions may be
+// Set holds the readable versions of one database. DB, Acquire, AcquireVersion, AcquireServed, EachBlock, Current, Reached and Corruptions may be
 // called by any goroutine and do not wait for each other; the other methods belong to the goroutine that owns the database.
 type Set struct {
 	db      string
 	current atomic.Pointer[Version]
 	named   atomic.Pointer[map[content.Input]*Version] // read-only, replaced as a whole
+	reached atomic.Pointer[string]                     // see Reached
 	reports chan Corruption
 }
 
@@ -23,6 +24,7 @@ const maxReports = 64
 // NewSet returns an empty set.
 func NewSet(db string) *Set {
 	s := &Set{db: db, reports: make(chan Corruption, maxReports)}
+	s.reached.Store(new(string))
 	s.named.Store(&map[content.Input]*Version{})
 	return s
 }
@@ -156,8 +158,12 @@ func (s *Set) GoBack(in content.Input) error {
 	}
 	v.wasCurrent.Store(true)
 	s.current.Store(v)
+	s.reached.Store(new(max(v.Name, s.Reached())))
 	return nil
 }
+
+// Reached returns the greatest name that a current version has had, "" if there was none: less than it are those after GoBack.
+func (s *Set) Reached() string { return *s.reached.Load() }
 
 // Remove removes a version from the set and returns it, or nil. The caller must close it, and not earlier: Acquire relies on that. If it was the
 // current version, there is none afterwards.
