@@ -69,7 +69,7 @@ func (c *Cluster) keepAssigned() {
 	}
 }
 
-// assignAgain renews outdated assignments. It waits until the members have been
+// assignAgain renews outdated assignments, and forgets nodes that have vanished long ago. It waits until the members have been
 // stable for a while, so that a restart of one node does not make others load.
 func (c *Cluster) assignAgain(now time.Time) {
 	ms := c.members.Load()
@@ -79,9 +79,22 @@ func (c *Cluster) assignAgain(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.versions {
+		w.forgetVanished(now)
 		for _, f := range w.inputs {
 			f.assignAgain(ms, now)
 		}
+	}
+}
+
+// forgetVanished drops the advertisements that have vanished for too long. c.mu is held.
+func (w *watched) forgetVanished(now time.Time) {
+	before := len(w.advertisements)
+	w.advertisements = slices.DeleteFunc(w.advertisements, func(a advertisement) bool { return a.isForgotten(now) })
+	if len(w.advertisements) < before {
+		for _, f := range w.inputs {
+			f.updateView()
+		}
+		w.c.changed(w.db)
 	}
 }
 

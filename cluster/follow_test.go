@@ -21,6 +21,20 @@ func alone(t *testing.T) *Cluster {
 	return c
 }
 
+// A node that has vanished is not asked any more after a while, also if nothing else of the version changes.
+func TestVanishedAreForgotten(t *testing.T) {
+	c := alone(t)
+	f := c.follow("db", x.Input)
+	f.SetDivision(x.Division, 1)
+	f.updatePartitions([]zk.Entry{znode(0, "a:1", x), znode(0, "b:1", x)})
+	f.updatePartitions([]zk.Entry{znode(0, "a:1", x)})
+	for i, want := range [][]string{{"a:1", "b:1"}, {"a:1"}} {
+		if c.assignAgain(time.Now().Add(time.Duration(2*i+1) * missedFor / 2)); !slices.Equal(f.Peers(0), want) {
+			t.Errorf("step %d: %v are asked, want %v", i, f.Peers(0), want)
+		}
+	}
+}
+
 // A node that has changed to another content is not a peer, unlike one that has lost ZooKeeper.
 func TestOtherContentIsNotVanished(t *testing.T) {
 	f := alone(t).follow("db", x.Input)
