@@ -1,13 +1,17 @@
 package node
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sequins/internal/fsys"
 	"sequins/observe/status"
 	"sequins/test/expect"
 )
@@ -219,4 +223,45 @@ func TestNeverServedDatabaseGoes(t *testing.T) {
 	if f.log.count("served on") != 0 {
 		t.Error("it is served on")
 	}
+}
+
+// A stuckDisk does not delete contents.
+type stuckDisk struct {
+	fsys.FS
+	stuck atomic.Bool
+}
+
+func (d *stuckDisk) Remove(name string) error {
+	if d.stuck.Load() && strings.HasSuffix(name, "MANIFEST.json") {
+		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EROFS}
+	}
+	return d.FS.Remove(name)
+}
+
+// A database whose files could not be deleted, and that is in the source again, is served again.
+func TestBackBeforeDeleted(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	disk := &stuckDisk{FS: fsys.OS}
+	r := f.run(removeSoon, func(o *Options) {
+		expect.NoError(t, o.Store.Close())
+		o.Store = f.storeOn(disk)
+	})
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+	disk.stuck.Store(true)
+	away := filepath.Join(f.root, "_fruit")
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "fruit"), away))
+	r.eventually("it is removed", func() bool {
+		r.Refresh()
+		return r.get("/fruit/fig").status == 404
+	})
+	r.eventually("its files cannot be deleted", func() bool { return f.log.count("cannot be deleted") > 0 })
+	expect.NoError(t, os.Rename(away, filepath.Join(f.root, "fruit")))
+	disk.stuck.Store(false)
+	r.eventually("it is served again", func() bool {
+		r.Refresh()
+		return r.get("/fruit/fig").body == "fig of 1"
+	})
 }

@@ -259,7 +259,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 		d.followed.listed, d.followed.absences = true, 0
 	}
 	for name, d := range f.dbs {
-		if there[name] {
+		if there[name] && !d.followed.leaving { // one that leaves is added again after that
 			continue
 		}
 		wake(d.followed.unlisted)
