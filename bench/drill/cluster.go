@@ -166,25 +166,8 @@ func (c *cluster) version() string { return fmt.Sprintf("v%04d", c.last) }
 
 // publish puts the next version into the source, all at once.
 func (c *cluster) publish() error {
-	from, err := data.Files(c.input)
-	if err != nil {
-		return err
-	}
 	c.last++
-	db := filepath.Join(c.source(), data.DB)
-	temp := filepath.Join(db, "_next")
-	if err := os.MkdirAll(temp, 0o755); err != nil {
-		return err
-	}
-	for _, f := range from {
-		if err := os.Link(f, filepath.Join(temp, filepath.Base(f))); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temp, filepath.Join(db, c.version()))
+	return data.Publish(c.input, filepath.Join(c.source(), data.DB, c.version()))
 }
 
 // await polls a condition, rarely enough not to affect the measurement.

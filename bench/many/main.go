@@ -81,21 +81,8 @@ func link(env *setup.Env, in data.Input, source string, dbs int) error {
 	if err != nil {
 		return err
 	}
-	files, err := data.Files(input)
-	if err != nil {
-		return err
-	}
 	for i := range dbs {
-		dir := filepath.Join(source, fmt.Sprintf("db%04d", i), data.Version)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		for _, f := range files {
-			if err := os.Link(f, filepath.Join(dir, filepath.Base(f))); err != nil {
-				return err
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644); err != nil { // or a node looks twice
+		if err := data.Publish(input, filepath.Join(source, fmt.Sprintf("db%04d", i), data.Version)); err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,13 @@ func measure(env *setup.Env) error {
 	dir := filepath.Join(env.Cache.Dir(), "start.tmp")
 	defer os.RemoveAll(dir)
 	source := filepath.Join(dir, "source")
-	if err := errors.Join(os.RemoveAll(dir), link(input, source)); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return err
+	}
+	for i := range *dbs {
+		if err := data.Publish(input, filepath.Join(source, name(i), data.Version)); err != nil {
+			return err
+		}
 	}
 	servers := []server{{"now", *program, filepath.Join(dir, "now")}}
 	if *before != "" {
@@ -75,29 +80,6 @@ func measure(env *setup.Env) error {
 	t.Note("Files are in the page cache. CPU is what the node has used when it is ready.")
 	env.Print(t)
 	return err
-}
-
-// link makes a source of several databases with the same files.
-func link(input, source string) error {
-	files, err := data.Files(input)
-	if err != nil {
-		return err
-	}
-	for i := range *dbs {
-		dir := filepath.Join(source, name(i), data.Version)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		for _, f := range files {
-			if err := os.Link(f, filepath.Join(dir, filepath.Base(f))); err != nil {
-				return err
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644); err != nil { // or a node looks twice
-			return err
-		}
-	}
-	return nil
 }
 
 func name(i int) string { return fmt.Sprintf("db%04d", i) }

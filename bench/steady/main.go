@@ -132,19 +132,7 @@ func (r *run) publish() error {
 	db := filepath.Join(r.dir, "source", data.DB)
 	before := filepath.Join(db, r.version())
 	r.last++
-	temp := filepath.Join(db, "_next")
-	if err := os.MkdirAll(temp, 0o755); err != nil {
-		return err
-	}
-	for _, f := range from {
-		if err := os.Link(f, filepath.Join(temp, filepath.Base(f))); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644); err != nil { // or a node looks twice, some seconds apart
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(db, r.version())); err != nil {
+	if err := data.Publish(r.input, filepath.Join(db, r.version())); err != nil {
 		return err
 	}
 	if r.last > 2 {
