@@ -15,11 +15,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"sequins/bench/internal/daemon"
 	"sequins/bench/internal/data"
+	"sequins/bench/internal/node"
 	"sequins/bench/internal/proc"
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
@@ -37,16 +37,13 @@ var (
 	cpu     = flag.String("cpu", "0", "the processors of the servers")
 	client  = flag.Int("client", 1, "the processor of the client")
 	profile = flag.String("profile", "", "file for a processor profile of the holder, taken in an additional turn of batches at the end")
-	be      = flag.String("be", "", "be a node: holder or asker, on the address behind the flags (used by the program itself)")
-	block   = flag.String("block", "", "the paths of the blocks, separated by a comma")
-	peer    = flag.String("peer", "", "the asker's peer")
-	debug   = flag.String("debug", "", "a second address, for profiles")
+	be      = flag.String("be", "", "be a node, as JSON describes it, on the address behind the flags (used by the program itself)")
 )
 
 func main() {
 	setup.Main(func(env *setup.Env) error {
 		if *be != "" {
-			return node(*be, flag.Arg(0))
+			return node.Serve(*be, flag.Arg(0))
 		}
 		if err := proc.Pin(*client); err != nil {
 			return err
@@ -94,15 +91,15 @@ func (r *run) start() error {
 		}
 		paths = append(paths, path)
 	}
-	path, err := strings.Join(paths, ","), error(nil)
+	var err error
 	if r.debug, err = daemon.Address(); err != nil {
 		return err
 	}
-	holder, err := r.add(daemon.Self(*cpu, "-be", "holder", "-block", path, "-debug", r.debug))
+	holder, err := r.add(node.Node{Partitions: 2, Blocks: paths, Debug: r.debug}.Start(*cpu))
 	if err != nil {
 		return err
 	}
-	asker, err := r.add(daemon.Self(*cpu, "-be", "asker", "-block", path, "-peer", holder.Addr))
+	asker, err := r.add(node.Node{Partitions: 2, Blocks: paths[:1], Peer: holder.Addr}.Start(*cpu))
 	if err != nil {
 		return err
 	}

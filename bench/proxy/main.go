@@ -20,6 +20,7 @@ import (
 
 	"sequins/bench/internal/daemon"
 	"sequins/bench/internal/data"
+	"sequins/bench/internal/node"
 	"sequins/bench/internal/proc"
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
@@ -34,16 +35,13 @@ var (
 	cpu     = flag.String("cpu", "0", "the processors of the nodes")
 	client  = flag.Int("client", 1, "the processor of the client")
 	profile = flag.String("profile", "", "file for a processor profile of the asker, taken in an additional turn at the end")
-	be      = flag.String("be", "", "be a node: holder or asker, on the address behind the flags (used by the program itself)")
-	block   = flag.String("block", "", "the holder's block")
-	peer    = flag.String("peer", "", "the asker's peer")
-	debug   = flag.String("debug", "", "the asker's second address, for metrics and profiles")
+	be      = flag.String("be", "", "be a node, as JSON describes it, on the address behind the flags (used by the program itself)")
 )
 
 func main() {
 	setup.Main(func(env *setup.Env) error {
 		if *be != "" {
-			return node(*be, flag.Arg(0))
+			return node.Serve(*be, flag.Arg(0))
 		}
 		if err := proc.Pin(*client); err != nil {
 			return err
@@ -87,13 +85,13 @@ func (r *run) start() (err error) {
 	if err != nil {
 		return err
 	}
-	if r.holder, err = daemon.Self(*cpu, "-be", "holder", "-block", path); err != nil {
+	if r.holder, err = (node.Node{Partitions: 1, Blocks: []string{path}}).Start(*cpu); err != nil {
 		return err
 	}
 	if r.debug, err = daemon.Address(); err != nil {
 		return err
 	}
-	if r.asker, err = daemon.Self(*cpu, "-be", "asker", "-peer", r.holder.Addr, "-debug", r.debug); err != nil {
+	if r.asker, err = (node.Node{Partitions: 1, Peer: r.holder.Addr, Debug: r.debug}).Start(*cpu); err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -1,12 +1,14 @@
-package main
+// Package node runs the HTTP server of sequins without the rest of a node, with blocks that it is given.
+package node
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
+	"sequins/bench/internal/daemon"
 	"sequins/bench/internal/data"
 	"sequins/blocks"
 	"sequins/observe/metrics"
@@ -14,9 +16,25 @@ import (
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server"
-	"sequins/shard"
 	"sequins/version"
 )
+
+// Node describes a node.
+type Node struct {
+	Partitions int
+	Blocks     []string // paths, of the first partitions
+	Peer       string   // the address of a node that has the other partitions, if any
+	Debug      string   // a second address, for metrics and profiles, if any
+}
+
+// Start starts this program again with -be and a description that Serve takes.
+func (n Node) Start(cpus string) (*daemon.Daemon, error) {
+	be, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return daemon.Self(cpus, "-be", string(be))
+}
 
 // catalog has one db.
 type catalog struct{ set *version.Set }
@@ -31,8 +49,7 @@ func (c catalog) Set(db []byte) *version.Set {
 func (c catalog) Status() status.Status        { return status.Status{} }
 func (c catalog) MayExist([]byte) bool         { return false }
 func (c catalog) Events(string) []status.Event { return nil }
-
-func (c catalog) Ready(string) (bool, string) { return true, "" }
+func (c catalog) Ready(string) (bool, string)  { return true, "" }
 
 // others is a version whose partitions are all on one other node.
 type others struct {
@@ -42,18 +59,20 @@ type others struct {
 
 func (o others) Peers(int) []string { return o.peers }
 
-// node serves until the process ends: both partitions, or one of them and a peer.
-func node(kind, addr string) error {
+// Serve is a node at an address until the process ends.
+func Serve(be, addr string) error {
+	var n Node
+	if err := json.Unmarshal([]byte(be), &n); err != nil {
+		return err
+	}
 	m := metrics.New()
 	o := reads.Options{Metrics: m.Server}
-	v := version.New(version.Info{DB: data.DB, Content: data.Content, Partitions: 2, Partitioner: shard.String, Following: others{peers: []string{*peer}}})
-	held := strings.Split(*block, ",")
-	if kind == "asker" {
-		held = held[:1]
+	v := version.New(version.Info{DB: data.DB, Content: data.Content, Partitions: n.Partitions, Following: others{peers: []string{n.Peer}}})
+	if n.Peer != "" {
 		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second, StageTimeout: 5 * time.Second,
 			Upstream: func(string) bool { return true }, Logger: slog.Default()})
 	}
-	for p, path := range held {
+	for p, path := range n.Blocks {
 		b, err := blocks.Open(path)
 		if err != nil {
 			return err
@@ -62,8 +81,8 @@ func node(kind, addr string) error {
 			return err
 		}
 	}
-	if *debug != "" {
-		go http.ListenAndServe(*debug, server.DebugHandler(server.DebugOptions{Metrics: m, Pprof: true})) //nolint:errcheck // whoever asks will see
+	if n.Debug != "" {
+		go http.ListenAndServe(n.Debug, server.DebugHandler(server.DebugOptions{Metrics: m, Pprof: true})) //nolint:errcheck // whoever asks will see
 	}
 	set := version.NewSet(data.DB)
 	set.Prepare(v)
