@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
 	"sequins/blocks"
-	"sequins/shard"
 )
 
 var (
@@ -85,7 +83,9 @@ func (c *contender) String() string { return c.name }
 func (r *run) start() error {
 	var paths []string
 	for p := range 2 {
-		path, err := r.env.Cache.Fresh(fmt.Sprintf("%v batch %d", r.spec, p), r.spec.Size()*5/8+1<<20, func(path string) error { return r.build(path, p) })
+		path, err := r.env.Cache.Fresh(fmt.Sprintf("%v batch %d", r.spec, p), r.spec.Size()*5/8+1<<20, func(path string) error {
+			return r.spec.WriteBlock(path, blocks.WriterOptions{Partition: p, Partitions: 2, BlockSize: 4096, Compression: blocks.FSST, TempDir: r.env.Cache.Dir()})
+		})
 		if err != nil {
 			return err
 		}
@@ -128,31 +128,6 @@ func (r *run) add(d *daemon.Daemon, err error) (*daemon.Daemon, error) {
 		r.daemons = append(r.daemons, d)
 	}
 	return d, err
-}
-
-// build writes the block of a partition.
-func (r *run) build(path string, p int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: 2, BlockSize: 4096, Compression: blocks.FSST, TempDir: r.env.Cache.Dir()})
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	err = r.spec.Each(func(key, value []byte) error {
-		if shard.String.Partition(key, 2) != p {
-			return nil
-		}
-		return w.Add(key, value)
-	})
-	if err != nil {
-		return err
-	}
-	_, err = w.Finish()
-	return err
 }
 
 func (r *run) stop() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"sequins/bench/internal/data"
 	"sequins/blocks"
@@ -26,23 +25,7 @@ func (b *block) String() string {
 // build writes the block anew in each run: the writer is under test too.
 func (b *block) build(c *data.Cache, s data.Spec) (string, error) {
 	return c.Fresh(fmt.Sprintf("%v %v.block", s, b), s.Size()*5/4+1<<20, func(path string) error {
-		f, err := os.Create(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, Compression: b.codec, BlockSize: b.pageSize, TempDir: c.Dir()})
-		if err != nil {
-			return err
-		}
-		defer w.Abort()
-		if err := s.Each(w.Add); err != nil {
-			return err
-		}
-		if _, err := w.Finish(); err != nil {
-			return err
-		}
-		return f.Sync()
+		return s.WriteBlock(path, blocks.WriterOptions{Partitions: 1, Compression: b.codec, BlockSize: b.pageSize, TempDir: c.Dir()})
 	})
 }
 

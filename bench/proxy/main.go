@@ -13,7 +13,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"time"
@@ -81,7 +80,9 @@ const (
 )
 
 func (r *run) start() (err error) {
-	path, err := r.env.Cache.Fresh(fmt.Sprintf("%v proxy.block", r.spec), r.spec.Size()*5/4+1<<20, r.build)
+	path, err := r.env.Cache.Fresh(fmt.Sprintf("%v proxy.block", r.spec), r.spec.Size()*5/4+1<<20, func(path string) error {
+		return r.spec.WriteBlock(path, blocks.WriterOptions{Partitions: 1, BlockSize: 4096, TempDir: r.env.Cache.Dir()})
+	})
 	if err != nil {
 		return err
 	}
@@ -102,24 +103,6 @@ func (r *run) start() (err error) {
 		r.absent = append(r.absent, wire.Get("/"+data.DB+"/"+string(r.spec.Absent(nil, id))))
 	}
 	return nil
-}
-
-func (r *run) build(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, BlockSize: 4096, TempDir: r.env.Cache.Dir()})
-	if err != nil {
-		return err
-	}
-	defer w.Abort()
-	if err := r.spec.Each(w.Add); err != nil {
-		return err
-	}
-	_, err = w.Finish()
-	return err
 }
 
 func (r *run) stop() {
