@@ -108,7 +108,7 @@ func (r *run) start() error {
 		return err
 	}
 	setup.Logf("filling redis")
-	if err := wire.FillRedis(redis.Addr, r.spec); err != nil {
+	if err := wire.FillRedis(redis.Addr, r.spec, r.spec.Key); err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -13,5 +13,5 @@ func (r *run) startRedis(cpus string, add func(*daemon.Daemon, error, ...*server
 		return err
 	}
 	setup.Logf("filling redis")
-	return wire.FillRedis(d.Addr, r.spec)
+	return wire.FillRedis(d.Addr, r.spec, r.spec.Key)
 }

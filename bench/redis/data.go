@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sequins/bench/internal/data"
 	"sequins/bench/internal/setup"
@@ -34,42 +29,11 @@ func (r *run) build(path string) error {
 	var v []byte
 	for i := range r.spec.Records {
 		v = r.spec.Value(v[:0], i)
-		if err := w.Append([]byte(strings.TrimPrefix(key(i), data.DB+"/")), v); err != nil {
+		if err := w.Append(key(nil, i)[len(data.DB+"/"):], v); err != nil {
 			return err
 		}
 	}
 	return w.Close()
-}
-
-// fill gives redis the records.
-func (r *run) fill(addr string) error {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	answers := make(chan error, 1)
-	go func() {
-		in := bufio.NewReader(c)
-		for range r.spec.Records {
-			line, err := in.ReadString('\n')
-			if err == nil && line != "+OK\r\n" {
-				err = fmt.Errorf("answer %q", line)
-			}
-			if err != nil {
-				answers <- err
-				return
-			}
-		}
-		answers <- nil
-	}()
-	out := bufio.NewWriter(c)
-	for i := range r.spec.Records {
-		k, v := key(i), r.spec.Value(nil, i)
-		fmt.Fprintf(out, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(k), k, len(v), v)
-	}
-	err = out.Flush()
-	return errors.Join(err, <-answers)
 }
 
 // profile takes a profile of sequins while it answers GETs, alone or in pipelines.
@@ -81,7 +45,7 @@ func (r *run) profile(n int) error {
 		name, l.Requests, l.Parse = *profile+".single", nil, wire.Redis
 		for _, ids := range r.asked {
 			for _, id := range ids {
-				l.Requests = append(l.Requests, wire.RedisGet([]byte(key(id))))
+				l.Requests = append(l.Requests, wire.RedisGet(key(nil, id)))
 			}
 		}
 	}

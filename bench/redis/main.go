@@ -93,7 +93,7 @@ const (
 )
 
 // key returns the key of a record, which redis-benchmark can make, too.
-func key(i int) string { return fmt.Sprintf("%s/key:%012d", data.DB, i) }
+func key(dst []byte, i int) []byte { return fmt.Appendf(dst, "%s/key:%012d", data.DB, i) }
 
 func (r *run) start() (err error) {
 	source, err := r.env.Cache.Get(fmt.Sprintf("redis %v", r.spec), r.spec.Size()*6/5+1<<20, r.build)
@@ -106,7 +106,7 @@ func (r *run) start() (err error) {
 	}
 	r.servers = append(r.servers, &server{reference, redis, redis.Addr})
 	setup.Logf("filling redis")
-	if err := r.fill(redis.Addr); err != nil {
+	if err := wire.FillRedis(redis.Addr, r.spec, key); err != nil {
 		return err
 	}
 	addr, err := daemon.Address()
@@ -145,8 +145,7 @@ func (r *run) makePipelines() {
 		ids := make([]int, depth)
 		for i := range ids {
 			ids[i] = rng.IntN(r.spec.Records)
-			k := key(ids[i])
-			pipeline = fmt.Appendf(pipeline, "*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n", len(k), k)
+			pipeline = append(pipeline, wire.RedisGet(key(nil, ids[i]))...)
 		}
 		r.pipelines, r.asked = append(r.pipelines, pipeline), append(r.asked, ids)
 	}

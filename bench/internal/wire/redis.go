@@ -2,54 +2,40 @@ package wire
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 
 	"sequins/bench/internal/data"
 )
 
-const pipeline = 1000 // commands that wait for their answers
-
-// FillRedis gives a server of redis all records of a data set.
-func FillRedis(addr string, spec data.Spec) error {
+// FillRedis gives a server of redis the values of all records. key appends the key of record i to dst.
+func FillRedis(addr string, spec data.Spec, key func(dst []byte, i int) []byte) error {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	in, out := bufio.NewReader(c), bufio.NewWriterSize(c, 1<<20)
-	answers := func(n int) error {
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		for range n {
+	answers := make(chan error, 1)
+	go func() {
+		in := bufio.NewReader(c)
+		for range spec.Records {
 			line, err := in.ReadString('\n')
 			if err == nil && line != "+OK\r\n" {
 				err = fmt.Errorf("redis: %q", line)
 			}
 			if err != nil {
-				return err
+				answers <- err
+				return
 			}
 		}
-		return nil
-	}
-	var key, value []byte
+		answers <- nil
+	}()
+	out := bufio.NewWriterSize(c, 1<<20)
+	var k, v []byte
 	for i := range spec.Records {
-		key, value = spec.Key(key[:0], i), spec.Value(value[:0], i)
-		if err := writeSet(out, key, value); err != nil {
-			return err
-		}
-		if i%pipeline == pipeline-1 {
-			if err := answers(pipeline); err != nil {
-				return err
-			}
-		}
+		k, v = key(k[:0], i), spec.Value(v[:0], i)
+		fmt.Fprintf(out, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(k), k, len(v), v)
 	}
-	return answers(spec.Records % pipeline)
-}
-
-func writeSet(w io.Writer, key, value []byte) error {
-	_, err := fmt.Fprintf(w, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(value), value)
-	return err
+	return errors.Join(out.Flush(), <-answers)
 }
