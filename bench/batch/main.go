@@ -47,7 +47,7 @@ func main() {
 			return err
 		}
 		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 1_000_000, 50_000), ValueSize: *value, Keys: "hex"}}
-		defer r.stop()
+		defer func() { setup.Stop(r.daemons...) }()
 		if err := r.start(); err != nil {
 			return err
 		}
@@ -128,14 +128,6 @@ func (r *run) add(d *daemon.Daemon, err error) (*daemon.Daemon, error) {
 		r.daemons = append(r.daemons, d)
 	}
 	return d, err
-}
-
-func (r *run) stop() {
-	for _, d := range r.daemons {
-		if err := d.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
-	}
 }
 
 // The rows of the table.

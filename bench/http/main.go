@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -147,12 +148,10 @@ func (r *run) store(codec string) string {
 }
 
 func (r *run) stop() {
-	for _, d := range r.daemons {
-		if err := d.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
+	setup.Stop(r.daemons...)
+	for _, codec := range []string{"none", "fsst"} {
+		os.RemoveAll(r.store(codec))
 	}
-	r.removeStores()
 }
 
 func (r *run) makeRequests(n int) {

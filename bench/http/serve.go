@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -67,9 +66,3 @@ func (l *lookup) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // answer writes a body. Whether the client gets it is the client's to say.
 func answer(w http.ResponseWriter, body []byte) { _, _ = w.Write(body) }
-
-func (r *run) removeStores() {
-	for _, codec := range []string{"none", "fsst"} {
-		os.RemoveAll(r.store(codec))
-	}
-}

@@ -46,7 +46,7 @@ func main() {
 			return err
 		}
 		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 1_000_000, 50_000), ValueSize: *value, Keys: "hex"}}
-		defer r.stop()
+		defer func() { setup.Stop(r.asker, r.holder) }()
 		if err := r.start(); err != nil {
 			return err
 		}
@@ -103,17 +103,6 @@ func (r *run) start() (err error) {
 		r.absent = append(r.absent, wire.Get("/"+data.DB+"/"+string(r.spec.Absent(nil, id))))
 	}
 	return nil
-}
-
-func (r *run) stop() {
-	for _, d := range []*daemon.Daemon{r.asker, r.holder} {
-		if d == nil {
-			continue
-		}
-		if err := d.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
-	}
 }
 
 // opened is a column.

@@ -131,9 +131,7 @@ func (r *run) start() (err error) {
 
 func (r *run) stop() {
 	for _, s := range r.servers {
-		if err := s.daemon.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
+		setup.Stop(s.daemon)
 	}
 }
 

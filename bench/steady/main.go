@@ -110,11 +110,7 @@ func (r *run) serve() (err error) {
 }
 
 func (r *run) stop() {
-	if r.daemon != nil {
-		if err := r.daemon.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
-	}
+	setup.Stop(r.daemon)
 	os.RemoveAll(r.dir)
 }
 

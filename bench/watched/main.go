@@ -115,9 +115,7 @@ func (r *run) start() error {
 
 func (r *run) stop() {
 	for _, n := range r.nodes {
-		if err := n.daemon.Stop(); err != nil {
-			setup.Logf("%v", err)
-		}
+		setup.Stop(n.daemon)
 	}
 	if r.collector != nil {
 		r.collector.Close()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sequins/bench/internal/daemon"
 	"sequins/bench/internal/data"
 	"sequins/bench/internal/proc"
 	"sequins/bench/internal/table"
@@ -41,6 +42,18 @@ func (e *Env) Print(tables ...*table.Table) {
 
 // Logf reports progress, separate from the results.
 func Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "# "+format+"\n", args...) }
+
+// Stop stops those of some servers that were started.
+func Stop(servers ...*daemon.Daemon) {
+	for _, d := range servers {
+		if d == nil {
+			continue
+		}
+		if err := d.Stop(); err != nil {
+			Logf("%v", err)
+		}
+	}
+}
 
 // Main parses the flags, runs a benchmark and prints its checks. It exits with 1 after an error and, if
 // -strict is set, after a failed check.
