@@ -27,7 +27,6 @@ import (
 	"sequins/load"
 	"sequins/load/build"
 	"sequins/source/local"
-	"sequins/store"
 	"sequins/test/speed"
 )
 
@@ -192,19 +191,5 @@ func load1(job string) error {
 	if err != nil {
 		return err
 	}
-	local, err := store.Open(dirs[1])
-	if err != nil {
-		return err
-	}
-	defer local.Close()
-	l := load.New(src, nil, load.Options{Compression: blocks.FSST})
-	plan, err := l.Plan(context.Background(), data.DB, data.Version)
-	if err != nil {
-		return err
-	}
-	all := make([]int, plan.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	return speed.Load(context.Background(), l, local, plan, all)
+	return speed.LoadAll(context.Background(), load.New(src, nil, load.Options{Compression: blocks.FSST}), dirs[1], data.DB, data.Version)
 }

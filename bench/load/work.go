@@ -142,30 +142,16 @@ func copyPieces(w io.Writer, r io.Reader, encode encoder) error {
 
 // load loads a version like a node: it plans it and builds all blocks.
 func (t *task) load() error {
-	ctx := context.Background()
 	src, err := local.New(t.Root)
 	if err != nil {
 		return err
 	}
-	local, err := store.Open(t.Out)
-	if err != nil {
-		return err
-	}
-	defer local.Close()
 	codec, err := blocks.ParseCompression(t.Codec)
 	if err != nil {
 		return err
 	}
 	l := load.New(src, nil, load.Options{Memory: t.Memory, Compression: codec})
-	plan, err := l.Plan(ctx, data.DB, data.Version)
-	if err != nil {
-		return err
-	}
-	all := make([]int, plan.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	return speed.Load(ctx, l, local, plan, all)
+	return speed.LoadAll(context.Background(), l, t.Out, data.DB, data.Version)
 }
 
 // verify compares the blocks that a child has loaded with the records.

@@ -17,7 +17,6 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/s3"
-	"sequins/store"
 	"sequins/test/gateway"
 	"sequins/test/speed"
 )
@@ -94,20 +93,9 @@ func (t *task) read() error {
 
 // load loads a version like a node.
 func (t *task) load() error {
-	ctx := context.Background()
 	src, err := t.source()
 	if err != nil {
 		return err
 	}
-	local, err := store.Open(t.Out)
-	if err != nil {
-		return err
-	}
-	defer local.Close()
-	l := load.New(src, nil, load.Options{Compression: blocks.FSST})
-	plan, err := l.Plan(ctx, data.DB, data.Version)
-	if err != nil {
-		return err
-	}
-	return speed.Load(ctx, l, local, plan, []int{0})
+	return speed.LoadAll(context.Background(), load.New(src, nil, load.Options{Compression: blocks.FSST}), t.Out, data.DB, data.Version)
 }

@@ -37,18 +37,8 @@ func testBandwidth(t *testing.T, c *cluster) {
 	start := time.Now()
 	for db := range dbs {
 		loads.Go(func() {
-			local, err := store.Open(t.TempDir())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer local.Close()
 			loader := load.New(src, nil, load.Options{Bandwidth: limiter, Partitioner: "string", Workers: 2})
-			plan, err := loader.Plan(t.Context(), fmt.Sprint("db", db), "1")
-			if err == nil {
-				err = speed.Load(t.Context(), loader, local, plan, []int{0, 1})
-			}
-			if err != nil {
+			if err := speed.LoadAll(t.Context(), loader, t.TempDir(), fmt.Sprint("db", db), "1"); err != nil {
 				t.Error(err)
 			}
 		})

@@ -15,7 +15,6 @@ import (
 	"sequins/source/local"
 	"sequins/source/objects"
 	"sequins/source/s3"
-	"sequins/store"
 	"sequins/test/gateway"
 	"sequins/test/speed"
 )
@@ -57,7 +56,9 @@ func TestBandwidth(t *testing.T) {
 			if db == "c" {
 				p = &onDisk
 			}
-			loadAll(t, load.Options{Bandwidth: limiter}, src, db, p)
+			if err := speed.LoadAll(t.Context(), load.New(src, p, load.Options{Bandwidth: limiter}), t.TempDir(), db, "1"); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	done := make(chan struct{})
@@ -90,28 +91,5 @@ func TestBandwidth(t *testing.T) {
 				t.Errorf("after %v, %d bytes had been fetched, of %.0f", time.Since(start), fetched, allowed)
 			}
 		}
-	}
-}
-
-// loadAll loads a version of a database into a store of its own.
-func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load.Progress) {
-	local, err := store.Open(filepath.Join(t.TempDir(), "store"))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer local.Close()
-	loader := load.New(src, p, o)
-	plan, err := loader.Plan(t.Context(), db, "1")
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	all := make([]int, plan.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	if err := speed.Load(t.Context(), loader, local, plan, all); err != nil {
-		t.Error(err)
 	}
 }

@@ -44,6 +44,24 @@ func Load(ctx context.Context, l *load.Loader, to *store.Store, plan *load.Plan,
 	}})
 }
 
+// LoadAll loads all partitions of a version into a new store at path, without a node.
+func LoadAll(ctx context.Context, l *load.Loader, path, db, version string) error {
+	to, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	plan, err := l.Plan(ctx, db, version)
+	if err != nil {
+		return err
+	}
+	all := make([]int, plan.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	return Load(ctx, l, to, plan, all)
+}
+
 // File is the name of the i-th file of a version, from 0.
 func File(i int) string { return fmt.Sprintf("part-r-%05d", i) }
 
@@ -105,7 +123,13 @@ func Compare(b *testing.B, disk source.Source, remote Remote, total int64) {
 	for b.Loop() {
 		for i, src := range []source.Source{disk, remote.Source} {
 			begin, own, others := time.Now(), CPU(b), remote.CPU(b)
-			loadAll(b, src)
+			dir := b.TempDir()
+			if err := LoadAll(b.Context(), load.New(src, nil, load.Options{Compression: blocks.FSST}), dir, DB, Version); err != nil {
+				b.Fatal(err)
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				b.Fatal(err)
+			}
 			mb := float64(total) / 1e6
 			rates[i] = append(rates[i], mb/time.Since(begin).Seconds())
 			costs[i] = append(costs[i], (CPU(b)-own).Seconds()*1000/mb)
@@ -133,28 +157,4 @@ func CPU(tb testing.TB) time.Duration {
 		tb.Fatal(err)
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
-// loadAll makes all blocks of the version, as a node does, and removes them.
-func loadAll(b *testing.B, src source.Source) {
-	local, err := store.Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer local.Close()
-	loader := load.New(src, nil, load.Options{Compression: blocks.FSST})
-	plan, err := loader.Plan(b.Context(), DB, Version)
-	if err != nil {
-		b.Fatal(err)
-	}
-	all := make([]int, plan.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	if err := Load(b.Context(), loader, local, plan, all); err != nil {
-		b.Fatal(err)
-	}
-	if err := local.Remove(DB, plan.Manifest().Content().Input); err != nil {
-		b.Fatal(err)
-	}
 }
