@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"sequins/shard"
 )
 
@@ -40,17 +42,17 @@ const (
 // after another.
 type simulation struct {
 	cluster
-	way  way
-	rate float64 // bytes a second that a server sends
-	name int
-	load time.Duration
-	rnd  *rand.Rand
+	way   way
+	sends float64 // bytes a second that a server sends
+	name  int
+	load  time.Duration
+	rnd   *rand.Rand
 
 	now    time.Duration
 	events queue
 	dirs   []directory
-	views  []view   // of each node and directory
-	tokens []bucket // of each node
+	views  []view          // of each node and directory
+	tokens []*rate.Limiter // of each node: the bytes that it may read
 	free   [servers]time.Duration
 
 	listings, sent int64
@@ -97,10 +99,12 @@ const (
 	receive               // the listing is there
 )
 
-func newSimulation(c cluster, w way, load time.Duration, rate float64, name int, seed uint64) *simulation {
-	s := &simulation{cluster: c, way: w, rate: rate, name: name, load: load, rnd: rand.New(rand.NewPCG(seed, 0))}
+func newSimulation(c cluster, w way, load time.Duration, sends float64, name int, seed uint64) *simulation {
+	s := &simulation{cluster: c, way: w, sends: sends, name: name, load: load, rnd: rand.New(rand.NewPCG(seed, 0))}
 	s.views = make([]view, c.nodes*c.databases)
-	s.tokens = make([]bucket, c.nodes)
+	for range c.nodes {
+		s.tokens = append(s.tokens, rate.NewLimiter(readBudget, readBurst))
+	}
 	for range c.databases {
 		d := directory{first: make([]bool, c.partitions), missing: c.partitions}
 		for node := range c.nodes {
@@ -198,7 +202,8 @@ func (s *simulation) list(v int32, after time.Duration) {
 func (s *simulation) request(v int32) {
 	at := s.now
 	if s.way == coalesced {
-		at = s.tokens[int(v)/s.databases].take(s.now, min(s.views[v].size, readBurst))
+		now := time.Unix(0, 0).Add(s.now)
+		at += s.tokens[int(v)/s.databases].ReserveN(now, min(s.views[v].size, readBurst)).DelayFrom(now)
 	}
 	server := int(v) / s.databases % servers
 	start := max(at+latency, s.free[server])
@@ -207,7 +212,7 @@ func (s *simulation) request(v int32) {
 }
 
 func (s *simulation) duration(children int) time.Duration {
-	return time.Duration(float64(s.bytes(children)) / s.rate * float64(time.Second))
+	return time.Duration(float64(s.bytes(children)) / s.sends * float64(time.Second))
 }
 
 func (s *simulation) bytes(children int) int { return replyBytes + children*(4+s.name) }
@@ -243,22 +248,6 @@ func (s *simulation) count(bytes int) {
 		s.perSecond = append(s.perSecond, 0)
 	}
 	s.perSecond[second] += int64(bytes)
-}
-
-// A bucket has tokens for the bytes that a node may read, like golang.org/x/time/rate.
-type bucket struct {
-	spent float64 // of readBurst
-	at    time.Duration
-}
-
-// take waits until n tokens are available, and takes them.
-func (b *bucket) take(now time.Duration, n int) time.Duration {
-	b.spent = max(0, b.spent-(now-b.at).Seconds()*readBudget) + float64(n)
-	b.at = now
-	if lack := b.spent - readBurst; lack > 0 {
-		return now + time.Duration(lack/readBudget*float64(time.Second))
-	}
-	return now
 }
 
 func (s *simulation) print(w io.Writer) {
