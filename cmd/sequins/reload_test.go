@@ -47,16 +47,11 @@ func (s *served) refuses(reason, contentType string) {
 func writeRecords(t *testing.T, source, version string, n int) {
 	t.Helper()
 	path := filepath.Join(source, "gated", version, "part-00000")
-	writeFile(t, path, "")
-	f, err := os.Create(path)
-	expect.NoError(t, err)
-	defer f.Close()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	expect.NoError(t, err)
-	for i := range n {
-		expect.NoError(t, w.Append(fmt.Appendf(nil, "record%d", i), []byte("x")))
-	}
-	expect.NoError(t, w.Close())
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for i := range n {
+			add(fmt.Sprintf("record%d", i), "x")
+		}
+	})
 }
 
 // A reload reads the file that the start has read. Without it the settings stay, though the flags would be enough to start.

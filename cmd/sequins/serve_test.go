@@ -109,15 +109,8 @@ func TestReload(t *testing.T) {
 // largeSource writes a database with one value that no socket buffer holds.
 func largeSource(t *testing.T, dir string) (size int64) {
 	t.Helper()
-	writeFile(t, filepath.Join(dir, "source", "db", "1", "part-00000"), "")
-	f, err := os.Create(filepath.Join(dir, "source", "db", "1", "part-00000"))
-	expect.NoError(t, err)
-	defer f.Close()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	expect.NoError(t, err)
-	value := make([]byte, 64<<20)
-	expect.NoError(t, w.Append([]byte("large"), value))
-	expect.NoError(t, w.Close())
+	value := strings.Repeat("\x00", 64<<20)
+	sequencefiles.WriteFile(t, filepath.Join(dir, "source", "db", "1", "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) { add("large", value) })
 	return int64(len(value))
 }
 

@@ -215,9 +215,6 @@ func (s *scene) write(version string) {
 func (s *scene) writeSome(version string, n int) {
 	s.Helper()
 	tmp := filepath.Join(s.source(), s.name, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		s.Fatal(err)
-	}
 	for i := range files {
 		s.writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)), func(i int) string { return fmt.Sprintf("%s/%d", version, i) }, i, files, n)
 	}
@@ -236,20 +233,9 @@ func (s *scene) publish(version string) {
 // writeFile writes every step-th of n records, from the first on.
 func (s *scene) writeFile(path string, value func(i int) string, first, step, n int) {
 	s.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	for i := first; i < n; i += step {
-		if err := w.Append(fmt.Appendf(nil, "key-%06d", i), []byte(value(i))); err != nil {
-			s.Fatal(err)
+	sequencefiles.WriteFile(s, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for i := first; i < n; i += step {
+			add(fmt.Sprintf("key-%06d", i), value(i))
 		}
-	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		s.Fatal(err)
-	}
+	})
 }

@@ -4,7 +4,6 @@ package browser
 
 import (
 	"bufio"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -113,38 +112,17 @@ func follow(t *testing.T, out io.Reader, in io.Writer, actions map[string]func()
 func publish(t *testing.T, source, db, version string, partitions, keys int) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	byPartition := make([][]string, partitions)
-	for i := range keys {
-		key := fmt.Sprintf("key-%06d", i)
-		p := shard.String.Partition([]byte(key), partitions)
-		byPartition[p] = append(byPartition[p], key)
-	}
-	var errs []error
-	for p, keys := range byPartition {
-		errs = append(errs, writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), version, keys))
-	}
-	if err := errors.Join(append(errs, os.Rename(tmp, filepath.Join(source, db, version)))...); err != nil {
-		t.Fatal(err)
-	}
-}
+	for p := range partitions {
+		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for i := range keys {
+				if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), partitions) == p {
+					add(key, "secret "+version+" "+key)
+				}
+			}
+		})
 
-func writeFile(path, version string, keys []string) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		return err
+	if err := os.Rename(tmp, filepath.Join(source, db, version)); err != nil {
+		t.Fatal(err)
 	}
-	for _, key := range keys {
-		if err := w.Append([]byte(key), []byte("secret "+version+" "+key)); err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }

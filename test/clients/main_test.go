@@ -5,7 +5,6 @@ package clients
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -80,18 +79,14 @@ func valueOf(version string, key []byte) string { return version + "/" + string(
 func writeVersion(t *testing.T, source, db, version string, p shard.Partitioner, files int, keys [][]byte) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	expect.NoError(t, os.MkdirAll(tmp, 0o755))
 	for i := range files {
-		f, err := os.Create(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)))
-		expect.NoError(t, err)
-		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-		expect.NoError(t, err)
-		for _, key := range keys {
-			if p.Partition(key, files) == i {
-				expect.NoError(t, w.Append(key, []byte(valueOf(version, key))))
+		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for _, key := range keys {
+				if p.Partition(key, files) == i {
+					add(string(key), valueOf(version, key))
+				}
 			}
-		}
-		expect.NoError(t, errors.Join(w.Close(), f.Close()))
+		})
 	}
 	expect.NoError(t, os.Rename(tmp, filepath.Join(source, db, version)))
 }

@@ -3,7 +3,6 @@
 package clouds_test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -82,25 +81,13 @@ func each(t *testing.T, test func(t *testing.T, k kind, n *process.Node, p *gate
 // write writes a file of those records of n whose partition of files it is, or of all of them if files is 0.
 func write(t testing.TB, path, values string, partition, files, n int) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{SyncSeed: "seed"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range n {
-		key := fmt.Appendf(nil, "key-%06d", i)
-		if shard.String.Partition(key, files) == partition {
-			if err := w.Append(key, fmt.Appendf(nil, "%s/%d", values, i)); err != nil {
-				t.Fatal(err)
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+		for i := range n {
+			if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), files) == partition {
+				add(key, fmt.Sprintf("%s/%d", values, i))
 			}
 		}
-	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // upload uploads a version of files with n records, whose values name it, and _SUCCESS last, as a job does.

@@ -97,9 +97,6 @@ func (d dataset) publish(t testing.TB, source, version string) {
 	t.Helper()
 	dir := filepath.Join(source, db)
 	tmp := filepath.Join(dir, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	byPartition := make([][]string, d.partitions)
 	for i := range d.keys {
 		key := d.key(i)
@@ -108,33 +105,17 @@ func (d dataset) publish(t testing.TB, source, version string) {
 			byPartition[p] = append(byPartition[p], key)
 		}
 	}
-	var errs []error
 	for p, keys := range byPartition {
-		errs = append(errs, d.writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), version, keys))
+		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for _, key := range keys {
+				value, _ := d.value(key, version)
+				add(key, value)
+			}
+		})
 	}
-	errs = append(errs, os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version)))
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version))); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (d dataset) writeFile(path, version string, keys []string) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		value, _ := d.value(key, version)
-		if err := w.Append([]byte(key), []byte(value)); err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }
 
 // roundRobin is the assignment of Stripe's sequins, written down once more: the list of

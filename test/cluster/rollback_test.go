@@ -77,15 +77,8 @@ func TestRollbackBehindDamage(t *testing.T) {
 	for c.data.partition(long) != 2 {
 		long += "x"
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "part-r-00002"), os.O_RDWR|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(file, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Append([]byte(long), nil), w.Close(), file.Close(), os.Rename(dir, filepath.Join(c.source, db, damaged))); err != nil {
+	sequencefiles.WriteFile(t, filepath.Join(dir, "part-r-00002"), sequencefiles.WriterOptions{}, func(add func(key, value string)) { add(long, "") })
+	if err := os.Rename(dir, filepath.Join(c.source, db, damaged)); err != nil {
 		t.Fatal(err)
 	}
 	clients := c.watchVersions(t)

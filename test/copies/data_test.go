@@ -3,7 +3,6 @@
 package copies
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -122,26 +121,17 @@ func setTime(t testing.TB, path string, at time.Time) {
 // writePart writes the records that are read, and as much noise as makes up the size.
 func (v version) writePart(t testing.TB, path string, p int) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range v.keys()[p*keysOfPart : (p+1)*keysOfPart] {
-		err = errors.Join(err, w.Append([]byte(key), []byte(value(v.generation, key))))
-	}
-	noise := rand.NewChaCha8([32]byte{byte(v.generation), byte(p)})
-	for left := v.sizeOf(p); left > 0; left -= maxFiller {
-		filler := make([]byte, min(left, maxFiller))
-		_, _ = noise.Read(filler)
-		err = errors.Join(err, w.Append(fmt.Appendf(nil, "filler-%d-%d", p, left), filler))
-	}
-	if err := errors.Join(err, w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for _, key := range v.keys()[p*keysOfPart : (p+1)*keysOfPart] {
+			add(key, value(v.generation, key))
+		}
+		noise := rand.NewChaCha8([32]byte{byte(v.generation), byte(p)})
+		for left := v.sizeOf(p); left > 0; left -= maxFiller {
+			filler := make([]byte, min(left, maxFiller))
+			_, _ = noise.Read(filler)
+			add(fmt.Sprintf("filler-%d-%d", p, left), string(filler))
+		}
+	})
 }
 
 func (v version) sizeOf(p int) int {

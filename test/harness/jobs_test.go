@@ -99,25 +99,13 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 	try := func(name string, o sequencefiles.WriterOptions) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, name)
-			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			w, err := sequencefiles.NewWriter(f, o)
-			if err != nil {
-				t.Fatal(err)
-			}
 			sum := newSum()
-			for key, value := range someRecords() {
-				if err := w.Append(key, value); err != nil {
-					t.Fatal(err)
+			sequencefiles.WriteFile(t, path, o, func(add func(key, value string)) {
+				for key, value := range someRecords() {
+					add(string(key), string(value))
+					sum.add(key, value, false)
 				}
-				sum.add(key, value, false)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			})
 			sum.check(t, h.Do(t, "read file="+path))
 		})
 	}

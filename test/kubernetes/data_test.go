@@ -27,28 +27,17 @@ func value(i int, version string) string { return version + " of " + key(i) }
 func publish(t testing.TB, source, version string) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	errs := []error{}
 	for p := range partitions {
-		f, err := os.Create(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range keys {
-			if shard.String.Partition([]byte(key(i)), partitions) == p {
-				errs = append(errs, w.Append([]byte(key(i)), []byte(value(i, version))))
+		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for i := range keys {
+				if shard.String.Partition([]byte(key(i)), partitions) == p {
+					add(key(i), value(i, version))
+				}
 			}
-		}
-		errs = append(errs, w.Close(), f.Close())
+		})
+
 	}
-	errs = append(errs, os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version)))
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))); err != nil {
 		t.Fatal(err)
 	}
 }

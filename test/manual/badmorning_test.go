@@ -19,18 +19,12 @@ import (
 func writeWords(t *testing.T, source, version string, n int) {
 	t.Helper()
 	tmp, dir := filepath.Join(source, "words", "_"+version), filepath.Join(source, "words", version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(tmp, "part-r-00000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	for i := 0; err == nil && i < n; i++ {
-		err = w.Append(fmt.Appendf(nil, "word-%04d", i), []byte(version))
-	}
-	if err := errors.Join(err, w.Close(), f.Close(), os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, dir)); err != nil {
+	sequencefiles.WriteFile(t, filepath.Join(tmp, "part-r-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for i := range n {
+			add(fmt.Sprintf("word-%04d", i), version)
+		}
+	})
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, dir)); err != nil {
 		t.Fatal(err)
 	}
 }

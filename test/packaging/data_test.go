@@ -3,11 +3,9 @@
 package packaging
 
 import (
-	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -18,24 +16,14 @@ import (
 // writeWords puts a database of one word below a source.
 func writeWords(t *testing.T, source string) {
 	t.Helper()
-	dir := filepath.Join(source, "words", "1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(dir, "part-00000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	large := make([]byte, 200<<10) // so that the block is one that is mapped
 	rnd := rand.NewChaCha8([32]byte{})
 	_, _ = rnd.Read(large) // never fails
-	if err := errors.Join(w.Append([]byte("apple"), []byte("a fruit")), w.Append([]byte("large"), large), w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	sequencefiles.WriteFile(t, filepath.Join(source, "words", "1", "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		add("apple", "a fruit")
+		add("large", string(large))
+	})
+
 }
 
 // expectWord asks a node for the word until it is served.

@@ -3,7 +3,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -54,16 +53,12 @@ func startSecure(t *testing.T, sections string) (n *process.Node, addr string) {
 func configure(t *testing.T, sections string) (c process.Config, addr string) {
 	t.Helper()
 	dir := t.TempDir()
-	version := filepath.Join(dir, "source", "words", "v1")
-	expect.NoError(t, os.MkdirAll(version, 0o755))
-	f, err := os.Create(filepath.Join(version, "part-r-00000"))
-	expect.NoError(t, err)
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	expect.NoError(t, err)
-	for k, v := range records() {
-		expect.NoError(t, w.Append([]byte(k), []byte(v)))
-	}
-	expect.NoError(t, errors.Join(w.Close(), f.Close()))
+	sequencefiles.WriteFile(t, filepath.Join(dir, "source", "words", "v1", "part-r-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for k, v := range records() {
+			add(k, v)
+		}
+	})
+
 	addr = process.FreeAddr(t)
 	return process.Config{Source: filepath.Join(dir, "source"), Store: filepath.Join(dir, "store"), Sections: fmt.Sprintf("[redis]\nbind = %q\n%s", addr, sections)}, addr
 }

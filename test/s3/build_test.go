@@ -41,28 +41,13 @@ func buildInto(t *testing.T, g *gateway.Gateway, conf, from, to string) {
 func writeLarge(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "large", "1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(dir, "part-00000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
-	for i := range 4 {
-		_, _ = rng.Read(value)
-		if err := w.Append(fmt.Appendf(nil, "key-%02d", i), value); err != nil {
-			t.Fatal(err)
+	sequencefiles.WriteFile(t, filepath.Join(dir, "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
+		for i := range 4 {
+			_, _ = rng.Read(value)
+			add(fmt.Sprintf("key-%02d", i), string(value))
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if err := os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package s3
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,22 +51,11 @@ func upload(t testing.TB, g *gateway.Gateway, db, version string, files, n int) 
 
 func writeFile(t testing.TB, path, version string, first, step, n int) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := first; i < n; i += step {
-		if err := w.Append(fmt.Appendf(nil, "key-%06d", i), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
-			t.Fatal(err)
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for i := first; i < n; i += step {
+			add(fmt.Sprintf("key-%06d", i), fmt.Sprintf("%s/%d", version, i))
 		}
-	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // expect asks for every seventh key of a version, or for some 300.

@@ -4,7 +4,6 @@ package s3
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,25 +16,13 @@ import (
 // writeTenth writes a file of the keys of a partition of ten.
 func writeTenth(t *testing.T, path, version string, partition int) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{SyncSeed: "seed"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 500 {
-		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 10) == partition {
-			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
-				t.Fatal(err)
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+		for i := range 500 {
+			if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 10) == partition {
+				add(key, fmt.Sprintf("%s/%d", version, i))
 			}
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // TestUnchanged: a version is uploaded again, with one object of ten changed, which keeps its size. Of the others, nothing is

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // TestCompleteness runs a node with the default rules. It is told once to look at its source, and looks
@@ -20,11 +21,7 @@ func TestCompleteness(t *testing.T) {
 	c.Extra = "require_success_file = \"auto\"\nsettle = \"200ms\"\nrefresh_period = \"0s\""
 	write := func(name string, keys ...string) {
 		t.Helper()
-		path := filepath.Join(source, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		writeSequenceFile(t, path, func(add func(key, value string)) {
+		sequencefiles.WriteFile(t, filepath.Join(source, name), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
 			for _, key := range keys {
 				add(key, name)
 			}

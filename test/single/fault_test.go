@@ -5,7 +5,6 @@ package single
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -294,23 +293,13 @@ func TestMinFreeDisk(t *testing.T) {
 // writeCompressed writes a compressed file of a version whose values have some bytes in all.
 func writeCompressed(t *testing.T, path string, bytes int) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block})
-	if err != nil {
-		t.Fatal(err)
-	}
-	value := make([]byte, 64<<10)
-	for i := range bytes / len(value) {
-		if err := w.Append(fmt.Appendf(nil, "key-%06d", i), value); err != nil {
-			t.Fatal(err)
+	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{Compression: sequencefiles.Block}, func(add func(key, value string)) {
+		value := strings.Repeat("\x00", 64<<10)
+		for i := range bytes / len(value) {
+			add(fmt.Sprintf("key-%06d", i), value)
 		}
-	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	})
+
 }
 
 // random returns records with random values of a size.

@@ -37,33 +37,13 @@ func writeVersion(t testing.TB, source, db, version string, files, n int, record
 	}
 	for f := range files {
 		path := filepath.Join(tmp, fmt.Sprintf("part-r-%05d", f))
-		writeSequenceFile(t, path, func(add func(key, value string)) {
+		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
 			for i := f; i < n; i += files {
 				add(record(i))
 			}
 		})
 	}
 	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func writeSequenceFile(t testing.TB, path string, records func(add func(key, value string))) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	records(func(key, value string) {
-		if err := w.Append([]byte(key), []byte(value)); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

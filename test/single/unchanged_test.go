@@ -13,15 +13,13 @@ import (
 
 	"sequins/shard"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // writeCut writes a version of files that are cut by string. Files of partitions for which from is not "" are copies of those of that version.
 func writeCut(t *testing.T, source, version string, files, keys int, from func(p int) string) {
 	t.Helper()
 	tmp := filepath.Join(source, "db", "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	parts := make([][]int, files)
 	for i := range keys {
 		key, _ := big("")(i)
@@ -34,7 +32,7 @@ func writeCut(t *testing.T, source, version string, files, keys int, from func(p
 			copyFile(t, filepath.Join(source, "db", old, name), filepath.Join(tmp, name), -1)
 			continue
 		}
-		writeSequenceFile(t, filepath.Join(tmp, name), func(add func(key, value string)) {
+		sequencefiles.WriteFile(t, filepath.Join(tmp, name), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
 			for _, i := range part {
 				add(big(version)(i))
 			}

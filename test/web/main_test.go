@@ -5,7 +5,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,23 +45,13 @@ func start(t *testing.T, sections string) *process.Node {
 func writeVersion(t *testing.T, path string, records map[string]string) {
 	t.Helper()
 	tmp := filepath.Join(filepath.Dir(path), "_"+filepath.Base(path))
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(tmp, "part-00000"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, value := range records {
-		if err := w.Append([]byte(key), []byte(value)); err != nil {
-			t.Fatal(err)
+	sequencefiles.WriteFile(t, filepath.Join(tmp, "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		for key, value := range records {
+			add(key, value)
 		}
-	}
-	if err := errors.Join(w.Close(), f.Close(), os.Rename(tmp, path)); err != nil {
+	})
+
+	if err := os.Rename(tmp, path); err != nil {
 		t.Fatal(err)
 	}
 }
