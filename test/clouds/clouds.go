@@ -13,8 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"sequins/test/gateway"
@@ -78,21 +76,5 @@ func send(t testing.TB, method, target string, body []byte) {
 	text, err := io.ReadAll(resp.Body)
 	if cerr := resp.Body.Close(); err != nil || cerr != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s: %.300s (%v, %v)", method, target, resp.Status, text, err, cerr)
-	}
-}
-
-// PutTree writes the files of a directory, in order of names, under prefix.
-func PutTree(t testing.TB, put func(t testing.TB, key string, data []byte), prefix, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, prefix+"/"+e.Name(), b)
 	}
 }

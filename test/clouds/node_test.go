@@ -104,7 +104,7 @@ func (k kind) upload(t testing.TB, db, version string, files, n int) {
 func (k kind) publish(t testing.TB, db, version, dir string) {
 	t.Helper()
 	prefix := k.root + "/output/" + db + "/" + version
-	clouds.PutTree(t, k.put, prefix, dir)
+	gateway.PutTree(t, k.put, prefix, dir)
 	k.put(t, prefix+"/_SUCCESS", nil)
 }
 
@@ -178,13 +178,13 @@ func TestBuild(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
 		dir, built := t.TempDir(), filepath.Join(t.TempDir(), "db", "2")
 		write(t, filepath.Join(dir, "part-r-00000"), "2", 0, 1, 2000)
-		clouds.PutTree(t, k.put, k.root+"/raw/db/2", dir)
+		gateway.PutTree(t, k.put, k.root+"/raw/db/2", dir)
 		k.put(t, k.root+"/raw/db/2/_SUCCESS", nil)
 		raw := k.url + "/" + k.root + "/raw/db/2"
 		if out, err := run(t, n, k.env, "build", "--config", n.Conf, raw, built); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		clouds.PutTree(t, k.put, k.root+"/output/db/2", built)
+		gateway.PutTree(t, k.put, k.root+"/output/db/2", built)
 		n.WaitCurrent(t, "db", "2")
 		expect(t, n, "db", "2", "2", 2000)
 	})

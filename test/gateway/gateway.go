@@ -8,7 +8,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -94,28 +93,6 @@ func (g *Gateway) PutFile(ctx context.Context, key, path string) error {
 	return err
 }
 
-// PutAll writes many objects with the same content, several concurrently.
-func (g *Gateway) PutAll(t testing.TB, keys []string, data []byte) {
-	t.Helper()
-	work := make(chan string)
-	var writers sync.WaitGroup
-	for range 8 {
-		writers.Go(func() {
-			for key := range work {
-				_, err := g.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: bytes.NewReader(data)})
-				if err != nil {
-					t.Errorf("putting %s: %v", key, err)
-				}
-			}
-		})
-	}
-	for _, key := range keys {
-		work <- key
-	}
-	close(work)
-	writers.Wait()
-}
-
 // Remove removes an object.
 func (g *Gateway) Remove(t testing.TB, key string) {
 	t.Helper()
@@ -127,6 +104,12 @@ func (g *Gateway) Remove(t testing.TB, key string) {
 // PutTree writes the files of a directory, in order of names, under prefix.
 func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 	t.Helper()
+	PutTree(t, g.Put, prefix, dir)
+}
+
+// PutTree writes the files of a directory, in order of names, under prefix of any server.
+func PutTree(t testing.TB, put func(t testing.TB, key string, data []byte), prefix, dir string) {
+	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +119,6 @@ func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Put(t, prefix+"/"+e.Name(), b)
+		put(t, prefix+"/"+e.Name(), b)
 	}
 }

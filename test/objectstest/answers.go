@@ -145,7 +145,7 @@ func testAlienAnswers(t *testing.T, s Store) {
 // testCutPages: a listing ends in the middle, with a complete body by its length, and is no listing.
 func testCutPages(t *testing.T, s Store) {
 	server := s.shared()
-	PutAll(t, server, []string{"db/1/a", "db/1/b", "db/1/c"}, []byte("x"))
+	putAll(t, server, []string{"db/1/a", "db/1/b", "db/1/c"}, []byte("x"))
 	endpoint := meddle(t, server, nil, func(r *http.Response) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {

@@ -67,7 +67,7 @@ func testCutListing(t *testing.T, s Store) {
 	for i := range 200 {
 		keys = append(keys, fmt.Sprintf("db/1/part-%05d", i))
 	}
-	PutAll(t, server, keys, nil)
+	putAll(t, server, keys, nil)
 	p, endpoint := proxy(t, server)
 	o := s.options(endpoint, "")
 	o.MaxRetries = 8 // the pauses of the first three can be over before the fault is

@@ -10,11 +10,11 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"sequins/source"
 	"sequins/source/objects"
@@ -149,23 +149,15 @@ func (s Store) faulty(t *testing.T) (p *gateway.Proxy, o Options) {
 	return p, o
 }
 
-// PutAll writes many objects with the same content, several concurrently.
-func PutAll(t testing.TB, s Server, keys []string, data []byte) {
+// putAll writes many objects with the same content, several concurrently.
+func putAll(t testing.TB, s Server, keys []string, data []byte) {
 	t.Helper()
-	work := make(chan string)
-	var writers sync.WaitGroup
-	for range 8 {
-		writers.Go(func() {
-			for key := range work {
-				s.Put(t, key, data)
-			}
-		})
-	}
+	var writers errgroup.Group
+	writers.SetLimit(8)
 	for _, key := range keys {
-		work <- key
+		writers.Go(func() error { s.Put(t, key, data); return nil })
 	}
-	close(work)
-	writers.Wait()
+	_ = writers.Wait() // none fails
 }
 
 func random(n int) []byte {

@@ -26,7 +26,7 @@ func testMany(t *testing.T, s Store) {
 		files = append(files, fmt.Sprintf("part-r-%05d/data", i))
 		keys = append(keys, "maps/1/"+files[i], strings.TrimSuffix("maps/1/"+files[i], "data")+"index")
 	}
-	PutAll(t, server, append(keys, "maps/1/part-r-00000_$folder$", "maps/1/_temporary/0/data"), []byte("x"))
+	putAll(t, server, append(keys, "maps/1/part-r-00000_$folder$", "maps/1/_temporary/0/data"), []byte("x"))
 	src := s.open(t, s.options(server.Endpoint(), ""))
 	got, err := source.Versions(t.Context(), src, "db")
 	if err != nil || !slices.Equal(got, versions) {
