@@ -3,8 +3,6 @@
 package alerts
 
 import (
-	"flag"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -16,13 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Nearly all that they do is wait, so all wait at once, however few cores there are.
-	if err := flag.Set("test.parallel", "20"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
+	process.Parallel(20)
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // A fault is caused by a function, which holds that some alerts tell of it.

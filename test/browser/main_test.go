@@ -28,9 +28,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // install installs what package-lock.json names, unless that has been done.

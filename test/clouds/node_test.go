@@ -3,7 +3,6 @@
 package clouds_test
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,12 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they compute
-		panic(err)
-	}
-	code := m.Run()
+	process.Parallel(4)
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // A kind is a kind of object stores.

@@ -37,14 +37,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Most of what the parallel tests do is wait, so several run at a time, however few cores there are.
 	flag.Parse()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
+	process.Parallel(6)
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2" // what it starts does not always end with it
 	goleak.VerifyTestMain(tests{m},
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),

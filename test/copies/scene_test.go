@@ -3,9 +3,7 @@
 package copies
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -24,13 +22,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
-		panic(err)
-	}
-	code := m.Run()
+	process.Parallel(12)
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // A scene is a node with a reader of a database, version 1 of which is served.

@@ -4,7 +4,6 @@ package kubernetes
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,11 +34,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Most of what the tests do is wait, so they run at the same time, however few cores there are.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
+	process.Parallel(4)
 	goleak.VerifyTestMain(m)
 }
 

@@ -19,9 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // page reads a page of the manual.

@@ -27,12 +27,11 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("SEQUINS_SETTLE", "0s") // what nodes serve has been there before
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
 	if made.dir != "" {
 		os.RemoveAll(made.dir)
 	}
-	os.Exit(code)
 }
 
 // combined runs a command, however it ends, and returns all that it prints.

@@ -8,11 +8,13 @@ package process
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -116,6 +118,13 @@ func OutputOf(t testing.TB, name string, args ...string) string {
 		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
 	}
 	return stdout.String()
+}
+
+// Parallel sets how many tests of this package run at a time, however few cores there are: most of what they do is wait.
+func Parallel(n int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
 }
 
 // RemoveBinary deletes what Binary built; call it at the end of TestMain.

@@ -5,7 +5,6 @@ package redis
 import (
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,9 +16,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // records are those of the db words.

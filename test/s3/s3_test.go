@@ -3,9 +3,7 @@
 package s3
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,12 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "4"); err != nil { // they wait more than they compute
-		panic(err)
-	}
-	code := m.Run()
+	process.Parallel(4)
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // configure describes a node whose source is a prefix of the gateway's bucket.

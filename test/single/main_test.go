@@ -4,7 +4,6 @@ package single
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,14 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most of what they do is wait, so several run at a time, however few cores there are.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
+	process.Parallel(4)
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // writeVersion writes a version of files SequenceFiles under a temporary name and renames it, as

@@ -14,9 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // shell is a bash in a terminal.

@@ -18,9 +18,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
-	os.Exit(code)
 }
 
 // largeSize is the size of the value of the key "large".

@@ -10,8 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	process.RemoveBinary()
 	os.RemoveAll(sparks.dir)
-	os.Exit(code)
 }
