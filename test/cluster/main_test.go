@@ -3,12 +3,10 @@
 package cluster
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,7 +29,7 @@ var (
 
 func TestMain(m *testing.M) {
 	if !netns.Inside() {
-		os.Exit(again())
+		os.Exit(harness.Again())
 	}
 	if err := netns.Bridge(clientIP, zookeeperIP); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -60,25 +58,4 @@ func (m tests) Run() int {
 		return 1
 	}
 	return code
-}
-
-// again runs this program with the same arguments in a network of its own. What
-// may have to be fetched from outside is built before.
-func again() int {
-	dir, err := os.MkdirTemp("", "sequins-binary-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary := os.Getenv(process.Override)
-	if binary == "" {
-		binary = filepath.Join(dir, "sequins")
-		err = process.Build(binary)
-	}
-	if err = errors.Join(err, harness.Build()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return netns.Again(process.Override + "=" + binary)
 }

@@ -12,9 +12,6 @@ import (
 	"sequins/test/once"
 )
 
-// Build builds the program, like Start, for tests that later run where Maven has no network.
-func Build() error { return build(filepath.Join(testdata(), "harness")) }
-
 // Java returns a command that runs a Java source file with what the program is built with: Hadoop, Avro and parquet-mr.
 func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
 	jars, err := ClassPath("harness")

@@ -3,10 +3,8 @@
 package kubernetes
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,28 +36,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// again runs this program with the same arguments in a network of its own. What may have to be fetched from outside is built
-// before.
+// again runs this program in a network of its own.
 func again() int {
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(os.Stderr, "these tests need root: containers run as a user of their own")
 		return 1
 	}
-	dir, err := os.MkdirTemp("", "sequins-binary-")
-	if err != nil {
+	if _, err := chart.Helm(); err != nil { // while it can be fetched
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	binary := os.Getenv(process.Override)
-	if binary == "" {
-		binary = filepath.Join(dir, "sequins")
-		err = process.Build(binary)
-	}
-	_, noHelm := chart.Helm()
-	if err = errors.Join(err, noHelm, harness.Build()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return netns.Again(process.Override + "=" + binary)
+	return harness.Again()
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"sequins/test/harness"
@@ -19,15 +18,12 @@ var className = regexp.MustCompile(`(?m)^public class (\w+) `)
 // The programs of the page on preparing data compile and run with the real Hadoop, and their output is served.
 func TestJavaOfTheManual(t *testing.T) {
 	t.Parallel()
-	if err := harness.Build(); err != nil {
-		t.Fatal(err)
-	}
-	jars, err := os.ReadFile(filepath.Join(process.Root(), "testdata", "harness", "target", "cp.txt"))
+	jars, err := harness.ClassPath("harness")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	classPath := dir + ":" + strings.TrimSpace(string(jars))
+	classPath := dir + ":" + jars
 	var sources []string
 	for _, b := range Blocks(page(t, "DATA.md")) {
 		if b.Language != "java" {
