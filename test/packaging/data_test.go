@@ -3,9 +3,7 @@
 package packaging
 
 import (
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"path/filepath"
 	"testing"
 
@@ -29,13 +27,10 @@ func writeWords(t *testing.T, source string) {
 // expectWord asks a node for the word until it is served.
 func expectWord(t *testing.T, addr string) {
 	t.Helper()
+	c := process.NewClient(addr)
+	defer c.Close()
 	process.Eventually(t, "the word is served", func() bool {
-		resp, err := http.Get("http://" + addr + "/words/apple")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		return err == nil && string(body) == "a fruit"
+		r, err := c.Get("/words/apple")
+		return err == nil && string(r.Body) == "a fruit"
 	})
 }

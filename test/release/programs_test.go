@@ -8,8 +8,6 @@ import (
 	"debug/elf"
 	"debug/macho"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,14 +160,11 @@ func serve(t *testing.T, addr string, cmd *exec.Cmd) {
 			t.Logf("%s:\n%s", cmd, &said)
 		}
 	}()
+	c := process.NewClient(addr)
+	defer c.Close()
 	process.Eventually(t, "the word is served", func() bool {
-		resp, err := http.Get("http://" + addr + "/words/apple")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		return err == nil && resp.StatusCode == http.StatusOK && string(body) == exampleApple
+		r, err := c.Get("/words/apple")
+		return err == nil && r.Code == 200 && string(r.Body) == exampleApple
 	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
