@@ -65,9 +65,6 @@ func (c *Cache) Fresh(name string, size int64, build func(path string) error) (s
 	return c.Get(name, size, build)
 }
 
-// Done says that this process needs a file no longer.
-func (c *Cache) Done(name string) { delete(c.in, name) }
-
 type entry struct {
 	name string
 	size int64

@@ -52,7 +52,7 @@ func (s Spec) key(dst []byte, n uint64) []byte {
 	if s.Keys == "user" {
 		return fmt.Appendf(dst, "user:%012d", n)
 	}
-	return appendHex(dst, mix(n), 16)
+	return fmt.Appendf(dst, "%016x", mix(n))
 }
 
 // mix spreads numbers evenly and gives no two of them the same result (the finaliser of splitmix64).
@@ -61,13 +61,6 @@ func mix(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
-}
-
-func appendHex(dst []byte, n uint64, digits int) []byte {
-	for i := digits - 1; i >= 0; i-- {
-		dst = append(dst, "0123456789abcdef"[n>>(4*i)&15])
-	}
-	return dst
 }
 
 func appendRandom(dst []byte, n uint64, digits int) []byte {
