@@ -24,6 +24,7 @@ import (
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
 	"sequins/blocks"
+	"sequins/test/ports"
 )
 
 var (
@@ -92,7 +93,7 @@ func (r *run) start() error {
 		paths = append(paths, path)
 	}
 	var err error
-	if r.debug, err = daemon.Address(); err != nil {
+	if r.debug, err = ports.Free(); err != nil {
 		return err
 	}
 	holder, err := r.add(node.Node{Partitions: 2, Blocks: paths, Debug: r.debug}.Start(*cpu))

@@ -24,6 +24,7 @@ import (
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
 	"sequins/blocks"
+	"sequins/test/ports"
 )
 
 var (
@@ -93,7 +94,7 @@ func (r *run) start() error {
 	if err != nil {
 		return err
 	}
-	if r.debug, err = daemon.Address(); err != nil {
+	if r.debug, err = ports.Free(); err != nil {
 		return err
 	}
 	cpus := strconv.Itoa(*cpu)

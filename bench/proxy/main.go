@@ -25,6 +25,7 @@ import (
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
 	"sequins/blocks"
+	"sequins/test/ports"
 )
 
 var (
@@ -89,7 +90,7 @@ func (r *run) start() (err error) {
 	if r.holder, err = (node.Node{Partitions: 1, Blocks: []string{path}}).Start(*cpu); err != nil {
 		return err
 	}
-	if r.debug, err = daemon.Address(); err != nil {
+	if r.debug, err = ports.Free(); err != nil {
 		return err
 	}
 	if r.asker, err = (node.Node{Partitions: 1, Peer: r.holder.Addr, Debug: r.debug}).Start(*cpu); err != nil {

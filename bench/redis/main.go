@@ -26,6 +26,7 @@ import (
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
+	"sequins/test/ports"
 )
 
 var (
@@ -109,11 +110,11 @@ func (r *run) start() (err error) {
 	if err := wire.FillRedis(redis.Addr, r.spec, key); err != nil {
 		return err
 	}
-	addr, err := daemon.Address()
+	addr, err := ports.Free()
 	if err != nil {
 		return err
 	}
-	if r.debug, err = daemon.Address(); err != nil {
+	if r.debug, err = ports.Free(); err != nil {
 		return err
 	}
 	extra := fmt.Sprintf("[redis]\nbind = %q\n[debug]\nbind = %q\npprof = true\n", addr, r.debug)

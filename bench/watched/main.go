@@ -25,6 +25,7 @@ import (
 	"sequins/bench/internal/setup"
 	"sequins/bench/internal/table"
 	"sequins/bench/internal/wire"
+	"sequins/test/ports"
 )
 
 var (
@@ -88,7 +89,7 @@ func (r *run) start() error {
 		n, _ := io.Copy(io.Discard, req.Body)
 		r.spans.Add(n)
 	}))
-	debug, err := daemon.Address()
+	debug, err := ports.Free()
 	if err != nil {
 		return err
 	}

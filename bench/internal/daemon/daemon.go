@@ -1,5 +1,5 @@
 // Package daemon starts the servers that the benchmarks talk to, waits until they answer, and ends them.
-// All listen on the loopback interface only, on ports that the kernel has chosen.
+// All listen on the loopback interface only.
 package daemon
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sequins/bench/internal/proc"
+	"sequins/test/ports"
 )
 
 // Daemon is a running server.
@@ -30,20 +31,10 @@ type Daemon struct {
 // readyTime is how long a server may take until it answers; loading ten million records is part of it.
 const readyTime = 5 * time.Minute
 
-// Address returns one that nobody listens on.
-func Address() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
-}
-
 // start runs a server, which make puts together given its address and a directory of its own, on the
 // processors in cpus, and waits for ready.
 func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp string) ([]string, error)) (*Daemon, error) {
-	addr, err := Address()
+	addr, err := ports.Free()
 	if err != nil {
 		return nil, err
 	}
