@@ -80,11 +80,6 @@ type task struct {
 
 func (t *task) String() string { return t.name }
 
-// outcome is the report of a child process.
-type outcome struct {
-	Peak int64 // bytes of memory
-}
-
 // Columns.
 const (
 	cpuTime  = "CPU ns/record"
@@ -208,8 +203,8 @@ func (r *run) turn(tab *table.Table, t *task, round int) error {
 	if err != nil {
 		return err
 	}
-	var got outcome
-	if err := json.Unmarshal(out, &got); err != nil {
+	var most int64 // bytes of memory
+	if err := json.Unmarshal(out, &most); err != nil {
 		return fmt.Errorf("child said %s: %w", strconv.Quote(string(out)), err)
 	}
 	size, err := data.DiskUse(t.Out)
@@ -219,7 +214,7 @@ func (r *run) turn(tab *table.Table, t *task, round int) error {
 	n := float64(r.spec.Records)
 	tab.Add(t.name, cpuTime, float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())/n)
 	tab.Add(t.name, wallTime, float64(wall)/n)
-	tab.Add(t.name, peak, float64(got.Peak)/(1<<20))
+	tab.Add(t.name, peak, float64(most)/(1<<20))
 	tab.Add(t.name, written, float64(size)/n)
 	if round > 0 || t.Task != "load" {
 		return nil
