@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	process.RemoveBinary()
 }
 
-// A kind is a kind of object stores.
+// A kind is a kind of object stores, of all that nodes read.
 type kind struct {
 	url  string // of the bucket
 	root string // the directory of the test in it
@@ -39,6 +39,13 @@ type kind struct {
 func (k kind) source() string { return k.url + "/" + k.root + "/output" }
 
 var kinds = map[string]func(t *testing.T) kind{
+	"s3": func(t *testing.T) kind {
+		g := gateway.Start(t)
+		return kind{url: "s3://" + gateway.Bucket, put: g.Put, addr: g.Addr, use: func(endpoint string) (string, []string) {
+			return fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n",
+				gateway.Region, endpoint, gateway.AccessKey, gateway.SecretKey), nil
+		}}
+	},
 	"gs": func(t *testing.T) kind {
 		g := clouds.StartGCS(t)
 		return kind{url: "gs://" + clouds.Bucket, put: g.Put, addr: g.Addr, use: func(endpoint string) (string, []string) {
@@ -149,6 +156,8 @@ func TestVersions(t *testing.T) {
 			t.Errorf("unpin: %v\n%s", err, out)
 		}
 		n.WaitCurrent(t, "db", "3")
+		k.upload(t, "another", "1", 1, 10)
+		n.WaitCurrent(t, "another", "1")
 	})
 }
 
@@ -200,6 +209,7 @@ func TestUnchanged(t *testing.T) {
 		k.publish(t, "db", "2", dir)
 		n.WaitCurrent(t, "db", "2")
 		n.WaitLog(t, "unchanged=9/10")
+		n.WaitLog(t, "files=1/1")
 		for i := range 500 {
 			key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
 			if shard.String.Partition([]byte(key), 10) == 4 {

@@ -5,6 +5,7 @@ package s3
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"sequins/test/gateway"
 	"sequins/test/harness"
 	"sequins/test/process"
+	"sequins/test/sequencefiles"
 )
 
 // command runs a command of sequins and returns its exit code and what it prints.
@@ -75,7 +77,18 @@ func TestBlocksOfABucket(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	buildInto(t, g, conf, writeLarge(t), "large/1")
+	from, built := filepath.Join(t.TempDir(), "large", "1"), filepath.Join(t.TempDir(), "large", "1")
+	sequencefiles.WriteFile(t, filepath.Join(from, "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+		value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
+		for i := range 4 {
+			_, _ = rng.Read(value)
+			add(fmt.Sprintf("key-%02d", i), string(value))
+		}
+	})
+	if code, out, errs := command(t, []string{"SEQUINS_SETTLE=0s"}, "build", "--config", conf, from, built); code != 0 {
+		t.Fatalf("build: exit code %d, %s%s", code, out, errs)
+	}
+	g.PutTree(t, "jobs/output/large/1", built)
 	base := "s3://" + gateway.Bucket + "/jobs/output/large/1"
 	code, out, errs := command(t, nil, "verify", "--config", conf, base)
 	if code != 0 || out != "1 files with 4 records are good\n" {

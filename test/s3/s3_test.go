@@ -65,25 +65,6 @@ func expect(t testing.TB, n *process.Node, db, version, values string, records i
 	}
 }
 
-// TestUpload uploads versions to a bucket that a node looks at: the last is a
-// link to the first.
-func TestUpload(t *testing.T) {
-	t.Parallel()
-	g := gateway.Start(t)
-	upload(t, g, "db", "1", 3, 2000)
-	n := process.Start(t, configure(t, g.Endpoint(), gateway.SecretKey))
-	n.WaitCurrent(t, "db", "1")
-	expect(t, n, "db", "1", "1", 2000)
-	upload(t, g, "db", "2", 5, 3000)
-	n.WaitCurrent(t, "db", "2")
-	expect(t, n, "db", "2", "2", 3000)
-	g.Put(t, "jobs/output/db/3/_SYMLINK", []byte("1\n"))
-	n.WaitCurrent(t, "db", "3")
-	expect(t, n, "db", "3", "1", 2000)
-	upload(t, g, "another", "1", 1, 10)
-	n.WaitCurrent(t, "another", "1")
-}
-
 // TestRefused uses the wrong secret: the log names the refused request and does not contain the
 // secret.
 func TestRefused(t *testing.T) {
@@ -96,25 +77,4 @@ func TestRefused(t *testing.T) {
 	if strings.Contains(n.Log(), "not-the-secret") {
 		t.Error("the log tells the secret")
 	}
-}
-
-// TestOutage stops the server in the middle of a load. The node keeps serving, and repeats the load
-// when the server is back.
-func TestOutage(t *testing.T) {
-	t.Parallel()
-	g := gateway.Start(t)
-	upload(t, g, "db", "1", 2, 1000)
-	p := gateway.NewProxy(t, g.Addr)
-	c := configure(t, p.Endpoint(), gateway.SecretKey)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
-	p.Treat(t, `{"name": "slow", "type": "bandwidth", "attributes": {"rate": 100}}`)
-	upload(t, g, "db", "2", 2, 20_000)
-	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
-	p.Treat(t, `{"name": "cut", "type": "limit_data", "attributes": {"bytes": 0}}`)
-	n.WaitFor(t, "2 is in ERROR", func() bool { return n.Health(t)["db"]["2"].State == "ERROR" })
-	expect(t, n, "db", "1", "1", 1000)
-	p.Heal(t)
-	n.WaitCurrent(t, "db", "2")
-	expect(t, n, "db", "2", "2", 20_000)
 }
