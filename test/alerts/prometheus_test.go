@@ -37,11 +37,7 @@ type prometheus struct{ dir, addr string }
 // startPrometheus runs one until the test ends.
 func startPrometheus(t *testing.T) *prometheus {
 	t.Helper()
-	install := exec.Command("make", "-s", "--no-print-directory", ".cache/prometheus")
-	install.Dir = process.Root()
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", install, err, out)
-	}
+	process.OutputOf(t, "make", "-C", process.Root(), "-s", "--no-print-directory", ".cache/prometheus")
 	p := &prometheus{dir: t.TempDir(), addr: process.FreeAddr(t)}
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(p.dir, "alerts.yml"), []byte(hurried(t, readRules(t))), 0o644),

@@ -4,7 +4,6 @@ package hdfs
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +21,7 @@ func testBuild(t *testing.T, c *cluster) {
 	n := process.Start(t, configure(t, source, ""))
 	c.Do(t, fmt.Sprintf("job out=%s/db/1 format=seq type=text compression=BLOCK codec=SnappyCodec records=%d reducers=3 tag=first-", jobs, records))
 	built := filepath.Join(t.TempDir(), "db", "1")
-	if out, err := exec.Command(process.Binary(t), "build", "--config", n.Conf, jobs+"/db/1", built).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	process.OutputOf(t, process.Binary(t), "build", "--config", n.Conf, jobs+"/db/1", built)
 	d.Mkdir(t, "source/db")
 	c.Do(t, fmt.Sprintf("dfs put src=%s dst=%s/db/1", built, source))
 	n.WaitCurrent(t, "db", "1")

@@ -193,9 +193,7 @@ func TestRollbackThroughTheGate(t *testing.T) {
 	waitHeld(t, n, "db", "2")
 	writeVersion(t, source, "db", "3", 2, 60, numbered("3"))
 	n.WaitCurrent(t, "db", "3")
-	if out, err := exec.Command(process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	process.OutputOf(t, process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr)
 	n.WaitLog(t, "version rolled back to")
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
 }
@@ -211,13 +209,9 @@ func TestRefresh(t *testing.T) {
 	n.WaitCurrent(t, "db", "1")
 	for _, version := range []string{"2", "3"} {
 		writeVersion(t, source, "db", version, 2, 100, numbered(version))
-		if out, err := exec.Command(process.Binary(t), "refresh", "--source", source).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		process.OutputOf(t, process.Binary(t), "refresh", "--source", source)
 		n.WaitCurrent(t, "db", version)
 	}
-	if out, err := exec.Command(process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	process.OutputOf(t, process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr)
 	n.WaitCurrent(t, "db", "2")
 }

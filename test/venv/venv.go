@@ -2,7 +2,6 @@
 package venv
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -17,15 +16,15 @@ func Python(t testing.TB, requirements string) string {
 	dir, err := once.Dir(filepath.Join(cache, "python"), func(dir string) error {
 		// One for all: to install it takes longer than the rest of a venv.
 		pip, err := once.Dir(filepath.Join(cache, "pip"), func(dir string) error {
-			Run(t, "python3", "-m", "venv", dir)
+			process.OutputOf(t, "python3", "-m", "venv", dir)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		Run(t, "python3", "-m", "venv", "--without-pip", dir)
+		process.OutputOf(t, "python3", "-m", "venv", "--without-pip", dir)
 		// A module is compiled when it is imported. Most are not.
-		Run(t, filepath.Join(pip, "bin", "python"), "-m", "pip", "--python", filepath.Join(dir, "bin", "python"), "install", "-q",
+		process.OutputOf(t, filepath.Join(pip, "bin", "python"), "-m", "pip", "--python", filepath.Join(dir, "bin", "python"), "install", "-q",
 			"--disable-pip-version-check", "--no-compile", "--only-binary=:all:", "--no-deps", "-r", requirements)
 		return nil
 	}, requirements)
@@ -33,12 +32,4 @@ func Python(t testing.TB, requirements string) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "bin", "python")
-}
-
-// Run runs a command, and fails the test with its output if it fails.
-func Run(t testing.TB, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-	}
 }

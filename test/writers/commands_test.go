@@ -30,7 +30,7 @@ func sequins(t *testing.T, args ...string) (code int, out []byte) {
 // The commands for files show the contents that pyarrow, DuckDB and fastavro read.
 func TestCommands(t *testing.T) {
 	dir := t.TempDir()
-	venv.Run(t, venv.Python(t, "requirements.txt"), "judge.py", dir)
+	process.OutputOf(t, venv.Python(t, "requirements.txt"), "judge.py", dir)
 	judgements, err := filepath.Glob(filepath.Join(dir, "words.*.*.*"))
 	if err != nil || len(judgements) != 15 {
 		t.Fatalf("%d judgements, %v", len(judgements), err)

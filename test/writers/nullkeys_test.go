@@ -37,7 +37,7 @@ for db in ["in", "out", "strict"]:
 // TestRecordErrors: records with null keys are left out up to max_record_errors, and one more fails the load.
 func TestRecordErrors(t *testing.T) {
 	source := t.TempDir()
-	venv.Run(t, venv.Python(t, "requirements.txt"), "-c", nulls, source)
+	process.OutputOf(t, venv.Python(t, "requirements.txt"), "-c", nulls, source)
 	var sections strings.Builder
 	for db, limit := range map[string]int{"in": 5, "out": 4, "strict": 0} {
 		for _, kind := range []string{"parquet", "avro"} {

@@ -25,7 +25,7 @@ func TestPartitionedTables(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T) (dir string){
 		"pyarrow": func(t *testing.T) string {
 			dir := t.TempDir()
-			venv.Run(t, venv.Python(t, "requirements.txt"), "partitioned.py", dir)
+			process.OutputOf(t, venv.Python(t, "requirements.txt"), "partitioned.py", dir)
 			return dir
 		},
 		"Spark": func(t *testing.T) string { return sparkDir(t, "partitioned") },

@@ -22,7 +22,7 @@ var tableFormats = map[string]string{"delta": "Delta Lake", "iceberg": "Iceberg"
 func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
-	venv.Run(t, venv.Python(t, "tables.txt"), "tables.py", source)
+	process.OutputOf(t, venv.Python(t, "tables.txt"), "tables.py", source)
 	if err := os.CopyFS(source, os.DirFS(filepath.Join(sparkDir(t, "tables"), "source"))); err != nil {
 		t.Fatal(err)
 	}

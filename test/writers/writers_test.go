@@ -45,11 +45,11 @@ func TestWriters(t *testing.T) {
 	t.Run("write", func(t *testing.T) { // side by side: neither has work for two cores
 		t.Run("python", func(t *testing.T) {
 			t.Parallel()
-			venv.Run(t, venv.Python(t, "requirements.txt"), "write.py", dir)
+			process.OutputOf(t, venv.Python(t, "requirements.txt"), "write.py", dir)
 		})
 		t.Run("Spark", func(t *testing.T) {
 			t.Parallel()
-			venv.Run(t, venv.Python(t, "requirements.txt"), "spark.py", sparkDir(t, "spark"))
+			process.OutputOf(t, venv.Python(t, "requirements.txt"), "spark.py", sparkDir(t, "spark"))
 		})
 	})
 	outcomes := map[string]*outcome{} // by writer
