@@ -25,8 +25,9 @@ func (k *keeper) look() {
 		}
 		k.withdrawDamaged(l)
 		k.releaseSurplus(l)
-		if err := l.v.CloseReplaced(); err != nil {
-			k.db.log.Error("a block that is not needed any more cannot be closed", "version", in.Name, "error", err)
+		if renewed := l.v.Renew(); renewed != nil {
+			l.v = renewed
+			k.closeLater(k.db.set.Prepare(renewed), func() {})
 		}
 		k.endRetirement(l)
 	}

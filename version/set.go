@@ -122,7 +122,8 @@ func (s *Set) Corruptions() <-chan Corruption { return s.reports }
 // Concerns reports whether the block that c is about is still in use. It is not if it has been replaced since, alone or with its version: a version
 // can be deleted and loaded again under its name while a report waits.
 func (s *Set) Concerns(c Corruption) bool {
-	return c.version != nil && s.Version(c.Input) == c.version && c.version.blocks[c.Partition].Load() == c.slot
+	v := s.Version(c.Input)
+	return v != nil && c.slot != nil && v.slot(c.Partition) == c.slot
 }
 
 // Prepare puts a version into the set: it can be acquired by name. If there is one of its input already, v takes its place, also as the current one,
@@ -183,9 +184,9 @@ func (s *Set) Remove(in content.Input) *Version {
 // meanwhile. Unlike AcquireVersion it does not delay the removal of a retired version; an f that takes long must return
 // when [Handle.Leaving] is true. EachBlock returns the first error.
 func (s *Set) EachBlock(f func(h *Handle, partition int, b Block) error) error {
-	for _, v := range *s.named.Load() {
+	for in, v := range *s.named.Load() {
 		for p := range v.blocks {
-			if err := v.withBlock(p, f); err != nil {
+			if err := s.Version(in).withBlock(p, f); err != nil { // v may have been renewed
 				return err
 			}
 		}
@@ -194,11 +195,11 @@ func (s *Set) EachBlock(f func(h *Handle, partition int, b Block) error) error {
 }
 
 func (v *Version) withBlock(p int, f func(h *Handle, partition int, b Block) error) error {
-	if !v.acquire() {
+	if v == nil || !v.acquire() {
 		return nil
 	}
 	defer v.release()
-	if s := v.blocks[p].Load(); s != nil && !s.damaged.Load() {
+	if s := v.slot(p); s != nil && !s.damaged.Load() {
 		return f((*Handle)(v), p, s.Block)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -259,15 +260,29 @@ func TestPutReplaces(t *testing.T) {
 	if _, _, err := h.Get(0, nil, nil); err != nil || fresh.reads.Load() != 1 {
 		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
 	}
-	expect.NoError(t, v.CloseReplaced())
+	v.Withhold(true)
+	v.Retire()
+	renewed := v.Renew()
+	if renewed.Renew() != nil {
+		t.Error("it is renewed without need")
+	}
+	if old := s.Prepare(renewed); old != v {
+		t.Fatal("it has not taken the place of the other one")
+	}
+	closing := make(chan error)
+	go func() { closing <- v.Close(t.Context()) }()
+	after := s.Acquire()
+	if _, _, err := after.Get(0, nil, nil); err != nil || fresh.reads.Load() != 2 || !slices.Equal(after.Held(), []bool{true}) || after.Withheld() || !after.Replaced() {
+		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
+	}
 	if all[0].closed.Load() {
 		t.Error("a block is closed that may be read from")
 	}
 	h.Release()
-	expect.NoError(t, v.CloseReplaced())
-	if !all[0].closed.Load() || fresh.closed.Load() {
-		t.Errorf("without a reader: closed %v, and the fresh one %v", all[0].closed.Load(), fresh.closed.Load())
+	if err := <-closing; err != nil || !all[0].closed.Load() || fresh.closed.Load() {
+		t.Errorf("beside a later reader: %v, closed %v, and the fresh one %v", err, all[0].closed.Load(), fresh.closed.Load())
 	}
+	after.Release()
 	for _, p := range []int{-1, 1} {
 		if err := v.Put(p, &fakeBlock{}); err == nil {
 			t.Errorf("Put took partition %d of 1", p)

@@ -46,7 +46,14 @@ func TestStress(t *testing.T) {
 		if i%3 == 0 {
 			expect.NoError(t, v.Put(1, &fakeBlock{}))
 		}
-		expect.NoError(t, v.CloseReplaced())
+		if renewed := v.Renew(); renewed != nil {
+			old := s.Prepare(renewed)
+			closing.Go(func() {
+				if err := old.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 	stop()
 	group.Wait()

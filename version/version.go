@@ -35,7 +35,7 @@ type Info struct {
 	Following Following
 }
 
-// Version is one readable version, with the partitions that are on this node. Put, Drop, CloseReplaced, SetDamaged, Retire and Revive belong
+// Version is one readable version, with the partitions that are on this node. Put, Drop, Renew, SetDamaged, Retire and Revive belong
 // to the goroutine that owns the database, and must not be called after Close has been; readers use Handles.
 type Version struct {
 	Info    // not to be changed
@@ -56,7 +56,10 @@ type Version struct {
 	withheld   atomic.Bool // see Withhold
 	wasCurrent atomic.Bool // it is or was the current version of its set
 
-	replaced []Block // removed from their slots, but perhaps being read
+	replaced []Block         // removed from their slots, but perhaps being read
+	renewed  bool            // the blocks in the slots are those of another version, see Renew
+	before   <-chan struct{} // closed with the version that this one has been renewed from; nil if there is none
+	closed   chan struct{}
 }
 
 const (
@@ -77,8 +80,7 @@ type Corruption struct {
 	Partition int
 	Err       error
 
-	version *Version
-	slot    *slot
+	slot *slot
 }
 
 // lastID is the Handle.ID of the version that New has returned last.
@@ -92,12 +94,13 @@ func New(info Info) *Version {
 		code:    info.Code(),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
 		drained: make(chan struct{}),
+		closed:  make(chan struct{}),
 		made:    time.Now(),
 	}
 }
 
 // Put makes a partition readable, or replaces its block. The version takes ownership of b, unless Put returns an error.
-// A replaced block may still be read from: see CloseReplaced.
+// A replaced block may still be read from: see Renew.
 func (v *Version) Put(partition int, b Block) error {
 	if partition < 0 || partition >= len(v.blocks) {
 		return fmt.Errorf("version %s of %s has no partition %d", v.Name, v.DB, partition)
@@ -108,29 +111,28 @@ func (v *Version) Put(partition int, b Block) error {
 	return nil
 }
 
-// Drop makes a partition unreadable here. Its block may still be read from: see CloseReplaced.
+// Drop makes a partition unreadable here. Its block may still be read from: see Renew.
 func (v *Version) Drop(partition int) {
 	if old := v.blocks[partition].Swap(nil); old != nil {
 		v.replaced = append(v.replaced, old.Block)
 	}
 }
 
-// CloseReplaced closes the blocks that Put and Drop have removed, so that the disk has their room, unless there is a handle, through which one of them
-// may be read. Otherwise Close does.
-func (v *Version) CloseReplaced() error {
-	if v.refs.Load() != 0 {
+// Renew returns a version with the same blocks, to be prepared in the place of v, if Put or Drop have removed others, and nil if not. v keeps what was removed:
+// when it is closed, after its own readers, the disk has that room, however many read the new version.
+func (v *Version) Renew() *Version {
+	if len(v.replaced) == 0 {
 		return nil
 	}
-	return v.closeReplaced()
-}
-
-func (v *Version) closeReplaced() error {
-	var errs []error
-	for _, b := range v.replaced {
-		errs = append(errs, b.Close())
+	next := New(v.Info)
+	next.made, next.before, v.renewed = v.made, v.closed, true
+	next.retired.Store(v.retired.Load())
+	next.withheld.Store(v.withheld.Load())
+	next.wasCurrent.Store(v.wasCurrent.Load())
+	for p := range v.blocks {
+		next.blocks[p].Store(v.blocks[p].Load())
 	}
-	v.replaced = nil
-	return errors.Join(errs...)
+	return next
 }
 
 // SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are probably intact.
@@ -226,18 +228,30 @@ func (v *Version) drain() {
 }
 
 // Close prevents new handles, waits until the last one is released, and closes the blocks. If ctx ends first, nothing
-// is closed, and Close may be called again. The version must not be in a set.
+// is closed, and Close may be called again. The version must not be in a set, and one that it has been renewed from must be closed, too.
 func (v *Version) Close(ctx context.Context) error {
 	v.shut()
-	select {
-	case <-v.drained:
-	case <-ctx.Done():
-		return fmt.Errorf("version %s of %s is still being read: %w", v.Name, v.DB, ctx.Err())
+	for _, end := range []<-chan struct{}{v.drained, v.before} {
+		if end == nil {
+			continue
+		}
+		select {
+		case <-end:
+		case <-ctx.Done():
+			return fmt.Errorf("version %s of %s is still being read: %w", v.Name, v.DB, ctx.Err())
+		}
 	}
-	for p := range v.blocks {
-		v.Drop(p)
+	if !v.renewed {
+		for p := range v.blocks {
+			v.Drop(p)
+		}
 	}
-	return v.closeReplaced()
+	var errs []error
+	for _, b := range v.replaced {
+		errs = append(errs, b.Close())
+	}
+	close(v.closed)
+	return errors.Join(errs...)
 }
 
 // report reports a damaged block once, unless it has been dropped or replaced meanwhile. If Corruptions is full, it
@@ -247,7 +261,7 @@ func (v *Version) report(s *slot, partition int, err error) bool {
 		return true
 	}
 	select {
-	case v.reports <- Corruption{Input: v.Input, Partition: partition, Err: err, version: v, slot: s}:
+	case v.reports <- Corruption{Input: v.Input, Partition: partition, Err: err, slot: s}:
 		return true
 	default:
 		s.reported.Store(false)
