@@ -48,13 +48,13 @@ func (j *judge) judge(l *live, held []bool) gate.Verdict {
 			j.memory.saveSoon()
 		}
 	}
-	v := gate.Verdict{Finding: gate.Finding{State: gate.Passed}}
+	v := gate.Verdict{Finding: store.Finding{State: store.Passed}}
 	served, totals := j.compared(c)
 	if isServed := c == served || j.db.facts.WasServed(c.Input) && !j.db.facts.Likely; !isServed && !j.rules.IsZero() {
 		f := j.factsOf(l, held, served, totals)
 		v = gate.Judge(f)
 		switch { // one that waits for what may never come is made anew when that wait is over
-		case v.State != gate.Pending:
+		case v.State != store.Pending:
 			j.memory.keepVerdict(c, v)
 		case v.Waits && l.judged.waitUntil.IsZero():
 			l.judged.waitUntil = time.Now().Add(gate.MaxWait)
@@ -167,7 +167,7 @@ func (j *judge) recall(c content.Content, published map[string]report.Report) ma
 	maps.Copy(reports, published)
 	for node, rejected := range j.elsewhere {
 		for _, v := range rejected {
-			if r := reports[node]; v.Content == c && (r.Finding.State == "" || r.Finding.State == gate.Pending) {
+			if r := reports[node]; v.Content == c && (r.Finding.State == "" || r.Finding.State == store.Pending) {
 				r.Finding = v.Finding
 				reports[node] = r
 			}

@@ -10,7 +10,6 @@ import (
 	"sequins/internal/content"
 	"sequins/store"
 	"sequins/version"
-	"sequins/version/gate"
 )
 
 // look takes what there is of all versions in the set, and the verdicts on them, into the facts, the active one first.
@@ -52,7 +51,7 @@ func (k *keeper) see(l *live) {
 	}
 	in := l.in()
 	k.db.facts.See(in, coverage, complete && !refuted, verdicts[verdict.State])
-	switch waits := complete && (coverage < version.Replicated || verdict.State == gate.Pending); {
+	switch waits := complete && (coverage < version.Replicated || verdict.State == store.Pending); {
 	case !waits:
 		l.stall = time.Time{}
 	case l.stall.IsZero():
@@ -66,7 +65,7 @@ func (k *keeper) see(l *live) {
 // stallTimeout is how long a version that is complete here waits for other nodes before an older one is loaded, too, if nothing is served.
 const stallTimeout = time.Minute
 
-var verdicts = map[string]version.Verdict{gate.Pending: version.Unjudged, gate.Passed: version.Passed, gate.Held: version.Held}
+var verdicts = map[string]version.Verdict{store.Pending: version.Unjudged, store.Passed: version.Passed, store.Held: version.Held}
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
 func (k *keeper) replicated(f version.Following, held []bool) bool {

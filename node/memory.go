@@ -189,11 +189,11 @@ func (mem *memory) keepFailure(f store.Failure) {
 // keepVerdict replaces what the memory has of the verdict on a content, and records an event if it is another one.
 func (mem *memory) keepVerdict(c content.Content, v gate.Verdict) {
 	before, now := mem.verdictBefore(c), v.Finding
-	held := before != nil && before.State == gate.Held
+	held := before != nil && before.State == store.Held
 	switch {
 	case before != nil && *before == now:
 		return
-	case v.State == gate.Held && !held:
+	case v.State == store.Held && !held:
 		mem.db.events.Held(c.Name, v.Reason)
 	case v.Excused && held:
 		mem.db.events.Approved(c.Name, v.Reason)
@@ -217,7 +217,7 @@ func (mem *memory) isForgotten(in content.Input) bool {
 }
 
 // verdictBefore returns the verdict on a content in the memory; nil if there is none.
-func (mem *memory) verdictBefore(c content.Content) *gate.Finding {
+func (mem *memory) verdictBefore(c content.Content) *store.Finding {
 	for _, v := range mem.state.Verdicts {
 		if v.Content == c {
 			return &v.Finding

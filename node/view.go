@@ -176,7 +176,7 @@ func (v *view) detail(of *versionView) string {
 		return "held: " + of.verdict.Reason
 	case of.isKept(v):
 		return "for a rollback"
-	case of.verdict.State == gate.Pending:
+	case of.verdict.State == store.Pending:
 		return "prepared, not judged yet: " + of.verdict.Reason
 	}
 	missing := version.Missing(of.live.Following, of.live.Held(), v.node.o.MinReplication)

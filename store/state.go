@@ -55,10 +55,11 @@ type Totals struct {
 	Bytes   int64 `json:"bytes"` // of keys and values
 }
 
-// The values of Finding.State in a State.
+// The values of Finding.State.
 const (
-	Passed = "passed"
-	Held   = "held"
+	Pending = "pending" // it cannot be judged yet, which no State has; next: Passed, Held
+	Passed  = "passed"  // it may be advertised and served
+	Held    = "held"    // it breaks a rule, here or on another node; next: Passed, if the facts change
 )
 
 // A Verdict is what a gate has decided on a content.

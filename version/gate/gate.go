@@ -11,30 +11,16 @@ package gate
 import (
 	"sequins/observe/status"
 	"sequins/store"
-	"sequins/version/report"
 )
-
-// What a node makes of a content.
-const (
-	// Pending: it cannot be judged yet. Followed by Passed or Held.
-	Pending = report.Pending
-	// Passed: it may be advertised and served.
-	Passed = store.Passed
-	// Held: it breaks a rule, here or on another node. Followed by Passed if the facts change.
-	Held = store.Held
-)
-
-// Finding is how a content was judged: Pending, Passed or Held.
-type Finding = store.Finding
 
 // Verdict is the result of Judge.
 type Verdict struct {
 	// Finding is how the content was judged: what to remember as Facts.Before, and to report of the content while it is served. It has a Reason if it is
 	// Passed and not all rules of this node have decided. It is vetoed only by this node. Who passes a content for a reason beside the rules is no
 	// witness for others: then it has no Rules.
-	Finding
+	store.Finding
 	// Own is what this node finds by itself: the one to report.
-	Own Finding
+	Own store.Finding
 	// Measured: the measures are of all blocks on this node, by its rules.
 	Measured bool
 	Checks   []status.GateCheck // of the rules that could be applied to the figures
@@ -47,4 +33,4 @@ type Verdict struct {
 }
 
 // MayServe reports whether the node may advertise the content and switch to it.
-func (v Verdict) MayServe() bool { return v.State == Passed }
+func (v Verdict) MayServe() bool { return v.State == store.Passed }

@@ -47,7 +47,7 @@ type Facts struct {
 	// Fellows are the nodes with the same rules that have what is served: they may have held an older content when it came.
 	Fellows []string
 	// Before is Verdict.Finding of a verdict that was not Pending, maybe from before a restart; nil if there is none.
-	Before *Finding
+	Before *store.Finding
 }
 
 // judge is Facts with what follows from them.
@@ -63,7 +63,7 @@ type judge struct {
 // nodes that have compared it with the content of the greatest name decide, and then what this node finds.
 func Judge(f Facts) Verdict {
 	if f.Rules.IsZero() {
-		return Verdict{Finding: Finding{State: Passed}, Own: Finding{State: Passed}}
+		return Verdict{Finding: store.Finding{State: store.Passed}, Own: store.Finding{State: store.Passed}}
 	}
 	j := judge{Facts: f, fingerprint: f.Rules.Fingerprint(), nodes: slices.Sorted(maps.Keys(f.Reports))}
 	if !f.Older {
@@ -72,7 +72,7 @@ func Judge(f Facts) Verdict {
 	v := j.decide()
 	if v.State != v.Own.State && !v.Excused {
 		// Reported as it is, it could mislead a node that does not see yet what has overruled it.
-		v.Own = Finding{State: Pending, Reason: v.Reason, Rules: j.fingerprint}
+		v.Own = store.Finding{State: store.Pending, Reason: v.Reason, Rules: j.fingerprint}
 	}
 	return v
 }
@@ -82,7 +82,7 @@ func (j judge) decide() Verdict {
 	v := j.find()
 	v = v.take(v.Own, "")
 	if j.Excused != "" {
-		v.Finding, v.Excused, v.Waits, v.Skipped = Finding{State: Passed, Reason: j.Excused}, true, false, ""
+		v.Finding, v.Excused, v.Waits, v.Skipped = store.Finding{State: store.Passed, Reason: j.Excused}, true, false, ""
 		return v
 	}
 	if v.Vetoed {
@@ -94,18 +94,18 @@ func (j judge) decide() Verdict {
 		}
 	}
 	v = j.follow(v)
-	if before := j.before(); v.State == Pending && before != nil {
+	if before := j.before(); v.State == store.Pending && before != nil {
 		v = v.take(*before, "")
 	}
 	return j.await(v)
 }
 
 // take makes a finding of another node, or of this one if node is "", the verdict.
-func (v Verdict) take(f Finding, node string) Verdict {
+func (v Verdict) take(f store.Finding, node string) Verdict {
 	v.Finding = f
 	v.Vetoed = v.Own.Vetoed // the veto of another node is its own
 	switch {
-	case node != "" && f.State == Passed:
+	case node != "" && f.State == store.Passed:
 		v.Reason = "node " + node + " has passed it"
 	case node != "":
 		v.Reason = "node " + node + " holds it: " + f.Reason
@@ -118,9 +118,9 @@ func (v Verdict) take(f Finding, node string) Verdict {
 
 // before returns the verdict from before, if it was by the present rules and in comparison with what is served, or with a newer content. It stands
 // while there is no other one: after a restart, until the blocks have been measured.
-func (j judge) before() *Finding {
+func (j judge) before() *store.Finding {
 	b := j.Before
-	if b == nil || b.State == Pending || b.Rules != j.fingerprint || !b.Vetoed && b.Against.Name < j.against.Name {
+	if b == nil || b.State == store.Pending || b.Rules != j.fingerprint || !b.Vetoed && b.Against.Name < j.against.Name {
 		return nil
 	}
 	return b
@@ -129,7 +129,7 @@ func (j judge) before() *Finding {
 // find returns what this node finds by itself: Own, Checks, Waits and Skipped of a verdict.
 func (j judge) find() Verdict {
 	measured := maps.Clone(j.Reports)
-	maps.DeleteFunc(measured, func(_ string, r report.Report) bool { return r.Finding.State == Pending && !r.Measured })
+	maps.DeleteFunc(measured, func(_ string, r report.Report) bool { return r.Finding.State == store.Pending && !r.Measured })
 	totals, unknown := report.Sum(len(j.Held), j.Figures, measured)
 	current := j.Own.IsCurrent(j.Held, j.Rules, j.Sampled)
 	v := Verdict{Measured: current, Checks: j.Rules.ofBlocks(totals.Largest, j.Own, current)}
@@ -157,11 +157,11 @@ func (j judge) find() Verdict {
 	}
 	switch f.Reason = broken(v.Checks); {
 	case f.Reason != "":
-		f.State = Held
+		f.State = store.Held
 	case pending != "":
-		f.State, f.Reason, v.Waits = Pending, pending, waits
+		f.State, f.Reason, v.Waits = store.Pending, pending, waits
 	default:
-		f.State = Passed
+		f.State = store.Passed
 	}
 	return v
 }
@@ -220,7 +220,7 @@ func (j judge) follow(v Verdict) Verdict {
 			greatest = max(greatest, r.Finding.Against.Name)
 		}
 	}
-	for _, state := range []string{Passed, Held} {
+	for _, state := range []string{store.Passed, store.Held} {
 		if v.Own.State == state && v.Own.Against.Name == greatest {
 			return v
 		}
@@ -237,27 +237,27 @@ func (j judge) follow(v Verdict) Verdict {
 // compares with.
 func (j judge) hasCompared(r report.Report) bool {
 	f := r.Finding
-	return f.Rules == j.fingerprint && f.State != Pending && f.Against.Name != "" && f.Against.Name >= j.against.Name
+	return f.Rules == j.fingerprint && f.State != store.Pending && f.Against.Name != "" && f.Against.Name >= j.against.Name
 }
 
 // await makes a content that would pass wait until it is decided what is served, and for nodes that know more than this one and have not judged it
 // yet: one that serves a newer version than the one that decided or, for an older content, any that has what is served.
 func (j judge) await(v Verdict) Verdict {
-	if v.State != Passed {
+	if v.State != store.Passed {
 		return v
 	}
 	pending := func(node string) bool {
 		r, reports := j.Reports[node]
-		return !reports || r.Finding.State == Pending
+		return !reports || r.Finding.State == store.Pending
 	}
 	newer := func(node string) bool {
 		r := j.Reports[node]
-		return r.Rules == j.fingerprint && r.Finding.State == Pending && r.Served.Name > max(v.Against.Name, j.Served.Name)
+		return r.Rules == j.fingerprint && r.Finding.State == store.Pending && r.Served.Name > max(v.Against.Name, j.Served.Name)
 	}
 	switch i := slices.IndexFunc(j.nodes, newer); {
 	case j.Undecided:
 		v.Reason = "it is not decided yet which version is served"
-		v.Own.State = Pending
+		v.Own.State = store.Pending
 	case j.Waited:
 		return v
 	case j.Older && j.Before == nil && slices.ContainsFunc(j.Fellows, pending):
@@ -268,6 +268,6 @@ func (j judge) await(v Verdict) Verdict {
 	default:
 		return v
 	}
-	v.State = Pending
+	v.State = store.Pending
 	return v
 }

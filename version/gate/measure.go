@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/content"
+	"sequins/store"
 	"sequins/version"
 	"sequins/version/report"
 )
@@ -159,10 +160,10 @@ func sampleKeys(served *version.Handle, p, n int) (keys [][]byte) {
 // NewReport returns the report of a content of a node that serves another one, the same one, or none. blocks are the figures of the partitions
 // that it holds, and are not modified before the report is encoded. m may be nil; f is Verdict.Own, or Verdict.Finding from when the content was judged,
 // if the node serves it or has served it: that is not Pending.
-func NewReport(served content.Content, rules Rules, blocks map[int]report.Figures, m *Measures, f Finding) report.Report {
+func NewReport(served content.Content, rules Rules, blocks map[int]report.Figures, m *Measures, f store.Finding) report.Report {
 	r := report.Report{Rules: rules.Fingerprint(), Finding: f, Served: served, Blocks: blocks}
 	if f.State == "" { // it was never judged
-		r.Finding.State = Passed
+		r.Finding.State = store.Passed
 	}
 	if m != nil && m.Err == nil && m.Against == served && m.Rules == r.Rules {
 		r.Sample = m.Sample

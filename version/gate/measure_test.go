@@ -193,7 +193,7 @@ func TestMeasureDamage(t *testing.T) {
 		t.Errorf("it is taken for right: %+v", m)
 	}
 	v := gate.Judge(gate.Facts{Rules: rules, Held: held, Own: &m, Known: true, Served: of("1"), Totals: &store.Totals{Records: 100, Bytes: 300}})
-	if v.State != gate.Pending || !strings.Contains(v.Reason, "cannot be read, and are read again: partition") {
+	if v.State != store.Pending || !strings.Contains(v.Reason, "cannot be read, and are read again: partition") {
 		t.Errorf("%+v", v)
 	}
 }
@@ -242,14 +242,14 @@ func TestIsCurrent(t *testing.T) {
 func TestNewReport(t *testing.T) {
 	rules := gate.Rules{MaxMissing: 0.1}
 	m := &gate.Measures{Held: []bool{false, true, false, true}, Rules: rules.Fingerprint(), Sample: report.Sample{Keys: 9}, Against: of("1")}
-	finding := gate.Finding{State: gate.Held, Reason: "r"}
+	finding := store.Finding{State: store.Held, Reason: "r"}
 	blocks := map[int]report.Figures{1: {Records: 1}, 3: {Records: 2}}
 	r := gate.NewReport(of("1"), rules, blocks, m, finding)
 	if !maps.Equal(r.Blocks, blocks) || r.Sample != m.Sample || r.Finding != finding || r.Rules != rules.Fingerprint() {
 		t.Errorf("%+v", r)
 	}
-	r = gate.NewReport(of("2"), gate.Rules{}, blocks, m, gate.Finding{})
-	if r.Sample != (report.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != gate.Passed {
+	r = gate.NewReport(of("2"), gate.Rules{}, blocks, m, store.Finding{})
+	if r.Sample != (report.Sample{}) || len(r.Blocks) != 2 || r.Finding.State != store.Passed {
 		t.Errorf("%+v", r)
 	}
 	if r := gate.NewReport(content.Content{}, rules, nil, nil, finding); r.Blocks != nil {

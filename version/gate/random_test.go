@@ -14,19 +14,19 @@ import (
 func pick[T any](rnd *rand.Rand, all ...T) T { return all[rnd.IntN(len(all))] }
 
 // randomFinding is one by some rules, and consistent in itself.
-func randomFinding(rnd *rand.Rand) gate.Finding {
-	f := gate.Finding{State: pick(rnd, gate.Pending, gate.Passed, gate.Held), Rules: pick(rnd, shrink, shrink, other, gate.Rules{}).Fingerprint()}
+func randomFinding(rnd *rand.Rand) store.Finding {
+	f := store.Finding{State: pick(rnd, store.Pending, store.Passed, store.Held), Rules: pick(rnd, shrink, shrink, other, gate.Rules{}).Fingerprint()}
 	if name := pick(rnd, "", "1", "2", "20"); name != "" {
 		f.Against = of(name)
 	}
-	f.Vetoed = f.State == gate.Held && rnd.IntN(4) == 0
+	f.Vetoed = f.State == store.Held && rnd.IntN(4) == 0
 	return f
 }
 
 func randomFacts(rnd *rand.Rand) gate.Facts {
 	f := judging(pick[int64](rnd, good, bad))
 	for i := range rnd.IntN(4) {
-		r := seen(pick(rnd, shrink, shrink, other, gate.Rules{}), pick(rnd, "", "1", "2", "20"), gate.Pending, "")
+		r := seen(pick(rnd, shrink, shrink, other, gate.Rules{}), pick(rnd, "", "1", "2", "20"), store.Pending, "")
 		r.Finding = randomFinding(rnd)
 		if rnd.IntN(3) == 0 {
 			r.Blocks = nil
@@ -58,7 +58,7 @@ func without(f gate.Facts) gate.Facts {
 			r.Rules = ""
 		}
 		if r.Finding.Rules != f.Rules.Fingerprint() {
-			r.Finding = gate.Finding{State: r.Finding.State}
+			r.Finding = store.Finding{State: r.Finding.State}
 		}
 		reports[node] = r
 	}
@@ -76,17 +76,17 @@ func TestRandomFacts(t *testing.T) {
 		states[v.State]++
 		rules := f.Rules.Fingerprint()
 		veto := v.Own.Vetoed
-		reason := rules == "" || f.Excused != "" || v.Own.State == gate.Passed || f.Before != nil && f.Before.State == gate.Passed && f.Before.Rules == rules
+		reason := rules == "" || f.Excused != "" || v.Own.State == store.Passed || f.Before != nil && f.Before.State == store.Passed && f.Before.Rules == rules
 		for _, r := range f.Reports {
 			if r.Finding.Rules == rules && rules != "" {
 				veto = veto || r.Finding.Vetoed
-				reason = reason || r.Finding.State == gate.Passed && r.Finding.Against.Name != "" && (f.Older || r.Finding.Against.Name >= f.Served.Name)
+				reason = reason || r.Finding.State == store.Passed && r.Finding.Against.Name != "" && (f.Older || r.Finding.Against.Name >= f.Served.Name)
 			}
 		}
-		if f.Excused == "" && veto != (v.State == gate.Held && veto) {
+		if f.Excused == "" && veto != (v.State == store.Held && veto) {
 			t.Fatalf("seed %d: a veto is overruled: %+v: %+v", seed, f, v)
 		}
-		if v.State == gate.Passed && !reason {
+		if v.State == store.Passed && !reason {
 			t.Fatalf("seed %d: it passes without a reason: %+v: %+v", seed, f, v)
 		}
 		if alone := gate.Judge(without(f)); !reflect.DeepEqual(alone, v) {
@@ -103,7 +103,7 @@ func TestRandomFacts(t *testing.T) {
 			t.Fatalf("seed %d: the order of nodes has an influence: %+v: %+v, %+v", seed, f, v, again)
 		}
 	}
-	for _, state := range []string{gate.Pending, gate.Passed, gate.Held} {
+	for _, state := range []string{store.Pending, store.Passed, store.Held} {
 		if states[state] < 200 {
 			t.Errorf("%s: %d times", state, states[state])
 		}
@@ -188,13 +188,13 @@ func (w *world) measure(n *node) {
 func (w *world) look(n *node) {
 	f := n.facts
 	f.Own, f.Reports, f.Known = n.own, n.views, true
-	var finding gate.Finding
+	var finding store.Finding
 	if n.serves {
 		finding = *f.Before
 	} else {
 		n.v = gate.Judge(f)
 		finding = n.v.Own
-		if n.v.State != gate.Pending {
+		if n.v.State != store.Pending {
 			r := n.v.Finding
 			n.facts.Before = &r
 		}
@@ -273,14 +273,14 @@ func TestExchange(t *testing.T) {
 			}
 		}
 		for _, n := range w.nodes {
-			want := gate.Passed
+			want := store.Passed
 			if w.isBad() && n.facts.Rules.Fingerprint() == strict.Fingerprint() {
-				want = gate.Held
+				want = store.Held
 				held++
 			} else {
 				passed++
 			}
-			if n.facts.Served == of("3") && want != gate.Passed || !n.serves && n.v.State != want {
+			if n.facts.Served == of("3") && want != store.Passed || !n.serves && n.v.State != want {
 				t.Fatalf("seed %d: %s ends with %+v, not with %s", seed, n.name, n.v, want)
 			}
 		}

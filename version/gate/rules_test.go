@@ -54,10 +54,10 @@ func TestRules(t *testing.T) {
 		"after nothing":   {gate.Rules{MaxShrink: 0.1, MaxGrowth: 0.1, MaxMissing: 0.1}, empty, figures(1, 1), "max_shrink"},
 	} {
 		for _, bad := range []bool{false, true} {
-			f, want, reason := measured(test.rules, report.Figures{Records: 1000, Bytes: 10_000}), gate.Passed, ""
+			f, want, reason := measured(test.rules, report.Figures{Records: 1000, Bytes: 10_000}), store.Passed, ""
 			if bad {
 				test.bad(&f)
-				want, reason = gate.Held, test.reason
+				want, reason = store.Held, test.reason
 			} else {
 				test.good(&f)
 			}
@@ -93,15 +93,15 @@ func TestFingerprint(t *testing.T) {
 func TestNoKeysToLookUp(t *testing.T) {
 	f := measured(gate.Rules{MaxShrink: 0.5, MaxMissing: 0.5}, report.Figures{Records: 1000, Bytes: 10_000})
 	f.Sampled, f.Own.Against, f.Own.Sample = content.Content{}, content.Content{}, report.Sample{}
-	if v := gate.Judge(f); v.State != gate.Pending || !v.Waits {
+	if v := gate.Judge(f); v.State != store.Pending || !v.Waits {
 		t.Errorf("at first it is %s (waits %v): %s", v.State, v.Waits, v.Reason)
 	}
 	f.Waited = true
-	if v := gate.Judge(f); v.State != gate.Passed || !strings.HasPrefix(v.Skipped, "max_missing is not applied: no node has keys of version 1") {
+	if v := gate.Judge(f); v.State != store.Passed || !strings.HasPrefix(v.Skipped, "max_missing is not applied: no node has keys of version 1") {
 		t.Errorf("then it is %s: %s; skipped: %s", v.State, v.Reason, v.Skipped)
 	}
 	f.Figures[0] = report.Figures{Records: 499, Bytes: 10_000}
-	if v := gate.Judge(f); v.State != gate.Held {
+	if v := gate.Judge(f); v.State != store.Held {
 		t.Errorf("half of it is %s: %s", v.State, v.Reason)
 	}
 }

@@ -17,9 +17,6 @@ import (
 	"sequins/store"
 )
 
-// Pending is the state of a finding on a content that cannot be judged yet. The other states are those that are stored.
-const Pending = "pending"
-
 // Report is what a node tells the others of a content.
 type Report struct {
 	// Rules is the fingerprint of the rules of the node; "" if it has none.
@@ -100,7 +97,7 @@ func Parse(data []byte) (Report, error) {
 	if err := json.Unmarshal(head, &r); err != nil {
 		return r, err
 	}
-	if err := checkFinding(&r.Finding, Pending, store.Passed, store.Held); err != nil {
+	if err := checkFinding(&r.Finding, store.Pending, store.Passed, store.Held); err != nil {
 		return r, err
 	}
 	for i := range r.Rejected {
