@@ -239,17 +239,9 @@ func (mem *memory) followPin(f pin.File) {
 		}
 		mem.db.events.Pinned(now.Version, text)
 	}
-	text := ""
-	if !f.Equal(pin.File{}) {
-		data, err := f.Encode()
-		if err != nil {
-			mem.db.log.Error("bug: the pin cannot be encoded", "error", err)
-			return
-		}
-		text = string(data)
-	}
-	if text != mem.state.Pin {
-		mem.state.Pin = text
+	data, _ := f.Encode() // pin.Parse has checked it
+	if encoded := string(data); encoded != mem.state.Pin {
+		mem.state.Pin = encoded
 		mem.saveSoon()
 	}
 }
