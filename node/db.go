@@ -334,7 +334,6 @@ func (d *db) activate(in content.Input, back bool) {
 	l := d.live[in]
 	l.Switched()
 	d.judge.waitAnew()
-	d.judge.report(l)
 	d.lister.checkSwitched(in.Name)
 	d.keeper.keepManifest(l)
 	f := d.records[in]

@@ -42,11 +42,6 @@ func (lo *loads) startLoad(in content.Input) {
 func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err error) {
 	n := lo.db.node
 	defer l.turn.Leave()
-	select {
-	case <-n.serving:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	l.following = n.o.Cluster.Follow(follow, lo.db.name, in)
 	done()
