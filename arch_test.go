@@ -36,7 +36,7 @@ var layers = []layer{
 	{"server/resp", []string{"reads", "server/auth", "blocks", "observe/metrics", "observe/tracing", "internal/conns", "internal/limitlog", "internal/names"}},
 	{"server/internal/batchkeys", []string{"internal/wire"}},
 	{"server/internal/negotiate", nil},
-	{"observe/peerstatus", []string{"observe/status", "internal/sleep", "internal/wire"}},
+	{"observe/peerstatus", []string{"observe/status", "internal/parallel", "internal/sleep", "internal/wire"}},
 	{"server/statuspage", []string{"docs", "observe/status", "internal/human"}},
 	{"docs", nil},
 	{"reads/diff", []string{"reads", "internal/names"}},

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"sequins/internal/parallel"
 	"sequins/internal/wire"
 	"sequins/observe/status"
 )
@@ -75,16 +76,10 @@ func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 	defer cancel()
 	peers := c.peers()
 	answers := make([]status.Answer, len(peers))
-	slots := make(chan struct{}, statusAtOnce)
-	var running sync.WaitGroup
-	for i, p := range peers {
-		slots <- struct{}{}
-		running.Go(func() {
-			answers[i] = c.askOne(ctx, p, part, share(len(peers)))
-			<-slots
-		})
-	}
-	running.Wait()
+	_ = parallel.Run(context.Background(), statusAtOnce, len(peers), func(_ context.Context, i int) error { // also when ctx has ended, for its error
+		answers[i] = c.askOne(ctx, peers[i], part, share(len(peers)))
+		return nil
+	})
 	return answers
 }
 
