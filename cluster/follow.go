@@ -136,11 +136,7 @@ func (f *following) unpublish(partitions ...int) {
 func (f *following) Report(data []byte) {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	switch {
-	case f.stopped || f.content.Division == "":
-	case data == nil:
-		f.unreport()
-	default:
+	if !f.stopped && f.content.Division != "" {
 		f.c.o.Session.Publish(f.reportPath(), data)
 	}
 }

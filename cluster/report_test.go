@@ -71,10 +71,6 @@ func testReports(t *testing.T, server string) {
 	onA.Report(encoded(t, "of another division"))
 	f.eventually("it has a new one", seen(onB, "a:1", "of another division"))
 
-	onA.Report(nil)
-	f.eventually("a report is withdrawn", seen(onB, "a:1", ""))
-	onA.Report(encoded(t, "three"))
-	f.eventually("it is there again", seen(onB, "a:1", "three"))
 	lose()
 	f.eventually("the report of a lost node is gone", seen(onB, "a:1", ""))
 	for _, v := range []version.Following{onB, other, late} {

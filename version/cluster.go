@@ -75,7 +75,7 @@ type Following interface {
 	// assigned again whenever the members change; after that, only to replace what is missing for long.
 	Switched()
 
-	// Report publishes what this node reports of the content (see report.Report.Encode). nil withdraws it. data must not be modified later.
+	// Report publishes what this node reports of the content (see report.Report.Encode). data must not be modified later.
 	Report(data []byte)
 	// Reports returns what the other nodes report of the content, by their address, and whether that is known: not before ZooKeeper has been read.
 	// The result is read-only.
