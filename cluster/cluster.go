@@ -204,10 +204,6 @@ func wake(ch chan struct{}) {
 	}
 }
 
-// minLinger is the minimum time that a replaced version stays readable, as other
-// nodes learn of the switch later.
-const minLinger = time.Second
-
 // Mixed implements version.Cluster.
 func (c *Cluster) Mixed() bool {
 	return slices.ContainsFunc(c.Members(), func(m Member) bool { return m.Settings == nil })
@@ -228,9 +224,6 @@ func (c *Cluster) Knows(db string) bool {
 	_, known := slices.BinarySearchFunc(*dbs, db, func(e zk.Entry, name string) int { return strings.Compare(e.Name, name) })
 	return known
 }
-
-// Linger implements version.Cluster. Other nodes may switch later than this one.
-func (c *Cluster) Linger(configured time.Duration) time.Duration { return max(configured, minLinger) }
 
 func (c *Cluster) updateMembers(entries []zk.Entry) {
 	c.mu.Lock()

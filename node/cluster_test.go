@@ -102,8 +102,6 @@ func (c *testCluster) Mixed() bool {
 
 func (c *testCluster) Knows(string) bool { return false }
 
-func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
-
 func (c *testCluster) Changes() <-chan map[string]bool { return c.changes }
 
 // changed says that something may have changed for any database.

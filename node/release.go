@@ -73,8 +73,12 @@ func (k *keeper) endRetirement(l *live) {
 	}
 }
 
+// linger returns how long a replaced version stays after the last request for it. Other nodes, if there are any, learn of the switch later.
 func (k *keeper) linger() time.Duration {
-	return k.db.node.o.Cluster.Linger(k.db.node.reloadable.Load().VersionRemoveTimeout)
+	if k.db.node.o.Cluster.Changes() == nil {
+		return 0
+	}
+	return max(time.Second, k.db.node.reloadable.Load().VersionRemoveTimeout)
 }
 
 // startClosing removes a version from the set, and closes it after its last reader.

@@ -2,7 +2,6 @@ package version
 
 import (
 	"context"
-	"time"
 
 	"sequins/internal/content"
 	"sequins/version/report"
@@ -25,10 +24,6 @@ type Cluster interface {
 
 	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
-
-	// Linger returns how long a replaced version stays after the last request for it, given the configured time. A cluster may need longer, for nodes
-	// that switch later.
-	Linger(configured time.Duration) time.Duration
 
 	// Changes receives the names of the databases for which a result of these methods or of those of a Following may have changed; "" stands for
 	// all of them. It is nil if nothing ever changes.
@@ -136,7 +131,6 @@ func (nobody) Leave()                                                  {}
 func (nobody) Follow(context.Context, string, content.Input) Following { return Solo{} }
 func (nobody) Mixed() bool                                             { return false }
 func (nobody) Knows(string) bool                                       { return false }
-func (nobody) Linger(time.Duration) time.Duration                      { return 0 }
 func (nobody) Changes() <-chan map[string]bool                         { return nil }
 func (nobody) SetDivision(string, int)                                 {}
 func (nobody) Elsewhere() map[content.Content][]string                 { return nil }

@@ -404,7 +404,7 @@ func TestSolo(t *testing.T) {
 	if m := Missing(f, []bool{true}, 1); m != nil {
 		t.Errorf("missing %v", m)
 	}
-	if c.Linger(time.Hour) != 0 || c.Changes() != nil || f.Peers(0) != nil {
+	if c.Changes() != nil || f.Peers(0) != nil {
 		t.Error("a cluster of one has peers")
 	}
 }
