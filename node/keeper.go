@@ -37,9 +37,7 @@ func (k *keeper) look() {
 func (k *keeper) see(l *live) {
 	held, refuted := l.v.Held(), k.db.isRefuted(l)
 	verdict := k.judge.judge(l, held)
-	complete := !slices.ContainsFunc(l.Owned(len(held)), func(p int) bool {
-		return p < 0 || p >= len(held) || !held[p]
-	})
+	complete := !slices.ContainsFunc(l.Owned(len(held)), func(p int) bool { return !held[p] })
 	coverage := version.Empty
 	switch {
 	case !refuted && k.replicated(l.Following, held):
