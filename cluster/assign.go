@@ -137,7 +137,7 @@ func (f *following) Switched() {
 	defer f.c.mu.Unlock()
 	f.history.switched = true
 	f.assess()
-	wake(f.c.switched)
+	sleep.Wake(f.c.switched)
 }
 
 // assess records that all partitions of a content that this node has switched to

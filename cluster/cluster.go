@@ -196,14 +196,6 @@ func (c *Cluster) changed(db string) {
 	}
 }
 
-// wake sends to a channel with a buffer of one, if it is empty.
-func wake(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
 // Mixed implements version.Cluster.
 func (c *Cluster) Mixed() bool {
 	return slices.ContainsFunc(c.Members(), func(m Member) bool { return m.Settings == nil })

@@ -11,6 +11,7 @@ import (
 
 	"sequins/internal/content"
 	"sequins/internal/names"
+	"sequins/internal/sleep"
 	"sequins/source"
 	"sequins/version"
 	"sequins/version/discovery"
@@ -99,7 +100,7 @@ func (f *follower) open(ctx context.Context, others []string) error {
 func (f *follower) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, f.node, name)
 	if d.followed.listed = listed; listed {
-		wake(d.followed.refresh)
+		sleep.Wake(d.followed.refresh)
 	}
 	d.followed.away = f.away && !f.node.joined.Load()
 	f.dbs[name] = d
@@ -144,7 +145,7 @@ func (f *follower) followCluster(ctx context.Context) {
 		case changed := <-f.node.o.Cluster.Changes():
 			for name, d := range *f.catalog.Load() {
 				if changed[name] || changed[""] {
-					wake(d.followed.lookAgain)
+					sleep.Wake(d.followed.lookAgain)
 				}
 			}
 		case <-ctx.Done():
@@ -223,7 +224,7 @@ func (f *follower) copyOnly(ctx context.Context) {
 	}
 	f.publish()
 	for _, d := range f.dbs {
-		wake(d.followed.unlisted)
+		sleep.Wake(d.followed.unlisted)
 	}
 }
 
@@ -251,7 +252,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 			continue
 		}
 		if full || !d.followed.listed || f.node.health.IsFailing(name) {
-			wake(d.followed.refresh)
+			sleep.Wake(d.followed.refresh)
 		}
 		if d.followed.absences > 0 {
 			d.log.Info("database is in the source again")
@@ -262,7 +263,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 		if there[name] && !d.followed.leaving { // one that leaves is added again after that
 			continue
 		}
-		wake(d.followed.unlisted)
+		sleep.Wake(d.followed.unlisted)
 		f.node.health.Forget(name) // its versions cannot be listed, which is no failure
 		d.followed.listed = false
 		switch {
@@ -286,7 +287,7 @@ func (f *follower) update(ctx context.Context, found source.Names, full bool) {
 			d.log.Warn("database removed: it has been absent from the source for long enough")
 		}
 		d.followed.leaving = true
-		wake(d.followed.gone)
+		sleep.Wake(d.followed.gone)
 	}
 	slices.Sort(remarks)
 	f.node.health.Read("", remarks)
@@ -322,7 +323,7 @@ func (f *follower) publish() {
 	before := *f.catalog.Swap(&served)
 	for name, d := range served {
 		if before[name] != d {
-			wake(d.followed.lookAgain) // the cluster may have changed since it was added
+			sleep.Wake(d.followed.lookAgain) // the cluster may have changed since it was added
 		}
 	}
 }

@@ -222,10 +222,10 @@ func (n *Node) Set(db []byte) *version.Set {
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	n.asked.Add(1) // what is served may be another input by other options
-	wake(n.follower.applied)
+	sleep.Wake(n.follower.applied)
 	for _, d := range *n.follower.catalog.Load() {
-		wake(d.followed.lookAgain) // the rules of gates may have changed
-		wake(d.followed.reloaded)  // and what makes loads fail
+		sleep.Wake(d.followed.lookAgain) // the rules of gates may have changed
+		sleep.Wake(d.followed.reloaded)  // and what makes loads fail
 	}
 }
 

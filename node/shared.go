@@ -10,6 +10,7 @@ import (
 
 	"sequins/cluster/transfer"
 	"sequins/internal/content"
+	"sequins/internal/sleep"
 	"sequins/node/turns"
 	"sequins/version/discovery"
 )
@@ -79,21 +80,13 @@ func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
 // Refresh makes the node list the source soon, and compare what is served with the source.
 func (s *shared) Refresh() {
 	s.asked.Add(1)
-	wake(s.refresh)
+	sleep.Wake(s.refresh)
 }
 
 // MayExist implements server.Catalog. A node that was never able to read the source cannot know that a
 // db does not exist, and another node may have found the db earlier.
 func (s *shared) MayExist(db []byte) bool {
 	return !s.listed.Load() || s.o.Cluster.Knows(string(db))
-}
-
-// wake sends to a channel with a buffer of one, if it is empty.
-func wake(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }
 
 const (

@@ -110,10 +110,7 @@ func (s *Session) notify(p string) {
 // invalidate schedules a listing of the directory.
 func (c *Children) invalidate() {
 	c.announced.Add(1)
-	select {
-	case c.kick <- struct{}{}:
-	default:
-	}
+	sleep.Wake(c.kick)
 }
 
 // follow keeps the view up to date until it is stopped.

@@ -1,4 +1,4 @@
-// Package sleep waits with a context, and computes the pauses between retries.
+// Package sleep waits with a context, wakes a goroutine that waits, and computes the pauses between retries.
 package sleep
 
 import (
@@ -16,6 +16,14 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Wake sends to a channel with a buffer of one, unless it is full: who receives from it looks at all that has changed.
+func Wake(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sequins/internal/sleep"
 )
 
 const (
@@ -71,10 +73,7 @@ func (l *lines) add(line []byte) (written <-chan struct{}, err error) {
 		return nil, errLogStuck
 	}
 	l.next.lines = append(l.next.lines, line...)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	sleep.Wake(l.wake)
 	return l.next.written, l.err
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/source"
 )
 
@@ -48,10 +49,7 @@ func (h *Health) Fail(db string, err error) {
 	f.Err = err
 	h.failures[db] = f
 	h.mu.Unlock()
-	select {
-	case h.failed <- struct{}{}:
-	default:
-	}
+	sleep.Wake(h.failed)
 	switch lasts := time.Since(f.Since).Round(time.Second); {
 	case news && db != "":
 		h.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", lasts)
