@@ -61,6 +61,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 	mem.db.facts.Pin = mem.allowed()
 	for _, c := range mem.state.Former {
 		former = append(former, c.Input)
+		mem.db.set.Reach(c.Name)
 	}
 	by := mem.failsBy()
 	mem.state.Failures = slices.DeleteFunc(mem.state.Failures, func(f store.Failure) bool { return f.By != by })

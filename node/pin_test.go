@@ -93,6 +93,8 @@ func TestRollbackOverRestart(t *testing.T) {
 	f.put("fruit", "2", 2, fruit...)
 	r := f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
 	r.serves("fruit", "2")
+	_, cursor, _ := strings.Cut(r.get("/fruit?limit=1").body, `"cursor":"`)
+	cursor, _, _ = strings.Cut(cursor, `"`)
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
 	r.serves("fruit", "1")
@@ -103,6 +105,9 @@ func TestRollbackOverRestart(t *testing.T) {
 	r.serves("fruit", "1")
 	r.eventually("all that is on the disk is open", func() bool { return r.node("fruit", "2").Detail == "prepared" })
 	r.serves("fruit", "1")
+	if answer := r.get("/fruit?after=" + cursor); answer.status != 410 {
+		t.Errorf("a page after one of the version that was rolled back: %+v", answer)
+	}
 }
 
 // TestUnreadablePin: a pin that cannot be understood changes nothing, and each fault of it is reported once.

@@ -86,12 +86,12 @@ func (r *Read) openRange(q *Query, g *Range, in *interval) Outcome {
 }
 
 // notYet reports whether another node has switched to a content before this one: its name is later than any that was current here, or this node has it
-// and has not switched to it yet. After a rollback, this node had.
+// and has not judged it yet. What was rolled back is neither.
 func (r *Read) notYet(c content.Content) bool {
 	set := r.reader.catalog.Set(r.query.DB)
 	if set == nil {
 		return false
 	}
 	v := set.Version(c.Input)
-	return c.Name > set.Reached() || v != nil && v.Content == c && !v.WasCurrent()
+	return c.Name > set.Reached() || v != nil && v.Content == c && c.Name <= set.Current().Name
 }

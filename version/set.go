@@ -159,9 +159,12 @@ func (s *Set) GoBack(in content.Input) error {
 	}
 	v.wasCurrent.Store(true)
 	s.current.Store(v)
-	s.reached.Store(new(max(v.Name, s.Reached())))
+	s.Reach(v.Name)
 	return nil
 }
+
+// Reach records that a version of a name was the current one, maybe in an earlier process.
+func (s *Set) Reach(name string) { s.reached.Store(new(max(name, s.Reached()))) }
 
 // Reached returns the greatest name that a current version has had, "" if there was none: less than it are those after GoBack.
 func (s *Set) Reached() string { return *s.reached.Load() }

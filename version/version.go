@@ -167,9 +167,6 @@ func (v *Version) Sizes() []int64 {
 // nothing for a version that is or was current, nor for other nodes (see Handle.Withheld).
 func (v *Version) Withhold(withheld bool) { v.withheld.Store(withheld) }
 
-// WasCurrent reports whether v is or was the current version of its set.
-func (v *Version) WasCurrent() bool { return v.wasCurrent.Load() }
-
 // Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.
 func (v *Version) Idle() time.Duration {
 	retired := v.retired.Load()
