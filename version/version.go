@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +45,8 @@ type Version struct {
 
 	// refs counts the handles. Closing adds shut and then drained to it, so that a single atomic addition tells a
 	// reader that the version is closing, and the last release that it is the last.
-	refs     atomic.Int64
-	shutOnce sync.Once
-	drained  chan struct{}
+	refs    atomic.Int64
+	drained chan struct{}
 
 	made    time.Time
 	retired atomic.Int64 // its age when it was retired, or last used by name since then; 0: it is not retired
@@ -208,13 +206,11 @@ func (v *Version) release() {
 	}
 }
 
-// shut prevents new handles.
+// shut prevents new handles. Only Close calls it, and may do so again.
 func (v *Version) shut() {
-	v.shutOnce.Do(func() {
-		if v.refs.Add(shut) == shut {
-			v.drain()
-		}
-	})
+	if v.refs.Load() >= 0 && v.refs.Add(shut) == shut {
+		v.drain()
+	}
 }
 
 // drain is called when there are no references left. Late calls of acquire may cause it to be called again.
@@ -225,7 +221,7 @@ func (v *Version) drain() {
 }
 
 // Close prevents new handles, waits until the last one is released, and closes the blocks. If ctx ends first, nothing
-// is closed, and Close may be called again. The version must not be in a set, and one that it has been renewed from must be closed, too.
+// is closed, and Close may be called again, but not concurrently. The version must not be in a set, and one that it has been renewed from must be closed, too.
 func (v *Version) Close(ctx context.Context) error {
 	v.shut()
 	for _, end := range []<-chan struct{}{v.drained, v.before} {
