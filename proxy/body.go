@@ -7,7 +7,7 @@ type body struct{ conn *conn } // nil after Close
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	if b.conn == nil {
+	if b.conn == nil || b.conn.peer.c.ctx.Err() != nil { // the connection itself may be closed a little later
 		return 0, net.ErrClosed
 	}
 	return b.conn.stream(p)
