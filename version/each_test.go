@@ -3,9 +3,11 @@ package version
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"sequins/blocks"
+	"sequins/test/expect"
 )
 
 type namedBlock struct{ name string }
@@ -76,4 +78,22 @@ func TestLeaving(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
+}
+
+// A block that is read while its version is renewed is read again.
+func TestEachBlockOfRenewed(t *testing.T) {
+	s, _ := ready(t, "1", 3)
+	v := s.Version(in("1"))
+	var calls []int
+	err := s.EachBlock(func(_ *Handle, p int, _ Block) error {
+		if calls = append(calls, p); len(calls) == 1 {
+			v.Drop(2)
+			s.Prepare(v.Renew())
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(calls, []int{0, 0, 1}) {
+		t.Errorf("walked over %v, %v", calls, err)
+	}
+	expect.NoError(t, v.Close(t.Context()))
 }

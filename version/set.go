@@ -189,8 +189,12 @@ func (s *Set) Remove(in content.Input) *Version {
 func (s *Set) EachBlock(f func(h *Handle, partition int, b Block) error) error {
 	for in, v := range *s.named.Load() {
 		for p := range v.blocks {
-			if err := s.Version(in).withBlock(p, f); err != nil { // v may have been renewed
-				return err
+			for renewed := true; renewed; { // also while f reads: then f may not have read all of the block
+				v := s.Version(in)
+				if err := v.withBlock(p, f); err != nil {
+					return err
+				}
+				renewed = s.Version(in) != v
 			}
 		}
 	}

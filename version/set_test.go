@@ -261,8 +261,8 @@ func TestPutReplaces(t *testing.T) {
 		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
 	}
 	v.Withhold(true)
-	v.Retire()
 	renewed := v.Renew()
+	renewed.Retire()
 	if renewed.Renew() != nil {
 		t.Error("it is renewed without need")
 	}
@@ -274,6 +274,9 @@ func TestPutReplaces(t *testing.T) {
 	after := s.Acquire()
 	if _, _, err := after.Get(0, nil, nil); err != nil || fresh.reads.Load() != 2 || !slices.Equal(after.Held(), []bool{true}) || after.Withheld() || !after.Replaced() {
 		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
+	}
+	if after.ID() != h.ID() || !h.Replaced() {
+		t.Errorf("it is another version: %d and %d, replaced: %v", h.ID(), after.ID(), h.Replaced())
 	}
 	if all[0].closed.Load() {
 		t.Error("a block is closed that may be read from")

@@ -48,16 +48,20 @@ type Version struct {
 	refs    atomic.Int64
 	drained chan struct{}
 
+	*standing
+	replaced []Block         // removed from their slots, but perhaps being read
+	renewed  bool            // the blocks in the slots are those of another version, see Renew
+	before   <-chan struct{} // closed with the version that this one has been renewed from; nil if there is none
+	closed   chan struct{}
+}
+
+// A standing is how a version stands in its set: also what it is renewed to, see Renew.
+type standing struct {
 	made    time.Time
 	retired atomic.Int64 // its age when it was retired, or last used by name since then; 0: it is not retired
 
 	withheld   atomic.Bool // see Withhold
 	wasCurrent atomic.Bool // it is or was the current version of its set
-
-	replaced []Block         // removed from their slots, but perhaps being read
-	renewed  bool            // the blocks in the slots are those of another version, see Renew
-	before   <-chan struct{} // closed with the version that this one has been renewed from; nil if there is none
-	closed   chan struct{}
 }
 
 const (
@@ -87,13 +91,13 @@ var lastID atomic.Uint64
 // New returns a version without blocks.
 func New(info Info) *Version {
 	return &Version{
-		Info:    info,
-		id:      lastID.Add(1),
-		code:    info.Code(),
-		blocks:  make([]atomic.Pointer[slot], info.Partitions),
-		drained: make(chan struct{}),
-		closed:  make(chan struct{}),
-		made:    time.Now(),
+		Info:     info,
+		id:       lastID.Add(1),
+		code:     info.Code(),
+		blocks:   make([]atomic.Pointer[slot], info.Partitions),
+		drained:  make(chan struct{}),
+		standing: &standing{made: time.Now()},
+		closed:   make(chan struct{}),
 	}
 }
 
@@ -123,10 +127,7 @@ func (v *Version) Renew() *Version {
 		return nil
 	}
 	next := New(v.Info)
-	next.made, next.before, v.renewed = v.made, v.closed, true
-	next.retired.Store(v.retired.Load())
-	next.withheld.Store(v.withheld.Load())
-	next.wasCurrent.Store(v.wasCurrent.Load())
+	next.id, next.standing, next.before, v.renewed = v.id, v.standing, v.closed, true
 	for p := range v.blocks {
 		next.blocks[p].Store(v.blocks[p].Load())
 	}
