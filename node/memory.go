@@ -63,6 +63,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 		former = append(former, c.Input)
 		mem.db.set.Reach(c.Name)
 	}
+	mem.db.set.Reach(mem.state.Served.Name)
 	by := mem.failsBy()
 	mem.state.Failures = slices.DeleteFunc(mem.state.Failures, func(f store.Failure) bool { return f.By != by })
 	return former

@@ -110,6 +110,27 @@ func TestRollbackOverRestart(t *testing.T) {
 	}
 }
 
+// A version that is lost while the node is down, and rolled back, is not one that the node is yet to switch to.
+func TestRollbackOfLostVersion(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	_, cursor, _ := strings.Cut(r.get("/fruit?limit=1").body, `"cursor":"`)
+	cursor, _, _ = strings.Cut(cursor, `"`)
+	r.stop()
+	f.pin("fruit", `version = "1"`)
+	expect.NoError(t, os.RemoveAll(filepath.Join(f.store, "data/fruit/2")))
+	r = f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
+	r.serves("fruit", "1")
+	if answer := r.get("/fruit?after=" + cursor); answer.status != 410 {
+		t.Errorf("a page after one of the version that was rolled back: %+v", answer)
+	}
+}
+
 // TestUnreadablePin: a pin that cannot be understood changes nothing, and each fault of it is reported once.
 func TestUnreadablePin(t *testing.T) {
 	f := newFixture(t)
