@@ -191,7 +191,8 @@ func (c *Cluster) changed(db string) {
 		case c.changes <- dbs:
 			return
 		case before := <-c.changes: // not received yet
-			maps.Copy(dbs, before)
+			maps.Copy(before, dbs) // not the other way: there may be thousands in it
+			dbs = before
 		}
 	}
 }
