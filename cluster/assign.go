@@ -7,6 +7,7 @@ import (
 	"sequins/internal/sleep"
 	"sequins/shard"
 	"sequins/version"
+	"sequins/zk"
 )
 
 // Owned implements version.Following. Nodes that assign partitions to the same members get the same result.
@@ -76,10 +77,13 @@ func (c *Cluster) assignAgain(now time.Time) {
 	if now.Sub(ms.since) < c.o.Converge {
 		return
 	}
+	listed := c.Status().State == zk.Connected // otherwise they may be back
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.versions {
-		w.forgetVanished(now)
+		if listed {
+			w.forgetVanished(now)
+		}
 		for _, f := range w.inputs {
 			f.assignAgain(ms, now)
 		}
@@ -88,9 +92,12 @@ func (c *Cluster) assignAgain(now time.Time) {
 
 // forgetVanished drops the advertisements that have vanished for too long. c.mu is held.
 func (w *watched) forgetVanished(now time.Time) {
-	before := len(w.advertisements)
-	w.advertisements = slices.DeleteFunc(w.advertisements, func(a advertisement) bool { return a.isForgotten(now) })
-	if len(w.advertisements) < before {
+	n := len(w.advertisements)
+	for n > 0 && w.advertisements[n-1].isForgotten(now) { // those that have vanished first are the last
+		n--
+	}
+	if n < len(w.advertisements) {
+		w.advertisements = w.advertisements[:n]
 		for _, f := range w.inputs {
 			f.updateView()
 		}

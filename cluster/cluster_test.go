@@ -186,6 +186,7 @@ func TestCluster(t *testing.T) {
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
 			"changes":                  testChanges,
+			"vanished":                 testVanishedAreForgotten,
 			"divisions":                testDivisions,
 			"two contents":             testTwoContents,
 			"leave":                    testLeave,

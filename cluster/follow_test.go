@@ -21,16 +21,41 @@ func alone(t *testing.T) *Cluster {
 	return c
 }
 
-// A node that has vanished is not asked any more after a while, also if nothing else of the version changes.
-func TestVanishedAreForgotten(t *testing.T) {
+// Nodes that have vanished are not forgotten without ZooKeeper, as they may be back.
+func TestVanishedWithoutZooKeeper(t *testing.T) {
 	c := alone(t)
 	f := c.follow("db", x.Input)
 	f.SetDivision(x.Division, 1)
-	f.updatePartitions([]zk.Entry{znode(0, "a:1", x), znode(0, "b:1", x)})
 	f.updatePartitions([]zk.Entry{znode(0, "a:1", x)})
-	for i, want := range [][]string{{"a:1", "b:1"}, {"a:1"}} {
-		if c.assignAgain(time.Now().Add(time.Duration(2*i+1) * missedFor / 2)); !slices.Equal(f.Peers(0), want) {
-			t.Errorf("step %d: %v are asked, want %v", i, f.Peers(0), want)
+	f.updatePartitions(nil)
+	if c.assignAgain(time.Now().Add(missedFor)); !slices.Equal(f.Peers(0), []string{"a:1"}) {
+		t.Errorf("%v are asked", f.Peers(0))
+	}
+}
+
+// A node that has vanished is not asked any more after a while, also if nothing else of the version changes.
+func testVanishedAreForgotten(t *testing.T, server string) {
+	cluster := newTestCluster(t, server, nil)
+	a, _ := cluster.node("a")
+	b, loseB := cluster.node("b")
+	c, loseC := cluster.node("c")
+	cluster.join(a, b, c)
+	f := serve(a, x.Input, 0)
+	serve(b, x.Input, 0)
+	serve(c, x.Input, 0)
+	cluster.eventually("both are known", func() bool { return f.Replicas(0) == 2 })
+	loseB()
+	cluster.eventually("b has vanished", func() bool { return f.Replicas(0) == 1 })
+	gone := time.Now()
+	time.Sleep(time.Second)
+	loseC()
+	cluster.eventually("c has vanished", func() bool { return f.Replicas(0) == 0 })
+	for _, at := range []struct {
+		now  time.Time
+		want []string
+	}{{gone.Add(missedFor / 2), []string{"c:1", "b:1"}}, {gone.Add(missedFor), []string{"c:1"}}, {time.Now().Add(missedFor), nil}} {
+		if a.assignAgain(at.now); !slices.Equal(f.Peers(0), at.want) {
+			t.Errorf("%v are asked, want %v", f.Peers(0), at.want)
 		}
 	}
 }
