@@ -47,7 +47,6 @@ func testVanishedAreForgotten(t *testing.T, server string) {
 	loseB()
 	cluster.eventually("b has vanished", func() bool { return f.Replicas(0) == 1 })
 	gone := time.Now()
-	time.Sleep(time.Second)
 	loseC()
 	cluster.eventually("c has vanished", func() bool { return f.Replicas(0) == 0 })
 	for _, at := range []struct {
