@@ -23,7 +23,7 @@ func (c *Cluster) Join(ctx context.Context, away func(members []string) error) e
 	if err := j.publish(ctx); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
-	c.keep("", zk.PartitionsDir, c.updateDatabases)
+	c.o.Session.Watch(zk.PartitionsDir, c.updateDatabases) // no decision depends on Knows
 	rules := c.keep("", zk.AssignmentDir, c.updateRule)
 	c.running.Go(c.keepAssigned)
 	err := j.until(ctx, j.quiet, func() string {

@@ -25,8 +25,8 @@ type Cluster interface {
 	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
 
-	// Changes receives the names of the databases for which a result of these methods or of those of a Following may have changed; "" stands for
-	// all of them. It is nil if nothing ever changes.
+	// Changes receives the names of the databases for which a result of these methods except Knows, or of those of a Following, may have changed; ""
+	// stands for all of them. It is nil if nothing ever changes.
 	Changes() <-chan map[string]bool
 }
 
