@@ -82,7 +82,7 @@ func (c *Cluster) assignAgain(now time.Time) {
 	defer c.mu.Unlock()
 	for _, w := range c.versions {
 		if listed {
-			w.forgetVanished(now)
+			w.forgetVanished(ms, now)
 		}
 		for _, f := range w.inputs {
 			f.assignAgain(ms, now)
@@ -91,17 +91,21 @@ func (c *Cluster) assignAgain(now time.Time) {
 }
 
 // forgetVanished drops the advertisements that have vanished for too long. c.mu is held.
-func (w *watched) forgetVanished(now time.Time) {
+func (w *watched) forgetVanished(ms *membership, now time.Time) {
 	n := len(w.advertisements)
-	for n > 0 && w.advertisements[n-1].isForgotten(now) { // those that have vanished first are the last
-		n--
+	first := n
+	for first > 0 && !w.advertisements[first-1].vanished.IsZero() { // they are the last ones
+		first--
 	}
-	if n < len(w.advertisements) {
-		w.advertisements = w.advertisements[:n]
+	kept := slices.DeleteFunc(w.advertisements[first:], func(a advertisement) bool {
+		_, member := ms.byAddr[a.addr]
+		return a.isForgotten(now) || member && now.Sub(a.vanished) >= withdrawnFor
+	})
+	if first+len(kept) < n {
+		w.advertisements = w.advertisements[:first+len(kept)]
 		for _, f := range w.inputs {
 			f.updateView()
 		}
-		w.c.changed(w.db)
 	}
 }
 

@@ -38,21 +38,22 @@ func testVanishedAreForgotten(t *testing.T, server string) {
 	cluster := newTestCluster(t, server, nil)
 	a, _ := cluster.node("a")
 	b, loseB := cluster.node("b")
-	c, loseC := cluster.node("c")
+	c, _ := cluster.node("c")
 	cluster.join(a, b, c)
 	f := serve(a, x.Input, 0)
 	serve(b, x.Input, 0)
-	serve(c, x.Input, 0)
+	onC := serve(c, x.Input, 0)
 	cluster.eventually("both are known", func() bool { return f.Replicas(0) == 2 })
 	loseB()
-	cluster.eventually("b has vanished", func() bool { return f.Replicas(0) == 1 })
+	cluster.eventually("b has vanished", func() bool { return f.Replicas(0) == 1 && len(a.Members()) == 2 })
 	gone := time.Now()
-	loseC()
-	cluster.eventually("c has vanished", func() bool { return f.Replicas(0) == 0 })
+	onC.Withdraw(0)
+	cluster.eventually("c has withdrawn it", func() bool { return f.Replicas(0) == 0 })
+	withdrawn := time.Now()
 	for _, at := range []struct {
 		now  time.Time
 		want []string
-	}{{gone.Add(missedFor / 2), []string{"c:1", "b:1"}}, {gone.Add(missedFor), []string{"c:1"}}, {time.Now().Add(missedFor), nil}} {
+	}{{gone.Add(withdrawnFor), []string{"c:1", "b:1"}}, {withdrawn.Add(withdrawnFor), []string{"b:1"}}, {gone.Add(missedFor), nil}} {
 		if a.assignAgain(at.now); !slices.Equal(f.Peers(0), at.want) {
 			t.Errorf("%v are asked, want %v", f.Peers(0), at.want)
 		}

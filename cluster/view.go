@@ -73,6 +73,8 @@ const (
 	// missedFor is how long a node remains a peer for a partition that it no longer advertises: one that has lost ZooKeeper may
 	// still answer.
 	missedFor = 10 * time.Minute
+	// withdrawnFor is the same for a node that is a member: if it had lost ZooKeeper, it would have advertised the partition again.
+	withdrawnFor = time.Minute
 	// maxMissed limits the vanished peers of one partition.
 	maxMissed = 8
 )

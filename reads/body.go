@@ -49,7 +49,7 @@ const (
 	leavingGrace = 10 * time.Second
 )
 
-var errTooSlow = errors.New("the version has been replaced, and the client reads too slowly")
+var errTooSlow = errors.New("the version or a block of it is being removed, and the client reads too slowly")
 
 // Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }

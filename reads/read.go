@@ -72,7 +72,7 @@ const (
 	Unreachable         // no peer could answer
 	Late                // the peers timed out
 	GivenUp             // the node is shutting down
-	TooSlow             // the client reads too slowly from a version that has been replaced; see Body
+	TooSlow             // the client reads too slowly from a version of which something is being removed; see Body
 )
 
 // Result is the result of Do. Its slices are valid until Release.

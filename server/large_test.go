@@ -294,7 +294,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 }
 
 // A client that reads slowly from a version that is being removed is cut off;
-// from one that is served it may read as slowly as it likes.
+// from one that is served, and whose blocks stay, it may read as slowly as it likes.
 func TestSlowReaderOfARemovedVersion(t *testing.T) {
 	const size = 4 << 20
 	for _, removed := range []bool{true, false} {
