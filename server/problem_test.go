@@ -30,7 +30,7 @@ var errorsOfAllRoutes = []struct {
 	{"plain", "GET", "/db/a", "Range: bytes=100-", 416, "invalid range: failed to overlap"},
 	{"plain", "GET", "/db/a", `If-Match: "x"`, 412, "the value is not the one of the request's condition"},
 	{"plain", "GET", "/db/a", "X-Sequins-Version: v0", 412, "the version of X-Sequins-Version cannot be read on this node"},
-	{"plain", "GET", "/db/a", "X-Sequins-At-Least: v2", 503, "this node does not serve the version of X-Sequins-At-Least yet"},
+	{"plain", "GET", "/db/a", "X-Sequins-At-Least: v2", 503, "this node does not serve the version of X-Sequins-At-Least, or of the cursor, yet"},
 	{"plain", "GET", "/none/a", "", 503, "no version of this db can be read on this node yet"},
 	{"plain", "GET", "/db?key=%zz", "", 400, "the parameter \"key\": bad percent escape in the request target: % must be followed by two hex digits"},
 	{"plain", "GET", "/db?key=a&key=a&key=a&key=a", "", 413, "the batch is too large: more than 3 keys"},

@@ -99,7 +99,7 @@ var failures = [...]struct {
 	reads.NotHere:     {http.StatusNotImplemented, "the db or the version is not here"},
 	reads.NotLocal:    {http.StatusNotImplemented, "this key's partition is not here"},
 	reads.Unready:     {http.StatusServiceUnavailable, "no version of this db can be read on this node yet"},
-	reads.Behind:      {http.StatusServiceUnavailable, "this node does not serve the version of X-Sequins-At-Least yet"},
+	reads.Behind:      {http.StatusServiceUnavailable, "this node does not serve the version of X-Sequins-At-Least, or of the cursor, yet"},
 	reads.TooLarge:    {http.StatusRequestEntityTooLarge, "the values are too large"},
 	reads.Busy:        {http.StatusServiceUnavailable, "the batches of all requests need too much memory: try again"},
 	reads.Gone:        {http.StatusPreconditionFailed, "the version of X-Sequins-Version cannot be read on this node"},

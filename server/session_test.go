@@ -24,7 +24,7 @@ func TestSessions(t *testing.T) {
 	}{
 		{[]string{atLeast + "v1"}, 200, "two"},
 		{[]string{atLeast + "v2"}, 200, "two"},
-		{[]string{atLeast + "v2.1"}, 503, "this node does not serve the version of X-Sequins-At-Least yet\n"},
+		{[]string{atLeast + "v2.1"}, 503, "this node does not serve the version of X-Sequins-At-Least, or of the cursor, yet\n"},
 		{[]string{exact + "v1"}, 200, "one"},
 		{[]string{exact + "v2"}, 200, "two"},
 		{[]string{exact + "v2", atLeast + "v2"}, 200, "two"},

@@ -255,8 +255,12 @@ func (f *filling) fetched(s spot, err error) {
 // wait begins to wait for a node, or passes over it if it has been waited for for too long.
 func (f *filling) wait(addr string, busy bool) {
 	p, patience := f.peer(addr), f.times.silent
-	if busy {
+	member := len(f.owners) == 0 || slices.ContainsFunc(f.owners, func(of []string) bool { return slices.Contains(of, addr) })
+	switch {
+	case busy:
 		patience = max(f.times.busy, f.took)
+	case !member: // it has left, and what failed was a copy of what it may still have had
+		patience = 0
 	}
 	if p.since.IsZero() {
 		p.since = time.Now()

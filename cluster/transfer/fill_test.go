@@ -330,6 +330,21 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
+// A node that has left and does not answer is not waited for.
+func TestGone(t *testing.T) {
+	c := newCluster(t, 1, long)
+	gone := c.peers[0]
+	gone.left, gone.down = true, 1_000_000
+	c.advertised = []string{gone.addr}
+	_, err := c.fill(c.source)
+	for ; errors.Is(err, transfer.ErrLeft); _, err = c.fill(c.source) {
+	}
+	if err != nil || len(c.loaded) != eight {
+		t.Errorf("%v: %v loaded", err, c.loaded)
+	}
+	c.complete()
+}
+
 // Each of two nodes loads a half, and copies the other one as the other node reports it, block by block.
 func TestShared(t *testing.T) {
 	c := newCluster(t, 1, long)
