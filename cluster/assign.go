@@ -98,8 +98,11 @@ func (w *watched) forgetVanished(ms *membership, now time.Time) {
 		first--
 	}
 	kept := slices.DeleteFunc(w.advertisements[first:], func(a advertisement) bool {
-		_, member := ms.byAddr[a.addr]
-		return a.isForgotten(now) || member && now.Sub(a.vanished) >= withdrawnFor
+		longest := missedFor
+		if _, member := ms.byAddr[a.addr]; member {
+			longest = withdrawnFor
+		}
+		return now.Sub(a.vanished) >= longest
 	})
 	if first+len(kept) < n {
 		w.advertisements = w.advertisements[:first+len(kept)]

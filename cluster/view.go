@@ -90,16 +90,11 @@ func withVanished(all, before []advertisement, now time.Time) []advertisement {
 		if a.vanished.IsZero() {
 			a.vanished = now
 		}
-		if !there[a.holding] && !a.isForgotten(now) {
+		if !there[a.holding] && now.Sub(a.vanished) < missedFor {
 			all = append(all, a)
 		}
 	}
 	return all
-}
-
-// isForgotten reports whether an advertisement has vanished for too long.
-func (a advertisement) isForgotten(now time.Time) bool {
-	return !a.vanished.IsZero() && now.Sub(a.vanished) >= missedFor
 }
 
 // newView returns the view of a content by the result of withVanished, or, if ZooKeeper has not listed the version, by what was remembered: these are no
