@@ -97,11 +97,13 @@ func common(a, b []string) []string {
 
 // fetch requests the keys of a group. If some of its nodes refuse because they lack a partition, they may hold others, so
 // the partitions are requested by halves. If its nodes are late or fail, each partition is requested from its other nodes;
-// if these are late, too, it is given up.
+// if these are late, too, it is given up, and only this is logged.
 func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.Field) Outcome {
 	o, err := b.fetchFrom(r, g, fields)
 	var again [][]partitionKeys
 	switch n := len(g.parts); {
+	case err == nil:
+		return o
 	case n > 1 && errors.Is(err, proxy.ErrAbsent) && o == Late: // one by one, as each division could take as long again
 		again = slices.Collect(slices.Chunk(g.parts, 1))
 	case n > 1 && errors.Is(err, proxy.ErrAbsent):
@@ -110,12 +112,12 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 		asked = append(slices.Clip(asked), g.peers...)
 		again = [][]partitionKeys{g.parts}
 	default:
-		return o
+		return r.fetchError(g.peers, err)
 	}
 	for _, parts := range again {
 		for _, rest := range r.replicaGroups(parts, asked) {
 			if len(rest.peers) == 0 {
-				return o
+				return r.fetchError(g.peers, err)
 			}
 			if o := b.fetch(r, rest, asked, fields); o != Found {
 				return o
@@ -160,7 +162,7 @@ func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outco
 		return err
 	})
 	if err != nil {
-		return r.fetchError(g.peers, err), err
+		return outcomeOf(err), err
 	}
 	return o, nil
 }

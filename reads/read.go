@@ -305,12 +305,20 @@ func (r *Read) ask(peers []string) Outcome {
 	return Conditional
 }
 
+// fetchError logs that peers were asked in vain, and returns what becomes of the request.
 func (r *Read) fetchError(peers []string, err error) Outcome {
-	if errors.Is(err, context.Canceled) {
-		return GivenUp
+	o := outcomeOf(err)
+	if o != GivenUp {
+		r.reader.log.Error("asking peers", "target", r.target(), "peers", peers, "error", err)
 	}
-	r.reader.log.Error("asking peers", "target", r.target(), "peers", peers, "error", err)
-	if errors.Is(err, context.DeadlineExceeded) {
+	return o
+}
+
+func outcomeOf(err error) Outcome {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return GivenUp
+	case errors.Is(err, context.DeadlineExceeded):
 		return Late
 	}
 	return Unreachable
