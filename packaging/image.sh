@@ -17,7 +17,8 @@ user=65532 # as in image/main.go
 # The toolchain that go.mod names: another one may compress in another way.
 GOTOOLCHAIN=go$(awk '$1 == "go" { print $2 }' "$here/image/go.mod")
 export GOTOOLCHAIN
-image() { GOFLAGS='' "${GO:-go}" -C "$here/image" run . "$@"; }
+# With the flags of binary.sh, so that what they share is compiled once.
+image() { CGO_ENABLED=0 GOAMD64=v1 GOFLAGS='-trimpath -gcflags=all=-dwarf=false' "${GO:-go}" -C "$here/image" run . "$@"; }
 archive() { tar --sort=name --format=ustar --numeric-owner --mtime="@$epoch" --mode=u=rwX,go=rX "$@"; }
 
 mkdir -p "$(dirname "$out")"
