@@ -110,7 +110,7 @@ func (d *db) begin(serving map[string]map[string]content.Content) {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
 	d.judge.rules = d.options().Gate
-	d.facts.Waiting, d.facts.Keep = !d.followed.away && d.node.o.Cluster.Changes() != nil, d.options().KeepVersions
+	d.facts.Waiting, d.facts.Keep = !d.followed.away && !d.node.alone(), d.options().KeepVersions
 	former := d.memory.remember(local)
 	if serving == nil {
 		serving = d.node.askServing(d.bg.ctx, d.node.others())

@@ -188,8 +188,8 @@ func (j *judge) totals(l *live) *store.Totals {
 
 // report publishes what this node reports of a version.
 func (j *judge) report(l *live) {
-	if j.db.node.o.Cluster.Changes() == nil || !j.db.node.joined.Load() {
-		return // there are no other nodes, or this node has not joined them yet
+	if j.db.node.alone() || !j.db.node.joined.Load() {
+		return
 	}
 	found := l.judged.verdict.Own
 	if before := j.memory.verdictBefore(l.content()); before != nil && j.db.facts.WasServed(l.in()) {

@@ -75,7 +75,7 @@ func (k *keeper) endRetirement(l *live) {
 
 // linger returns how long a replaced version stays after the last request for it. Other nodes, if there are any, learn of the switch later.
 func (k *keeper) linger() time.Duration {
-	if k.db.node.o.Cluster.Changes() == nil {
+	if k.db.node.alone() {
 		return 0
 	}
 	return max(time.Second, k.db.node.reloadable.Load().VersionRemoveTimeout)

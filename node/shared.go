@@ -54,6 +54,9 @@ func (s *shared) admitted() time.Time {
 	return time.Time{}
 }
 
+// alone reports whether there are no other nodes, and never will be.
+func (s *shared) alone() bool { return s.o.Cluster.Changes() == nil }
+
 // others returns the addresses of the other nodes.
 func (s *shared) others() (addrs []string) {
 	if s.o.Server.Peers != nil {
