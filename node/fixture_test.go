@@ -217,17 +217,13 @@ func (f *fixture) put(db, version string, files int, keys ...string) {
 
 func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {
 	f.t.Helper()
-	file, err := os.Create(path)
-	expect.NoError(f.t, err)
-	w, err := sequencefiles.NewWriter(file, sequencefiles.WriterOptions{SyncSeed: "seed"})
-	expect.NoError(f.t, err)
-	for _, key := range keys {
-		if in(key) {
-			expect.NoError(f.t, w.Append([]byte(key), []byte(key+" of "+version)))
+	sequencefiles.WriteFile(f.t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+		for _, key := range keys {
+			if in(key) {
+				add(key, key+" of "+version)
+			}
 		}
-	}
-	expect.NoError(f.t, w.Close())
-	expect.NoError(f.t, file.Close())
+	})
 }
 
 // damage cuts a file of a version short. The version keeps the others.

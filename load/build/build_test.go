@@ -49,24 +49,16 @@ func place(t testing.TB, root string) build.Place {
 // write writes version 1 of db in n files, cut by a partitioner.
 func write(t testing.TB, root string, by shard.Partitioner, n int, records map[string]string) {
 	t.Helper()
-	dir := filepath.Join(root, "db", "1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	keys := slices.Sorted(maps.Keys(records))
 	for i := range n {
-		f := must(os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i))))(t)
-		w := must(sequencefiles.NewWriter(f, sequencefiles.WriterOptions{}))(t)
-		for _, key := range keys {
-			if by.Partition([]byte(key), n) == i {
-				if err := w.Append([]byte(key), []byte(records[key])); err != nil {
-					t.Fatal(err)
+		path := filepath.Join(root, "db", "1", fmt.Sprintf("part-r-%05d", i))
+		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for _, key := range keys {
+				if by.Partition([]byte(key), n) == i {
+					add(key, records[key])
 				}
 			}
-		}
-		if err := errors.Join(w.Close(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 }
 

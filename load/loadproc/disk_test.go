@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -24,16 +23,13 @@ import (
 func (w *world) inflated(size int) {
 	w.t.Helper()
 	w.onlyFirst()
-	path := filepath.Join(w.root, "db/1/part-00000")
-	f, err := os.Create(path)
-	expect.NoError(w.t, err)
-	sf, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block})
-	expect.NoError(w.t, err)
-	value := make([]byte, 64<<10)
-	for i := range size / len(value) {
-		expect.NoError(w.t, sf.Append(fmt.Appendf(nil, "%06d", i), value))
-	}
-	expect.NoError(w.t, errors.Join(sf.Close(), f.Close()))
+	value := string(make([]byte, 64<<10))
+	options := sequencefiles.WriterOptions{Compression: sequencefiles.Block}
+	sequencefiles.WriteFile(w.t, filepath.Join(w.root, "db/1/part-00000"), options, func(add func(key, value string)) {
+		for i := range size / len(value) {
+			add(fmt.Sprintf("%06d", i), value)
+		}
+	})
 }
 
 // used returns the size of the files of the store. That of a file that has just been removed counts nothing.

@@ -169,16 +169,13 @@ func newWorld(t *testing.T) *world {
 
 func writeVersion(t testing.TB, root string, files, records int) {
 	t.Helper()
-	expect.NoError(t, os.MkdirAll(filepath.Join(root, "db", "1"), 0o755))
 	for i := range files {
-		f, err := os.Create(filepath.Join(root, "db", "1", fmt.Sprintf("part-%05d", i)))
-		expect.NoError(t, err)
-		sf, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-		expect.NoError(t, err)
-		for r := range records {
-			expect.NoError(t, sf.Append(fmt.Appendf(nil, "key %d/%06d", i, r), []byte("value")))
-		}
-		expect.NoError(t, errors.Join(sf.Close(), f.Close()))
+		path := filepath.Join(root, "db", "1", fmt.Sprintf("part-%05d", i))
+		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for r := range records {
+				add(fmt.Sprintf("key %d/%06d", i, r), "value")
+			}
+		})
 	}
 }
 

@@ -92,23 +92,19 @@ func loadOnce(b *testing.B, src source.Source, local *store.Store, version strin
 
 // writeFiles writes n sorted records of 16 + 100 bytes, cut by String, and returns their size.
 func writeFiles(b *testing.B, dir string, files, n int) (size int64) {
-	expect.NoError(b, os.MkdirAll(dir, 0o755))
 	for p := range files {
-		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)))
-		expect.NoError(b, err)
-		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{})
-		expect.NoError(b, err)
-		for i := range n {
-			key := fmt.Appendf(nil, "%016d", i)
-			if shard.String.Partition(key, files) == p {
-				expect.NoError(b, w.Append(key, fmt.Appendf(nil, "%0100d", i*2654435761)))
+		path := filepath.Join(dir, fmt.Sprintf("part-r-%05d", p))
+		sequencefiles.WriteFile(b, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
+			for i := range n {
+				key := fmt.Sprintf("%016d", i)
+				if shard.String.Partition([]byte(key), files) == p {
+					add(key, fmt.Sprintf("%0100d", i*2654435761))
+				}
 			}
-		}
-		expect.NoError(b, w.Close())
-		info, err := f.Stat()
+		})
+		info, err := os.Stat(path)
 		expect.NoError(b, err)
 		size += info.Size()
-		expect.NoError(b, f.Close())
 	}
 	return size
 }

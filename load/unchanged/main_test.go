@@ -1,7 +1,6 @@
 package unchanged_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -53,19 +52,21 @@ type model map[string]string
 // put writes a version of files SequenceFiles, cut by String, or anyhow if they are mixed. Each file's marker is its content's.
 func (w *world) put(version string, files int, m model, mixed bool) {
 	w.t.Helper()
-	dir := filepath.Join(w.root, "db", version)
-	expect.NoError(w.t, os.MkdirAll(dir, 0o755))
-	for i := range files {
-		var records bytes.Buffer
-		sw, err := sequencefiles.NewWriter(&records, sequencefiles.WriterOptions{SyncSeed: "seed"})
-		expect.NoError(w.t, err)
-		for n, key := range slices.Sorted(maps.Keys(m)) {
-			if p := shard.String.Partition([]byte(key), files); !mixed && p == i || mixed && n%files == i {
-				expect.NoError(w.t, sw.Append([]byte(key), []byte(m[key])))
-			}
+	keys := make([][]string, files)
+	for n, key := range slices.Sorted(maps.Keys(m)) {
+		i := n % files
+		if !mixed {
+			i = shard.String.Partition([]byte(key), files)
 		}
-		expect.NoError(w.t, sw.Close())
-		expect.NoError(w.t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), records.Bytes(), 0o644))
+		keys[i] = append(keys[i], key)
+	}
+	for i := range files {
+		path := filepath.Join(w.root, "db", version, fmt.Sprintf("part-r-%05d", i))
+		sequencefiles.WriteFile(w.t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+			for _, key := range keys[i] {
+				add(key, m[key])
+			}
+		})
 	}
 }
 
