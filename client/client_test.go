@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,23 +182,22 @@ func TestSeedsOnly(t *testing.T) {
 func TestWaitForConnection(t *testing.T) {
 	f := startFake(t, "v1", odd)
 	began := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
 	f.misbehave(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/db/large" {
 			return false
 		}
 		w.Header().Set("X-Sequins-Version", "v1")
 		w.Header().Set("Content-Length", "50")
-		for i := range 50 {
+		for range 50 {
 			io.WriteString(w, "x")                //nolint:errcheck // the test fails if the client has gone
 			http.NewResponseController(w).Flush() //nolint:errcheck // likewise
-			if i == 0 {
-				close(began)
-			}
-			time.Sleep(30 * time.Millisecond) // a slow network
+			begin()
+			time.Sleep(50 * time.Millisecond) // a slow network
 		}
 		return true
 	})
-	c := newClient(t, client.Options{MaxConnsPerNode: 1, AttemptTimeout: 300 * time.Millisecond, Timeout: time.Minute, SeedsOnly: true}, f)
+	c := newClient(t, client.Options{MaxConnsPerNode: 1, AttemptTimeout: 2 * time.Second, Timeout: time.Minute, SeedsOnly: true}, f)
 	large := make(chan error)
 	go func() {
 		_, err := c.Get(t.Context(), "db", []byte("large"))
