@@ -227,7 +227,7 @@ func (n *node) groupKind(f *schemaElement) kind {
 // others. The rules are those of the format's LogicalTypes.md.
 func (n *node) element() (e *node, itself bool) {
 	e = n.children[0]
-	if e.kind == leaf || len(e.children) != 1 || e.name == "array" || e.name == n.name+"_tuple" {
+	if e.kind == leaf || len(e.children) != 1 || e.children[0].repeated || e.name == "array" || e.name == n.name+"_tuple" {
 		return e, true
 	}
 	return e.children[0], false
