@@ -145,6 +145,8 @@ func testComplete(t *testing.T, p sourcetest.Place) {
 	check(true, true, "", "part-00002")
 	p.Put(t, "db/1/_temporary/0/part-00003", []byte("x"))
 	check(true, false, "_temporary")
+	p.Put(t, "db/1/.spark-staging-1/day=2/part-00003", []byte("x"))
+	check(true, false, ".spark-staging-1")
 }
 
 // testLayouts: unsupported layouts are refused with a reason.
@@ -155,6 +157,7 @@ func testLayouts(t *testing.T, p sourcetest.Place) {
 	}{
 		"only directories":  {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x", "f/x"}, "only directories (a, b, c, d, e and 1 more)"},
 		"too deep":          {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
+		"hidden column":     {[]string{"_SUCCESS", "part-0", "_day=1/part-0"}, "_day=1 is a directory of a partitioned table, and names that begin with _ are not read"},
 		"other directories": {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
 	} {
 		db := strings.ReplaceAll(what, " ", "-")

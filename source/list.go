@@ -65,7 +65,7 @@ func (l *Listing) Settled(settle time.Duration) bool {
 // is done, as far as one listing tells; see Listing.Settled. These are the rules:
 //
 //   - A version that a table format owns is an error of the class ErrLayout.
-//   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
+//   - _temporary, .spark-staging-<id>, or _started_<id> without _committed_<id>, is the sign of a job
 //     that is not done, also in a directory of a partitioned table.
 //   - A temporary file of a copy tool that has changed within an hour is the sign of
 //     a copy that is not done. An older one is left out.
@@ -93,7 +93,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		partition, entry := partitionPath(c.Table)
 		return l, tableError(strings.TrimSuffix(src.Path(db, version)+"/"+partition, "/"), entry)
 	}
-	if i := slices.IndexFunc(c.Hidden, func(m Marker) bool { return path.Base(m.Name) == temporaryDir }); i >= 0 {
+	if i := slices.IndexFunc(c.Hidden, Marker.unfinished); i >= 0 {
 		l.Incomplete = "there is a " + c.Hidden[i].Name + ": a job is writing the version, or has failed"
 		return l, nil
 	}
@@ -140,8 +140,17 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 }
 
 // temporaryDir is where Hadoop's committers keep the files of unfinished tasks.
-// They remove it before they write _SUCCESS.
-const temporaryDir = "_temporary"
+// They remove it before they write _SUCCESS. Spark moves the partitions that it overwrites
+// (spark.sql.sources.partitionOverwriteMode=dynamic) out of a directory stagingDir, one after another, and removes it last.
+const (
+	temporaryDir = "_temporary"
+	stagingDir   = ".spark-staging-"
+)
+
+func (m Marker) unfinished() bool {
+	base := path.Base(m.Name)
+	return base == temporaryDir || strings.HasPrefix(base, stagingDir)
+}
 
 func (c *Contents) has(name string) bool { return c.index(name) >= 0 }
 
@@ -154,6 +163,11 @@ func (c *Contents) checkDirs() error {
 	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
 	if len(c.Files) == 0 && len(c.Dirs) > len(deep) {
 		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, human.Some(c.Dirs))
+	}
+	for _, m := range c.Hidden {
+		if m.Dir && strings.HasPrefix(path.Base(m.Name), "_") && strings.Contains(path.Base(m.Name), "=") {
+			return fmt.Errorf("%w: %s is a directory of a partitioned table, and names that begin with _ are not read: rename the column", ErrLayout, m.Name)
+		}
 	}
 	if len(deep) > 0 {
 		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, human.Some(deep))

@@ -415,7 +415,7 @@ func testPartitions(t *testing.T, p Place) {
 		p.Put(t, "db/1/"+name, []byte(name))
 	}
 	for _, name := range []string{"_SUCCESS", "_metadata", "_common_metadata", ".part-00000.parquet.crc", "day=1/_SUCCESS", "day=1/_metadata",
-		"day=1/_common_metadata", "day=1/.part-00000.parquet.crc", "day=1/_logs/0/part-0", "day=1/.hidden/city=x/part-0", "_day=1/part-0", ".spark-staging-1/day=1/part-0",
+		"day=1/_common_metadata", "day=1/.part-00000.parquet.crc", "day=1/_logs/0/part-0", "day=1/.hidden/city=x/part-0",
 		"day=1/part-r-00000/index", "day=1/logs/x", "logs/day=1/part-0"} {
 		p.Put(t, "db/1/"+name, []byte("not data"))
 	}
