@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/bits"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,6 +94,8 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, ok bool
 		r.fail(http.StatusRequestEntityTooLarge, fmt.Sprintf("%v: the request has more than %d bytes ([batch] max_bytes)", batchkeys.ErrTooLarge, limit))
 	case o != reads.Found:
 		r.prepare(o)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		r.fail(http.StatusRequestTimeout, tooLong)
 	case err != io.EOF:
 		r.fail(http.StatusBadRequest, "the keys could not be read: "+err.Error())
 	default:

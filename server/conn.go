@@ -184,6 +184,8 @@ func (c *conn) receive(deadline time.Time) {
 	}
 }
 
+const tooLong = "the request took too long to arrive"
+
 // isOver reports whether the connection ends because of a read error or a timeout. If part of a header has
 // arrived when the time is over, the client gets an answer.
 func (c *conn) isOver() bool {
@@ -191,7 +193,7 @@ func (c *conn) isOver() bool {
 		return false
 	}
 	if c.w > c.r {
-		c.refuse(http.StatusRequestTimeout, "the request took too long to arrive")
+		c.refuse(http.StatusRequestTimeout, tooLong)
 	}
 	return true
 }

@@ -102,6 +102,14 @@ func TestTimeouts(t *testing.T) {
 			client.Close()
 		}
 		client = dial()
+		between(t, "half of the keys of a batch", 9*time.Second, 11*time.Second, func() {
+			io.WriteString(client, "POST /db HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n[\"a\"")
+			if got := read(t, bufio.NewReader(client), "POST"); got.status != 408 {
+				t.Errorf("half of the keys of a batch: %+v", got)
+			}
+		})
+		client.Close()
+		client = dial()
 		between(t, "half of a long header", 9*time.Second, 11*time.Second, func() {
 			io.WriteString(client, "GET /db/"+strings.Repeat("k", 5000))
 			if _, err := io.ReadAll(client); err != nil {

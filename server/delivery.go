@@ -83,8 +83,7 @@ func privately(field string) string {
 	return strings.Join(kept, ", ")
 }
 
-// addCaching adds the Cache-Control field of a value of the db. Caches must not answer a session from an older version than it
-// asks for, so the answer varies by the fields of sessions.
+// addCaching adds the Cache-Control field of a value of the db.
 func (r *request) addCaching() {
 	if r.internal {
 		return
@@ -95,7 +94,6 @@ func (r *request) addCaching() {
 	}
 	if len(field) > 0 {
 		r.cache = field
-		r.vary |= varySession
 	}
 }
 
@@ -136,6 +134,9 @@ func (r *request) addShared() {
 	} else {
 		if len(d.Codings) > 0 && r.code < 400 {
 			r.vary |= varyEncoding
+		}
+		if len(r.Version) > 0 { // caches must not answer a session from an older version than it asks for, also not that there is no such key
+			r.vary |= varySession
 		}
 		if d.origins != nil {
 			r.addOrigin(d)

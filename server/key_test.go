@@ -39,6 +39,7 @@ func TestGet(t *testing.T) {
 			"Accept-Ranges":     {"bytes"},
 
 			"X-Content-Type-Options": {"nosniff"},
+			"Vary":                   {"X-Sequins-At-Least, X-Sequins-Version"},
 		}
 		if diff := cmp.Diff(want, got.header); diff != "" {
 			t.Errorf("headers of %s (-want +got):\n%s", key, diff)

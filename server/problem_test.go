@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/internal/wire"
 	"sequins/version"
 )
 
@@ -89,7 +90,11 @@ func TestProblems(t *testing.T) {
 			if got.status != e.status || got.body != want || got.header.Get("Content-Type") != media || got.length != int64(len(want)) {
 				t.Errorf("%s: %d %v %.200q, want %d %q in %s", what, got.status, got.header, got.body, e.status, e.text, media)
 			}
-			if h := got.header; h.Get("Vary") != "Accept" || h.Get("X-Content-Type-Options") != "nosniff" {
+			varies := "Accept"
+			if got.header.Get(wire.Version) != "" {
+				varies += ", " + wire.AtLeast + ", " + wire.Version
+			}
+			if h := got.header; h.Get("Vary") != varies || h.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %v", what, h)
 			}
 			// HEAD has no ranges, and net/http refuses what it cannot parse.

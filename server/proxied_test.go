@@ -129,8 +129,9 @@ func TestPeersAnswer(t *testing.T) {
 		got := s.do(t, test.method, "/db/a%2Fb//?x=y", "Range: bytes=1-2", "If-None-Match: \"a\"", `if-none-match: "b"`, "Cookie: secret", "If-X: y", "authorization: Bearer abc",
 			"traceparent: 00-1-2-01", "tracestate: a=1", "tracestate: b=2")
 		test.header.Set("X-Content-Type-Options", "nosniff")
+		test.header.Set("Vary", "X-Sequins-At-Least, X-Sequins-Version")
 		if test.answer.Status == 404 {
-			test.header.Set("Vary", "Accept") // an error can be JSON
+			test.header.Set("Vary", "Accept, X-Sequins-At-Least, X-Sequins-Version") // an error can be JSON
 		}
 		test.header.Set("X-Sequins-Version", "v1")
 		test.header.Set("X-Sequins-Proxied-To", "q:2")
