@@ -22,5 +22,8 @@ func (w *lastWords) quote() string {
 	if said == "" {
 		return ""
 	}
+	if strings.Contains(said, "out of memory") { // what follows are the calls of the program
+		return "; out of memory: it needs more than [load] memory_limit"
+	}
 	return fmt.Sprintf("; its last words: %s", said)
 }

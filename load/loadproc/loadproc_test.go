@@ -445,6 +445,14 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
+// Of a process that has no memory left, no calls of the program are shown.
+func TestLastWordsOfMemory(t *testing.T) {
+	w := lastWords{[]byte("fatal error: runtime: out of memory\n\nruntime stack:\nruntime.throw(...)")}
+	if got := w.quote(); got != "; out of memory: it needs more than [load] memory_limit" {
+		t.Error(got)
+	}
+}
+
 // beNode is a node that begins a load that takes hours, tells the number of its process, and waits.
 func beNode() {
 	local, err := store.Open(os.Getenv(role + "_STORE"))
