@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -47,9 +48,21 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	return withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
 }
 
+// scanLines is bufio.ScanLines, except that a return at the end of a line belongs to the key.
+func scanLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if line, _, ended := bytes.Cut(data, []byte("\n")); ended {
+		return len(line) + 1, line, nil
+	}
+	if !atEOF || len(data) == 0 {
+		return 0, nil, nil
+	}
+	return len(data), data, nil
+}
+
 // all reads the keys and prints their values.
 func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
 	keys, lines := slices.Values(args), bufio.NewScanner(in)
+	lines.Split(scanLines)
 	if len(args) == 1 && args[0] == "-" {
 		lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 		keys = func(yield func(string) bool) {

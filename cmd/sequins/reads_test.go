@@ -170,8 +170,17 @@ func TestGetOfSeveralKeys(t *testing.T) {
 	sequins(t, "get", "no-such-db", "-", "--server", s.base).wants(t, exitAbsent, "sequins: "+s.base+` has no database "no-such-db"`)
 	sequins(t, "get", "numbers", "-", "--server", s.base).wants(t, exitOK)
 
+	// A return is a part of the key.
+	cmd := command(t, "get", "awkward", "-", "--server", s.base)
+	cmd.Stdin = strings.NewReader("a/b c\r\na/b c")
+	r = finish(t, cmd)
+	r.wants(t, exitAbsent, "sequins: 1 of 2 keys are not in version 1 of awkward")
+	if !strings.HasPrefix(r.stdout, `a/b c\r`+"\na/b c\tspaces") {
+		t.Errorf("printed %q", r.stdout)
+	}
+
 	// More keys than one request has, from standard input.
-	cmd := command(t, "get", "numbers", "-", "--server", s.base)
+	cmd = command(t, "get", "numbers", "-", "--server", s.base)
 	var keys []string
 	for i := range many {
 		keys = append(keys, fmt.Sprintf("key-%06d", (i*7)%many))
