@@ -112,7 +112,7 @@ func (s *Sorter) makeRoom() error {
 	}
 	mem, err := offheap.Map(s.memory &^ 7)
 	if err != nil {
-		return fmt.Errorf("memory for sorting: %w", err)
+		return fmt.Errorf("memory for sorting, which [load] memory_limit limits: %w", err)
 	}
 	s.arena.mem, s.frame = mem, make([]byte, 0, s.frameSize)
 	return nil
