@@ -22,7 +22,7 @@ func (w *lastWords) quote() string {
 	if said == "" {
 		return ""
 	}
-	if strings.Contains(said, "out of memory") { // what follows are the calls of the program
+	if crash, _, _ := strings.Cut(said, "\n"); strings.HasPrefix(crash, "fatal error:") && strings.Contains(crash, "out of memory") {
 		return "; out of memory: it needs more than [load] memory_limit"
 	}
 	return fmt.Sprintf("; its last words: %s", said)
