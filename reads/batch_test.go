@@ -284,13 +284,7 @@ func (b brokenBlock) GetBatch(keys [][]byte, results []blocks.Result, s *blocks.
 
 // The keys of a block that is damaged come from other nodes, or there is no answer; and the damage is reported.
 func TestDamagedBatch(t *testing.T) {
-	records := map[string]string{}
-	var keys [][]byte
-	for i := range 200 {
-		key := fmt.Sprintf("key-%03d", i)
-		records[key] = "value of " + key
-		keys = append(keys, []byte(key))
-	}
+	records, keys := numbered(200)
 	of := [][]string{{"a:1"}, {"a:1"}}
 	quiet := slog.New(slog.DiscardHandler)
 	m := &mesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1))}
@@ -334,18 +328,20 @@ func TestDamagedBatch(t *testing.T) {
 	}
 }
 
-func hundred() map[string]string {
-	records := map[string]string{}
-	for i := range 100 {
+// numbered returns n records, and their keys.
+func numbered(n int) (records map[string]string, keys [][]byte) {
+	records = map[string]string{}
+	for i := range n {
 		key := fmt.Sprintf("key-%03d", i)
 		records[key] = "value of " + key
+		keys = append(keys, []byte(key))
 	}
-	return records
+	return records, keys
 }
 
-// checkBatchElsewhere requests all records from the nodes of m, by a node that holds none. Nodes that do not answer are no failure of the
+// checkBatchElsewhere requests the keys of all records from the nodes of m, by a node that holds none. Nodes that do not answer are no failure of the
 // request, and nothing is logged, while others do.
-func checkBatchElsewhere(t *testing.T, m *mesh, of [][]string, records map[string]string) {
+func checkBatchElsewhere(t *testing.T, m *mesh, of [][]string, records map[string]string, keys [][]byte) {
 	t.Helper()
 	var logged bytes.Buffer
 	rd := reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return false })},
@@ -353,10 +349,6 @@ func checkBatchElsewhere(t *testing.T, m *mesh, of [][]string, records map[strin
 	r := rd.NewRead()
 	r.Begin(time.Now())
 	defer r.Release()
-	var keys [][]byte
-	for key := range records {
-		keys = append(keys, []byte(key))
-	}
 	if o := r.DoBatch(&reads.Query{DB: []byte("db")}, keys); o != reads.Found {
 		t.Fatalf("outcome %d", o)
 	}
@@ -372,7 +364,7 @@ func checkBatchElsewhere(t *testing.T, m *mesh, of [][]string, records map[strin
 
 // A node is asked for a batch if it is the only one that runs, whichever nodes hold the other partitions.
 func TestBatchFallsBack(t *testing.T) {
-	records := hundred()
+	records, keys := numbered(100)
 	of := [][]string{{"a:1", "b:1", "c:1"}, {"a:1", "b:1", "d:1"}, {"a:1", "b:1", "d:1"}}
 	quiet := slog.New(slog.DiscardHandler)
 	m := &mesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1)), down: map[string]bool{"a:1": true, "b:1": true}}
@@ -380,13 +372,13 @@ func TestBatchFallsBack(t *testing.T) {
 		set := held(t, "v1", records, of, func(p int) bool { return slices.Contains(of[p], name) })
 		m.nodes[name] = reads.New(catalog{"db": set}, reads.Options{Logger: quiet})
 	}
-	checkBatchElsewhere(t, m, of, records)
+	checkBatchElsewhere(t, m, of, records, keys)
 }
 
 // Nodes that have given up some partitions are still taken for their replicas, so that each of those asked for all of them
 // refuses. Those that they hold are requested by themselves.
 func TestBatchOfMovedPartitions(t *testing.T) {
-	records := hundred()
+	records, keys := numbered(100)
 	of := make([][]string, 7)
 	for p := range of {
 		of[p] = []string{"a:1", "b:1"}
@@ -397,7 +389,7 @@ func TestBatchOfMovedPartitions(t *testing.T) {
 		set := held(t, "v1", records, of, func(p int) bool { return p%2 == i })
 		m.nodes[name] = reads.New(catalog{"db": set}, reads.Options{Logger: quiet})
 	}
-	checkBatchElsewhere(t, m, of, records)
+	checkBatchElsewhere(t, m, of, records, keys)
 }
 
 // What an answer that breaks off has brought does not count for the limit of the batch.
