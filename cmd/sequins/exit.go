@@ -111,6 +111,9 @@ func checkUsage(cmd *cobra.Command) {
 		return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	}
 	cmd.SetFlagErrorFunc(withHint)
+	if !cmd.Runnable() { // cobra would show the help of completion for any name of a shell
+		cmd.Args, cmd.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error { return withHint(cmd, check(cmd, args)) }
 	}

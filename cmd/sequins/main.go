@@ -73,11 +73,6 @@ Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 	flags.register(root)
 	addCommands(root)
 	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" { // as it is, it takes any name of a shell
-			c.Args, c.RunE = noSubcommand, func(c *cobra.Command, _ []string) error { return c.Help() }
-		}
-	}
 	checkUsage(root)
 	return root
 }
