@@ -135,7 +135,7 @@ func (r *request) addShared() {
 		if len(d.Codings) > 0 && r.code < 400 {
 			r.vary |= varyEncoding
 		}
-		if len(r.Version) > 0 { // caches must not answer a session from an older version than it asks for, also not that there is no such key
+		if len(r.Version) > 0 { // a cache must not answer a session from an older version than the session asks for
 			r.vary |= varySession
 		}
 		if d.origins != nil {
