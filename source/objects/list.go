@@ -83,6 +83,8 @@ func (l *listing) add(prefix string, deep bool, page *Page) error {
 			l.dirs = append(l.dirs, name)
 		case o.ID == "" || o.Modified.IsZero():
 			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
+		case l.objects[name].Name != "": // then another one may be missing
+			return fmt.Errorf("the server listed %q twice", o.Key)
 		default:
 			l.objects[name] = source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID, Sum: o.Sum}
 		}

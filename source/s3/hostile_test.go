@@ -27,6 +27,7 @@ func TestBadAnswers(t *testing.T) {
 		"the same token":           {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "without a continuation token"},
 		"a key somewhere else":     {page(`<Contents><Key>q/db/1</Key></Contents>`), `listed "q/db/1", which does not have the prefix`},
 		"a directory elsewhere":    {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `listed "q/db/", which does not have the prefix`},
+		"a key twice":              {page(strings.Repeat(`<Contents><Key>p/a</Key><ETag>x</ETag><LastModified>2026-01-31T10:00:00Z</LastModified></Contents>`, 2)), `listed "p/a" twice`},
 		"an encoding that is none": {page(`<EncodingType>url</EncodingType><Contents><Key>p/%zz</Key></Contents>`), `listed "p/%zz"`},
 		"no XML":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") }, "s3://bucket/p/"},
 		"another region": {func(w http.ResponseWriter, _ *http.Request) {
