@@ -1,10 +1,13 @@
 package client_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -234,5 +237,32 @@ func TestProxy(t *testing.T) {
 		if r.URL.Scheme != "http" || r.Host != "node.invalid:9599" {
 			t.Errorf("the proxy receives %.80s of %s", r.RequestURI, r.Host)
 		}
+	}
+}
+
+// Options.Transport may request compression and undo it, as that of net/http does by default. An answer that is cut off is still none.
+func TestTransportThatDecompresses(t *testing.T) {
+	f := startFake(t, "v1", nil)
+	var whole bytes.Buffer
+	z := gzip.NewWriter(&whole)
+	z.Write(bytes.Repeat([]byte("value"), 1000)) //nolint:errcheck // memory
+	z.Close()                                    //nolint:errcheck // memory
+	cut := 0
+	f.misbehave(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("X-Sequins-Version", "v1")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(whole.Len()-cut))
+		w.Write(whole.Bytes()[:whole.Len()-cut]) //nolint:errcheck // the client may have gone
+		return true
+	})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	c := newClient(t, client.Options{Transport: transport, SeedsOnly: true}, f)
+	if v, err := c.Get(t.Context(), "db", []byte("k")); err != nil || len(v.Data) != 5000 {
+		t.Errorf("%d bytes, %v", len(v.Data), err)
+	}
+	cut = 4
+	if v, err := c.Get(t.Context(), "db", []byte("k")); err == nil {
+		t.Errorf("%d bytes of an answer that is cut off", len(v.Data))
 	}
 }

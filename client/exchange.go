@@ -111,9 +111,9 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // checkFraming rejects answers whose end cannot be told from a broken connection, and those with a coding that was
-// not requested.
+// not requested. What Options.Transport has decompressed has lost its length, and its end is that of gzip.
 func checkFraming(resp *http.Response) error {
-	if resp.ContentLength < 0 && resp.ProtoMajor == 1 && len(resp.TransferEncoding) == 0 && resp.StatusCode == http.StatusOK {
+	if resp.ContentLength < 0 && !resp.Uncompressed && resp.ProtoMajor == 1 && len(resp.TransferEncoding) == 0 && resp.StatusCode == http.StatusOK {
 		return fmt.Errorf("%w: it has no length", ErrStrange)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
