@@ -52,6 +52,9 @@ func (c *caller) send(ctx context.Context, via http.RoundTripper, r *request) (*
 	b := &body{ctx: ctx, cancel: cancel, silence: c.silence, explain: r.explain}
 	if !r.patient {
 		b.watch = time.AfterFunc(c.silence, func() { cancel(fmt.Errorf("%w for %v", errSilent, c.silence)) })
+		if req.Body != nil {
+			req.Body = upload{req.Body, b}
+		}
 	}
 	resp, err := via.RoundTrip(req) //nolint:bodyclose // the caller closes it
 	if err != nil {
@@ -157,6 +160,17 @@ func (b *body) end() {
 	if b.watch != nil {
 		b.watch.Stop()
 	}
+}
+
+// upload is the body of a request. A node that takes more of it is not silent.
+type upload struct {
+	io.ReadCloser
+	answer *body
+}
+
+func (u upload) Read(p []byte) (int, error) {
+	u.answer.watch.Reset(u.answer.silence)
+	return u.ReadCloser.Read(p)
 }
 
 // newTransport returns a transport of its own pool of at most conns connections to a node, 0 for any number.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -172,6 +173,35 @@ func TestSlowAnswers(t *testing.T) {
 		if err != nil || string(v.Data) != "a fruit" {
 			t.Errorf("%s: %q, %v", name, v.Data, err)
 		}
+	}
+}
+
+// A node that takes a batch slowly is not silent, although it cannot begin its answer.
+func TestSlowUpload(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	f.misbehave(func(_ http.ResponseWriter, r *http.Request) bool {
+		var body bytes.Buffer
+		for {
+			if _, err := io.CopyN(&body, r.Body, 1<<20); err == io.EOF {
+				break
+			} else if err != nil {
+				return true // the client has gone
+			}
+			time.Sleep(150 * time.Millisecond)
+		}
+		r.Body = io.NopCloser(&body)
+		return false
+	})
+	keys := make([][]byte, 500)
+	for i := range keys {
+		keys[i] = bytes.Repeat([]byte{'k'}, client.MaxKey)
+	}
+	c := newClient(t, client.Options{Timeout: time.Minute, AttemptTimeout: 3 * time.Second}, f)
+	if b, err := c.MultiGet(t.Context(), "db", keys); err != nil || len(b.Values) != len(keys) {
+		t.Errorf("%d values, %v", len(b.Values), err)
+	}
+	if n := c.Stats().Attempts - c.Stats().Hedged; n != 1 {
+		t.Errorf("%d attempts", n)
 	}
 }
 
