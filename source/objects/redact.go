@@ -6,7 +6,7 @@ import (
 )
 
 // Redact returns an error whose text has neither users, passwords and queries of http:// and https:// URLs, which libraries put
-// into it, nor secrets. It wraps err; nil stays nil.
+// into it, nor secrets, nor the address of this side of a connection, which changes while an error lasts. It wraps err; nil stays nil.
 func Redact(err error, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -34,6 +34,8 @@ var (
 	quotedURL = regexp.MustCompile(`(?i)"https?://(?:[^"\\]|\\.)*"`)
 	bareURL   = regexp.MustCompile(`(?i)\bhttps?://[^\s"]+`)
 	userOf    = regexp.MustCompile(`^([a-zA-Z]+://)[^/?#]*@`)
+	// ownAddress is how net.OpError names it.
+	ownAddress = regexp.MustCompile(`\b(tcp[46]?) \S+->`)
 )
 
 func redactText(text string, secrets ...string) string {
@@ -42,6 +44,7 @@ func redactText(text string, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
 	}
+	text = ownAddress.ReplaceAllString(text, "$1 ")
 	text = quotedURL.ReplaceAllStringFunc(text, func(found string) string {
 		return `"` + redactURL(found[1:len(found)-1]) + `"`
 	})

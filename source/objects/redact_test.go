@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ func TestRedact(t *testing.T) {
 		`parse "https://a.blob.core.windows.net/c": net/url: invalid control character in URL`: parse,
 		`Get "http://h/p": context canceled`:                                                   &url.Error{Op: "Get", URL: "http://h/p?token=hunter2 hunter2\"hunter2", Err: context.Canceled},
 		`at http://***@h/p: no`:                                                                errors.New("at http://u:hunter2@h/p?hunter2: no"),
+		`Get "http://h/p": read tcp 10.0.0.2:443: EOF`:                                         &url.Error{Op: "Get", URL: "http://h/p", Err: &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 4711}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 443}, Err: io.EOF}},
 		`(https://h/#x https://h/)`:                                                            nil,
 		`x *** *** y`:                                                                          errors.New("x k:hunter2 k:hunter2 y"),
 		`file a?b: file does not exist`:                                                        fmt.Errorf("file a?b: %w", fs.ErrNotExist),

@@ -37,6 +37,7 @@ func (s *store) shorten(ctx context.Context, err error) error {
 	status, region := 0, ""
 	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok && r.HTTPResponse() != nil {
 		status, region = r.HTTPStatusCode(), r.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
+		err = r.Err // without the ids, as below
 	}
 	api, found := errors.AsType[smithy.APIError](err)
 	switch {

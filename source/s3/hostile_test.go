@@ -1,9 +1,11 @@
 package s3_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,6 +50,37 @@ func TestBadAnswers(t *testing.T) {
 		dbs, err := source.Databases(t.Context(), open(t, o))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v, want %q", name, dbs, err, test.want)
+		}
+		server.Close()
+	}
+}
+
+// TestLastingError: an error that lasts is the same one each time, so that it is logged once.
+func TestLastingError(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"half a listing": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Amz-Request-Id", rand.Text())
+			w.Header().Set("X-Amz-Id-2", rand.Text())
+			fmt.Fprint(w, `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name><Cont`)
+		},
+		"a broken connection": func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conn.(*net.TCPConn).SetLinger(0) //nolint:errcheck,gosec // then it ends in another way
+			conn.Close()
+		},
+	} {
+		server := httptest.NewServer(answer)
+		o := options(server.URL, "p")
+		o.MaxRetries = -1
+		src := open(t, o)
+		_, first := source.Databases(t.Context(), src)
+		_, second := source.Databases(t.Context(), src)
+		if first == nil || second == nil || first.Error() != second.Error() {
+			t.Errorf("%s:\n%v\n%v", name, first, second)
 		}
 		server.Close()
 	}
