@@ -192,6 +192,12 @@ func (r *request) sendValue(w *writer) {
 	}
 }
 
+// unmet are the texts for what a value does not meet of a request, by status.
+var unmet = map[int]string{
+	http.StatusPreconditionFailed:           "the value is not the one of the request's condition",
+	http.StatusRequestedRangeNotSatisfiable: "invalid range: failed to overlap",
+}
+
 // serveValue sends a local value, subject to the conditions and the range of the request. If it turns
 // out to be unreadable before anything was sent, it asks other nodes.
 func (r *request) serveValue(w *writer, req *http.Request) {
@@ -210,11 +216,8 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 		r.respond(w, req)
 	case body.Outcome != reads.Found:
 		w.broken = true
-	case r.code == http.StatusPreconditionFailed:
-		r.fail(r.code, "the value is not the one of the request's condition")
-		r.respond(w, req)
-	case r.code == http.StatusRequestedRangeNotSatisfiable:
-		r.fail(r.code, "invalid range: failed to overlap")
+	case unmet[r.code] != "":
+		r.fail(r.code, unmet[r.code])
 		r.respond(w, req)
 	}
 }

@@ -73,7 +73,7 @@ func startAskerWith(t testing.TB, server testOptions, o proxy.Options, peers ...
 	return s
 }
 
-// A node answers from a peer as that does itself, to the header.
+// A node answers from a peer as that does itself.
 func TestProxiedAnswersAreTheSame(t *testing.T) {
 	records := map[string]string{"a": "value", "empty": "", "64K": noise(1, 64<<10), "more": noise(2, 64<<10+1), "large": noise(3, 3<<20),
 		"a//../b%2F+#": "odd", "\xff\x00 ?": "odder"}
@@ -100,12 +100,6 @@ func TestProxiedAnswersAreTheSame(t *testing.T) {
 		got.header.Del("X-Sequins-Proxied-To")
 		got.header.Del("Date")
 		want.header.Del("Date")
-		if got.status >= 400 {
-			got.body, want.body = "", "" // the reason may be put in other words
-			got.length, want.length = 0, 0
-			got.header.Del("Content-Length")
-			want.header.Del("Content-Length")
-		}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
 			t.Errorf("%.100q (-direct +proxied):\n%.2000s", r, diff)
 		}

@@ -138,7 +138,7 @@ func (r *request) prepare(o reads.Outcome) {
 		r.addValidators()
 		r.addCaching()
 		if r.code = r.Status; r.code != http.StatusNotModified {
-			r.fail(r.code, "the peer's value does not meet the request's condition or range")
+			r.fail(r.code, unmet[r.code])
 		}
 	case reads.Unready, reads.Behind, reads.Busy:
 		r.add("Retry-After", retryAfter)
