@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,7 +70,10 @@ func (f *diffFlags) run(cmd *cobra.Command, c *client.Node, args []string) error
 	default:
 		err = printDiff(w, report)
 	}
-	if err = errors.Join(err, w.Flush()); err != nil {
+	if failed := w.Flush(); failed != nil { // not the node's fault
+		return failed
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", c.URL(), err)
 	}
 	if len(report.Unknown) == 0 {

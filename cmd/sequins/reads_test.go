@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -291,6 +292,21 @@ func TestScanIntoAPipeThatCloses(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if got := strings.Split(string(out), "\n"); err != nil || len(got) != 3 || !strings.HasPrefix(got[0], "key-000000\t") || got[1] != "141" {
 			t.Errorf("%s: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// What cannot be written is said once, and is not the node's fault.
+func TestFullDisk(t *testing.T) {
+	s := serveRecords(t, "")
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	expect.NoError(t, err)
+	defer full.Close()
+	for _, args := range []string{"scan numbers", "scan awkward", "scan awkward --json", "diff numbers 1 1", "diff numbers 1 1 --json", "get numbers key-000001 key-000002", "status"} {
+		var stderr bytes.Buffer
+		code := run(append(strings.Fields(args), "--server", s.base), full, &stderr)
+		if want := "sequins: write /dev/full: no space left on device\n"; code != exitFailure || stderr.String() != want {
+			t.Errorf("%s: %d %q", args, code, &stderr)
 		}
 	}
 }

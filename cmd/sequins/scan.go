@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -119,7 +120,7 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 		}
 		err = printJSON(out.out, last)
 	}
-	err = errors.Join(err, out.out.Flush())
+	err = cmp.Or(err, out.out.Flush())
 	if err == nil && s.Cursor() != "" && !f.json {
 		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --after %s\n", s.Cursor())
 	}
