@@ -203,7 +203,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 		f.node.listed.Store(true)
 		f.elsewhere = nil
 	} else {
-		f.node.sourceFailed(listing, "", err)
+		f.node.sourceFailed(listing, timeout, "", err)
 		f.copyOnly(ctx)
 	}
 	f.node.looked.Store(true)

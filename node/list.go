@@ -244,7 +244,7 @@ func (ls *lister) ask(timeout time.Duration, q discovery.Question) (l discovery.
 		err = fmt.Errorf("waiting for other databases to be listed: %w", ctx.Err())
 	}
 	if err != nil {
-		ls.db.node.sourceFailed(ctx, ls.db.name, err)
+		ls.db.node.sourceFailed(ctx, timeout, ls.db.name, err)
 	} else {
 		ls.db.node.health.Read(ls.db.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))))
 	}

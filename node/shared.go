@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -73,8 +74,11 @@ func (s *shared) askServing(ctx context.Context, addrs []string) map[string]map[
 	return serving
 }
 
-// sourceFailed records that the source or a db of it could not be listed.
-func (s *shared) sourceFailed(ctx context.Context, db string, err error) {
+// sourceFailed records that the source or a db of it could not be listed within the timeout of ctx.
+func (s *shared) sourceFailed(ctx context.Context, timeout time.Duration, db string, err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("not listed within %v: %w", timeout, err)
+	}
 	if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the node is shutting down
 		s.health.Fail(db, err)
 	}
