@@ -60,9 +60,9 @@ build:
 test: tools rules
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $$($(GO) list $(TAGS) $(PROGRAMS) $(SEQUENTIAL) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 20m -v $(ALONE) || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 30m -v $$($(GO) list $(TAGS) $(PROGRAMS) $(SEQUENTIAL) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 30m -v $$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 30m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 quick:
@@ -71,7 +71,7 @@ quick:
 # Without the race detector: what these tests test are programs that they start.
 check-release: tools lint fuzz $(NFPM) $(HELM) $(SBOM)
 	$(MAKE) -C bench test
-	$(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $(RELEASE) 2>&1 | tee .cache/check-release.log | awk -f .ci/testlog.awk
+	$(GO) test $(TAGS) -vet off -p 4 -timeout 30m -v $(RELEASE) 2>&1 | tee .cache/check-release.log | awk -f .ci/testlog.awk
 
 # All with the same flags, those of a release, and without cgo, so that what they have in common is compiled once. The tables for debuggers,
 # which a release has not, are a sixth of the compilation, and that of large modules which only tests use takes less time without optimization: half of it, of Helm's 15 % less.
